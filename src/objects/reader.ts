@@ -47,7 +47,7 @@ export class ObjectReader {
 
   /** The cached state; call `catchUp` first where a stale answer would be wrong. */
   find(kind: Kind, objectKey: ObjectKey): StoredObject | undefined {
-    return this.cache(kind).current.get(storageKey(kind, objectKey));
+    return this.cache(kind).get(storageKey(kind, objectKey));
   }
 
   /** Catches up before it reports that an object does not exist (K-25). */

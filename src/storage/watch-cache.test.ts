@@ -77,10 +77,12 @@ const eventTexts = (events: readonly CacheEvent<Thing>[] | undefined) =>
     after: after && brief(after),
   }));
 
+const NAMES = ['a', 'b', 'c', 'd', 'e'];
+
 /** A change of one of a few objects, after some revisions of other kinds. */
 const step = fc.record({
   skip: fc.nat({ max: 3 }),
-  name: fc.constantFrom('a', 'b', 'c', 'd', 'e'),
+  name: fc.constantFrom(...NAMES),
   action: fc.constantFrom('put', 'put', 'delete'),
   afterwards: fc.constantFrom('nothing', 'nothing', 'pin', 'read'),
   where: fc.nat(),
@@ -102,6 +104,7 @@ describe('WatchCache', () => {
             const change = action === 'put' ? put(name, revision, `v${revision}`) : del(name, revision);
             cache.apply(change);
             model.apply(change);
+            for (const each of NAMES) expect(cache.get(`${PREFIX}${each}`)).toBe(cache.current.get(`${PREFIX}${each}`));
             // A pinned state must equal one that is built on demand.
             if (afterwards === 'pin') cache.pin();
             if (afterwards === 'read') stateAt(cache, where % (revision + 1));

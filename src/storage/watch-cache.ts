@@ -43,6 +43,8 @@ export class WatchCache<E extends CacheEntry> {
   readonly #windowSize: number;
   readonly #indexLabels: boolean;
   #current: Snapshot<E>;
+  /** The entries of `#current` by key: a hash finds one, where the tree compares about ten long keys. */
+  #byKey = new Map<string, E>();
   /** An immutable copy of the current state, made on demand and dropped by the next change. */
   #snapshot: Snapshot<E> | undefined;
   #window: CacheEvent<E>[] = [];
@@ -74,6 +76,11 @@ export class WatchCache<E extends CacheEntry> {
     return this.#current;
   }
 
+  /** The current entry with this key. */
+  get(key: string): E | undefined {
+    return this.#byKey.get(key);
+  }
+
   /** An immutable copy of the current state. Readers between two changes share it. */
   get snapshot(): Snapshot<E> {
     this.#snapshot ??= this.#current.copy();
@@ -93,11 +100,17 @@ export class WatchCache<E extends CacheEntry> {
   /** Starts a new state, which is added item by item. The old one is served until it is finished. */
   refill(): Refill {
     const next = this.#empty();
+    const nextByKey = new Map<string, E>();
     return {
-      add: (item) => next.replace(undefined, this.#project(item)),
+      add: (item) => {
+        const entry = this.#project(item);
+        next.replace(undefined, entry);
+        nextByKey.set(entry.key, entry);
+      },
       finish: (revision) => {
         const last = this.#current;
         this.#current = next;
+        this.#byKey = nextByKey;
         this.#snapshot = undefined;
         this.#window = [];
         this.#windowStart = revision;
@@ -111,10 +124,12 @@ export class WatchCache<E extends CacheEntry> {
 
   /** Throws what `project` throws; the state is unchanged then. */
   apply(change: Change): CacheEvent<E> {
-    const before = this.#current.get(change.key);
+    const before = this.#byKey.get(change.key);
     const after = change.type === 'put' ? this.#project(change) : undefined;
     this.#snapshot = undefined;
     this.#current.replace(before, after);
+    if (after === undefined) this.#byKey.delete(change.key);
+    else this.#byKey.set(change.key, after);
     const event: CacheEvent<E> = { cache: this, revision: change.modRevision, before, after };
     this.#window.push(event);
     before?.onReplaced?.();

@@ -110,6 +110,7 @@ async function compare(store: Store, core: ApiCore): Promise<void> {
   for (const kind of core.catalog.kinds) {
     const cache = core.reader.cache(kind);
     await expectSame(store, kind, cache.current, now);
+    for (const entry of cache.current.scan(kindPrefix(kind))) expect(cache.get(entry.key)).toBe(entry);
     for (let revision = Math.max(readable, now - 30); revision <= now; revision++) {
       if (revision < cache.windowStart) expect(cache.at(revision)).toBeUndefined();
       else await expectSame(store, kind, cache.at(revision), revision);

@@ -280,7 +280,7 @@ export class Prober implements ReflectorListener<StoredObject> {
 
   #stored(name: string): StoredObject | undefined {
     const { clusters } = this.#options;
-    return clusters.current.get(`${clusters.prefix}${name}`);
+    return clusters.get(`${clusters.prefix}${name}`);
   }
 
   #conclude(name: string, cluster: ApiObject, outcome: Outcome): void {
