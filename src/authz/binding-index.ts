@@ -96,19 +96,19 @@ export class ScopeBindings {
   /** Those with a resolution error: a refusal finds its reasons without a scan of the others. */
   readonly unresolved = new Set<CompiledBinding>();
   readonly #unrestricted = new BindingIndex();
-  readonly #byPin = new Map<string, BindingIndex>();
+  /** By label, then by its value: a decision looks up the labels of a cluster without joining the two. */
+  readonly #byPin = new Map<string, Map<string, BindingIndex>>();
 
   add(binding: CompiledBinding): void {
     this.all.add(binding);
     this.updateResolution(binding);
     if (binding.pins === undefined) this.#unrestricted.add(binding);
-    for (const pin of binding.pins ?? []) {
-      let index = this.#byPin.get(pin);
-      if (index === undefined) {
-        index = new BindingIndex();
-        this.#byPin.set(pin, index);
-      }
+    for (const { key, value } of binding.pins ?? []) {
+      const byValue = this.#byPin.get(key) ?? new Map<string, BindingIndex>();
+      const index = byValue.get(value) ?? new BindingIndex();
       index.add(binding);
+      byValue.set(value, index);
+      this.#byPin.set(key, byValue);
     }
   }
 
@@ -116,10 +116,12 @@ export class ScopeBindings {
     this.all.delete(binding);
     this.unresolved.delete(binding);
     if (binding.pins === undefined) this.#unrestricted.remove(binding);
-    for (const pin of binding.pins ?? []) {
-      const index = this.#byPin.get(pin);
+    for (const { key, value } of binding.pins ?? []) {
+      const byValue = this.#byPin.get(key);
+      const index = byValue?.get(value);
       index?.remove(binding);
-      if (index?.isEmpty) this.#byPin.delete(pin);
+      if (index?.isEmpty) byValue?.delete(value);
+      if (byValue?.size === 0) this.#byPin.delete(key);
     }
   }
 
@@ -135,12 +137,16 @@ export class ScopeBindings {
     if (unrestricted !== undefined || this.#byPin.size === 0) return unrestricted;
     const cluster = view();
     if (cluster === undefined) return undefined;
-    const unpinned = this.#byPin.get(UNPINNED)?.find(match, cluster);
+    const unpinned = this.#pinned(UNPINNED.key, UNPINNED.value)?.find(match, cluster);
     if (unpinned !== undefined) return unpinned;
     for (const key in cluster.labels) {
-      const found = this.#byPin.get(`${key}=${cluster.labels[key]}`)?.find(match, cluster);
+      const found = this.#pinned(key, cluster.labels[key] ?? '')?.find(match, cluster);
       if (found !== undefined) return found;
     }
     return undefined;
+  }
+
+  #pinned(key: string, value: string): BindingIndex | undefined {
+    return this.#byPin.get(key)?.get(value);
   }
 }

@@ -1,6 +1,6 @@
 import type { ApiObject } from '../api/kind.ts';
 import type { LabelSelector } from '../objects/selectors/label-selector.ts';
-import { pinText, type Reach, reachText } from './cluster-selector.ts';
+import { type Pin, type Reach, reachText } from './cluster-selector.ts';
 import {
   type BindingFacts,
   bindingId,
@@ -88,8 +88,8 @@ export class CompiledRole {
   }
 }
 
-/** The pin of a restricted binding whose selector promises no label. */
-export const UNPINNED = '';
+/** The pin of a restricted binding whose selector promises no label. No label has an empty key. */
+export const UNPINNED: Pin = { key: '', value: '' };
 
 export class CompiledBinding {
   readonly id: string;
@@ -98,7 +98,7 @@ export class CompiledBinding {
   /** Equal when role and reach are: then an update concerns only the subjects that it adds or removes. */
   readonly grantText: string;
   /** The index keys of a restricted binding; undefined for an unrestricted one. */
-  readonly pins: readonly string[] | undefined;
+  readonly pins: readonly Pin[] | undefined;
 
   constructor(facts: BindingFacts, role: CompiledRole) {
     this.id = bindingId(facts.namespace, facts.name);
@@ -113,12 +113,12 @@ export class CompiledBinding {
   }
 }
 
-function pinsOf(reach: Reach): readonly string[] | undefined {
+function pinsOf(reach: Reach): readonly Pin[] | undefined {
   switch (reach.kind) {
     case 'everywhere':
       return undefined;
     case 'clusters':
-      return reach.selector.pins?.map(pinText) ?? [UNPINNED];
+      return reach.selector.pins ?? [UNPINNED];
     case 'nowhere':
       return [];
   }

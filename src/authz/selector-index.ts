@@ -50,7 +50,7 @@ export class SelectorIndex {
   *beginning(before: ClusterView, after: ClusterView): Generator<CompiledBinding> {
     const seen = new Set<SelectorEntry>();
     const pins = Object.entries(after.labels).map(([key, value]) => pinText({ key, value }));
-    for (const pin of [UNPINNED, ...pins]) {
+    for (const pin of [pinText(UNPINNED), ...pins]) {
       for (const entry of this.#byPin.get(pin) ?? []) {
         if (seen.has(entry)) continue;
         seen.add(entry);
@@ -61,6 +61,6 @@ export class SelectorIndex {
   }
 }
 
-const pinsOf = ({ pins }: ClusterSelector): readonly string[] => pins?.map(pinText) ?? [UNPINNED];
+const pinsOf = ({ pins }: ClusterSelector): readonly string[] => (pins ?? [UNPINNED]).map(pinText);
 
 const grantKey = ({ grantText, facts }: CompiledBinding): string => `${facts.namespace}\0${grantText}`;
