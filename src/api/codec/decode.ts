@@ -155,6 +155,7 @@ const NO_TYPE = "couldn't get version/kind; json parse error: ";
 function typeOf(source: Source, type: BodyType): GroupVersionKind {
   try {
     const { kind, apiVersion } = sniff(source.root);
+    if (type.style === 'builtin' && kind === '' && apiVersion === '') return type;
     const actual = { ...parseApiVersion(apiVersion), kind };
     return type.style === 'builtin' ? withDefaults(actual, type) : customTypeOf(source);
   } catch (error) {
@@ -191,9 +192,9 @@ function checkRegistered(
   refuse: (why: string) => ApiError,
 ): void {
   if (sent.version === '') throw refuse(missing('apiVersion', source));
+  const isOwn = sent.group === type.group && sent.version === type.version;
   const version = apiVersionOf(sent);
-  const served = version === apiVersionOf(type) || acceptsVersion?.(version) === true;
-  if (served && sent.kind === type.kind) return;
+  if ((isOwn || acceptsVersion?.(version) === true) && sent.kind === type.kind) return;
   throw refuse(`no kind ${goQuote(clip(sent.kind))} is registered for version ${goQuote(clip(version))}`);
 }
 
@@ -211,21 +212,39 @@ function checkCustom(sent: GroupVersionKind, type: BodyType, value: object, { fi
 
 const nameIn = (value: object): string => clip((value as { metadata?: { name?: string } }).metadata?.name ?? '');
 
-function read(source: Source, type: BodyType): { value: object; reader: SchemaReader; violations: string[] } {
-  const { shape } = type;
-  const custom = type.style === 'custom';
+interface Read {
+  readonly value: object;
+  readonly reader: SchemaReader;
+  readonly violations: readonly string[];
+}
+
+function read(source: Source, type: BodyType): Read {
   const violations = new Violations();
+  for (const line of source.yaml ?? []) violations.add(line);
+  return type.style === 'custom' ? readCustom(source, type, violations) : readBuiltin(source, type, violations);
+}
+
+function readBuiltin(source: Source, type: BodyType, violations: Violations): Read {
+  const reader = new SchemaReader({
+    style: 'builtin',
+    sorted: source.yaml !== undefined,
+    duplicates: violations,
+    onUnknown: (path) => violations.unknown(path),
+  });
+  return { value: readRoot(reader, source, type), reader, violations: violations.list };
+}
+
+function readCustom(source: Source, type: BodyType, violations: Violations): Read {
   const inMetadata: string[] = [];
   const inSchema: string[] = [];
-  for (const line of source.yaml ?? []) violations.add(line);
-  if (custom && source.unique === undefined) reportDuplicates(source.root, undefined, violations);
+  if (source.unique === undefined) reportDuplicates(source.root, undefined, violations);
   const reader = new SchemaReader({
-    style: type.style,
+    style: 'custom',
     sorted: source.yaml !== undefined,
-    duplicates: custom ? undefined : violations,
-    onUnknown: custom ? sortInto(inMetadata, inSchema) : (path) => violations.unknown(path),
+    duplicates: undefined,
+    onUnknown: sortInto(inMetadata, inSchema),
   });
-  const value = reader.read(source.root ?? new ObjectNode(), shape, undefined) as Record<string, unknown>;
+  const value = readRoot(reader, source, type);
   // S-05: metadata is read before the schema is applied.
   for (const list of [inMetadata, inSchema]) {
     for (const path of sortByBytes(list)) {
@@ -233,7 +252,12 @@ function read(source: Source, type: BodyType): { value: object; reader: SchemaRe
       violations.add(`unknown field ${goQuote(path)}`);
     }
   }
-  return { value: withTypeMeta(value, type, shape.byName.has('metadata')), reader, violations: violations.list };
+  return { value, reader, violations: violations.list };
+}
+
+function readRoot(reader: SchemaReader, { root }: Source, type: BodyType): object {
+  const value = reader.read(root ?? new ObjectNode(), type.shape, undefined) as Record<string, unknown>;
+  return withTypeMeta(value, type, type.shape.byName.has('metadata'));
 }
 
 function sortInto(inMetadata: string[], inSchema: string[]): (path: Path) => void {

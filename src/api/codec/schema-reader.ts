@@ -164,7 +164,7 @@ export class SchemaReader {
     }
     // T-26: only digits make an integer. `1e3` and `3600.0` do not, whatever their value.
     const parsed = parseGoInt64(node.text);
-    if (!parsed.ok || (shape.goType === 'int32' && parsed.exact !== BigInt.asIntN(32, parsed.exact))) {
+    if (!parsed.ok || (shape.goType === 'int32' && parsed.value !== (parsed.value | 0))) {
       return this.#mismatch(node, shape, at);
     }
     return parsed.value;

@@ -102,4 +102,5 @@ function validateExpiration(seconds: number): FieldError[] {
   return [];
 }
 
-export const withoutDuplicates = (audiences: readonly string[]): string[] => [...new Set(audiences)];
+export const withoutDuplicates = (audiences: readonly string[]): readonly string[] =>
+  audiences.length < 2 ? audiences : [...new Set(audiences)];

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { parseGoBool, parseGoDuration, parseGoInt64, parseGoUint64, toGoInt64 } from './go-parse.ts';
 
 const failed = (message: string) => ({ ok: false, message });
-const parsed = (exact: bigint, value = Number(exact)) => ({ ok: true, value, exact });
+const parsed = (exact: bigint, value = Number(exact)) => ({ ok: true, value });
 const SAFE = Number.MAX_SAFE_INTEGER;
 
 describe('parseGoInt64', () => {
@@ -53,7 +53,6 @@ describe('parseGoInt64', () => {
   it('reads back every 64-bit integer exactly', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }), (value) => {
-        expect(parseGoInt64(String(value))).toMatchObject({ ok: true, exact: value });
         expect(toGoInt64(String(value))).toBe(value);
       }),
     );

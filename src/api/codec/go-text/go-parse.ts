@@ -15,8 +15,6 @@ export interface ParsedInteger {
   readonly ok: true;
   /** Clamped to the safe integers (2^53 - 1 either way), so that arithmetic on it is exact. */
   readonly value: number;
-  /** Never clamped. */
-  readonly exact: bigint;
 }
 
 export type IntegerResult = ParsedInteger | ParseFailure;
@@ -38,33 +36,54 @@ export function parseGoUint64(text: string): IntegerResult {
 /** The value of `strconv.ParseInt`; undefined instead of an error message. */
 export function toGoInt64(text: string): bigint | undefined {
   const scanned = scanInt64(text);
-  return typeof scanned === 'bigint' ? scanned : undefined;
+  return typeof scanned === 'string' ? undefined : BigInt(scanned);
 }
 
 type Fault = 'invalid syntax' | 'value out of range';
+/** A number for few digits, which is nearly every integer; a bigint is several times slower. */
+type Integer = number | bigint;
 
-function integerResult(goFunction: string, text: string, scanned: bigint | Fault): IntegerResult {
-  if (typeof scanned !== 'bigint') return failure(goFunction, text, scanned);
+function integerResult(goFunction: string, text: string, scanned: Integer | Fault): IntegerResult {
+  if (typeof scanned === 'number') return { ok: true, value: scanned };
+  if (typeof scanned === 'string') return failure(goFunction, text, scanned);
   const limit = BigInt(Number.MAX_SAFE_INTEGER);
   const clamped = scanned > limit ? limit : scanned < -limit ? -limit : scanned;
-  return { ok: true, value: Number(clamped), exact: scanned };
+  return { ok: true, value: Number(clamped) };
 }
 
 function failure(goFunction: string, text: string, fault: Fault): ParseFailure {
   return { ok: false, message: `strconv.${goFunction}: parsing ${goQuote(text)}: ${fault}` };
 }
 
-function scanInt64(text: string): bigint | Fault {
+function scanInt64(text: string): Integer | Fault {
   const negative = text.startsWith('-');
   const magnitude = scanDigits(text, negative || text.startsWith('+') ? 1 : 0);
-  if (typeof magnitude !== 'bigint') return magnitude;
+  if (typeof magnitude === 'number') return negative && magnitude > 0 ? -magnitude : magnitude;
+  if (typeof magnitude === 'string') return magnitude;
   const value = negative ? -magnitude : magnitude;
   return value >= HALF_RANGE || value < -HALF_RANGE ? 'value out of range' : value;
 }
 
+/** Every integer of so many digits is exact as a number. */
+const EXACT_DIGITS = 15;
+
 /** The first error counts: a number is out of range even if a letter follows the digit that makes it so. */
-function scanDigits(text: string, start: number): bigint | Fault {
+function scanDigits(text: string, start: number): Integer | Fault {
   if (start === text.length) return 'invalid syntax';
+  return text.length - start <= EXACT_DIGITS ? scanFewDigits(text, start) : scanManyDigits(text, start);
+}
+
+function scanFewDigits(text: string, start: number): number | Fault {
+  let value = 0;
+  for (let at = start; at < text.length; at++) {
+    const digit = digitAt(text, at);
+    if (digit < 0) return 'invalid syntax';
+    value = value * 10 + digit;
+  }
+  return value;
+}
+
+function scanManyDigits(text: string, start: number): bigint | Fault {
   let value = 0n;
   for (let at = start; at < text.length; at++) {
     const digit = digitAt(text, at);
