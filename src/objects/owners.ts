@@ -29,24 +29,22 @@ export function prefixesInside(catalog: Catalog, { kind, cluster, name }: Object
 
 /**
  * The cluster and the namespace must exist and must not be terminating. The error names the missing one (T-12i): "no
- * such account" would be misleading.
+ * such account" would be misleading. Not a promise when both are there.
  */
-export async function requireOwners(
+export function requireOwners(
   catalog: Catalog,
   reader: ObjectReader,
   kind: Kind,
   objectKey: ObjectKey,
-): Promise<StoredObject[]> {
-  let owners = findOwners(catalog, reader, kind, objectKey);
-  if (owners.some((owner) => 'missing' in owner)) {
-    await reader.catchUp();
-    owners = findOwners(catalog, reader, kind, objectKey);
-  }
-  return owners.map((owner) => {
+): StoredObject[] | Promise<StoredObject[]> {
+  const owners = findOwners(catalog, reader, kind, objectKey);
+  const require = (owner: Owner): StoredObject => {
     if ('missing' in owner) throw notFound(owner.missing, owner.name);
     if (owner.deletionTimestamp !== undefined) throw terminating(kind, objectKey, owner);
     return owner;
-  });
+  };
+  if (!owners.some((owner) => 'missing' in owner)) return owners.map(require);
+  return reader.catchUp().then(() => findOwners(catalog, reader, kind, objectKey).map(require));
 }
 
 /** T-12j */

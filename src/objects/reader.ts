@@ -50,12 +50,12 @@ export class ObjectReader {
     return this.cache(kind).get(storageKey(kind, objectKey));
   }
 
-  /** Catches up before it reports that an object does not exist (K-25). */
-  async findFresh(kind: Kind, objectKey: ObjectKey): Promise<StoredObject | undefined> {
-    const found = this.find(kind, objectKey);
-    if (found !== undefined) return found;
-    await this.catchUp();
-    return this.find(kind, objectKey);
+  /**
+   * Catches up before it reports that an object does not exist (K-25). Not a promise when the object is there: that is
+   * nearly every call, and a token request makes several.
+   */
+  findFresh(kind: Kind, objectKey: ObjectKey): StoredObject | Promise<StoredObject | undefined> {
+    return this.find(kind, objectKey) ?? this.catchUp().then(() => this.find(kind, objectKey));
   }
 
   /** After it, reads include every write acknowledged before the call. */

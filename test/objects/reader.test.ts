@@ -116,7 +116,7 @@ describe('K-25: an object that the cache does not have', () => {
       await reflector.start();
       hold();
       await put('new');
-      expect(await statusOf(reader.findFresh(clusters, at('', '', 'new')))).toMatchObject({
+      expect(await statusOf(Promise.resolve(reader.findFresh(clusters, at('', '', 'new'))))).toMatchObject({
         code: 503,
         reason: 'ServiceUnavailable',
         details: { retryAfterSeconds: 1 },
@@ -149,7 +149,7 @@ describe('L-38: while the caches are filled', () => {
       expect(reader.ready).toBe(false);
       expect(await statusOf(reader.catchUp())).toEqual(warming);
       expect(await statusOf(reader.waitFor(1))).toEqual(warming);
-      expect(await statusOf(reader.findFresh(clusters, at('', '', 'old')))).toEqual(warming);
+      expect(await statusOf(Promise.resolve(reader.findFresh(clusters, at('', '', 'old'))))).toEqual(warming);
       await reflector.start();
       expect(reader.ready).toBe(true);
       expect((await reader.findFresh(clusters, at('', '', 'old')))?.name).toBe('old');

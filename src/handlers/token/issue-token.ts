@@ -54,15 +54,19 @@ export function createIssueTokenHandler(parts: IssueTokenParts): (request: ApiRe
     const { sent, annotations } = tokenRequest;
     checkNamespace(sent, namespace);
     if (forward !== undefined) {
-      const stored = await reader.findFresh(catalog.clusters, { cluster: '', namespace: '', name: cluster });
+      const found = reader.findFresh(catalog.clusters, { cluster: '', namespace: '', name: cluster });
+      const stored = found instanceof Promise ? await found : found;
       if (stored !== undefined && issuesOwnTokens(stored)) {
         return respond(request, await forward(stored, request, tokenRequest, options), sent);
       }
     }
     const objectKey = { cluster, namespace, name };
-    await requireOwners(catalog, reader, catalog.serviceAccounts, objectKey);
+    // What is in memory is not awaited: each `await` would cost a promise and a microtask.
+    const owners = requireOwners(catalog, reader, catalog.serviceAccounts, objectKey);
+    if (owners instanceof Promise) await owners;
     checkName(sent, name);
-    const account = await reader.findFresh(catalog.serviceAccounts, objectKey);
+    const foundAccount = reader.findFresh(catalog.serviceAccounts, objectKey);
+    const account = foundAccount instanceof Promise ? await foundAccount : foundAccount;
     if (account === undefined) throw notFound(catalog.serviceAccounts, name);
     checkUid(sent, account);
     refuseIfInvalid(tokenRequest.errors);
