@@ -1,5 +1,6 @@
 import type { Target } from '../../api/request.ts';
 import type { Metrics, RequestLabels } from '../../observability/metrics/metrics.ts';
+import { observeInFlight } from '../../observability/metrics/observe-parts.ts';
 import type { RequestRecord } from './request-record.ts';
 
 export interface RequestMetrics {
@@ -44,12 +45,14 @@ export function createRequestMetrics(metrics: Metrics, isCluster: (name: string)
     clusters.add(name);
     return name;
   };
+  const inFlight = { readOnly: 0, mutating: 0 };
+  observeInFlight(metrics, () => inFlight);
   return {
     arrived(method) {
-      metrics.inFlight.inc({ request_kind: kindOf(method) });
+      inFlight[kindOf(method)] += 1;
     },
     started(record) {
-      metrics.inFlight.dec({ request_kind: 'readOnly' });
+      inFlight.readOnly -= 1;
       metrics.longRunning.inc(watchLabels(labelsOf(record)));
     },
     ended(record) {
@@ -59,7 +62,7 @@ export function createRequestMetrics(metrics: Metrics, isCluster: (name: string)
         metrics.longRunning.dec(watchLabels(labels));
         return;
       }
-      metrics.inFlight.dec({ request_kind: kindOf(record.method) });
+      inFlight[kindOf(record.method)] -= 1;
       metrics.requestSeconds.observe(labels, record.milliseconds / 1000);
       if (labels.subresource !== 'token') return;
       metrics.tokenRequests.inc({ cluster: clusterLabel(record.cluster), result: resultOf(record) });

@@ -27,13 +27,6 @@ export function createMetrics(join?: JoinMetrics) {
   // The default, ten times a second, costs half a per cent of a busy server.
   collectDefaultMetrics({ register: registry, eventLoopUtilizationTimeout: 1_000 });
   const registers = [registry];
-  const inFlight = new Gauge({
-    name: 'apiserver_current_inflight_requests',
-    help: 'Requests in flight, watches excepted.',
-    labelNames: ['request_kind'],
-    registers,
-  });
-  for (const request_kind of ['readOnly', 'mutating']) inFlight.set({ request_kind }, 0);
   const cacheEvents = new Counter({
     name: 'apiserver_watch_cache_events_received_total',
     help: 'Events that the watch caches have received, by resource.',
@@ -60,7 +53,6 @@ export function createMetrics(join?: JoinMetrics) {
       labelNames: LONGRUNNING_LABELS,
       registers,
     }),
-    inFlight,
     tokenRequests: new Counter({
       name: 'clusterpass_token_requests_total',
       help: 'Requests for tokens by cluster and result; clusters beyond the first thousand, and unknown ones, are "other".',

@@ -212,3 +212,19 @@ function counter(registers: Metrics['registry'][], name: string, help: string, c
     },
   });
 }
+
+/** The numbers are read when metrics are asked for: they change twice with every request. */
+export function observeInFlight(
+  { registry }: Metrics,
+  current: () => Readonly<Record<'readOnly' | 'mutating', number>>,
+): void {
+  void new Gauge({
+    name: 'apiserver_current_inflight_requests',
+    help: 'Requests in flight, watches excepted.',
+    labelNames: ['request_kind'],
+    registers: [registry],
+    collect() {
+      for (const [request_kind, count] of Object.entries(current())) this.set({ request_kind }, count);
+    },
+  });
+}
