@@ -100,7 +100,10 @@ export interface Comparison {
   readonly floor: ServerProcess;
   readonly work: Omit<Work, 'total'>;
   readonly settings: Settings;
-  /** Units before the measurement. V8 compiles for thousands of requests, in threads whose CPU time counts. */
+  /**
+   * Both sides handle twice as many units before the measurement. V8 compiles for thousands of requests, in threads
+   * whose CPU time counts.
+   */
   readonly warmUp: number;
 }
 
@@ -109,7 +112,8 @@ export async function compareRequests(
   about: Pick<Row, 'name' | 'unit' | 'about' | 'goal'>,
   { driver, server, floor, work, settings, warmUp }: Comparison,
 ): Promise<Row> {
-  await driver.run(floor, { ...work, total: warmUp });
+  // As many as `calibrate` sends to the server.
+  await driver.run(floor, { ...work, total: 2 * warmUp });
   const total = await calibrate(driver, server, work, settings, warmUp);
   const run = (side: ServerProcess) => async (): Promise<Round> => {
     const { seconds, cpuPerUnit } = await driver.run(side, { ...work, total });
