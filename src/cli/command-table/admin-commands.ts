@@ -95,6 +95,7 @@ export const ADMIN_COMMANDS: readonly Command[] = [
       { flags: '--offline', doc: 'Do not connect to the cluster.' },
       dryRun,
     ],
+    notRun: 'it needs a cluster',
     examples: ['clusterpass register dev-eu-3 --kubeconfig ./dev.yaml --context admin@dev --label env=dev'],
   },
   {
@@ -115,6 +116,7 @@ export const ADMIN_COMMANDS: readonly Command[] = [
       { flags: '--refresh', doc: 'Make an API server read the keys again, instead of writing the configuration.' },
       { flags: '--file <file>', doc: 'With `--refresh`: the file of `--authentication-config` to change.' },
     ],
+    notRun: 'it needs a cluster; trust.md runs the first two',
     examples: [
       'clusterpass trust prod-eu-1 > authentication.yaml',
       'clusterpass trust --refresh --file /etc/kubernetes/authentication.yaml',
@@ -138,6 +140,7 @@ export const ADMIN_COMMANDS: readonly Command[] = [
       },
       dryRun,
     ],
+    notRun: 'it needs a change that waits',
     examples: ['clusterpass confirm prod-eu-1', 'clusterpass confirm prod-eu-1 --print'],
   },
   {
