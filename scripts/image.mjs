@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { pack } from './artifacts/program.mjs';
+import { installProgram, pack } from './artifacts/program.mjs';
 import { createRoot, PROGRAM, USER } from './artifacts/root.mjs';
 import { ARCHITECTURES } from './artifacts/standalone.mjs';
 import { fixedTar, sourceDate } from './artifacts/tar.mjs';
@@ -43,11 +43,11 @@ export const CONFIG = {
 };
 
 /**
- * One layer. Only the data directory belongs to the user.
+ * Writes the file system of the image into one layer, an archive in `work`. Only the data directory belongs to the user.
  * @param {string} work
  * @param {string} root
  */
-function archive(work, root) {
+export function writeLayer(work, root) {
   const layer = join(work, 'layer.tar');
   const data = join(work, 'data');
   mkdirSync(join(data, DATA), { recursive: true });
@@ -61,33 +61,40 @@ function archive(work, root) {
 export const imageName = (release) => `clusterpass-${release}-linux-${ARCHITECTURES[process.arch]}-image`;
 
 /**
- * Writes an OCI layout into an empty folder and returns the digest of its manifest.
- * @param {{ tarball: string, output: string }} options
+ * Writes an OCI layout with this layer and returns the digest of its manifest.
+ * @param {{ layer: string, output: string }} options
  */
-export function buildImage({ tarball, output }) {
-  const architecture = ARCHITECTURES[process.arch];
-  if (architecture === undefined || process.platform !== 'linux')
+export function writeImage({ layer, output }) {
+  const created = new Date(sourceDate() * 1000).toISOString();
+  const image = ['--image', `${output}:${version}`];
+  const umoci = (/** @type {string[]} */ ...args) => run(UMOCI, args);
+  rmSync(output, { recursive: true, force: true });
+  umoci('init', '--layout', output);
+  umoci('new', ...image);
+  const history = ['--history.created', created, '--history.created_by', 'npm run image', '--history.author', ''];
+  umoci('raw', 'add-layer', ...image, ...history, layer);
+  const config = Object.entries(CONFIG).flatMap(([name, value]) =>
+    [value].flat().flatMap((each) => [`--config.${name}`, each]),
+  );
+  const platform = ['--os', 'linux', '--architecture', ARCHITECTURES[process.arch] ?? ''];
+  umoci('config', ...image, '--no-history', '--created', created, ...platform, ...config);
+  umoci('gc', '--layout', output);
+  return JSON.parse(readFileSync(join(output, 'index.json'), 'utf8')).manifests[0].digest;
+}
+
+/**
+ * Writes an OCI layout and returns the digest of its manifest.
+ * @param {{ program: string, output: string }} options `program`: the folder of the installed package
+ */
+export function buildImage({ program, output }) {
+  if (!(process.arch in ARCHITECTURES) || process.platform !== 'linux')
     throw new Error('images are built on Linux, x64 or arm64');
   const work = mkdtempSync(join(tmpdir(), 'clusterpass-image-'));
   try {
     const root = join(work, 'root');
     mkdirSync(root);
-    createRoot(root, tarball);
-    const created = new Date(sourceDate() * 1000).toISOString();
-    const image = ['--image', `${output}:${version}`];
-    const umoci = (/** @type {string[]} */ ...args) => run(UMOCI, args);
-    rmSync(output, { recursive: true, force: true });
-    umoci('init', '--layout', output);
-    umoci('new', ...image);
-    const history = ['--history.created', created, '--history.created_by', 'npm run image', '--history.author', ''];
-    umoci('raw', 'add-layer', ...image, ...history, archive(work, root));
-    const config = Object.entries(CONFIG).flatMap(([name, value]) =>
-      [value].flat().flatMap((each) => [`--config.${name}`, each]),
-    );
-    const platform = ['--os', 'linux', '--architecture', architecture];
-    umoci('config', ...image, '--no-history', '--created', created, ...platform, ...config);
-    umoci('gc', '--layout', output);
-    return JSON.parse(readFileSync(join(output, 'index.json'), 'utf8')).manifests[0].digest;
+    createRoot(root, program);
+    return writeImage({ layer: writeLayer(work, root), output });
   } finally {
     rmSync(work, { recursive: true, force: true });
   }
@@ -97,10 +104,11 @@ function main() {
   const { values } = parseArgs({ options: { root: { type: 'string' } } });
   const work = mkdtempSync(join(tmpdir(), 'clusterpass-pack-'));
   try {
-    const tarball = pack(work);
+    const program = join(work, 'program');
+    installProgram(program, pack(work));
     if (values.root !== undefined) {
       mkdirSync(values.root, { recursive: true });
-      createRoot(resolve(values.root), tarball);
+      createRoot(resolve(values.root), program);
       mkdirSync(join(values.root, DATA), { recursive: true });
       return;
     }
@@ -108,7 +116,7 @@ function main() {
     const name = imageName(version);
     const output = join(ROOT, 'build', name);
     mkdirSync(join(ROOT, 'build'), { recursive: true });
-    const digest = buildImage({ tarball, output });
+    const digest = buildImage({ program, output });
     run('tar', [...fixedTar(), '-C', output, '-cf', `${output}.oci.tar`, '.']);
     console.log(`${digest}\nOCI layout:  build/${name}\nOCI archive: build/${name}.oci.tar`);
   } finally {

@@ -7,7 +7,7 @@ import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync,
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { pack } from './artifacts/program.mjs';
+import { installProgram, pack } from './artifacts/program.mjs';
 import { PLATFORMS, writeStandalone } from './artifacts/standalone.mjs';
 import { fixedTar } from './artifacts/tar.mjs';
 import { buildImage, imageName } from './image.mjs';
@@ -44,9 +44,9 @@ export function fillIn(template, { version, downloads, checksumOf }) {
 }
 
 /**
- * @param {{ version: string, output: string, platforms: readonly string[] }} options
+ * @param {{ version: string, output: string, platforms: readonly string[], level?: number }} options `level`: of gzip
  */
-export function makeRelease({ version, output, platforms }) {
+export function makeRelease({ version, output, platforms, level = 6 }) {
   const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
   if (version !== manifest.version) {
     throw new ReleaseError(`package.json has version ${manifest.version}: run npm version ${version} first`);
@@ -58,12 +58,14 @@ export function makeRelease({ version, output, platforms }) {
   const notes = sectionOf(readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8'), version);
   rmSync(output, { recursive: true, force: true });
   mkdirSync(output, { recursive: true });
-  const tarball = pack(output);
+  const program = join(output, 'program');
+  installProgram(program, pack(output));
   for (const platform of platforms) {
-    writeStandalone({ tarball, platform, output: join(output, `clusterpass-${version}-${platform}.tar.gz`) });
+    writeStandalone({ program, platform, output: join(output, `clusterpass-${version}-${platform}.tar.gz`), level });
   }
   const layout = join(output, imageName(version));
-  buildImage({ tarball, output: layout });
+  buildImage({ program, output: layout });
+  rmSync(program, { recursive: true });
   run('tar', [...fixedTar(), '-C', layout, '-cf', `${layout}.oci.tar`, '.']);
   rmSync(layout, { recursive: true });
   run('tar', [...fixedTar(), '-C', ROOT, '-czf', join(output, `clusterpass-${version}-deploy.tar.gz`), 'deploy']);

@@ -17,7 +17,6 @@ import { pinnedNode } from '../../bin/find-node.mjs';
 import { withPackages } from '../debian-packages.mjs';
 import { run } from '../run-command.mjs';
 import { ROOT } from '../setup.mjs';
-import { installProgram } from './program.mjs';
 import { writeSbom } from './sbom.mjs';
 
 /** Debian packages with the libraries of Node, and with the certificates of public authorities. */
@@ -117,9 +116,9 @@ function copyCertificates(root, unpacked) {
 /**
  * Creates the file system in an empty folder. Owners, modes and times are set when it is archived.
  * @param {string} root
- * @param {string} tarball made by `npm pack`
+ * @param {string} program the folder of the installed package
  */
-export function createRoot(root, tarball) {
+export function createRoot(root, program) {
   const node = pinnedNode(join(ROOT, 'package.json')) ?? process.execPath;
   const { unpacked, packages } = debianFiles();
   const { loader, names } = libraryNames(node);
@@ -140,6 +139,7 @@ export function createRoot(root, tarball) {
   writeFileSync(join(root, 'etc/group'), `clusterpass:x:${USER}:\n`);
   mkdirSync(join(root, 'tmp'));
   mkdirSync(join(root, 'var/lib'), { recursive: true });
-  installProgram(join(root, PROGRAM), tarball);
+  mkdirSync(dirname(join(root, PROGRAM)), { recursive: true });
+  run('cp', ['-a', program, join(root, PROGRAM)]);
   writeSbom(join(root, PROGRAM), { packages, node: run(node, ['--version']).trim().slice(1) });
 }

@@ -1,10 +1,10 @@
-import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { pinnedNode } from '../../bin/find-node.mjs';
 import { run } from '../run-command.mjs';
 import { ROOT } from '../setup.mjs';
-import { installProgram } from './program.mjs';
 import { fixedTar } from './tar.mjs';
 
 /**
@@ -50,14 +50,15 @@ function nodeOf(platform, work) {
 
 /**
  * An archive with the program and Node for one platform: nothing else has to be installed.
- * @param {{ tarball: string, platform: string, output: string }} options `output` ends in `.tar.gz`
+ * @param {{ program: string, platform: string, output: string, level?: number }} options `program`: the folder of the
+ * installed package; `output` ends in `.tar.gz`; `level`: of gzip, 1 is the fastest
  */
-export function writeStandalone({ tarball, platform, output }) {
+export function writeStandalone({ program, platform, output, level = 6 }) {
   const work = mkdtempSync(join(tmpdir(), 'clusterpass-standalone-'));
   try {
     const folder = join(work, 'clusterpass');
-    mkdirSync(join(folder, 'bin'), { recursive: true });
-    installProgram(join(folder, 'lib/clusterpass'), tarball);
+    for (const name of ['bin', 'lib']) mkdirSync(join(folder, name), { recursive: true });
+    run('cp', ['-a', program, join(folder, 'lib/clusterpass')]);
     copyFileSync(nodeOf(platform, work), join(folder, 'lib/node'));
     copyFileSync(join(ROOT, 'LICENSE'), join(folder, 'LICENSE'));
     for (const name of ['clusterpass', 'kubectl-clusterpass']) {
@@ -65,9 +66,8 @@ export function writeStandalone({ tarball, platform, output }) {
     }
     const archive = join(work, 'archive.tar');
     run('tar', [...fixedTar(), '-C', work, '-cf', archive, 'clusterpass']);
-    // Without its name and time.
-    run('gzip', ['--no-name', '--force', archive]);
-    copyFileSync(`${archive}.gz`, output);
+    // Node writes no name and no time, and its zlib is the same on every machine.
+    writeFileSync(output, gzipSync(readFileSync(archive), { level }));
   } finally {
     rmSync(work, { recursive: true, force: true });
   }

@@ -13,6 +13,8 @@ export interface Command {
   /** False for commands that need no server. */
   readonly connects?: boolean;
   readonly examples: readonly string[];
+  /** Why the tests do not run the examples, for docs/cli.md. */
+  readonly notRun?: string;
 }
 
 export interface Argument {

@@ -37,7 +37,8 @@ function flagTable(flags: readonly Flag[]): string {
 }
 
 function section(command: Command): string {
-  const { path, summary, details, arguments: args = [], flags = [], examples, connects = true, aliases = [] } = command;
+  const { path, summary, details, arguments: args = [], flags = [], examples, notRun, connects = true } = command;
+  const { aliases = [] } = command;
   const usage = ['clusterpass', ...path, ...args.map(({ name }) => name)].join(' ');
   const others = aliases.map((alias) => `\`${[...path.slice(0, -1), alias].join(' ')}\``);
   return [
@@ -47,7 +48,7 @@ function section(command: Command): string {
     connects ? '' : 'Needs no server.\n\n',
     args.length === 0 ? '' : `${args.map(({ name, doc }) => `- \`${name}\`: ${doc}\n`).join('')}\n`,
     flags.length === 0 ? '' : flagTable(flags),
-    `\`\`\`sh\n${examples.join('\n')}\n\`\`\`\n\n`,
+    `\`\`\`sh\n${notRun === undefined ? '' : `# not run by the tests: ${notRun}\n`}${examples.join('\n')}\n\`\`\`\n\n`,
   ].join('');
 }
 

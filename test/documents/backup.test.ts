@@ -5,10 +5,11 @@ import { describeWithEtcd, freePorts } from '../conformance/etcd-process.ts';
 import { addCluster, CLUSTERS } from '../e2e/support/fleet.ts';
 import { createAccount, createNamespace, tokenPath } from '../e2e/support/objects.ts';
 import { type Server, startServer } from '../e2e/support/server.ts';
-import { type EtcdWithTls, startEtcdWithTls } from './etcd-with-tls.ts';
-import { blocksOf, PageRunner, readPage, runnable } from './page.ts';
+import { blocksOf, isRun } from './support/blocks.ts';
+import { type EtcdWithTls, startEtcdWithTls } from './support/etcd-with-tls.ts';
+import { PageRunner } from './support/page-runner.ts';
 
-const blocks = blocksOf(readPage('backup.md')).filter(runnable);
+const blocks = blocksOf('docs/backup.md').filter(isRun);
 const SECTIONS = ['Back up SQLite', 'Back up etcd', 'Restore SQLite', 'Restore etcd', 'The admin token'];
 
 describeWithEtcd('docs/backup.md', () => {
@@ -22,7 +23,7 @@ describeWithEtcd('docs/backup.md', () => {
       startServer({ port, args: ['--base-url', `http://127.0.0.1:${port}`] }),
       startEtcdWithTls(),
     ]);
-    runner = new PageRunner(() => [
+    runner = await PageRunner.create(() => [
       ['/var/lib/clusterpass', server.dataDir],
       ['10.0.0.1:2379', etcd.endpoints.join(',')],
     ]);

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server as HttpServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -8,12 +8,12 @@ import { join } from 'node:path';
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
-import { Person } from '../e2e/support/cli.ts';
 import { addCluster } from '../e2e/support/fleet.ts';
 import { type IdentityProvider, startProvider } from '../e2e/support/provider.ts';
 import { type Server, startServer } from '../e2e/support/server.ts';
-import { LAUNCHER } from '../program.ts';
-import { fileOf } from './connect-pages.ts';
+import { isRun } from './support/blocks.ts';
+import { installClusterpass } from './support/clusterpass.ts';
+import { BLOCKS, fileOf } from './support/connect-pages.ts';
 
 /** docs/connect/ci.md with a real server: its files are loaded, and its jobs run up to kubectl. */
 
@@ -64,12 +64,10 @@ beforeAll(async () => {
   const spec = { orchestratorApiEndpoints: { serverEndpoints } };
   await addCluster(server, 'prod-eu-1', { labels: { env: 'prod' }, spec });
   await addCluster(server, 'dev-eu-1', { labels: { env: 'dev' }, spec });
-  await writeFile(join(folder, 'clusterpass'), `#!/bin/sh\nexec "${process.execPath}" "${LAUNCHER}" "$@"\n`);
-  await chmod(join(folder, 'clusterpass'), 0o755);
+  installClusterpass(folder);
   await writeFile(join(folder, 'ci-rbac.yaml'), fileOf('ci-rbac.yaml'));
-  const admin = await Person.as(server);
-  await admin.ok(['apply', '-f', join(folder, 'ci-rbac.yaml')]);
-  await admin.leave();
+  const [apply] = BLOCKS.filter((block) => block.page === 'docs/connect/ci.md' && isRun(block));
+  await runStep(apply?.text ?? '', { CLUSTERPASS_SERVER: server.url, CLUSTERPASS_TOKEN: server.adminToken });
 });
 afterAll(async () => {
   await server.destroy();
@@ -82,6 +80,7 @@ type Env = Readonly<Record<string, string>>;
 /** A step of a job, with the shell that runs it there. */
 async function runStep(script: string, env: Env): Promise<void> {
   const child = spawn('bash', ['--noprofile', '--norc', '-eo', 'pipefail', '-c', script], {
+    cwd: folder,
     env: { PATH: `${folder}:${process.env.PATH}`, HOME: folder, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

@@ -17,7 +17,7 @@ import { addCluster } from '../e2e/support/fleet.ts';
 import { describeWithKubectl } from '../e2e/support/kubectl.ts';
 import { type Server, startServer, TLS } from '../e2e/support/server.ts';
 import { misfitsOf, parseManifests } from '../helm/manifests.ts';
-import { fileOf } from './connect-pages.ts';
+import { fileOf } from './support/connect-pages.ts';
 
 /** docs/connect/managed-clusters.md and self-managed-clusters.md. */
 

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { decodeJwt } from 'jose';
@@ -12,8 +12,8 @@ import { describeWithKubectl } from '../e2e/support/kubectl.ts';
 import { type IdentityProvider, startProvider } from '../e2e/support/provider.ts';
 import { type Server, startServer } from '../e2e/support/server.ts';
 import { type Manifest, misfitsOf, parseManifests } from '../helm/manifests.ts';
-import { LAUNCHER } from '../program.ts';
-import { fileOf } from './connect-pages.ts';
+import { installClusterpass } from './support/clusterpass.ts';
+import { fileOf } from './support/connect-pages.ts';
 
 /** docs/connect/gitops.md: the commands of the tools run against a real server, with the token of a pod. */
 
@@ -48,8 +48,7 @@ beforeAll(async () => {
   const stdin = [...account.map((object) => stringify(object)), fileOf('gitops-rbac.yaml')].join('---\n');
   await admin.ok(['apply', '-f', '-'], { stdin });
   await admin.leave();
-  await writeFile(join(folder, 'clusterpass'), `#!/bin/sh\nexec "${process.execPath}" "${LAUNCHER}" "$@"\n`);
-  await chmod(join(folder, 'clusterpass'), 0o755);
+  installClusterpass(folder);
 });
 afterAll(async () => {
   await server.destroy();

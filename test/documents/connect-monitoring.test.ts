@@ -10,7 +10,8 @@ import { describeWith } from '../describe-with.ts';
 import { Person } from '../e2e/support/cli.ts';
 import { createObjects, issue } from '../e2e/support/objects.ts';
 import { type Server, startServer, tokenOf } from '../e2e/support/server.ts';
-import { BLOCKS, fileOf } from './connect-pages.ts';
+import { isRun } from './support/blocks.ts';
+import { BLOCKS, fileOf } from './support/connect-pages.ts';
 
 /** docs/connect/monitoring.md. */
 
@@ -59,8 +60,8 @@ describe('the permission to scrape', () => {
 });
 
 it('makes a PrometheusRule with all alerts', async () => {
-  const block = BLOCKS.find(({ text }) => text.startsWith('# run by a test\n'))?.text ?? '';
-  const script = block.replace('deploy/prometheus/rules.yaml', `'${RULES}'`);
+  const [block] = BLOCKS.filter(isRun);
+  const script = (block?.text ?? '').replace('deploy/prometheus/rules.yaml', `'${RULES}'`);
   execFileSync('sh', ['-euc', script], { cwd: folder });
   const { kind, spec } = parse(await readFile(join(folder, 'prometheus-rule.yaml'), 'utf8'));
   expect(kind).toBe('PrometheusRule');

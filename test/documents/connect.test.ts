@@ -3,7 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { mapClaims } from '../../src/authn/jwt/map-claims.ts';
 import { type JwtAuthenticatorConfig, readAuthenticationConfig } from '../../src/authn/jwt/read-configuration.ts';
-import { BLOCKS, commandsIn, fileOf, misuseOf } from './connect-pages.ts';
+import { commandsIn } from './support/blocks.ts';
+import { BLOCKS, fileOf, misuseOf } from './support/connect-pages.ts';
 
 /** The pages of docs/connect/: files are loaded, command lines are compared with the table of commands. */
 
@@ -29,14 +30,6 @@ describe('code on the pages', () => {
     }
     expect(wrong).toEqual([]);
     expect(BLOCKS.length).toBeGreaterThan(5);
-  });
-
-  it('says of every command whether it was run', () => {
-    const silent = BLOCKS.filter(
-      ({ language, text, file }) =>
-        language === 'sh' && file === undefined && !/^# (?:not run by the tests|run by a test)\n/.test(text),
-    );
-    expect(silent).toEqual([]);
   });
 
   it('uses commands and flags of clusterpass that exist', () => {

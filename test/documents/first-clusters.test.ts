@@ -7,10 +7,11 @@ import { type FakeAnswer, type SeenRequest, startApiServer } from '../../src/clu
 import { createAuthority } from '../../src/clusters/upstream/certificates.fixture.ts';
 import { describeWithEtcd, freePorts } from '../conformance/etcd-process.ts';
 import { describeWithKubectl } from '../e2e/support/kubectl.ts';
-import { type EtcdWithTls, startEtcdWithTls } from './etcd-with-tls.ts';
-import { type Block, blocksOf, missingLines, PageRunner, readPage, runnable } from './page.ts';
+import { type Block, blocksOf, isRun } from './support/blocks.ts';
+import { type EtcdWithTls, startEtcdWithTls } from './support/etcd-with-tls.ts';
+import { missingLines, PageRunner } from './support/page-runner.ts';
 
-const blocks = blocksOf(readPage('first-clusters.md'));
+const blocks = blocksOf('docs/first-clusters.md');
 const ON_ONE_MACHINE = 'Start it on one machine';
 const ON_ETCD = 'Or start it on etcd';
 const ENVIRONMENTS = ['dev', 'staging', 'prod'];
@@ -39,7 +40,7 @@ async function review(runner: PageRunner, { headers }: SeenRequest): Promise<Fak
 /** Follows the page from its beginning to its end, without the other way to start. */
 async function follow(omitted: string, etcd?: EtcdWithTls): Promise<void> {
   const [port] = await freePorts(1);
-  const runner = new PageRunner(
+  const runner = await PageRunner.create(
     (folder) => [
       ['https://clusterpass.example.com:8443', `https://127.0.0.1:${port}`],
       ['DNS:clusterpass.example.com', 'IP:127.0.0.1'],
@@ -89,7 +90,7 @@ async function follow(omitted: string, etcd?: EtcdWithTls): Promise<void> {
       }
       const ran = await runner.run(block);
       if (ran !== undefined) expect(ran.code, `${block.text}\n${ran.output}`).toBe(0);
-      if (runnable(block)) previous = block;
+      if (isRun(block)) previous = block;
     }
     const seen = await runner.shell('clusterpass get clusters -o name');
     expect(seen.output.match(/[\w-]+-eu-1/g), 'as jane').toEqual(['dev-eu-1', 'staging-eu-1']);
@@ -102,7 +103,7 @@ async function follow(omitted: string, etcd?: EtcdWithTls): Promise<void> {
 describeWithKubectl('docs/first-clusters.md', () => {
   it('has both ways to start', () => {
     for (const way of [ON_ONE_MACHINE, ON_ETCD]) {
-      const commands = blocks.filter((block) => block.section === way && runnable(block));
+      const commands = blocks.filter((block) => block.section === way && isRun(block));
       expect(commands.some(({ text }) => text.startsWith('clusterpass serve'))).toBe(true);
     }
   });

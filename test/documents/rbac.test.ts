@@ -4,10 +4,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { BOOTSTRAP_CLUSTER_ROLES } from '../../src/authz/bootstrap-roles.ts';
 import { addCluster, CLUSTERS, RBAC } from '../e2e/support/fleet.ts';
 import { type Server, startServer, TLS, tokenOf } from '../e2e/support/server.ts';
-import { blocksOf, PageRunner, readPage, runnable } from './page.ts';
+import { blocksOf, isRun, readPage } from './support/blocks.ts';
+import { PageRunner } from './support/page-runner.ts';
 
-const page = readPage('rbac.md');
-const blocks = blocksOf(page);
+const page = readPage('docs/rbac.md');
+const blocks = blocksOf('docs/rbac.md');
 
 const KUBECONFIG = {
   'current-context': 'prod',
@@ -21,7 +22,10 @@ describe('docs/rbac.md', () => {
   let runner: PageRunner;
   beforeAll(async () => {
     server = await startServer({ users: { jane: [], tom: ['team-shop'], lea: ['team-shop', 'shop-leads'] } });
-    runner = new PageRunner(() => [], { CLUSTERPASS_SERVER: server.url, CLUSTERPASS_TOKEN: server.adminToken });
+    runner = await PageRunner.create(() => [], {
+      CLUSTERPASS_SERVER: server.url,
+      CLUSTERPASS_TOKEN: server.adminToken,
+    });
     writeFileSync(join(runner.folder, 'prod.yaml'), JSON.stringify(KUBECONFIG));
     copyFileSync(TLS.caFile, join(runner.folder, 'ca.crt'));
     await addCluster(server, 'dev-eu-1', { labels: { env: 'dev', region: 'eu' } });
@@ -35,7 +39,7 @@ describe('docs/rbac.md', () => {
   });
 
   it('its commands succeed, in the order of the page', async () => {
-    expect(blocks.filter(runnable).length).toBeGreaterThan(4);
+    expect(blocks.filter(isRun).length).toBeGreaterThan(4);
     for (const block of blocks) {
       const ran = await runner.run(block);
       if (ran !== undefined) expect(ran.code, `${block.text}\n${ran.output}`).toBe(0);

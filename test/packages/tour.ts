@@ -5,8 +5,21 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'vitest';
+import { blocksOf, isRun } from '../documents/support/blocks.ts';
 
 const run = promisify(execFile);
+
+/** The commands of README.md that the tests run, for the address of this server and the program of an artefact. */
+const readmeScript = (url: string, program: string): string =>
+  blocksOf('README.md')
+    .filter(isRun)
+    .map(({ text }) => text)
+    .join('\n')
+    .replaceAll('http://127.0.0.1:8080', url)
+    .replaceAll('bin/clusterpass.mjs', program)
+    .replaceAll('.clusterpass/', 'data/')
+    // As long as the three seconds of the tour.
+    .replace('timeoutSeconds=10', 'timeoutSeconds=4');
 
 /** How an installed program is started. */
 export interface Command {
@@ -76,7 +89,16 @@ export async function takeTour({ folder, root = '', env, clusterpass, plugin }: 
     expect(await cli(clusterpass, 'get', 'clusters')).toContain('prod-eu-1');
     const pass = ['create', 'token', 'builder', '-n', 'ci', '--cluster', 'prod-eu-1', '--audience', 'vault'];
     expect(await cli(clusterpass, ...pass)).toMatch(/^eyJ/);
-    if (plugin !== undefined) expect(await cli(plugin, 'get', 'clusters')).toContain('prod-eu-1');
+    if (plugin === undefined) return;
+    expect(await cli(plugin, 'get', 'clusters')).toContain('prod-eu-1');
+    const { stdout } = await run('/bin/bash', ['-euo', 'pipefail', '-c', readmeScript(url, clusterpass.file)], {
+      cwd: home,
+      env: { ...own, PATH: `${env.PATH}:${process.env.PATH}` },
+    });
+    expect(stdout).toMatch(/^12\n7\n1\n/);
+    expect(stdout).toMatch(/\}200\n401\n/);
+    expect([stdout.match(/"ADDED"/g)?.length, stdout.match(/"DELETED"/g)?.length]).toEqual([4, 3]);
+    expect(stdout).toMatch(/^eyJ[\w.-]+$/m);
   } finally {
     if (server.exitCode === null) {
       const exited = once(server, 'exit');

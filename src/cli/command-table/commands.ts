@@ -28,6 +28,7 @@ export const COMMANDS: readonly Command[] = [
     summary: 'Output shell completion code.',
     arguments: [{ name: '<bash|zsh|fish>', doc: 'The shell.' }],
     connects: false,
+    notRun: 'the second one needs fish',
     examples: ['source <(clusterpass completion bash)', 'clusterpass completion fish | source'],
   },
   {

@@ -45,6 +45,7 @@ export const SESSION_COMMANDS: readonly Command[] = [
       },
       { flags: '--no-browser', doc: 'Print the address without opening a browser.' },
     ],
+    notRun: 'it needs an identity provider',
     examples: [
       'clusterpass login --server https://clusterpass.example.com --issuer-url https://id.example.com --client-id clusterpass',
       'clusterpass login --server https://clusterpass.example.com --issuer-url https://id.example.com --client-id clusterpass --device',

@@ -28,6 +28,7 @@ export const STORE_COMMANDS: readonly StoreCommand[] = [
     details: `${STORE_OPTIONS} With etcd, servers may keep running: the file holds one revision. SQLite allows one process: stop the server first, or export a copy made by \`store backup\`. An existing file is not overwritten.`,
     flags: [file('File to write, mode 0600: it contains secrets. Defaults to stdout.')],
     connects: false,
+    notRun: 'it needs a server that is stopped; the page about backups runs it on etcd',
     examples: ['clusterpass store export --data-dir /var/lib/clusterpass -f fleet.jsonl'],
   },
   {
@@ -37,6 +38,7 @@ export const STORE_COMMANDS: readonly StoreCommand[] = [
     details: `${STORE_OPTIONS} To restart an interrupted import, run the same command again; no server starts on an incomplete import. Resource versions continue from those in the file.`,
     flags: [file('File to read. Defaults to stdin.')],
     connects: false,
+    notRun: 'it needs etcd; the page about backups runs it',
     examples: ['clusterpass store import --store etcd://127.0.0.1:2379/clusterpass -f fleet.jsonl'],
   },
   {
@@ -49,6 +51,7 @@ export const STORE_COMMANDS: readonly StoreCommand[] = [
       { flags: '--token-file <file>', doc: 'File with the token of an administrator of that server.' },
     ],
     connects: false,
+    notRun: 'it needs etcd; the page about backups runs it',
     examples: [
       'clusterpass store check --data-dir /var/lib/clusterpass',
       'clusterpass store check --store etcd://127.0.0.1:2379/clusterpass --server https://clusterpass.example.com --token-file admin.token',

@@ -1,26 +1,14 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { CommanderError } from 'commander';
 import { expect } from 'vitest';
-import type { Context } from '../../../src/cli/command.ts';
-import { addCommands, newProgram } from '../../../src/cli/program.ts';
-import { NO_PROGRESS } from '../../../src/cli/progress.ts';
 import { PROGRAM } from '../../program.ts';
+import { type CliResult, runCommand } from './run-command.ts';
 import { type Server, tokenOf } from './server.ts';
 
-const { version: VERSION } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as {
-  version: string;
-};
-
-export interface CliResult {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
+export type { CliResult };
 
 export interface CliOptions {
   readonly stdin?: string;
@@ -67,50 +55,14 @@ export class Person {
   }
 
   async run(args: readonly string[], { stdin = '', env, inProcess }: CliOptions = {}): Promise<CliResult> {
-    if (inProcess !== false) return this.#runHere(args, stdin, env);
+    if (inProcess !== false) {
+      const all = { PATH: process.env.PATH, HOME: this.home, ...this.#env, ...env };
+      return runCommand(args, { env: all, cwd: this.home, stdin });
+    }
     const running = this.start(args, env);
     running.child.stdin?.on('error', () => {});
     running.child.stdin?.end(stdin);
     return running.ended;
-  }
-
-  /** The same commands over the same sockets, without the start of a process. */
-  async #runHere(
-    args: readonly string[],
-    stdin: string,
-    env: Readonly<Record<string, string>> = {},
-  ): Promise<CliResult> {
-    const said = { stdout: '', stderr: '' };
-    const into = (name: keyof typeof said) => ({
-      isTerminal: false,
-      write: (text: string): void => {
-        said[name] += text;
-      },
-    });
-    const context: Context = {
-      env: { PATH: process.env.PATH, HOME: this.home, ...this.#env, ...env },
-      cwd: this.home,
-      version: VERSION,
-      now: Date.now,
-      out: into('stdout'),
-      err: into('stderr'),
-      readStdin: async () => stdin,
-      progress: NO_PROGRESS,
-      stopped: () => new AbortController().signal,
-    };
-    let code: number | null = null;
-    const program = newProgram(context).exitOverride();
-    program.command('serve').description('Serve the API.');
-    addCommands(program, context, (ended) => {
-      code = ended;
-    });
-    try {
-      await program.parseAsync(args, { from: 'user' });
-    } catch (error) {
-      if (!(error instanceof CommanderError)) throw error;
-      code = error.exitCode;
-    }
-    return { code, ...said };
   }
 
   /** What it prints when all goes well; anything else fails the test with what it said. */

@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createAuthority } from '../../src/clusters/upstream/certificates.fixture.ts';
-import { type Etcd, startEtcd } from '../conformance/etcd-process.ts';
+import { createAuthority } from '../../../src/clusters/upstream/certificates.fixture.ts';
+import { type Etcd, startEtcd } from '../../conformance/etcd-process.ts';
 
 export interface EtcdWithTls extends Etcd {
   /** Writes the files that the pages name: etcd-ca.crt, etcd-client.crt, etcd-client.key. */

@@ -1,41 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { KUBECTL } from '../../scripts/setup-kubectl.mjs';
-import { PROGRAM } from '../program.ts';
-
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-
-/** The first line of a block of commands that need what the tests do not have, such as a real cluster. */
-export const NOT_RUN = '# not run by the tests\n';
+import { KUBECTL } from '../../../scripts/setup-kubectl.mjs';
+import { type Block, isRun } from './blocks.ts';
+import { installClusterpass } from './clusterpass.ts';
 
 const READY_WITHIN_MS = 60_000;
-
-/** A fenced block. */
-export interface Block {
-  readonly language: string;
-  readonly text: string;
-  /** The text of the heading above it. */
-  readonly section: string;
-}
-
-export const readPage = (name: string): string => readFileSync(join(ROOT, 'docs', name), 'utf8');
-
-export function blocksOf(page: string): Block[] {
-  const blocks: Block[] = [];
-  let section = '';
-  for (const [, heading, language = '', text = ''] of page.matchAll(/^(?:#+ ([^\n]*)|```(\w*)\n(.*?)^```)$/gms)) {
-    if (heading !== undefined) section = heading;
-    else blocks.push({ language, text, section });
-  }
-  return blocks;
-}
-
-/** Blocks of commands that the tests run. */
-export const runnable = ({ language, text }: Block): boolean => language === 'sh' && !text.startsWith(NOT_RUN);
 
 export interface Ran {
   readonly code: number | null;
@@ -52,20 +24,29 @@ export class PageRunner {
   readonly #replacements: readonly (readonly [string, string])[];
   readonly #env: Readonly<Record<string, string>>;
 
-  /** `replacements`: what stands for addresses and folders of the page. */
-  constructor(
-    replacements: (folder: string) => readonly (readonly [string, string])[],
-    env: Readonly<Record<string, string>> = {},
+  private constructor(
+    folder: string,
+    replacements: readonly (readonly [string, string])[],
+    env: Readonly<Record<string, string>>,
   ) {
-    this.folder = mkdtempSync(join(tmpdir(), 'clusterpass-page-'));
-    this.#replacements = replacements(this.folder);
+    this.folder = folder;
+    this.#replacements = replacements;
     this.#env = env;
-    const bin = join(this.folder, 'bin');
+  }
+
+  /** `replacements`: what stands for addresses and folders of the page. */
+  static async create(
+    replacements: (folder: string) => readonly (readonly [string, string])[] = () => [],
+    env: Readonly<Record<string, string>> = {},
+  ): Promise<PageRunner> {
+    const folder = mkdtempSync(join(tmpdir(), 'clusterpass-page-'));
+    const bin = join(folder, 'bin');
     mkdirSync(bin);
-    writeFileSync(join(bin, 'clusterpass'), `#!/bin/sh\nexec '${process.execPath}' '${PROGRAM}' "$@"\n`);
+    installClusterpass(bin);
     writeFileSync(join(bin, 'sudo'), '#!/bin/sh\nexec "$@"\n');
-    for (const name of ['clusterpass', 'sudo']) chmodSync(join(bin, name), 0o755);
+    chmodSync(join(bin, 'sudo'), 0o755);
     symlinkSync(KUBECTL, join(bin, 'kubectl'));
+    return new PageRunner(folder, replacements(folder), env);
   }
 
   /** The text of the page with the addresses of this test. */
@@ -73,14 +54,13 @@ export class PageRunner {
     return this.#replacements.reduce((all, [from, to]) => all.replaceAll(from, to), text);
   }
 
-  /** A block of YAML whose first line is `# name.yaml`, or of CSV, is that file. Resolves with undefined for others. */
+  /** Writes a block that is a file. Runs commands; resolves with undefined for other blocks. */
   async run(block: Block): Promise<Ran | undefined> {
-    const file = /^# (\S+\.(?:yaml|csv))\n/.exec(block.text)?.[1];
-    if (block.language !== 'sh' && file !== undefined) {
-      writeFileSync(join(this.folder, file), this.localize(block.text), { mode: 0o600 });
+    if (block.file !== undefined) {
+      writeFileSync(join(this.folder, block.file), this.localize(block.text), { mode: 0o600 });
       return undefined;
     }
-    if (!runnable(block)) return undefined;
+    if (!isRun(block)) return undefined;
     const text = this.localize(block.text);
     return /^clusterpass serve\b/m.test(text) ? this.#serve(text) : this.shell(text);
   }

@@ -2,7 +2,6 @@ import { execFileSync } from 'node:child_process';
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { go } from '../../scripts/setup-go.mjs';
@@ -12,18 +11,15 @@ import { describeWithKubectl } from '../e2e/support/kubectl.ts';
 import { TLS } from '../e2e/support/server.ts';
 import { type Json, kustomize, type Manifest, misfitsOf, parseManifests } from '../helm/manifests.ts';
 import { buildRenderer, render, renderChart } from '../helm/render-chart.ts';
+import { blocksOf, isRun, ROOT, readPage } from './support/blocks.ts';
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const page = readFileSync(join(ROOT, 'docs/kubernetes-install.md'), 'utf8');
-const blocks = (language: string): string[] =>
-  [...page.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, 'gms'))].map(([, text = '']) => text);
+const PAGE = 'docs/kubernetes-install.md';
+const page = readPage(PAGE);
+const blocks = blocksOf(PAGE);
 
 /** Commands that need no cluster, or have a dry run. */
-const commands = blocks('sh')
-  .filter((block) => !block.startsWith('# not run by the tests\n'))
-  .flatMap((block) => block.trim().split('\n'));
-/** `# values.yaml` is the name of a file. */
-const files = new Map(blocks('yaml').map((text) => [/^# (\S+\.yaml)\n/.exec(text)?.[1] ?? '', text]));
+const commands = blocks.filter(isRun).flatMap(({ text }) => text.trim().split('\n'));
+const files = new Map(blocks.flatMap(({ file, text }) => (file === undefined ? [] : [[file, text] as const])));
 
 /** Runs the commands of docs/kubernetes-install.md, in the order of the page. */
 describeWithKubectl('the page about the installation in Kubernetes', () => {
@@ -132,8 +128,8 @@ describe('commands for a cluster', () => {
       .replaceAll('{{ $ns }}', 'clusterpass')
       .replaceAll('{{ include "clusterpass.fullname" . }}', 'clusterpass')
       .replaceAll('{{ .Values.baseUrl }}', 'https://clusterpass.example.com');
-    const unrun = blocks('sh').filter((block) => block.startsWith('# not run by the tests\n'));
-    const lines = unrun.flatMap((block) => block.trim().split('\n').slice(1));
+    const unrun = blocks.filter(({ notRun }) => notRun !== undefined);
+    const lines = unrun.flatMap(({ text }) => text.trim().split('\n').slice(1));
     expect(lines.length).toBeGreaterThan(2);
     for (const line of lines) expect(notes).toContain(line);
   });

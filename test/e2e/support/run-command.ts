@@ -1,0 +1,56 @@
+import { readFileSync } from 'node:fs';
+import { CommanderError } from 'commander';
+import type { Context } from '../../../src/cli/command.ts';
+import { addCommands, newProgram } from '../../../src/cli/program.ts';
+import { NO_PROGRESS } from '../../../src/cli/progress.ts';
+
+const { version: VERSION } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as {
+  version: string;
+};
+
+export interface CommandInput {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly cwd: string;
+  readonly stdin: string;
+}
+
+export interface CliResult {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs a command of the client in this process: the same code over the same sockets, without the start of Node. */
+export async function runCommand(args: readonly string[], { env, cwd, stdin }: CommandInput): Promise<CliResult> {
+  const said = { stdout: '', stderr: '' };
+  const into = (name: keyof typeof said) => ({
+    isTerminal: false,
+    write: (text: string): void => {
+      said[name] += text;
+    },
+  });
+  const context: Context = {
+    env,
+    cwd,
+    version: VERSION,
+    now: Date.now,
+    out: into('stdout'),
+    err: into('stderr'),
+    readStdin: async () => stdin,
+    progress: NO_PROGRESS,
+    stopped: () => new AbortController().signal,
+  };
+  let code: number | null = null;
+  const program = newProgram(context).exitOverride();
+  program.command('serve').description('Serve the API.');
+  addCommands(program, context, (ended) => {
+    code = ended;
+  });
+  try {
+    await program.parseAsync(args, { from: 'user' });
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    code = error.exitCode;
+  }
+  return { code, ...said };
+}
