@@ -93,6 +93,7 @@ export const serviceAccountKind: Kind = {
               },
               {
                 goType: 'ObjectReference',
+                mapType: 'atomic',
                 notKept: ['resourceVersion', 'fieldPath'],
                 description: 'A reference to another object.',
               },
