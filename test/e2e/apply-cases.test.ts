@@ -91,6 +91,8 @@ const unknownFormat =
     return { code: 415, body: status(415, 'UnsupportedMediaType', message) };
   };
 
+const WARNING_OF_POD = '299 - "Clusterpass keeps only a part of a Pod; dropped: spec.containers"';
+
 /** The answers that differ on purpose, with the reason. */
 const DIFFERENCES: Readonly<Record<string, { readonly why: string; readonly expect: Differs }>> = {
   'AC-03': {
@@ -126,7 +128,7 @@ const DIFFERENCES: Readonly<Record<string, { readonly why: string; readonly expe
   'AC-45': CALLERS_MISTAKE,
   'AC-49': {
     why: 'of a pod only the part is kept that binds tokens, and a warning says so',
-    expect: inSteps({ 0: (expected) => ({ ...expected, warning: '299 - "unknown field \\"spec.containers\\""' }) }),
+    expect: inSteps({ 0: (expected) => ({ ...expected, warning: WARNING_OF_POD }) }),
   },
   'AC-63': {
     why: 'AP-44: a caller who may not update a cluster sees its public view, without managedFields',

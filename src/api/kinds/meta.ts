@@ -19,7 +19,7 @@ const about = (description: string | undefined) => (description === undefined ? 
 
 export const timestamp = (description?: string) =>
   Type.Optional(Type.String({ format: 'date-time', goType: 'Time', ...about(description) }));
-export const text = (description?: string, limits: { maxLength?: number } = {}) =>
+export const text = (description?: string, limits: { maxLength?: number; default?: string } = {}) =>
   Type.Optional(Type.String({ goType: 'string', ...limits, ...about(description) }));
 export const texts = (description?: string, limits: { maxLength?: number } = {}) =>
   Type.Optional(

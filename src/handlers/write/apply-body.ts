@@ -1,3 +1,5 @@
+import { decodeValue } from '../../api/codec/decode.ts';
+import { keepPart } from '../../api/codec/keep-part.ts';
 import { JsonSyntaxError, parseJson } from '../../api/codec/parse-json.ts';
 import { parseYaml } from '../../api/codec/parse-yaml.ts';
 import { type JsonNode, toPlain } from '../../api/codec/tree.ts';
@@ -19,6 +21,8 @@ export interface Configuration {
   readonly config: JsonObject;
   /** AP-18: `line 7: key "a" already set in map`; the last one counts. */
   readonly duplicates: readonly string[];
+  /** Paths of fields that the kind does not keep. */
+  readonly dropped: readonly string[];
 }
 
 /**
@@ -27,7 +31,9 @@ export interface Configuration {
  * @throws ApiError 400 (AP-10 to AP-12, AP-25 to AP-28). kube-apiserver answers 500 where the schema does not fit.
  */
 export function readConfiguration(body: RequestBody, kind: Kind): Configuration {
-  const { root, duplicates } = parse(body);
+  const { root: sent, duplicates } = parse(body);
+  // Fields that the kind does not keep are dropped with a warning, and have no owner.
+  const { root, dropped } = keepPart(sent, kind.shape);
   const config = toPlain(root) ?? {};
   if (!isJsonObject(config)) throw badRequest('error decoding YAML: the body of an apply must be an object');
   checkType(config, kind);
@@ -38,7 +44,9 @@ export function readConfiguration(body: RequestBody, kind: Kind): Configuration 
   const problem = schemaErrors(config, kind.shape);
   if (problem !== undefined)
     throw badRequest(`failed to create typed patch object (${nameOf(config, kind)}): ${problem}`);
-  return { config: withoutServerAnnotations(config, kind), duplicates };
+  // Refuses what is larger than the schema allows, before the merge works on it.
+  decodeValue(config, kind, 'Ignore');
+  return { config: withoutServerAnnotations(config, kind), duplicates, dropped };
 }
 
 interface Parsed {

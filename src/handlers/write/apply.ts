@@ -19,7 +19,7 @@ import type { JsonValue } from '../../objects/patches/json-value.ts';
 import { checkPreconditions } from '../../objects/writer.ts';
 import { type ApplyOptions, parseApplyOptions } from '../options/write-options.ts';
 import { APPLY_JSON, APPLY_YAML, type Configuration, readConfiguration } from './apply-body.ts';
-import { bodyOf, checkNamespace, checkSameObject, preconditionsIn } from './read-body.ts';
+import { bodyOf, checkNamespace, checkSameObject, preconditionsIn, warnOfDropped } from './read-body.ts';
 import { grantsOnlyHeld, objectKeyOf, type WriteParts, written } from './write-parts.ts';
 
 /** The media types of server-side apply. */
@@ -32,6 +32,7 @@ const ATTEMPTS = 8;
 export async function applyObject(parts: WriteParts, request: ApiRequest, kind: Kind): Promise<ApiResponse> {
   const options = parseApplyOptions(request.query);
   const configuration = readConfiguration(bodyOf(request), kind);
+  warnOfDropped(request.warn, kind, configuration.dropped);
   const apply: Apply = { parts, request, kind, options, configuration, objectKey: objectKeyOf(request, kind) };
   for (let attempt = 1; ; attempt++) {
     await parts.reader.catchUp();

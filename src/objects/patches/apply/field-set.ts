@@ -1,4 +1,4 @@
-import { compareBytes } from '../../../api/codec/go-text/go-json-text.ts';
+import { sortByBytes } from '../../../api/codec/go-text/go-json-text.ts';
 
 /**
  * A set of field paths, as a tree. A path element is written as in `fieldsV1`: `f:NAME`, `k:{"KEY":VALUE}`, `v:VALUE`,
@@ -102,21 +102,24 @@ export function without(a: FieldSet, b: FieldSet): FieldSet {
   return result;
 }
 
-export function sizeOf(set: FieldSet): number {
-  let size = set.isMember ? 1 : 0;
-  for (const child of set.children.values()) size += sizeOf(child);
-  return size;
+/** The number of paths, and of the characters of their elements. */
+export function sizeOf(set: FieldSet): { readonly paths: number; readonly text: number } {
+  let [paths, text] = [set.isMember ? 1 : 0, 0];
+  for (const [element, child] of set.children) {
+    const size = sizeOf(child);
+    paths += size.paths;
+    text += size.text + element.length;
+  }
+  return { paths, text };
 }
 
-/** AP-42: fields before keys, values and indexes. */
-const RANKS: Readonly<Record<string, number>> = { f: 0, k: 1, v: 2, i: 3 };
-
-export function compareElements(a: string, b: string): number {
-  const ranks = (RANKS[a.charAt(0)] ?? 0) - (RANKS[b.charAt(0)] ?? 0);
-  return ranks === 0 ? compareBytes(a, b) : ranks;
+/** AP-42: fields before keys, values and indexes, each by bytes. */
+export function sortedElements(set: FieldSet): string[] {
+  const elements = [...set.children.keys()];
+  if (elements.length < 2) return elements;
+  const kinds = ['f', 'k', 'v', 'i'].map((kind) => elements.filter((element) => element.startsWith(kind)));
+  return kinds.flatMap((some) => sortByBytes(some));
 }
-
-export const sortedElements = (set: FieldSet): string[] => [...set.children.keys()].sort(compareElements);
 
 /** In the order of structured-merge-diff: of each level first the paths that end there, then those below. */
 export function* pathsOf(set: FieldSet, prefix: readonly string[] = []): Generator<readonly string[]> {

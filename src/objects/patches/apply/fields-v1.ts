@@ -55,9 +55,9 @@ function readElement(key: string): string | undefined {
     case 'f':
       return key;
     case 'k':
-      return keyElement(parsed(text));
+      return keyElement(parsedKeys(text));
     case 'v':
-      return valueElement(parsed(text));
+      return valueElement(parsedScalar(text));
     case 'i':
       if (!/^-?[0-9]{1,15}$/.test(text)) throw new FieldsError(`not an index: ${text.slice(0, 64)}`);
       return `i:${Number(text)}`;
@@ -74,19 +74,29 @@ function parsed(text: string): JsonValue {
   }
 }
 
-export const fieldElement = (name: string): string => `f:${name}`;
-
-export function valueElement(value: JsonValue): string {
+function parsedScalar(text: string): JsonValue {
+  const value = parsed(text);
   if (typeof value === 'object') throw new FieldsError('an item of a set is text, a number or a boolean');
-  return `v:${toJson(value)}`;
+  return value;
 }
 
-/** Keys are sorted by name. */
-export function keyElement(keys: JsonValue): string {
+function parsedKeys(text: string): JsonObject {
+  const keys = parsed(text);
   if (!isJsonObject(keys)) throw new FieldsError('the key of a list item is an object');
-  const members = Object.keys(keys)
-    .sort()
-    .map((name) => `${toJson(name)}:${toJson(keys[name] ?? null)}`);
+  const isScalar = Object.values(keys).every((value) => typeof value !== 'object' || value === null);
+  if (!isScalar) throw new FieldsError('the key of a list item has text, numbers or booleans');
+  return keys;
+}
+
+export const fieldElement = (name: string): string => `f:${name}`;
+
+export const valueElement = (value: JsonValue): string => `v:${toJson(value)}`;
+
+/** Keys are sorted by name. */
+export function keyElement(keys: JsonObject): string {
+  const names = Object.keys(keys);
+  if (names.length === 1) return `k:${toJson(keys)}`;
+  const members = names.sort().map((name) => `${toJson(name)}:${toJson(keys[name] ?? null)}`);
   return `k:{${members.join(',')}}`;
 }
 

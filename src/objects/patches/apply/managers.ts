@@ -118,11 +118,17 @@ export function capUpdaters(managers: Managers): Managers {
 
 /** Paths of all managers of one object: more than two managers of an object with as many labels as are allowed. */
 export const MAX_PATHS = 5_000;
+/** Characters of their names. */
+const MAX_TEXT = 512 * 1024;
 
 /** kube-apiserver bounds neither the number of appliers nor their sets. */
 export function isTooLarge(managers: Managers): boolean {
   if (managers.size > MAX_MANAGERS) return true;
-  let paths = 0;
-  for (const { set } of managers.values()) paths += sizeOf(set);
-  return paths > MAX_PATHS;
+  let [paths, text] = [0, 0];
+  for (const { set } of managers.values()) {
+    const size = sizeOf(set);
+    paths += size.paths;
+    text += size.text;
+  }
+  return paths > MAX_PATHS || text > MAX_TEXT;
 }

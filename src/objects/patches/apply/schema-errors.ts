@@ -48,6 +48,7 @@ class SchemaCheck {
   /** AP-29: an object is left at its first unknown field. */
   #members(members: JsonObject, shape: StructShape | MapShape, at: string): void {
     for (const key of Object.keys(members)) {
+      if (this.errors.length >= MAX_ERRORS) return;
       const here = `${at}${pathText([fieldElement(clip(key))])}`;
       const inner = shape.type === 'map' ? shape.values : shape.byName.get(key)?.shape;
       if (inner === undefined) {

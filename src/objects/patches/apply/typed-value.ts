@@ -16,7 +16,7 @@ export function isLeaf(shape: Shape): boolean {
   }
 }
 
-const UNKNOWN: LeafShape = { type: 'any', goType: 'interface {}' };
+const UNKNOWN: LeafShape = { type: 'any', goType: 'interface {}', maxLength: Number.POSITIVE_INFINITY };
 
 /** The schema of a member. A member that the schema does not have is one value. */
 export const memberShape = (shape: StructShape | MapShape, key: string): Shape =>
