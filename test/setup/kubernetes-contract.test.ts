@@ -12,8 +12,8 @@ const PAGE = 'docs/kubernetes-contract.md';
 const SELF = 'test/setup/kubernetes-contract.test.ts';
 const FOLDERS = ['src', 'test', 'bench', 'console/src', 'docs'];
 
-/** A letter for the family, two digits, a letter for the steps of T-12. P-256, SHA-256, RFC-7517, A9, C-B are none. */
-const FACT = '(?<![\\w-])[ABCDEFKLMNOPQRSTVWXZ]-\\d\\d[a-n]?(?![\\w-])';
+/** A letter for the family (AP is one), two digits, a letter for the steps of T-12. P-256, SHA-256, RFC-7517, A9, C-B are none. */
+const FACT = '(?<![\\w-])(?:AP|[ABCDEFKLMNOPQRSTVWXZ])-\\d\\d[a-n]?(?![\\w-])';
 const FACTS = new RegExp(FACT, 'g');
 /** `P-10..P-19` and `K-11 to K-20` stand for everything in between. */
 const RANGES = new RegExp(`(${FACT})(?:\\.\\.| to )(${FACT})`, 'g');
@@ -23,9 +23,13 @@ const ROW = /^\| (\S+) \|.*\| ([^|]*) \|$/gm;
 const idsIn = (text: string): Set<string> => {
   const ids = new Set(text.match(FACTS));
   for (const [, first = '', last = ''] of text.matchAll(RANGES)) {
-    const family = first.slice(0, 2);
+    const family = first.slice(0, first.indexOf('-') + 1);
     if (/\d$/.test(first) && last.startsWith(family)) {
-      for (let number = Number(first.slice(2)); number < Number.parseInt(last.slice(2), 10); number++) {
+      for (
+        let number = Number(first.slice(family.length));
+        number < Number.parseInt(last.slice(family.length), 10);
+        number++
+      ) {
         ids.add(`${family}${String(number).padStart(2, '0')}`);
       }
     }
