@@ -27,7 +27,19 @@ export interface ObjectMeta {
   ownerReferences?: OwnerReference[];
   finalizers?: string[];
   selfLink?: string;
-  managedFields?: unknown[];
+  managedFields?: ManagedFieldsEntry[];
+}
+
+/** What one manager owns of an object. */
+export interface ManagedFieldsEntry {
+  manager?: string;
+  operation?: string;
+  apiVersion?: string;
+  time?: string;
+  fieldsType?: string;
+  /** A tree of field paths. In stored objects it is JSON text: most readers do not need it. */
+  fieldsV1?: unknown;
+  subresource?: string;
 }
 
 /** Any object of the catalog. Fields beyond these are declared by the kind's schema. */
@@ -45,7 +57,9 @@ export interface ApiObject {
  *   `keepNull` on fields: an explicit null is not the same as absence
  *   `refused`  on objects: unknown fields that must not be true, with the reason
  *   `notKept`  on objects: fields that are dropped with a warning: names, or `others` for all that are not declared
- *   `patchStrategy: 'merge'`, `patchMergeKey` on arrays: how a strategic merge patch changes them
+ *   `patchStrategy: 'merge'`, `patchMergeKey` on arrays: how strategic merge patch and server-side apply change them
+ *   `listMapKeys` on arrays of custom resources: the keys by which server-side apply merges them
+ *   `mapType: 'atomic'` on objects: server-side apply treats them as one value
  * The order of properties in an object schema is the order in which they are written.
  */
 export interface BodyType {
@@ -117,6 +131,8 @@ export interface Kind extends ResourceType {
   readonly storedForm?: {
     readonly toStored: (object: ApiObject) => ApiObject;
     readonly fromStored: (object: ApiObject) => ApiObject;
+    /** The field of `spec` that has another name in the store, also in `managedFields`. */
+    readonly renamedSpecField: { readonly served: string; readonly stored: string };
   };
 }
 

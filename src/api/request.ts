@@ -15,6 +15,8 @@ export interface ApiRequest {
   readonly warn: (text: string) => void;
   /** The peer address of the connection; `""` when it is closed. Never the value of a header. */
   readonly clientAddress: string;
+  /** The `User-Agent` header; `""` when absent. It names the manager of the fields that a write changes. */
+  readonly userAgent: string;
   /** The path of the request, without query: `metadata.selfLink` of lists. */
   readonly path: string;
   /** Aborted when the client disconnects or the deadline passes. */

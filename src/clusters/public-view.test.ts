@@ -47,7 +47,7 @@ describe('the public view of a cluster', () => {
         deletionGracePeriodSeconds: 1,
         finalizers: ['hidden'],
         ownerReferences: [{ apiVersion: 'hidden', kind: 'hidden', name: 'hidden', uid: 'hidden' }],
-        managedFields: ['hidden'],
+        managedFields: [{ manager: 'hidden' }],
         annotations: {
           'kubectl.kubernetes.io/last-applied-configuration': 'hidden',
           'clusterpass.dev/anything': 'hidden',

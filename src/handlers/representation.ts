@@ -3,6 +3,7 @@ import { encodeValue, toJson } from '../api/codec/encode.ts';
 import { humanAge } from '../api/codec/go-text/human-duration.ts';
 import { type ApiObject, apiVersionOf, type Kind, type TableColumn } from '../api/kind.ts';
 import type { TimeSlice } from '../lib/time-slice.ts';
+import { withServedFields } from '../objects/managed-fields.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
 
 /** The forms of `Accept: ...;as=`. */
@@ -40,7 +41,8 @@ const seesWhole = ({ whole }: Representation, entry: StoredObject): boolean =>
 
 /** The object as this caller may see it. */
 export function viewOf(representation: Representation, entry: StoredObject): ApiObject {
-  return seesWhole(representation, entry) ? entry.object() : entry.publicObject();
+  if (!seesWhole(representation, entry)) return entry.publicObject();
+  return withServedFields(entry.kind, entry.object());
 }
 
 /** One serialized item. The cache holds the plain form; the others are made here. */

@@ -177,6 +177,10 @@ export class HandlerRequest implements ApiRequest {
     return this.#exchange.signal;
   }
 
+  get userAgent(): string {
+    return this.#exchange.req.headers['user-agent'] ?? '';
+  }
+
   /** Behind a proxy this is the proxy's address. Any client can write an `X-Forwarded-For`, so it is ignored. */
   get clientAddress(): string {
     return this.#exchange.req.socket.remoteAddress ?? '';

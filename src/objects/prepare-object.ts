@@ -1,4 +1,4 @@
-import { type ApiObject, apiVersionOf, type Kind, type ObjectMeta } from '../api/kind.ts';
+import { type ApiObject, apiVersionOf, type Kind, type ManagedFieldsEntry, type ObjectMeta } from '../api/kind.ts';
 import type { ObjectKey } from '../api/object-key.ts';
 import { withOrigin, withStoredOrigin } from '../api/origin-annotation.ts';
 import { toTimestamp } from '../lib/utc-second.ts';
@@ -14,6 +14,12 @@ export interface MetadataOptions {
   /** The value of the origin annotation, for an object that comes from a manifests folder. */
   readonly origin?: string | undefined;
 }
+
+/**
+ * Returns `managedFields` of an object with its defaults. What the server derives from the write afterwards belongs to
+ * no manager: the next apply must not remove it.
+ */
+export type TrackFields = (object: ApiObject) => ManagedFieldsEntry[] | undefined;
 
 /** Without the fields that clients may not set. Name and namespace come from the path. */
 function withoutSystemFields(metadata: ObjectMeta): ObjectMeta {
@@ -39,8 +45,18 @@ function clientMetadata(
   stored: ObjectMeta | undefined,
   { computedAnnotations, origin }: MetadataOptions,
 ): ObjectMeta {
-  const metadata = withoutComputedAnnotations(withoutSystemFields(sent), computedAnnotations);
+  const metadata = withoutEmpty(withoutComputedAnnotations(withoutSystemFields(sent), computedAnnotations));
   return origin === undefined ? withStoredOrigin(metadata, stored) : withOrigin(metadata, origin);
+}
+
+/** As in kube-apiserver, where these fields are omitted when they are empty. */
+function withoutEmpty(metadata: ObjectMeta): ObjectMeta {
+  const kept = { ...metadata };
+  for (const key of ['labels', 'annotations', 'finalizers', 'ownerReferences'] as const) {
+    const value = kept[key];
+    if (value !== undefined && Object.keys(value ?? {}).length === 0) delete kept[key];
+  }
+  return kept;
 }
 
 /** Without annotations that views compute: a client that sends an object back sends them too. */
@@ -64,6 +80,7 @@ export function prepareForCreate(
   sent: ApiObject,
   stamp: Stamp,
   options: MetadataOptions & { keepStatus: boolean },
+  track?: TrackFields,
 ): ApiObject {
   const { status, ...rest } = sent;
   const object: ApiObject = {
@@ -79,7 +96,7 @@ export function prepareForCreate(
     },
   };
   if (status !== undefined && (!kind.hasStatus || options.keepStatus)) object.status = status;
-  const created = completed(kind, object);
+  const created = tracked(completed(kind, object), track);
   return kind.deriveFields?.(created, undefined) ?? created;
 }
 
@@ -92,6 +109,7 @@ export function prepareForUpdate(
   old: ApiObject,
   part: UpdatePart,
   options: MetadataOptions,
+  track?: TrackFields,
 ): ApiObject {
   const metadata =
     part === 'status'
@@ -105,7 +123,7 @@ export function prepareForUpdate(
   const object: ApiObject = { ...(part === 'status' ? oldRest : sentRest), ...typeOf(kind), metadata };
   const status = kind.hasStatus && part === 'object' ? oldStatus : sentStatus;
   if (status !== undefined) object.status = status;
-  const changed = completed(kind, object, old);
+  const changed = tracked(completed(kind, object, old), track);
   const next = kind.deriveFields?.(changed, old) ?? changed;
   if (kind.countsGenerations && part !== 'status' && !sameContent(next, old)) {
     next.metadata.generation = (old.metadata.generation ?? 0) + 1;
@@ -113,9 +131,16 @@ export function prepareForUpdate(
   return next;
 }
 
-/** The object with a deletionTimestamp. */
+function tracked(object: ApiObject, track: TrackFields | undefined): ApiObject {
+  const managedFields = track?.(object);
+  const { managedFields: _, ...metadata } = object.metadata;
+  return { ...object, metadata: managedFields === undefined ? metadata : { ...metadata, managedFields } };
+}
+
+/** The object with a deletionTimestamp, and as in kube-apiserver a grace period of 0; a namespace has none. */
 export function markForDeletion(kind: Kind, object: ApiObject, now: number): ApiObject {
-  const marked = { ...object, metadata: { ...object.metadata, deletionTimestamp: toTimestamp(now) } };
+  const grace = kind.resource === 'namespaces' ? {} : { deletionGracePeriodSeconds: 0 };
+  const marked = { ...object, metadata: { ...object.metadata, deletionTimestamp: toTimestamp(now), ...grace } };
   return completed(kind, marked);
 }
 
@@ -123,6 +148,7 @@ function systemFieldsOf({
   uid,
   creationTimestamp,
   deletionTimestamp,
+  deletionGracePeriodSeconds,
   generation,
   name,
   namespace,
@@ -133,6 +159,7 @@ function systemFieldsOf({
   if (uid !== undefined) fields.uid = uid;
   if (creationTimestamp !== undefined) fields.creationTimestamp = creationTimestamp;
   if (deletionTimestamp !== undefined) fields.deletionTimestamp = deletionTimestamp;
+  if (deletionGracePeriodSeconds !== undefined) fields.deletionGracePeriodSeconds = deletionGracePeriodSeconds;
   if (generation !== undefined) fields.generation = generation;
   return fields;
 }
@@ -150,6 +177,20 @@ export function isSameObject(a: ApiObject, b: ApiObject): boolean {
   const { resourceVersion: _b, ...metadataB } = b.metadata;
   return isSameJson(metadataA, metadataB) && sameContent(a, b) && isSameJson(a.status, b.status);
 }
+
+/**
+ * AP-58: with the times of the old object if only times of `managedFields` differ: such a write changes nothing.
+ */
+export function withOldTimes(object: ApiObject, old: ApiObject): ApiObject {
+  const [entries, before] = [object.metadata.managedFields, old.metadata.managedFields];
+  if (entries === undefined || before === undefined || !isSameJson(entries.map(withoutTime), before.map(withoutTime))) {
+    return object;
+  }
+  const timed = { ...object, metadata: { ...object.metadata, managedFields: before } };
+  return isSameObject(timed, old) ? timed : object;
+}
+
+const withoutTime = ({ time: _, ...entry }: ManagedFieldsEntry): ManagedFieldsEntry => entry;
 
 const isSameJson = (a: unknown, b: unknown): boolean => equalJson(a as JsonValue, b as JsonValue);
 

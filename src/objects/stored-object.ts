@@ -3,6 +3,7 @@ import type { ApiObject, Kind } from '../api/kind.ts';
 import { kindPrefix, type ObjectKey } from '../api/object-key.ts';
 import type { KeyValue } from '../storage/contract.ts';
 import type { CacheEntry } from '../storage/snapshot.ts';
+import { withServedFields } from './managed-fields.ts';
 
 /** The object as callers see it who may read but not change it. */
 export type PublicView = (object: ApiObject) => ApiObject;
@@ -51,7 +52,10 @@ export class StoredObject implements CacheEntry, ObjectKey {
     this.#fields = fieldsOf(kind, object);
   }
 
-  /** The whole object; decoded at each call, so the caller may modify it. */
+  /**
+   * The whole object; decoded at each call, so the caller may modify it. `fieldsV1` of its managers is JSON text, see
+   * `withServedFields`.
+   */
   object(): ApiObject {
     const { buffer, byteOffset, byteLength } = this.#value;
     const stored = JSON.parse(Buffer.from(buffer, byteOffset, byteLength).toString()) as ApiObject;
@@ -116,7 +120,8 @@ function ownBuffer(text: string): Buffer {
 }
 
 /** The JSON of a response. */
-export const encode = (kind: Kind, object: ApiObject): string => encodeValue(object, kind.shape, kind.style);
+export const encode = (kind: Kind, object: ApiObject): string =>
+  encodeValue(withServedFields(kind, object), kind.shape, kind.style);
 
 /** The bytes of the store. */
 export function toStoredBytes(kind: Kind, object: ApiObject): Uint8Array {

@@ -1,6 +1,6 @@
 import type { Catalog } from '../api/catalog.ts';
 import { type FieldError, invalid, invalidValue } from '../api/field-error.ts';
-import type { ApiObject, Kind } from '../api/kind.ts';
+import type { ApiObject, Kind, ManagedFieldsEntry } from '../api/kind.ts';
 import { type ObjectKey, storageKey } from '../api/object-key.ts';
 import { ApiError, alreadyExists, badRequest, conflict, notFound } from '../api/status.ts';
 import type { Guard, Store, Write, WriteResult } from '../storage/contract.ts';
@@ -10,11 +10,14 @@ import {
   markForDeletion,
   prepareForCreate,
   prepareForUpdate,
+  type TrackFields,
   type UpdatePart,
+  withOldTimes,
 } from './prepare-object.ts';
 import type { ObjectReader } from './reader.ts';
 import { asApiError } from './storage-errors.ts';
 import { type StoredObject, toStoredBytes } from './stored-object.ts';
+import { trackUpdate } from './track-update.ts';
 import { validateObject } from './validate-object.ts';
 
 export interface WriterOptions {
@@ -37,7 +40,14 @@ export interface Preconditions {
 /** Admission: called with the prepared object before it is validated. Throws to refuse the write. */
 export type Admit = (object: ApiObject, old: ApiObject | undefined) => void;
 
-export interface CreateOptions {
+/** The manager of the fields that a write changes, or `managedFields` themselves, computed by server-side apply. */
+export interface FieldOwner {
+  /** The manager of a write that is no apply. Default: the server. */
+  readonly manager?: string;
+  readonly applied?: () => ManagedFieldsEntry[] | undefined;
+}
+
+export interface CreateOptions extends FieldOwner {
   readonly dryRun: boolean;
   /** Keep the status that was sent. Default: drop it, as the API does. */
   readonly keepStatus?: boolean;
@@ -46,7 +56,7 @@ export interface CreateOptions {
   readonly admit?: Admit;
 }
 
-export interface UpdateOptions {
+export interface UpdateOptions extends FieldOwner {
   readonly dryRun: boolean;
   readonly part: UpdatePart;
   readonly preconditions?: Preconditions;
@@ -70,6 +80,9 @@ export interface RemoveOptions {
  * Called again after a conflict with another write.
  */
 export type Change = (current: ApiObject) => ApiObject | Promise<ApiObject>;
+
+/** The field manager of writes without a request. */
+const SERVER_MANAGER = 'clusterpass';
 
 const GENERATED_BASE_LENGTH = 58;
 const NAME_ATTEMPTS = 8;
@@ -115,16 +128,26 @@ export class ObjectWriter {
     return { computedAnnotations: kind === catalog.clusters ? computedAnnotations : [] };
   }
 
-  async #createNamed(
+  #tracking(
     kind: Kind,
-    objectKey: ObjectKey,
+    { manager = SERVER_MANAGER, applied }: FieldOwner,
+    part: UpdatePart,
     sent: ApiObject,
-    { dryRun, keepStatus = false, admit, origin }: CreateOptions,
-  ): Promise<ApiObject> {
+    old: ApiObject | undefined,
+  ): TrackFields {
+    if (applied !== undefined) return applied;
+    const entries = sent.metadata.managedFields;
+    return (object) => trackUpdate(kind, { object, old, sent: entries, part, manager, now: this.#options.now() });
+  }
+
+  async #createNamed(kind: Kind, objectKey: ObjectKey, sent: ApiObject, options: CreateOptions): Promise<ApiObject> {
+    const { dryRun, keepStatus = false, admit, origin } = options;
     const { catalog, reader, now, randomUuid } = this.#options;
     const owners = await requireOwners(catalog, reader, kind, objectKey);
     const stamp = { uid: randomUuid(), now: now() };
-    const object = prepareForCreate(kind, objectKey, sent, stamp, { ...this.#computedIn(kind), keepStatus, origin });
+    const track = this.#tracking(kind, options, keepStatus ? 'both' : 'object', sent, undefined);
+    const metadata = { ...this.#computedIn(kind), keepStatus, origin };
+    const object = prepareForCreate(kind, objectKey, sent, stamp, metadata, track);
     admit?.(object, undefined);
     refuseIfInvalid(kind, objectKey.name, validateObject(kind, object, undefined, objectKey.cluster));
     if (dryRun) {
@@ -153,7 +176,10 @@ export class ObjectWriter {
     const expected = preconditions?.resourceVersion ?? '';
     for (let attempt = 1; ; attempt++) {
       const { current, object: old } = await this.#current(kind, objectKey, preconditions);
-      const next = prepareForUpdate(kind, await change(old), old, part, { ...this.#computedIn(kind), origin });
+      const sent = await change(old);
+      const track = this.#tracking(kind, options, part, sent, old);
+      const prepared = prepareForUpdate(kind, sent, old, part, { ...this.#computedIn(kind), origin }, track);
+      const next = withOldTimes(prepared, old);
       admit?.(next, old);
       refuseIfInvalid(kind, objectKey.name, validateObject(kind, next, old, objectKey.cluster));
       const result = await this.#replace(kind, { current, old }, next, options);

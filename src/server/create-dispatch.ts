@@ -67,6 +67,7 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
       refuseGrant(policy, caller, kind, object, old) ??
       refuseConfirmation(policy, caller, kind, object, old) ??
       refuseLabels(policy, caller, kind, object, old),
+    createRefusal: (request) => refusalOf(policy, request, 'create'),
     now: Date.now,
     random: Math.random,
     createToken: createIssueTokenHandler({

@@ -304,7 +304,7 @@ describe('OpenAPI', () => {
       const patches = Object.values(json.paths).map(({ patch }: any) => patch);
       const found = patches.filter((patch) => isDeepStrictEqual(patch['x-kubernetes-group-version-kind'], gvk));
       expect(found.map(({ parameters }) => names(parameters))).toEqual(
-        isPatched ? [['dryRun', 'fieldManager', 'fieldValidation', 'pretty']] : [],
+        isPatched ? [['dryRun', 'fieldManager', 'fieldValidation', 'force', 'pretty']] : [],
       );
       const Accept = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf';
       const bytes = Buffer.from(
@@ -366,11 +366,16 @@ describe('OpenAPI', () => {
       });
     });
 
+    const APPLY = ['apply-patch+yaml', 'apply-patch+json'];
     it.each<[string, string, string[]]>([
-      ['', REGISTRY, ['json-patch+json', 'merge-patch+json']],
-      ['', 'apis/rbac.authorization.k8s.io/v1', ['json-patch+json', 'merge-patch+json', 'strategic-merge-patch+json']],
-      ['/orchestrator/a', 'api/v1', ['json-patch+json', 'merge-patch+json', 'strategic-merge-patch+json']],
-    ])('X-13: in %s/%s every kind has a PATCH with fieldValidation', async (prefix, gv, types) => {
+      ['', REGISTRY, ['json-patch+json', 'merge-patch+json', ...APPLY]],
+      [
+        '',
+        'apis/rbac.authorization.k8s.io/v1',
+        ['json-patch+json', 'merge-patch+json', 'strategic-merge-patch+json', ...APPLY],
+      ],
+      ['/orchestrator/a', 'api/v1', ['json-patch+json', 'merge-patch+json', 'strategic-merge-patch+json', ...APPLY]],
+    ])('X-13, AP-71, AP-81: in %s/%s every kind has a PATCH with fieldValidation', async (prefix, gv, types) => {
       const { json } = await get(await addressOf(gv, prefix));
       expect(json.openapi).toBe('3.0.0');
       const patches = Object.values<Record<string, unknown>>(json.paths).flatMap(({ patch }) => (patch ? [patch] : []));
@@ -380,6 +385,7 @@ describe('OpenAPI', () => {
           'dryRun',
           'fieldManager',
           'fieldValidation',
+          'force',
           'pretty',
         ]);
         expect(Object.keys(patch.requestBody.content)).toEqual(types.map((type) => `application/${type}`));
@@ -413,6 +419,27 @@ describe('OpenAPI', () => {
         `/${REGISTRY}/clusters/{name}`,
         `/${REGISTRY}/clusters/{name}/status`,
       ]);
+    });
+
+    it('AP-82: says how server-side apply merges a cluster', async () => {
+      const { json } = await get(await addressOf(REGISTRY));
+      const { schemas } = json.components;
+      const cluster = schemas['io.k8s.clusterregistry.v1alpha1.Cluster'];
+      expect(cluster.properties.status.properties.conditions).toMatchObject({
+        'x-kubernetes-list-map-keys': ['type'],
+        'x-kubernetes-list-type': 'map',
+      });
+      const { properties } = schemas['io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta'];
+      expect(properties.managedFields['x-kubernetes-list-type']).toBe('atomic');
+      expect(properties.finalizers['x-kubernetes-list-type']).toBe('set');
+      expect(properties.ownerReferences['x-kubernetes-list-map-keys']).toEqual(['uid']);
+      const { OwnerReference, ManagedFieldsEntry } = Object.fromEntries(
+        Object.entries<Record<string, object>>(schemas).map(([name, schema]) => [name.split('.').at(-1), schema]),
+      );
+      expect(OwnerReference).toHaveProperty(['x-kubernetes-map-type'], 'atomic');
+      expect(JSON.stringify(ManagedFieldsEntry)).toContain(
+        '#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1',
+      );
     });
 
     it('says how lists are merged, as the patches do', async () => {

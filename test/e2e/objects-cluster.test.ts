@@ -72,8 +72,13 @@ describe('the fields of a Cluster', () => {
       };
       const put = await server.call('PUT', `${named('reported')}/status`, { body });
       expect(put.code, put.text).toBe(200);
-      const { resourceVersion: _, ...metadata } = made.metadata;
+      const {
+        resourceVersion: _,
+        managedFields: [creator],
+        ...metadata
+      } = made.metadata;
       expect(put.json).toMatchObject({ ...made, metadata, status: STATUS });
+      expect(put.json.metadata.managedFields).toEqual([creator, expect.objectContaining({ subresource: 'status' })]);
       expect(put.json.metadata.labels).toBeUndefined();
       expect(put.json.metadata.generation).toBe(1);
       expect((await server.call('GET', `${named('reported')}/status`)).json).toEqual(put.json);
@@ -236,10 +241,8 @@ describe('the fields of a Cluster', () => {
         ...asUser('patcher'),
       });
       const { json: stored } = await server.call('GET', named('guarded'));
-      expect(stored).toEqual({
-        ...made,
-        metadata: { ...made.metadata, labels, resourceVersion: stored.metadata.resourceVersion },
-      });
+      const { resourceVersion, managedFields } = stored.metadata;
+      expect(stored).toEqual({ ...made, metadata: { ...made.metadata, labels, resourceVersion, managedFields } });
     });
 
     it('computed annotations are shown, and never stored', async () => {

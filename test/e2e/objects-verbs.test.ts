@@ -43,7 +43,8 @@ describe('verbs', () => {
       expect(answer.code, answer.text).toBe(201);
       const { apiVersion, kind, metadata, ...content } = answer.json;
       expect({ apiVersion, kind }).toEqual({ apiVersion: of.apiVersion, kind: of.kind });
-      const { uid, resourceVersion, creationTimestamp, ...rest } = metadata;
+      const { uid, resourceVersion, creationTimestamp, managedFields, ...rest } = metadata;
+      expect(managedFields).toMatchObject([{ manager: 'clusterpass-test', operation: 'Update' }]);
       expect(uid).toMatch(UUID_V4);
       expect(creationTimestamp).toMatch(TIMESTAMP);
       expect(Date.parse(creationTimestamp)).toBeGreaterThan(Date.now() - 60_000);
@@ -58,14 +59,19 @@ describe('verbs', () => {
       expect((await server.call('GET', named(of, 'made'))).json).toEqual(answer.json);
     });
 
-    it('decision 7: keeps no managedFields', async () => {
+    it('AP-55, AP-68: a create is owned by its fieldManager, whatever managers the client sent', async () => {
       const managedFields = [{ manager: 'x', operation: 'Update', fieldsType: 'FieldsV1', fieldsV1: {} }];
       const answer = await server.call('POST', `${of.path}?fieldManager=me`, {
-        body: objectOf(of, { name: 'managed', managedFields }),
+        body: objectOf(of, { name: 'managed', labels: { a: '1' }, managedFields }),
       });
       expect(answer.code).toBe(201);
-      expect(answer.text).not.toContain('managedFields');
-      expect((await server.call('GET', named(of, 'managed'))).text).not.toContain('managedFields');
+      const { apiVersion } = of;
+      const entry = { manager: 'me', operation: 'Update', apiVersion, fieldsType: 'FieldsV1' };
+      expect(answer.json.metadata.managedFields).toMatchObject([entry]);
+      expect(answer.json.metadata.managedFields[0].fieldsV1['f:metadata']).toEqual({
+        'f:labels': { '.': {}, 'f:a': {} },
+      });
+      expect((await server.call('GET', named(of, 'managed'))).json).toEqual(answer.json);
     });
 
     it('Z-02: is created once', async () => {
@@ -189,12 +195,13 @@ describe('verbs', () => {
 
     it.each([
       ...(of.style === 'custom' ? ['application/strategic-merge-patch+json'] : []),
-      'application/apply-patch+yaml',
+      'application/apply-patch+cbor',
       'application/json',
     ])('X-16: is not patched with %s', async (type) => {
       const answer = await server.call('PATCH', named(of, 'made'), { body: {}, headers: { 'Content-Type': type } });
       const types = ['application/json-patch+json', 'application/merge-patch+json'];
       if (of.style === 'builtin') types.push('application/strategic-merge-patch+json');
+      types.push('application/apply-patch+yaml', 'application/apply-patch+json');
       expectStatus(answer, {
         code: 415,
         reason: 'UnsupportedMediaType',

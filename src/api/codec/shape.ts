@@ -30,6 +30,8 @@ export interface StructShape {
   readonly notKept: ReadonlySet<string> | 'others' | undefined;
   /** Whether this struct, or one inside, has `notKept`. */
   readonly keepsPart: boolean;
+  /** Server-side apply treats it as one value. */
+  readonly isAtomic: boolean;
 }
 
 export interface Field {
@@ -45,6 +47,7 @@ export interface MapShape {
   readonly goType: string;
   readonly values: Shape;
   readonly maxItems: number;
+  readonly isAtomic: boolean;
 }
 
 export interface ArrayShape {
@@ -53,7 +56,15 @@ export interface ArrayShape {
   readonly items: Shape;
   /** A longer list is refused before any item is read. */
   readonly maxItems: number;
+  /** AP-46: `atomic` is one value; items of a `set` are equal by value, those of a `map` by their keys. */
+  readonly listType: ListType;
+  /** Of a `map`. */
+  readonly keys: readonly string[];
+  /** What a key counts as that an item leaves out. */
+  readonly keyDefaults: ReadonlyMap<string, string>;
 }
+
+export type ListType = 'atomic' | 'set' | 'map';
 
 export interface LeafShape {
   readonly type: 'string' | 'date-time' | 'byte' | 'integer' | 'number' | 'boolean' | 'any';
@@ -77,6 +88,11 @@ interface SchemaNode {
   readonly keepNull?: boolean;
   readonly refused?: Readonly<Record<string, string>>;
   readonly notKept?: readonly string[] | 'others';
+  readonly default?: string;
+  readonly mapType?: 'atomic';
+  readonly listMapKeys?: readonly string[];
+  readonly patchStrategy?: string;
+  readonly patchMergeKey?: string;
 }
 
 /** The two fields of a `BodyType` that describe its content: a JSON Schema, and the shape that is derived from it. */
@@ -95,7 +111,7 @@ function compile(schema: SchemaNode): Shape {
     case 'array': {
       const items = compile(schema.items ?? {});
       const { maxItems = Number.POSITIVE_INFINITY } = schema;
-      return { type: 'array', goType: goType ?? `[]${items.goType}`, items, maxItems };
+      return { type: 'array', goType: goType ?? `[]${items.goType}`, items, maxItems, ...listRules(schema) };
     }
     case 'string':
       if (schema.format === 'byte') return leaf('byte', '[]uint8', schema);
@@ -117,6 +133,27 @@ const leaf = (
   goType: string,
   { maxLength = Number.POSITIVE_INFINITY }: Pick<SchemaNode, 'maxLength'> = {},
 ): LeafShape => ({ type, goType, maxLength });
+
+type ListRules = Pick<ArrayShape, 'listType' | 'keys' | 'keyDefaults'>;
+
+/** How patches and server-side apply merge a list. Without annotations it is one value. */
+export function listRules(schema: {
+  readonly items?: { readonly properties?: Readonly<Record<string, { readonly default?: string }>> };
+  readonly listMapKeys?: readonly string[];
+  readonly patchStrategy?: string;
+  readonly patchMergeKey?: string;
+}): ListRules {
+  const { patchStrategy, patchMergeKey, listMapKeys, items } = schema;
+  const keys = listMapKeys ?? (patchStrategy === 'merge' && patchMergeKey !== undefined ? [patchMergeKey] : []);
+  const keyDefaults = new Map(
+    keys.flatMap((key) => {
+      const value = items?.properties?.[key]?.default;
+      return value === undefined ? [] : [[key, value] as const];
+    }),
+  );
+  if (keys.length > 0) return { listType: 'map', keys, keyDefaults };
+  return { listType: patchStrategy === 'merge' ? 'set' : 'atomic', keys, keyDefaults };
+}
 
 /** The only unions in use: a type or null, and literals of one type. */
 function compileUnion(members: readonly SchemaNode[]): Shape {
@@ -147,7 +184,8 @@ function struct(schema: SchemaNode): StructShape {
   const blank = fields.map((): typeof UNSET => UNSET);
   const notKept = typeof schema.notKept === 'object' ? new Set(schema.notKept) : schema.notKept;
   const keepsPart = notKept !== undefined || fields.some(({ shape }) => keepsPartOf(shape));
-  return { type: 'struct', goType, fields, byName, byNumber, blank, refused, notKept, keepsPart };
+  const isAtomic = schema.mapType === 'atomic';
+  return { type: 'struct', goType, fields, byName, byNumber, blank, refused, notKept, keepsPart, isAtomic };
 }
 
 function keepsPartOf(shape: Shape): boolean {
@@ -158,7 +196,8 @@ function keepsPartOf(shape: Shape): boolean {
 function map(schema: SchemaNode, patterns: Readonly<Record<string, SchemaNode>>): MapShape {
   const values = compile(Object.values(patterns)[0] ?? {});
   const { maxProperties: maxItems = Number.POSITIVE_INFINITY } = schema;
-  return { type: 'map', goType: schema.goType ?? `map[string]${values.goType}`, values, maxItems };
+  const { goType = `map[string]${values.goType}`, mapType } = schema;
+  return { type: 'map', goType, values, maxItems, isAtomic: mapType === 'atomic' };
 }
 
 /** As Go prints the type: names declared in an API package carry the package, `[]v1.OwnerReference`. */

@@ -96,6 +96,7 @@ const StatusSchema = Type.Object(
       Type.Array(ConditionSchema, {
         goType: '[]ClusterCondition',
         maxItems: MAX_ENTRIES,
+        listMapKeys: ['type'],
         description: 'The observed conditions of the cluster.',
       }),
     ),
@@ -209,6 +210,7 @@ export function clusterKind(productName: string, checks: EndpointChecks = DEFAUL
     storedForm: {
       toStored: (object) => renameInSpec(object, field, STORED_ENDPOINTS),
       fromStored: (object) => renameInSpec(object, STORED_ENDPOINTS, field),
+      renamedSpecField: { served: field, stored: STORED_ENDPOINTS },
     },
   };
 }

@@ -3,7 +3,7 @@ import { bodySchema } from '../codec/shape.ts';
 import { type FieldError, forbiddenField, invalidValue } from '../field-error.ts';
 import type { ApiObject, Kind } from '../kind.ts';
 import { ageColumn, nameColumn } from './columns.ts';
-import { flag, LocalObjectReferenceSchema, stringMap, text, texts, typeMeta } from './meta.ts';
+import { flag, LocalObjectReferenceSchema, SHORT, stringMap, text, texts, typeMeta } from './meta.ts';
 
 /**
  * The objects inside a cluster that tokens depend on. Pods and Secrets are stored as metadata plus what binding a token
@@ -87,12 +87,13 @@ export const serviceAccountKind: Kind = {
               {
                 kind: text('The kind of the object.'),
                 namespace: text('The namespace of the object.'),
-                name: text('The name of the object.'),
+                name: text('The name of the object.', SHORT),
                 uid: text('The uid of the object.'),
                 apiVersion: text('The group and version of the object.'),
               },
               {
                 goType: 'ObjectReference',
+                mapType: 'atomic',
                 notKept: ['resourceVersion', 'fieldPath'],
                 description: 'A reference to another object.',
               },

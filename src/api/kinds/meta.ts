@@ -10,6 +10,8 @@ export const CLUSTERPASS_VERSION = 'v1alpha1';
 const MAX_REFERENCES = 100;
 /** Of texts that are repeated in responses. Names have less, and a message of their own. */
 export const SHORT = { maxLength: 1_024 };
+/** Of `managedFields`; applied configurations of more managers are refused. */
+export const MAX_MANAGERS = 100;
 /** Of labels and of annotations. */
 const MAX_PAIRS = { maxProperties: 1_000 };
 
@@ -17,7 +19,7 @@ const about = (description: string | undefined) => (description === undefined ? 
 
 export const timestamp = (description?: string) =>
   Type.Optional(Type.String({ format: 'date-time', goType: 'Time', ...about(description) }));
-export const text = (description?: string, limits: { maxLength?: number } = {}) =>
+export const text = (description?: string, limits: { maxLength?: number; default?: string } = {}) =>
   Type.Optional(Type.String({ goType: 'string', ...limits, ...about(description) }));
 export const texts = (description?: string, limits: { maxLength?: number } = {}) =>
   Type.Optional(
@@ -39,11 +41,24 @@ const OwnerReferenceSchema = Type.Object(
     apiVersion: text('The group and version of the owner.', SHORT),
     kind: text('The kind of the owner.', SHORT),
     name: text('The name of the owner.', SHORT),
-    uid: text('The uid of the owner.', SHORT),
+    uid: text('The uid of the owner.', { ...SHORT, default: '' }),
     controller: flag('Whether the owner manages this object.'),
     blockOwnerDeletion: flag('Whether the owner waits for this object when it is deleted in the foreground.'),
   },
-  { goType: 'OwnerReference', description: 'An object that this one belongs to.' },
+  { goType: 'OwnerReference', mapType: 'atomic', description: 'An object that this one belongs to.' },
+);
+
+const ManagedFieldsEntrySchema = Type.Object(
+  {
+    manager: text('The name of the manager.'),
+    operation: text('`Apply` for server-side apply, `Update` for all other writes.'),
+    apiVersion: text('The version in which the paths are written.'),
+    time: timestamp('When the manager last changed a field.'),
+    fieldsType: text('`FieldsV1`.'),
+    fieldsV1: Type.Optional(Type.Unknown({ goType: 'FieldsV1', description: 'The paths of the owned fields.' })),
+    subresource: text('The subresource that was written; empty for the object itself.'),
+  },
+  { goType: 'ManagedFieldsEntry', description: 'The fields that one manager owns.' },
 );
 
 const ObjectMetaSchema = Type.Object(
@@ -77,9 +92,12 @@ const ObjectMetaSchema = Type.Object(
         description: 'Must be empty before a deleted object is removed.',
       }),
     ),
-    // Accepted and dropped: field managers are not tracked.
     managedFields: Type.Optional(
-      Type.Array(Type.Unknown(), { goType: '[]ManagedFieldsEntry', description: 'Not stored.' }),
+      Type.Array(ManagedFieldsEntrySchema, {
+        goType: '[]ManagedFieldsEntry',
+        maxItems: MAX_MANAGERS,
+        description: 'Who owns which fields. Maintained by the server; `[{}]` clears it.',
+      }),
     ),
   },
   { goType: 'ObjectMeta', description: 'Standard object metadata.' },
@@ -94,5 +112,5 @@ export const typeMeta = {
 
 export const LocalObjectReferenceSchema = Type.Object(
   { name: text('The name of the object, in the same namespace.') },
-  { goType: 'LocalObjectReference', description: 'An object in the same namespace.' },
+  { goType: 'LocalObjectReference', mapType: 'atomic', description: 'An object in the same namespace.' },
 );

@@ -65,7 +65,7 @@ const SubjectsSchema = Type.Optional(
         name: text('The name of the user, group or service account.'),
         namespace: text('The namespace of a service account.'),
       },
-      { goType: 'Subject', description: 'A user, group or service account.' },
+      { goType: 'Subject', mapType: 'atomic', description: 'A user, group or service account.' },
     ),
     {
       goType: '[]Subject',
@@ -81,7 +81,7 @@ const RoleRefSchema = Type.Optional(
       kind: text('`Role` or `ClusterRole`.'),
       name: text('The name of the role.'),
     },
-    { goType: 'RoleRef', description: 'The role that is granted. Cannot be changed.' },
+    { goType: 'RoleRef', mapType: 'atomic', description: 'The role that is granted. Cannot be changed.' },
   ),
 );
 
@@ -102,7 +102,7 @@ const LabelSelectorSchema = Type.Object(
       ),
     ),
   },
-  { goType: 'LabelSelector', description: 'Selects objects by their labels.' },
+  { goType: 'LabelSelector', mapType: 'atomic', description: 'Selects objects by their labels.' },
 );
 
 const rbac = {

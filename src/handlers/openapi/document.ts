@@ -101,12 +101,15 @@ function operation({ kind, subresource, body }: ServedResource, verb: Verb, comp
         ? STATUS(components)
         : schema;
   const code = verb === 'create' ? '201' : '200';
+  const answer = content([JSON_TYPE, YAML_TYPE], answered);
   return {
     description: `${DESCRIPTIONS[verb]} ${body.kind}${subresource === '' || subresource === 'token' ? '' : ` (${subresource})`}`,
     parameters: queryParameters(verb),
     ...requestBody(kind.style, verb, schema, components),
     responses: {
-      [code]: { description: code === '201' ? 'Created' : 'OK', content: content([JSON_TYPE, YAML_TYPE], answered) },
+      [code]: { description: code === '201' ? 'Created' : 'OK', content: answer },
+      // Server-side apply creates.
+      ...(verb === 'patch' ? { '201': { description: 'Created', content: answer } } : {}),
       '401': { description: 'Unauthorized' },
     },
     'x-kubernetes-action': ACTIONS[verb],

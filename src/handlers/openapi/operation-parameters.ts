@@ -52,6 +52,7 @@ const DELETION: readonly Json[] = [
   query('orphanDependents', 'boolean', 'Deprecated: use `propagationPolicy`.'),
   query('propagationPolicy', 'string', '`Orphan`, `Background` or `Foreground`. Accepted and ignored.'),
 ];
+const FORCE = query('force', 'boolean', 'Server-side apply only: takes over fields that other managers own.');
 const WRITING: readonly Json[] = [DRY_RUN, FIELD_MANAGER, FIELD_VALIDATION];
 
 const BY_VERB: Readonly<Record<Verb, readonly Json[]>> = {
@@ -60,7 +61,7 @@ const BY_VERB: Readonly<Record<Verb, readonly Json[]>> = {
   watch: LISTING,
   create: WRITING,
   update: WRITING,
-  patch: WRITING,
+  patch: [...WRITING, FORCE],
   delete: DELETION,
   deletecollection: [...DELETION, ...SELECTION],
 };

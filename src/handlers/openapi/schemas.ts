@@ -1,3 +1,4 @@
+import { listRules } from '../../api/codec/shape.ts';
 import type { BodyType } from '../../api/kind.ts';
 
 /** JSON of an OpenAPI document. */
@@ -17,6 +18,9 @@ interface SchemaNode {
   readonly maxLength?: number;
   readonly patchStrategy?: string;
   readonly patchMergeKey?: string;
+  readonly listMapKeys?: readonly string[];
+  readonly mapType?: 'atomic';
+  readonly default?: string;
 }
 
 const META_PREFIX = 'io.k8s.apimachinery.pkg.apis.meta.v1';
@@ -24,6 +28,8 @@ const META_PREFIX = 'io.k8s.apimachinery.pkg.apis.meta.v1';
 const META_TYPES: ReadonlySet<string> = new Set([
   'ObjectMeta',
   'OwnerReference',
+  'ManagedFieldsEntry',
+  'FieldsV1',
   'ListMeta',
   'LabelSelector',
   'LabelSelectorRequirement',
@@ -99,6 +105,7 @@ export class SchemaComponents {
       type: 'object',
       ...(node.description === undefined ? {} : { description: node.description }),
       properties: Object.fromEntries(properties),
+      ...(node.mapType === undefined ? {} : { 'x-kubernetes-map-type': node.mapType }),
     };
   }
 
@@ -113,7 +120,7 @@ export class SchemaComponents {
           ...described,
           items: this.#value(node.items ?? {}, owner),
           ...limitsOf(node),
-          ...listRules(node, owner),
+          ...listExtensions(node, owner),
         };
       case 'integer':
         return { type: 'integer', format: node.goType ?? 'int64', ...described };
@@ -123,12 +130,17 @@ export class SchemaComponents {
           ...(node.format === undefined ? {} : { format: node.format }),
           ...described,
           ...limitsOf(node),
+          ...(node.default === undefined ? {} : { default: node.default }),
         };
       case undefined:
-        return { type: 'object', ...described };
+        return node.goType === 'FieldsV1' ? this.#fields(described) : { type: 'object', ...described };
       default:
         return { type: node.type, ...described };
     }
+  }
+
+  #fields(described: Json): Json {
+    return { allOf: [this.named('FieldsV1', { type: 'object', description: 'A tree of field paths.' })], ...described };
   }
 
   #container(node: SchemaNode, owner: Owner, described: Json): Json {
@@ -141,7 +153,8 @@ export class SchemaComponents {
     const name = componentName(owner, goType);
     if (!this.#schemas.has(name)) {
       this.#schemas.set(name, {});
-      const { description: _, ...bare } = this.#object(node, owner);
+      // The metadata is that of built-in kinds, also in a custom kind.
+      const { description: _, ...bare } = this.#object(node, { ...owner, inline: false });
       this.#schemas.set(name, { ...bare, ...described });
     }
     // A `$ref` cannot have a description beside it.
@@ -183,18 +196,16 @@ const BUILTIN_GROUPS: ReadonlySet<string> = new Set([
 ]);
 const reversed = (group: string): string => group.split('.').reverse().join('.');
 
-/** How patches merge lists, from the same annotations that the patches use. */
-function listRules({ patchStrategy, patchMergeKey }: SchemaNode, { inline }: Owner): Json {
-  if (inline) return {};
-  if (patchStrategy !== 'merge') return { 'x-kubernetes-list-type': 'atomic' };
-  if (patchMergeKey === undefined) {
-    return { 'x-kubernetes-list-type': 'set', 'x-kubernetes-patch-strategy': 'merge' };
-  }
+/** AP-82: how patches and server-side apply merge lists, from the annotations that they use. */
+function listExtensions(node: SchemaNode, { inline }: Owner): Json {
+  const { listType, keys } = listRules(node);
+  // In a custom kind a list without the extension is atomic, and there are no strategic merge patches.
+  if (inline) return listType === 'map' ? { 'x-kubernetes-list-map-keys': keys, 'x-kubernetes-list-type': 'map' } : {};
   return {
-    'x-kubernetes-list-map-keys': [patchMergeKey],
-    'x-kubernetes-list-type': 'map',
-    'x-kubernetes-patch-merge-key': patchMergeKey,
-    'x-kubernetes-patch-strategy': 'merge',
+    ...(listType === 'map' ? { 'x-kubernetes-list-map-keys': keys } : {}),
+    'x-kubernetes-list-type': listType,
+    ...(node.patchMergeKey === undefined ? {} : { 'x-kubernetes-patch-merge-key': node.patchMergeKey }),
+    ...(node.patchStrategy === undefined ? {} : { 'x-kubernetes-patch-strategy': node.patchStrategy }),
   };
 }
 

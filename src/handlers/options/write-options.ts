@@ -5,6 +5,7 @@ import {
   forbiddenField,
   invalid,
   invalidValue,
+  required,
   tooLong,
   unsupportedValue,
 } from '../../api/field-error.ts';
@@ -15,7 +16,7 @@ import { booleanParameter, META_GROUP } from './query-parameters.ts';
 export interface WriteOptions {
   /** Run every check, store nothing. */
   readonly dryRun: boolean;
-  /** Validated; `""` when absent. `metadata.managedFields` is not maintained. */
+  /** Validated; `""` when absent. */
   readonly fieldManager: string;
   readonly fieldValidation: FieldValidation;
 }
@@ -28,8 +29,25 @@ export const parseCreateOptions = (query: Query): WriteOptions => parseWriteOpti
 /** @throws ApiError 422 with every error (Q-02). */
 export const parseUpdateOptions = (query: Query): WriteOptions => parseWriteOptions('UpdateOptions', query);
 
+export interface ApplyOptions extends WriteOptions {
+  /** Take over the fields that other managers own. */
+  readonly force: boolean;
+}
+
 /**
- * `force` belongs to server-side apply, which is not served: any other patch refuses it.
+ * AP-03 to AP-07.
+ *
+ * @throws ApiError 422 with every error (Q-02), 400 for a `force` that is neither true nor false.
+ */
+export function parseApplyOptions(query: Query): ApplyOptions {
+  const force = booleanParameter(query, 'force') ?? false;
+  const isNamed = (query.get('fieldManager') ?? '') !== '';
+  const errors = isNamed ? [] : [required('fieldManager', 'is required for apply patch')];
+  return { ...parseWriteOptions('PatchOptions', query, errors), force };
+}
+
+/**
+ * `force` belongs to server-side apply: any other patch refuses it.
  *
  * @throws ApiError 422 with every error (Q-02).
  */

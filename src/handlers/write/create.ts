@@ -2,7 +2,7 @@ import type { Kind } from '../../api/kind.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { parseCreateOptions } from '../options/write-options.ts';
 import { checkNamespace, readObject } from './read-body.ts';
-import { grantsOnlyHeld, objectKeyOf, type WriteParts, written } from './write-parts.ts';
+import { grantsOnlyHeld, managerOf, objectKeyOf, type WriteParts, written } from './write-parts.ts';
 
 export async function createObject(parts: WriteParts, request: ApiRequest, kind: Kind): Promise<ApiResponse> {
   const options = parseCreateOptions(request.query);
@@ -10,6 +10,7 @@ export async function createObject(parts: WriteParts, request: ApiRequest, kind:
   checkNamespace(sent, kind, request.target.namespace);
   const object = await parts.writer.create(kind, objectKeyOf(request, kind), sent, {
     dryRun: options.dryRun,
+    manager: managerOf(request, options),
     admit: grantsOnlyHeld(parts, request, kind),
   });
   return written(parts, request, kind, object, { code: 201 });

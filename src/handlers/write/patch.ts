@@ -5,15 +5,17 @@ import { toPlain } from '../../api/codec/tree.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
 import type { ApiRequest, ApiResponse, RequestBody } from '../../api/request.ts';
 import { badRequest, unsupportedMediaType } from '../../api/status.ts';
+import { withServedFields } from '../../objects/managed-fields.ts';
 import { applyJsonPatch } from '../../objects/patches/json-patch.ts';
 import { isJsonObject, type JsonValue } from '../../objects/patches/json-value.ts';
 import { applyMergePatch } from '../../objects/patches/merge-patch.ts';
 import { applyStrategicMergePatch } from '../../objects/patches/strategic-merge-patch.ts';
 import { checkPreconditions } from '../../objects/writer.ts';
 import { parsePatchOptions } from '../options/write-options.ts';
+import { APPLY_TYPES, applyObject } from './apply.ts';
 import { preserveHiddenFields } from './preserve-hidden-fields.ts';
 import { bodyOf, checkSameObject, preconditionsIn, warnOfDropped, withWarnings } from './read-body.ts';
-import { grantsOnlyHeld, objectKeyOf, seesWhole, type WriteParts, written } from './write-parts.ts';
+import { grantsOnlyHeld, managerOf, objectKeyOf, seesWhole, type WriteParts, written } from './write-parts.ts';
 
 type ApplyPatch = (document: JsonValue, patch: JsonValue, kind: Kind) => JsonValue;
 
@@ -38,8 +40,8 @@ const PATCHES: Readonly<Record<Kind['style'], Readonly<Record<string, ApplyPatch
 };
 
 const MEDIA_TYPES: Readonly<Record<Kind['style'], readonly string[]>> = {
-  custom: Object.keys(PATCHES.custom),
-  builtin: Object.keys(PATCHES.builtin),
+  custom: [...Object.keys(PATCHES.custom), ...APPLY_TYPES],
+  builtin: [...Object.keys(PATCHES.builtin), ...APPLY_TYPES],
 };
 
 /** In the order in which error messages list them. */
@@ -47,6 +49,7 @@ export const patchMediaTypes = (style: Kind['style']): readonly string[] => MEDI
 
 export async function patchObject(parts: WriteParts, request: ApiRequest, kind: Kind): Promise<ApiResponse> {
   const body = bodyOf(request);
+  if (APPLY_TYPES.includes(body.mediaType)) return applyObject(parts, request, kind);
   const patches = PATCHES[kind.style];
   const apply = Object.hasOwn(patches, body.mediaType) ? patches[body.mediaType] : undefined;
   if (apply === undefined) throw unsupportedMediaType(patchMediaTypes(kind.style));
@@ -60,16 +63,21 @@ export async function patchObject(parts: WriteParts, request: ApiRequest, kind: 
     (current) => {
       before = current;
       // The patch applies to what the caller sees: `copy` could move a hidden field to where all can read it.
-      const shown = seesWhole(parts, request, kind, current) ? current : parts.publicView(current);
+      const isWhole = seesWhole(parts, request, kind, current);
+      const shown = isWhole ? withServedFields(kind, current) : parts.publicView(current);
       const known = shown as unknown as JsonValue;
       const decoded = decodeValue(apply(known, patch, kind), kind, options.fieldValidation, { known });
       const patched = withWarnings(request, kind, decoded);
       checkSameObject(patched, kind, objectKey);
       checkPreconditions(kind, current, preconditionsIn(patched));
-      return shown === current ? patched : preserveHiddenFields(parts, kind, patched, current, () => true);
+      if (isWhole) return patched;
+      // Who may not see the managers may not write them.
+      const { managedFields: _, ...metadata } = patched.metadata;
+      return preserveHiddenFields(parts, kind, { ...patched, metadata }, current, () => true);
     },
     {
       dryRun: options.dryRun,
+      manager: managerOf(request, options),
       part: request.target.subresource === 'status' ? 'status' : 'object',
       admit: grantsOnlyHeld(parts, request, kind),
     },

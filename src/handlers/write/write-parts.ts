@@ -1,15 +1,19 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Caller } from '../../api/caller.ts';
+import { isPrint } from '../../api/codec/go-text/go-unicode.ts';
 import { CONFIRMED_FIELD } from '../../api/confirmed-endpoint.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
 import type { ObjectKey } from '../../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import type { ApiError } from '../../api/status.ts';
 import type { DeletionPropagation } from '../../objects/deletion-propagation.ts';
+import { withServedFields } from '../../objects/managed-fields.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import { encode, type PublicView } from '../../objects/stored-object.ts';
 import type { Admit, ObjectWriter } from '../../objects/writer.ts';
-import type { Views } from '../views.ts';
+import type { WriteOptions } from '../options/write-options.ts';
+import { partialMetadata, tableOf } from '../representation.ts';
+import { representationFor, type Views } from '../views.ts';
 
 /** What the writing handlers share. */
 export interface WriteParts {
@@ -25,12 +29,30 @@ export interface WriteParts {
     object: ApiObject,
     old: ApiObject | undefined,
   ) => ApiError | undefined;
+  /** The 403 of a caller who may not create the object of the request. */
+  readonly createRefusal: (request: ApiRequest) => ApiError | undefined;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
 }
 
 export function objectKeyOf({ target }: ApiRequest, kind: Kind): ObjectKey {
   const { cluster = '', namespace, name } = target;
   return { cluster: kind.inCluster ? cluster : '', namespace, name };
 }
+
+/** AP-55: the name of the manager of a write: `fieldManager`, or the program in the `User-Agent`. */
+export function managerOf({ userAgent }: ApiRequest, { fieldManager }: Pick<WriteOptions, 'fieldManager'>): string {
+  if (fieldManager !== '') return fieldManager;
+  let name = '';
+  for (const rune of userAgent.split('/', 1)[0] ?? '') {
+    if (!isPrint(rune)) continue;
+    if (Buffer.byteLength(name) + Buffer.byteLength(rune) > MAX_MANAGER_BYTES) break;
+    name += rune;
+  }
+  return name === '' ? 'unknown' : name;
+}
+
+const MAX_MANAGER_BYTES = 128;
 
 /** Checks the object that would be stored: a caller cannot grant permissions that it does not have. */
 export function grantsOnlyHeld(parts: WriteParts, { caller }: ApiRequest, kind: Kind): Admit {
@@ -64,8 +86,15 @@ export function written(
 ): ApiResponse {
   const both = before === undefined ? [object] : [before, object];
   if (before !== undefined) warnOfWaitingChange(request, kind, object, before);
-  const shown = both.every((one) => seesWhole(parts, request, kind, one)) ? object : parts.publicView(object);
-  return { type: 'json', code, json: encode(kind, shown) };
+  const isWhole = both.every((one) => seesWhole(parts, request, kind, one));
+  const shown = isWhole ? object : parts.publicView(object);
+  const representation = representationFor(request, kind, parts.views);
+  const { form } = representation;
+  if (form === 'object') return { type: 'json', code, json: encode(kind, shown) };
+  const served = withServedFields(kind, shown);
+  const { resourceVersion } = served.metadata;
+  const value = form === 'table' ? tableOf(representation, served, { resourceVersion }, true) : partialMetadata(served);
+  return { type: 'value', code, value };
 }
 
 /** The response shows the change, which is not in force yet: without a warning the client would rely on it. */

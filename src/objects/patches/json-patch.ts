@@ -23,8 +23,8 @@ type Operation =
 
 /**
  * RFC 6902. All operations apply or none does. `document` and `operations` (parsed JSON) are not modified, and the
- * result shares nothing with either. One deviation, as in Kubernetes: a test of a missing member of an existing object
- * for `null` succeeds.
+ * result shares nothing with either. Two deviations, as in Kubernetes: a test of a missing member of an existing object
+ * for `null` succeeds, and such a member can be replaced (AP-74).
  *
  * @throws ApiError 400 for a malformed patch, 422 when an operation does not apply, 413 beyond the limits.
  */
@@ -135,10 +135,10 @@ class PatchedDocument {
       this.root = value;
       return;
     }
-    if (resolve(this.root, path) === undefined) throw doesNotApply();
     const parent = this.#parent(path);
-    if (Array.isArray(parent)) parent[Number(token)] = value;
-    else if (isJsonObject(parent)) parent[token] = value;
+    if (isJsonObject(parent)) parent[token] = value;
+    else if (Array.isArray(parent) && resolve(this.root, path) !== undefined) parent[Number(token)] = value;
+    else throw doesNotApply();
   }
 
   #remove(path: JsonPointer): JsonValue {

@@ -4,6 +4,7 @@ import type { ApiObject, Kind } from '../../../src/api/kind.ts';
 import { kindPrefix, REGISTRY_PREFIX } from '../../../src/api/object-key.ts';
 import { askCluster } from '../../../src/authz/rbac.fixture.ts';
 import { type NamespacedRbacSnapshot, referenceDecide } from '../../../src/authz/reference-evaluator.ts';
+import { withServedFields } from '../../../src/objects/managed-fields.ts';
 import type { Store } from '../../../src/storage/contract.ts';
 import type { Selector } from './selectors.ts';
 
@@ -47,7 +48,8 @@ export class Model {
       const stored = JSON.parse(Buffer.from(value).toString()) as ApiObject;
       const kind = catalog.kinds.find((each) => key.startsWith(kindPrefix(each)));
       const object = kind?.storedForm?.fromStored(stored) ?? stored;
-      return { ...object, metadata: { ...object.metadata, resourceVersion: String(revision) } };
+      const versioned = { ...object, metadata: { ...object.metadata, resourceVersion: String(revision) } };
+      return kind === undefined ? versioned : withServedFields(kind, versioned);
     };
     const items = start.items.map(({ key, value, modRevision }) => [key, parse(key, value, modRevision)] as const);
     const model = new Model(catalog, first, new Map(items));

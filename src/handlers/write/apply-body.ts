@@ -1,0 +1,104 @@
+import { decodeValue } from '../../api/codec/decode.ts';
+import { keepPart } from '../../api/codec/keep-part.ts';
+import { JsonSyntaxError, parseJson } from '../../api/codec/parse-json.ts';
+import { parseYaml } from '../../api/codec/parse-yaml.ts';
+import { type JsonNode, toPlain } from '../../api/codec/tree.ts';
+import { decodeUtf8, refuseBadEncoding } from '../../api/codec/utf8.ts';
+import { clip, reportDuplicates, Violations } from '../../api/codec/violations.ts';
+import { YamlSyntaxError } from '../../api/codec/yaml-tokens.ts';
+import { COMPUTED_ANNOTATIONS, MANIFEST_ANNOTATION } from '../../api/domain-keys.ts';
+import { apiVersionOf, type Kind } from '../../api/kind.ts';
+import type { RequestBody } from '../../api/request.ts';
+import { badRequest } from '../../api/status.ts';
+import { schemaErrors } from '../../objects/patches/apply/schema-errors.ts';
+import { isJsonObject, type JsonObject, type JsonValue, member } from '../../objects/patches/json-value.ts';
+
+export const APPLY_YAML = 'application/apply-patch+yaml';
+/** Not in kube-apiserver. Its bodies must be JSON. */
+export const APPLY_JSON = 'application/apply-patch+json';
+
+export interface Configuration {
+  readonly config: JsonObject;
+  /** AP-18: `line 7: key "a" already set in map`; the last one counts. */
+  readonly duplicates: readonly string[];
+  /** Paths of fields that the kind does not keep. */
+  readonly dropped: readonly string[];
+}
+
+/**
+ * The configuration of an apply, which fits the schema of the kind.
+ *
+ * @throws ApiError 400 (AP-10 to AP-12, AP-25 to AP-28). kube-apiserver answers 500 where the schema does not fit.
+ */
+export function readConfiguration(body: RequestBody, kind: Kind): Configuration {
+  const { root: sent, duplicates } = parse(body);
+  // Fields that the kind does not keep are dropped with a warning, and have no owner.
+  const { root, dropped } = keepPart(sent, kind.shape);
+  const config = toPlain(root) ?? {};
+  if (!isJsonObject(config)) throw badRequest('error decoding YAML: the body of an apply must be an object');
+  checkType(config, kind);
+  const metadata = member(config, 'metadata');
+  if (isJsonObject(metadata) && (member(metadata, 'managedFields') ?? null) !== null) {
+    throw badRequest('metadata.managedFields must be nil');
+  }
+  const problem = schemaErrors(config, kind.shape);
+  if (problem !== undefined)
+    throw badRequest(`failed to create typed patch object (${nameOf(config, kind)}): ${problem}`);
+  // Refuses what is larger than the schema allows, before the merge works on it.
+  decodeValue(config, kind, 'Ignore');
+  return { config: withoutServerAnnotations(config, kind), duplicates, dropped };
+}
+
+interface Parsed {
+  readonly root: JsonNode;
+  readonly duplicates: readonly string[];
+}
+
+/** Nearly every client sends JSON, which is YAML: that parser is faster and takes larger bodies. */
+function parse({ bytes, mediaType }: RequestBody): Parsed {
+  if (bytes.length === 0) return { root: null, duplicates: [] };
+  try {
+    const root = parseJson(bytes);
+    const violations = new Violations();
+    reportDuplicates(root, undefined, violations);
+    if (violations.list.length === 0 || mediaType === APPLY_JSON) return { root, duplicates: violations.list };
+  } catch (error) {
+    if (!(error instanceof JsonSyntaxError)) throw error;
+    if (mediaType === APPLY_JSON) throw badRequest(`error decoding JSON: ${error.message}`);
+  }
+  try {
+    return parseYaml(refuseBadEncoding(() => decodeUtf8(bytes)));
+  } catch (error) {
+    if (!(error instanceof YamlSyntaxError)) throw error;
+    throw badRequest(`error decoding YAML: ${error.message}`);
+  }
+}
+
+/** AP-11 */
+function checkType(config: JsonObject, kind: Kind): void {
+  const [apiVersion, name] = [textOf(member(config, 'apiVersion')), textOf(member(config, 'kind'))];
+  if (apiVersion === apiVersionOf(kind) && name === kind.kind) return;
+  throw badRequest(`invalid object type: ${goGroupVersion(clip(apiVersion))}, Kind=${clip(name)}`);
+}
+
+/** As Go prints a group and version: the core group is empty. */
+const goGroupVersion = (apiVersion: string): string => (apiVersion.includes('/') ? apiVersion : `/${apiVersion}`);
+
+const textOf = (value: JsonValue | undefined): string => (typeof value === 'string' ? value : '');
+
+function nameOf(config: JsonObject, kind: Kind): string {
+  const metadata = member(config, 'metadata');
+  const part = (name: string): string => (isJsonObject(metadata) ? clip(textOf(member(metadata, name))) : '');
+  return `${part('namespace')}/${part('name')}; ${goGroupVersion(apiVersionOf(kind))}, Kind=${kind.kind}`;
+}
+
+/** Annotations that the server computes or sets are not applied, and have no owner. */
+function withoutServerAnnotations(config: JsonObject, kind: Kind): JsonObject {
+  const metadata = member(config, 'metadata');
+  const annotations = isJsonObject(metadata) ? member(metadata, 'annotations') : undefined;
+  if (!isJsonObject(metadata) || !isJsonObject(annotations)) return config;
+  const ours = [MANIFEST_ANNOTATION, ...(kind.resource === 'clusters' ? Object.values(COMPUTED_ANNOTATIONS) : [])];
+  if (!ours.some((key) => Object.hasOwn(annotations, key))) return config;
+  const others = Object.entries(annotations).filter(([key]) => !ours.includes(key));
+  return { ...config, metadata: { ...metadata, annotations: Object.fromEntries(others) } };
+}

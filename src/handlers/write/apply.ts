@@ -1,0 +1,157 @@
+import { decodeValue } from '../../api/codec/decode.ts';
+import { invalid, invalidValue } from '../../api/field-error.ts';
+import type { ApiObject, Kind } from '../../api/kind.ts';
+import type { ObjectKey } from '../../api/object-key.ts';
+import type { ApiRequest, ApiResponse } from '../../api/request.ts';
+import { ApiError, badRequest, conflict } from '../../api/status.ts';
+import { toTimestamp } from '../../lib/utc-second.ts';
+import {
+  fieldRules,
+  plainObject,
+  refuseTooLarge,
+  storedEntries,
+  storedManagers,
+} from '../../objects/managed-fields.ts';
+import { applyConfig } from '../../objects/patches/apply/apply-config.ts';
+import { applyConflict } from '../../objects/patches/apply/conflict-error.ts';
+import type { Managers } from '../../objects/patches/apply/managers.ts';
+import type { JsonValue } from '../../objects/patches/json-value.ts';
+import { checkPreconditions } from '../../objects/writer.ts';
+import { type ApplyOptions, parseApplyOptions } from '../options/write-options.ts';
+import { APPLY_JSON, APPLY_YAML, type Configuration, readConfiguration } from './apply-body.ts';
+import { bodyOf, checkNamespace, checkSameObject, preconditionsIn, warnOfDropped } from './read-body.ts';
+import { grantsOnlyHeld, objectKeyOf, type WriteParts, written } from './write-parts.ts';
+
+/** The media types of server-side apply. */
+export const APPLY_TYPES: readonly string[] = [APPLY_YAML, APPLY_JSON];
+
+/** An object can be created and deleted by others between the read and the write. */
+const ATTEMPTS = 8;
+
+/** Server-side apply: creates the object, or merges the configuration of one manager into it (AP-48). */
+export async function applyObject(parts: WriteParts, request: ApiRequest, kind: Kind): Promise<ApiResponse> {
+  const options = parseApplyOptions(request.query);
+  const configuration = readConfiguration(bodyOf(request), kind);
+  warnOfDropped(request.warn, kind, configuration.dropped);
+  const apply: Apply = { parts, request, kind, options, configuration, objectKey: objectKeyOf(request, kind) };
+  for (let attempt = 1; ; attempt++) {
+    await parts.reader.catchUp();
+    const exists = parts.reader.find(kind, apply.objectKey) !== undefined;
+    // AP-21: the status of an object that does not exist is a 404 of the update.
+    const creates = !exists && request.target.subresource === '';
+    try {
+      return creates ? await create(apply) : await update(apply);
+    } catch (error) {
+      const reason = error instanceof ApiError ? error.status.reason : undefined;
+      const hasChanged = creates ? reason === 'AlreadyExists' : reason === 'NotFound' && exists;
+      if (!hasChanged || attempt >= ATTEMPTS) throw error;
+    }
+  }
+}
+
+interface Apply {
+  readonly parts: WriteParts;
+  readonly request: ApiRequest;
+  readonly kind: Kind;
+  readonly options: ApplyOptions;
+  readonly configuration: Configuration;
+  readonly objectKey: ObjectKey;
+}
+
+async function create(apply: Apply): Promise<ApiResponse> {
+  const { parts, request, kind, options, objectKey } = apply;
+  const { object, managers } = merged(apply, undefined);
+  const { resourceVersion: _, ...metadata } = object.metadata;
+  const grants = grantsOnlyHeld(parts, request, kind);
+  const created = await parts.writer.create(
+    kind,
+    objectKey,
+    { ...object, metadata },
+    {
+      dryRun: options.dryRun,
+      applied: () => storedEntries(kind, managers),
+      // AP-08: who may only patch does not create.
+      admit: (prepared, old) => {
+        const refusal = parts.createRefusal(request);
+        if (refusal !== undefined) throw refusal;
+        grants(prepared, old);
+      },
+    },
+  );
+  return written(parts, request, kind, created, { code: 201 });
+}
+
+async function update(apply: Apply): Promise<ApiResponse> {
+  const { parts, request, kind, options, objectKey } = apply;
+  let before: ApiObject | undefined;
+  let managers: Managers = new Map();
+  const updated = await parts.writer.update(
+    kind,
+    objectKey,
+    (current) => {
+      before = current;
+      const result = merged(apply, current);
+      managers = result.managers;
+      return result.object;
+    },
+    {
+      dryRun: options.dryRun,
+      part: partOf(request),
+      applied: () => storedEntries(kind, managers),
+      admit: grantsOnlyHeld(parts, request, kind),
+    },
+  );
+  if (!options.dryRun) await parts.propagation.settle(kind, objectKey);
+  return written(parts, request, kind, updated, { code: 200, before });
+}
+
+const partOf = ({ target }: ApiRequest): 'object' | 'status' => (target.subresource === 'status' ? 'status' : 'object');
+
+/** The merge, and the checks that follow it, in their order (AP-19). */
+function merged(apply: Apply, current: ApiObject | undefined): { object: ApiObject; managers: Managers } {
+  const { request, kind, options, configuration, objectKey } = apply;
+  const live = current === undefined ? undefined : plainObject(current);
+  const { object, managers, conflicts } = applyConfig(fieldRules(kind, partOf(request)), {
+    live,
+    managers: current === undefined ? new Map() : storedManagers(kind, current),
+    config: configuration.config,
+    manager: options.fieldManager,
+    subresource: request.target.subresource,
+    force: options.force,
+    now: toTimestamp(apply.parts.now()),
+  });
+  if (conflicts.length > 0) throw applyConflict(conflicts);
+  reportDuplicates(apply);
+  const decoded = decodeValue(object as JsonValue, kind, 'Ignore', live === undefined ? {} : { known: live }).value;
+  checkUid(kind, objectKey.name, decoded, current);
+  checkNamespace(decoded, kind, objectKey.namespace);
+  checkSameObject(decoded, kind, objectKey);
+  const { resourceVersion } = preconditionsIn(decoded);
+  if (current !== undefined && resourceVersion !== undefined) checkPreconditions(kind, current, { resourceVersion });
+  refuseTooLarge(kind, objectKey.name, managers);
+  return { object: decoded, managers };
+}
+
+/** AP-18. Each warning is sent once, however often the merge runs. */
+function reportDuplicates({ request, options, configuration: { duplicates } }: Apply): void {
+  if (duplicates.length === 0 || options.fieldValidation === 'Ignore') return;
+  if (options.fieldValidation === 'Strict') {
+    throw badRequest(
+      `error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:\n  ${duplicates.join('\n  ')}`,
+    );
+  }
+  for (const duplicate of duplicates) request.warn(duplicate);
+}
+
+/** AP-17 */
+function checkUid(kind: Kind, name: string, { metadata }: ApiObject, current: ApiObject | undefined): void {
+  const { uid = '' } = metadata;
+  if (uid === '' || uid === current?.metadata.uid) return;
+  if (current === undefined) {
+    const why = `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`;
+    throw conflict(kind, name, why);
+  }
+  const error = invalidValue('metadata.uid', uid, 'field is immutable');
+  // AP-85: kube-apiserver reports it twice.
+  throw invalid(kind, name, [error, error]);
+}

@@ -1,0 +1,127 @@
+import { printableErrors } from '../api/codec/go-text/go-unicode.ts';
+import { type FieldError, invalid, invalidValue, tooLong, tooMany } from '../api/field-error.ts';
+import { type ApiObject, apiVersionOf, type Kind, type ManagedFieldsEntry } from '../api/kind.ts';
+import { setOf } from './patches/apply/field-set.ts';
+import { FieldsError } from './patches/apply/fields-v1.ts';
+import { isTooLarge, MAX_PATHS, type Managers, readManagers, writeManagers } from './patches/apply/managers.ts';
+import type { FieldRules } from './patches/apply/ownership.ts';
+import { isJsonObject, type JsonObject, type JsonValue, newJsonObject } from './patches/json-value.ts';
+
+/** `metadata.managedFields` in its two forms: served, and stored with `fieldsV1` as JSON text. */
+
+/** Tokens, keys and revocations are not written by clients: nobody asks who owns their fields. */
+export const hasManagers = ({ verbs }: Kind): boolean => verbs === undefined || verbs.has('patch');
+
+/** The object as it is served: with the trees of `managedFields`. */
+export function withServedFields(kind: Kind, object: ApiObject): ApiObject {
+  const { managedFields } = object.metadata;
+  if (managedFields === undefined || !managedFields.some(isStored)) return object;
+  return { ...object, metadata: { ...object.metadata, managedFields: servedEntries(kind, managedFields) } };
+}
+
+const isStored = ({ fieldsV1 }: ManagedFieldsEntry): boolean => typeof fieldsV1 === 'string';
+
+const servedEntries = (kind: Kind, entries: readonly ManagedFieldsEntry[]): ManagedFieldsEntry[] =>
+  entries.map((entry) =>
+    typeof entry.fieldsV1 === 'string'
+      ? { ...entry, fieldsV1: rename(JSON.parse(entry.fieldsV1) as JsonValue, namesOf(kind).toServed) }
+      : entry,
+  );
+
+/** The managers of a stored object. None if the entries cannot be read. */
+export function storedManagers(kind: Kind, { metadata }: ApiObject): Managers {
+  return readable(servedEntries(kind, metadata.managedFields ?? [])) ?? NO_MANAGERS;
+}
+
+const NO_MANAGERS: Managers = new Map();
+
+/** The managers of entries that a client sent; undefined if they cannot be read. */
+export function readable(entries: readonly ManagedFieldsEntry[]): Managers | undefined {
+  try {
+    return readManagers(entries);
+  } catch (error) {
+    if (error instanceof FieldsError || error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+/** The stored form of entries. */
+export const storedEntries = (kind: Kind, managers: Managers): ManagedFieldsEntry[] | undefined =>
+  writeManagers(managers)?.map((entry) => ({
+    ...entry,
+    fieldsV1: JSON.stringify(rename(entry.fieldsV1 as JsonValue, namesOf(kind).toStored)),
+  }));
+
+type Names = readonly [from: string, to: string] | undefined;
+
+function namesOf({ storedForm }: Kind): { readonly toServed: Names; readonly toStored: Names } {
+  if (storedForm === undefined) return { toServed: undefined, toStored: undefined };
+  const { served, stored } = storedForm.renamedSpecField;
+  return { toServed: [stored, served], toStored: [served, stored] };
+}
+
+/** Renames a field of `spec` in a tree. */
+function rename(fields: JsonValue, names: Names): JsonValue {
+  if (names === undefined || !isJsonObject(fields)) return fields;
+  const [from, to] = names;
+  const spec = fields['f:spec'];
+  if (!isJsonObject(spec) || !Object.hasOwn(spec, `f:${from}`)) return fields;
+  const renamed = newJsonObject();
+  for (const key of Object.keys(spec)) renamed[key === `f:${from}` ? `f:${to}` : key] = spec[key] ?? null;
+  return { ...fields, 'f:spec': renamed };
+}
+
+export type WrittenPart = 'object' | 'status' | 'both';
+
+/** Of a kind and the path of a write. */
+export function fieldRules(kind: Kind, part: WrittenPart): FieldRules {
+  const { shape, style } = kind;
+  const names = shape.fields.map(({ name }) => name);
+  const ignored =
+    part === 'status'
+      ? names.filter((name) => name !== 'status')
+      : part === 'object' && kind.hasStatus
+        ? ['status']
+        : [];
+  // In Go these are structs, not pointers: an object always has them. `rules` is never absent either.
+  const present: readonly [string, JsonValue][] =
+    style === 'custom'
+      ? []
+      : [
+          ['spec', {}],
+          ['status', {}],
+          ['rules', []],
+        ];
+  return {
+    shape,
+    apiVersion: apiVersionOf(kind),
+    ignored: setOf(ignored.map((name) => [`f:${name}`])),
+    alwaysPresent: Object.fromEntries(present.filter(([name]) => names.includes(name))),
+  };
+}
+
+/** The object without `managedFields`, as the merge takes it. */
+export function plainObject({ metadata: { managedFields: _, ...metadata }, ...rest }: ApiObject): JsonObject {
+  return { ...rest, metadata } as unknown as JsonObject;
+}
+
+const MAX_NAME_BYTES = 128;
+
+/** AP-66: the errors of entries that a client sent. */
+export function entryErrors(entries: readonly ManagedFieldsEntry[]): FieldError[] {
+  return entries.flatMap(({ manager = '', subresource = '' }, index) => {
+    const at = `metadata.managedFields[${index}]`;
+    return [
+      ...(Buffer.byteLength(manager) > MAX_NAME_BYTES
+        ? [tooLong(`${at}.manager`, MAX_NAME_BYTES)]
+        : printableErrors(manager).map((problem) => invalidValue(`${at}.manager`, manager, problem))),
+      ...(Buffer.byteLength(subresource) > MAX_NAME_BYTES ? [tooLong(`${at}.subresource`, MAX_NAME_BYTES)] : []),
+    ];
+  });
+}
+
+/** Refuses an apply that would make `managedFields` too large. Other writes drop it instead (AP-61). */
+export function refuseTooLarge(kind: Kind, name: string, managers: Managers): void {
+  if (!isTooLarge(managers)) return;
+  throw invalid(kind, name, [tooMany('metadata.managedFields', managers.size, MAX_PATHS)]);
+}

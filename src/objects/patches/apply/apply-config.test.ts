@@ -1,0 +1,104 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { type Config, configs, LEAVES, Live, leavesOf, Model, ownedIn } from './apply-model.fixture.ts';
+
+type Write =
+  | { readonly type: 'apply'; readonly manager: string; readonly config: Config; readonly force: boolean }
+  | { readonly type: 'update'; readonly manager: string; readonly config: Config };
+
+const manager = fc.constantFrom('one', 'two', 'three');
+const applies = fc.record({ type: fc.constant('apply' as const), manager, config: configs(), force: fc.boolean() });
+const forced = applies.map((write) => ({ ...write, force: true }));
+const updates = fc.record({ type: fc.constant('update' as const), manager, config: configs() });
+
+/** Tracking begins with the first write: a history without it is not one. */
+const histories = (write: fc.Arbitrary<Write>): fc.Arbitrary<Write[]> =>
+  fc.array(write, { minLength: 1, maxLength: 8 });
+
+function run(target: Live | Model, write: Write): void {
+  if (write.type === 'apply') target.apply(write.manager, write.config, write.force);
+  else target.update(write.manager, write.config);
+}
+
+const stateOf = (live: Live): object => ({ leaves: leavesOf(live.object), owners: live.owners });
+
+describe('server-side apply', () => {
+  test('AP-48, AP-52: values, owners and conflicts are those of a plain model', () => {
+    fc.assert(
+      fc.property(histories(fc.oneof(applies, updates)), (writes) => {
+        const [live, model] = [new Live(), new Model()];
+        for (const write of writes) {
+          // Without managers the first apply makes an entry for what was there before (AP-60).
+          if (live.managers.size === 0 && live.object !== undefined) return;
+          if (write.type === 'apply') {
+            const found = live.apply(write.manager, write.config, write.force).conflicts;
+            const names = [...new Set(found.flatMap(({ paths }) => ownedIn(paths)))].sort();
+            expect(names).toEqual(model.apply(write.manager, write.config, write.force).sort());
+          } else {
+            run(live, write);
+            run(model, write);
+          }
+          expect(stateOf(live)).toEqual({ leaves: model.leaves, owners: model.owners });
+        }
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  test('is idempotent: the second time nothing changes, not even a time', () => {
+    fc.assert(
+      fc.property(histories(fc.oneof(applies, updates)), manager, configs(), (writes, name, config) => {
+        const live = new Live();
+        for (const write of writes) run(live, write);
+        live.apply(name, config, true);
+        const { object, managers } = live;
+        const again = live.apply(name, config, false);
+        expect(again.conflicts).toEqual([]);
+        expect(again.object).toEqual(object);
+        expect(new Map(again.managers)).toEqual(new Map(managers));
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  test('the order of two managers without overlap does not matter', () => {
+    const names = Object.keys(LEAVES);
+    const isOfFirst = (name: string): boolean => names.indexOf(LEAVES[name]?.within ?? name) % 2 === 0;
+    const first = configs(names.filter(isOfFirst));
+    const second = configs(names.filter((name) => !isOfFirst(name)));
+    fc.assert(
+      fc.property(histories(forced), first, second, (writes, a, b) => {
+        const states = [false, true].map((swapped) => {
+          const live = new Live();
+          for (const write of writes) run(live, write);
+          const steps = [() => live.apply('a', a, true), () => live.apply('b', b, true)];
+          for (const step of swapped ? steps.reverse() : steps) step();
+          return stateOf(live);
+        });
+        expect(states[0]).toEqual(states[1]);
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  test('what no manager owns goes, where every writer applies', () => {
+    fc.assert(
+      fc.property(histories(forced), (writes) => {
+        const live = new Live();
+        for (const write of writes) run(live, write);
+        const owned = new Set(Object.values(live.owners).flat());
+        expect(Object.keys(leavesOf(live.object)).filter((name) => !owned.has(name))).toEqual([]);
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  test('AP-83: a container that another manager owns stays as empty', () => {
+    const live = new Live();
+    live.update('creator', { labelA: '1' });
+    live.apply('one', { labelA: '2' }, true);
+    live.apply('one', {}, true);
+    expect(leavesOf(live.object)).toEqual({});
+    expect(live.object?.metadata).toEqual({ labels: {} });
+  });
+});

@@ -1,0 +1,122 @@
+import { toJson } from '../../../api/codec/encode.ts';
+import { goQuote } from '../../../api/codec/go-text/go-quote.ts';
+import { isJsonObject, type JsonObject, type JsonValue, newJsonObject } from '../json-value.ts';
+import { FieldSet, sortedElements } from './field-set.ts';
+
+/** The wire form of a field set, `fieldsV1` of `metadata.managedFields`. */
+
+/** A `fieldsV1` that cannot be read. */
+export class FieldsError extends Error {
+  override readonly name = 'FieldsError';
+}
+
+/** Deeper than any schema. It bounds the recursion over sets that clients write. */
+const MAX_DEPTH = 32;
+
+/** AP-38, AP-39: `.` for the path itself; left out where nothing is below. */
+export function writeFields(set: FieldSet): JsonObject {
+  const fields = newJsonObject();
+  if (set.isMember && set.children.size > 0) fields['.'] = newJsonObject();
+  for (const element of sortedElements(set)) {
+    fields[element] = writeFields(set.children.get(element) ?? new FieldSet());
+  }
+  return fields;
+}
+
+/** @throws FieldsError for an invalid path element, or a set that is too deep. */
+export function readFields(fields: JsonValue | undefined): FieldSet {
+  const set = new FieldSet();
+  if (fields === undefined || fields === null) return set;
+  readInto(set, fields, 0);
+  set.isMember = false;
+  return set;
+}
+
+function readInto(set: FieldSet, fields: JsonValue, depth: number): void {
+  if (!isJsonObject(fields)) throw new FieldsError('a field set consists of objects');
+  if (depth > MAX_DEPTH) throw new FieldsError(`a field set has at most ${MAX_DEPTH} levels`);
+  for (const key of Object.keys(fields)) {
+    if (key === '.') {
+      set.isMember = true;
+      continue;
+    }
+    const element = readElement(key);
+    // AP-40: an unknown kind of element is skipped.
+    if (element !== undefined) readInto(set.descend(element), fields[key] ?? null, depth + 1);
+  }
+  if (set.children.size === 0) set.isMember = true;
+}
+
+/** The canonical text of an element; undefined for an unknown kind. */
+function readElement(key: string): string | undefined {
+  if (key.charAt(1) !== ':') throw new FieldsError(`missing colon: ${key.slice(0, 64)}`);
+  const text = key.slice(2);
+  switch (key.charAt(0)) {
+    case 'f':
+      return key;
+    case 'k':
+      return keyElement(parsedKeys(text));
+    case 'v':
+      return valueElement(parsedScalar(text));
+    case 'i':
+      if (!/^-?[0-9]{1,15}$/.test(text)) throw new FieldsError(`not an index: ${text.slice(0, 64)}`);
+      return `i:${Number(text)}`;
+    default:
+      return undefined;
+  }
+}
+
+function parsed(text: string): JsonValue {
+  try {
+    return JSON.parse(text) as JsonValue;
+  } catch {
+    throw new FieldsError(`not JSON: ${text.slice(0, 64)}`);
+  }
+}
+
+function parsedScalar(text: string): JsonValue {
+  const value = parsed(text);
+  if (typeof value === 'object') throw new FieldsError('an item of a set is text, a number or a boolean');
+  return value;
+}
+
+function parsedKeys(text: string): JsonObject {
+  const keys = parsed(text);
+  if (!isJsonObject(keys)) throw new FieldsError('the key of a list item is an object');
+  const isScalar = Object.values(keys).every((value) => typeof value !== 'object' || value === null);
+  if (!isScalar) throw new FieldsError('the key of a list item has text, numbers or booleans');
+  return keys;
+}
+
+export const fieldElement = (name: string): string => `f:${name}`;
+
+export const valueElement = (value: JsonValue): string => `v:${toJson(value)}`;
+
+/** Keys are sorted by name. */
+export function keyElement(keys: JsonObject): string {
+  const names = Object.keys(keys);
+  if (names.length === 1) return `k:${toJson(keys)}`;
+  const members = names.sort().map((name) => `${toJson(name)}:${toJson(keys[name] ?? null)}`);
+  return `k:{${members.join(',')}}`;
+}
+
+/** AP-35: a path in messages. */
+export const pathText = (path: readonly string[]): string => path.map(elementText).join('');
+
+function elementText(element: string): string {
+  const text = element.slice(2);
+  switch (element.charAt(0)) {
+    case 'f':
+      return `.${text}`;
+    case 'k': {
+      const keys = Object.entries(JSON.parse(text) as JsonObject);
+      return `[${keys.map(([name, value]) => `${name}=${valueText(value)}`).join(',')}]`;
+    }
+    case 'v':
+      return `[=${valueText(JSON.parse(text) as JsonValue)}]`;
+    default:
+      return `[${text}]`;
+  }
+}
+
+const valueText = (value: JsonValue): string => (typeof value === 'string' ? goQuote(value) : JSON.stringify(value));

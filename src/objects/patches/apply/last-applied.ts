@@ -1,0 +1,79 @@
+import { encodeValue } from '../../../api/codec/encode.ts';
+import { isJsonObject, type JsonObject, type JsonValue, member } from '../json-value.ts';
+import { compare } from './compare.ts';
+import { difference, type FieldSet, union } from './field-set.ts';
+import { fieldSetOf } from './field-set-of.ts';
+import type { Conflict, FieldRules } from './ownership.ts';
+import { schemaErrors } from './schema-errors.ts';
+
+/**
+ * AP-69: how `kubectl apply --server-side` takes over what `kubectl apply` wrote. The latter keeps the configuration
+ * that it applied in an annotation.
+ */
+const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
+
+const MAX_ANNOTATIONS_BYTES = 256 * 1024;
+
+/** Without the conflicts about fields of the last applied configuration that still have its value. */
+export function forgiveLastApplied(
+  conflicts: readonly Conflict[],
+  live: JsonObject | undefined,
+  rules: FieldRules,
+): readonly Conflict[] {
+  if (conflicts.length === 0 || live === undefined) return conflicts;
+  const allowed = unchangedSince(member(annotationsOf(live), LAST_APPLIED), live, rules);
+  if (allowed === undefined) return conflicts;
+  return conflicts
+    .map(({ manager, paths }) => ({ manager, paths: difference(paths, allowed) }))
+    .filter(({ paths }) => !paths.isEmpty);
+}
+
+function unchangedSince(text: JsonValue | undefined, live: JsonObject, rules: FieldRules): FieldSet | undefined {
+  const { shape, apiVersion } = rules;
+  const config = typeof text === 'string' ? parsed(text) : undefined;
+  if (!isJsonObject(config) || member(config, 'apiVersion') !== apiVersion) return undefined;
+  if (schemaErrors(config, shape) !== undefined) return undefined;
+  const { added, modified, removed } = compare(config, live, shape);
+  return difference(fieldSetOf(config, shape), union(union(added, modified), removed));
+}
+
+function parsed(text: string): JsonValue | undefined {
+  try {
+    return JSON.parse(text) as JsonValue;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The object with the annotation brought up to date, if it has one. Its owner stays the same. */
+export function withLastApplied(object: JsonObject, config: JsonObject): JsonObject {
+  const annotations = annotationsOf(object);
+  if ((member(annotations, LAST_APPLIED) ?? '') === '') return object;
+  const { [LAST_APPLIED]: _, ...others } = annotations;
+  const updated = { ...others, [LAST_APPLIED]: `${encodeValue(withoutLastApplied(config), undefined, 'custom')}\n` };
+  const fits = sizeOf(updated) <= MAX_ANNOTATIONS_BYTES;
+  return { ...object, metadata: { ...metadataOf(object), annotations: fits ? updated : others } };
+}
+
+function withoutLastApplied(config: JsonObject): JsonObject {
+  const annotations = annotationsOf(config);
+  if (!Object.hasOwn(annotations, LAST_APPLIED)) return config;
+  const { [LAST_APPLIED]: _, ...others } = annotations;
+  return { ...config, metadata: { ...metadataOf(config), annotations: others } };
+}
+
+const sizeOf = (annotations: JsonObject): number =>
+  Object.entries(annotations).reduce(
+    (bytes, [key, value]) => bytes + Buffer.byteLength(key) + Buffer.byteLength(String(value)),
+    0,
+  );
+
+function metadataOf(object: JsonObject): JsonObject {
+  const metadata = member(object, 'metadata');
+  return isJsonObject(metadata) ? metadata : {};
+}
+
+function annotationsOf(object: JsonObject): JsonObject {
+  const annotations = member(metadataOf(object), 'annotations');
+  return isJsonObject(annotations) ? annotations : {};
+}

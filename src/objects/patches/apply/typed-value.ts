@@ -1,0 +1,41 @@
+import type { LeafShape, MapShape, Shape, StructShape } from '../../../api/codec/shape.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../json-value.ts';
+
+/** What the structured merge asks of a schema: which values are one, and which have parts with owners. */
+
+/** A value without parts: a scalar, an atomic list or an atomic object. */
+export function isLeaf(shape: Shape): boolean {
+  switch (shape.type) {
+    case 'struct':
+    case 'map':
+      return shape.isAtomic;
+    case 'array':
+      return shape.listType === 'atomic';
+    default:
+      return true;
+  }
+}
+
+const UNKNOWN: LeafShape = { type: 'any', goType: 'interface {}', maxLength: Number.POSITIVE_INFINITY };
+
+/** The schema of a member. A member that the schema does not have is one value. */
+export const memberShape = (shape: StructShape | MapShape, key: string): Shape =>
+  shape.type === 'map' ? shape.values : (shape.byName.get(key)?.shape ?? UNKNOWN);
+
+/** A field of the schema, not a key of a map such as a label. */
+export const isDeclared = (shape: StructShape | MapShape, key: string): boolean =>
+  shape.type === 'struct' && shape.byName.has(key);
+
+/** The members of an object or map; none for null and for other values. */
+export const membersOf = (value: JsonValue | undefined): JsonObject | undefined =>
+  isJsonObject(value) ? value : undefined;
+
+export const itemsOf = (value: JsonValue | undefined): readonly JsonValue[] | undefined =>
+  Array.isArray(value) ? value : undefined;
+
+/** Absent, null or without parts on both sides: such a value is compared and merged as one. */
+export function areEmpty(a: JsonValue | undefined, b: JsonValue | undefined, shape: Shape): boolean {
+  const size = (value: JsonValue | undefined): number =>
+    shape.type === 'array' ? (itemsOf(value)?.length ?? 0) : Object.keys(membersOf(value) ?? {}).length;
+  return size(a) === 0 && size(b) === 0;
+}

@@ -1,0 +1,351 @@
+import { readFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createCluster, createNamespace } from './support/objects.ts';
+import { type Server, startServer, tokenOf } from './support/server.ts';
+
+/**
+ * Requests of server-side apply and the answers that kube-apiserver 1.36.4 gave to them, replayed. A cluster was recorded
+ * as a custom resource with the same fields; the other kinds are built in.
+ *
+ * In the recorded bodies uids are `<uid>`, times `<time>`, and versions `<rv1>`, `<rv2>` in the order in which a case
+ * shows them. `{{N.a.b}}` in a request is a value of the answer to step N.
+ */
+
+type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+
+interface Step {
+  readonly method: string;
+  readonly path: string;
+  readonly contentType?: string;
+  readonly query?: Readonly<Record<string, string>>;
+  readonly body?: Json;
+  readonly user?: string;
+  readonly userAgent?: string;
+  readonly accept?: string;
+  readonly waitMs?: number;
+}
+
+interface Expected {
+  readonly code: number;
+  readonly body: Json;
+  readonly warning?: string;
+  /** Only these paths of the body count. */
+  readonly pick?: readonly string[];
+}
+
+interface Case {
+  readonly id: string;
+  readonly title: string;
+  readonly steps: readonly Step[];
+  readonly expect: readonly Expected[];
+  /** The times of managers are numbered in the order in which they appear. */
+  readonly times?: boolean;
+  /** The order of managers counts. */
+  readonly ordered?: boolean;
+}
+
+const CASES = readFileSync(new URL('../fixtures/apply-cases.jsonl', import.meta.url), 'utf8')
+  .trim()
+  .split('\n')
+  .map((line) => JSON.parse(line) as Case);
+
+const status = (code: number, reason: string, message: string, details?: Json): Json => ({
+  kind: 'Status',
+  apiVersion: 'v1',
+  metadata: {},
+  status: 'Failure',
+  message,
+  reason,
+  ...(details === undefined ? {} : { details }),
+  code,
+});
+
+type Differs = (expected: Expected, step: number) => Expected;
+
+/** AP-25: a 500 for a mistake of the caller is a 400 here, with the same text. */
+const asBadRequest: Differs = (expected) => {
+  if (expected.code !== 500) return expected;
+  const { message } = expected.body as { message: string };
+  return { code: 400, body: status(400, 'BadRequest', message) };
+};
+
+const CALLERS_MISTAKE = {
+  why: 'AP-25: a mistake of the caller must not count as a failure of the server',
+  expect: asBadRequest,
+};
+
+/** Answers of steps that differ; the others are as recorded. */
+const inSteps =
+  (answers: Readonly<Record<number, Differs>>): Differs =>
+  (expected, step) =>
+    answers[step]?.(expected, step) ?? expected;
+
+const MEDIA_TYPES = ['json-patch+json', 'merge-patch+json', 'strategic-merge-patch+json'];
+const unknownFormat =
+  (style: 'builtin' | 'custom'): Differs =>
+  () => {
+    const types = [...MEDIA_TYPES.slice(0, style === 'custom' ? 2 : 3), 'apply-patch+yaml', 'apply-patch+json'];
+    const list = types.map((type) => `application/${type}`).join(', ');
+    const message = `the body of the request was in an unknown format - accepted media types include: ${list}`;
+    return { code: 415, body: status(415, 'UnsupportedMediaType', message) };
+  };
+
+const WARNING_OF_POD = '299 - "Clusterpass keeps only a part of a Pod; dropped: spec.containers"';
+
+/** The answers that differ on purpose, with the reason. */
+const DIFFERENCES: Readonly<Record<string, { readonly why: string; readonly expect: Differs }>> = {
+  'AC-03': {
+    why: 'decision 4: fieldManager has fewer than 128 characters',
+    expect: inSteps({
+      0: (expected) => JSON.parse(JSON.stringify(expected).replaceAll('128 bytes', '127 bytes')) as Expected,
+    }),
+  },
+  'AC-04': {
+    why: 'AP-06: a force that is neither true nor false is a mistake, and taking over fields would hide it',
+    expect: inSteps({
+      5: () => ({
+        code: 400,
+        body: status(400, 'BadRequest', 'force: Invalid value: "maybe": must be "true" or "false"'),
+      }),
+    }),
+  },
+  'AC-05': {
+    why: 'AP-02: apply-patch+json is served; media types that are not served get one text for all kinds (X-16)',
+    expect: inSteps({
+      0: () => ({ code: 201, pick: ['kind'], body: { kind: 'Cluster' } }),
+      1: unknownFormat('custom'),
+      2: (expected) => ({ ...expected, code: 200 }),
+      3: () => ({ code: 201, pick: ['kind'], body: { kind: 'ServiceAccount' } }),
+      4: unknownFormat('builtin'),
+    }),
+  },
+  'AC-17': CALLERS_MISTAKE,
+  'AC-18': CALLERS_MISTAKE,
+  'AC-20': CALLERS_MISTAKE,
+  'AC-38': CALLERS_MISTAKE,
+  'AC-39': CALLERS_MISTAKE,
+  'AC-45': CALLERS_MISTAKE,
+  'AC-49': {
+    why: 'of a pod only the part is kept that binds tokens, and a warning says so',
+    expect: inSteps({ 0: (expected) => ({ ...expected, warning: WARNING_OF_POD }) }),
+  },
+  'AC-63': {
+    why: 'AP-44: a caller who may not update a cluster sees its public view, without managedFields',
+    expect: inSteps({
+      4: () => ({
+        code: 200,
+        pick: ['metadata.labels', 'metadata.managedFields'],
+        body: { 'metadata.labels': { a: '1', b: '1' }, 'metadata.managedFields': null },
+      }),
+    }),
+  },
+};
+
+/** The facts of docs/kubernetes-contract.md, and the cases that show each. */
+const FACTS: Readonly<Record<string, readonly string[]>> = {
+  'AP-02': ['AC-05'],
+  'AP-03': ['AC-02', 'AC-03', 'AC-16', 'AC-17'],
+  'AP-04': ['AC-02'],
+  'AP-05': ['AC-03'],
+  'AP-06': ['AC-04'],
+  'AP-07': ['AC-16', 'AC-17'],
+  'AP-08': ['AC-63'],
+  'AP-10': ['AC-07'],
+  'AP-11': ['AC-08', 'AC-09'],
+  'AP-12': ['AC-12'],
+  'AP-17': ['AC-14', 'AC-15'],
+  'AP-18': ['AC-19'],
+  'AP-19': ['AC-13', 'AC-15'],
+  'AP-21': ['AC-01', 'AC-36'],
+  'AP-25': ['AC-17', 'AC-18', 'AC-20'],
+  'AP-26': ['AC-17', 'AC-18'],
+  'AP-27': ['AC-20'],
+  'AP-28': ['AC-38', 'AC-39', 'AC-45'],
+  'AP-29': ['AC-20'],
+  'AP-30': ['AC-38'],
+  'AP-31': ['AC-23'],
+  'AP-32': ['AC-23', 'AC-27', 'AC-35'],
+  'AP-33': ['AC-24'],
+  'AP-34': ['AC-24'],
+  'AP-35': ['AC-37', 'AC-39'],
+  'AP-37': ['AC-32', 'AC-35'],
+  'AP-38': ['AC-35', 'AC-45'],
+  'AP-39': ['AC-53'],
+  'AP-40': ['AC-54'],
+  'AP-41': ['AC-34'],
+  'AP-42': ['AC-24'],
+  'AP-43': ['AC-57'],
+  'AP-44': ['AC-61', 'AC-63'],
+  'AP-45': ['AC-46'],
+  'AP-46': ['AC-37', 'AC-39', 'AC-41'],
+  'AP-47': ['AC-39'],
+  'AP-48': ['AC-25', 'AC-26', 'AC-47'],
+  'AP-49': ['AC-21', 'AC-37'],
+  'AP-50': ['AC-22', 'AC-37'],
+  'AP-51': ['AC-29'],
+  'AP-52': ['AC-29', 'AC-30'],
+  'AP-53': ['AC-27', 'AC-53'],
+  'AP-55': ['AC-28'],
+  'AP-57': ['AC-25', 'AC-33'],
+  'AP-58': ['AC-01', 'AC-33'],
+  'AP-59': ['AC-56'],
+  'AP-60': ['AC-50'],
+  'AP-61': ['AC-56'],
+  'AP-62': ['AC-35', 'AC-48', 'AC-52'],
+  'AP-66': ['AC-54', 'AC-60'],
+  'AP-67': ['AC-50', 'AC-51'],
+  'AP-68': ['AC-52', 'AC-55'],
+  'AP-69': ['AC-58', 'AC-59'],
+  'AP-74': ['AC-50', 'AC-60'],
+  'AP-85': ['AC-14'],
+};
+
+let server: Server;
+const run = String(process.pid);
+
+beforeAll(async () => {
+  server = await startServer({ users: { alice: [] } });
+  await createCluster(server, 'alpha');
+  await createNamespace(server, 'apply-cases', 'alpha');
+});
+afterAll(() => server.destroy());
+
+describe('server-side apply as recorded from kube-apiserver', () => {
+  it.concurrent.each(CASES)('$id: $title', async (recorded) => {
+    const answers: Json[] = [];
+    const shown = new Shown(recorded);
+    for (const [index, step] of recorded.steps.entries()) {
+      if (step.waitMs !== undefined) await delay(step.waitMs);
+      const answer = await send(step, answers);
+      const json = answer.json as Json;
+      answers.push(json);
+      const original = recorded.expect[index] as Expected;
+      const expected = DIFFERENCES[recorded.id]?.expect(original, index) ?? original;
+      const body = shown.normalize(json);
+      const picked = expected.pick === undefined ? body : pick(body, expected.pick);
+      const found = { code: answer.code, body: picked, warning: answer.headers.get('warning') ?? undefined };
+      const wanted = { code: expected.code, body: shown.sort(expected.body), warning: expected.warning };
+      expect(found, `${recorded.id} step ${index}`).toEqual(wanted);
+    }
+  });
+
+  it('has a case for each fact, and a reason for each difference', () => {
+    const ids = CASES.map(({ id }) => id);
+    for (const cases of Object.values(FACTS)) expect(ids).toEqual(expect.arrayContaining([...cases]));
+    for (const [id, { why }] of Object.entries(DIFFERENCES)) {
+      expect(ids).toContain(id);
+      expect(why).not.toBe('');
+    }
+  });
+});
+
+function send(step: Step, answers: readonly Json[]) {
+  const filled = fill(step, answers) as unknown as Step;
+  const query = new URLSearchParams(filled.query).toString();
+  const path = filled.path.startsWith('/api/v1') ? `/orchestrator/alpha${filled.path}` : filled.path;
+  return server.call(step.method, query === '' ? path : `${path}?${query}`, {
+    ...(filled.body === undefined ? {} : { body: filled.body }),
+    headers: {
+      'User-Agent': filled.userAgent ?? 'apply-case/1.0 (test)',
+      ...(filled.contentType === undefined ? {} : { 'Content-Type': filled.contentType }),
+      ...(filled.accept === undefined ? {} : { Accept: filled.accept }),
+    },
+    ...(filled.user === undefined ? {} : { token: tokenOf(filled.user) }),
+  });
+}
+
+/** Puts values of earlier answers into a step. */
+function fill(value: unknown, answers: readonly Json[]): Json {
+  const text = JSON.stringify(value)
+    .replaceAll('{run}', run)
+    .replaceAll(/"\{\{(\d+)\.([^}]+)\}\}"/g, (_, step: string, path: string) =>
+      JSON.stringify(at(answers[Number(step)] ?? null, path)),
+    );
+  return JSON.parse(text) as Json;
+}
+
+/** Replaces what differs from run to run by the words of the recording. */
+class Shown {
+  readonly #case: Case;
+  readonly #versions: string[] = [];
+  readonly #times: string[] = [];
+
+  constructor(recorded: Case) {
+    this.#case = recorded;
+  }
+
+  normalize(body: Json): Json {
+    return this.sort(this.#replace(body, []));
+  }
+
+  /** Managers and causes in one order, where the recorded order does not count. */
+  sort(value: Json): Json {
+    if (Array.isArray(value)) return value.map((item) => this.sort(item));
+    if (value === null || typeof value !== 'object') return value;
+    const entries = Object.entries(value).map(([key, inner]) => [key, this.#sortMember(key, this.sort(inner))]);
+    return Object.fromEntries(entries);
+  }
+
+  #sortMember(key: string, value: Json): Json {
+    if (!Array.isArray(value)) return value;
+    const isManagers = /(?:^|\.)managedFields(?:\[\w+\])?$/.test(key);
+    if (isManagers && !(this.#case.ordered || this.#case.times)) return sortBy(value, managerText);
+    return key === 'causes' ? sortBy(value, causeText) : value;
+  }
+
+  #replace(value: Json, path: readonly string[]): Json {
+    if (Array.isArray(value)) return value.map((item) => this.#replace(item, [...path, '[]']));
+    if (value !== null && typeof value === 'object') {
+      return Object.fromEntries(
+        Object.entries(value).map(([key, inner]) => [key, this.#replace(inner, [...path, key])]),
+      );
+    }
+    const key = path.at(-1);
+    if (typeof value !== 'string') return value;
+    if (key === 'resourceVersion') return `<rv${numberOf(this.#versions, value)}>`;
+    if (key === 'uid' && /^(?!00000000)[0-9a-f-]{36}$/.test(value)) return '<uid>';
+    if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/.test(value)) return value;
+    return key === 'time' && this.#case.times ? `<time${numberOf(this.#times, value)}>` : '<time>';
+  }
+}
+
+function numberOf(seen: string[], value: string): number {
+  if (!seen.includes(value)) seen.push(value);
+  return seen.indexOf(value) + 1;
+}
+
+const sortBy = (items: readonly Json[], text: (item: Json) => string): Json[] =>
+  [...items].sort((a, b) => (text(a) < text(b) ? -1 : 1));
+const managerText = (entry: Json): string => {
+  const {
+    manager,
+    operation,
+    subresource = '',
+  } = entry as { manager: string; operation: string; subresource?: string };
+  return `${manager} ${operation} ${subresource}`;
+};
+const causeText = (cause: Json): string => {
+  const { field = '', message = '' } = cause as { field?: string; message?: string };
+  return `${field} ${message}`;
+};
+
+function pick(body: Json, paths: readonly string[]): Json {
+  return Object.fromEntries(paths.map((path) => [path, at(body, path) ?? null]));
+}
+
+/** `a.b`; `managedFields[one]` are the entries of the manager `one`. Keys of labels may have dots: the longest wins. */
+function at(value: Json, path: string): Json | undefined {
+  if (path === '') return value;
+  if (value === null || typeof value !== 'object') return undefined;
+  const ofManager = /^managedFields\[(\w+)\]$/.exec(path);
+  if (ofManager !== null && !Array.isArray(value)) {
+    const entries = (value.managedFields ?? []) as { manager: string }[];
+    return entries.filter(({ manager }) => manager === ofManager[1]) as unknown as Json;
+  }
+  const members = value as { [key: string]: Json };
+  const key = Object.keys(members)
+    .filter((name) => path === name || path.startsWith(`${name}.`))
+    .sort((a, b) => b.length - a.length)[0];
+  return key === undefined ? undefined : at(members[key] ?? null, path.slice(key.length + 1));
+}
