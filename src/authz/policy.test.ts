@@ -270,6 +270,34 @@ describe('clusters', () => {
     expect(refusals[0]?.reason).toContain('"x" not found');
   });
 
+  it('A7: a refusal looks up as much for a cluster that exists as for one that does not', () => {
+    const lookups: string[] = [];
+    const fleet: Fleet = new Fleet({
+      labelsOf: (cluster) => {
+        lookups.push(cluster);
+        return fleet.clusters.get(cluster);
+      },
+    });
+    fleet.clusters.set('hidden', { env: 'prod' });
+    fleet.put(
+      role('r', [{ verbs: ['get'], apiGroups: ['clusterregistry.k8s.io'], resources: ['clusters'] }]),
+      binding('by-label', 'ClusterRole/r', ['User:jane'], { clusters: 'env=dev' }),
+      binding('by-name', 'ClusterRole/r', ['User:jane'], { clusters: 'kubernetes.io/metadata.name=other' }),
+      binding('of-others', 'ClusterRole/r', ['User:eve']),
+    );
+    // Decisions are cached by name: each name is asked about twice.
+    const lookedUp = (cluster: string): number[] =>
+      [1, 2].map(() => {
+        lookups.length = 0;
+        for (const question of [askCluster('get', cluster), ask({ verb: 'get', cluster })]) {
+          expect(fleet.policy.decide(jane, question).allowed).toBe(false);
+        }
+        expect(lookups.every((name) => name === cluster)).toBe(true);
+        return lookups.length;
+      });
+    expect(lookedUp('hidden')).toEqual(lookedUp('absent'));
+  });
+
   it('a restricted binding never holds in a request about no cluster', () => {
     for (const clusters of ['', 'env=prod', '!env']) {
       const { policy } = restricted(clusters);

@@ -344,6 +344,46 @@ describeWithBrowser('the console', () => {
     await page.getByText('Your session has expired').waitFor();
   });
 
+  it('A45: shows hostile texts as texts, in every field that takes them and in its own address', async () => {
+    const hostile = (field: string): string => `<img src=x onerror="window.pwned='${field}'">{{7*7}}javascript:pwned`;
+    const path = `${CLUSTERS}/hostile`;
+    await admin('POST', CLUSTERS, {
+      apiVersion: 'clusterregistry.k8s.io/v1alpha1',
+      kind: 'Cluster',
+      metadata: { name: 'hostile', annotations: { note: hostile('annotation') } },
+    });
+    const time = '2026-11-14T00:00:00Z';
+    const condition = (type: string) => ({
+      ...{ type, status: 'False', reason: hostile('reason'), message: hostile('message') },
+      ...{ lastTransitionTime: time, lastHeartbeatTime: time },
+    });
+    const conditions = [condition('Ready'), condition(hostile('condition'))];
+    const status = { type: hostile('type'), version: hostile('version'), conditions };
+    await admin('PATCH', `${path}/status`, { status }, MERGE);
+    visit = await openPage(browser);
+    const { page } = visit;
+    await signIn(page, server, server.adminToken);
+    const shown = async (text: string): Promise<void> => {
+      await page
+        .getByText(text, { exact: false })
+        .first()
+        .waitFor({ state: 'attached', ...PATIENCE });
+      const found =
+        'JSON.stringify([window.pwned, document.querySelectorAll(`img[onerror], [href^=javascript]`).length])';
+      expect(await page.evaluate<string>(found)).toBe('[null,0]');
+    };
+    await shown(hostile('version'));
+    const go = (hash: string) => page.evaluate(`void (location.hash = ${JSON.stringify(hash)})`);
+    await go('#/clusters/hostile');
+    await shown(hostile('message'));
+    await shown(hostile('condition'));
+    await go(`#/clusters/${encodeURIComponent(hostile('name'))}`);
+    await shown(hostile('name'));
+    await go('#/');
+    await shown(hostile('version'));
+    await admin('DELETE', path);
+  });
+
   it('reconnects after an outage and shows what changed meanwhile', async () => {
     const page = await visitAs('dana');
     await page.getByText('12 clusters').waitFor();
