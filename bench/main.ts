@@ -15,6 +15,7 @@ const STUDIES = [
   'prober',
   'overload',
   'refusal',
+  'exchange',
   'drain',
   'signing',
   'slow-clients',

@@ -271,6 +271,24 @@ describeWithBrowser('the console', () => {
     expect(await page.content()).not.toContain(token);
   });
 
+  it('A44: says that a revocation reaches a cluster that asks for each pass', async () => {
+    const path = '/apis/clusterregistry.k8s.io/v1alpha1/clusters/prod-eu-1';
+    const headers = { 'Content-Type': 'application/merge-patch+json' };
+    const annotate = (value: string | null) =>
+      server.call('PATCH', path, {
+        body: { metadata: { annotations: { 'clusterpass.dev/token-checks': value } } },
+        headers,
+      });
+    expect((await annotate('webhook')).code).toBe(200);
+    const page = await visitAs('carl', '#/clusters/prod-eu-1');
+    await page.getByText('Valid for 1 hour').waitFor();
+    await page.getByRole('button', { name: 'Issue pass' }).click();
+    await page.getByRole('button', { name: 'Revoke' }).click();
+    await page.getByRole('button', { name: 'Revoke now' }).click();
+    await page.getByText('The cluster prod-eu-1 asks Clusterpass, and refuses it within about 15 seconds.').waitFor();
+    expect((await annotate(null)).code).toBe(200);
+  });
+
   it('reloads the service accounts when the page regains focus, and keeps the input', async () => {
     const page = await visitAs('dana', '#/clusters/dev-us-1');
     await page.getByText('Valid for 1 hour').waitFor();
