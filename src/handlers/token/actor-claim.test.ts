@@ -34,6 +34,11 @@ describe('RFC 8693 section 4.1: the act claim', () => {
     });
   });
 
+  it('names the impersonator, not the impersonated user', () => {
+    const impersonated = { ...callerNamed('jane'), impersonator: callerNamed('carl') };
+    expect(claimOf('fleet', [ALPHA], impersonated)).toEqual({ iss, sub: 'carl' });
+  });
+
   it('cuts a long name, and says so', () => {
     expect(claimOf('fleet', [ALPHA], callerNamed('x'.repeat(256)))?.sub).toBe('x'.repeat(256));
     expect(claimOf('fleet', [ALPHA], callerNamed('x'.repeat(257)))?.sub).toBe(`${'x'.repeat(253)}...`);

@@ -21,8 +21,10 @@ export function createActorClaim({ mode, baseUrl, clusterOfIssuer }: ActorClaimP
   return (caller, audiences) => {
     if (mode === 'never') return undefined;
     if (mode === 'fleet' && !audiences.every((audience) => clusterOfIssuer(audience) !== undefined)) return undefined;
-    const before = cut(caller.actor, MAX_DEPTH - 1);
-    const { name } = caller.as(undefined);
+    // Impersonation changes permissions, not who asked.
+    const requester = caller.impersonator ?? caller;
+    const before = cut(requester.actor, MAX_DEPTH - 1);
+    const { name } = requester.as(undefined);
     return { ...(before === undefined ? {} : { act: before }), iss: baseUrl, sub: shorten(name) };
   };
 }
