@@ -10,8 +10,8 @@ import { describeWith } from '../describe-with.ts';
 import { Person } from '../e2e/support/cli.ts';
 import { createObjects, issue } from '../e2e/support/objects.ts';
 import { type Server, startServer, tokenOf } from '../e2e/support/server.ts';
-import { isRun } from './support/blocks.ts';
-import { BLOCKS, fileOf } from './support/connect-pages.ts';
+import { blocksOf, isRun } from './support/blocks.ts';
+import { fileOf } from './support/connect-pages.ts';
 
 /** docs/connect/monitoring.md. */
 
@@ -60,7 +60,7 @@ describe('the permission to scrape', () => {
 });
 
 it('makes a PrometheusRule with all alerts', async () => {
-  const [block] = BLOCKS.filter(isRun);
+  const [block] = blocksOf('docs/connect/monitoring.md').filter(isRun);
   const script = (block?.text ?? '').replace('deploy/prometheus/rules.yaml', `'${RULES}'`);
   execFileSync('sh', ['-euc', script], { cwd: folder });
   const { kind, spec } = parse(await readFile(join(folder, 'prometheus-rule.yaml'), 'utf8'));
