@@ -224,6 +224,21 @@ describeWithKubectl('X-20: kubectl at the fleet, with objects inside clusters', 
     expect((await server.call('GET', `${inNamespace('serviceaccounts', 'ci', 'alpha')}/far`)).code).toBe(404);
   });
 
+  it('kinds that cannot be patched are validated as before', async () => {
+    const key = { apiVersion: 'clusterpass.dev/v1alpha1', kind: 'SigningKey', metadata: { generateName: 'key-' } };
+    const args = ['create', '--dry-run=server', '-f', '-'];
+    expect(await kubectlOk(server, args, { stdin: JSON.stringify(key) })).toContain('created (server dry run)');
+    const namespace = {
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name: 'n', annotations: { [IN_CLUSTER]: 'beta' } },
+    };
+    const apply = ['apply', '--server-side', '-f', '-'];
+    expect(await kubectlOk(server, apply, { stdin: JSON.stringify(namespace) })).toBe(
+      'namespace/n serverside-applied\n',
+    );
+  });
+
   it('the permission is that at the cluster', async () => {
     const { code, stderr } = await kubectl(server, ['create', '-f', '-'], { stdin: stdin(), token: tokenOf('jane') });
     expect([code, stderr]).toEqual([
