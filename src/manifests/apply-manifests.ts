@@ -8,11 +8,13 @@ import { originOf } from '../api/origin-annotation.ts';
 import { ApiError } from '../api/status.ts';
 import { inBatches } from '../lib/in-batches.ts';
 import type { DeletionPropagation } from '../objects/deletion-propagation.ts';
+import { storedEntries } from '../objects/managed-fields.ts';
 import type { ObjectReader } from '../objects/reader.ts';
 import type { ObjectWriter } from '../objects/writer.ts';
 import type { AuditLogs } from '../observability/audit/open-audit.ts';
 import { type ServerChange, type ServerEvent, serverEvent } from '../observability/audit/server-event.ts';
 import type { Leadership } from '../storage/leadership.ts';
+import { type MergedManifest, mergeManifest } from './merge-manifest.ts';
 import { type Manifest, type ManifestProblem, type Manifests, messageOf } from './read-manifests.ts';
 
 export interface ApplyParts {
@@ -33,6 +35,8 @@ export interface ApplyReport {
   readonly warnings: readonly ManifestProblem[];
   /** Objects that could not be written. They are retried: e.g. their cluster may exist by then. */
   readonly unwritten: readonly ManifestProblem[];
+  /** Objects with fields that other managers had set to other values: the folder's are in force now. */
+  readonly conflicts: readonly ManifestProblem[];
 }
 
 /** Concurrent writes share a transaction of the store. */
@@ -41,6 +45,7 @@ const CONCURRENCY = 64;
 /** Creates and updates objects so that the store has those of the folder. It deletes nothing. */
 export async function applyManifests(parts: ApplyParts, source: string, read: Manifests): Promise<ApplyReport> {
   const unwritten: ManifestProblem[] = [];
+  const conflicts: ManifestProblem[] = [];
   let applied = 0;
   await parts.reader.catchUp();
   // In the catalog's order, so that clusters and namespaces exist before what is inside them.
@@ -48,19 +53,20 @@ export async function applyManifests(parts: ApplyParts, source: string, read: Ma
     const ofKind = read.manifests.filter((manifest) => manifest.kind === kind);
     await inBatches(ofKind, CONCURRENCY, async (manifest) => {
       try {
-        await applyOne(parts, source, manifest);
+        const takenOver = await applyOne(parts, source, manifest);
         applied++;
+        if (takenOver !== undefined) conflicts.push({ ...positionOf(manifest), message: takenOver });
       } catch (error) {
-        const { file, document, line } = manifest;
-        unwritten.push({ file, document, line, message: messageOf(error) });
+        unwritten.push({ ...positionOf(manifest), message: messageOf(error) });
       }
     });
   }
-  return { applied, unread: read.problems, warnings: read.warnings, unwritten };
+  return { applied, unread: read.problems, warnings: read.warnings, unwritten, conflicts };
 }
 
-async function applyOne(parts: ApplyParts, source: string, manifest: Manifest): Promise<void> {
-  const { reader, writer, propagation } = parts;
+/** Returns the fields that the folder took over from other managers; undefined if there are none. */
+async function applyOne(parts: ApplyParts, source: string, manifest: Manifest): Promise<string | undefined> {
+  const { catalog, reader, writer, propagation } = parts;
   const { kind, objectKey, object, file } = manifest;
   const origin = `${source}:${file}`;
   const before = reader.find(kind, objectKey);
@@ -71,8 +77,13 @@ async function applyOne(parts: ApplyParts, source: string, manifest: Manifest): 
   };
   if (before === undefined) {
     try {
-      record('create', await writer.create(kind, objectKey, object, { dryRun: false, keepStatus: true, origin }));
-      return;
+      const { managers } = mergeManifest(kind, object, undefined);
+      const applied = () => storedEntries(kind, managers);
+      record(
+        'create',
+        await writer.create(kind, objectKey, object, { dryRun: false, keepStatus: true, origin, applied }),
+      );
+      return undefined;
     } catch (error) {
       // Another replica that reads the same folder has created it.
       if (!(error instanceof ApiError && error.status.reason === 'AlreadyExists')) throw error;
@@ -80,16 +91,20 @@ async function applyOne(parts: ApplyParts, source: string, manifest: Manifest): 
   }
   const part = kind.hasStatus && object.status !== undefined ? 'both' : 'object';
   let old: ApiObject | undefined;
+  let merged: MergedManifest | undefined;
   const change = (current: ApiObject): ApiObject => {
     old = current;
-    return withControllerFields(parts.catalog, kind, object, current);
+    merged = mergeManifest(kind, object, current);
+    return withStatus(catalog, kind, merged.object, object, current);
   };
+  const applied = () => (merged === undefined ? undefined : storedEntries(kind, merged.managers));
   // An object that was not created from a file is updated, and gets no origin.
   const isOurs = before !== undefined && originOf(before.object().metadata) !== undefined;
-  const options = { dryRun: false, part, ...(isOurs ? { origin } : {}) } as const;
+  const options = { dryRun: false, part, applied, ...(isOurs ? { origin } : {}) } as const;
   const next = await writer.update(kind, objectKey, change, options);
   if (next.metadata.resourceVersion !== old?.metadata.resourceVersion) record('update', next);
   await propagation.settle(kind, objectKey);
+  return merged?.takenOver;
 }
 
 export const manifestChange = (
@@ -109,19 +124,17 @@ export const manifestChange = (
 export const eventOf = ({ productName }: ApplyParts, change: ServerChange): ServerEvent =>
   serverEvent(change, productName, Date.now);
 
-/** Controllers set these fields. A file that does not have them leaves them unchanged. */
-function withControllerFields(catalog: Catalog, kind: Kind, object: ApiObject, current: ApiObject): ApiObject {
-  const { finalizers, ownerReferences } = current.metadata;
-  const hasServerStatus = kind === catalog.clusters && object.status !== undefined && current.status !== undefined;
-  return {
-    ...object,
-    ...(hasServerStatus
-      ? { status: withServerStatus(object.status as ClusterStatus, current.status as ClusterStatus) }
-      : {}),
-    metadata: {
-      ...(finalizers === undefined ? {} : { finalizers }),
-      ...(ownerReferences === undefined ? {} : { ownerReferences }),
-      ...object.metadata,
-    },
-  };
+/** A file sets what it has of the status. Conditions that the server maintains stay. */
+function withStatus(
+  catalog: Catalog,
+  kind: Kind,
+  merged: ApiObject,
+  { status }: ApiObject,
+  current: ApiObject,
+): ApiObject {
+  if (status === undefined) return merged;
+  if (kind !== catalog.clusters || current.status === undefined) return { ...merged, status };
+  return { ...merged, status: withServerStatus(status as ClusterStatus, current.status as ClusterStatus) };
 }
+
+const positionOf = ({ file, document, line }: Manifest) => ({ file, document, line });

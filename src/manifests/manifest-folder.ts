@@ -125,9 +125,16 @@ export class ManifestFolder {
     else this.#pruning.failed(state);
   }
 
-  #reportApplied({ applied, unread, unwritten, warnings }: ApplyReport, state: string, surplus: number): void {
+  #reportApplied(
+    { applied, unread, unwritten, warnings, conflicts }: ApplyReport,
+    state: string,
+    surplus: number,
+  ): void {
     const { logger, path } = this.#options;
     const problems = [...unread, ...unwritten];
+    for (const { message, ...position } of conflicts) {
+      logger.warn({ path, ...position, conflict: message }, 'a manifest took over fields of another manager');
+    }
     this.#once('applied', JSON.stringify([state, problems]), () => {
       for (const { message, ...position } of problems) {
         logger.error({ path, ...position, problem: message }, 'a manifest was left out');

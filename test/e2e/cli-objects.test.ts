@@ -146,6 +146,35 @@ metadata: {name: delta}
     expect(await admin.ok(['apply', '-f', '-'], { stdin })).toBe('cluster.clusterregistry.k8s.io/alpha unchanged\n');
   });
 
+  it('--server-side: managers, conflicts by field, and what is gone from the file', async () => {
+    const cluster = (labels: string): string =>
+      `apiVersion: clusterregistry.k8s.io/v1alpha1\nkind: Cluster\nmetadata: {name: shared, labels: ${labels}}\n`;
+    const apply = (labels: string, ...args: string[]) =>
+      admin.run(['apply', '--server-side', '-f', '-', ...args], { stdin: cluster(labels) });
+    const labels = async () => (await server.call('GET', `${CLUSTERS}/shared`)).json.metadata.labels;
+    expect(await apply('{a: "1", b: "1"}')).toMatchObject({
+      code: 0,
+      stdout: 'cluster.clusterregistry.k8s.io/shared serverside-applied\n',
+    });
+    expect((await apply('{c: "1"}', '--field-manager', 'other')).code).toBe(0);
+    const refused = await apply('{a: "2"}', '--field-manager', 'other');
+    expect([refused.code, refused.stderr]).toEqual([
+      1,
+      expect.stringMatching(/conflict with "clusterpass": \.metadata\.labels\.a\n.*--force-conflicts\.\n$/),
+    ]);
+    expect((await apply('{a: "2"}', '--field-manager', 'other', '--force-conflicts', '--dry-run=server')).code).toBe(0);
+    expect(await labels()).toEqual({ a: '1', b: '1', c: '1' });
+    expect((await apply('{a: "2"}', '--field-manager', 'other', '--force-conflicts')).code).toBe(0);
+    expect(await labels()).toEqual({ a: '2', b: '1' });
+    for (const args of [
+      ['apply', '--force-conflicts', '-f', '-'],
+      ['apply', '--server-side', '--dry-run=client', '-f', '-'],
+    ]) {
+      const { code, stderr } = await admin.run(args, { stdin: cluster('{}') });
+      expect([code, stderr]).toEqual([1, expect.stringContaining('--server-side')]);
+    }
+  });
+
   it('needs a file, and one that is there', async () => {
     expect(await admin.fails(['apply'])).toBe('error: must specify -f\n');
     expect(await admin.fails(['apply', '-f', 'nope.yaml'])).toBe(

@@ -224,6 +224,21 @@ describeWithKubectl('X-20: kubectl at the fleet, with objects inside clusters', 
     expect((await server.call('GET', `${inNamespace('serviceaccounts', 'ci', 'alpha')}/far`)).code).toBe(404);
   });
 
+  it('kinds that cannot be patched are validated as before', async () => {
+    const key = { apiVersion: 'clusterpass.dev/v1alpha1', kind: 'SigningKey', metadata: { generateName: 'key-' } };
+    const args = ['create', '--dry-run=server', '-f', '-'];
+    expect(await kubectlOk(server, args, { stdin: JSON.stringify(key) })).toContain('created (server dry run)');
+    const namespace = {
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name: 'n', annotations: { [IN_CLUSTER]: 'beta' } },
+    };
+    const apply = ['apply', '--server-side', '-f', '-'];
+    expect(await kubectlOk(server, apply, { stdin: JSON.stringify(namespace) })).toBe(
+      'namespace/n serverside-applied\n',
+    );
+  });
+
   it('the permission is that at the cluster', async () => {
     const { code, stderr } = await kubectl(server, ['create', '-f', '-'], { stdin: stdin(), token: tokenOf('jane') });
     expect([code, stderr]).toEqual([
@@ -249,5 +264,60 @@ describeWithKubectl('X-20: kubectl at the fleet, with objects inside clusters', 
   it('create without the annotation: says what is missing', async () => {
     const { stderr } = await kubectl(server, ['create', '-f', '-'], { stdin: JSON.stringify(account({})) });
     expect(stderr).toContain(`a ServiceAccount lives inside a cluster: name it in the annotation ${IN_CLUSTER}`);
+  });
+});
+
+describeWithKubectl('server-side apply', () => {
+  const role = (labels: object): string =>
+    JSON.stringify({
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'ClusterRole',
+      metadata: { name: 'mine', labels },
+      rules: [],
+    });
+  const path = '/apis/rbac.authorization.k8s.io/v1/clusterroles/mine';
+  const managersOf = async (): Promise<string[]> =>
+    (await server.call('GET', path)).json.metadata.managedFields.map(
+      ({ manager, operation }: { manager: string; operation: string }) => `${manager} ${operation}`,
+    );
+
+  it('S-10, X-20: at the fleet, of a whole pod: nothing is owned that is not kept', async () => {
+    const stdin = POD.replace('name: shop', 'name: ssa').replace(
+      'labels: {app: shop}',
+      `labels: {app: shop}\n  annotations: {${IN_CLUSTER}: beta}`,
+    );
+    for (const _ of ['created', 'unchanged']) {
+      const { code, stdout, stderr } = await kubectl(server, ['apply', '--server-side', '-f', '-'], { stdin });
+      expect([code, stdout]).toEqual([0, 'pod/ssa serverside-applied\n']);
+      expect(stderr).toMatch(/^Warning: Clusterpass keeps only a part of a Pod; dropped: .*spec\.containers/);
+    }
+    const { metadata } = (await server.call('GET', `${inNamespace('pods', 'ci', 'beta')}/ssa`)).json;
+    expect(metadata.managedFields).toMatchObject([
+      { manager: 'kubectl', operation: 'Apply', fieldsV1: { 'f:spec': { 'f:serviceAccountName': {} } } },
+    ]);
+    expect(JSON.stringify(metadata)).not.toMatch(/containers|canary/);
+  });
+
+  it('AP-73: migrates from client-side apply', async () => {
+    await kubectlOk(server, ['apply', '-f', '-'], { stdin: role({ a: '1', b: '1' }) });
+    expect(await managersOf()).toEqual(['kubectl-client-side-apply Update']);
+    await kubectlOk(server, ['apply', '--server-side', '-f', '-'], { stdin: role({ a: '2' }) });
+    expect((await managersOf()).sort()).toEqual(['kubectl Apply', 'kubectl-last-applied Apply']);
+    expect((await server.call('GET', path)).json.metadata.labels).toEqual({ a: '2' });
+  });
+
+  it('AP-75: diff --server-side shows what would change, and nothing changes', async () => {
+    const diff = (labels: object) => kubectl(server, ['diff', '--server-side', '-f', '-'], { stdin: role(labels) });
+    expect(await diff({ a: '2' })).toMatchObject({ code: 0, stdout: '' });
+    const { code, stdout } = await diff({ a: '3' });
+    const lines = stdout.split('\n').filter((text) => /^[-+] {4}\S/.test(text));
+    expect([code, lines]).toEqual([1, ['-    a: "2"', '+    a: "3"']]);
+    expect((await server.call('GET', path)).json.metadata.labels).toEqual({ a: '2' });
+  });
+
+  it('AP-76: get shows the managers when asked', async () => {
+    const get = (...args: string[]) => kubectlOk(server, ['get', 'clusterrole', 'mine', '-o', 'yaml', ...args]);
+    expect(await get()).not.toContain('managedFields');
+    expect(await get('--show-managed-fields')).toMatch(/managedFields:[\s\S]*manager: kubectl\n/);
   });
 });

@@ -124,14 +124,19 @@ for (const of of KINDS) {
       }
     });
 
-    it('X-16: apply --server-side is refused in words', async () => {
-      const { code, stderr } = await refused(['apply', '--server-side', '-f', '-'], objectOf(of, { name: 'ssa' }));
-      expect([code, stderr]).toEqual([
+    it('X-16, AP-70: apply --server-side creates, changes, meets a conflict and takes over', async () => {
+      const apply = (env: string, ...args: string[]) =>
+        refused(['apply', '--server-side', '-f', '-', ...args], objectOf(of, { name: 'ssa', labels: { env } }));
+      const applied = { code: 0, stdout: line('ssa', 'serverside-applied'), stderr: '' };
+      expect(await apply('a')).toEqual(applied);
+      expect(await apply('a', '--field-manager=other')).toEqual(applied);
+      const conflict = await apply('b', '--field-manager=other');
+      expect([conflict.code, conflict.stderr]).toEqual([
         1,
-        expect.stringMatching(
-          /^error: Server-side apply not available on the server: \(the body of the request was in an unknown format/,
-        ),
+        expect.stringContaining('Apply failed with 1 conflict: conflict with "kubectl": .metadata.labels.env'),
       ]);
+      expect(await apply('b', '--field-manager=other', '--force-conflicts')).toEqual(applied);
+      expect((await read('ssa')).metadata.labels).toMatchObject({ env: 'b' });
     });
   });
 }

@@ -85,6 +85,34 @@ it('what was there before is brought up to date, and stays when its file goes', 
   expect(await labelsOf('theirs')).toEqual({ env: 'ours' });
 });
 
+it('what people add stays, what they change is taken back, and the log names field and manager', async () => {
+  const headers = { 'Content-Type': 'application/merge-patch+json' };
+  const before = logged('a manifest took over fields of another manager').length;
+  await afterChange(() => write('ours.yaml', cluster('ours', ', labels: { env: dev, team: a }')));
+  const body = { metadata: { labels: { env: 'prod', note: 'mine' } } };
+  await server.call('PATCH', `${CLUSTERS}/ours?fieldManager=jane`, { body, headers });
+  await afterChange(() => write('ours.yaml', cluster('ours', ', labels: { env: dev }')));
+  expect(await labelsOf('ours')).toEqual({ env: 'dev', note: 'mine' });
+  expect(logged('a manifest took over fields of another manager').slice(before)).toMatchObject([
+    {
+      level: 'warn',
+      file: 'ours.yaml',
+      conflict: 'conflict with "jane" using clusterregistry.k8s.io/v1alpha1: .metadata.labels.env',
+    },
+  ]);
+  const { managedFields } = (await server.call('GET', `${CLUSTERS}/ours`)).json.metadata;
+  expect(managedFields).toMatchObject([
+    {
+      manager: 'clusterpass-manifests',
+      operation: 'Apply',
+      fieldsV1: { 'f:metadata': { 'f:labels': { 'f:env': {} } } },
+    },
+    { manager: 'jane', operation: 'Update' },
+  ]);
+  await afterChange(() => unlink(join(folder, 'ours.yaml')));
+  await isRemoved('ours');
+});
+
 it('what others made beside it is none of its business', async () => {
   await createCluster(server, 'apart');
   await afterChange(() => write('c.yaml', cluster('third')));

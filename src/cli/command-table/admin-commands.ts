@@ -8,18 +8,22 @@ export const ADMIN_COMMANDS: readonly Command[] = [
     summary: 'Create or update resources by file name or stdin.',
     details:
       'Creates objects that do not exist. For those that do, sets the fields in the file (a merge patch). A field that was ' +
-      'removed from the file stays in the object: set it to `null`, or use `kubectl apply`, which stores the last applied ' +
-      'configuration. An object inside a cluster names it in the annotation `clusterpass.dev/in-cluster`; without one, ' +
+      'removed from the file stays in the object: set it to `null`, or use `--server-side`. With it the server records ' +
+      'who set which field, removes what is no longer in the file, and refuses to change what another manager set. An object inside a cluster names it in the annotation `clusterpass.dev/in-cluster`; without one, ' +
       '`--cluster` applies.',
     flags: [
       filename,
       cluster('Cluster of objects that name none.'),
       namespace,
+      { flags: '--server-side', doc: 'Let the server merge the objects (server-side apply).' },
+      { flags: '--force-conflicts', doc: 'With `--server-side`: take over fields that another manager set.' },
+      { flags: '--field-manager <name>', doc: 'Who sets the fields. Defaults to `clusterpass`.' },
       dryRunWithClient,
       output('`json`, `yaml`, `name`, `jsonpath=TEMPLATE`'),
     ],
     examples: [
       'clusterpass apply -f cluster.yaml',
+      'clusterpass apply -f fleet/ --server-side --field-manager ci',
       'clusterpass apply -f fleet/ --dry-run=server',
       'clusterpass apply -f cluster.yaml -o name',
     ],

@@ -3,7 +3,7 @@ import { createCatalog } from '../../api/catalog.ts';
 import type { ApiObject } from '../../api/kind.ts';
 import type { Client } from '../../client/create-client.ts';
 import { isStatus } from '../../client/errors.ts';
-import { CliError, type Run } from '../command.ts';
+import { CliError, type Invocation, type Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
 import { describeError } from '../describe-error.ts';
 import { type DryRun, dryRunNote, dryRunOf } from '../dry-run.ts';
@@ -15,6 +15,7 @@ import { asList, printerFor, qualifiedName } from '../output/printer.ts';
 export const run: Run = async (context, invocation) => {
   if (invocation.list('filename').length === 0) throw new CliError('must specify -f');
   const dryRun = dryRunOf(invocation);
+  const options = applyOptionsOf(invocation, dryRun);
   const print = await printerFor(invocation.text('output'), ['json', 'jsonpath', 'name', 'yaml']);
   const client = await connect(context, invocation);
   const manifests = await readManifests(context, invocation, createCatalog(client));
@@ -28,7 +29,7 @@ export const run: Run = async (context, invocation) => {
       const parent = dryRun === 'server' ? created.parentOf(manifest) : undefined;
       const { action, object } =
         parent === undefined
-          ? await applyOne(client, manifest, dryRun)
+          ? await applyOne(client, manifest, options)
           : { action: 'created', object: manifest.object };
       if (action === 'created') created.add(manifest);
       results.push(object);
@@ -41,6 +42,7 @@ export const run: Run = async (context, invocation) => {
       if (text === undefined) throw error;
       failed = true;
       context.err.write(`${text}\n`);
+      if (options.serverSide && isStatus(error, 409)) context.err.write(CONFLICT_HINT);
     }
   }
   if (print !== undefined && results.length > 0) {
@@ -48,6 +50,27 @@ export const run: Run = async (context, invocation) => {
   }
   return failed ? 1 : 0;
 };
+
+const CONFLICT_HINT =
+  'Remove the fields from the file to leave them to their manager, or take them over with --force-conflicts.\n';
+
+interface ApplyOptions {
+  readonly dryRun: DryRun;
+  readonly serverSide: boolean;
+  readonly force: boolean;
+  readonly fieldManager: string;
+}
+
+/** The combinations that kubectl refuses, too. */
+function applyOptionsOf(invocation: Invocation, dryRun: DryRun): ApplyOptions {
+  const serverSide = invocation.is('serverSide');
+  const force = invocation.is('forceConflicts');
+  if (force && !serverSide) throw new CliError('--force-conflicts only works with --server-side');
+  if (serverSide && dryRun === 'client') {
+    throw new CliError('--dry-run=client does not work with --server-side; did you mean --dry-run=server?');
+  }
+  return { dryRun, serverSide, force, fieldManager: invocation.text('fieldManager') ?? 'clusterpass' };
+}
 
 /** Clusters and namespaces that a server dry run did not persist. The server cannot check objects inside of them. */
 class CreatedParents {
@@ -72,13 +95,23 @@ interface Applied {
   readonly object: ApiObject;
 }
 
-async function applyOne(client: Client, { kind, object, scope, name }: Manifest, dryRun: DryRun): Promise<Applied> {
+async function applyOne(client: Client, manifest: Manifest, options: ApplyOptions): Promise<Applied> {
+  const { kind, object, scope, name } = manifest;
+  const { dryRun, fieldManager } = options;
   const path = objectPath(client, kind, scope, name);
   const query = {
-    fieldManager: 'clusterpass',
+    fieldManager,
     fieldValidation: 'Strict',
     ...(dryRun === 'server' ? { dryRun: 'All' } : {}),
   };
+  if (options.serverSide) {
+    const contentType = 'application/apply-patch+yaml';
+    const forced = { ...query, force: String(options.force) };
+    const response = await client.request<ApiObject>('PATCH', path, { query: forced, body: object, contentType });
+    // Of a server dry run, so that objects inside of it are not checked.
+    const action = response.code === 201 && dryRun === 'server' ? 'created' : 'serverside-applied';
+    return { action, object: response.value };
+  }
   let before: ApiObject;
   try {
     before = (await client.request<ApiObject>('GET', path)).value;

@@ -2,7 +2,7 @@ import type { Catalog } from '../../api/catalog.ts';
 import { toJson } from '../../api/codec/encode.ts';
 import { notAcceptable } from '../../api/status.ts';
 import { pathOf } from '../../handlers/discovery/legacy-discovery.ts';
-import { type Realm, servedVersions } from '../../handlers/discovery/served-resources.ts';
+import { type Realm, type ServedVersion, servedVersions } from '../../handlers/discovery/served-resources.ts';
 import { openApiDocument } from '../../handlers/openapi/document.ts';
 import { SWAGGER_PROTOBUF, swaggerDocument, swaggerProtobuf } from '../../handlers/openapi/swagger.ts';
 import { parseAccept } from '../request/accept-header.ts';
@@ -33,7 +33,7 @@ const JSON_TYPE = 'application/json';
 export function openApiRoutes({ catalog, productName, version, now }: OpenApiOptions): PathRoutes {
   const documentsOf = (realm: Realm): ReadonlyMap<string, TaggedBytes> =>
     new Map(
-      servedVersions(catalog, realm).map((served) => [
+      describedVersions(catalog, realm).map((served) => [
         pathOf(served),
         tagged(Buffer.from(toJson(openApiDocument(served, version))), 'sha512'),
       ]),
@@ -80,7 +80,7 @@ export function openApiRoutes({ catalog, productName, version, now }: OpenApiOpt
   });
 
   const swaggerOf = (realm: Realm): PathRoute => {
-    const document = swaggerDocument(servedVersions(catalog, realm), version);
+    const document = swaggerDocument(describedVersions(catalog, realm), version);
     const json = tagged(Buffer.from(toJson(document)), 'sha512');
     const protobuf = tagged(swaggerProtobuf(document), 'sha512');
     return {
@@ -132,4 +132,21 @@ function requireJson({ accept }: PathRequest): void {
       (type === '*' && subtype === '*') || (type === 'application' && (subtype === '*' || subtype === 'json')),
   );
   if (!json) throw notAcceptable([JSON_TYPE]);
+}
+
+/**
+ * Where the PATCH of a namespace validates fields, kubectl takes a kind without PATCH for a custom resource and looks
+ * for its definition, which is a 404 here. So the document of the fleet, which has such kinds, is without that PATCH.
+ */
+function describedVersions(catalog: Catalog, realm: Realm): ServedVersion[] {
+  const versions = servedVersions(catalog, realm);
+  if (realm === 'cluster') return versions;
+  return versions.map((served) => ({
+    ...served,
+    resources: served.resources.map((resource) =>
+      resource.kind === catalog.namespaces
+        ? { ...resource, verbs: resource.verbs.filter((verb) => verb !== 'patch') }
+        : resource,
+    ),
+  }));
 }
