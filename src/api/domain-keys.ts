@@ -3,7 +3,7 @@ import { CONFIRMED_ANNOTATION } from './confirmed-endpoint.ts';
 import { checkEach, type FieldError, invalidValue } from './field-error.ts';
 import type { ObjectMeta } from './kind.ts';
 import { COUNTED_LABEL, REQUESTER_LABEL } from './kinds/issued-token.ts';
-import { CLUSTERS_ANNOTATION } from './kinds/rbac.ts';
+import { CLUSTERS_ANNOTATION, EXPIRES_ANNOTATION } from './kinds/rbac.ts';
 import { TOKEN_ANNOTATIONS } from './kinds/token-request.ts';
 import { PROBE_ANNOTATION } from './probe-annotation.ts';
 import { clipped } from './status.ts';
@@ -54,6 +54,7 @@ const IN_CLUSTER_KINDS = ['Namespace', 'ServiceAccount', 'Pod', 'Secret'];
 /** Each annotation, and the kinds that have it. */
 const ANNOTATIONS: ReadonlyMap<string, readonly string[]> = new Map<string, readonly string[]>([
   [CLUSTERS_ANNOTATION, BINDINGS],
+  [EXPIRES_ANNOTATION, BINDINGS],
   [IN_CLUSTER_ANNOTATION, IN_CLUSTER_KINDS],
   [PROBE_ANNOTATION, ['Cluster']],
   [CONFIRMED_ANNOTATION, ['Cluster']],
