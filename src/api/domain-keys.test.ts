@@ -29,6 +29,8 @@ describe('A29: annotations of the domain', () => {
     ['ClusterRoleBinding', 'clusters.clusterpass.dev', 'clusterpass.dev/clusters'],
     ['ClusterRoleBinding', 'example.com/clusterpass-clusters', 'clusterpass.dev/clusters'],
     ['ClusterRoleBinding', 'CLUSTERPASS.DEV/CLUSTERS', 'clusterpass.dev/clusters'],
+    ['RoleBinding', 'clusterpass.dev/in-cluster', 'clusterpass.dev/clusters'],
+    ['RoleBinding', 'clusterpass.dev/selector', 'clusterpass.dev/clusters'],
     ['RoleBinding', 'clusterpass.dev/expires', 'clusterpass.dev/expires-at'],
     ['ServiceAccount', 'clusterpass.dev/cluster', 'clusterpass.dev/in-cluster'],
     ['Namespace', 'clusterpass.dev/clusters', 'clusterpass.dev/in-cluster'],
@@ -44,8 +46,6 @@ describe('A29: annotations of the domain', () => {
   it.each([
     ['ClusterRole', 'clusterpass.dev/clusters', 'it belongs on a ClusterRoleBinding or RoleBinding'],
     ['ClusterRole', 'clusterpass.dev/nonsense', 'a ClusterRole has no annotations of clusterpass.dev'],
-    ['RoleBinding', 'clusterpass.dev/in-cluster', 'it belongs on a Namespace or ServiceAccount'],
-    ['RoleBinding', 'clusterpass.dev/selector', 'which has "clusterpass.dev/clusters", "clusterpass.dev/expires-at"'],
     ['Cluster', 'clusterpass.dev/nonsense', 'which has "clusterpass.dev/probe", '],
     ['Cluster', 'protected.clusterpass.dev/env', 'is a label: set it in metadata.labels'],
   ])('%s: %s is refused, and the error says %s', (kind, key, text) => {

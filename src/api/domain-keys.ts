@@ -144,13 +144,17 @@ const isKnownAnnotation = (kind: string, key: string, known: readonly string[]):
   COMPUTED.get(kind)?.includes(key) === true ||
   !looksLikeOurs(key, known);
 
+/** Whether the key has the name of the annotation in it, also in the singular. */
+const mentions = (key: string, annotation: string): boolean =>
+  key.toLowerCase().includes(nameIn(annotation).replace(/s$/, ''));
+
 /** A guess at the misspelled annotation: the nearest of the kind, one with a common beginning, or the only one. */
 function meantAnnotation(key: string, known: readonly string[]): string | undefined {
   const name = nameIn(key);
   const guess = nearest(name, known.map(nameIn));
   const isPart = (each: string): boolean => nameIn(each).startsWith(name) || name.startsWith(nameIn(each));
   return (
-    known.find((each) => nameIn(each) === guess) ?? known.find(isPart) ?? (known.length === 1 ? known[0] : undefined)
+    known.find((each) => nameIn(each) === guess) ?? known.find(isPart) ?? (known.length === 1 ? known[0] : known.find((each) => mentions(key, each)))
   );
 }
 

@@ -364,7 +364,11 @@ describe('clusterpass version and completion', () => {
     };
     expect(await complete('ku')).toEqual(['kubeconfig']);
     expect(await complete('auth', '')).toEqual(['can-i', 'why', 'reach']);
-    expect(await complete('--server', 'https://clusterpass:8443', '-s', 'x', 'auth', '')).toEqual(['can-i', 'why', 'reach']);
+    expect(await complete('--server', 'https://clusterpass:8443', '-s', 'x', 'auth', '')).toEqual([
+      'can-i',
+      'why',
+      'reach',
+    ]);
     expect(await complete('--server', '')).toEqual(['']);
     expect(await complete('auth', '--insecure-skip')).toEqual(['--insecure-skip-tls-verify']);
     expect(await complete('completion', '')).toEqual(['bash', 'zsh', 'fish']);
