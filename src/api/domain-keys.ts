@@ -154,7 +154,9 @@ function meantAnnotation(key: string, known: readonly string[]): string | undefi
   const guess = nearest(name, known.map(nameIn));
   const isPart = (each: string): boolean => nameIn(each).startsWith(name) || name.startsWith(nameIn(each));
   return (
-    known.find((each) => nameIn(each) === guess) ?? known.find(isPart) ?? (known.length === 1 ? known[0] : known.find((each) => mentions(key, each)))
+    known.find((each) => nameIn(each) === guess) ??
+    known.find(isPart) ??
+    (known.length === 1 ? known[0] : known.find((each) => mentions(key, each)))
   );
 }
 
