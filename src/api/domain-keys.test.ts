@@ -31,6 +31,7 @@ describe('A29: annotations of the domain', () => {
     ['ClusterRoleBinding', 'CLUSTERPASS.DEV/CLUSTERS', 'clusterpass.dev/clusters'],
     ['RoleBinding', 'clusterpass.dev/in-cluster', 'clusterpass.dev/clusters'],
     ['RoleBinding', 'clusterpass.dev/selector', 'clusterpass.dev/clusters'],
+    ['RoleBinding', 'clusterpass.dev/expires', 'clusterpass.dev/expires-at'],
     ['ServiceAccount', 'clusterpass.dev/cluster', 'clusterpass.dev/in-cluster'],
     ['Namespace', 'clusterpass.dev/clusters', 'clusterpass.dev/in-cluster'],
     ['Cluster', 'clusterpass.dev/probes', 'clusterpass.dev/probe'],

@@ -3,7 +3,7 @@ import { CONFIRMED_ANNOTATION } from './confirmed-endpoint.ts';
 import { checkEach, type FieldError, invalidValue } from './field-error.ts';
 import type { ObjectMeta } from './kind.ts';
 import { COUNTED_LABEL, REQUESTER_LABEL } from './kinds/issued-token.ts';
-import { CLUSTERS_ANNOTATION } from './kinds/rbac.ts';
+import { CLUSTERS_ANNOTATION, EXPIRES_ANNOTATION } from './kinds/rbac.ts';
 import { TOKEN_ANNOTATIONS } from './kinds/token-request.ts';
 import { PROBE_ANNOTATION } from './probe-annotation.ts';
 import { clipped } from './status.ts';
@@ -54,6 +54,7 @@ const IN_CLUSTER_KINDS = ['Namespace', 'ServiceAccount', 'Pod', 'Secret'];
 /** Each annotation, and the kinds that have it. */
 const ANNOTATIONS: ReadonlyMap<string, readonly string[]> = new Map<string, readonly string[]>([
   [CLUSTERS_ANNOTATION, BINDINGS],
+  [EXPIRES_ANNOTATION, BINDINGS],
   [IN_CLUSTER_ANNOTATION, IN_CLUSTER_KINDS],
   [PROBE_ANNOTATION, ['Cluster']],
   [CONFIRMED_ANNOTATION, ['Cluster']],
@@ -143,13 +144,19 @@ const isKnownAnnotation = (kind: string, key: string, known: readonly string[]):
   COMPUTED.get(kind)?.includes(key) === true ||
   !looksLikeOurs(key, known);
 
+/** Whether the key has the name of the annotation in it, also in the singular. */
+const mentions = (key: string, annotation: string): boolean =>
+  key.toLowerCase().includes(nameIn(annotation).replace(/s$/, ''));
+
 /** A guess at the misspelled annotation: the nearest of the kind, one with a common beginning, or the only one. */
 function meantAnnotation(key: string, known: readonly string[]): string | undefined {
   const name = nameIn(key);
   const guess = nearest(name, known.map(nameIn));
   const isPart = (each: string): boolean => nameIn(each).startsWith(name) || name.startsWith(nameIn(each));
   return (
-    known.find((each) => nameIn(each) === guess) ?? known.find(isPart) ?? (known.length === 1 ? known[0] : undefined)
+    known.find((each) => nameIn(each) === guess) ??
+    known.find(isPart) ??
+    (known.length === 1 ? known[0] : known.find((each) => mentions(key, each)))
   );
 }
 

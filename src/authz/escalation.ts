@@ -8,13 +8,14 @@ import { type ApiError, forbidden, notFound } from '../api/status.ts';
 import type { Reach } from './cluster-selector.ts';
 import { compact, coverageOf, describeRule, goList } from './covers.ts';
 import type { Policy } from './policy.ts';
-import { field, readAggregation, readReach, readRules, readTarget } from './rbac-objects.ts';
+import { field, readAggregation, readExpiry, readReach, readRules, readTarget } from './rbac-objects.ts';
 import type { Rule } from './rules.ts';
 
 /**
  * A caller may not grant permissions that it does not hold: a caller who may write roles or bindings could otherwise
  * give itself everything. Kubernetes' escalation check, with a stricter rule for clusters: what is held in some
- * clusters only counts for a binding that is restricted by the same selector.
+ * clusters only counts for a binding that is restricted by the same selector. What is held until some time counts only
+ * for a binding that ends no later.
  *
  * Roles and bindings belong to the fleet, so the caller is the user of a request about no cluster. What a service
  * account may do in its home cluster does not count.
@@ -79,7 +80,7 @@ function refuseRole(
   };
   if (policy.decide(caller, escalate).allowed) return undefined;
 
-  const held = policy.heldRules(user, namespace, EVERYWHERE);
+  const held = policy.heldRules(user, namespace, EVERYWHERE, Number.POSITIVE_INFINITY);
   const refusal = refusalOf(user, held, readRules(object.rules));
   if (refusal !== undefined) return forbidden({ group: RBAC_GROUP, resource }, name, refusal);
   if (resource === 'clusterroles' && [object, old].some((role) => role && readAggregation(role) !== undefined)) {
@@ -112,7 +113,7 @@ function refuseBinding(
   if (rules === undefined) return notFound(roleResource, target.name);
   // Validation refuses an unreadable selector later; no held rule has the same one, so only unrestricted rules count.
   const reach = readReach(object);
-  const held = policy.heldRules(user, namespace, reach.kind === 'nowhere' ? EVERYWHERE : reach);
+  const held = policy.heldRules(user, namespace, reach.kind === 'nowhere' ? EVERYWHERE : reach, readExpiry(object));
   const refusal = refusalOf(user, held, rules);
   return refusal === undefined ? undefined : forbidden({ group: RBAC_GROUP, resource }, name, refusal);
 }

@@ -15,21 +15,22 @@ import type {
 } from '../api/authorization.ts';
 import { type Caller, type Identity, MASTERS, type User } from '../api/caller.ts';
 import type { ApiObject } from '../api/kind.ts';
-import { CLUSTER_GROUP } from '../api/kinds/cluster-spec.ts';
 import { Cache } from '../lib/cache.ts';
 import { holds } from './binding-index.ts';
 import { collectRules, RULES_OF_MASTERS } from './caller-rules.ts';
-import { type ClusterGrant, clusterRule, type VisibilityVerb } from './cluster-rule.ts';
+import { clusterRule, type VisibilityVerb } from './cluster-rule.ts';
 import { type ClusterView, type Reach, reachText, viewCluster } from './cluster-selector.ts';
 import { CompiledBinding, type CompiledRole } from './compiled-rbac.ts';
+import { ExpiringBindings } from './expiring-bindings.ts';
 import { findGrants } from './grant-finder.ts';
-import { bindingId, type RoleTarget, readBinding, type Subject } from './rbac-objects.ts';
+import { affectedSubjects, type Grantees, grantsOf } from './grantees.ts';
+import { type BindingFacts, bindingId, type RoleTarget, readBinding } from './rbac-objects.ts';
 import { type PastRbacSnapshot, referenceDecide, referenceRuleSource } from './reference-evaluator.ts';
 import { RoleTable } from './role-table.ts';
 import { type Match, PathMatch, ResourceMatch } from './rule-index.ts';
 import type { Rule } from './rules.ts';
 import { SelectorIndex } from './selector-index.ts';
-import { reasonFor, type SubjectEntry, SubjectTable, scopesFor } from './subject-table.ts';
+import { reasonFor, SubjectTable, scopesFor } from './subject-table.ts';
 
 export interface PolicyChange {
   readonly resource: 'clusterroles' | 'clusterrolebindings' | 'roles' | 'rolebindings';
@@ -46,9 +47,15 @@ export interface Policy extends Authorizer, PastAuthorizer, GrantFinder, RuleLis
   apply(change: PolicyChange): void;
   /**
    * The rules that the user holds in a namespace (`""`: everywhere) through unrestricted bindings, and through bindings
-   * of the same reach as `reach`. Incomplete on purpose: see escalation.ts.
+   * of the same reach as `reach`, that do not end before `until`. Incomplete on purpose: see escalation.ts.
    */
-  heldRules(user: User, namespace: string, reach: Reach): Rule[];
+  heldRules(user: User, namespace: string, reach: Reach, until: number): Rule[];
+  /** Drops bindings that have ended. Every decision does so first; this is for watches, which wait for no decision. */
+  dropExpired(): void;
+  /** Bindings that have ended and are still stored. */
+  endedBindings(): Iterable<Pick<BindingFacts, 'namespace' | 'name' | 'expiresAt'>>;
+  /** Counts the bindings that ended. */
+  readonly expirations: number;
   /** The decision by bindings that hold in the cluster of the question whatever labels it has. */
   decideForAnyLabels(caller: Caller, question: ResourceQuestion): Decision;
   /** What a role grants, aggregation included; undefined when there is no such role. */
@@ -81,6 +88,8 @@ export interface PolicyOptions {
    * error.
    */
   readonly snapshot: (revision: number) => PastRbacSnapshot;
+  /** Epoch milliseconds, for bindings that end. */
+  readonly now?: () => number;
   /** The size of the rule cache. */
   readonly maxRules?: number;
   /** How many subjects without bindings are kept, for the revision of their last change. */
@@ -107,10 +116,19 @@ class CompiledPolicy implements Policy {
    * and is evicted.
    */
   readonly #rules: Cache<string, ClusterRule>;
+  readonly #expiring = new ExpiringBindings();
+  /** Bindings that have ended and are still stored. */
+  readonly #ended = new Map<string, BindingFacts>();
+  readonly #now: () => number;
   /** Counts the changes applied. */
   #generation = 0;
+  /** The latest revision applied. */
+  #revision = 0;
+  expirations = 0;
 
-  constructor({ labelsOf, labelsAt, snapshot, maxRules = 10_000, maxIdleSubjects = 10_000 }: PolicyOptions) {
+  constructor(options: PolicyOptions) {
+    const { labelsOf, labelsAt, snapshot, now = Date.now, maxRules = 10_000, maxIdleSubjects = 10_000 } = options;
+    this.#now = now;
     this.#labelsOf = labelsOf;
     this.#labelsAt = labelsAt;
     this.#snapshot = snapshot;
@@ -121,6 +139,7 @@ class CompiledPolicy implements Policy {
   apply(change: PolicyChange): void {
     this.#generation++;
     const { resource, namespace, name } = change;
+    this.#revision = Math.max(this.#revision, change.revision);
     if (resource === 'clusterroles') this.#applyRole({ kind: 'ClusterRole', namespace: '', name }, change);
     else if (resource === 'roles') this.#applyRole({ kind: 'Role', namespace, name }, change);
     else this.#applyBinding(resource === 'rolebindings' ? namespace : '', change);
@@ -139,14 +158,28 @@ class CompiledPolicy implements Policy {
     const id = bindingId(namespace, name);
     const before = this.#bindings.get(id);
     const facts = object && readBinding(object, namespace, name);
-    const after = facts && new CompiledBinding(facts, this.#roles.findOrReserve(facts.target));
+    // One that has ended is not added: it grants nothing, whenever it is deleted.
+    const isOver = facts !== undefined && facts.expiresAt <= this.#now();
+    this.#ended.delete(id);
+    if (isOver) this.#ended.set(id, facts);
+    const after = facts && !isOver ? new CompiledBinding(facts, this.#roles.findOrReserve(facts.target)) : undefined;
 
+    this.#replace(id, before, after, revision);
+  }
+
+  #replace(
+    id: string,
+    before: CompiledBinding | undefined,
+    after: CompiledBinding | undefined,
+    revision: number,
+  ): void {
     // The new binding is added before the old one is removed: a subject or role that both name must not be dropped.
     if (after !== undefined) {
       after.role.bindings.add(after);
       this.#subjects.add(after);
       this.#selectors.add(after);
       this.#bindings.set(id, after);
+      this.#expiring.add(after);
     } else {
       this.#bindings.delete(id);
     }
@@ -154,10 +187,30 @@ class CompiledPolicy implements Policy {
       before.role.bindings.delete(before);
       this.#subjects.remove(before);
       this.#selectors.remove(before);
+      this.#expiring.remove(before);
       this.#roles.release(before.role);
     }
     this.#subjects.markChanged(affectedSubjects(before, after), { generation: this.#generation, revision });
     this.#subjects.dropIdle();
+  }
+
+  dropExpired(): void {
+    for (const binding of this.#expiring.takeExpired(this.#now)) {
+      this.#generation++;
+      this.expirations++;
+      this.#ended.set(binding.id, binding.facts);
+      this.#replace(binding.id, binding, undefined, this.#revision);
+    }
+  }
+
+  endedBindings(): Iterable<BindingFacts> {
+    return this.#ended.values();
+  }
+
+  /** The subjects with the bindings that have not ended. Every decision reads them here. */
+  get #subjectsNow(): SubjectTable {
+    this.dropExpired();
+    return this.#subjects;
   }
 
   decide(caller: Identity, question: ResourceQuestion): Decision {
@@ -181,7 +234,7 @@ class CompiledPolicy implements Policy {
 
   /** P-10: ClusterRoleBindings first, then the RoleBindings of the namespace, none when there is no namespace. */
   #decide(user: User, namespace: string, match: Match, view: () => ClusterView | undefined): Decision {
-    const entries = this.#subjects.entriesOf(user);
+    const entries = this.#subjectsNow.entriesOf(user);
     for (const scope of scopesFor(namespace)) {
       for (const entry of entries) {
         const binding = entry.scopes.get(scope)?.find(match, view);
@@ -192,6 +245,7 @@ class CompiledPolicy implements Policy {
   }
 
   grantsOf(question: ResourceQuestion | PathQuestion): Iterable<Grant | undefined> {
+    this.dropExpired();
     if ('path' in question) return findGrants(this.#roles.all(), new PathMatch(question), [''], undefined);
     const { cluster, namespace } = question;
     const view = cluster === undefined ? undefined : viewCluster(cluster, this.#labelsOf(cluster));
@@ -206,7 +260,7 @@ class CompiledPolicy implements Policy {
       forPaths: [...this.#bindingsOf(caller.as(undefined), '')],
       view: cluster === undefined ? undefined : viewCluster(cluster, this.#labelsOf(cluster)),
     });
-    return { ...collected, reason: reasonFor(this.#subjects.entriesOf(user), namespace) };
+    return { ...collected, reason: reasonFor(this.#subjectsNow.entriesOf(user), namespace) };
   }
 
   ruleFor(caller: Caller, verb: VisibilityVerb): ClusterRule {
@@ -231,7 +285,7 @@ class CompiledPolicy implements Policy {
    */
   #grantees(user: User): Grantees {
     if (user.groups.includes(MASTERS)) return { isMaster: true, entries: [], key: 'masters' };
-    const entries = this.#subjects.entriesOf(user).filter(({ scopes }) => scopes.has(''));
+    const entries = this.#subjectsNow.entriesOf(user).filter(({ scopes }) => scopes.has(''));
     let generation = 0;
     for (const { changed } of entries) if (changed.generation > generation) generation = changed.generation;
     const ids = entries.map(({ id }) => id).sort((a, b) => a - b);
@@ -239,11 +293,11 @@ class CompiledPolicy implements Policy {
   }
 
   *#bindingsOf(user: User, namespace: string): Generator<CompiledBinding> {
-    for (const { scopes } of this.#subjects.entriesOf(user)) yield* scopes.get(namespace)?.all ?? [];
+    for (const { scopes } of this.#subjectsNow.entriesOf(user)) yield* scopes.get(namespace)?.all ?? [];
   }
 
   changedAt(caller: Caller): number {
-    return this.#subjects.changedFor(identities(caller)).revision;
+    return this.#subjectsNow.changedFor(identities(caller)).revision;
   }
 
   /**
@@ -295,12 +349,13 @@ class CompiledPolicy implements Policy {
     return referenceDecide(this.#snapshotFor(caller, revision), labelsAt, caller, question);
   }
 
-  heldRules(user: User, namespace: string, reach: Reach): Rule[] {
+  heldRules(user: User, namespace: string, reach: Reach, until: number): Rule[] {
     const accepted = new Set(['everywhere', reachText(reach)]);
     const roles = new Set<CompiledRole>();
     for (const scope of scopesFor(namespace)) {
       for (const { facts, role } of this.#bindingsOf(user, scope)) {
         if (facts.reach.kind === 'nowhere' || !accepted.has(reachText(facts.reach))) continue;
+        if (facts.expiresAt < until) continue;
         roles.add(role);
       }
     }
@@ -318,42 +373,12 @@ class CompiledPolicy implements Policy {
   }
 
   *beginningGrants(before: ClusterView, after: ClusterView): Generator<BeginningGrant> {
+    this.dropExpired();
     for (const { id, facts, role } of this.#selectors.beginning(before, after)) {
       if (role.exists) yield { binding: id, namespace: facts.namespace, rules: role.index.rules };
     }
   }
 }
 
-/** The subjects through which a user is granted clusters. Equal keys: the same subjects, unchanged. */
-interface Grantees {
-  readonly isMaster: boolean;
-  readonly entries: readonly SubjectEntry[];
-  readonly key: string;
-}
-
-function* grantsOf({ isMaster, entries }: Grantees, verb: VisibilityVerb): Generator<ClusterGrant> {
-  if (isMaster) yield { names: undefined, selector: undefined };
-  const match = new ResourceMatch({ verb, group: CLUSTER_GROUP, resource: 'clusters', subresource: '', name: '' });
-  for (const { scopes } of entries) {
-    for (const { role, facts } of scopes.get('')?.all ?? []) {
-      const { reach } = facts;
-      if (reach.kind === 'nowhere') continue;
-      const selector = reach.kind === 'clusters' ? reach.selector : undefined;
-      for (const names of role.index.namesFor(match)) yield { names, selector };
-    }
-  }
-}
-
 const identities = (caller: Caller): User[] =>
   caller.home === undefined ? [caller.as(undefined)] : [caller.as(undefined), caller.as(caller.home)];
-
-/** If only subjects were added or removed, the others keep what they had. */
-function affectedSubjects(before: CompiledBinding | undefined, after: CompiledBinding | undefined): Iterable<Subject> {
-  const old = before?.facts.subjects ?? [];
-  const now = after?.facts.subjects ?? [];
-  if (before === undefined || after === undefined || before.grantText !== after.grantText) return [...old, ...now];
-  const text = ({ kind, name }: Subject): string => `${kind}:${name}`;
-  const oldTexts = new Set(old.map(text));
-  const nowTexts = new Set(now.map(text));
-  return [...old, ...now].filter((subject) => oldTexts.has(text(subject)) !== nowTexts.has(text(subject)));
-}

@@ -2,7 +2,7 @@ import type { BoundSubject } from '../api/authorization.ts';
 import { goQuote } from '../api/codec/go-text/go-quote.ts';
 import { unknownAnnotation, unknownAnnotationText, unknownLabel, unknownLabelText } from '../api/domain-keys.ts';
 import type { ApiObject } from '../api/kind.ts';
-import { CLUSTERS_ANNOTATION, RBAC_GROUP } from '../api/kinds/rbac.ts';
+import { CLUSTERS_ANNOTATION, EXPIRES_ANNOTATION, parseExpiry, RBAC_GROUP } from '../api/kinds/rbac.ts';
 import { qualified } from '../api/status.ts';
 import { makeRequirement } from '../objects/selectors/label-requirement.ts';
 import {
@@ -65,6 +65,8 @@ export interface BindingFacts {
   readonly subjects: readonly Subject[];
   readonly target: RoleTarget;
   readonly reach: Reach;
+  /** When it ends, in epoch milliseconds; Infinity when it does not. */
+  readonly expiresAt: number;
 }
 
 export function readBinding(object: ApiObject, namespace: string, name: string): BindingFacts {
@@ -75,6 +77,7 @@ export function readBinding(object: ApiObject, namespace: string, name: string):
     subjects: readSubjects(object.subjects, namespace),
     target: readTarget(object.roleRef, namespace),
     reach: readReach(object),
+    expiresAt: readExpiry(object),
   };
 }
 
@@ -119,6 +122,12 @@ function readSubject(item: unknown, bindingNamespace: string): Subject | undefin
     default:
       return undefined;
   }
+}
+
+/** A binding whose end cannot be read has ended: it was meant to. */
+export function readExpiry({ metadata }: ApiObject): number {
+  const text = field(metadata.annotations, EXPIRES_ANNOTATION);
+  return text === undefined ? Number.POSITIVE_INFINITY : (parseExpiry(text) ?? Number.NEGATIVE_INFINITY);
 }
 
 /** A binding with a misspelled annotation, or with a label instead, holds nowhere: it was meant for some clusters. */

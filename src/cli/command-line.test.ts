@@ -24,7 +24,8 @@ it.each([
   ['constructor', 'constructor'],
   ['get cluster/a cluster/b -o=name', 'get cluster cluster/a cluster/b --output name'],
   ['describe Clusters.clusterregistry.k8s.io/a', 'describe clusters Clusters.clusterregistry.k8s.io/a'],
-  ['get pods/x', 'get pods/x'],
+  ['get pods/x', 'get pods pods/x'],
+  ['get Roles.rbac.authorization.k8s.io', 'get roles'],
   ['get', 'get'],
 ])('%s: %s', (given, expected) => {
   expect(commandLine(given.split(' '))).toEqual(expected.split(' '));

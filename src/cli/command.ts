@@ -10,6 +10,8 @@ export interface Command {
   readonly details?: string;
   readonly arguments?: readonly Argument[];
   readonly flags?: readonly Flag[];
+  /** The path of the command whose section of docs/cli.md has the same flags. */
+  readonly sameFlagsAs?: string;
   /** False for commands that need no server. */
   readonly connects?: boolean;
   readonly examples: readonly string[];

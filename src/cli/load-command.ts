@@ -1,6 +1,11 @@
 import type { Command, Run } from './command.ts';
+import { LISTED_KINDS } from './command-table/get-commands.ts';
 
 type Load = () => Promise<{ readonly run: Run }>;
+
+const getObjects = async (resource: string): Promise<{ readonly run: Run }> => ({
+  run: (await import('./commands/get-objects.ts')).runFor(resource),
+});
 
 /**
  * The code of each command, by its path. Imported when the command runs: every kubectl starts `credential` and must not
@@ -18,6 +23,7 @@ const LOADERS: Readonly<Record<string, Load>> = {
   delete: () => import('./commands/delete.ts'),
   'describe cluster': () => import('./commands/describe-cluster.ts'),
   'get clusters': () => import('./commands/get-clusters.ts'),
+  ...Object.fromEntries(LISTED_KINDS.map(({ resource }) => [`get ${resource}`, () => getObjects(resource)])),
   'keys list': () => import('./commands/keys-list.ts'),
   'keys revoke': () => import('./commands/keys-revoke.ts'),
   'keys rotate': () => import('./commands/keys-rotate.ts'),

@@ -37,8 +37,7 @@ function flagTable(flags: readonly Flag[]): string {
 }
 
 function section(command: Command): string {
-  const { path, summary, details, arguments: args = [], flags = [], examples, notRun, connects = true } = command;
-  const { aliases = [] } = command;
+  const { path, summary, details, arguments: args = [], examples, notRun, connects = true, aliases = [] } = command;
   const usage = ['clusterpass', ...path, ...args.map(({ name }) => name)].join(' ');
   const others = aliases.map((alias) => `\`${[...path.slice(0, -1), alias].join(' ')}\``);
   return [
@@ -47,9 +46,14 @@ function section(command: Command): string {
     details === undefined ? '' : `${details}\n\n`,
     connects ? '' : 'Needs no server.\n\n',
     args.length === 0 ? '' : `${args.map(({ name, doc }) => `- \`${name}\`: ${doc}\n`).join('')}\n`,
-    flags.length === 0 ? '' : flagTable(flags),
+    flagsText(command),
     `\`\`\`sh\n${notRun === undefined ? '' : `# not run by the tests: ${notRun}\n`}${examples.join('\n')}\n\`\`\`\n\n`,
   ].join('');
+}
+
+function flagsText({ flags = [], sameFlagsAs: other }: Command): string {
+  if (other !== undefined) return `Flags: those of [\`${other}\`](#${other.replaceAll(' ', '-')}).\n\n`;
+  return flags.length === 0 ? '' : flagTable(flags);
 }
 
 /** The text of docs/cli.md. */

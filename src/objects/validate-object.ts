@@ -11,7 +11,7 @@ import {
   tooMany,
 } from '../api/field-error.ts';
 import type { ApiObject, Kind, ObjectMeta } from '../api/kind.ts';
-import { CLUSTERS_ANNOTATION } from '../api/kinds/rbac.ts';
+import { CLUSTERS_ANNOTATION, EXPIRES_ANNOTATION, parseExpiry } from '../api/kinds/rbac.ts';
 import {
   isDns1123Label,
   isDns1123Subdomain,
@@ -51,6 +51,7 @@ export function validateObject(
     ...validateFinalizers(object.metadata, old?.metadata),
     ...validateDomainKeys(kind.kind, object.metadata, old?.metadata),
     ...validateClustersAnnotation(kind, object.metadata, old?.metadata),
+    ...validateExpiry(kind, object.metadata, old?.metadata),
     ...validateInClusterAnnotation(kind, object.metadata, cluster),
     ...kind.validate(object, old),
   ];
@@ -95,6 +96,15 @@ function validateFinalizers({ finalizers = [] }: ObjectMeta, old: ObjectMeta | u
     errors.push(forbiddenField('metadata.finalizers', why));
   }
   return errors;
+}
+
+/** A binding whose end cannot be read grants nothing. */
+function validateExpiry(kind: Kind, metadata: ObjectMeta, old: ObjectMeta | undefined): FieldError[] {
+  const text = metadata.annotations?.[EXPIRES_ANNOTATION];
+  if (text === undefined || !kind.resource.endsWith('rolebindings')) return [];
+  if (text === old?.annotations?.[EXPIRES_ANNOTATION] || parseExpiry(text) !== undefined) return [];
+  const why = 'must be a time in UTC with seconds, e.g. 2026-11-16T18:00:00Z';
+  return [invalidValue(`metadata.annotations[${EXPIRES_ANNOTATION}]`, text, why)];
 }
 
 /** Room for 2,000 names of clusters. Parsing three megabytes of selector took 500 ms, and this much takes 15. */

@@ -5,6 +5,7 @@ import { createCatalog } from '../api/catalog.ts';
 import { issuesItself } from '../api/confirmed-endpoint.ts';
 import { seatsPerFlow } from '../api/flow-control-limits.ts';
 import type { Kind } from '../api/kind.ts';
+import { startBindingExpiry } from '../authz/binding-expiry.ts';
 import { installBootstrapRoles } from '../authz/install-bootstrap-roles.ts';
 import { reportUnusableBindings, type UnusableBinding } from '../authz/unusable-bindings.ts';
 import { openProber } from '../clusters/prober/open-prober.ts';
@@ -183,6 +184,20 @@ export async function compose(
         audit.security.write(serverEvent(change, options.productName, Date.now).complete({ code }));
       });
     await waiting(() => installBootstrapRoles(catalog, reader, recording('bootstrap-roles')));
+
+    closers.push(
+      startBindingExpiry({
+        policy,
+        kinds: catalog,
+        reader,
+        writer: recording('binding-expiry'),
+        leadership: timely,
+        removalTime: () => clock.guard.removalTime(),
+        onExpired: () => broadcaster.onPermissionsExpired(),
+        every,
+        logger,
+      }),
+    );
 
     const signing = await waiting(() =>
       openSigning({

@@ -236,8 +236,8 @@ describe('clusterpass get clusters', () => {
     expect(await admin.fails(['nonsense'])).toBe(
       "error: unknown command 'nonsense'\nSee 'clusterpass --help' for usage.\n",
     );
-    expect(await admin.fails(['get', 'pods'])).toBe(
-      "error: unknown command 'pods'\nSee 'clusterpass get --help' for usage.\n",
+    expect(await admin.fails(['get', 'widgets'])).toBe(
+      "error: unknown command 'widgets'\nSee 'clusterpass get --help' for usage.\n",
     );
   });
 
@@ -249,8 +249,8 @@ describe('clusterpass get clusters', () => {
     expect(await admin.ok(['help', 'get'])).toBe(await admin.ok(['get', '--help']));
     expect(await admin.ok(['help'])).toBe(await admin.ok(['--help']));
     expect(await admin.ok(['help', 'serve'], { inProcess: false })).toContain('--listen');
-    expect(await admin.fails(['help', 'get', 'pods'])).toBe(
-      "error: unknown command 'pods'\nSee 'clusterpass get --help' for usage.\n",
+    expect(await admin.fails(['help', 'get', 'widgets'])).toBe(
+      "error: unknown command 'widgets'\nSee 'clusterpass get --help' for usage.\n",
     );
   });
 });
@@ -363,8 +363,12 @@ describe('clusterpass version and completion', () => {
       return stdout.trim().split(' ');
     };
     expect(await complete('ku')).toEqual(['kubeconfig']);
-    expect(await complete('auth', '')).toEqual(['can-i']);
-    expect(await complete('--server', 'https://clusterpass:8443', '-s', 'x', 'auth', '')).toEqual(['can-i']);
+    expect(await complete('auth', '')).toEqual(['can-i', 'why', 'reach']);
+    expect(await complete('--server', 'https://clusterpass:8443', '-s', 'x', 'auth', '')).toEqual([
+      'can-i',
+      'why',
+      'reach',
+    ]);
     expect(await complete('--server', '')).toEqual(['']);
     expect(await complete('auth', '--insecure-skip')).toEqual(['--insecure-skip-tls-verify']);
     expect(await complete('completion', '')).toEqual(['bash', 'zsh', 'fish']);

@@ -12,6 +12,16 @@ export const RBAC_GROUP = 'rbac.authorization.k8s.io';
 /** A binding with this annotation holds only in the clusters whose labels match the selector in it. */
 export const CLUSTERS_ANNOTATION = 'clusterpass.dev/clusters';
 
+/** When a binding ends: `2026-11-16T18:00:00Z`. From then on it grants nothing, and the server deletes it. */
+export const EXPIRES_ANNOTATION = 'clusterpass.dev/expires-at';
+
+/** The time of the annotation in epoch milliseconds; undefined when it is not one. */
+export function parseExpiry(text: unknown): number | undefined {
+  if (typeof text !== 'string' || !/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/.test(text)) return undefined;
+  const time = Date.parse(text);
+  return Number.isNaN(time) ? undefined : time;
+}
+
 export interface PolicyRule {
   verbs?: string[];
   apiGroups?: string[];

@@ -2,6 +2,7 @@ import type { Command } from '../command.ts';
 import { ACCESS_COMMANDS } from './access-commands.ts';
 import { ADMIN_COMMANDS } from './admin-commands.ts';
 import { output } from './flags.ts';
+import { GET_COMMANDS } from './get-commands.ts';
 import { SESSION_COMMANDS } from './session-commands.ts';
 import { USER_COMMANDS } from './user-commands.ts';
 
@@ -21,6 +22,7 @@ export const GROUPS: Readonly<Record<string, string>> = {
 export const COMMANDS: readonly Command[] = [
   ...SESSION_COMMANDS,
   ...USER_COMMANDS,
+  ...GET_COMMANDS,
   ...ACCESS_COMMANDS,
   ...ADMIN_COMMANDS,
   {

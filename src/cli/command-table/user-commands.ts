@@ -1,5 +1,12 @@
-import type { Command } from '../command.ts';
+import type { Command, Flag } from '../command.ts';
 import { audience, cluster, dryRun, namespace, noHeaders, output } from './flags.ts';
+
+/** Which tracked tokens `token list` and `token revoke` are about. */
+const tokenSelection: readonly Flag[] = [
+  cluster('Only tokens for this cluster.'),
+  { flags: '--account <namespace/name>', doc: 'Only tokens of this service account.' },
+  { flags: '--requester <user>', doc: 'Only tokens that this user requested.' },
+];
 
 /** Commands to find clusters and to get passes for them. */
 export const USER_COMMANDS: readonly Command[] = [
@@ -90,12 +97,16 @@ export const USER_COMMANDS: readonly Command[] = [
       'one if the server is started with `--track-all-tokens`. You see all of them if you may list `issuedtokens`, else ' +
       'the ones that you requested.',
     flags: [
-      cluster('Only tokens for this cluster.'),
+      ...tokenSelection,
       { flags: '--field-selector <selector>', doc: 'Field selector, e.g. `spec.requestedBy.username=jane`.' },
       noHeaders,
       output('`json`, `yaml`, `name`, `jsonpath=TEMPLATE`, `custom-columns=HEADER:PATH,...`'),
     ],
-    examples: ['clusterpass token list', 'clusterpass token list --cluster prod-eu-1'],
+    examples: [
+      'clusterpass token list',
+      'clusterpass token list --cluster prod-eu-1 --account ci/builder',
+      'clusterpass token list --requester carl',
+    ],
   },
   {
     path: ['token', 'revoke'],
@@ -105,11 +116,23 @@ export const USER_COMMANDS: readonly Command[] = [
       'the server; only its ID is. It need not be tracked. You may always revoke tracked tokens that you requested; other ' +
       'tokens need the permission to `delete` `issuedtokens`. Clusterpass and every verifier that asks it refuse the token ' +
       'from then on. A cluster, and any other verifier that uses the key set, does not notice and accepts the token until ' +
-      'it expires; the command says until when.',
-    arguments: [{ name: '<JTI|-...>', doc: 'Token IDs; `-` reads a token or an ID from stdin.' }],
+      'it expires; the command says until when.\n\nIn place of IDs, `--cluster`, `--account` and `--requester` select tracked ' +
+      'tokens; those that match all of them are revoked. `--all` revokes all tracked tokens that you see.',
+    arguments: [{ name: '[JTI|-...]', doc: 'Token IDs; `-` reads a token or an ID from stdin.' }],
+    flags: [
+      ...tokenSelection,
+      { flags: '--all', doc: 'Revoke all tracked tokens that you see.' },
+      {
+        flags: '--dry-run <none|client>',
+        doc: '`client`: print which tokens would be revoked, and revoke none.',
+        default: 'none',
+      },
+    ],
     examples: [
       'clusterpass token revoke 2b1f7f0e-52a4-4f0a-9c37-3e1f0a2b4c5d',
       'clusterpass token revoke - < leaked-token',
+      'clusterpass token revoke --requester carl --dry-run client',
+      'clusterpass token revoke --cluster prod-eu-1 --account ci/builder',
     ],
   },
   {
@@ -125,7 +148,14 @@ export const USER_COMMANDS: readonly Command[] = [
       'then run it with `--accept-changes`. The command requests a token of the account ' +
       'in the first cluster with a dry run, and warns if that fails.',
     flags: [
-      { flags: '--as <namespace/name>', doc: 'Service account whose tokens are used in every cluster.' },
+      {
+        flags: '--as <namespace/name>',
+        doc: 'Service account whose tokens are used in every cluster. Required without `--server-context`.',
+      },
+      {
+        flags: '--server-context',
+        doc: 'Write a context `clusterpass` for the API of the fleet, and `clusterpass/CLUSTER` for that of each cluster at Clusterpass, with your own login. Needs https.',
+      },
       { flags: '--output <file>', doc: 'File to write. `-` writes a new kubeconfig to stdout.' },
       {
         flags: '--context-name <template>',
@@ -152,6 +182,7 @@ export const USER_COMMANDS: readonly Command[] = [
       'clusterpass kubeconfig --as ci/builder',
       "clusterpass kubeconfig --as ci/builder --context-name '{cluster}-{account}' --prune",
       'clusterpass kubeconfig --as ci/builder --watch --prune --output ~/.kube/fleet',
+      'clusterpass kubeconfig --server-context',
     ],
   },
   {
@@ -173,7 +204,11 @@ export const USER_COMMANDS: readonly Command[] = [
       audience,
       { flags: '--duration <duration>', doc: 'Requested lifetime, e.g. `10m`.' },
       { flags: '--no-cache', doc: 'Request a new token, which replaces the cached one.' },
+      {
+        flags: '--login',
+        doc: 'Give the token of your login, for the API of Clusterpass itself. In place of a service account.',
+      },
     ],
-    examples: ['clusterpass credential --cluster prod-eu-1 --as ci/builder'],
+    examples: ['clusterpass credential --cluster prod-eu-1 --as ci/builder', 'clusterpass credential --login'],
   },
 ];

@@ -3,11 +3,13 @@ import { CliError, type Context, type Invocation, type Run } from '../command.ts
 import { checkAtCluster, checkAtServer } from '../connection/check-token.ts';
 import { clientFor, resolveConnection } from '../connection/connection.ts';
 import { type CredentialSource, cachedCredential } from '../connection/credential-cache.ts';
+import { loginFor, readLogins } from '../connection/logins.ts';
 import { parseServiceAccount, type ServiceAccount } from '../service-account.ts';
 
 /** An exec credential plugin of client-go: writes only an ExecCredential to stdout. */
 export const run: Run = async (context, invocation) => {
   const apiVersion = requestedVersion(context);
+  if (invocation.is('login')) return giveLogin(context, invocation, apiVersion);
   const cluster = invocation.required('cluster', '--cluster');
   const account = accountOf(invocation);
   const audiences = invocation.list('audience');
@@ -37,7 +39,7 @@ export const run: Run = async (context, invocation) => {
     const replace = invocation.isOff('cache');
     const { token, refreshAt } = await cachedCredential(context, server, identity, source, { replace });
     // E-05: kubectl requests a new credential only after this time, to the second. So it is the time of the refresh.
-    const expirationTimestamp = new Date(refreshAt).toISOString().replace(/\.\d+Z$/, 'Z');
+    const expirationTimestamp = utcText(refreshAt);
     const credential = { kind: 'ExecCredential', apiVersion, spec: {}, status: { expirationTimestamp, token } };
     context.out.write(`${JSON.stringify(credential)}\n`);
     return undefined;
@@ -46,6 +48,22 @@ export const run: Run = async (context, invocation) => {
     throw new CliError(`the server refused the login for ${server}: run clusterpass login --server ${server}`);
   }
 };
+
+/** The token of the login itself, for kubectl as a client of Clusterpass. Refreshed here, if it is of a session. */
+async function giveLogin(context: Context, invocation: Invocation, apiVersion: string): Promise<undefined> {
+  const { server, token, sessionId } = await resolveConnection(context, invocation);
+  const text = await token?.();
+  if (text === undefined) throw new CliError(`not logged in to ${server}: run clusterpass login --server ${server}`);
+  // kubectl keeps a credential until this time; without one, for as long as it runs.
+  const session = sessionId === undefined ? undefined : loginFor(await readLogins(context), server)?.session;
+  const expiry = session === undefined ? {} : { expirationTimestamp: utcText(session.refreshAt) };
+  const credential = { kind: 'ExecCredential', apiVersion, spec: {}, status: { ...expiry, token: text } };
+  context.out.write(`${JSON.stringify(credential)}\n`);
+  return undefined;
+}
+
+/** To the second. */
+const utcText = (milliseconds: number): string => new Date(milliseconds).toISOString().replace(/\.\d+Z$/, 'Z');
 
 function accountOf(invocation: Invocation): ServiceAccount {
   const as = invocation.text('as');

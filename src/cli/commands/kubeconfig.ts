@@ -14,6 +14,7 @@ import { kubeconfigFile } from '../files/folders.ts';
 import { execCommand } from '../kubeconfig/exec-command.ts';
 import { type MergeResult, mergeKubeconfig, type WantedContext } from '../kubeconfig/kubeconfig-merge.ts';
 import { localAddressTo } from '../kubeconfig/local-address.ts';
+import { serverContexts } from '../kubeconfig/server-contexts.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
 import { parseServiceAccount, type ServiceAccount, tokenProblem } from '../service-account.ts';
 
@@ -24,7 +25,10 @@ const DEBOUNCE_MS = 200;
 /** The settings of all contexts. */
 interface Settings {
   readonly server: string;
-  readonly account: ServiceAccount;
+  /** Undefined with `--server-context` alone. */
+  readonly account: ServiceAccount | undefined;
+  /** Contexts for Clusterpass itself; undefined without `--server-context`. */
+  readonly serverContexts: ((clusters: readonly string[]) => WantedContext[]) | undefined;
   readonly template: string;
   readonly command: string;
   readonly productName: string;
@@ -39,7 +43,9 @@ const namesOf = (clusters: readonly Cluster[]): ReadonlySet<string> =>
   new Set(clusters.map(({ metadata }) => metadata.name));
 
 export const run: Run = async (context, invocation) => {
-  const account = parseServiceAccount(invocation.required('as', '--as'), '--as');
+  const isServer = invocation.is('serverContext');
+  const as = isServer ? invocation.text('as') : invocation.required('as', '--as');
+  const account = as === undefined ? undefined : parseServiceAccount(as, '--as');
   const connection = await resolveConnection(context, invocation);
   const { server, productName } = connection;
   const client = await clientFor(context, connection);
@@ -48,11 +54,13 @@ export const run: Run = async (context, invocation) => {
   // Clusters that do not match the selector are still visible, so they are not pruned.
   const visible = async (written: readonly Cluster[]): Promise<ReadonlySet<string>> =>
     namesOf(labelSelector === undefined ? written : (await client.listClusters({})).items);
+  const command = invocation.text('execCommand') ?? (await execCommand(context));
   const settings: Settings = {
     server,
     account,
+    serverContexts: isServer ? (clusters) => serverContexts(connection, command, clusters) : undefined,
     template: checkedTemplate(invocation.text('contextName') ?? '{cluster}'),
-    command: invocation.text('execCommand') ?? (await execCommand(context)),
+    command,
     productName,
     visible: invocation.is('prune') ? visible : undefined,
     acceptChanges: invocation.is('acceptChanges'),
@@ -128,13 +136,18 @@ async function write(
   const wanted: WantedContext[] = [];
   // For each write: with --watch, the machine may move to another network.
   const localAddress = await localAddressTo(settings.server);
-  for (const cluster of clusters) {
-    const found = wantedContext(settings, cluster, localAddress);
-    if (typeof found === 'string') print(`Warning: ${found}`);
-    else wanted.push(found);
+  wanted.push(...(settings.serverContexts?.(validNames(clusters)) ?? []));
+  const { account } = settings;
+  const found = account && clusters.map((cluster) => wantedContext(settings, account, cluster, localAddress));
+  for (const each of found ?? []) {
+    if (typeof each === 'string') print(`Warning: ${each}`);
+    else wanted.push(each);
   }
   const prune =
-    settings.visible === undefined ? undefined : { server: settings.server, visible: await settings.visible(clusters) };
+    settings.visible === undefined
+      ? undefined
+      : // The context of the fleet is of no cluster.
+        { server: settings.server, visible: new Set([...(await settings.visible(clusters)), '']) };
   const file = fileOf(context, invocation);
   let result: MergeResult | undefined;
   if (file === undefined) {
@@ -204,21 +217,32 @@ async function printNextStep(
   { written: [first] }: MergeResult,
 ): Promise<void> {
   if (first === undefined) return;
-  const problem = await tokenProblem(client, first.cluster, account);
+  const problem =
+    account === undefined || first.cluster === '' ? undefined : await tokenProblem(client, first.cluster, account);
   if (problem !== undefined) context.err.write(`Warning: ${problem}\n`);
   const file = fileOf(context, invocation);
   if (file === undefined) return;
   const where = file === kubeconfigFile(context.env) ? '' : `--kubeconfig ${shellWord(file)} `;
-  context.err.write(`Next: kubectl ${where}--context ${shellWord(terminalSafe(first.contextName))} get ns\n`);
+  const what = first.cluster === '' ? 'clusters' : 'ns';
+  context.err.write(`Next: kubectl ${where}--context ${shellWord(terminalSafe(first.contextName))} get ${what}\n`);
 }
 
 /** Quotes a word for the shell. */
 const shellWord = (text: string): string =>
   /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 
+/** Names that can be part of a path and of the name of a context. */
+const validNames = (clusters: readonly Cluster[]): string[] =>
+  clusters.map(({ metadata }) => metadata.name).filter((name) => isDns1123Subdomain(name).length === 0);
+
 /** The context of a cluster, or the reason why it has none. */
-function wantedContext(settings: Settings, cluster: Cluster, localAddress: string | undefined): WantedContext | string {
-  const { server: baseUrl, account, template, productName } = settings;
+function wantedContext(
+  settings: Settings,
+  account: ServiceAccount,
+  cluster: Cluster,
+  localAddress: string | undefined,
+): WantedContext | string {
+  const { server: baseUrl, template, productName } = settings;
   const { name } = cluster.metadata;
   // The name becomes an argument of a program.
   if (isDns1123Subdomain(name).length > 0) return `skipped ${JSON.stringify(name)}: not a valid cluster name`;

@@ -1,17 +1,16 @@
 import { issuedTokenKind } from '../../api/kinds/issued-token.ts';
-import { fieldSelectorFor } from '../clusters.ts';
 import type { Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
 import { asList, printerFor } from '../output/printer.ts';
 import { cellsOf, renderTable } from '../output/table.ts';
+import { tokenFieldSelector } from '../token-selection.ts';
 
 const ONLY_TRACKED = 'Only tracked tokens are listed: others, e.g. those that kubectl uses, have no record.';
 
 export const run: Run = async (context, invocation) => {
   const print = await printerFor(invocation.text('output'), ['custom-columns', 'json', 'jsonpath', 'name', 'yaml']);
-  const cluster = invocation.text('cluster');
-  const fieldSelector =
-    invocation.text('fieldSelector') ?? (cluster === undefined ? undefined : fieldSelectorFor('spec.cluster', cluster));
+  const selectors = [tokenFieldSelector(invocation), invocation.text('fieldSelector')];
+  const fieldSelector = selectors.filter((each) => each !== undefined && each !== '').join(',') || undefined;
   const client = await connect(context, invocation);
   const tokens = await client.listIssuedTokens(fieldSelector === undefined ? {} : { fieldSelector });
   if (print !== undefined) context.out.write(print(asList(tokens)));

@@ -6,17 +6,30 @@ import { fieldSelectorFor } from '../clusters.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { clientFor, resolveConnection } from '../connection/connection.ts';
 import { describeError } from '../describe-error.ts';
+import { dryRunOf } from '../dry-run.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
 import { parseTokenReference, type TokenReference } from '../token-id.ts';
+import { tokenFieldSelector } from '../token-selection.ts';
 
 /** How much of an unknown issuer an error repeats. */
 const MAX_ISSUER_LENGTH = 200;
 
 /** Revokes tokens by their IDs, or by a token on stdin. No message repeats the input: it may be a token. */
 export const run: Run = async (context, invocation) => {
-  const tokens = await readTokens(context, invocation);
+  const selection = tokenFieldSelector(invocation);
+  const isSelected = selection !== undefined || invocation.is('all');
+  if (isSelected === invocation.args.length > 0) {
+    throw new CliError('you must specify token IDs, or --cluster, --account, --requester or --all');
+  }
+  const given = await readTokens(context, invocation);
   const connection = await resolveConnection(context, invocation);
   const client = await clientFor(context, connection);
+  const tokens = isSelected ? await selectedTokens(client, selection) : given;
+  if (dryRunOf(invocation, ['none', 'client']) === 'client') {
+    for (const { id } of tokens) context.out.write(`token ${id} revoked at ${connection.server} (dry run)\n`);
+    return 0;
+  }
+  if (tokens.length === 0) context.err.write('No resources found\n');
   let failed = false;
   for (const token of tokens) {
     const { id, issuer } = token;
@@ -39,6 +52,16 @@ export const run: Run = async (context, invocation) => {
   }
   return failed ? 1 : 0;
 };
+
+async function selectedTokens(client: Client, fieldSelector: string | undefined): Promise<TokenReference[]> {
+  const found = await client.listIssuedTokens(fieldSelector === undefined ? {} : { fieldSelector });
+  return found.map(({ metadata, spec }) => ({
+    id: metadata.name,
+    issuer: undefined,
+    audiences: spec.audiences,
+    expiresAt: Date.parse(spec.expirationTimestamp) / 1000,
+  }));
+}
 
 type TokenFacts = Pick<TokenReference, 'audiences' | 'expiresAt'>;
 

@@ -240,6 +240,12 @@ export class Broadcaster implements ReflectorListener<StoredObject> {
     this.#revision = revision;
   }
 
+  /** Permissions have ended without an event: open watches follow at once. */
+  onPermissionsExpired(): void {
+    this.#policyChangedAt ??= this.#revision;
+    this.#applyPolicyChange(this.#revision);
+  }
+
   /** For revocations outside of the store, e.g. in the token file. */
   checkCallers(): void {
     for (const watcher of [...this.#watchers]) watcher.checkCaller();

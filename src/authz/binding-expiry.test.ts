@@ -1,0 +1,90 @@
+import { describe, expect, test } from 'vitest';
+import { EXPIRES_ANNOTATION } from '../api/kinds/rbac.ts';
+import { refuseGrant } from './escalation.ts';
+import { ask, askCluster, binding, Fleet, person, role } from './rbac.fixture.ts';
+
+const END = Date.parse('2026-11-16T18:00:00Z');
+
+const ending = (object: ReturnType<typeof binding>, at = '2026-11-16T18:00:00Z') => ({
+  ...object,
+  metadata: { ...object.metadata, annotations: { ...object.metadata.annotations, [EXPIRES_ANNOTATION]: at } },
+});
+
+function fleet() {
+  const clock = { now: END - 1_000 };
+  const world = new Fleet({ now: () => clock.now });
+  world.clusters.set('a', { env: 'prod' });
+  const all = { verbs: ['*'], apiGroups: ['*'], resources: ['*'] };
+  world.put(role('all', [all]), ending(binding('temporary', 'ClusterRole/all', ['User:jane', 'Group:devs'])));
+  return { clock, world, jane: person('jane') };
+}
+
+describe('a binding with an end', () => {
+  test('grants until then, in every kind of decision', () => {
+    const { clock, world, jane } = fleet();
+    const { policy } = world;
+    const answers = () => [
+      policy.decide(jane, ask({ verb: 'get' })).allowed,
+      policy.decide(person('x', 'devs'), ask({ verb: 'get', cluster: 'a' })).allowed,
+      policy.decideForAnyLabels(jane, askCluster('get', 'a')).allowed,
+      policy.ruleFor(jane, 'list').all,
+      policy.rulesFor(jane, { cluster: undefined, namespace: 'x' }).resourceRules.length > 0,
+      [...policy.grantsOf(ask({ verb: 'get' }))].some((grant) => grant?.name === 'temporary'),
+    ];
+    expect(answers()).toEqual([true, true, true, true, true, true]);
+    clock.now = END;
+    expect(answers()).toEqual([false, false, false, false, false, false]);
+    expect([...policy.endedBindings()].map(({ name }) => name)).toEqual(['temporary']);
+    expect(policy.expirations).toBe(1);
+  });
+
+  test('the rules of its subjects count as changed, so that nothing cached is used', () => {
+    const { clock, world, jane } = fleet();
+    const before = world.policy.ruleFor(jane, 'watch');
+    world.put(role('other', []));
+    expect(world.policy.changedAt(jane)).toBeLessThan(world.revision);
+    clock.now = END;
+    expect(world.policy.changedAt(jane)).toBe(world.revision);
+    expect(world.policy.ruleFor(jane, 'watch').fingerprint).not.toBe(before.fingerprint);
+  });
+
+  test('can be given more time, also after it has ended, and can be deleted', () => {
+    const { clock, world, jane } = fleet();
+    const may = () => world.policy.decide(jane, ask({ verb: 'get' })).allowed;
+    clock.now = END;
+    expect(may()).toBe(false);
+    const longer = ending(binding('temporary', 'ClusterRole/all', ['User:jane']), '2026-11-16T19:00:00Z');
+    world.put(longer);
+    expect([may(), [...world.policy.endedBindings()]]).toEqual([true, []]);
+    clock.now = END + 3_600_000;
+    expect(may()).toBe(false);
+    world.remove(longer);
+    expect([...world.policy.endedBindings()]).toEqual([]);
+  });
+
+  test('that has ended when it is read grants nothing, nor does one whose end cannot be read', () => {
+    const { clock, world } = fleet();
+    clock.now = END + 1;
+    world.put(
+      ending(binding('old', 'ClusterRole/all', ['User:kim'])),
+      ending(binding('odd', 'ClusterRole/all', ['User:kim']), 'tomorrow'),
+    );
+    expect(world.policy.decide(person('kim'), ask({ verb: 'get' })).allowed).toBe(false);
+  });
+
+  test('cannot be made permanent by its subject, unless `bind` is granted', () => {
+    const { world } = fleet();
+    const rules = [{ verbs: ['get'], apiGroups: [''], resources: ['pods'] }];
+    world.put(role('pods', rules), ending(binding('kim', 'ClusterRole/pods', ['User:kim'])));
+    const kim = person('kim');
+    const kind = { group: 'rbac.authorization.k8s.io', resource: 'clusterrolebindings' };
+    const write = (object: ReturnType<typeof binding>) => refuseGrant(world.policy, kim, kind, object, undefined);
+    const mine = binding('mine', 'ClusterRole/pods', ['User:kim']);
+    expect(write(mine)?.status.code).toBe(403);
+    expect(write(ending(mine, '2026-11-16T18:00:01Z'))?.status.code).toBe(403);
+    expect(write(ending(mine))).toBeUndefined();
+    expect(
+      refuseGrant(world.policy, kim, { ...kind, resource: 'clusterroles' }, role('new', rules), undefined)?.status.code,
+    ).toBe(403);
+  });
+});

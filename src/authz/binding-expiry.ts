@@ -1,0 +1,67 @@
+import type { Catalog } from '../api/catalog.ts';
+import type { ObjectReader } from '../objects/reader.ts';
+import type { ObjectWriter } from '../objects/writer.ts';
+import type { Logger } from '../observability/logger.ts';
+import { type Leadership, leaderGuards } from '../storage/leadership.ts';
+import type { Policy } from './policy.ts';
+import { readExpiry } from './rbac-objects.ts';
+
+export interface BindingExpiryParts {
+  readonly policy: Pick<Policy, 'dropExpired' | 'endedBindings' | 'expirations'>;
+  readonly kinds: Pick<Catalog, 'clusterRoleBindings' | 'roleBindings'>;
+  readonly reader: Pick<ObjectReader, 'find' | 'ready'>;
+  readonly writer: Pick<ObjectWriter, 'remove'>;
+  /** The leader deletes bindings, for all replicas. */
+  readonly leadership: Pick<Leadership, 'leads' | 'fence'>;
+  /** See ClockGuard. */
+  readonly removalTime: () => number;
+  /** Called when permissions have ended. */
+  readonly onExpired: () => void;
+  readonly every: (ms: number, act: () => void) => () => void;
+  readonly logger: Pick<Logger, 'warn'>;
+}
+
+const CHECK_MS = 250;
+
+/**
+ * Ends bindings at their time. Decisions follow by themselves; open watches are told here, by every replica. The leader
+ * deletes the objects: what is in the store must not look like a permission for long.
+ */
+export function startBindingExpiry(parts: BindingExpiryParts): () => Promise<void> {
+  const { policy, reader, leadership, onExpired, logger } = parts;
+  let seen = policy.expirations;
+  let running: Promise<void> | undefined;
+  const stop = parts.every(CHECK_MS, () => {
+    policy.dropExpired();
+    if (policy.expirations !== seen) {
+      seen = policy.expirations;
+      onExpired();
+    }
+    if (!reader.ready || !leadership.leads()) return;
+    running ??= sweep(parts)
+      .catch((error: unknown) => logger.warn({ err: error }, 'bindings that have ended could not be deleted yet'))
+      .finally(() => {
+        running = undefined;
+      });
+  });
+  return async () => {
+    stop();
+    await running;
+  };
+}
+
+/** The precondition keeps a binding that was given more time meanwhile. */
+async function sweep(parts: BindingExpiryParts): Promise<void> {
+  const { policy, kinds, reader, writer, leadership } = parts;
+  const time = parts.removalTime();
+  for (const { namespace, name, expiresAt } of [...policy.endedBindings()]) {
+    // One whose end cannot be read is kept, for people to mend.
+    if (!Number.isFinite(expiresAt) || expiresAt > time) continue;
+    const kind = namespace === '' ? kinds.clusterRoleBindings : kinds.roleBindings;
+    const objectKey = { cluster: '', namespace, name };
+    const found = reader.find(kind, objectKey);
+    if (found === undefined || !(readExpiry(found.object()) <= time)) continue;
+    const preconditions = { resourceVersion: String(found.revision) };
+    await writer.remove(kind, objectKey, { dryRun: false, preconditions, guards: leaderGuards(leadership) });
+  }
+}

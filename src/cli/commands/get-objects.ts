@@ -1,0 +1,132 @@
+import { createCatalog } from '../../api/catalog.ts';
+import type { ApiObject, Kind } from '../../api/kind.ts';
+import type { Client } from '../../client/create-client.ts';
+import { isStatus } from '../../client/errors.ts';
+import { CliError, type Context, type Invocation, type Run } from '../command.ts';
+import { connect } from '../connection/connection.ts';
+import { describeError, isObjectError } from '../describe-error.ts';
+import { collectionPath, findKind, type ObjectScope, objectPath } from '../object-path.ts';
+import { asList, printerFor } from '../output/printer.ts';
+import { sorterFor } from '../output/sort-by.ts';
+import { cellsOf, renderTable } from '../output/table.ts';
+import { terminalSafe } from '../output/terminal-safe.ts';
+
+/** `get` of one kind, with kubectl's flags and output formats. */
+export const runFor =
+  (resource: string): Run =>
+  async (context, invocation) => {
+    const print = await printerFor(invocation.text('output'));
+    const names = invocation.args.map((argument) => argument.split('/').at(-1) ?? '');
+    const labelSelector = invocation.text('selector');
+    const fieldSelector = invocation.text('fieldSelector');
+    if (names.length > 0 && (labelSelector !== undefined || fieldSelector !== undefined)) {
+      throw new CliError('selectors cannot be combined with names');
+    }
+    if (names.length > 0 && invocation.is('allNamespaces')) {
+      throw new CliError('a resource cannot be retrieved by name across all namespaces');
+    }
+    const client = await connect(context, invocation);
+    const kind = findKind(createCatalog(client), resource);
+    if (kind === undefined) throw new Error(`unknown kind ${resource}`);
+    const scope = { cluster: invocation.text('cluster'), namespace: invocation.text('namespace') };
+    const { items, problems } =
+      names.length > 0
+        ? await getEach(client, kind, scope, names)
+        : { items: await listAll(client, kind, scope, invocation), problems: [] };
+    const isOne = names.length === 1;
+    if (isOne && problems[0] !== undefined) throw problems[0];
+    const sortBy = invocation.text('sortBy');
+    const objects = sortBy === undefined ? items : sorterFor<ApiObject>(sortBy)(items);
+    if (print !== undefined) context.out.write(print(isOne ? objects[0] : asList(objects)));
+    else if (objects.length > 0) printTable(context, invocation, kind, objects);
+    else if (problems.length === 0) context.err.write(`${nothingFound(kind, invocation)}\n`);
+    for (const problem of problems) context.err.write(`${describeError(problem)}\n`);
+    return problems.length > 0 ? 1 : 0;
+  };
+
+async function getEach(
+  client: Client,
+  kind: Kind,
+  scope: ObjectScope,
+  names: readonly string[],
+): Promise<{ readonly items: readonly ApiObject[]; readonly problems: readonly unknown[] }> {
+  const items: ApiObject[] = [];
+  const problems: unknown[] = [];
+  for (const name of names) {
+    try {
+      items.push((await client.request<ApiObject>('GET', objectPath(client, kind, scope, name))).value);
+    } catch (error) {
+      if (!isObjectError(error)) throw error;
+      problems.push(error);
+    }
+  }
+  return { items, problems };
+}
+
+const PAGE = 500;
+
+interface Page {
+  readonly metadata: { readonly continue?: string };
+  readonly items: readonly ApiObject[];
+}
+
+/** All pages. If the version of the first page is gone meanwhile, the list is requested again as one page. */
+async function listAll(
+  client: Client,
+  kind: Kind,
+  scope: ObjectScope,
+  invocation: Invocation,
+): Promise<readonly ApiObject[]> {
+  const path = collectionPath(client, kind, scope, invocation.is('allNamespaces'));
+  const selection = { labelSelector: invocation.text('selector'), fieldSelector: invocation.text('fieldSelector') };
+  const read = async (limit: number): Promise<ApiObject[]> => {
+    const items: ApiObject[] = [];
+    for (let next = ''; ; ) {
+      const query = { ...selection, limit, ...(next === '' ? {} : { continue: next }) };
+      const { value } = await client.request<Page>('GET', path, { query });
+      // Items of a list do not repeat what they are.
+      for (const item of value.items) items.push({ ...item, ...typeOf(kind) });
+      next = value.metadata.continue ?? '';
+      if (next === '') return items;
+    }
+  };
+  try {
+    return await read(PAGE);
+  } catch (error) {
+    if (!isStatus(error, 410)) throw error;
+    return read(0);
+  }
+}
+
+const typeOf = ({ group, version, kind }: Kind): { apiVersion: string; kind: string } => ({
+  apiVersion: group === '' ? version : `${group}/${version}`,
+  kind,
+});
+
+function printTable(context: Context, invocation: Invocation, kind: Kind, objects: readonly ApiObject[]): void {
+  const isWide = invocation.text('output') === 'wide';
+  const columns = kind.columns.filter(({ priority }) => isWide || priority === 0);
+  const withNamespace = invocation.is('allNamespaces');
+  const withLabels = invocation.is('showLabels');
+  const headers = [
+    ...(withNamespace ? ['NAMESPACE'] : []),
+    ...columns.map(({ name }) => name.toUpperCase()),
+    ...(withLabels ? ['LABELS'] : []),
+  ];
+  const rows = objects.map((object) => [
+    ...(withNamespace ? [terminalSafe(object.metadata.namespace ?? '')] : []),
+    ...cellsOf(columns, object, context.now()),
+    ...(withLabels ? [labelsOf(object)] : []),
+  ]);
+  context.out.write(renderTable([...(invocation.isOff('headers') ? [] : [headers]), ...rows]));
+}
+
+function labelsOf({ metadata: { labels = {} } }: ApiObject): string {
+  const pairs = Object.entries(labels).map(([key, value]) => `${key}=${value}`);
+  return terminalSafe(pairs.sort().join(',')) || '<none>';
+}
+
+function nothingFound({ namespaced }: Kind, invocation: Invocation): string {
+  if (!namespaced || invocation.is('allNamespaces')) return 'No resources found';
+  return `No resources found in ${invocation.text('namespace') ?? 'default'} namespace.`;
+}

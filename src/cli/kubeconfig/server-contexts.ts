@@ -1,0 +1,46 @@
+import { CliError } from '../command.ts';
+import type { Connection } from '../connection/connection.ts';
+import type { WantedContext } from './kubeconfig-merge.ts';
+
+const FLEET_CONTEXT = 'clusterpass';
+const INSTALL_HINT = 'The program "clusterpass" gives the token of your login. Install it and run "clusterpass login".';
+
+/** Contexts for Clusterpass itself, with the login of the user: the API of the fleet, and that of each cluster. */
+export function serverContexts(
+  { server, productName, certificateAuthority, insecureSkipTlsVerify }: Connection,
+  command: string,
+  clusters: readonly string[],
+): WantedContext[] {
+  if (!server.startsWith('https://')) {
+    throw new CliError('--server-context needs an https server: kubectl sends no token over http');
+  }
+  if (insecureSkipTlsVerify) {
+    throw new CliError(
+      '--server-context needs a server whose certificate is verified: pass its CA with --certificate-authority',
+    );
+  }
+  const ca =
+    certificateAuthority === undefined
+      ? {}
+      : { 'certificate-authority-data': Buffer.from(certificateAuthority).toString('base64') };
+  const contextFor = (cluster: string, path: string, contextName: string): WantedContext => ({
+    key: { server, cluster, account: '' },
+    contextName,
+    userName: `login@${contextName}`,
+    cluster: { server: `${server}${path}`, ...ca },
+    endpoints: '',
+    exec: {
+      apiVersion: 'client.authentication.k8s.io/v1',
+      command,
+      args: ['credential', '--login', '--server', server],
+      installHint: INSTALL_HINT,
+      interactiveMode: 'Never',
+      provideClusterInfo: false,
+    },
+    namespace: 'default',
+  });
+  return [
+    contextFor('', '', FLEET_CONTEXT),
+    ...clusters.map((name) => contextFor(name, `/${productName}/${name}`, `${FLEET_CONTEXT}/${name}`)),
+  ];
+}

@@ -1,0 +1,71 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { readAudit } from './support/audit.ts';
+import { asUser, create, createObjects } from './support/objects.ts';
+import { RBAC, RBAC_GROUP, user } from './support/rbac.ts';
+import { inCluster } from './support/reviews.ts';
+import { type Server, startServer } from './support/server.ts';
+import { Watch } from './support/watch.ts';
+
+/** Bindings that end by themselves. */
+
+const NAMESPACES = inCluster('/api/v1/namespaces');
+const BINDINGS = `${RBAC}/clusterrolebindings`;
+let server: Server;
+let dir: string;
+let log: string;
+
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'clusterpass-expiry-'));
+  log = join(dir, 'audit.log');
+  server = await startServer({ users: { jane: [] }, args: ['--audit-log-path', log] });
+  await createObjects(server);
+  const rules = [{ verbs: ['get', 'list', 'watch'], apiGroups: [''], resources: ['namespaces'] }];
+  await create(server, `${RBAC}/clusterroles`, { metadata: { name: 'looks' }, rules });
+});
+afterAll(async () => {
+  await server?.destroy();
+  await rm(dir, { recursive: true, force: true });
+});
+
+const bindingUntil = (name: string, end: string) => ({
+  metadata: { name, annotations: { 'clusterpass.dev/expires-at': end } },
+  subjects: [user('jane')],
+  roleRef: { apiGroup: RBAC_GROUP, kind: 'ClusterRole', name: 'looks' },
+});
+const inSeconds = (seconds: number): string =>
+  new Date(Date.now() + seconds * 1000).toISOString().replace(/\.\d+Z$/, 'Z');
+
+describe('clusterpass.dev/expires-at', () => {
+  it('ends permissions, open watches, and the binding itself', async () => {
+    await create(server, BINDINGS, bindingUntil('short', inSeconds(3600)));
+    const watch = await Watch.open(server, `${NAMESPACES}?watch=true&resourceVersion=0`, asUser('jane').token);
+    onTestFinished(() => watch.close());
+    expect(watch.code).toBe(200);
+    const { metadata } = bindingUntil('short', inSeconds(2));
+    const headers = { 'Content-Type': 'application/merge-patch+json' };
+    expect((await server.call('PATCH', `${BINDINGS}/short`, { body: { metadata }, headers })).code).toBe(200);
+    const events = await watch.until(({ type }) => type === 'ERROR');
+    expect(events.at(-1)?.object).toMatchObject({ code: 403 });
+    expect((await server.call('GET', NAMESPACES, asUser('jane'))).code).toBe(403);
+    await expect.poll(async () => (await server.call('GET', `${BINDINGS}/short`)).code, { timeout: 10_000 }).toBe(404);
+    const deleted = async () =>
+      (await readAudit(log)).find(({ verb, objectRef }) => verb === 'delete' && objectRef?.name === 'short');
+    await expect.poll(deleted, { timeout: 10_000 }).toMatchObject({
+      user: { username: 'system:clusterpass:binding-expiry' },
+      objectRef: { resource: 'clusterrolebindings' },
+    });
+  });
+
+  it('is a time in UTC', async () => {
+    for (const end of ['tomorrow', '2026-11-16', '2026-11-16T18:00:00+01:00', '2026-13-16T18:00:00Z', '']) {
+      const { code, json } = await server.call('POST', BINDINGS, { body: bindingUntil('bad', end) });
+      expect([code, json.details?.causes?.[0]?.field], end).toEqual([
+        422,
+        'metadata.annotations[clusterpass.dev/expires-at]',
+      ]);
+    }
+  });
+});

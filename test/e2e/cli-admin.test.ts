@@ -1,0 +1,149 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { LISTED_KINDS } from '../../src/cli/command-table/get-commands.ts';
+import { Person } from './support/cli.ts';
+import { describeWithKubectl, kubectlBinary } from './support/kubectl.ts';
+import { bind, createObjects } from './support/objects.ts';
+import { type Server, startServer, TLS, tokenOf } from './support/server.ts';
+
+/** Commands for those who run the fleet: every kind, all passes, and kubectl at Clusterpass itself. */
+
+let server: Server;
+let admin: Person;
+let jane: Person;
+
+beforeAll(async () => {
+  server = await startServer({ users: { jane: [] }, tls: true });
+  await createObjects(server);
+  await bind(server, 'jane-issues', { kind: 'User', name: 'jane' }, undefined, 'env=prod');
+  [admin, jane] = await Promise.all([Person.as(server), Person.as(server, 'jane')]);
+});
+afterAll(async () => {
+  await server?.destroy();
+  await Promise.all([admin?.leave(), jane?.leave()]);
+});
+
+describe('clusterpass get', () => {
+  const scopeOf = ({ inCluster, namespaced }: (typeof LISTED_KINDS)[number]) => [
+    ...(inCluster ? ['--cluster', 'alpha'] : []),
+    ...(namespaced ? ['-n', 'ci'] : []),
+  ];
+
+  it.each(LISTED_KINDS)('$resource', async (kind) => {
+    const { code, stderr } = await admin.run(['get', kind.resource, ...scopeOf(kind)]);
+    expect([code, stderr.replace(/^No resources found.*\n$/, '')]).toEqual([0, '']);
+    const list = JSON.parse(await admin.ok(['get', kind.singular, ...scopeOf(kind), '-o', 'json']));
+    for (const item of list.items)
+      expect(item).toMatchObject({ kind: expect.any(String), apiVersion: expect.any(String) });
+  });
+
+  it('a table, names, and what is not there', async () => {
+    const ci = ['--cluster', 'alpha', '-n', 'ci'];
+    const text = await admin.ok(['get', 'sa', ...ci, '--show-labels']);
+    expect(text).toMatch(/^NAME +.*AGE +LABELS\nbuilder +/);
+    expect(await admin.ok(['get', 'sa/builder', ...ci, '-o', 'name'])).toBe('serviceaccount/builder\n');
+    expect(await admin.ok(['get', 'roles.rbac.authorization.k8s.io', '-A', '-o', 'name'])).toBe('');
+    expect(await admin.ok(['get', 'pods', '-A', '--cluster', 'alpha'])).toMatch(/^NAMESPACE +NAME.*\nci +job-0 /);
+    expect(await admin.ok(['get', 'pods', ...ci, '--sort-by', '.metadata.name', '-o', 'name'])).toMatch(
+      /^pod\/job-0\n/,
+    );
+    const { code, stdout, stderr } = await admin.run(['get', 'sa', 'builder', 'nothing', ...ci, '-o', 'name']);
+    expect([code, stdout, stderr]).toEqual([
+      1,
+      'serviceaccount/builder\n',
+      expect.stringContaining('"nothing" not found'),
+    ]);
+    expect(await admin.fails(['get', 'pods'])).toContain('set --cluster');
+    expect(await admin.fails(['get', 'pods', 'x', '-l', 'a=b', ...ci])).toContain('selectors cannot be combined');
+    expect(await jane.fails(['get', 'clusterroles'])).toContain('Forbidden');
+    expect((await admin.run(['get', 'widgets'])).code).toBe(1);
+  });
+});
+
+describe('clusterpass token list and revoke, by selection', () => {
+  const create = (who: Person, name: string) =>
+    who.ok(['create', 'token', name, '-n', 'ci', '--cluster', 'alpha', '--tracked']);
+  const ids = async (...flags: string[]) =>
+    (await admin.ok(['token', 'list', '-o', 'jsonpath={.items[*].metadata.name}', ...flags]))
+      .split(' ')
+      .filter((id) => id !== '');
+
+  it('by requester, cluster and account', async () => {
+    await create(jane, 'builder');
+    await create(jane, 'other');
+    await create(admin, 'builder');
+    expect(await ids()).toHaveLength(3);
+    expect(await ids('--requester', 'jane')).toHaveLength(2);
+    expect(await ids('--account', 'ci/builder')).toHaveLength(2);
+    expect(await ids('--account', 'ci/builder', '--requester', 'jane', '--cluster', 'alpha')).toHaveLength(1);
+    expect(await ids('--cluster', 'beta')).toHaveLength(0);
+    expect(await ids('--requester', 'jane', '--field-selector', 'spec.serviceAccount.name=other')).toHaveLength(1);
+
+    const dry = await admin.ok(['token', 'revoke', '--requester', 'jane', '--dry-run', 'client']);
+    expect(dry.match(/ revoked at .* \(dry run\)\n/g)).toHaveLength(2);
+    expect(await ids()).toHaveLength(3);
+    await admin.ok(['token', 'revoke', '--requester', 'jane', '--account', 'ci/other']);
+    expect(await ids('--requester', 'jane')).toHaveLength(1);
+    // Others see and revoke their own tokens only.
+    await jane.ok(['token', 'revoke', '--all']);
+    expect(await ids()).toHaveLength(1);
+    await admin.ok(['token', 'revoke', '--all']);
+    expect(await ids()).toHaveLength(0);
+  });
+
+  it('what is wrong with the arguments', async () => {
+    const text = 'you must specify token IDs, or --cluster, --account, --requester or --all';
+    expect(await admin.fails(['token', 'revoke'])).toContain(text);
+    expect(await admin.fails(['token', 'revoke', '--all', '2b1f7f0e-52a4-4f0a-9c37-3e1f0a2b4c5d'])).toContain(text);
+    expect(await admin.fails(['token', 'list', '--account', 'x'])).toContain('--account');
+  });
+});
+
+describe('clusterpass kubeconfig --server-context', () => {
+  it('writes a context for the fleet and one for each cluster', async () => {
+    await admin.ok([
+      'login',
+      '--server',
+      server.url,
+      '--token',
+      server.adminToken,
+      '--certificate-authority',
+      TLS.caFile,
+    ]);
+    const { code, stderr } = await admin.run(['kubeconfig', '--server-context', '--exec-command', 'clusterpass']);
+    expect([code, stderr]).toEqual([0, expect.stringContaining('Next: kubectl --context clusterpass get clusters')]);
+    const text = await readFile(join(admin.home, '.kube/config'), 'utf8');
+    expect(text).toContain(`server: ${server.url}/orchestrator/alpha`);
+    expect(text).not.toContain(server.adminToken);
+    const again = await admin.run(['kubeconfig', '--server-context', '--exec-command', 'clusterpass', '--prune']);
+    expect(again.stderr).toContain('up to date, 3 contexts');
+    expect(await admin.fails(['kubeconfig'])).toContain('--as is required');
+  });
+
+  it('credential --login gives the token of the login', async () => {
+    const given = JSON.parse(await admin.ok(['credential', '--login', '--server', server.url]));
+    expect(given).toEqual({
+      kind: 'ExecCredential',
+      apiVersion: 'client.authentication.k8s.io/v1',
+      spec: {},
+      status: { token: server.adminToken },
+    });
+    const other = await jane.run(['credential', '--login', '--token', tokenOf('jane')]);
+    expect(JSON.parse(other.stdout).status.token).toBe(tokenOf('jane'));
+  });
+});
+
+describeWithKubectl('kubectl with these contexts', () => {
+  it('reads the fleet and a cluster', async () => {
+    const program = join(import.meta.dirname, '../../bin/clusterpass.mjs');
+    const file = join(admin.home, 'kubectl-config');
+    await admin.ok(['kubeconfig', '--server-context', '--output', file, '--exec-command', program]);
+    const env = { HOME: admin.home, KUBECONFIG: file };
+    expect(await kubectlBinary(['--context', 'clusterpass', 'get', 'clusters', '-o', 'name'], env)).toContain(
+      '/alpha\n',
+    );
+    const get = ['--context', 'clusterpass/alpha', 'get', 'ns', '-o', 'name'];
+    expect(await kubectlBinary(get, env)).toContain('namespace/ci\n');
+  });
+});
