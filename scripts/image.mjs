@@ -13,7 +13,8 @@ import { ARCHITECTURES } from './artifacts/standalone.mjs';
 import { fixedTar, sourceDate } from './artifacts/tar.mjs';
 import { run } from './run-command.mjs';
 import { ROOT } from './setup.mjs';
-import { setUpUmoci, UMOCI } from './setup-umoci.mjs';
+import { setUpUmoci, UMOCI, umoci } from './setup-umoci.mjs';
+import { whyMissing } from './test-program.mjs';
 
 const { version, license, description, repository } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
 const DATA = 'var/lib/clusterpass';
@@ -67,18 +68,18 @@ export const imageName = (release) => `clusterpass-${release}-linux-${ARCHITECTU
 export function writeImage({ layer, output }) {
   const created = new Date(sourceDate() * 1000).toISOString();
   const image = ['--image', `${output}:${version}`];
-  const umoci = (/** @type {string[]} */ ...args) => run(UMOCI, args);
+  const runUmoci = (/** @type {string[]} */ ...args) => run(UMOCI, args);
   rmSync(output, { recursive: true, force: true });
-  umoci('init', '--layout', output);
-  umoci('new', ...image);
+  runUmoci('init', '--layout', output);
+  runUmoci('new', ...image);
   const history = ['--history.created', created, '--history.created_by', 'npm run image', '--history.author', ''];
-  umoci('raw', 'add-layer', ...image, ...history, layer);
+  runUmoci('raw', 'add-layer', ...image, ...history, layer);
   const config = Object.entries(CONFIG).flatMap(([name, value]) =>
     [value].flat().flatMap((each) => [`--config.${name}`, each]),
   );
   const platform = ['--os', 'linux', '--architecture', ARCHITECTURES[process.arch] ?? ''];
-  umoci('config', ...image, '--no-history', '--created', created, ...platform, ...config);
-  umoci('gc', '--layout', output);
+  runUmoci('config', ...image, '--no-history', '--created', created, ...platform, ...config);
+  runUmoci('gc', '--layout', output);
   return JSON.parse(readFileSync(join(output, 'index.json'), 'utf8')).manifests[0].digest;
 }
 
@@ -113,6 +114,12 @@ function main() {
       return;
     }
     setUpUmoci();
+    const missing = whyMissing(umoci);
+    if (missing !== undefined) {
+      console.error(`An image is written by umoci, which is downloaded from Debian's packages: ${missing}`);
+      process.exitCode = 1;
+      return;
+    }
     const name = imageName(version);
     const output = join(ROOT, 'build', name);
     mkdirSync(join(ROOT, 'build'), { recursive: true });
