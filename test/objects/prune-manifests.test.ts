@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { ApiObject, Kind } from '../../src/api/kind.ts';
+import { type ApiObject, apiVersionOf, type Kind } from '../../src/api/kind.ts';
 import { type ApplyParts, applyManifests } from '../../src/manifests/apply-manifests.ts';
 import { pruneManifests } from '../../src/manifests/prune-manifests.ts';
 import type { Manifests } from '../../src/manifests/read-manifests.ts';
@@ -45,7 +45,11 @@ afterEach(async () => {
 const manifest = (kind: Kind, cluster: string, namespace: string, name: string) => ({
   kind,
   objectKey: { cluster, namespace, name },
-  object: { apiVersion: 'v1', kind: kind.kind, metadata: { name, ...(namespace && { namespace }) } } as ApiObject,
+  object: {
+    apiVersion: apiVersionOf(kind),
+    kind: kind.kind,
+    metadata: { name, ...(namespace && { namespace }) },
+  } as ApiObject,
   file: 'a.yaml',
   document: 1,
   line: 1,
