@@ -91,7 +91,8 @@ describeWithEtcd('credentials for etcd that are renewed while the store is open'
     await put('ca.crt', after.ca);
     await put('client.key', after.client.key);
     await eventually(store, '/a/y');
-    expect(reports('were renewed')).toBe(1);
+    // Twice, if the files were read between the writes of this test.
+    expect(reports('were renewed')).toBeGreaterThan(0);
     await expect.poll(() => seen, { timeout: 20_000 }).toEqual(['/a/x', '/a/y']);
     stop.abort();
     await watching;
@@ -123,7 +124,9 @@ describeWithEtcd('credentials for etcd that are renewed while the store is open'
     // etcd loses its tokens in a restart.
     await etcd.members[0]?.kill();
     await etcd.members[0]?.restart();
-    expect(await failure(update(store, '/a/x', made, 'two'))).toMatchObject({ code: 'refused' });
+    // Unavailable while the connection is not restored.
+    const refused = async (): Promise<unknown> => (await failure(update(store, '/a/x', made, 'two'))).code;
+    await expect.poll(refused, { timeout: 60_000, interval: 50 }).toBe('refused');
     await put('password', 'second\n');
     await eventually(store, '/a/y');
     expect(lines.join('\n')).not.toMatch(/first|second/);

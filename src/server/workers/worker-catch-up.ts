@@ -8,6 +8,8 @@ import { WorkerPoll } from './worker-poll.ts';
 
 /** A write waits this long for a slow answer to the write before it; then it asks by itself. */
 const OVERLAP_MS = 100;
+/** A worker that starts reads what it needs from a store that others keep busy. */
+const START_MS = 30_000;
 
 /** The primary's side: asks the other workers to catch up with the store when one of them has written. */
 export class WorkerCatchUp {
@@ -101,7 +103,7 @@ export function joinSiblings(
       // Messages keep their order: after this answer the primary knows that this worker decides. Writes before that
       // did not wait for it, so it reads them now.
       await ask();
-      await own.catchUp(maxMs);
+      await own.catchUp(START_MS);
     },
   };
 }
