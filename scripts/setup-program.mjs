@@ -37,11 +37,15 @@ export async function setUpProgram() {
     input: Object.fromEntries(ENTRIES.map((name) => [name, join(ROOT, 'src', `${name}.ts`)])),
     platform: 'node',
     logLevel: 'warn',
+    // With this and `minify` the bundler removes calls that are made for the error they throw, e.g. decodeURIComponent.
     treeshake: false,
   });
-  const names = { chunkFileNames: 'chunks/[name]-[hash].js' };
-  // Nothing is removed: the bundler takes calls that are made for their error, as of decodeURIComponent, for unused.
-  await bundle.write({ dir: join(work, 'dist'), format: 'esm', minify: false, ...names });
+  await bundle.write({
+    dir: join(work, 'dist'),
+    format: 'esm',
+    chunkFileNames: 'chunks/[name]-[hash].js',
+    minify: false,
+  });
   await bundle.close();
   for (const part of ['bin', 'demo', 'package.json']) cpSync(join(ROOT, part), join(work, part), { recursive: true });
   symlinkSync(CONSOLE_DIST, join(work, 'console/dist'));

@@ -17,6 +17,17 @@ export interface ResourceQuestion {
   readonly cluster: string | undefined;
 }
 
+/** About one cluster of the fleet, whose bindings count. */
+export const clusterQuestion = (verb: string, name: string): ResourceQuestion => ({
+  verb,
+  group: CLUSTER_GROUP,
+  resource: 'clusters',
+  subresource: '',
+  namespace: '',
+  name,
+  cluster: name,
+});
+
 export interface PathQuestion {
   readonly verb: string;
   readonly path: string;

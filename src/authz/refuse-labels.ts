@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Authorizer } from '../api/authorization.ts';
+import { type Authorizer, clusterQuestion } from '../api/authorization.ts';
 import type { Caller } from '../api/caller.ts';
 import { goQuote } from '../api/codec/go-text/go-quote.ts';
 import { PROTECT_VERB, PROTECTED_LABEL_PREFIX } from '../api/domain-keys.ts';
@@ -38,17 +38,6 @@ export function refuseLabels(
   return refuseProtected(policy, caller, before, after) ?? refuseBeginning(policy, caller, before, after);
 }
 
-/** What a caller may do with the cluster that is written. */
-const questionAbout = (verb: string, name: string) => ({
-  verb,
-  group: CLUSTER_GROUP,
-  resource: 'clusters',
-  subresource: '',
-  namespace: '',
-  name,
-  cluster: name,
-});
-
 /** Protected labels are added, changed and removed only with the verb `protect`, also if no binding selects them. */
 function refuseProtected(
   policy: LabelPolicy,
@@ -58,7 +47,7 @@ function refuseProtected(
 ): ApiError | undefined {
   const isChanged = (key: string): boolean => key.startsWith(PROTECTED_LABEL_PREFIX) && old[key] !== labels[key];
   if (![...Object.keys(old), ...Object.keys(labels)].some(isChanged)) return undefined;
-  const question = questionAbout(PROTECT_VERB, name);
+  const question = clusterQuestion(PROTECT_VERB, name);
   const decision = policy.decide(caller, question);
   return decision.allowed ? undefined : forbiddenFor(caller.as(name), question, decision);
 }
@@ -71,7 +60,7 @@ function refuseBeginning(
 ): ApiError | undefined {
   const { name } = after;
   if (before.exists && isDeepStrictEqual(before.labels, after.labels)) return undefined;
-  if (policy.decide(caller, questionAbout('escalate', name)).allowed) return undefined;
+  if (policy.decide(caller, clusterQuestion('escalate', name)).allowed) return undefined;
   // Paths belong to no cluster: a binding that is restricted to clusters never grants one.
   const grants = [...policy.beginningGrants(before, after)].map((grant) => ({ ...grant, rules: withoutPaths(grant) }));
   if (grants.length === 0) return undefined;

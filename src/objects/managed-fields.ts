@@ -9,7 +9,7 @@ import { isJsonObject, type JsonObject, type JsonValue, newJsonObject } from './
 
 /** `metadata.managedFields` in its two forms: served, and stored with `fieldsV1` as JSON text. */
 
-/** Tokens, keys and revocations are not written by clients: nobody asks who owns their fields. */
+/** Kinds without PATCH cannot be applied, so their fields have no managers. */
 export const hasManagers = ({ verbs }: Kind): boolean => verbs === undefined || verbs.has('patch');
 
 /** The object as it is served: with the trees of `managedFields`. */

@@ -1,4 +1,5 @@
 import { createCatalog } from '../../api/catalog.ts';
+import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
 import type { GrantedSubject } from '../../api/kinds/grant-reviews.ts';
 import { type ResourceAttributes, reviewResourceAccess } from '../../client/access-reviews.ts';
 import type { Client } from '../../client/create-client.ts';
@@ -43,8 +44,7 @@ function reachOf(invocation: Invocation): ResourceAttributes {
   const cluster = invocation.text('cluster');
   if (cluster === undefined) throw new CliError('you must specify VERB and TYPE, or --cluster');
   const account = invocation.text('account');
-  if (account === undefined)
-    return { verb: 'get', group: 'clusterregistry.k8s.io', resource: 'clusters', name: cluster };
+  if (account === undefined) return { verb: 'get', group: CLUSTER_GROUP, resource: 'clusters', name: cluster };
   return {
     verb: 'create',
     resource: 'serviceaccounts',

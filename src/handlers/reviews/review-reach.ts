@@ -1,7 +1,6 @@
-import type { Decision, ResourceQuestion } from '../../api/authorization.ts';
+import { clusterQuestion, type Decision, type ResourceQuestion } from '../../api/authorization.ts';
 import { AUTHENTICATED, type Identity, SERVICE_ACCOUNTS_GROUP, type User } from '../../api/caller.ts';
 import { type FieldError, invalid, invalidValue } from '../../api/field-error.ts';
-import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
 import {
   type GrantPath,
   type ReachedAccount,
@@ -82,7 +81,7 @@ class ReachReview {
       if (clusters.length >= limit || this.#checked >= MAX_CHECKED) return { clusters, continue: last };
       last = name;
       if (this.#slice.isOver) await this.#slice.next();
-      if (!this.#askerMay(aboutCluster(name))) continue;
+      if (!this.#askerMay(clusterQuestion('get', name))) continue;
       const reached = await this.#reachIn(name);
       if (reached.visible || reached.accounts.length > 0) clusters.push(reached);
     }
@@ -95,7 +94,7 @@ class ReachReview {
   }
 
   async #reachIn(cluster: string): Promise<ReachedCluster> {
-    const seen = this.#decide(aboutCluster(cluster));
+    const seen = this.#decide(clusterQuestion('get', cluster));
     const accounts: ReachedAccount[] = [];
     const { catalog, reader } = this.#parts;
     const { snapshot } = reader.cache(catalog.serviceAccounts);
@@ -125,16 +124,6 @@ class ReachReview {
     return grantPath(grant);
   }
 }
-
-const aboutCluster = (name: string): ResourceQuestion => ({
-  verb: 'get',
-  group: CLUSTER_GROUP,
-  resource: 'clusters',
-  subresource: '',
-  namespace: '',
-  name,
-  cluster: name,
-});
 
 const aboutAccount = (
   cluster: string,
