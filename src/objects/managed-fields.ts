@@ -5,7 +5,7 @@ import { setOf } from './patches/apply/field-set.ts';
 import { FieldsError } from './patches/apply/fields-v1.ts';
 import { isTooLarge, MAX_PATHS, type Managers, readManagers, writeManagers } from './patches/apply/managers.ts';
 import type { FieldRules } from './patches/apply/ownership.ts';
-import { isJsonObject, type JsonObject, type JsonValue, newJsonObject } from './patches/json-value.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from './patches/json-value.ts';
 
 /** `metadata.managedFields` in its two forms: served, and stored with `fieldsV1` as JSON text. */
 
@@ -66,7 +66,8 @@ function rename(fields: JsonValue, names: Names): JsonValue {
   const [from, to] = names;
   const spec = fields['f:spec'];
   if (!isJsonObject(spec) || !Object.hasOwn(spec, `f:${from}`)) return fields;
-  const renamed = newJsonObject();
+  // Every key has a prefix, so none is `__proto__`.
+  const renamed: JsonObject = {};
   for (const key of Object.keys(spec)) renamed[key === `f:${from}` ? `f:${to}` : key] = spec[key] ?? null;
   return { ...fields, 'f:spec': renamed };
 }

@@ -28,27 +28,16 @@ export const excluding = ({ added, modified, removed }: Comparison, fields: Fiel
 
 type Path = readonly string[];
 
-/** At least one of the two is present. */
-function visit(
-  result: Comparison,
-  before: JsonValue | undefined,
-  after: JsonValue | undefined,
-  shape: Shape,
-  path: Path,
-): void {
+/** Both are present. */
+function visit(result: Comparison, before: JsonValue, after: JsonValue, shape: Shape, path: Path): void {
   if (before === after) return;
   if (isLeaf(shape) || areEmpty(before, after, shape)) {
-    if (before !== undefined && after !== undefined) {
-      if (!equalJson(before, after)) insert(result.modified, path);
-      return;
-    }
+    if (!equalJson(before, after)) insert(result.modified, path);
   } else if (shape.type === 'array') {
     visitItems(result, before, after, shape, path);
   } else if (shape.type === 'struct' || shape.type === 'map') {
     visitMembers(result, before, after, shape, path);
   }
-  if (before === undefined) insert(result.added, path);
-  else if (after === undefined) insert(result.removed, path);
 }
 
 /** The whole object has no path. */
@@ -56,25 +45,53 @@ const insert = (set: FieldSet, path: Path): void => void (path.length > 0 && set
 
 function visitMembers(
   result: Comparison,
-  before: JsonValue | undefined,
-  after: JsonValue | undefined,
+  before: JsonValue,
+  after: JsonValue,
   shape: StructShape | MapShape,
   path: Path,
 ): void {
   const [left, right] = [membersOf(before) ?? {}, membersOf(after) ?? {}];
-  const visitKey = (key: string): void =>
-    visit(result, member(left, key), member(right, key), memberShape(shape, key), [...path, fieldElement(key)]);
-  for (const key of Object.keys(left)) visitKey(key);
-  for (const key of Object.keys(right)) if (!Object.hasOwn(left, key)) visitKey(key);
+  const onlyIn = (set: FieldSet, key: string, value: JsonValue): void =>
+    insertAll(set.descendAll(path), fieldElement(key), value, memberShape(shape, key));
+  for (const key of Object.keys(left)) {
+    const [old, now] = [left[key], member(right, key)];
+    if (old !== undefined && now !== undefined) {
+      visit(result, old, now, memberShape(shape, key), [...path, fieldElement(key)]);
+    } else if (old !== undefined) {
+      onlyIn(result.removed, key, old);
+    } else if (now !== undefined) {
+      onlyIn(result.added, key, now);
+    }
+  }
+  for (const key of Object.keys(right)) {
+    const now = right[key];
+    if (now !== undefined && !Object.hasOwn(left, key)) onlyIn(result.added, key, now);
+  }
 }
 
-function visitItems(
-  result: Comparison,
-  before: JsonValue | undefined,
-  after: JsonValue | undefined,
-  shape: ArrayShape,
-  path: Path,
-): void {
+/** The element and every path below it. */
+function insertAll(set: FieldSet, element: string, value: JsonValue, shape: Shape): void {
+  const node = set.descend(element);
+  node.isMember = true;
+  if (isLeaf(shape)) return;
+  if (shape.type === 'array') {
+    for (const [key, items] of itemsByElement(itemsOf(value) ?? [], shape)) insertItem(node, key, items, shape);
+  } else if (shape.type === 'struct' || shape.type === 'map') {
+    const members = membersOf(value) ?? {};
+    for (const key of Object.keys(members)) {
+      const inner = members[key];
+      if (inner !== undefined) insertAll(node, fieldElement(key), inner, memberShape(shape, key));
+    }
+  }
+}
+
+/** AP-30: stored items with the same key are one value. */
+function insertItem(set: FieldSet, element: string, same: readonly JsonValue[], { items }: ArrayShape): void {
+  if (same.length === 1) insertAll(set, element, same[0] ?? null, items);
+  else set.descend(element).isMember = true;
+}
+
+function visitItems(result: Comparison, before: JsonValue, after: JsonValue, shape: ArrayShape, path: Path): void {
   const left = itemsByElement(itemsOf(before) ?? [], shape);
   const right = itemsByElement(itemsOf(after) ?? [], shape);
   for (const element of new Set([...left.keys(), ...right.keys()])) {
@@ -82,23 +99,22 @@ function visitItems(
   }
 }
 
-/** AP-30: stored items with the same key are one value. */
 function visitItem(
   result: Comparison,
   before: readonly JsonValue[],
   after: readonly JsonValue[],
-  { items }: ArrayShape,
+  shape: ArrayShape,
   path: Path,
 ): void {
-  if (before.length <= 1 && after.length <= 1) {
-    visit(result, before[0], after[0], items, path);
+  const { items } = shape;
+  const [parent, element] = [path.slice(0, -1), path.at(-1) ?? ''];
+  if (before.length === 1 && after.length === 1) {
+    visit(result, before[0] ?? null, after[0] ?? null, items, path);
   } else if (before.length >= 2 && after.length >= 2) {
     if (!equalJson([...before], [...after])) insert(result.modified, path);
-  } else if (before.length >= 2) {
-    if (after.length > 0) visit(result, undefined, after[0], items, path);
-    insert(result.removed, path);
   } else {
-    if (before.length > 0) visit(result, before[0], undefined, items, path);
-    insert(result.added, path);
+    // One side has one item or none: a change between one item and several removes the one and adds the other.
+    if (before.length > 0) insertItem(result.removed.descendAll(parent), element, before, shape);
+    if (after.length > 0) insertItem(result.added.descendAll(parent), element, after, shape);
   }
 }

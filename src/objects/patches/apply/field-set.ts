@@ -31,10 +31,14 @@ export class FieldSet {
     return child;
   }
 
-  insert(path: readonly string[]): this {
+  descendAll(path: readonly string[]): FieldSet {
     let node: FieldSet = this;
     for (const element of path) node = node.descend(element);
-    node.isMember = true;
+    return node;
+  }
+
+  insert(path: readonly string[]): this {
+    this.descendAll(path).isMember = true;
     return this;
   }
 
@@ -117,6 +121,7 @@ export function sizeOf(set: FieldSet): { readonly paths: number; readonly text: 
 export function sortedElements(set: FieldSet): string[] {
   const elements = [...set.children.keys()];
   if (elements.length < 2) return elements;
+  if (elements.every((element) => element.startsWith('f'))) return sortByBytes(elements);
   const kinds = ['f', 'k', 'v', 'i'].map((kind) => elements.filter((element) => element.startsWith(kind)));
   return kinds.flatMap((some) => sortByBytes(some));
 }

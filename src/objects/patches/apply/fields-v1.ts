@@ -1,6 +1,6 @@
 import { toJson } from '../../../api/codec/encode.ts';
 import { goQuote } from '../../../api/codec/go-text/go-quote.ts';
-import { isJsonObject, type JsonObject, type JsonValue, newJsonObject } from '../json-value.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../json-value.ts';
 import { FieldSet, sortedElements } from './field-set.ts';
 
 /** The wire form of a field set, `fieldsV1` of `metadata.managedFields`. */
@@ -15,8 +15,9 @@ const MAX_DEPTH = 32;
 
 /** AP-38, AP-39: `.` for the path itself; left out where nothing is below. */
 export function writeFields(set: FieldSet): JsonObject {
-  const fields = newJsonObject();
-  if (set.isMember && set.children.size > 0) fields['.'] = newJsonObject();
+  // A plain object, unlike others with keys of clients: every key has a prefix, so none is `__proto__`.
+  const fields: JsonObject = {};
+  if (set.isMember && set.children.size > 0) fields['.'] = {};
   for (const element of sortedElements(set)) {
     fields[element] = writeFields(set.children.get(element) ?? new FieldSet());
   }
