@@ -1,6 +1,8 @@
 import type { Caller, Identity } from './caller.ts';
 import { CLUSTER_GROUP } from './kinds/cluster-spec.ts';
 import { issuedTokenKind } from './kinds/issued-token.ts';
+import { passListType } from './kinds/pass-list.ts';
+import type { Target } from './request.ts';
 
 /** May this caller do this? The attributes of a Kubernetes request (P-01..P-04). */
 export interface ResourceQuestion {
@@ -135,6 +137,10 @@ export const isForOwners = (asked: Asked): boolean =>
   isIssuedTokens(asked) &&
   asked.subresource === '' &&
   (asked.verb === 'get' || asked.verb === 'delete');
+
+/** `/auth/v1/passes`: each token of the list is authorized by itself. */
+export const isPassList = ({ group, resource, alwaysPublic }: Target): boolean =>
+  alwaysPublic && group === passListType.group && resource === passListType.resource;
 
 const isIssuedTokens = ({ group, resource }: Pick<ResourceQuestion, 'group' | 'resource'>): boolean =>
   group === issuedTokenKind.group && resource === issuedTokenKind.resource;

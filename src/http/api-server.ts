@@ -108,6 +108,11 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
       auditor.ended(record);
       tracer?.ended(record);
     },
+    observePart: (record) => {
+      counts.partEnded(record);
+      log(record);
+      auditor.ended(record);
+    },
     version: { version },
     parseRequestLine: createRequestLineParser({ productName }),
     freshness: {

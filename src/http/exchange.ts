@@ -75,6 +75,8 @@ export class Exchange {
   #warnings?: Warnings;
   #annotations?: Map<string, string>;
   #abort?: AbortController;
+  /** The request that this one is a part of. */
+  #whole?: Exchange;
 
   readonly warn = (text: string): void => {
     this.#warnings ??= new Warnings();
@@ -100,6 +102,21 @@ export class Exchange {
     this.startedAt = startedAt;
   }
 
+  /** A request of the same caller that is part of this one: it has the same connection and deadline. */
+  part(info: RequestInfo, body: RequestBody): Exchange {
+    const part = new Exchange(this.req, this.res, this.arrival, this.deadline, this.startedAt);
+    part.auditId = this.auditId;
+    part.headers = this.headers;
+    part.path = this.path;
+    part.query = this.query;
+    part.info = info;
+    if (this.caller !== undefined) part.caller = this.caller;
+    part.body = body;
+    part.hasWholeBody = true;
+    part.#whole = this;
+    return part;
+  }
+
   /** No stage reads the body any more. The answer may wait for long, e.g. behind a watch on the same connection. */
   releaseBody(): void {
     this.stopReading?.();
@@ -123,6 +140,7 @@ export class Exchange {
 
   /** Aborted when the client goes away or the deadline passes. */
   get signal(): AbortSignal {
+    if (this.#whole !== undefined) return this.#whole.signal;
     if (this.#abort === undefined) {
       this.#abort = new AbortController();
       if (this.res.destroyed || !this.deadline.isOpen) this.#abort.abort();

@@ -36,6 +36,7 @@ test('the stages, in order, and in the table of docs/architecture.md', async () 
     'fresh state again',
     'authentication again',
     'authorization again',
+    'passes',
     'handler',
   ]);
   const text = await readFile(new URL('../../docs/architecture.md', import.meta.url), 'utf8');

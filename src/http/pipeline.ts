@@ -5,6 +5,7 @@ import { StorageError } from '../storage/contract.ts';
 import { Exchange } from './exchange.ts';
 import { receiveForm } from './form-stage.ts';
 import type { Serve } from './listener/listener.ts';
+import { issuePasses } from './passes-stage.ts';
 import { createAuthenticationLog } from './records/authentication-log.ts';
 import { type RequestRecord, recordOf } from './records/request-record.ts';
 import { BodyReader, hasArrived } from './request/body.ts';
@@ -73,6 +74,7 @@ const STAGES: readonly { readonly name: string; readonly run: StageRun }[] = [
   { name: 'fresh state again', run: requireFreshStateAgain },
   { name: 'authentication again', run: authenticateAgain },
   { name: 'authorization again', run: authorizeAgain },
+  { name: 'passes', run: issuePasses },
   { name: 'handler', run: handle },
 ];
 
@@ -84,7 +86,7 @@ const SERVING_MS = 34_000;
 const UNREAD_MS = 60_000;
 const BODY_MS = 5_000;
 
-export interface PipelineOptions extends Omit<StageParts, 'beforeRelease' | 'bodies'> {
+export interface PipelineOptions extends Omit<StageParts, 'beforeRelease' | 'bodies' | 'toApiError' | 'observePart'> {
   readonly logger: Logger;
   /** Resolves when the audit event is durable; until then nothing of the credential leaves. Throws an ApiError. */
   readonly beforeRelease: (record: RequestRecord) => Promise<void>;
@@ -94,6 +96,8 @@ export interface PipelineOptions extends Omit<StageParts, 'beforeRelease' | 'bod
   readonly observeStart: (record: RequestRecord) => void;
   /** Called once per request when its connection is finished with it, e.g. for logs and metrics. */
   readonly observe: (record: RequestRecord) => void;
+  /** Called once for each token of a list of passes. */
+  readonly observePart: (record: RequestRecord) => void;
   /** True while the server drains: answers ask clients to open another connection. */
   readonly isDraining: () => boolean;
   readonly trackWatch: (stream: WatchStream) => void;
@@ -109,7 +113,7 @@ export interface PipelineOptions extends Omit<StageParts, 'beforeRelease' | 'bod
 }
 
 export function createPipeline(options: PipelineOptions): Serve {
-  const { logger, observe, observeStart, observeArrival, beforeRelease, isDraining, trackWatch } = options;
+  const { logger, observe, observePart, observeStart, observeArrival, beforeRelease, isDraining, trackWatch } = options;
   const {
     strictTransportSecurity,
     unreadMs = UNREAD_MS,
@@ -128,6 +132,8 @@ export function createPipeline(options: PipelineOptions): Serve {
   const parts: StageParts = {
     ...options,
     bodies: new BodyReader({ afterMs: bodyMs, now }),
+    toApiError: (error, x) => toApiError(error, x),
+    observePart: (x, code) => observePart(recordOf(x, now() - x.startedAt, code)),
     beforeRelease(x, code) {
       if (x.audited?.code === code) return x.audited.durable;
       const durable = beforeRelease(recordOf(x, now() - x.startedAt, code)).then(() => {

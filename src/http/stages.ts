@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
-import { type Authorizer, type Decision, isFilteredList, isForOwners } from '../api/authorization.ts';
+import { type Authorizer, type Decision, isFilteredList, isForOwners, isPassList } from '../api/authorization.ts';
 import type { Caller, User } from '../api/caller.ts';
 import { parseGoDuration, toGoInt64 } from '../api/codec/go-text/go-parse.ts';
 import { whyAllowed } from '../api/decision-reason.ts';
@@ -44,6 +44,10 @@ export interface StageParts {
    * event for a code, however often it is called.
    */
   readonly beforeRelease: (exchange: Exchange, code: number) => Promise<void>;
+  /** The answer to an error. Logs an unexpected one. */
+  readonly toApiError: (error: unknown, exchange: Exchange) => ApiError;
+  /** Records the end of a part of a request. */
+  readonly observePart: (exchange: Exchange, code: number) => void;
 }
 
 /**
@@ -207,7 +211,7 @@ function requireAllowed(x: Exchange, { authorizer, resources }: StageParts): voi
     return;
   }
   const { target, question } = x.info;
-  if (isFilteredList(target) || isForOwners(target)) {
+  if (isFilteredList(target) || isForOwners(target) || isPassList(target)) {
     x.decision = { allowed: true, why: 'decided object by object' };
     return;
   }

@@ -1,3 +1,4 @@
+import { isPassList } from '../../api/authorization.ts';
 import type { Caller } from '../../api/caller.ts';
 import { type FlowControlLimits, seatsPerFlow } from '../../api/flow-control-limits.ts';
 import { type ApiError, tooManyRequests } from '../../api/status.ts';
@@ -138,7 +139,7 @@ export function priorityLevelOf(info: RequestInfo, isPublic: boolean): PriorityL
     case 'list':
       return 'reads';
     default:
-      if (subresource === 'token') return 'tokens';
+      if (subresource === 'token' || isPassList(info.target)) return 'tokens';
       // Reviews read, although they are sent by POST.
       return group === 'authorization.k8s.io' || group === 'authentication.k8s.io' ? 'reads' : 'writes';
   }

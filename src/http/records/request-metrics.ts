@@ -8,6 +8,8 @@ export interface RequestMetrics {
   /** The headers of a watch are out. */
   started(record: RequestRecord): void;
   ended(record: RequestRecord): void;
+  /** A token of a list of passes, which is one request. */
+  partEnded(record: RequestRecord): void;
 }
 
 /** More clusters than one graph can show. It bounds the memory of the series, too. */
@@ -47,6 +49,8 @@ export function createRequestMetrics(metrics: Metrics, isCluster: (name: string)
   };
   const inFlight = { readOnly: 0, mutating: 0 };
   observeInFlight(metrics, () => inFlight);
+  const countToken = (record: RequestRecord): void =>
+    metrics.tokenRequests.inc({ cluster: clusterLabel(record.cluster), result: resultOf(record) });
   return {
     arrived(method) {
       inFlight[kindOf(method)] += 1;
@@ -64,9 +68,9 @@ export function createRequestMetrics(metrics: Metrics, isCluster: (name: string)
       }
       inFlight[kindOf(record.method)] -= 1;
       metrics.requestSeconds.observe(labels, record.milliseconds / 1000);
-      if (labels.subresource !== 'token') return;
-      metrics.tokenRequests.inc({ cluster: clusterLabel(record.cluster), result: resultOf(record) });
+      if (labels.subresource === 'token') countToken(record);
     },
+    partEnded: countToken,
   };
 }
 

@@ -2,6 +2,7 @@ import { clusterAskedAbout, namespaceAskedAbout, type ResourceQuestion } from '.
 import { toGoInt64 } from '../../api/codec/go-text/go-parse.ts';
 import { goQuote } from '../../api/codec/go-text/go-quote.ts';
 import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
+import { passListType } from '../../api/kinds/pass-list.ts';
 import type { Query, Target, Verb } from '../../api/request.ts';
 import { type ApiError, badRequest } from '../../api/status.ts';
 import { parseFieldSelector, SelectorSyntaxError } from '../../objects/selectors/field-selector.ts';
@@ -230,9 +231,11 @@ function resourceIn(
 
 const PUBLIC_SUBRESOURCES: ReadonlySet<string> = new Set(['kubeconfig', 'accounts']);
 
-/** `/auth/v1/clusters`, and `kubeconfig` and `accounts` below `/auth/v1/clusters/{name}/` */
+/** `/auth/v1/passes`, `/auth/v1/clusters`, and `kubeconfig` and `accounts` below `/auth/v1/clusters/{name}/` */
 function publicTarget(segments: readonly string[], method: Method, query: Query): ResourceInfo | undefined {
-  if (segments[0] !== 'auth' || segments[1] !== 'v1' || segments[2] !== 'clusters') return undefined;
+  if (segments[0] !== 'auth' || segments[1] !== 'v1') return undefined;
+  if (segments[2] === passListType.resource && segments.length === 3) return passesTarget(method, query);
+  if (segments[2] !== 'clusters') return undefined;
   const [, , , name = '', subresource = '', ...more] = segments;
   if (more.length > 0) return undefined;
   const isList = name === '' && subresource === '';
@@ -252,6 +255,25 @@ function publicTarget(segments: readonly string[], method: Method, query: Query)
   const { question, ...rest } = named(target, selectedName(verb, name, query));
   // A caller who may get the entry of the cluster may read both.
   return { ...rest, question: { ...question, subresource: '' } };
+}
+
+function passesTarget(method: Method, query: Query): ResourceInfo {
+  const { group, version, resource } = passListType;
+  const verb = verbOf(method, '', query);
+  return named(
+    {
+      verb,
+      cluster: undefined,
+      group,
+      version,
+      resource,
+      subresource: '',
+      namespace: '',
+      name: '',
+      alwaysPublic: true,
+    },
+    '',
+  );
 }
 
 function verbOf(method: Method, name: string, query: Query): Verb {

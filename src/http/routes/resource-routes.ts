@@ -1,3 +1,4 @@
+import { isPassList } from '../../api/authorization.ts';
 import type { Catalog } from '../../api/catalog.ts';
 import type { Accepted, ApiRequest, ApiResponse, Target } from '../../api/request.ts';
 import { ApiError, badRequest, notFound, pathNotFound, qualified } from '../../api/status.ts';
@@ -80,7 +81,7 @@ function isServed({ style, verbs }: ResourceRoute, target: Target, method: Metho
   if (method === 'HEAD' && (style === 'builtin' || verb === 'watch')) return false;
   if (verb === 'watch') return method === 'GET';
   if (subresource !== '') return true;
-  if (alwaysPublic) return verb === 'list';
+  if (alwaysPublic) return verb === 'list' || isPassList(target);
   if (isReviewOfPasses(target)) return true;
   // An item is created in its collection, and read and changed by its name.
   const onItem = verb === 'get' || verb === 'update' || verb === 'patch' || verb === 'delete';

@@ -1,0 +1,113 @@
+import { isPassList } from '../api/authorization.ts';
+import { decodeBody } from '../api/codec/decode.ts';
+import { type FieldError, invalid, invalidValue, required } from '../api/field-error.ts';
+import { apiVersionOf } from '../api/kind.ts';
+import { type Pass, type PassList, passListType, type RequestedPass } from '../api/kinds/pass-list.ts';
+import { TOKEN_ANNOTATIONS, type TokenRequest } from '../api/kinds/token-request.ts';
+import { isDns1123Label, isDns1123Subdomain } from '../api/names.ts';
+import { badRequest } from '../api/status.ts';
+import { parseCreateOptions } from '../handlers/options/write-options.ts';
+import { TimeSlice } from '../lib/time-slice.ts';
+import { isClusterName } from '../tokens/claims.ts';
+import type { Exchange } from './exchange.ts';
+import { PLAIN_JSON } from './request/negotiate.ts';
+import type { ResourceInfo } from './request/request-info.ts';
+import { authorize, findRoute, handle, type StageParts, type StageRun } from './stages.ts';
+
+/** They share the writes of the audit log, and none computes for long before the next request has its turn. */
+const AT_ONCE = 32;
+
+/**
+ * `/auth/v1/passes`: tokens of many clusters in one request. Each item is a TokenRequest of the same caller, which the
+ * stages authorize, handle and record like any other: a list gives nothing that single requests would not give.
+ */
+export const issuePasses: StageRun = (x, parts) =>
+  x.info.type === 'resource' && isPassList(x.info.target) ? issueAll(x, parts) : undefined;
+
+async function issueAll(x: Exchange, parts: StageParts): Promise<void> {
+  if (x.body === undefined) throw badRequest('the body must be a PassList');
+  const { fieldValidation } = parseCreateOptions(x.query);
+  const { value, violations } = decodeBody<PassList>(x.body, passListType, fieldValidation);
+  for (const violation of violations) x.warn(violation);
+  const requested = value.items ?? [];
+  if (requested.length === 0) throw invalid(passListType, '', [required('items', 'name at least one service account')]);
+  const items = new Array<Pass>(requested.length);
+  const slice = new TimeSlice(x);
+  let next = 0;
+  const issueSome = async (): Promise<void> => {
+    while (next < requested.length && x.deadline.isOpen) {
+      const index = next++;
+      items[index] = await issueOne(x, parts, requested[index] ?? {}, index);
+      if (slice.isOver) await slice.next();
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(AT_ONCE, requested.length) }, issueSome));
+  x.answer = {
+    type: 'value',
+    code: 200,
+    value: { kind: passListType.kind, apiVersion: apiVersionOf(passListType), items },
+  };
+}
+
+/** Never rejects: an item that fails does not fail the others. */
+async function issueOne(x: Exchange, parts: StageParts, requested: RequestedPass, index: number): Promise<Pass> {
+  const { cluster = '', namespace = '', serviceAccount = '' } = requested;
+  const named = { cluster, namespace, serviceAccount };
+  const item = x.part(tokenRequestOf(named), tokenRequestBody(requested));
+  item.annotate('clusterpass.dev/item', String(index));
+  try {
+    refuseBadNames(named, index);
+    await authorize(item, parts);
+    await findRoute(item, parts);
+    item.accept = PLAIN_JSON;
+    await handle(item, parts);
+    const issued = issuedBy(item);
+    parts.observePart(item, CREATED);
+    return { ...named, ...issued };
+  } catch (error) {
+    const { status } = parts.toApiError(error, item);
+    item.failure = status.reason ?? '';
+    parts.observePart(item, status.code);
+    return { ...named, error: status };
+  }
+}
+
+const CREATED = 201;
+
+function issuedBy({ answer }: Exchange): Pick<Pass, 'audiences' | 'token' | 'expirationTimestamp'> {
+  if (answer?.type !== 'json') throw new Error('a token request is answered with JSON');
+  const { spec, status } = JSON.parse(String(answer.json)) as TokenRequest;
+  return {
+    audiences: spec?.audiences ?? [],
+    token: status?.token ?? '',
+    ...(status?.expirationTimestamp === undefined ? {} : { expirationTimestamp: status.expirationTimestamp }),
+  };
+}
+
+type Named = Required<Pick<RequestedPass, 'cluster' | 'namespace' | 'serviceAccount'>>;
+
+/** Of a path, the request line parser has checked them. */
+function refuseBadNames({ cluster, namespace, serviceAccount }: Named, index: number): void {
+  const at = `items[${index}]`;
+  const errors: FieldError[] = [
+    ...(isClusterName(cluster) ? [] : [invalidValue(`${at}.cluster`, cluster, 'must be the name of a cluster')]),
+    ...isDns1123Label(namespace).map((why) => invalidValue(`${at}.namespace`, namespace, why)),
+    ...isDns1123Subdomain(serviceAccount).map((why) => invalidValue(`${at}.serviceAccount`, serviceAccount, why)),
+  ];
+  if (errors.length > 0) throw invalid(passListType, '', errors);
+}
+
+function tokenRequestOf({ cluster, namespace, serviceAccount: name }: Named): ResourceInfo {
+  const account = { verb: 'create', group: '', resource: 'serviceaccounts', subresource: 'token' } as const;
+  return {
+    type: 'resource',
+    target: { ...account, version: 'v1', cluster, namespace, name, alwaysPublic: false },
+    question: { ...account, cluster, namespace, name },
+  };
+}
+
+function tokenRequestBody({ audiences = [], expirationSeconds, tracked }: RequestedPass): Exchange['body'] & object {
+  const annotations = tracked === undefined ? undefined : { [TOKEN_ANNOTATIONS.tracked]: String(tracked) };
+  const tokenRequest = { metadata: { annotations }, spec: { audiences, expirationSeconds } };
+  return { bytes: Buffer.from(JSON.stringify(tokenRequest)), mediaType: 'application/json' };
+}
