@@ -22,6 +22,7 @@ const LOADERS: Readonly<Record<string, Load>> = {
   credential: () => import('./commands/credential.ts'),
   delete: () => import('./commands/delete.ts'),
   'describe cluster': () => import('./commands/describe-cluster.ts'),
+  exec: () => import('./commands/exec.ts'),
   'get clusters': () => import('./commands/get-clusters.ts'),
   ...Object.fromEntries(LISTED_KINDS.map(({ resource }) => [`get ${resource}`, () => getObjects(resource)])),
   'keys list': () => import('./commands/keys-list.ts'),

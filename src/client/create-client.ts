@@ -1,5 +1,7 @@
+import type { Pass, RequestedPass } from '../api/kinds/pass-list.ts';
 import { listIssuedTokens, revokeToken } from './issued-tokens.ts';
 import { clusterPages, listClusters } from './list-clusters.ts';
+import { createPasses, type PassOptions } from './request-passes.ts';
 import { createToken } from './request-token.ts';
 import { realTiming, type Timing } from './timing.ts';
 import { createTokenSource, type TokenSource } from './token-source.ts';
@@ -47,6 +49,8 @@ export interface Client {
   watchClusters(options?: WatchOptions): AsyncGenerator<ClusterEvent>;
   /** Requests a token of a service account. */
   createToken(options: TokenOptions): Promise<IssuedToken>;
+  /** Requests tokens of many service accounts. Each item of the result has a token or an error, in the same order. */
+  createPasses(requested: readonly RequestedPass[], options?: PassOptions): Promise<Pass[]>;
   /** A token of a service account that is refreshed before it expires. */
   tokenSource(options: Omit<TokenOptions, 'dryRun' | 'signal'>): TokenSource;
   /** Lists unexpired tracked tokens: all of them if the caller may list `issuedtokens`, else the caller's own. */
@@ -83,6 +87,7 @@ export function createClient(options: ClientOptions): Client {
     clusterPages: (list) => clusterPages(transport, list),
     watchClusters: (watch) => watchClusters(watchParts, watch),
     createToken: (request) => createToken(tokenParts, request),
+    createPasses: (requested, passOptions) => createPasses(transport, requested, passOptions),
     tokenSource: (request) => createTokenSource(() => createToken(tokenParts, request), timing),
     listIssuedTokens: (selection) => listIssuedTokens(transport, selection),
     revokeToken: (jti, revoke) => revokeToken(transport, jti, revoke?.signal),

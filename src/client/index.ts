@@ -2,6 +2,7 @@
 export type { ApiEndpoints, ServerEndpoint } from '../api/kinds/cluster-endpoints.ts';
 export type { ClusterCondition, ClusterStatus } from '../api/kinds/cluster-spec.ts';
 export type { IssuedTokenSpec } from '../api/kinds/issued-token.ts';
+export type { Pass, RequestedPass } from '../api/kinds/pass-list.ts';
 export type { BoundObjectReference, TokenRequest } from '../api/kinds/token-request.ts';
 export type { Status, StatusCause, StatusDetails } from '../api/status.ts';
 export {
@@ -17,6 +18,7 @@ export {
 } from './access-reviews.ts';
 export { type Client, type ClientOptions, createClient } from './create-client.ts';
 export { ConnectionError, isStatus, StatusError } from './errors.ts';
+export type { PassOptions } from './request-passes.ts';
 export type { Timing } from './timing.ts';
 export type { TokenSource } from './token-source.ts';
 export type { Fetch, Reply, RequestOptions, TokenProvider } from './transport.ts';

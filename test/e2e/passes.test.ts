@@ -4,11 +4,13 @@ import { join } from 'node:path';
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readAudit } from './support/audit.ts';
-import { ASK, asUser, bind, createObjects, post } from './support/objects.ts';
+import { Person } from './support/cli.ts';
+import { ASK, asUser, bind, CLUSTERS, createCluster, createObjects, post } from './support/objects.ts';
 import { type Server, startServer } from './support/server.ts';
 
 /** `/auth/v1/passes`: tokens of many clusters in one request. */
 
+const MAY_SEE = { verbs: ['get', 'list'], apiGroups: ['clusterregistry.k8s.io'], resources: ['clusters'] };
 const PASSES = '/auth/v1/passes';
 const BUILDER = { cluster: 'alpha', namespace: 'ci', serviceAccount: 'builder' };
 let server: Server;
@@ -115,5 +117,60 @@ describe('a list of passes', () => {
   it('needs a caller, and takes POST only', async () => {
     expect((await server.call('POST', PASSES, { token: 'wrong', body: { items: [BUILDER] } })).code).toBe(401);
     expect((await server.call('GET', PASSES, asUser('jane'))).code).toBe(405);
+  });
+});
+
+describe('clusterpass exec', () => {
+  let jane: Person;
+  const EXEC = ['exec', '-l', 'exec=yes', '--as', 'ci/builder'];
+
+  beforeAll(async () => {
+    jane = await Person.as(server, 'jane');
+    await bind(server, 'jane-sees', { kind: 'User', name: 'jane' }, MAY_SEE);
+    await createCluster(server, 'empty');
+    const headers = { 'Content-Type': 'application/merge-patch+json' };
+    for (const name of ['alpha', 'empty']) {
+      const orchestratorApiEndpoints = {
+        serverEndpoints: [{ clientCIDR: '0.0.0.0/0', serverAddress: `https://${name}.example.com` }],
+      };
+      const body = { metadata: { labels: { exec: 'yes' } }, spec: { orchestratorApiEndpoints } };
+      expect((await server.call('PATCH', `${CLUSTERS}/${name}`, { body, headers })).code).toBe(200);
+    }
+  });
+  afterAll(() => jane.leave());
+
+  it('runs a command for each cluster, with a kubeconfig for it, and says which failed', async () => {
+    const script = 'stat -c "%a $CLUSTERPASS_CLUSTER" "$KUBECONFIG"; cat "$KUBECONFIG"; echo; echo oops >&2';
+    const { code, stdout, stderr } = await jane.run([...EXEC, '--', 'sh', '-c', script]);
+    const [mode, file = ''] = stdout.split('\n').filter((line) => line.startsWith('alpha: '));
+    expect(mode).toBe('alpha: 600 alpha');
+    const kubeconfig = JSON.parse(file.slice('alpha: '.length));
+    expect(kubeconfig.clusters[0].cluster.server).toBe('https://alpha.example.com');
+    expect(decodeJwt(kubeconfig.users[0].user.token).sub).toBe('system:serviceaccount:ci:builder');
+    expect(stderr).toContain('alpha: oops\n');
+    expect(stderr).toMatch(/^error: empty: no token: .*not found\n1 of 2 clusters failed\n$/m);
+    expect(code).toBe(1);
+  });
+
+  it('does not wait for a command that hangs', async () => {
+    const { code, stderr } = await jane.run([...EXEC, '--timeout', '1s', '--', 'sleep', '600']);
+    expect([code, stderr]).toEqual([1, expect.stringContaining('error: alpha: no result within 1 s\n')]);
+  });
+
+  it.each([
+    [
+      'no selector',
+      ['exec', '--as', 'ci/builder', '--', 'true'],
+      /select clusters with --selector, or all that you see/,
+    ],
+    [
+      'no match',
+      ['exec', '-l', 'exec=no', '--as', 'ci/builder', '--', 'true'],
+      /no cluster that you may see is selected/,
+    ],
+    ['no program', [...EXEC, '--', '/no/such/program'], /error: alpha: \/no\/such\/program could not be started/],
+  ])('fails with %s', async (_, args, message) => {
+    const { code, stderr } = await jane.run(args);
+    expect([code, stderr]).toEqual([1, expect.stringMatching(message)]);
   });
 });

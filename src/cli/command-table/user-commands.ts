@@ -186,6 +186,29 @@ export const USER_COMMANDS: readonly Command[] = [
     ],
   },
   {
+    path: ['exec'],
+    summary: 'Run a command for every cluster that a selector matches.',
+    details:
+      'Requests a token for each cluster, all in one request, and runs the command once for each, in parallel. ' +
+      '`KUBECONFIG` is a file with the address, the CA and the token of the cluster (mode 0600, removed at the end), and ' +
+      '`CLUSTERPASS_CLUSTER` is its name. Each line of output starts with the name of its cluster. A cluster that fails or ' +
+      'does not answer does not hold up the others: its error is printed at the end, and the exit code is 1.',
+    arguments: [{ name: '<COMMAND...>', doc: 'The command and its arguments, after `--`.' }],
+    flags: [
+      { flags: '--as <namespace/name>', doc: 'Service account whose tokens are used in every cluster. Required.' },
+      { flags: '-l, --selector <selector>', doc: 'Label selector of clusters.' },
+      { flags: '--all', doc: 'All clusters that you may see.' },
+      { flags: '--parallel <number>', doc: 'How many commands run at the same time.', default: '16' },
+      { flags: '--timeout <duration>', doc: 'How long the command may take for one cluster.', default: '60s' },
+      { flags: '--duration <duration>', doc: 'Requested lifetime of the tokens, e.g. `10m`.' },
+    ],
+    notRun: 'the clusters of the examples do not exist',
+    examples: [
+      'clusterpass exec -l env=prod --as ci/builder -- kubectl get nodes',
+      'clusterpass exec --all --as ci/builder --parallel 50 -- kubectl version',
+    ],
+  },
+  {
     path: ['credential'],
     summary: 'Give kubectl a token, as an exec credential plugin.',
     details:

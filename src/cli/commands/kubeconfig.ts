@@ -1,6 +1,5 @@
 import { resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { chooseEndpoint } from '../../api/choose-endpoint.ts';
 import { endpointsFingerprint } from '../../api/confirmed-endpoint.ts';
 import { kubeconfigFor } from '../../api/kubeconfig-document.ts';
 import { isDns1123Subdomain } from '../../api/names.ts';
@@ -11,6 +10,7 @@ import { clientFor, resolveConnection } from '../connection/connection.ts';
 import { withLock } from '../files/file-lock.ts';
 import { readText, writePrivate } from '../files/files.ts';
 import { kubeconfigFile } from '../files/folders.ts';
+import { endpointFor } from '../kubeconfig/cluster-endpoint.ts';
 import { execCommand } from '../kubeconfig/exec-command.ts';
 import { type MergeResult, mergeKubeconfig, type WantedContext } from '../kubeconfig/kubeconfig-merge.ts';
 import { localAddressTo } from '../kubeconfig/local-address.ts';
@@ -244,13 +244,9 @@ function wantedContext(
 ): WantedContext | string {
   const { server: baseUrl, template, productName } = settings;
   const { name } = cluster.metadata;
-  // The name becomes an argument of a program.
-  if (isDns1123Subdomain(name).length > 0) return `skipped ${JSON.stringify(name)}: not a valid cluster name`;
-  const endpoints = endpointsOf(cluster);
-  const { serverEndpoints = [], caBundle } = endpoints;
-  const server = chooseEndpoint(serverEndpoints, localAddress === undefined ? [] : [localAddress])?.serverAddress;
-  if (server === undefined || !server.startsWith('https://')) return `skipped ${name}: it has no https address`;
-  const entry = kubeconfigFor({ cluster: name, server, caBundle, baseUrl, account, productName });
+  const endpoint = endpointFor(cluster, localAddress);
+  if (typeof endpoint === 'string') return `skipped ${terminalSafe(name)}: ${endpoint}`;
+  const entry = kubeconfigFor({ cluster: name, ...endpoint, baseUrl, account, productName });
   const [first, user] = [entry.clusters[0], entry.users[0]];
   if (first === undefined || user === undefined) return `skipped ${name}`;
   const contextName = fill(template, {
@@ -265,7 +261,7 @@ function wantedContext(
     contextName,
     userName: `${account.namespace}:${account.name}@${contextName}`,
     cluster: first.cluster,
-    endpoints: endpointsFingerprint(endpoints),
+    endpoints: endpointsFingerprint(endpointsOf(cluster)),
     exec: { ...exec, command: settings.command },
     namespace: account.namespace,
   };

@@ -1,0 +1,30 @@
+import type { Pass, RequestedPass } from '../api/kinds/pass-list.ts';
+import type { Transport } from './transport.ts';
+
+const PASSES = '/auth/v1/passes';
+/** The limit of the server. Repeated here, because the client imports only types. */
+const MAX_PASSES = 500;
+
+export interface PassOptions {
+  readonly dryRun?: boolean;
+  readonly signal?: AbortSignal;
+}
+
+/** In the order of the request. Each has a token or an error. Further items than one request takes need further ones. */
+export async function createPasses(
+  transport: Transport,
+  requested: readonly RequestedPass[],
+  { dryRun = false, signal }: PassOptions = {},
+): Promise<Pass[]> {
+  const passes: Pass[] = [];
+  for (let from = 0; from < requested.length; from += MAX_PASSES) {
+    const items = requested.slice(from, from + MAX_PASSES);
+    const { value } = await transport.request<{ items: Pass[] }>('POST', PASSES, {
+      body: { items },
+      ...(dryRun ? { query: { dryRun: 'All' } } : {}),
+      ...(signal === undefined ? {} : { signal }),
+    });
+    passes.push(...value.items);
+  }
+  return passes;
+}
