@@ -290,7 +290,8 @@ export async function compose(
     });
 
     const applyParts = { catalog, reader, writer, propagation, leadership, audit, productName: options.productName };
-    const manifests = await waiting(() => openManifests(options, { parts: applyParts, logger }));
+    const countConflicts = (count: number) => metrics.manifestConflicts.inc(count);
+    const manifests = await waiting(() => openManifests(options, { parts: applyParts, countConflicts, logger }));
     closers.push(() => manifests.stop());
     const { retentionMs, revisions } = options.history;
     const compactor = startCompactor({

@@ -78,6 +78,11 @@ export function createMetrics(join?: JoinMetrics) {
       labelNames: ['group', 'resource', 'status'],
       registers,
     }),
+    manifestConflicts: new Counter({
+      name: 'clusterpass_manifest_conflicts_total',
+      help: 'Objects of --manifests in which another manager had set fields to other values; those of the folder are in force.',
+      registers,
+    }),
     countCacheEvent: ({ group, resource }: { readonly group: string; readonly resource: string }): void =>
       cacheEvents.inc({ group, resource }),
     registry,
