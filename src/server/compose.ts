@@ -39,6 +39,7 @@ import { openSigning } from '../tokens/open-signing.ts';
 import { openTokenRecords } from '../tokens/revocations/token-records.ts';
 import { createVerifier } from '../tokens/verifier.ts';
 import { createDispatch } from './create-dispatch.ts';
+import { createKeyRefresh } from './create-key-refresh.ts';
 import { createObjects } from './create-objects.ts';
 import { openAuthenticator } from './open-authenticator.ts';
 import { openManifests } from './open-manifests.ts';
@@ -320,6 +321,7 @@ export async function compose(
         },
       },
       leadership,
+      keyRefresh: createKeyRefresh({ options, issuers, keyRing, count: () => metrics.keySetRefreshes.inc() }),
       logger,
     });
     closers.push(() => prober.stop());

@@ -83,6 +83,11 @@ export function createMetrics(join?: JoinMetrics) {
       help: 'Objects of --manifests in which another manager had set fields to other values; those of the folder are in force.',
       registers,
     }),
+    keySetRefreshes: new Counter({
+      name: 'clusterpass_key_set_refreshes_total',
+      help: 'How often a cluster was sent a token that no key verifies, so that it reads the key set again.',
+      registers,
+    }),
     countCacheEvent: ({ group, resource }: { readonly group: string; readonly resource: string }): void =>
       cacheEvents.inc({ group, resource }),
     registry,
