@@ -7,6 +7,7 @@ import {
   PEM_FAULTS,
   YAML_FAULTS,
 } from '../../test/fuzz/support/faults.ts';
+import { HOSTILE_FIELDS } from '../../test/fuzz/support/field-sets.ts';
 import type { CostlyRequest, Row } from './costly-requests.ts';
 import { CLUSTERS, RBAC, TOKEN } from './demo-paths.ts';
 
@@ -93,6 +94,26 @@ function field(number: number, bytes: Buffer): Buffer {
   return Buffer.concat([Buffer.from([(number << 3) | 2, ...length]), bytes]);
 }
 
+const MERGE = 'application/merge-patch+json';
+
+/** `managedFields` of a hostile client: each is ignored or dropped, and the label is written. */
+const managedFieldsOf = (fieldsV1: unknown): CostlyRequest => ({
+  method: 'PATCH',
+  path: `${CLUSTERS}/prod-eu-1?dryRun=All`,
+  type: MERGE,
+  body: JSON.stringify({
+    metadata: {
+      labels: { changed: 'yes' },
+      managedFields: [
+        {
+          ...{ manager: 'hostile', operation: 'Apply', apiVersion: 'clusterregistry.k8s.io/v1alpha1' },
+          ...{ fieldsType: 'FieldsV1', fieldsV1 },
+        },
+      ],
+    },
+  }),
+});
+
 const perScalar = (frame: Faults): boolean => frame.name.includes('scalar');
 
 export const faultyRows: readonly Row[] = [
@@ -125,6 +146,11 @@ export const faultyRows: readonly Row[] = [
     () => SELECTOR,
     (selector) => post(`${RBAC}/clusterrolebindings?dryRun=All`, bindingOf(selector)),
   ),
+  ...HOSTILE_FIELDS.map(({ name, fieldsV1 }) => ({
+    name: `A19: faults: managedFields: ${name}`,
+    request: managedFieldsOf(fieldsV1),
+    codes: [200],
+  })),
   ...rowsOf(
     'label selector',
     LABEL_SELECTOR_FAULTS,

@@ -1,8 +1,8 @@
-import { randomBytes, randomUUID } from 'node:crypto';
 import { type FileHandle, open } from 'node:fs/promises';
 import { parse } from 'yaml';
 import type { Fetch } from '../client/transport.ts';
 import { fileProblem } from '../lib/file-problem.ts';
+import { unverifiableToken } from '../lib/unverifiable-token.ts';
 import { CliError } from './command.ts';
 
 /**
@@ -51,15 +51,6 @@ function requireAuthenticationConfiguration(path: string, text: string): void {
   }
 }
 
-/** A token for the cluster with a random signature, which no key verifies. */
-function unverifiableToken(issuer: string, audience: string, now: number): string {
-  const seconds = Math.floor(now / 1000);
-  const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
-  const header = { alg: 'ES256', kid: randomUUID() };
-  const claims = { iss: issuer, aud: [audience], sub: 'refresh', iat: seconds, nbf: seconds, exp: seconds + 60 };
-  return `${encode(header)}.${encode(claims)}.${randomBytes(64).toString('base64url')}`;
-}
-
 const TIMEOUT_MS = 10_000;
 
 /** Sends the API server a token that no key verifies. The expected answer is 401. */
@@ -67,10 +58,11 @@ export async function sendUnverifiableToken(
   fetch: Fetch,
   { address, issuer, audience, now }: { address: string; issuer: string; audience: string; now: number },
 ): Promise<void> {
+  const token = unverifiableToken({ issuer, audience, algorithm: 'ES256', now });
   let status: number;
   try {
     const response = await fetch(`${address.replace(/\/+$/, '')}/version`, {
-      headers: { Authorization: `Bearer ${unverifiableToken(issuer, audience, now)}` },
+      headers: { Authorization: `Bearer ${token}` },
       signal: AbortSignal.timeout(TIMEOUT_MS),
       redirect: 'error',
     });

@@ -15,6 +15,8 @@ export interface ManifestFolderOptions {
   /** Delete what is no longer in the folder, up to this part of it. Default: delete nothing. */
   readonly prune?: { readonly maxPercent: number } | undefined;
   readonly logger: Logger;
+  /** Called with the number of objects whose fields were taken over from other managers. */
+  readonly countConflicts: (count: number) => void;
   readonly pollMs: number;
 }
 
@@ -130,8 +132,9 @@ export class ManifestFolder {
     state: string,
     surplus: number,
   ): void {
-    const { logger, path } = this.#options;
+    const { logger, path, countConflicts } = this.#options;
     const problems = [...unread, ...unwritten];
+    countConflicts(conflicts.length);
     for (const { message, ...position } of conflicts) {
       logger.warn({ path, ...position, conflict: message }, 'a manifest took over fields of another manager');
     }

@@ -1,11 +1,12 @@
 import { decodeValue } from '../api/codec/decode.ts';
-import type { ApiObject, Kind } from '../api/kind.ts';
+import { type ApiObject, apiVersionOf, type Kind } from '../api/kind.ts';
 import { originOf } from '../api/origin-annotation.ts';
 import { toTimestamp } from '../lib/utc-second.ts';
 import { fieldRules, plainObject, storedManagers } from '../objects/managed-fields.ts';
-import { type ApplyInput, applyConfig } from '../objects/patches/apply/apply-config.ts';
+import { type ApplyInput, applyConfig, BEFORE_FIRST_APPLY } from '../objects/patches/apply/apply-config.ts';
 import { applyConflict } from '../objects/patches/apply/conflict-error.ts';
-import type { Managers } from '../objects/patches/apply/managers.ts';
+import { difference, setOf, without } from '../objects/patches/apply/field-set.ts';
+import { identityOf, type Managers } from '../objects/patches/apply/managers.ts';
 import type { JsonObject, JsonValue } from '../objects/patches/json-value.ts';
 
 /** The field manager of manifests folders. */
@@ -43,17 +44,34 @@ const textOf = (message: string): string => message.slice(message.indexOf(': ') 
 type By = Pick<ApplyInput, 'manager' | 'subresource' | 'now'>;
 
 /**
- * An object that an earlier release created from a file has no managers. All of it counts as applied by the folder, as
- * it was then: what the file no longer has is removed.
+ * An object that an earlier release created from a file has no managers, or only those that have applied to it since.
+ * What no other manager has applied counts as applied by the folder, as it was then: what the file no longer has is
+ * removed.
  */
 function managersOf(kind: Kind, current: ApiObject, by: By): Managers {
   const managers = storedManagers(kind, current);
-  if (managers.size > 0 || originOf(current.metadata) === undefined) return managers;
-  // Controllers set these.
+  if (originOf(current.metadata) === undefined) return managers;
+  if (managers.size > 0) return withEarlierFields(kind, managers);
   const { finalizers, ownerReferences, ...metadata } = current.metadata;
   const config = configOf({ ...current, metadata });
   const first = { ...by, live: undefined, managers: NO_MANAGERS, config, force: true };
   return applyConfig(fieldRules(kind, 'object'), first).managers;
+}
+
+/** Set by controllers, not by files. */
+const OF_CONTROLLERS = setOf(['f:finalizers', 'f:ownerReferences'].map((field) => ['f:metadata', field]));
+
+/** Gives the folder, if it owns nothing yet, what was there before the first apply (AP-48). */
+function withEarlierFields(kind: Kind, managers: Managers): Managers {
+  const of = { apiVersion: apiVersionOf(kind), subresource: '' };
+  const folder = { ...of, name: MANIFESTS_MANAGER, operation: 'Apply' } as const;
+  const earlierId = identityOf({ ...of, name: BEFORE_FIRST_APPLY, operation: 'Update' });
+  const earlier = managers.get(earlierId);
+  if (earlier === undefined || managers.has(identityOf(folder))) return managers;
+  const set = without(earlier.set, OF_CONTROLLERS);
+  return new Map(managers)
+    .set(earlierId, { ...earlier, set: difference(earlier.set, set) })
+    .set(identityOf(folder), { ...folder, time: earlier.time, set });
 }
 
 /** Without the fields of a file that a server wrote: they are no configuration. */

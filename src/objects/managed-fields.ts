@@ -2,7 +2,7 @@ import { printableErrors } from '../api/codec/go-text/go-unicode.ts';
 import { type FieldError, invalid, invalidValue, tooLong, tooMany } from '../api/field-error.ts';
 import { type ApiObject, apiVersionOf, type Kind, type ManagedFieldsEntry } from '../api/kind.ts';
 import { setOf } from './patches/apply/field-set.ts';
-import { FieldsError } from './patches/apply/fields-v1.ts';
+import { FieldsError, FieldsTooLarge } from './patches/apply/fields-v1.ts';
 import { isTooLarge, MAX_PATHS, type Managers, readManagers, writeManagers } from './patches/apply/managers.ts';
 import type { FieldRules } from './patches/apply/ownership.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from './patches/json-value.ts';
@@ -30,16 +30,18 @@ const servedEntries = (kind: Kind, entries: readonly ManagedFieldsEntry[]): Mana
 
 /** The managers of a stored object. None if the entries cannot be read. */
 export function storedManagers(kind: Kind, { metadata }: ApiObject): Managers {
-  return readable(servedEntries(kind, metadata.managedFields ?? [])) ?? NO_MANAGERS;
+  const read = readable(servedEntries(kind, metadata.managedFields ?? []));
+  return read === undefined || read === 'too large' ? NO_MANAGERS : read;
 }
 
 const NO_MANAGERS: Managers = new Map();
 
 /** The managers of entries that a client sent; undefined if they cannot be read. */
-export function readable(entries: readonly ManagedFieldsEntry[]): Managers | undefined {
+export function readable(entries: readonly ManagedFieldsEntry[]): Managers | 'too large' | undefined {
   try {
     return readManagers(entries);
   } catch (error) {
+    if (error instanceof FieldsTooLarge) return 'too large';
     if (error instanceof FieldsError || error instanceof SyntaxError) return undefined;
     throw error;
   }

@@ -32,6 +32,7 @@ export function trackUpdate(kind: Kind, write: TrackedWrite): ManagedFieldsEntry
   const { object, old, part, manager, now } = write;
   if (!hasManagers(kind)) return undefined;
   const before = managersBefore(kind, write);
+  if (before === 'too large') return undefined;
   // AP-60: tracking begins with the object or with its first apply.
   if (before.size === 0 && old !== undefined) return undefined;
   const after = updateManagers(fieldRules(kind, part), {
@@ -45,12 +46,12 @@ export function trackUpdate(kind: Kind, write: TrackedWrite): ManagedFieldsEntry
 }
 
 /** AP-66 to AP-68: entries of the body replace the stored ones if they can be read. */
-function managersBefore(kind: Kind, { old, sent, part, object }: TrackedWrite): Managers {
+function managersBefore(kind: Kind, { old, sent, part, object }: TrackedWrite): Managers | 'too large' {
   const stored = (): Managers => (old === undefined ? NO_MANAGERS : storedManagers(kind, old));
   if (sent === undefined || part === 'status' || sent === old?.metadata.managedFields) return stored();
   if (isReset(kind, sent)) return NO_MANAGERS;
   const read = readable(sent);
-  if (read === undefined || read.size === 0) return stored();
+  if (read === undefined || (read !== 'too large' && read.size === 0)) return stored();
   const errors = entryErrors(sent);
   if (errors.length > 0) throw invalid(kind, object.metadata.name ?? '', errors);
   return read;

@@ -39,6 +39,7 @@ import { openSigning } from '../tokens/open-signing.ts';
 import { openTokenRecords } from '../tokens/revocations/token-records.ts';
 import { createVerifier } from '../tokens/verifier.ts';
 import { createDispatch } from './create-dispatch.ts';
+import { createKeyRefresh } from './create-key-refresh.ts';
 import { createObjects } from './create-objects.ts';
 import { openAuthenticator } from './open-authenticator.ts';
 import { openManifests } from './open-manifests.ts';
@@ -290,7 +291,8 @@ export async function compose(
     });
 
     const applyParts = { catalog, reader, writer, propagation, leadership, audit, productName: options.productName };
-    const manifests = await waiting(() => openManifests(options, { parts: applyParts, logger }));
+    const countConflicts = (count: number) => metrics.manifestConflicts.inc(count);
+    const manifests = await waiting(() => openManifests(options, { parts: applyParts, countConflicts, logger }));
     closers.push(() => manifests.stop());
     const { retentionMs, revisions } = options.history;
     const compactor = startCompactor({
@@ -319,6 +321,7 @@ export async function compose(
         },
       },
       leadership,
+      keyRefresh: createKeyRefresh({ options, issuers, keyRing, count: () => metrics.keySetRefreshes.inc() }),
       logger,
     });
     closers.push(() => prober.stop());

@@ -11,7 +11,7 @@ const POLL_MS = 1_000;
 /** Applies the demo manifests and those of --manifests, and follows their changes. A part of `compose`. */
 export async function openManifests(
   options: Pick<ServeOptions, 'demo' | 'manifests' | 'manifestsPrune'>,
-  parts: Pick<ManifestFolderOptions, 'parts' | 'logger'>,
+  parts: Pick<ManifestFolderOptions, 'parts' | 'logger' | 'countConflicts'>,
 ): Promise<{ stop(): Promise<void> }> {
   const folders: ManifestFolder[] = [];
   const stop = async (): Promise<void> => {

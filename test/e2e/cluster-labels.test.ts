@@ -24,6 +24,7 @@ const WRITES: PolicyRule = {
 };
 const JSON_PATCH = { 'Content-Type': 'application/json-patch+json' };
 const MERGE_PATCH = { 'Content-Type': 'application/merge-patch+json' };
+const APPLY = { 'Content-Type': 'application/apply-patch+yaml' };
 const ENVIRONMENT = 'protected.clusterpass.dev/env';
 
 let server: Server;
@@ -68,6 +69,13 @@ const clusterBody = (labels: object, named = name): object => ({
 });
 const patch = (who: string, labels: object, path = `${CLUSTERS}/${name}`): Promise<Answer> =>
   server.call('PATCH', path, { body: { metadata: { labels } }, headers: MERGE_PATCH, ...asUser(who) });
+/** Server-side apply, with the rights of one user and the name of a manager that others may share. */
+const apply = (who: string, labels: object, { manager = who, named = name, query = '' } = {}): Promise<Answer> =>
+  server.call('PATCH', `${CLUSTERS}/${named}?fieldManager=${manager}&force=true${query}`, {
+    body: clusterBody(labels, named),
+    headers: APPLY,
+    ...asUser(who),
+  });
 const labelsNow = async (): Promise<object> =>
   (await server.call('GET', `${CLUSTERS}/${name}`)).json.metadata.labels ?? {};
 
@@ -98,6 +106,9 @@ describe('A30: a label that a binding selects', () => {
       jsonPatch: await server.call('PATCH', path, { body: operations, headers: JSON_PATCH, ...as }),
       dryRun: await patch('tagger', { env: 'prod' }, `${path}?dryRun=All`),
       create: await server.call('POST', CLUSTERS, { body: clusterBody({ env: 'prod' }, `${name}-new`), ...as }),
+      apply: await apply('tagger', { env: 'prod' }),
+      applyDryRun: await apply('tagger', { env: 'prod' }, { query: '&dryRun=All' }),
+      applyNew: await apply('tagger', { env: 'prod' }, { named: `${name}-new` }),
     };
     for (const [way, answer] of Object.entries(answers)) {
       expect([way, answer.code]).toEqual([way, 403]);
@@ -129,6 +140,19 @@ describe('A30: a label that a binding selects', () => {
     await bind('not-dev', `env!=dev,kubernetes.io/metadata.name=${name}`);
     const answer = await patch('tagger', { env: null });
     expect([answer.code, answer.json.message]).toEqual([403, NOT_HELD('tagger', 'ClusterRoleBinding/not-dev')]);
+  });
+
+  it('nor by an apply that leaves such a label out, in the name of its manager', async () => {
+    expect((await apply('escalator', { color: 'red' }, { manager: 'shared' })).code).toBe(200);
+    await bind(`colorless-${name}`, `!color,kubernetes.io/metadata.name=${name}`);
+    const answer = await apply('tagger', {}, { manager: 'shared' });
+    expect([answer.code, answer.json.message]).toEqual([
+      403,
+      NOT_HELD('tagger', `ClusterRoleBinding/colorless-${name}`),
+    ]);
+    expect(await labelsNow()).toEqual({ env: 'dev', color: 'red' });
+    expect((await apply('escalator', {}, { manager: 'shared' })).code).toBe(200);
+    expect(await labelsNow()).toEqual({ env: 'dev' });
   });
 
   it('can be set by who holds the permissions in this cluster, may escalate, or is an administrator', async () => {
@@ -190,6 +214,20 @@ describe('A30: a protected label', () => {
     expect((await patch('tagger', { [ENVIRONMENT]: null })).code).toBe(403);
     expect((await patch('tagger', { env: 'test' })).code).toBe(200);
     expect(await labelsNow()).toEqual({ env: 'test', [ENVIRONMENT]: 'prod' });
+  });
+
+  it('is set, changed, and removed by leaving it out of an apply, with the verb protect', async () => {
+    const shared = { manager: 'shared' };
+    expect((await apply('guardian', { [ENVIRONMENT]: 'prod' }, shared)).code).toBe(200);
+    for (const labels of [{}, { [ENVIRONMENT]: 'dev' }, { [ENVIRONMENT]: 'dev', a: 'b' }]) {
+      const refused = await apply('tagger', labels, shared);
+      expect([refused.code, refused.json.message]).toEqual([403, refusal('tagger')]);
+    }
+    const created = await apply('tagger', { [ENVIRONMENT]: 'prod' }, { named: `${name}-new` });
+    expect([created.code, created.json.message]).toEqual([403, refusal('tagger', `${name}-new`)]);
+    expect(await labelsNow()).toEqual({ env: 'dev', [ENVIRONMENT]: 'prod' });
+    expect((await apply('guardian', {}, shared)).code).toBe(200);
+    expect(await labelsNow()).toEqual({ env: 'dev' });
   });
 
   it('nor does escalate suffice, and a new cluster has none without it', async () => {

@@ -180,6 +180,34 @@ describe('A14: an edited endpoint', () => {
     expect((await admin.run(['confirm', 'gamma'])).stderr).toContain('nothing to confirm');
   });
 
+  it('waits, too, when it is applied, and an apply confirms nothing without the verb', async () => {
+    await register('epsilon');
+    const path = `${CLUSTERS}/epsilon?fieldManager=editor&force=true`;
+    const apply = (changes: { annotations?: object; spec?: object }) =>
+      server.call('PATCH', path, {
+        body: {
+          apiVersion: 'clusterregistry.k8s.io/v1alpha1',
+          kind: 'Cluster',
+          metadata: { name: 'epsilon', annotations: changes.annotations ?? {} },
+          spec: { [FIELD]: endpoints(evil.port, thief), ...changes.spec },
+        },
+        headers: { 'Content-Type': 'application/apply-patch+yaml' },
+        token: tokenOf('editor'),
+      });
+    const answer = await apply({});
+    expect(answer.code, answer.text).toBe(200);
+    expect(answer.warnings.join()).toContain('clusterpass confirm epsilon');
+    expect(answer.json.spec.confirmedEndpoints).toEqual(endpoints(real.port));
+    nothingOfTheThief(JSON.stringify(await get('epsilon')));
+    const refused = await apply({ annotations: { [CONFIRMED_ANNOTATION]: await confirmation('epsilon') } });
+    expect([refused.code, refused.json.message]).toEqual([403, expect.stringContaining('cannot confirm resource')]);
+    const forged = await apply({ spec: { confirmedEndpoints: endpoints(evil.port, thief) } });
+    expect([forged.code, forged.json.details.causes[0].field]).toEqual([422, 'spec.confirmedEndpoints']);
+    // The next apply of the manager does not remove what the server has derived.
+    expect((await apply({})).json.spec.confirmedEndpoints).toEqual(endpoints(real.port));
+    nothingOfTheThief(JSON.stringify(await get('epsilon')));
+  });
+
   it('is withdrawn by writing what was before', async () => {
     await redirect('delta');
     const answer = await patch('delta', { spec: { [FIELD]: endpoints(real.port) } });

@@ -69,7 +69,7 @@ describeWithBrowser('signing in to the console at an identity provider', () => {
     await close();
   });
 
-  it('rejects an authorization response that this tab did not request', async () => {
+  it('A46: rejects an authorization response that this tab did not request', async () => {
     const { page, close } = await openPage(browser);
     const before = provider.requests.filter((line) => line.endsWith('/token')).length;
     await page.goto(`${server.url}/console/?code=stolen&state=made-up&iss=${encodeURIComponent(provider.url)}`);

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { endpointDigest } from '../../src/api/confirmed-endpoint.ts';
 import {
   addCluster,
   bindRole,
@@ -22,7 +23,7 @@ import { Watch } from './support/watch.ts';
 let server: Server;
 
 beforeAll(async () => {
-  const users = ['viewer', 'editor', 'partial', 'roamer', 'demoted', 'patcher', 'reporter', 'owner', 'late'];
+  const users = ['viewer', 'editor', 'partial', 'roamer', 'demoted', 'patcher', 'reporter', 'owner', 'late', 'narrow'];
   server = await startServer({ users: Object.fromEntries(users.map((name) => [name, []])) });
 });
 afterAll(() => server.destroy());
@@ -247,6 +248,7 @@ describe('by patches and past versions', () => {
     await bind(server, 'reporter', { kind: 'User', name: 'reporter' }, status);
     await grant(server, 'owner', 'owner', { verbs: ['get', 'list', 'watch', 'update'], clusters: 'env=test' });
     await grant(server, 'owner-patches', 'owner', { verbs: ['patch'] });
+    await grant(server, 'narrow', 'narrow', { verbs: ['get', 'patch', 'create'], clusters: 'env=test' });
   });
 
   const patch = (user: string, path: string, body: unknown, headers = JSON_PATCH): Promise<Answer> =>
@@ -290,6 +292,99 @@ describe('by patches and past versions', () => {
       const guesses = [right, 'wrong'].map((value) => patch('patcher', 'live', [{ op: 'test', path, value }]));
       const [hit, miss] = await Promise.all(guesses);
       expect(hit?.code).toBe(miss?.code);
+    });
+  });
+
+  describe('A17: no write tells a right guess of a hidden value from a wrong one', () => {
+    const CONFIRMED = 'clusterpass.dev/confirmed-endpoint';
+    const APPLY = { 'Content-Type': 'application/apply-patch+yaml' };
+    const typed = (name: string, changes: { metadata?: object; spec?: object }): object => ({
+      apiVersion: 'clusterregistry.k8s.io/v1alpha1',
+      kind: 'Cluster',
+      metadata: { name, ...changes.metadata },
+      ...(changes.spec === undefined ? {} : { spec: changes.spec }),
+    });
+    const apply = (user: string, name: string, changes: object, more = '&dryRun=All'): Promise<Answer> =>
+      server.call('PATCH', `${CLUSTERS}/${name}?fieldManager=${user}${more}`, {
+        body: typed(name.replace('/status', ''), changes),
+        headers: APPLY,
+        token: tokenOf(user),
+      });
+    const annotated = (key: string, value: string) => ({ metadata: { annotations: { [key]: value } } });
+    const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
+    const WRONG = { spec: { authInfo: { user: { kind: 'Secret', name: 'wrong', namespace: 'vault' } } } };
+    const RIGHT = { spec: { authInfo: HIDDEN.spec.authInfo } };
+    let confirmed: string;
+
+    beforeAll(async () => {
+      const cluster = (await server.call('GET', `${CLUSTERS}/live`)).json;
+      confirmed = endpointDigest(cluster, 'orchestrator');
+      await patchCluster(server, 'live', annotated(CONFIRMED, confirmed));
+    });
+
+    it.each<[string, () => [right: Promise<Answer>, wrong: Promise<Answer>]]>([
+      ['apply of authInfo', () => [apply('patcher', 'live', RIGHT), apply('patcher', 'live', WRONG)]],
+      [
+        'apply of authInfo by force',
+        () => [RIGHT, WRONG].map((spec) => apply('patcher', 'live', spec, '&force=true&dryRun=All')) as never,
+      ],
+      [
+        'apply of a hidden annotation',
+        () => [CANARY, 'wrong'].map((value) => apply('patcher', 'live', annotated(LAST_APPLIED, value))) as never,
+      ],
+      [
+        'apply of the confirmation',
+        () => [confirmed, 'wrong'].map((value) => apply('patcher', 'live', annotated(CONFIRMED, value))) as never,
+      ],
+      [
+        'merge patch of authInfo',
+        () => [RIGHT, WRONG].map((body) => patch('patcher', 'live', body, MERGE_PATCH)) as never,
+      ],
+      [
+        'JSON patch of authInfo',
+        () =>
+          [RIGHT, WRONG].map(({ spec }) =>
+            patch('patcher', 'live', [{ op: 'add', path: '/spec/authInfo', value: spec.authInfo }]),
+          ) as never,
+      ],
+      [
+        'merge patch of the confirmation',
+        () =>
+          [confirmed, 'wrong'].map((value) =>
+            patch('patcher', 'live', annotated(CONFIRMED, value), MERGE_PATCH),
+          ) as never,
+      ],
+    ])('%s', async (_, ask) => {
+      const [right, wrong] = await Promise.all(ask());
+      expect(right.code, right.text).toBe(403);
+      expect(right.json.message).toMatch(/ is hidden from user "patcher", who cannot set it/);
+      expect([wrong.code, wrong.text]).toEqual([right.code, right.text]);
+    });
+
+    it('what is shown can be applied, and who may update applies the rest', async () => {
+      const shown = await apply('patcher', 'live', { metadata: { labels: { team: 'a' } } });
+      expect(shown.code, shown.text).toBe(200);
+      expect(shown.text).not.toContain(CANARY);
+      expect((await apply('owner', 'test', RIGHT, '&force=true&dryRun=All')).code).toBe(200);
+      expect((await apply('owner', 'test', WRONG)).code).toBe(409);
+      // The status of a cluster takes nothing else from the body.
+      expect((await apply('reporter', 'live/status', RIGHT)).code).toBe(200);
+    });
+
+    it('A7: an apply is the same 403 for a hidden cluster and for one that does not exist', async () => {
+      for (const more of ['', '&force=true', '&dryRun=All', '&force=maybe']) {
+        for (const suffix of ['', '/status']) {
+          const answers = await Promise.all(
+            ['live', 'none'].map((name) =>
+              apply('narrow', `${name}${suffix}`, { metadata: { labels: { a: 'b' } } }, more),
+            ),
+          );
+          const texts = answers.map(({ text }, index) => text.replaceAll(index === 0 ? 'live' : 'none', 'NAME'));
+          expect(answers.map(({ code }) => code)).toEqual([403, 403]);
+          expect(texts[0]).toBe(texts[1]);
+        }
+      }
+      expect((await apply('narrow', 'test', { metadata: { labels: { a: 'b' } } })).code).toBe(200);
     });
   });
 

@@ -100,6 +100,7 @@ it('what people add stays, what they change is taken back, and the log names fie
       conflict: 'conflict with "jane" using clusterregistry.k8s.io/v1alpha1: .metadata.labels.env',
     },
   ]);
+  expect((await server.call('GET', '/metrics')).text).toMatch(/^clusterpass_manifest_conflicts_total [1-9]\d*$/m);
   const { managedFields } = (await server.call('GET', `${CLUSTERS}/ours`)).json.metadata;
   expect(managedFields).toMatchObject([
     {

@@ -1,3 +1,4 @@
+import { decodeJwt, decodeProtectedHeader } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type FakeApiServer, startApiServer } from '../../src/clusters/upstream/api-server.fixture.ts';
 import { createAuthority } from '../../src/clusters/upstream/certificates.fixture.ts';
@@ -102,6 +103,32 @@ describe('the prober', () => {
   it('looks at once at a cluster whose CA was put right', async () => {
     await patchCluster(server, 'strangers-ca', { spec: spec() });
     await becomes('strangers-ca', 'True ProbeSucceeded');
+  });
+
+  it('A43: makes clusters read the keys again after one was revoked, with a token that no key verifies', async () => {
+    const keys = '/apis/clusterpass.dev/v1alpha1/signingkeys';
+    const { items } = (await server.call('GET', `${keys}?fieldSelector=status.state%3DNext`)).json;
+    const seen = api.requests.length;
+    expect((await server.call('DELETE', `${keys}/${items[0].metadata.name}`)).code).toBe(200);
+    const refreshes = () => api.requests.slice(seen).filter(({ headers }) => headers.authorization !== undefined);
+    // Three for each of two clusters.
+    await expect.poll(() => refreshes().length, { timeout: 30_000 }).toBe(6);
+    const issuers = refreshes().map(({ method, path, headers }) => {
+      const claims = decodeJwt((headers.authorization ?? '').replace('Bearer ', ''));
+      return `${method} ${path} ${claims.iss} ${claims.aud}`;
+    });
+    expect(new Set(issuers)).toEqual(
+      new Set(
+        ['alpha', 'strangers-ca']
+          .map((name) => `${server.url}/orchestrator/${name}`)
+          .map((issuer) => `GET /version ${issuer} ${issuer}`),
+      ),
+    );
+    const published = (await server.call('GET', '/orchestrator/alpha/openid/v1/jwks', { token: null })).text;
+    const { kid } = decodeProtectedHeader((refreshes()[0]?.headers.authorization ?? '').replace('Bearer ', ''));
+    expect(published).not.toContain(kid);
+    const metrics = async () => (await server.call('GET', '/metrics')).text;
+    await expect.poll(metrics).toMatch(/^clusterpass_key_set_refreshes_total 2$/m);
   });
 
   it('leaves a cluster whose condition has another writer alone', async () => {

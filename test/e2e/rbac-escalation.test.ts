@@ -66,6 +66,8 @@ describe('escalation', () => {
   });
   const NOT_HELD = 'is attempting to grant RBAC permissions not currently held:';
   const PATCH = { 'Content-Type': 'application/merge-patch+json' };
+  const APPLY = { 'Content-Type': 'application/apply-patch+yaml' };
+  const TYPE = (kind: string) => ({ apiVersion: `${RBAC_GROUP}/v1`, kind });
 
   describe('no caller writes a role with permissions that it does not hold', () => {
     it.each<[string, string, readonly PolicyRule[], number]>([
@@ -90,6 +92,33 @@ describe('escalation', () => {
       const answer = await as(who, 'POST', path, role(rules));
       expect(answer.code, answer.text).toBe(code);
       if (code === 403) expect(answer.json.message).toContain(NOT_HELD);
+    });
+
+    it('nor applies one', async () => {
+      const made = role([TOKEN]);
+      const { name } = made.metadata;
+      const path = `clusterroles/${name}?fieldManager=lead`;
+      const typed = (rules: readonly PolicyRule[]) => ({ ...TYPE('ClusterRole'), metadata: { name }, rules });
+      const codes = async (...bodies: object[]) => {
+        const answers = [];
+        for (const body of bodies) answers.push(await as('lead', 'PATCH', path, body, APPLY));
+        return answers.map(({ code, json }) => [code, code === 403 && json.message.includes(NOT_HELD)]);
+      };
+      // Created, extended, extended by a dry run and by force.
+      expect(await codes(typed([SEE]), typed([TOKEN]), typed([TOKEN, SEE]))).toEqual([
+        [403, true],
+        [201, false],
+        [403, true],
+      ]);
+      for (const more of ['&force=true', '&dryRun=All']) {
+        expect((await as('lead', 'PATCH', `${path}${more}`, typed([SEE]), APPLY)).code).toBe(403);
+      }
+      const aggregated = {
+        ...typed([TOKEN]),
+        aggregationRule: { clusterRoleSelectors: [{ matchLabels: { a: 'b' } }] },
+      };
+      expect((await as('lead', 'PATCH', path, aggregated, APPLY)).code).toBe(403);
+      expect((await server.call('GET', `${RBAC}/clusterroles/${name}`)).json.rules).toEqual([TOKEN]);
     });
 
     it('in the words of Kubernetes', async () => {
@@ -201,6 +230,25 @@ describe('escalation', () => {
       const stolen = `clusterrolebindings/${powerful.metadata.name}`;
       expect((await as('lead', 'PATCH', stolen, { subjects: [user('lead')] }, PATCH)).code).toBe(403);
       expect((await as('lead', 'DELETE', stolen, {})).code).toBe(200);
+    });
+
+    it('nor applies one, nor widens it by leaving out where it holds', async () => {
+      const applied = (who: string, body: ReturnType<typeof binding>, more = '') => {
+        const path = `clusterrolebindings/${body.metadata.name}?fieldManager=shared${more}`;
+        return as(who, 'PATCH', path, { ...TYPE('ClusterRoleBinding'), ...body }, APPLY);
+      };
+      const powerful = await applied('lead', binding('all-powerful'));
+      expect([powerful.code, powerful.json.message]).toEqual([403, expect.stringContaining(NOT_HELD)]);
+      const body = binding('token-maker', { clusters: 'env=prod' });
+      expect((await applied('euLead', body)).code).toBe(201);
+      const { annotations: _, ...metadata } = body.metadata;
+      for (const more of ['', '&force=true', '&dryRun=All']) {
+        const wider = await applied('euLead', { ...body, metadata }, more);
+        expect([wider.code, wider.json.message]).toEqual([403, expect.stringContaining(NOT_HELD)]);
+      }
+      const stored = (await server.call('GET', `${RBAC}/clusterrolebindings/${body.metadata.name}`)).json;
+      expect(stored.metadata.annotations).toEqual({ 'clusterpass.dev/clusters': 'env=prod' });
+      expect((await applied('lead', { ...body, metadata })).code).toBe(200);
     });
 
     it('the role of a binding stays what it is', async () => {

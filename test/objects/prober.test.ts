@@ -51,6 +51,10 @@ interface World {
   probes: string[];
   /** What the log gets. */
   revealed: string[];
+  refreshTimes: number[];
+  /** The names of the clusters that were to read their keys again. */
+  refreshes: string[];
+  answersRefresh: boolean;
   ready(name: string): { status?: string; reason?: string; lastHeartbeatTime?: string } | undefined;
   status(name: string): ClusterStatus;
   /** Waits until the condition holds. */
@@ -67,10 +71,14 @@ async function inWorld(test: (world: World) => Promise<void>, gate?: Gate): Prom
       intervalMs: 30_000,
       endpointsField: 'orchestratorApiEndpoints',
       clusters: objects.reader.cache(catalog.clusters),
-      probe: async (cluster, signal) => {
+      probe: async (cluster, signal, refreshKeys) => {
         world.probes.push(cluster.metadata.name ?? '');
+        if (refreshKeys) world.refreshes.push(cluster.metadata.name ?? '');
+        if (refreshKeys && world.outcome === OK) return { ...OK, refreshed: world.answersRefresh };
         return typeof world.outcome === 'function' ? world.outcome(cluster, signal) : world.outcome;
       },
+      refreshTimes: () => world.refreshTimes,
+      onRefreshed: () => {},
       update: (name, uid, change) =>
         objects.writer.update(catalog.clusters, at('', '', name), change, {
           dryRun: false,
@@ -95,6 +103,9 @@ async function inWorld(test: (world: World) => Promise<void>, gate?: Gate): Prom
       leads: true,
       probes: [],
       revealed: [],
+      refreshTimes: [],
+      refreshes: [],
+      answersRefresh: true,
       status,
       ready: (name) => status(name).conditions?.find(({ type }) => type === 'Ready'),
       until: async (holds) => {
@@ -305,6 +316,41 @@ describe('the prober', () => {
       await world.clock.pass(31_000);
       await world.until(() => world.ready('a')?.status === 'Unknown');
       expect(world.ready('a')?.reason).toBe('ProbeMissing');
+    });
+  });
+
+  it('A43: makes each cluster read its keys again at each of the given times, once', async () => {
+    await inWorld(async (world) => {
+      world.prober.start();
+      for (const name of ['a', 'b']) await register(world, name);
+      await world.clock.pass(2 * MINUTE);
+      expect(world.refreshes).toEqual([]);
+      const now = world.clock.wall();
+      world.refreshTimes = [now - 1, now + 10 * MINUTE];
+      await world.clock.pass(9 * MINUTE);
+      expect(world.refreshes.toSorted()).toEqual(['a', 'b']);
+      await world.clock.pass(3 * MINUTE);
+      expect(world.refreshes.toSorted()).toEqual(['a', 'a', 'b', 'b']);
+    });
+  });
+
+  it('A43: tries again while a cluster does not answer, and a new leader does it once more', async () => {
+    await inWorld(async (world) => {
+      world.answersRefresh = false;
+      world.prober.start();
+      await register(world, 'a');
+      await world.clock.pass(10);
+      world.refreshTimes = [world.clock.wall() - 1];
+      await world.clock.pass(61_000);
+      expect(world.refreshes).toEqual(['a', 'a']);
+      world.answersRefresh = true;
+      await world.clock.pass(3 * MINUTE);
+      expect(world.refreshes).toEqual(['a', 'a', 'a']);
+      world.leads = false;
+      await world.clock.pass(MINUTE);
+      world.leads = true;
+      await world.clock.pass(2 * MINUTE);
+      expect(world.refreshes).toEqual(['a', 'a', 'a', 'a']);
     });
   });
 

@@ -85,7 +85,8 @@ export const ADMIN_COMMANDS: readonly Command[] = [
       'authenticates as its service account, with its groups and its UID. The CA in the file is that of ' +
       '`--certificate-authority` or of the login. Without one, it is the root certificate that the issuer presents, if this ' +
       'machine trusts it and it is not a public CA.\n\n' +
-      'With `--refresh` it makes an API server read the key set again, which is necessary after `clusterpass keys revoke`: ' +
+      'With `--refresh` it makes an API server read the key set again. After `clusterpass keys revoke` the server does ' +
+      'so at the clusters that it reaches; others do not notice by themselves: ' +
       'kube-apiserver accepts tokens of the keys that it has in memory, however old they are. With `--file`, run on the ' +
       'machine of the API server, it changes a comment in the file of `--authentication-config`, which kube-apiserver ' +
       'takes up in about 20 seconds. With a cluster, it sends its API server a token that no key verifies; kube-apiserver ' +

@@ -15,10 +15,11 @@ export const run: Run = async (context, invocation) => {
   context.out.write(`${name} revoked${dryRun ? ' (server dry run)' : ''}\n`);
   if (!dryRun) {
     context.err.write(
-      'Clusterpass now refuses the tokens of this key. Clusters do not notice: a kube-apiserver accepts them until they ' +
-        'expire, as long as it has the key in memory.\n' +
-        'For each cluster, on the machine of its API server: clusterpass trust --refresh --file FILE, where FILE is that ' +
-        'of --authentication-config. It takes about 20 seconds.\n',
+      'Clusterpass now refuses the tokens of this key. Clusters do not notice by themselves: a kube-apiserver accepts ' +
+        'them until they expire, as long as it has the key in memory.\n' +
+        'Clusterpass makes each cluster that it probes read the keys again: most within a minute, the others in an ' +
+        'hour. To be sure, and sooner, on the machine of each API server: clusterpass trust --refresh --file FILE, ' +
+        'where FILE is that of --authentication-config. It takes about 20 seconds.\n',
     );
   }
   return undefined;

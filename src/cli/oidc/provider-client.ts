@@ -14,6 +14,7 @@ import {
   type TokenEndpointResponseHelpers,
   tokenRevocation,
 } from 'openid-client';
+import type { Fetch } from '../../client/transport.ts';
 import { CliError } from '../command.ts';
 import { fetchFor, isLoopback } from '../connection/fetch-for.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
@@ -26,6 +27,25 @@ export interface ProviderClient {
 }
 
 const TIMEOUT_SECONDS = 10;
+/** Of one response. Documents, key sets and tokens are a few kilobytes. */
+const MAX_RESPONSE_BYTES = 1024 * 1024;
+
+/** A fetch whose responses fail when they are larger than the limit. */
+function bounded(fetch: Fetch): Fetch {
+  return async (input, init) => {
+    const response = await fetch(input, init);
+    let size = 0;
+    const count = new TransformStream<Uint8Array, Uint8Array>({
+      transform: (chunk, controller) => {
+        size += chunk.length;
+        if (size <= MAX_RESPONSE_BYTES) controller.enqueue(chunk);
+        else controller.error(new Error(`its response has more than ${MAX_RESPONSE_BYTES} bytes`));
+      },
+    });
+    const { status, headers } = response;
+    return response.body === null ? response : new Response(response.body.pipeThrough(count), { status, headers });
+  };
+}
 
 /** Reads the provider's discovery document. */
 export async function findProvider(settings: ClientSettings): Promise<ProviderClient> {
@@ -40,7 +60,7 @@ export async function findProvider(settings: ClientSettings): Promise<ProviderCl
       {},
       clientSecret === undefined ? None() : ClientSecretBasic(clientSecret),
       {
-        [customFetch]: fetch as CustomFetch,
+        [customFetch]: bounded(fetch) as CustomFetch,
         timeout: TIMEOUT_SECONDS,
         execute: issuer.protocol === 'http:' ? [allowInsecureRequests] : [],
       },

@@ -23,10 +23,15 @@ const PATH = '/callback';
 
 export async function listenForRedirect({ port, state, signal }: ListenerOptions): Promise<RedirectListener> {
   const { promise, resolve, reject } = Promise.withResolvers<Awaited<RedirectListener['redirect']>>();
+  let isAnswered = false;
   const server = createServer((request, response) => {
-    const url = new URL(request.url ?? '', redirectUri);
-    if (request.method !== 'GET' || url.pathname !== PATH) return send(response, 404, 'Not found.');
+    const target = request.url ?? '';
+    // Any page and any program on this machine can send requests here, also with a target that is no path.
+    const url = target.startsWith(PATH) && URL.canParse(target, redirectUri) ? new URL(target, redirectUri) : undefined;
+    if (request.method !== 'GET' || url?.pathname !== PATH) return send(response, 404, 'Not found.');
     if (url.searchParams.get('state') !== state) return send(response, 400, 'The state is not that of this login.');
+    if (isAnswered) return send(response, 400, 'This login has its answer.');
+    isAnswered = true;
     resolve({ url, respond: (text) => send(response, 200, text) });
   });
   server.listen(port, '127.0.0.1');

@@ -1,4 +1,5 @@
 import type { Catalog } from '../../api/catalog.ts';
+import type { ApiObject } from '../../api/kind.ts';
 import { endpointsField } from '../../api/kinds/cluster-spec.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
@@ -27,6 +28,14 @@ export interface ProberParts {
     readonly settings: Omit<ProbeWorkerSettings, 'keepAliveConnections'>;
   };
   readonly leadership: Pick<Leadership, 'leads' | 'fence'>;
+  /** After a key was revoked, API servers that verify its tokens have to read the key set again. */
+  readonly keyRefresh: {
+    /** See ProberOptions. */
+    readonly times: () => readonly number[];
+    /** A token that no key verifies; undefined for a cluster that issues its own tokens. */
+    readonly tokenFor: (cluster: ApiObject) => string | undefined;
+    readonly count: () => void;
+  };
   readonly logger: Logger;
 }
 
@@ -61,7 +70,14 @@ export function openProber(parts: ProberParts): { stop(): Promise<void> } {
     intervalMs,
     endpointsField: endpointsField(productName),
     clusters: reader.cache(catalog.clusters),
-    probe: (cluster, signal) => worker.probe(describeCluster(cluster, productName), signal),
+    probe: (cluster, signal, refreshKeys) =>
+      worker.probe(
+        describeCluster(cluster, productName),
+        signal,
+        refreshKeys ? parts.keyRefresh.tokenFor(cluster) : undefined,
+      ),
+    refreshTimes: parts.keyRefresh.times,
+    onRefreshed: parts.keyRefresh.count,
     update: async (name, uid, change) =>
       writer.update(catalog.clusters, { cluster: '', namespace: '', name }, change, {
         dryRun: false,

@@ -14,7 +14,12 @@ export type Fault =
 
 /** The result of one probe. */
 export type Outcome =
-  | { readonly ready: true; readonly version: string | undefined }
+  | {
+      readonly ready: true;
+      readonly version: string | undefined;
+      /** Whether the API server has answered to tokens that no key verifies. Absent if none was to be sent. */
+      readonly refreshed?: boolean;
+    }
   | { readonly ready: false; readonly fault: Fault; readonly message: string };
 
 /** `reason` of the condition for each fault: programs may rely on them. docs/operations.md lists them. */

@@ -11,7 +11,7 @@ export interface ProbeWorkerOptions {
 }
 
 export interface ProbeWorker {
-  probe(cluster: UpstreamCluster, signal: AbortSignal): Promise<Outcome>;
+  probe(cluster: UpstreamCluster, signal: AbortSignal, refreshToken?: string): Promise<Outcome>;
   close(): Promise<void>;
 }
 
@@ -80,7 +80,7 @@ export function openProbeWorker({ entry, settings, now }: ProbeWorkerOptions): P
   };
 
   return {
-    probe: async (cluster, signal) => {
+    probe: async (cluster, signal, refreshToken) => {
       signal.throwIfAborted();
       if (isClosed) throw new Error('the prober is closed');
       if (worker === undefined && now() - startedAt < RESTART_MS) {
@@ -99,7 +99,7 @@ export function openProbeWorker({ entry, settings, now }: ProbeWorkerOptions): P
       try {
         return await new Promise<Outcome>((resolve, reject) => {
           pending.set(id, { resolve, reject });
-          send(used, { id, cluster });
+          send(used, { id, cluster, ...(refreshToken === undefined ? {} : { refreshToken }) });
         });
       } finally {
         signal.removeEventListener('abort', abort);

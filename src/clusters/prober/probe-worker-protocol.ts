@@ -14,6 +14,8 @@ export interface ProbeWorkerSettings {
 export interface ProbeRequest {
   readonly id: number;
   readonly cluster: UpstreamCluster;
+  /** A token that no key verifies, to be sent after a successful probe. */
+  readonly refreshToken?: string;
 }
 
 /** Several probes in one message, in both directions: waking the other thread costs a good part of a probe. */

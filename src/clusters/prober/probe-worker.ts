@@ -10,7 +10,13 @@ import { createUpstream, interfaceAddresses } from '../upstream/upstream.ts';
 import type { UpstreamCluster } from '../upstream/upstream-contract.ts';
 import { createDnsCache } from './dns-cache.ts';
 import { createProbe } from './probe.ts';
-import type { FromProbeWorker, ProbeResponse, ProbeWorkerSettings, ToProbeWorker } from './probe-worker-protocol.ts';
+import type {
+  FromProbeWorker,
+  ProbeRequest,
+  ProbeResponse,
+  ProbeWorkerSettings,
+  ToProbeWorker,
+} from './probe-worker-protocol.ts';
 
 /** The entry of the worker thread that runs the probes. It composes the parts of the thread. */
 
@@ -66,11 +72,11 @@ function run(port: MessagePort, settings: ProbeWorkerSettings): void {
   const probe = createProbe({ upstream, hasCredentials: credentialsDir !== undefined });
   const running = new Map<number, AbortController>();
 
-  const respondTo = async (id: number, cluster: UpstreamCluster): Promise<ProbeResponse> => {
+  const respondTo = async ({ id, cluster, refreshToken }: ProbeRequest): Promise<ProbeResponse> => {
     const abort = new AbortController();
     running.set(id, abort);
     try {
-      const outcome = await probe(cluster, abort.signal);
+      const outcome = await probe(cluster, abort.signal, refreshToken);
       if (!outcome.ready) {
         // The next probe resolves the name and connects again, as a new client would.
         upstream.forget(cluster);
@@ -86,7 +92,7 @@ function run(port: MessagePort, settings: ProbeWorkerSettings): void {
   const respond = batched<ProbeResponse>(RESPONSE_DELAY_MS, (list) => port.postMessage(list satisfies FromProbeWorker));
   port.on('message', (message: ToProbeWorker) => {
     if (message.type === 'abort') running.get(message.id)?.abort();
-    else for (const { id, cluster } of message.probes) void respondTo(id, cluster).then(respond);
+    else for (const request of message.probes) void respondTo(request).then(respond);
   });
 }
 

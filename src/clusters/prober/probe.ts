@@ -7,7 +7,7 @@ import {
 import type { Fault, Outcome } from './outcome.ts';
 
 export interface ProbeOptions {
-  readonly upstream: Pick<Upstream, 'request'>;
+  readonly upstream: Pick<Upstream, 'request' | 'forget'>;
   /** Whether `--credentials-dir` is set. */
   readonly hasCredentials: boolean;
 }
@@ -19,9 +19,17 @@ const MAX_VERSION_BYTES = 16 * 1024;
 /** The cluster chooses the text, and everyone who may see the cluster can read it. */
 const VERSION = /^[\w.+-]{1,64}$/;
 
-/** Probes a cluster: `/readyz`, then `/version`. Rejects only when the signal aborts. */
+/** Several API servers may be behind one address: each of these is sent over a new connection. */
+const REFRESH_REQUESTS = 3;
+
+/**
+ * Probes a cluster: `/readyz`, then `/version`. Rejects only when the signal aborts.
+ *
+ * A ready cluster is then sent `refreshToken`, which no key verifies: it makes kube-apiserver read the key set of its
+ * issuer again.
+ */
 export function createProbe({ upstream, hasCredentials }: ProbeOptions) {
-  return async (cluster: UpstreamCluster, signal: AbortSignal): Promise<Outcome> => {
+  return async (cluster: UpstreamCluster, signal: AbortSignal, refreshToken?: string): Promise<Outcome> => {
     // With the credential of forwarded token requests, so that the condition shows a refused credential before a caller
     // meets it.
     const credential = hasCredentials && cluster.confirmed;
@@ -29,12 +37,42 @@ export function createProbe({ upstream, hasCredentials }: ProbeOptions) {
       upstream.request(cluster, { method: 'GET', path, credential, timeoutMs: TIMEOUT_MS, signal, last });
     try {
       const problem = readinessProblem(await get('/readyz', false), credential);
-      return problem ?? { ready: true, version: await readVersion(() => get('/version', true), signal) };
+      if (problem !== undefined) return problem;
+      const version = await readVersion(() => get('/version', true), signal);
+      if (refreshToken === undefined) return { ready: true, version };
+      return { ready: true, version, refreshed: await refreshKeys(upstream, cluster, refreshToken, signal) };
     } catch (error) {
       if (signal.aborted || !(error instanceof UpstreamError)) throw error;
       return failed(FAULTS[error.reason], `/readyz could not be asked: ${error.message}.`);
     }
   };
+}
+
+/** True when each request was answered; the expected answer is 401. */
+async function refreshKeys(
+  upstream: ProbeOptions['upstream'],
+  cluster: UpstreamCluster,
+  bearer: string,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const request = {
+    method: 'GET',
+    path: '/version',
+    credential: false,
+    bearer,
+    timeoutMs: TIMEOUT_MS,
+    signal,
+  } as const;
+  try {
+    for (let sent = 0; sent < REFRESH_REQUESTS; sent++) {
+      upstream.forget(cluster);
+      await upstream.request(cluster, { ...request, last: true });
+    }
+    return true;
+  } catch (error) {
+    if (signal.aborted || !(error instanceof UpstreamError)) throw error;
+    return false;
+  }
 }
 
 const FAULTS: Readonly<Record<UpstreamError['reason'], Fault>> = {

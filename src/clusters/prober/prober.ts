@@ -32,8 +32,12 @@ export interface ProberOptions {
   /** The name of the endpoints in `spec`. */
   readonly endpointsField: string;
   readonly clusters: ObjectCache;
-  /** Probes a cluster. Rejects only when the signal aborts. */
-  readonly probe: (cluster: ApiObject, signal: AbortSignal) => Promise<Outcome>;
+  /** Probes a cluster; with `refreshKeys` it makes the API server read its keys again. Rejects only when the signal aborts. */
+  readonly probe: (cluster: ApiObject, signal: AbortSignal, refreshKeys: boolean) => Promise<Outcome>;
+  /** Times at which every API server has to read its keys again: epoch milliseconds, past ones and future ones. */
+  readonly refreshTimes: () => readonly number[];
+  /** Called when an API server has been made to. */
+  readonly onRefreshed: () => void;
   readonly update: StatusWriterOptions['update'];
   /** Whether this process is the leader, and so the one that probes. */
   readonly leads: () => boolean;
@@ -50,6 +54,8 @@ interface ClusterState {
   isLoaded: boolean;
   /** From then on an unchanged condition is written as well. */
   heartbeatAt: number;
+  /** When the API server was last made to read its keys again, in epoch milliseconds. */
+  refreshedAt: number;
 }
 
 const MAX_CONCURRENT = 50;
@@ -140,7 +146,7 @@ export class Prober implements ReflectorListener<StoredObject> {
 
   #addState(name: string): void {
     const history = beginHistory(undefined, this.#options.clock.now());
-    this.#states.set(name, { history, isLoaded: false, heartbeatAt: 0 });
+    this.#states.set(name, { history, isLoaded: false, heartbeatAt: 0, refreshedAt: Number.NEGATIVE_INFINITY });
   }
 
   #remove(name: string, cluster: ApiObject | undefined): void {
@@ -216,7 +222,7 @@ export class Prober implements ReflectorListener<StoredObject> {
   }
 
   async #probe(taken: NonNullable<ReturnType<ProbeSchedule['take']>>, signal: AbortSignal): Promise<void> {
-    const { clock, probe, report } = this.#options;
+    const { clock, probe, report, onRefreshed } = this.#options;
     const { name } = taken;
     const startedAt = clock.now();
     let failed = false;
@@ -232,9 +238,15 @@ export class Prober implements ReflectorListener<StoredObject> {
         this.#remove(name, cluster);
         return;
       }
-      const outcome = await probe(cluster, signal);
+      const state = this.#states.get(name);
+      const wall = clock.wall();
+      const outcome = await probe(cluster, signal, this.#isRefreshDue(state, wall));
       failed = !outcome.ready;
       if (signal.aborted) return;
+      if (state !== undefined && outcome.ready && outcome.refreshed === true) {
+        state.refreshedAt = wall;
+        onRefreshed();
+      }
       if (failed && !this.#wasReady(name, cluster)) {
         // The slot is free meanwhile: a fleet with many dead clusters is probed as often as before.
         finish();
@@ -254,6 +266,12 @@ export class Prober implements ReflectorListener<StoredObject> {
     } finally {
       finish();
     }
+  }
+
+  /** A time counts once for each cluster. A request that fails is sent again with the next probe. */
+  #isRefreshDue(state: ClusterState | undefined, wall: number): boolean {
+    if (state === undefined) return false;
+    return this.#options.refreshTimes().some((at) => at <= wall && at > state.refreshedAt);
   }
 
   /** Whether the cluster was ready before. Also records that a probe of it has finished. */

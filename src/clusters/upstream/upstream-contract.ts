@@ -38,6 +38,8 @@ export interface UpstreamRequest {
   readonly body?: Uint8Array;
   /** True: send the credential that the cluster names. It must be confirmed. */
   readonly credential: boolean;
+  /** A bearer token that is no secret, where no credential is sent. */
+  readonly bearer?: string;
   /** From the DNS lookup to the last byte of the answer. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;

@@ -143,12 +143,13 @@ async function readCredential(credentials: Credentials, cluster: UpstreamCluster
 }
 
 /** No header of the caller's request is forwarded. */
-function headersFor({ body }: UpstreamRequest, credential: Credential | undefined): Record<string, string> {
+function headersFor({ body, bearer }: UpstreamRequest, credential: Credential | undefined): Record<string, string> {
+  const token = credential?.type === 'token' ? credential.token.reveal() : bearer;
   return {
     accept: 'application/json',
     'user-agent': 'clusterpass',
     ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-    ...(credential?.type === 'token' ? { authorization: `Bearer ${credential.token.reveal()}` } : {}),
+    ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
   };
 }
 

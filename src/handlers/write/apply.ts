@@ -20,7 +20,8 @@ import { checkPreconditions } from '../../objects/writer.ts';
 import { type ApplyOptions, parseApplyOptions } from '../options/write-options.ts';
 import { APPLY_JSON, APPLY_YAML, type Configuration, readConfiguration } from './apply-body.ts';
 import { bodyOf, checkNamespace, checkSameObject, preconditionsIn, warnOfDropped } from './read-body.ts';
-import { grantsOnlyHeld, objectKeyOf, type WriteParts, written } from './write-parts.ts';
+import { refuseHiddenFields } from './refuse-hidden-fields.ts';
+import { grantsOnlyHeld, objectKeyOf, seesWhole, type WriteParts, written } from './write-parts.ts';
 
 /** The media types of server-side apply. */
 export const APPLY_TYPES: readonly string[] = [APPLY_YAML, APPLY_JSON];
@@ -109,7 +110,11 @@ const partOf = ({ target }: ApiRequest): 'object' | 'status' => (target.subresou
 
 /** The merge, and the checks that follow it, in their order (AP-19). */
 function merged(apply: Apply, current: ApiObject | undefined): { object: ApiObject; managers: Managers } {
-  const { request, kind, options, configuration, objectKey } = apply;
+  const { parts, request, kind, options, configuration, objectKey } = apply;
+  const isPublic = current !== undefined && !seesWhole(parts, request, kind, current);
+  if (isPublic && partOf(request) === 'object') {
+    refuseHiddenFields(parts, request, kind, configuration.config as unknown as ApiObject, 'apply');
+  }
   const live = current === undefined ? undefined : plainObject(current);
   const { object, managers, conflicts } = applyConfig(fieldRules(kind, partOf(request)), {
     live,
@@ -118,7 +123,7 @@ function merged(apply: Apply, current: ApiObject | undefined): { object: ApiObje
     manager: options.fieldManager,
     subresource: request.target.subresource,
     force: options.force,
-    now: toTimestamp(apply.parts.now()),
+    now: toTimestamp(parts.now()),
   });
   if (conflicts.length > 0) throw applyConflict(conflicts);
   reportDuplicates(apply);

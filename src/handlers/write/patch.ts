@@ -15,6 +15,7 @@ import { parsePatchOptions } from '../options/write-options.ts';
 import { APPLY_TYPES, applyObject } from './apply.ts';
 import { preserveHiddenFields } from './preserve-hidden-fields.ts';
 import { bodyOf, checkSameObject, preconditionsIn, warnOfDropped, withWarnings } from './read-body.ts';
+import { refuseHiddenFields } from './refuse-hidden-fields.ts';
 import { grantsOnlyHeld, managerOf, objectKeyOf, seesWhole, type WriteParts, written } from './write-parts.ts';
 
 type ApplyPatch = (document: JsonValue, patch: JsonValue, kind: Kind) => JsonValue;
@@ -56,6 +57,7 @@ export async function patchObject(parts: WriteParts, request: ApiRequest, kind: 
   const options = parsePatchOptions(request.query);
   const patch = readPatch(request, kind, body);
   const objectKey = objectKeyOf(request, kind);
+  const part = request.target.subresource === 'status' ? 'status' : 'object';
   let before: ApiObject | undefined;
   const object = await parts.writer.update(
     kind,
@@ -71,6 +73,7 @@ export async function patchObject(parts: WriteParts, request: ApiRequest, kind: 
       checkSameObject(patched, kind, objectKey);
       checkPreconditions(kind, current, preconditionsIn(patched));
       if (isWhole) return patched;
+      if (part === 'object') refuseHiddenFields(parts, request, kind, patched, 'patch');
       // Who may not see the managers may not write them.
       const { managedFields: _, ...metadata } = patched.metadata;
       return preserveHiddenFields(parts, kind, { ...patched, metadata }, current, () => true);
@@ -78,7 +81,7 @@ export async function patchObject(parts: WriteParts, request: ApiRequest, kind: 
     {
       dryRun: options.dryRun,
       manager: managerOf(request, options),
-      part: request.target.subresource === 'status' ? 'status' : 'object',
+      part,
       admit: grantsOnlyHeld(parts, request, kind),
     },
   );

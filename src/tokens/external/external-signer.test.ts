@@ -197,6 +197,50 @@ describe('A1: a malformed response gives no token', () => {
     expect(await external.sign(CLAIMS)).toMatch(/^ey/);
   });
 
+  test('the id of another published key', async () => {
+    signer.respond = ({ id, op, payload = '' }) => {
+      const header = encoded({ alg: 'ES256', kid: 'key-2' });
+      if (op === 'keys') return { id, keys: [KEY.published, OTHER.published] };
+      return { id, header, signature: signed(KEY, header, payload) };
+    };
+    await external.refresh();
+    await expect(external.sign(CLAIMS)).rejects.toThrow(SignerFailed);
+    signer.respond = honest(KEY);
+    await external.refresh();
+  });
+
+  test('the responses of two requests, exchanged', async () => {
+    const held: { id: number; text: (id: number) => string }[] = [];
+    signer.respond = (request) => {
+      const text = (id: number): string => `${JSON.stringify({ ...(honest(KEY)(request) as object), id })}\n`;
+      held.push({ id: request.id, text });
+      const [first, second] = held;
+      return first === undefined || second === undefined ? undefined : first.text(second.id) + second.text(first.id);
+    };
+    const wanted = ['a', 'b'].map((id) => external.sign(buildClaims(grantOf({ randomUUID: () => id }))));
+    const results = await Promise.allSettled(wanted);
+    expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+  });
+
+  test('a second response with the same id changes nothing', async () => {
+    signer.respond = (request) => {
+      const right = JSON.stringify(honest(KEY)(request));
+      return `${right}\n${JSON.stringify({ ...JSON.parse(right), signature: 'AAAA' })}\n${right}\n`;
+    };
+    expect(await external.sign(CLAIMS)).toMatch(/^ey/);
+    expect(await external.sign(CLAIMS)).toMatch(/^ey/);
+  });
+
+  test('half of a response fails its request in time', async () => {
+    const impatient = await open(50);
+    try {
+      signer.respond = (request) => JSON.stringify(honest(KEY)(request)).slice(0, 40);
+      await expect(impatient.sign(CLAIMS)).rejects.toThrow('did not respond in 50 ms');
+    } finally {
+      impatient.close();
+    }
+  });
+
   test('a signer that does not respond in time fails the request, and a response with another id is ignored', async () => {
     const impatient = await open(50);
     try {

@@ -130,6 +130,7 @@ export function withExternalKeys(ring: StoredKeyRing, signer: ExternalSigner): S
     ],
     rotate: () => Promise.reject(refusal()),
     revoke: (kid) => (ring.find(kid) === undefined ? Promise.reject(refusal()) : ring.revoke(kid)),
+    revocations: () => ring.revocations(),
     maintain: () => ring.maintain(),
     position: ring.position,
     onChange(listener) {

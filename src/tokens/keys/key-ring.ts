@@ -15,6 +15,7 @@ import {
   type RingChanges,
   type RingRules,
   type RingState,
+  withRevocations,
 } from './ring-state.ts';
 import { createRingStore, type RingStore, type StoredRing } from './ring-store.ts';
 
@@ -44,6 +45,8 @@ export interface StoredKeyRing extends KeyRing {
   rotate(options: { readonly force: boolean; readonly dryRun: boolean }): Promise<KeyEntry>;
   /** False when there is no such key. */
   revoke(kid: string): Promise<boolean>;
+  /** When keys were revoked whose tokens may not have expired yet. Epoch milliseconds. */
+  revocations(): readonly number[];
   /** Rotates and removes keys that are due, if this replica leads. */
   maintain(): Promise<void>;
   /** Called after every change of the keys, by this replica or another. */
@@ -223,6 +226,11 @@ class Ring implements StoredKeyRing {
     return found;
   }
 
+  revocations(): readonly number[] {
+    const now = this.#options.now();
+    return (this.#stored.state.revocations ?? []).filter(({ until }) => until > now).map(({ at }) => at);
+  }
+
   async maintain(): Promise<void> {
     const { leadership, now, removalTime } = this.#options;
     if (this.#maintaining || !leadership.leads()) return;
@@ -260,8 +268,9 @@ class Ring implements StoredKeyRing {
       const from = this.#stored;
       // Taken before the change is computed, so that the write fails unless this replica led all the while.
       const taken = guards();
-      const to = await change(from.state);
-      if (to === from.state) return to;
+      const changed = await change(from.state);
+      if (changed === from.state) return changed;
+      const to = withRevocations(changed, from.state);
       const written = await this.#ringStore.write(to, from, taken);
       if (written !== undefined) {
         await this.#adopt(written);

@@ -140,6 +140,18 @@ describe('replicas', () => {
     expect(await other.revoke(kid)).toBe(false);
   });
 
+  test('A43: every replica knows when a key was revoked, also after a rotation, until its tokens have expired', async () => {
+    const at = fixture.clock.now;
+    await fixture.ring.revoke(fixture.ring.signing().kid);
+    await fixture.ring.rotate({ force: true, dryRun: false });
+    await agree();
+    expect(other.revocations()).toContain(at);
+    expect(fixture.ring.revocations()).toEqual(other.revocations());
+    fixture.clock.now += 100 * 3_600_000;
+    expect(fixture.ring.revocations()).toEqual([]);
+    fixture.clock.now = at;
+  });
+
   test('only the leader rotates and removes keys', async () => {
     fixture.clock.now += 100 * 3_600_000;
     const before = kids(other);

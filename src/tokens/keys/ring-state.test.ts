@@ -147,4 +147,15 @@ describe('revoking', () => {
     expect(show(await changes.revoke(ring, T0, 'ES256-1'))).toEqual(['ES256-2 current', 'ES256-3 next']);
     expect(await changes.revoke(ring, T0, '__proto__')).toBe(ring);
   });
+
+  test('A43: is remembered until the last token of the key has expired', async () => {
+    const changes = rules();
+    const first = await changes.revoke(await changes.advance(EMPTY, T0), T0 + 5, 'ES256-1');
+    expect(first.revocations).toEqual([{ at: T0 + 5, until: expect.any(Number) }]);
+    expect(first.revocations?.[0]?.until).toBeGreaterThan(T0 + 5 + HOUR);
+    const second = await changes.revoke(first, T0 + HOUR, 'ES256-2');
+    expect(second.revocations?.map(({ at }) => at)).toEqual([T0 + 5, T0 + HOUR]);
+    const third = await changes.revoke(second, T0 + 3 * HOUR, 'ES256-3');
+    expect(third.revocations?.map(({ at }) => at)).toEqual([T0 + 3 * HOUR]);
+  });
 });

@@ -25,9 +25,17 @@ export interface KeyRecord {
   readonly lifetimeSeconds: number;
 }
 
+/** When a key was revoked, and when the last token that it signed has expired. */
+export interface Revocation {
+  readonly at: number;
+  readonly until: number;
+}
+
 /** The keys of the whole fleet. At most one is current and at most one is next. */
 export interface RingState {
   readonly keys: readonly KeyRecord[];
+  /** The newest last. Undefined in the result of a change: they stay as they were. */
+  readonly revocations?: readonly Revocation[];
 }
 
 export interface RingRules {
@@ -51,6 +59,7 @@ const LEEWAY_MS = 60_000;
 export const PUBLISHED_MS = KEY_SET_MAX_AGE_SECONDS * 1000 + SLACK_MS;
 /** Repeated rotations must not fill the key set, which every verifier reads. */
 export const MAX_KEYS = 32;
+const MAX_REVOCATIONS = 32;
 
 export class TooManyKeys extends Error {
   override readonly name = 'TooManyKeys';
@@ -120,8 +129,14 @@ export function createRingChanges(rules: RingRules, makeKey: MakeKey): RingChang
       const state = await advance(given, now, due);
       return advance(force ? promote(state, now) : plan(state, now), now, due);
     },
-    revoke: (state, now, kid, due) =>
-      state.keys.some((key) => key.kid === kid) ? advance(without(state, kid), now, due) : Promise.resolve(state),
+    async revoke(state, now, kid, due) {
+      const key = state.keys.find((one) => one.kid === kid);
+      if (key === undefined) return state;
+      const { keys } = await advance(without(state, kid), now, due);
+      const until = now + key.lifetimeSeconds * 1000 + LEEWAY_MS + SLACK_MS;
+      const before = (state.revocations ?? []).filter((one) => one.until > now);
+      return { keys, revocations: [...before, { at: now, until }].slice(-MAX_REVOCATIONS) };
+    },
     cover: (state) =>
       state.keys.some((key) => key.state !== 'retired' && key.lifetimeSeconds < lifetimeSeconds)
         ? {
@@ -134,6 +149,10 @@ export function createRingChanges(rules: RingRules, makeKey: MakeKey): RingChang
         : state,
   };
 }
+
+/** The changed state, with the revocations of the state before it unless it has its own. */
+export const withRevocations = (changed: RingState, { revocations }: RingState): RingState =>
+  changed.revocations !== undefined || revocations === undefined ? changed : { ...changed, revocations };
 
 /** A key that has signed and from now on only verifies. */
 export function retired(key: KeyRecord, now: number): KeyRecord {

@@ -5,7 +5,7 @@ import { leadLost } from '../../storage/leadership.ts';
 import { isJsonObject, parseJsonObject } from '../jws.ts';
 import { ALGORITHMS } from './algorithms.ts';
 import type { EncryptionKey } from './encryption-key.ts';
-import type { KeyRecord, RingState } from './ring-state.ts';
+import type { KeyRecord, Revocation, RingState } from './ring-state.ts';
 
 /**
  * Outside of the registry, so no kind, cache or API reads the keys. The whole ring is one value, so concurrent changes
@@ -122,8 +122,12 @@ function unseal(value: Uint8Array, key: EncryptionKey): RingState {
   if (state === undefined || !Array.isArray(state.keys) || !state.keys.every(isRecord)) {
     throw new StorageError('unreadable', 'the signing keys in the store are damaged');
   }
-  return { keys: state.keys };
+  const { revocations } = state;
+  return { keys: state.keys, ...(Array.isArray(revocations) ? { revocations: revocations.filter(isRevocation) } : {}) };
 }
+
+const isRevocation = (value: unknown): value is Revocation =>
+  isJsonObject(value) && typeof value.at === 'number' && typeof value.until === 'number';
 
 /** The ring was sealed by this program: the check detects a release that writes records in another form. */
 function isRecord(value: unknown): value is KeyRecord {

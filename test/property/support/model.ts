@@ -1,10 +1,9 @@
 import type { Caller } from '../../../src/api/caller.ts';
 import type { Catalog } from '../../../src/api/catalog.ts';
-import type { ApiObject, Kind } from '../../../src/api/kind.ts';
+import type { ApiObject, Kind, ManagedFieldsEntry } from '../../../src/api/kind.ts';
 import { kindPrefix, REGISTRY_PREFIX } from '../../../src/api/object-key.ts';
 import { askCluster } from '../../../src/authz/rbac.fixture.ts';
 import { type NamespacedRbacSnapshot, referenceDecide } from '../../../src/authz/reference-evaluator.ts';
-import { withServedFields } from '../../../src/objects/managed-fields.ts';
 import type { Store } from '../../../src/storage/contract.ts';
 import type { Selector } from './selectors.ts';
 
@@ -19,6 +18,21 @@ export interface ModelChange {
 }
 
 export type Permission = 'list' | 'watch' | 'update';
+
+/** `fieldsV1` is stored as text, with the stored name of a field of `spec`. */
+function withTrees({ storedForm }: Kind, object: ApiObject): ApiObject {
+  const { managedFields } = object.metadata;
+  if (managedFields === undefined) return object;
+  const { stored = '', served = '' } = storedForm?.renamedSpecField ?? {};
+  const treeOf = ({ fieldsV1 }: ManagedFieldsEntry): unknown => {
+    const { 'f:spec': spec, ...others } = JSON.parse(fieldsV1 as string) as Record<string, object>;
+    if (spec === undefined) return others;
+    const members = Object.entries(spec).map(([key, value]) => [key === `f:${stored}` ? `f:${served}` : key, value]);
+    return { ...others, 'f:spec': Object.fromEntries(members) };
+  };
+  const entries = managedFields.map((entry) => ({ ...entry, fieldsV1: treeOf(entry) }) as ManagedFieldsEntry);
+  return { ...object, metadata: { ...object.metadata, managedFields: entries } };
+}
 
 /** All states since a revision, and the expected answers, computed without caches and indexes. */
 export class Model {
@@ -49,7 +63,7 @@ export class Model {
       const kind = catalog.kinds.find((each) => key.startsWith(kindPrefix(each)));
       const object = kind?.storedForm?.fromStored(stored) ?? stored;
       const versioned = { ...object, metadata: { ...object.metadata, resourceVersion: String(revision) } };
-      return kind === undefined ? versioned : withServedFields(kind, versioned);
+      return kind === undefined ? versioned : withTrees(kind, versioned);
     };
     const items = start.items.map(({ key, value, modRevision }) => [key, parse(key, value, modRevision)] as const);
     const model = new Model(catalog, first, new Map(items));

@@ -1,6 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { serviceAccountKind } from '../../../api/kinds/core.ts';
+import { fieldRules } from '../../managed-fields.ts';
+import type { JsonObject } from '../json-value.ts';
+import { applyConfig } from './apply-config.ts';
 import { type Config, configs, LEAVES, Live, leavesOf, Model, ownedIn } from './apply-model.fixture.ts';
+import { FieldSet, pathsOf } from './field-set.ts';
+import { pathText, writeFields } from './fields-v1.ts';
+import { updateManagers } from './ownership.ts';
 
 type Write =
   | { readonly type: 'apply'; readonly manager: string; readonly config: Config; readonly force: boolean }
@@ -91,6 +98,54 @@ describe('server-side apply', () => {
       }),
       { numRuns: 50 },
     );
+  });
+
+  describe('AP-30: stored items of a list map with the same key', () => {
+    const twice = [
+      { name: 'a', uid: '1' },
+      { name: 'a', uid: '2' },
+    ];
+    const accountRules = fieldRules(serviceAccountKind, 'object');
+    const NOW = '2026-01-01T00:00:00Z';
+    const live = { metadata: { name: 'x' }, secrets: [...twice, { name: 'b' }] };
+    const managers = updateManagers(accountRules, {
+      before: {},
+      after: live,
+      managers: new Map(),
+      updater: { name: 'creator', subresource: '' },
+      now: NOW,
+    });
+    const apply = (config: JsonObject, force = false) =>
+      applyConfig(accountRules, { live, managers, config, manager: 'one', subresource: '', force, now: NOW });
+    const secretsOf = (set: FieldSet | undefined) =>
+      (writeFields(set ?? new FieldSet()) as Record<string, object>)['f:secrets'];
+
+    test('are owned as one', () => {
+      const [creator] = managers.values();
+      expect(secretsOf(creator?.set)).toEqual({ '.': {}, 'k:{"name":"a"}': {}, 'k:{"name":"b"}': {} });
+    });
+
+    test('are kept by an apply that does not set that key', () => {
+      const { object, conflicts } = apply({ secrets: [{ name: 'c' }] });
+      expect(conflicts).toEqual([]);
+      expect(object.secrets).toEqual(expect.arrayContaining([...twice, { name: 'b' }, { name: 'c' }]));
+      expect(object.secrets).toHaveLength(4);
+    });
+
+    test('are replaced as one by an apply that sets it, which is a conflict with their owner', () => {
+      const config = { secrets: [{ name: 'a', uid: '3' }] };
+      const paths = apply(config).conflicts.flatMap((conflict) => [...pathsOf(conflict.paths)].map(pathText));
+      expect(paths).toEqual(['.secrets[name="a"]']);
+      const { object, managers: after } = apply(config, true);
+      expect(object.secrets).toEqual([{ name: 'a', uid: '3' }, { name: 'b' }]);
+      const owned = [...after.values()].map(({ name, set }) => [name, Object.keys(secretsOf(set) ?? {})]);
+      expect(owned).toEqual(
+        expect.arrayContaining([
+          ['one', ['k:{"name":"a"}']],
+          ['creator', ['.', 'k:{"name":"b"}']],
+        ]),
+      );
+    });
   });
 
   test('AP-83: a container that another manager owns stays as empty', () => {

@@ -37,7 +37,7 @@ export interface Applied {
 }
 
 /** Owns what was written before the first apply (AP-48). */
-const BEFORE_FIRST_APPLY = 'before-first-apply';
+export const BEFORE_FIRST_APPLY = 'before-first-apply';
 
 /** AP-48: server-side apply of a configuration, without validation and storage. */
 export function applyConfig(rules: FieldRules, input: ApplyInput): Applied {

@@ -10,8 +10,22 @@ export class FieldsError extends Error {
   override readonly name = 'FieldsError';
 }
 
+/** Field sets that are larger than an object may have. */
+export class FieldsTooLarge extends Error {
+  override readonly name = 'FieldsTooLarge';
+}
+
+/** What is left of the limits while field sets are read, so that reading stops at them. */
+export interface FieldBudget {
+  paths: number;
+  /** Characters of path elements. */
+  text: number;
+}
+
 /** Deeper than any schema. It bounds the recursion over sets that clients write. */
 const MAX_DEPTH = 32;
+/** Of the key of a list item and of a value, which are parsed. The longest that a schema allows is shorter. */
+const MAX_ITEM_LENGTH = 16 * 1024;
 
 /** AP-38, AP-39: `.` for the path itself; left out where nothing is below. */
 export function writeFields(set: FieldSet): JsonObject {
@@ -24,16 +38,19 @@ export function writeFields(set: FieldSet): JsonObject {
   return fields;
 }
 
-/** @throws FieldsError for an invalid path element, or a set that is too deep. */
-export function readFields(fields: JsonValue | undefined): FieldSet {
+/**
+ * @throws FieldsError for an invalid path element, or a set that is too deep.
+ * @throws FieldsTooLarge beyond the budget.
+ */
+export function readFields(fields: JsonValue | undefined, budget: FieldBudget): FieldSet {
   const set = new FieldSet();
   if (fields === undefined || fields === null) return set;
-  readInto(set, fields, 0);
+  readInto(set, fields, 0, budget);
   set.isMember = false;
   return set;
 }
 
-function readInto(set: FieldSet, fields: JsonValue, depth: number): void {
+function readInto(set: FieldSet, fields: JsonValue, depth: number, budget: FieldBudget): void {
   if (!isJsonObject(fields)) throw new FieldsError('a field set consists of objects');
   if (depth > MAX_DEPTH) throw new FieldsError(`a field set has at most ${MAX_DEPTH} levels`);
   for (const key of Object.keys(fields)) {
@@ -43,9 +60,13 @@ function readInto(set: FieldSet, fields: JsonValue, depth: number): void {
     }
     const element = readElement(key);
     // AP-40: an unknown kind of element is skipped.
-    if (element !== undefined) readInto(set.descend(element), fields[key] ?? null, depth + 1);
+    if (element === undefined) continue;
+    budget.text -= element.length;
+    readInto(set.descend(element), fields[key] ?? null, depth + 1, budget);
   }
   if (set.children.size === 0) set.isMember = true;
+  if (set.isMember) budget.paths--;
+  if (budget.paths < 0 || budget.text < 0) throw new FieldsTooLarge('the field sets are too large');
 }
 
 /** The canonical text of an element; undefined for an unknown kind. */
@@ -68,6 +89,7 @@ function readElement(key: string): string | undefined {
 }
 
 function parsed(text: string): JsonValue {
+  if (text.length > MAX_ITEM_LENGTH) throw new FieldsError(`longer than ${MAX_ITEM_LENGTH}: ${text.slice(0, 64)}`);
   try {
     return JSON.parse(text) as JsonValue;
   } catch {

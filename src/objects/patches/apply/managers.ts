@@ -25,6 +25,11 @@ export type Managers = ReadonlyMap<string, Manager>;
 
 export type ManagerId = Pick<Manager, 'name' | 'operation' | 'apiVersion' | 'subresource'>;
 
+/** Paths of all managers of one object: more than two managers of an object with as many labels as are allowed. */
+export const MAX_PATHS = 5_000;
+/** Characters of their names. */
+const MAX_TEXT = 512 * 1024;
+
 /** AP-37: the identity of a manager. Its text is that of kube-apiserver, by which conflicts are sorted (AP-33). */
 export function identityOf({ name, operation, apiVersion, subresource }: ManagerId): string {
   return toJson({
@@ -35,15 +40,19 @@ export function identityOf({ name, operation, apiVersion, subresource }: Manager
   });
 }
 
-/** @throws FieldsError for an entry that cannot be read (AP-66). */
+/**
+ * @throws FieldsError for an entry that cannot be read (AP-66).
+ * @throws FieldsTooLarge for entries that own more than an object may have (AP-61).
+ */
 export function readManagers(entries: readonly ManagedFieldsEntry[]): Managers {
+  const budget = { paths: MAX_PATHS, text: MAX_TEXT };
   const managers = new Map<string, Manager>();
   for (const entry of entries) {
     const { manager: name = '', operation, apiVersion = '', fieldsType, fieldsV1, time, subresource = '' } = entry;
     if (!isOperation(operation)) throw new FieldsError('operation must be `Apply` or `Update`');
     if (apiVersion === '') throw new FieldsError('apiVersion must not be empty');
     if (fieldsType !== 'FieldsV1') throw new FieldsError('fieldsType must be `FieldsV1`');
-    const set = readFields((fieldsV1 ?? null) as JsonValue);
+    const set = readFields((fieldsV1 ?? null) as JsonValue, budget);
     const manager = { name, operation, apiVersion, subresource, time, set };
     managers.set(identityOf(manager), manager);
   }
@@ -115,11 +124,6 @@ export function capUpdaters(managers: Managers): Managers {
   }
   return capped;
 }
-
-/** Paths of all managers of one object: more than two managers of an object with as many labels as are allowed. */
-export const MAX_PATHS = 5_000;
-/** Characters of their names. */
-const MAX_TEXT = 512 * 1024;
 
 /** kube-apiserver bounds neither the number of appliers nor their sets. */
 export function isTooLarge(managers: Managers): boolean {

@@ -1,0 +1,97 @@
+import { describe, expect, it, test } from 'vitest';
+import { HOSTILE_FIELDS } from '../../test/fuzz/support/field-sets.ts';
+import type { ApiObject, ManagedFieldsEntry } from '../api/kind.ts';
+import { clusterKind } from '../api/kinds/cluster.ts';
+import { refuseTooLarge, storedManagers } from './managed-fields.ts';
+import { MAX_PATHS, readManagers } from './patches/apply/managers.ts';
+import { trackUpdate } from './track-update.ts';
+
+const kind = clusterKind('orchestrator');
+
+const entry = (manager: string, fieldsV1: unknown): ManagedFieldsEntry =>
+  ({
+    manager,
+    operation: 'Apply',
+    apiVersion: 'clusterregistry.k8s.io/v1alpha1',
+    fieldsType: 'FieldsV1',
+    fieldsV1,
+  }) as ManagedFieldsEntry;
+const labels = (...names: string[]): object => ({
+  'f:metadata': { 'f:labels': Object.fromEntries(names.map((name) => [`f:${name}`, {}])) },
+});
+const cluster = (changes: object = {}): ApiObject => ({
+  apiVersion: 'clusterregistry.k8s.io/v1alpha1',
+  kind: 'Cluster',
+  metadata: { name: 'a', labels: { env: 'dev' }, ...changes },
+});
+/** As the store has it. */
+const OLD = cluster({ managedFields: [entry('owner', JSON.stringify(labels('env')))] });
+
+/** The managers after a PUT that sends these entries and changes nothing else. */
+function managersAfter(sent: readonly ManagedFieldsEntry[]): string[] {
+  const write = { object: cluster(), old: OLD, sent, part: 'object', manager: 'writer', now: 0 } as const;
+  return (trackUpdate(kind, write) ?? []).map(({ manager = '' }) => manager);
+}
+
+describe('AP-66, A19: managedFields that a client writes', () => {
+  it('replaces the stored entries if it can be read', () => {
+    expect(managersAfter([entry('other', labels('env'))])).toEqual(['other']);
+  });
+
+  it.each(HOSTILE_FIELDS)('$name: $outcome', ({ fieldsV1, outcome }) => {
+    expect(managersAfter([entry('hostile', fieldsV1)])).toEqual(outcome === 'ignored' ? ['owner'] : []);
+    expect(({} as Record<string, unknown>).polluted).toBeUndefined();
+  });
+
+  it('AP-40: one entry that cannot be read makes all of them unreadable', () => {
+    expect(managersAfter([entry('good', labels('env')), entry('bad', { 'f:metadata': 1 })])).toEqual(['owner']);
+  });
+
+  it('reads names of the prototype as names', () => {
+    const stored = trackUpdate(kind, {
+      object: cluster(),
+      old: OLD,
+      sent: [entry('odd', labels('__proto__', 'constructor'))],
+      part: 'object',
+      manager: 'writer',
+      now: 0,
+    });
+    expect(stored?.[0]?.fieldsV1).toBe('{"f:metadata":{"f:labels":{"f:__proto__":{},"f:constructor":{}}}}');
+  });
+});
+
+describe('AP-61: managedFields that would be too large', () => {
+  const many = (count: number): ManagedFieldsEntry[] => [
+    entry('many', labels(...Array.from({ length: count }, (_, index) => `l${index}`))),
+  ];
+
+  test('are kept up to the limit, and dropped by an update beyond it', () => {
+    expect(managersAfter(many(MAX_PATHS))).toEqual(['many']);
+    expect(managersAfter(many(MAX_PATHS + 1))).toEqual([]);
+  });
+
+  test('are refused in an apply, which needs them', () => {
+    const full = readManagers(many(MAX_PATHS));
+    expect(() => refuseTooLarge(kind, 'a', full)).not.toThrow();
+    const more = new Map([...full, ...readManagers([entry('more', labels('one'))])]);
+    expect(() => refuseTooLarge(kind, 'a', more)).toThrow('metadata.managedFields: Too many');
+  });
+
+  test('are not read to their end', () => {
+    const fields = labels('first') as { 'f:metadata': { 'f:labels': object } };
+    const endless = Object.defineProperty({}, 'f:last', {
+      enumerable: true,
+      get: () => {
+        throw new Error('read beyond the limit');
+      },
+    });
+    const inner = Object.fromEntries(Array.from({ length: MAX_PATHS + 1 }, (_, index) => [`f:${index}`, {}]));
+    Object.assign(fields['f:metadata']['f:labels'], inner);
+    expect(managersAfter([entry('many', { ...fields, 'f:spec': endless })])).toEqual([]);
+  });
+});
+
+test('a stored entry that cannot be read is no manager', () => {
+  const broken = cluster({ managedFields: [entry('owner', '{"f:metadata":1}')] });
+  expect(storedManagers(kind, broken).size).toBe(0);
+});
