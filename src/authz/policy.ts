@@ -29,7 +29,7 @@ import { type PastRbacSnapshot, referenceDecide, referenceRuleSource } from './r
 import { RoleTable } from './role-table.ts';
 import { type Match, PathMatch, ResourceMatch } from './rule-index.ts';
 import type { Rule } from './rules.ts';
-import { SelectorIndex } from './selector-index.ts';
+import { type BeginningGrant, SelectorIndex } from './selector-index.ts';
 import { reasonFor, SubjectTable, scopesFor } from './subject-table.ts';
 
 export interface PolicyChange {
@@ -60,22 +60,16 @@ export interface Policy extends Authorizer, PastAuthorizer, GrantFinder, RuleLis
   decideForAnyLabels(caller: Caller, question: ResourceQuestion): Decision;
   /** What a role grants, aggregation included; undefined when there is no such role. */
   rulesOf(target: RoleTarget): readonly Rule[] | undefined;
-  /** The rules of the user's bindings in a namespace (`""`: ClusterRoleBindings) that hold in a cluster. */
-  rulesHeldIn(cluster: ClusterView, user: User, namespace: string): Rule[];
   /**
-   * What is granted in a cluster after a change of its labels, and was not before: one binding for each role and
-   * namespace.
+   * The rules of the user's bindings in a namespace (`""`: ClusterRoleBindings) that hold in a cluster and do not end
+   * before `until`.
+   */
+  rulesHeldIn(cluster: ClusterView, user: User, namespace: string, until: number): Rule[];
+  /**
+   * What is granted in a cluster after a change of its labels, and was not before: one binding for each role, namespace
+   * and end.
    */
   beginningGrants(before: ClusterView, after: ClusterView): Iterable<BeginningGrant>;
-}
-
-/** A binding that begins to hold in a cluster. */
-export interface BeginningGrant {
-  /** As `Decision.binding`. */
-  readonly binding: string;
-  /** `""` for a ClusterRoleBinding. */
-  readonly namespace: string;
-  readonly rules: readonly Rule[];
 }
 
 export interface PolicyOptions {
@@ -366,16 +360,19 @@ class CompiledPolicy implements Policy {
     return this.#roles.find(target)?.index.rules;
   }
 
-  rulesHeldIn(cluster: ClusterView, user: User, namespace: string): Rule[] {
+  rulesHeldIn(cluster: ClusterView, user: User, namespace: string, until: number): Rule[] {
     const roles = new Set<CompiledRole>();
-    for (const binding of this.#bindingsOf(user, namespace)) if (holds(binding, cluster)) roles.add(binding.role);
+    for (const binding of this.#bindingsOf(user, namespace)) {
+      if (binding.facts.expiresAt >= until && holds(binding, cluster)) roles.add(binding.role);
+    }
     return [...roles].flatMap(({ index }) => index.rules);
   }
 
   *beginningGrants(before: ClusterView, after: ClusterView): Generator<BeginningGrant> {
     this.dropExpired();
     for (const { id, facts, role } of this.#selectors.beginning(before, after)) {
-      if (role.exists) yield { binding: id, namespace: facts.namespace, rules: role.index.rules };
+      if (!role.exists) continue;
+      yield { binding: id, namespace: facts.namespace, rules: role.index.rules, until: facts.expiresAt };
     }
   }
 }
