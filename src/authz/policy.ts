@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type {
+  ApprovalRule,
   Authorizer,
   CallerRules,
   ClusterLabels,
@@ -16,6 +17,7 @@ import type {
 import { type Caller, type Identity, MASTERS, type User } from '../api/caller.ts';
 import type { ApiObject } from '../api/kind.ts';
 import { Cache } from '../lib/cache.ts';
+import { approvalRule } from './approval-rule.ts';
 import { holds } from './binding-index.ts';
 import { collectRules, RULES_OF_MASTERS } from './caller-rules.ts';
 import { clusterRule, type VisibilityVerb } from './cluster-rule.ts';
@@ -288,6 +290,16 @@ class CompiledPolicy implements Policy {
 
   *#bindingsOf(user: User, namespace: string): Generator<CompiledBinding> {
     for (const { scopes } of this.#subjectsNow.entriesOf(user)) yield* scopes.get(namespace)?.all ?? [];
+  }
+
+  approvalRule(caller: Caller): ApprovalRule {
+    const { home } = caller;
+    const subjectsOf = (user: User) => ({
+      isMaster: user.groups.includes(MASTERS),
+      entries: this.#subjectsNow.entriesOf(user),
+    });
+    const local = home === undefined ? undefined : { cluster: home, subjects: subjectsOf(caller.as(home)) };
+    return approvalRule(subjectsOf(caller.as(undefined)), local, this.#labelsOf);
   }
 
   changedAt(caller: Caller): number {
