@@ -1,4 +1,5 @@
 import type { Caller, Identity } from './caller.ts';
+import { accessRequestKind } from './kinds/access-request.ts';
 import { CLUSTER_GROUP } from './kinds/cluster-spec.ts';
 import { issuedTokenKind } from './kinds/issued-token.ts';
 import { passListType } from './kinds/pass-list.ts';
@@ -123,20 +124,27 @@ type Asked = Pick<ResourceQuestion, 'verb' | 'group' | 'resource' | 'subresource
 
 /**
  * Decision 9: a list of clusters is never refused as a whole, but filtered cluster by cluster. Nor is a list of issued
- * tokens: a caller who may not see all of them gets those it requested.
+ * tokens or of access requests: a caller who may not see all of them gets those it requested, and the requests that it
+ * may approve.
  */
 export const isFilteredList = (asked: Asked): boolean =>
   asked.cluster === undefined &&
-  (isClusters(asked) || isIssuedTokens(asked)) &&
+  (isClusters(asked) || isIssuedTokens(asked) || isAccessRequests(asked)) &&
   asked.subresource === '' &&
   (asked.verb === 'list' || asked.verb === 'watch');
 
-/** A caller may get and revoke the issued tokens it requested without a rule, so the handler checks the owner. */
-export const isForOwners = (asked: Asked): boolean =>
-  asked.cluster === undefined &&
-  isIssuedTokens(asked) &&
-  asked.subresource === '' &&
-  (asked.verb === 'get' || asked.verb === 'delete');
+/**
+ * Requests that the handler authorizes. A caller may get and revoke the issued tokens it requested without a rule, and
+ * get and delete its access requests. The permission to create or to decide an access request is asked for in the
+ * cluster that the object names.
+ */
+export const isDecidedByHandler = (asked: Asked): boolean => {
+  const { verb, subresource, cluster } = asked;
+  if (cluster !== undefined) return false;
+  const isOwners = subresource === '' && (verb === 'get' || verb === 'delete');
+  if (isIssuedTokens(asked)) return isOwners;
+  return isAccessRequests(asked) && (isOwners || (subresource === '' ? verb === 'create' : subresource === 'approval'));
+};
 
 /** `/auth/v1/passes`: each token of the list is authorized by itself. */
 export const isPassList = ({ group, resource, alwaysPublic }: Target): boolean =>
@@ -144,6 +152,9 @@ export const isPassList = ({ group, resource, alwaysPublic }: Target): boolean =
 
 const isIssuedTokens = ({ group, resource }: Pick<ResourceQuestion, 'group' | 'resource'>): boolean =>
   group === issuedTokenKind.group && resource === issuedTokenKind.resource;
+
+const isAccessRequests = ({ group, resource }: Pick<ResourceQuestion, 'group' | 'resource'>): boolean =>
+  group === accessRequestKind.group && resource === accessRequestKind.resource;
 
 const isClusters = ({ group, resource }: Pick<ResourceQuestion, 'group' | 'resource'>): boolean =>
   group === CLUSTER_GROUP && resource === 'clusters';
@@ -170,6 +181,8 @@ export interface ClusterRule {
   readonly admitsCandidates?: boolean;
   /** A superset of the clusters that only one of the two rules admits; undefined when there is no such superset. */
   differsFrom?(other: ClusterRule): ClusterLookup | undefined;
+  /** For rules about other objects that depend on clusters; as `ApprovalRule.changesWith`. */
+  readonly changesWith?: ApprovalRule['changesWith'];
 }
 
 /** The clusters with one of the names or one of the labels. */
@@ -194,11 +207,25 @@ export const NO_CLUSTERS: ClusterRule = {
   candidates: { names: [], labels: [] },
 };
 
+/** Which access requests one caller may approve, by the bindings of the moment at which the rule was made. */
+export interface ApprovalRule {
+  /** Rules of the same fingerprint admit the same requests. */
+  readonly fingerprint: string;
+  readonly all: boolean;
+  readonly none: boolean;
+  /** By the present labels of the cluster. One that does not exist is admitted only by a rule for all clusters. */
+  admits(cluster: string, namespace: string): boolean;
+  /** Whether new labels of a cluster change what the rule admits. Undefined labels: the cluster does not exist. */
+  changesWith(cluster: string, before: ClusterLabels | undefined, after: ClusterLabels | undefined): boolean;
+}
+
 export interface ClusterVisibility {
   /** The rule in force now. */
   ruleFor(caller: Caller, verb: 'get' | 'list' | 'watch' | 'update'): ClusterRule;
   /** The revision of the last change that may have changed this caller's rules. */
   changedAt(caller: Caller): number;
+  /** Made for each call: it costs what the caller is bound to. */
+  approvalRule(caller: Caller): ApprovalRule;
   /** The rule as it was at a past revision, for a watch that resumes across a permission change. */
   ruleAt(caller: Caller, verb: 'get' | 'list' | 'watch' | 'update', revision: number): ClusterRule;
 }

@@ -1,4 +1,5 @@
 import type { Kind, VirtualType } from './kind.ts';
+import { accessRequestKind } from './kinds/access-request.ts';
 import { clusterKind } from './kinds/cluster.ts';
 import type { EndpointChecks } from './kinds/cluster-endpoints.ts';
 import { namespaceKind, podKind, secretKind, serviceAccountKind } from './kinds/core.ts';
@@ -28,6 +29,7 @@ export interface Catalog {
   readonly roleBindings: Kind;
   readonly signingKeys: Kind;
   readonly issuedTokens: Kind;
+  readonly accessRequests: Kind;
   /** Not served. */
   readonly revokedTokens: Kind;
   /** The kind of a path; undefined when nothing is served there. */
@@ -56,6 +58,7 @@ export function createCatalog({ productName, endpointChecks }: CatalogOptions): 
     roleBindings: roleBindingKind,
     signingKeys: signingKeyKind,
     issuedTokens: issuedTokenKind,
+    accessRequests: accessRequestKind,
   };
   const kinds: readonly Kind[] = Object.values(named);
   const pathKey = (group: string, version: string, resource: string, inCluster: boolean): string =>

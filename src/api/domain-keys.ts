@@ -2,6 +2,7 @@ import { distance, nearest } from '../lib/nearest.ts';
 import { CONFIRMED_ANNOTATION } from './confirmed-endpoint.ts';
 import { checkEach, type FieldError, invalidValue } from './field-error.ts';
 import type { ObjectMeta } from './kind.ts';
+import { ACCESS_REQUEST_LABEL, REQUEST_CLUSTER_LABEL, REQUEST_NAMESPACE_LABEL } from './kinds/access-request.ts';
 import { COUNTED_LABEL, REQUESTER_LABEL } from './kinds/issued-token.ts';
 import { CLUSTERS_ANNOTATION, EXPIRES_ANNOTATION } from './kinds/rbac.ts';
 import { TOKEN_ANNOTATIONS } from './kinds/token-request.ts';
@@ -63,9 +64,14 @@ const ANNOTATIONS: ReadonlyMap<string, readonly string[]> = new Map<string, read
   ...Object.values(TOKEN_ANNOTATIONS).map((key): [string, string[]] => [key, ['TokenRequest']]),
 ]);
 
-const LABELS: ReadonlyMap<string, readonly string[]> = new Map(
-  [REQUESTER_LABEL, COUNTED_LABEL].map((key) => [key, ['IssuedToken']]),
-);
+/** Each label, and the kinds that have it. The server sets them. */
+const LABELS: ReadonlyMap<string, readonly string[]> = new Map([
+  [REQUESTER_LABEL, ['IssuedToken', 'AccessRequest']],
+  [COUNTED_LABEL, ['IssuedToken', 'AccessRequest']],
+  [REQUEST_CLUSTER_LABEL, ['AccessRequest']],
+  [REQUEST_NAMESPACE_LABEL, ['AccessRequest']],
+  [ACCESS_REQUEST_LABEL, [...BINDINGS, 'ClusterRole', 'Role']],
+]);
 
 const BY_KIND: ReadonlyMap<string, readonly string[]> = new Map(
   [...new Set([...ANNOTATIONS.values()].flat())].map((kind) => [

@@ -104,6 +104,8 @@ export interface Kind extends ResourceType {
   readonly inCluster: boolean;
   /** True: `status` is written only through the subresource. */
   readonly hasStatus: boolean;
+  /** The name of that subresource. Default: `status`. */
+  readonly statusSubresource?: 'approval';
   /** True: `metadata.generation` counts changes of everything but metadata and status. */
   readonly countsGenerations: boolean;
   /** The verbs that are served; all when absent. */

@@ -1,5 +1,6 @@
 import { AUTHENTICATED, MASTERS } from '../api/caller.ts';
 import type { ApiObject } from '../api/kind.ts';
+import { APPROVE_VERB, accessRequestKind } from '../api/kinds/access-request.ts';
 import { CLUSTER_GROUP } from '../api/kinds/cluster-spec.ts';
 import { issuedTokenKind } from '../api/kinds/issued-token.ts';
 import { RBAC_GROUP } from '../api/kinds/rbac.ts';
@@ -45,6 +46,12 @@ export const BOOTSTRAP_CLUSTER_ROLES: readonly ApiObject[] = [
       apiGroups: [issuedTokenKind.group],
       resources: [issuedTokenKind.resource],
     },
+  ]),
+  clusterRole('clusterpass:access-requester', [
+    { verbs: ['create'], apiGroups: [accessRequestKind.group], resources: [accessRequestKind.resource] },
+  ]),
+  clusterRole('clusterpass:access-approver', [
+    { verbs: [APPROVE_VERB], apiGroups: [accessRequestKind.group], resources: [accessRequestKind.resource] },
   ]),
   // As in Kubernetes: reviews about the caller itself, not about others.
   clusterRole(

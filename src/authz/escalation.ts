@@ -121,12 +121,13 @@ function refuseBinding(
 /** A role may exceed the held rules in tens of thousands of parts; the first ones are enough for a person. */
 const MAX_LINES = 100;
 
-function refusalOf(user: User, held: readonly Rule[], wanted: readonly Rule[]): string | undefined {
+/** Why the user may not grant the wanted rules. `where`: the cluster and the time for which they are held. */
+export function refusalOf(user: User, held: readonly Rule[], wanted: readonly Rule[], where = ''): string | undefined {
   const { missing, tooMany } = coverageOf(held, wanted);
   if (missing.length === 0) return undefined;
   const who = describeUser(user);
   if (tooMany) return `${who} is attempting to grant more RBAC permissions at once than can be compared`;
-  return `${who} is attempting to grant RBAC permissions not currently held:\n${describeRules(missing)}`;
+  return `${who} is attempting to grant RBAC permissions not currently held${where}:\n${describeRules(missing)}`;
 }
 
 export const describeUser = ({ name, groups }: User): string => `user ${goQuote(name)} (groups=${goList(groups)})`;

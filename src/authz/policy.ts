@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type {
+  ApprovalRule,
   Authorizer,
   CallerRules,
   ClusterLabels,
@@ -16,6 +17,7 @@ import type {
 import { type Caller, type Identity, MASTERS, type User } from '../api/caller.ts';
 import type { ApiObject } from '../api/kind.ts';
 import { Cache } from '../lib/cache.ts';
+import { approvalRule } from './approval-rule.ts';
 import { holds } from './binding-index.ts';
 import { collectRules, RULES_OF_MASTERS } from './caller-rules.ts';
 import { clusterRule, type VisibilityVerb } from './cluster-rule.ts';
@@ -29,7 +31,7 @@ import { type PastRbacSnapshot, referenceDecide, referenceRuleSource } from './r
 import { RoleTable } from './role-table.ts';
 import { type Match, PathMatch, ResourceMatch } from './rule-index.ts';
 import type { Rule } from './rules.ts';
-import { SelectorIndex } from './selector-index.ts';
+import { type BeginningGrant, SelectorIndex } from './selector-index.ts';
 import { reasonFor, SubjectTable, scopesFor } from './subject-table.ts';
 
 export interface PolicyChange {
@@ -60,22 +62,16 @@ export interface Policy extends Authorizer, PastAuthorizer, GrantFinder, RuleLis
   decideForAnyLabels(caller: Caller, question: ResourceQuestion): Decision;
   /** What a role grants, aggregation included; undefined when there is no such role. */
   rulesOf(target: RoleTarget): readonly Rule[] | undefined;
-  /** The rules of the user's bindings in a namespace (`""`: ClusterRoleBindings) that hold in a cluster. */
-  rulesHeldIn(cluster: ClusterView, user: User, namespace: string): Rule[];
   /**
-   * What is granted in a cluster after a change of its labels, and was not before: one binding for each role and
-   * namespace.
+   * The rules of the user's bindings in a namespace (`""`: ClusterRoleBindings) that hold in a cluster and do not end
+   * before `until`.
+   */
+  rulesHeldIn(cluster: ClusterView, user: User, namespace: string, until: number): Rule[];
+  /**
+   * What is granted in a cluster after a change of its labels, and was not before: one binding for each role, namespace
+   * and end.
    */
   beginningGrants(before: ClusterView, after: ClusterView): Iterable<BeginningGrant>;
-}
-
-/** A binding that begins to hold in a cluster. */
-export interface BeginningGrant {
-  /** As `Decision.binding`. */
-  readonly binding: string;
-  /** `""` for a ClusterRoleBinding. */
-  readonly namespace: string;
-  readonly rules: readonly Rule[];
 }
 
 export interface PolicyOptions {
@@ -296,6 +292,16 @@ class CompiledPolicy implements Policy {
     for (const { scopes } of this.#subjectsNow.entriesOf(user)) yield* scopes.get(namespace)?.all ?? [];
   }
 
+  approvalRule(caller: Caller): ApprovalRule {
+    const { home } = caller;
+    const subjectsOf = (user: User) => ({
+      isMaster: user.groups.includes(MASTERS),
+      entries: this.#subjectsNow.entriesOf(user),
+    });
+    const local = home === undefined ? undefined : { cluster: home, subjects: subjectsOf(caller.as(home)) };
+    return approvalRule(subjectsOf(caller.as(undefined)), local, this.#labelsOf);
+  }
+
   changedAt(caller: Caller): number {
     return this.#subjectsNow.changedFor(identities(caller)).revision;
   }
@@ -366,16 +372,19 @@ class CompiledPolicy implements Policy {
     return this.#roles.find(target)?.index.rules;
   }
 
-  rulesHeldIn(cluster: ClusterView, user: User, namespace: string): Rule[] {
+  rulesHeldIn(cluster: ClusterView, user: User, namespace: string, until: number): Rule[] {
     const roles = new Set<CompiledRole>();
-    for (const binding of this.#bindingsOf(user, namespace)) if (holds(binding, cluster)) roles.add(binding.role);
+    for (const binding of this.#bindingsOf(user, namespace)) {
+      if (binding.facts.expiresAt >= until && holds(binding, cluster)) roles.add(binding.role);
+    }
     return [...roles].flatMap(({ index }) => index.rules);
   }
 
   *beginningGrants(before: ClusterView, after: ClusterView): Generator<BeginningGrant> {
     this.dropExpired();
     for (const { id, facts, role } of this.#selectors.beginning(before, after)) {
-      if (role.exists) yield { binding: id, namespace: facts.namespace, rules: role.index.rules };
+      if (!role.exists) continue;
+      yield { binding: id, namespace: facts.namespace, rules: role.index.rules, until: facts.expiresAt };
     }
   }
 }

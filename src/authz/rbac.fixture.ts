@@ -2,7 +2,7 @@ import type { ClusterLabels, ResourceQuestion } from '../api/authorization.ts';
 import type { Caller, User } from '../api/caller.ts';
 import type { ApiObject } from '../api/kind.ts';
 import { CLUSTER_GROUP } from '../api/kinds/cluster-spec.ts';
-import { CLUSTERS_ANNOTATION, RBAC_GROUP } from '../api/kinds/rbac.ts';
+import { CLUSTERS_ANNOTATION, EXPIRES_ANNOTATION, RBAC_GROUP } from '../api/kinds/rbac.ts';
 import { createPolicy, type Policy, type PolicyChange, type PolicyOptions } from './policy.ts';
 import type { PastRbacSnapshot } from './reference-evaluator.ts';
 
@@ -16,11 +16,17 @@ export interface Extras {
   readonly namespace?: string;
   readonly labels?: Record<string, string>;
   readonly clusters?: string;
+  /** When a binding ends. */
+  readonly expires?: string;
   readonly aggregate?: unknown[];
 }
 
 function object(kind: string, name: string, extras: Extras, fields: Record<string, unknown>): ApiObject {
-  const { namespace, labels, clusters } = extras;
+  const { namespace, labels, clusters, expires } = extras;
+  const annotations = {
+    ...(clusters === undefined ? {} : { [CLUSTERS_ANNOTATION]: clusters }),
+    ...(expires === undefined ? {} : { [EXPIRES_ANNOTATION]: expires }),
+  };
   return {
     apiVersion: `${RBAC_GROUP}/v1`,
     kind,
@@ -28,7 +34,7 @@ function object(kind: string, name: string, extras: Extras, fields: Record<strin
       name,
       ...(namespace === undefined ? {} : { namespace }),
       ...(labels === undefined ? {} : { labels }),
-      ...(clusters === undefined ? {} : { annotations: { [CLUSTERS_ANNOTATION]: clusters } }),
+      ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
     },
     ...fields,
   };

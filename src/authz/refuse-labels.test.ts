@@ -68,6 +68,25 @@ describe('A30: bindings that begin to hold', () => {
     expect(refusal(fleet, {}, { env: 'prod' }, account('b', 'n', 's'))).toContain('ClusterRoleBinding/b0');
   });
 
+  it.each([
+    // What is held until some time does not justify a grant that lasts longer.
+    ['2026-11-16T18:00:00Z', undefined, true],
+    ['2026-11-16T18:00:00Z', '2026-11-16T18:00:01Z', true],
+    ['2026-11-16T18:00:00Z', '2026-11-16T18:00:00Z', false],
+    ['2026-11-16T18:00:00Z', '2026-11-16T17:59:59Z', false],
+    [undefined, '2026-11-16T18:00:00Z', false],
+    [undefined, undefined, false],
+  ])('held until %s, granted until %s', (held, granted, isRefused) => {
+    const fleet = new Fleet({ now: () => Date.parse('2026-11-16T12:00:00Z') }).put(
+      role('mint', TOKEN),
+      binding('carl', 'ClusterRole/mint', ['User:carl'], { ...(held && { expires: held }) }),
+      // Of the same role, so that only its end tells it from the other.
+      binding('b0', 'ClusterRole/mint', ['User:y'], { clusters: 'env=prod', expires: '2026-11-16T12:00:01Z' }),
+      binding('b1', 'ClusterRole/mint', ['User:x'], { clusters: 'env=prod', ...(granted && { expires: granted }) }),
+    );
+    expect(refusal(fleet, {}, { env: 'prod' }) !== undefined).toBe(isRefused);
+  });
+
   it('without a right to compare: paths are not granted by restricted bindings', () => {
     const paths: Rules = [{ verbs: ['get'], nonResourceURLs: ['/metrics'] }];
     const fleet = new Fleet().put(

@@ -11,14 +11,15 @@ import { type Coverage, coverageBy } from './covers.ts';
 import { describeRules, describeUser } from './escalation.ts';
 import { forbiddenFor } from './forbidden.ts';
 import { type ComparisonBudget, HeldRules, MAX_COST } from './held-rules.ts';
-import type { BeginningGrant, Policy } from './policy.ts';
+import type { Policy } from './policy.ts';
 import type { Rule } from './rules.ts';
+import type { BeginningGrant } from './selector-index.ts';
 
 /**
  * Bindings select clusters by their labels, so a caller who may write a cluster could give it the label of a binding,
  * and with it permissions to itself or to others. Writing a cluster is therefore checked as if the bindings that begin
  * to hold in it were written: the caller must hold in this cluster, as it was before the write, what they grant, or the
- * verb `escalate` on the cluster. See ADR 23.
+ * verb `escalate` on the cluster. What is held until some time counts only for bindings that end no later. See ADR 23.
  */
 
 export type LabelPolicy = Pick<Policy, 'rulesHeldIn' | 'beginningGrants'> & Pick<Authorizer, 'decide'>;
@@ -67,15 +68,15 @@ function refuseBeginning(
 
   const user = caller.as(name);
   const budget: ComparisonBudget = { left: MAX_COST };
-  const fleetWide = new HeldRules(
-    policy.rulesHeldIn(before, user, ''),
-    grants.flatMap(({ rules }) => rules),
-    budget,
-  );
-  for (const { binding, namespace, rules } of grants) {
-    let { missing, tooMany }: Coverage = coverageBy(fleetWide, rules);
+  const wanted = grants.flatMap(({ rules }) => rules);
+  // By the end of the grants: nearly always there is one, that of bindings without an end.
+  const fleetWide = new Map<number, HeldRules>();
+  for (const { binding, namespace, rules, until } of grants) {
+    const held = fleetWide.get(until) ?? new HeldRules(policy.rulesHeldIn(before, user, '', until), wanted, budget);
+    fleetWide.set(until, held);
+    let { missing, tooMany }: Coverage = coverageBy(held, rules);
     if (missing.length > 0 && !tooMany && namespace !== '') {
-      const local = new HeldRules(policy.rulesHeldIn(before, user, namespace), missing, budget);
+      const local = new HeldRules(policy.rulesHeldIn(before, user, namespace, until), missing, budget);
       ({ missing, tooMany } = coverageBy(local, missing));
     }
     if (missing.length === 0) continue;

@@ -1,7 +1,19 @@
 import { type ClusterSelector, type ClusterView, pinText } from './cluster-selector.ts';
 import { type CompiledBinding, UNPINNED } from './compiled-rbac.ts';
+import type { Rule } from './rules.ts';
 
-/** The bindings with one selector, by what they grant: role and namespace. */
+/** A binding that begins to hold in a cluster. */
+export interface BeginningGrant {
+  /** As `Decision.binding`. */
+  readonly binding: string;
+  /** `""` for a ClusterRoleBinding. */
+  readonly namespace: string;
+  readonly rules: readonly Rule[];
+  /** When it ends, in epoch milliseconds; Infinity when it does not. */
+  readonly until: number;
+}
+
+/** The bindings with one selector, by what they grant: role, namespace and end. */
 interface SelectorEntry {
   readonly selector: ClusterSelector;
   readonly grants: Map<string, Set<CompiledBinding>>;
@@ -46,7 +58,7 @@ export class SelectorIndex {
     }
   }
 
-  /** Bindings that hold in `after` and not in `before`: one for each role and namespace that is granted. */
+  /** Bindings that hold in `after` and not in `before`: one for each role, namespace and end. */
   *beginning(before: ClusterView, after: ClusterView): Generator<CompiledBinding> {
     const seen = new Set<SelectorEntry>();
     const pins = Object.entries(after.labels).map(([key, value]) => pinText({ key, value }));
@@ -63,4 +75,5 @@ export class SelectorIndex {
 
 const pinsOf = ({ pins }: ClusterSelector): readonly string[] => (pins ?? [UNPINNED]).map(pinText);
 
-const grantKey = ({ grantText, facts }: CompiledBinding): string => `${facts.namespace}\0${grantText}`;
+const grantKey = ({ grantText, facts }: CompiledBinding): string =>
+  `${facts.namespace}\0${grantText}\0${facts.expiresAt}`;

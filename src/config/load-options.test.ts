@@ -69,6 +69,7 @@ describe('loadServeOptions', () => {
         maxTrackedTokensPerCaller: 1000,
         trackAllTokens: false,
         actorClaim: 'fleet',
+        accessRequests: { maxDurationSeconds: 43_200, maxOpenPerCaller: 10, retentionMs: 604_800_000 },
         signingAlgorithm: 'ES256',
         signingKeyRotationMs: 90 * 24 * 3_600_000,
         encryptionKeyFile: undefined,

@@ -263,6 +263,24 @@ export const OPTIONS = {
     default: 'fleet',
     doc: 'Which tokens name their requester in the claim `act`: `fleet` those whose audiences are all clusters of this fleet, `always` every token, `never` none. A user name is personal data; services outside of the fleet would see it.',
   }),
+  maxAccessRequestDuration: option({
+    value: 'DURATION',
+    parse: duration('1m', '8760h'),
+    default: '12h',
+    doc: 'The longest access that an access request can ask for. A longer one is rejected.',
+  }),
+  maxAccessRequestsPerCaller: option({
+    value: 'N',
+    parse: integer(1, 10_000),
+    default: '10',
+    doc: 'How many access requests of one caller may be pending or approved; further ones are rejected. Together with finished ones a caller may have ten times as many.',
+  }),
+  accessRequestRetention: option({
+    value: 'DURATION',
+    parse: duration('1m', '8760h'),
+    default: '168h',
+    doc: 'How long finished access requests (denied, withdrawn, expired) are kept. The audit log keeps who asked and who decided.',
+  }),
   signingAlgorithm: option({
     value: 'ALGORITHM',
     parse: oneOf('ES256', 'ES384', 'RS256'),

@@ -49,6 +49,11 @@ export interface ServeOptions {
   readonly maxTrackedTokensPerCaller: number;
   readonly trackAllTokens: boolean;
   readonly actorClaim: OptionValues['actorClaim'];
+  readonly accessRequests: {
+    readonly maxDurationSeconds: number;
+    readonly maxOpenPerCaller: number;
+    readonly retentionMs: number;
+  };
   readonly signingAlgorithm: OptionValues['signingAlgorithm'];
   /** 0: never. */
   readonly signingKeyRotationMs: number;
@@ -142,6 +147,11 @@ export function resolveOptions(values: OptionValues): { options: ServeOptions; p
     maxTrackedTokensPerCaller: values.maxTrackedTokensPerCaller,
     trackAllTokens: values.trackAllTokens,
     actorClaim: values.actorClaim,
+    accessRequests: {
+      maxDurationSeconds: Math.floor(values.maxAccessRequestDuration / 1000),
+      maxOpenPerCaller: values.maxAccessRequestsPerCaller,
+      retentionMs: values.accessRequestRetention,
+    },
     signingAlgorithm: values.signingAlgorithm,
     signingKeyRotationMs: values.signingKeyRotation,
     encryptionKeyFile: values.encryptionKeyFile,

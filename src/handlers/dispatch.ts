@@ -27,12 +27,14 @@ export interface HandlerParts extends GetParts, ListParts, WatchParts, WritePart
   /** Handlers of kinds for which a verb does more than read or write the object. */
   readonly verbOverrides: VerbOverrides;
   readonly listAccounts: (request: ApiRequest) => Promise<ApiResponse>;
+  /** A write of the subresource `approval` of an access request. */
+  readonly decideRequest: (request: ApiRequest) => Promise<ApiResponse>;
 }
 
 export type VerbOverrides = ReadonlyMap<Kind, Partial<Record<Verb, (request: ApiRequest) => Promise<ApiResponse>>>>;
 
 /** All subresources, and '' for the object itself. */
-export const SUBRESOURCES = ['', 'status', 'token', 'kubeconfig', 'accounts'] as const;
+export const SUBRESOURCES = ['', 'status', 'token', 'kubeconfig', 'accounts', 'approval'] as const;
 
 /** What is served at a path: the verbs, and the kind of the objects. */
 export type Resource = StoredResource | VirtualResource | RedirectedResource;
@@ -103,7 +105,8 @@ export function findResource(catalog: Catalog, target: Target): Resource | undef
     return target.name === '' ? served(ACROSS_NAMESPACES_VERBS) : undefined;
   }
   if (subresource === 'token' && kind === catalog.serviceAccounts) return served(TOKEN_VERBS, subresource);
-  if (subresource === 'status' && kind.hasStatus) return served(STATUS_VERBS, subresource);
+  const { statusSubresource = 'status' } = kind;
+  if (kind.hasStatus && subresource === statusSubresource) return served(STATUS_VERBS, statusSubresource);
   if (subresource !== '') return served(NO_VERBS);
   return served(kind.verbs ?? (kind === catalog.namespaces ? NAMESPACE_VERBS : OBJECT_VERBS));
 }
@@ -141,6 +144,7 @@ export function createDispatcher(
     const { kind, subresource } = resource;
     if (subresource === 'token') return parts.createToken(request);
     if (subresource === 'kubeconfig') return parts.getKubeconfig(request);
+    if (subresource === 'approval' && request.target.verb !== 'get') return parts.decideRequest(request);
     const override = parts.verbOverrides.get(kind)?.[request.target.verb];
     if (override !== undefined) return override(request);
     if (subresource === 'accounts') return parts.listAccounts(request);

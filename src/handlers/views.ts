@@ -12,6 +12,7 @@ import type { Kind } from '../api/kind.ts';
 import { collectionPrefix } from '../api/object-key.ts';
 import type { ApiRequest, Query } from '../api/request.ts';
 import { ApiError, badRequest, gone } from '../api/status.ts';
+import { visibleRequests } from './access-requests/visible-requests.ts';
 import { visibleTokens } from './issued-tokens/own-tokens.ts';
 import type { ListOptions } from './options/list-options.ts';
 import type { Form, IncludeObject, Representation } from './representation.ts';
@@ -38,22 +39,31 @@ export interface Views {
 export function createViews(
   catalog: Catalog,
   visibility: ClusterVisibility & Pick<Authorizer, 'decide'>,
+  /** The revision of the last change of a cluster's labels: bindings that select by label grant other approvals then. */
+  labelsChangedAt: () => number,
   now = Date.now,
 ): Views {
-  const { clusters, issuedTokens } = catalog;
+  const { clusters, issuedTokens, accessRequests } = catalog;
   const rule: Views['rule'] = (kind, caller, verb) => {
     if (kind === clusters) return visibility.ruleFor(caller, verb);
+    if (kind === accessRequests) return visibleRequests(visibility, caller, verb);
     return kind === issuedTokens ? visibleTokens(visibility, caller, verb) : undefined;
   };
-  const isFiltered = (kind: Kind): boolean => kind === clusters || kind === issuedTokens;
+  const isFiltered = (kind: Kind): boolean => kind === clusters || kind === issuedTokens || kind === accessRequests;
+  const changedAt = (kind: Kind, caller: Caller): number => {
+    if (!isFiltered(kind)) return 0;
+    const revision = visibility.changedAt(caller);
+    const followsLabels = kind === accessRequests && rule(kind, caller, 'list')?.changesWith !== undefined;
+    return followsLabels ? Math.max(revision, labelsChangedAt()) : revision;
+  };
   return {
     isFiltered,
     rule,
     ruleAt: (kind, caller, verb, revision) => {
       if (kind === clusters) return visibility.ruleAt(caller, verb, revision);
-      const changedAt = visibility.changedAt(caller);
+      const changed = changedAt(kind, caller);
       // Past rules are known for clusters only: the client has to list again.
-      if (isFiltered(kind) && changedAt > revision) throw gone(`too old resource version: ${revision} (${changedAt})`);
+      if (changed > revision) throw gone(`too old resource version: ${revision} (${changed})`);
       return rule(kind, caller, verb);
     },
     whole: (kind, caller, alwaysPublic) => {
@@ -64,7 +74,7 @@ export function createViews(
       if (kind !== clusters) return undefined;
       return alwaysPublic ? NO_CLUSTERS : visibility.ruleAt(caller, 'update', revision);
     },
-    changedAt: (kind, caller) => (isFiltered(kind) ? visibility.changedAt(caller) : 0),
+    changedAt,
     now,
   };
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
-import { type Authorizer, type Decision, isFilteredList, isForOwners, isPassList } from '../api/authorization.ts';
+import { type Authorizer, type Decision, isDecidedByHandler, isFilteredList, isPassList } from '../api/authorization.ts';
 import type { Caller, User } from '../api/caller.ts';
 import { parseGoDuration, toGoInt64 } from '../api/codec/go-text/go-parse.ts';
 import { whyAllowed } from '../api/decision-reason.ts';
@@ -211,7 +211,7 @@ function requireAllowed(x: Exchange, { authorizer, resources }: StageParts): voi
     return;
   }
   const { target, question } = x.info;
-  if (isFilteredList(target) || isForOwners(target) || isPassList(target)) {
+  if (isFilteredList(target) || isDecidedByHandler(target) || isPassList(target)) {
     x.decision = { allowed: true, why: 'decided object by object' };
     return;
   }

@@ -53,7 +53,11 @@ export interface CreateOptions extends FieldOwner {
   readonly keepStatus?: boolean;
   /** The file that the object comes from, see MANIFEST_ANNOTATION. */
   readonly origin?: string;
+  /** Sets fields that belong to the server and to no manager. Called with the prepared object, before `admit`. */
+  readonly derive?: ((object: ApiObject) => ApiObject) | undefined;
   readonly admit?: Admit;
+  /** Conditions on other keys at the instant of the write. */
+  readonly guards?: readonly Guard[];
 }
 
 export interface UpdateOptions extends FieldOwner {
@@ -141,13 +145,14 @@ export class ObjectWriter {
   }
 
   async #createNamed(kind: Kind, objectKey: ObjectKey, sent: ApiObject, options: CreateOptions): Promise<ApiObject> {
-    const { dryRun, keepStatus = false, admit, origin } = options;
+    const { dryRun, keepStatus = false, derive, admit, origin, guards = [] } = options;
     const { catalog, reader, now, randomUuid } = this.#options;
     const owners = await requireOwners(catalog, reader, kind, objectKey);
     const stamp = { uid: randomUuid(), now: now() };
     const track = this.#tracking(kind, options, keepStatus ? 'both' : 'object', sent, undefined);
     const metadata = { ...this.#computedIn(kind), keepStatus, origin };
-    const object = prepareForCreate(kind, objectKey, sent, stamp, metadata, track);
+    const prepared = prepareForCreate(kind, objectKey, sent, stamp, metadata, track);
+    const object = derive?.(prepared) ?? prepared;
     admit?.(object, undefined);
     refuseIfInvalid(kind, objectKey.name, validateObject(kind, object, undefined, objectKey.cluster));
     if (dryRun) {
@@ -160,12 +165,15 @@ export class ObjectWriter {
       key: storageKey(kind, objectKey),
       value: toStoredBytes(kind, object),
       expect: { absent: true },
-      guards: owners.map(({ key, createRevision }) => ({ key, expect: { createRevision } })),
+      guards: [...owners.map(({ key, createRevision }) => ({ key, expect: { createRevision } })), ...guards],
     });
     await reader.sawOwnWrite(result);
     if (result.ok) return versioned(object, result.revision);
     const existing = reader.find(kind, objectKey);
     if (result.key === storageKey(kind, objectKey)) throw exists(kind, objectKey.name, existing);
+    if (guards.some(({ key }) => key === result.key)) {
+      throw conflict(kind, objectKey.name, 'a condition of this creation no longer holds');
+    }
     // An owner was deleted between the read and the write: this names it.
     await requireOwners(catalog, reader, kind, objectKey);
     throw conflict(kind, objectKey.name, 'its cluster or namespace has changed; please try again');

@@ -12,6 +12,8 @@ import { openProber } from '../clusters/prober/open-prober.ts';
 import { interfaceAddresses, openUpstream } from '../clusters/upstream/upstream.ts';
 import type { ServeOptions } from '../config/serve-options.ts';
 import { defaultBaseUrl } from '../config/values.ts';
+import { GrantStore } from '../handlers/access-requests/grant-objects.ts';
+import { startRequestSweep } from '../handlers/access-requests/sweep-requests.ts';
 import { createIssuerIndex } from '../handlers/issuer-index.ts';
 import { issuesOwnTokens } from '../handlers/token/forward-token.ts';
 import { openForwarding } from '../handlers/token/open-forwarding.ts';
@@ -200,6 +202,21 @@ export async function compose(
       }),
     );
 
+    const grants = new GrantStore({ catalog, reader, writer: recording('access-requests') });
+    closers.push(
+      startRequestSweep({
+        catalog,
+        reader,
+        writer: recording('access-requests'),
+        grants,
+        leadership: timely,
+        removalTime: () => clock.guard.removalTime(),
+        retentionMs: options.accessRequests.retentionMs,
+        every,
+        logger,
+      }),
+    );
+
     const signing = await waiting(() =>
       openSigning({
         store,
@@ -275,7 +292,7 @@ export async function compose(
           });
     closers.push(() => forwarding?.close());
 
-    const views = createViews(catalog, policy);
+    const views = createViews(catalog, policy, () => broadcaster.labelsChangedAt);
     const dispatch = createDispatch({
       options,
       baseUrl,
@@ -285,6 +302,7 @@ export async function compose(
       views,
       signing,
       records,
+      grants,
       clock: clock.guard,
       forward: forwarding?.forward,
       reviewToken: callers.authenticator.review,

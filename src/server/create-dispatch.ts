@@ -1,11 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import type { Catalog } from '../api/catalog.ts';
+import { refuseApproval, refuseDecision, refuseRequest } from '../authz/access-requests.ts';
 import { refuseGrant } from '../authz/escalation.ts';
 import { refusalOf } from '../authz/forbidden.ts';
 import { createPastPermission } from '../authz/past-permission.ts';
 import { refuseConfirmation } from '../authz/refuse-confirmation.ts';
 import { refuseLabels } from '../authz/refuse-labels.ts';
 import type { ServeOptions } from '../config/serve-options.ts';
+import { accessRequestVerbs } from '../handlers/access-requests/access-request-verbs.ts';
+import { createRequestCompletion } from '../handlers/access-requests/complete-request.ts';
+import { createDecisionHandler } from '../handlers/access-requests/decide-request.ts';
+import type { GrantStore } from '../handlers/access-requests/grant-objects.ts';
+import type { AccessRequestParts } from '../handlers/access-requests/request-parts.ts';
 import { createContinueTokens } from '../handlers/continue-token.ts';
 import { createDispatcher } from '../handlers/dispatch.ts';
 import { createKubeconfigHandler } from '../handlers/get-kubeconfig.ts';
@@ -25,7 +31,10 @@ import type { TokenRecords } from '../tokens/revocations/token-records.ts';
 import type { Objects } from './create-objects.ts';
 
 export interface DispatchParts {
-  readonly options: Pick<ServeOptions, 'productName' | 'maxTokenExpirationSeconds' | 'actorClaim' | 'trackAllTokens'>;
+  readonly options: Pick<
+    ServeOptions,
+    'productName' | 'maxTokenExpirationSeconds' | 'actorClaim' | 'trackAllTokens' | 'accessRequests'
+  >;
   readonly baseUrl: string;
   readonly catalog: Catalog;
   readonly issuers: Issuers;
@@ -33,6 +42,7 @@ export interface DispatchParts {
   readonly views: Views;
   readonly signing: Signing;
   readonly records: TokenRecords;
+  readonly grants: GrantStore;
   readonly clock: Pick<ClockGuard, 'requireRight'>;
   /** Handles token requests of clusters that issue tokens themselves; undefined without --credentials-dir. */
   readonly forward: ForwardToken | undefined;
@@ -46,6 +56,23 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
   const { publicView, reader, writer, propagation, policy, broadcaster } = objects;
   const { keyRing } = signing;
   const requireRightClock = (): void => clock.requireRight();
+  const accessRequests: AccessRequestParts = {
+    catalog,
+    reader,
+    writer,
+    views,
+    publicView,
+    grants: parts.grants,
+    limits: parts.options.accessRequests,
+    rules: {
+      refuseRequest: (caller, scope) => refuseRequest(policy, caller, scope),
+      refuseDecision: (caller, name, scope) => refuseDecision(policy, caller, name, scope),
+      refuseApproval: (caller, grant) => refuseApproval(policy, caller, grant),
+    },
+    refusalOf: (request) => refusalOf(policy, request),
+    requireRightClock,
+    now: Date.now,
+  };
   return createDispatcher({
     catalog,
     reader,
@@ -67,6 +94,7 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
       refuseGrant(policy, caller, kind, object, old) ??
       refuseConfirmation(policy, caller, kind, object, old) ??
       refuseLabels(policy, caller, kind, object, old),
+    completion: createRequestCompletion(accessRequests),
     createRefusal: (request) => refusalOf(policy, request, 'create'),
     now: Date.now,
     random: Math.random,
@@ -114,7 +142,9 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
         revocations: records.revocations,
         refusalOf: (request) => refusalOf(policy, request),
       }),
+      ...accessRequestVerbs(accessRequests),
     ]),
+    decideRequest: createDecisionHandler(accessRequests),
     listAccounts: createListAccountsHandler({ catalog, reader, authorizer: policy }),
   });
 }

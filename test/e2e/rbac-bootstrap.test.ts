@@ -13,6 +13,8 @@ afterAll(() => server.destroy());
 const AUTO_UPDATE = 'rbac.authorization.kubernetes.io/autoupdate';
 const ROLES = [
   'cluster-admin',
+  'clusterpass:access-approver',
+  'clusterpass:access-requester',
   'clusterpass:token-creator',
   'clusterpass:token-revoker',
   'clusterpass:viewer',

@@ -35,6 +35,7 @@ export const LISTED_KINDS: readonly ListedKind[] = [
   listed('rolebindings', 'fleet', true),
   listed('signingkeys', 'fleet', false),
   listed('issuedtokens', 'fleet', false),
+  listed('accessrequests', 'fleet', false),
 ];
 
 function commandFor({ resource, singular, shortNames, inCluster, namespaced }: ListedKind): Command {

@@ -4,13 +4,14 @@ import { issuedTokenKind, REQUESTER_LABEL } from '../../api/kinds/issued-token.t
 import type { StoredObject } from '../../objects/stored-object.ts';
 import { requesterId } from '../../tokens/revocations/tracked-tokens.ts';
 
-/** The requester of a token is recorded under the name and uid that the caller has at the fleet. */
+/** The requester of an object is recorded under the name and uid that the caller has at the fleet. */
 const requesterOf = (caller: Caller): string => requesterId(caller.as(undefined));
 
 export const isOwn = (entry: StoredObject, caller: Caller): boolean =>
   entry.labels?.[REQUESTER_LABEL] === requesterOf(caller);
 
-function ownTokens(caller: Caller): ClusterRule {
+/** The issued tokens or access requests that the caller requested. */
+export function requestedBy(caller: Caller): ClusterRule {
   const value = requesterOf(caller);
   return {
     fingerprint: `${REQUESTER_LABEL}=${value}`,
@@ -29,5 +30,5 @@ export function visibleTokens(
 ): ClusterRule {
   const { group, resource } = issuedTokenKind;
   const question = { verb, group, resource, subresource: '', namespace: '', name: '', cluster: undefined };
-  return authorizer.decide(caller, question).allowed ? ALL_CLUSTERS : ownTokens(caller);
+  return authorizer.decide(caller, question).allowed ? ALL_CLUSTERS : requestedBy(caller);
 }

@@ -36,5 +36,7 @@ function cut(actor: Actor | undefined, depth: number): Actor | undefined {
 }
 
 const MARK = '...';
-const shorten = (name: string): string =>
+
+/** A name as it is in a claim. */
+export const shorten = (name: string): string =>
   name.length <= MAX_NAME ? name : `${name.slice(0, MAX_NAME - MARK.length).toWellFormed()}${MARK}`;

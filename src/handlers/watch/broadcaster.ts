@@ -31,6 +31,8 @@ export interface Subscriber {
   beforePolicyChange(): void;
   onPolicyChange(change: PolicyChange): void;
   checkAllowed(): boolean;
+  /** Ends the watch with a 410: the client has to list again. */
+  expire(): void;
   checkCaller(): void;
   sendBookmark(): void;
   finish(): void;
@@ -94,6 +96,7 @@ export class Broadcaster implements ReflectorListener<StoredObject> {
   /** The first policy change that has not taken effect yet. */
   #policyChangedAt: number | undefined;
   #revision = 0;
+  #labelsChangedAt = 0;
   #lastId = 0;
   readonly joinBatches = createJoinCache();
 
@@ -219,7 +222,15 @@ export class Broadcaster implements ReflectorListener<StoredObject> {
       this.#dirty.add(group);
     }
     if (isPolicy) this.#recordPolicyChange(revision);
-    else if (kind === this.#options.clusters && !sameLabels(before, after)) this.#checkWatchesIn(key);
+    else if (kind === this.#options.clusters && !sameLabels(before, after)) {
+      this.#labelsChangedAt = revision;
+      this.#checkWatchesIn(key, before, after);
+    }
+  }
+
+  /** The revision of the last change of a cluster's labels. */
+  get labelsChangedAt(): number {
+    return this.#labelsChangedAt;
   }
 
   onProgress(revision: number): void {
@@ -237,6 +248,7 @@ export class Broadcaster implements ReflectorListener<StoredObject> {
     this.#policyChangedAt = undefined;
     this.#policyRevisions = [];
     this.#policyKnownFrom = revision;
+    this.#labelsChangedAt = revision;
     this.#revision = revision;
   }
 
@@ -267,12 +279,18 @@ export class Broadcaster implements ReflectorListener<StoredObject> {
 
   /**
    * A binding can select clusters by label, also for the objects inside them: new labels can end the permission of a
-   * watch inside this cluster. Watches of clusters need no check: their rules see the labels of each cluster.
+   * watch inside this cluster. Watches of clusters need no check: their rules see the labels of each cluster. A rule
+   * about other objects can depend on them as well: what it admits changes without an event of these objects.
    */
-  #checkWatchesIn(clusterKey: string): void {
+  #checkWatchesIn(clusterKey: string, before: StoredObject | undefined, after: StoredObject | undefined): void {
     const name = clusterKey.slice(kindPrefix(this.#options.clusters).length);
+    const labelsOf = (entry: StoredObject | undefined) => entry && (entry.labels ?? {});
     for (const watcher of this.#watchers) {
       const { selection, representation } = watcher.view;
+      if (selection.rule?.changesWith?.(name, labelsOf(before), labelsOf(after)) === true) {
+        this.#flush();
+        watcher.expire();
+      }
       const { kind } = representation;
       if (!kind.inCluster || !selection.prefix.startsWith(collectionPrefix(kind, name, ''))) continue;
       this.#flush();

@@ -1,7 +1,7 @@
 import type { Caller } from '../../api/caller.ts';
 import type { WatchSink } from '../../api/request.ts';
 import { SharedFrames } from '../../api/shared-frames.ts';
-import { ApiError, unauthorized } from '../../api/status.ts';
+import { ApiError, gone, unauthorized } from '../../api/status.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import type { Snapshot } from '../../storage/snapshot.ts';
 import type { Broadcaster, PolicyChange, Subscriber } from './broadcaster.ts';
@@ -209,6 +209,11 @@ export class Watcher implements Subscriber {
     if (refusal === undefined) return false;
     this.#fail(refusal);
     return true;
+  }
+
+  expire(): void {
+    const { revision } = this.#options.broadcaster;
+    this.#fail(gone(`too old resource version: ${revision} (${revision + 1})`));
   }
 
   /** Ends the watch when the caller's credential is no longer valid. */

@@ -64,22 +64,25 @@ async function create(apply: Apply): Promise<ApiResponse> {
   const { object, managers } = merged(apply, undefined);
   const { resourceVersion: _, ...metadata } = object.metadata;
   const grants = grantsOnlyHeld(parts, request, kind);
-  const created = await parts.writer.create(
-    kind,
-    objectKey,
-    { ...object, metadata },
-    {
-      dryRun: options.dryRun,
-      applied: () => storedEntries(kind, managers),
-      // AP-08: who may only patch does not create.
-      admit: (prepared, old) => {
-        const refusal = parts.createRefusal(request);
-        if (refusal !== undefined) throw refusal;
-        grants(prepared, old);
-      },
+  const completion = parts.completion(request, kind);
+  const create = {
+    dryRun: options.dryRun,
+    applied: () => storedEntries(kind, managers),
+    derive: completion?.derive,
+    // AP-08: who may only patch does not create.
+    admit: (prepared: ApiObject, old: ApiObject | undefined) => {
+      const refusal = parts.createRefusal(request);
+      if (refusal !== undefined) throw refusal;
+      grants(prepared, old);
     },
-  );
-  return written(parts, request, kind, created, { code: 201 });
+  };
+  try {
+    const created = await parts.writer.create(kind, objectKey, { ...object, metadata }, create);
+    if (!options.dryRun) completion?.created(created);
+    return written(parts, request, kind, created, { code: 201 });
+  } finally {
+    completion?.release();
+  }
 }
 
 async function update(apply: Apply): Promise<ApiResponse> {

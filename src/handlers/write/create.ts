@@ -8,10 +8,17 @@ export async function createObject(parts: WriteParts, request: ApiRequest, kind:
   const options = parseCreateOptions(request.query);
   const sent = readObject(request, kind, options.fieldValidation);
   checkNamespace(sent, kind, request.target.namespace);
-  const object = await parts.writer.create(kind, objectKeyOf(request, kind), sent, {
-    dryRun: options.dryRun,
-    manager: managerOf(request, options),
-    admit: grantsOnlyHeld(parts, request, kind),
-  });
-  return written(parts, request, kind, object, { code: 201 });
+  const completion = parts.completion(request, kind);
+  try {
+    const object = await parts.writer.create(kind, objectKeyOf(request, kind), sent, {
+      dryRun: options.dryRun,
+      manager: managerOf(request, options),
+      derive: completion?.derive,
+      admit: grantsOnlyHeld(parts, request, kind),
+    });
+    if (!options.dryRun) completion?.created(object);
+    return written(parts, request, kind, object, { code: 201 });
+  } finally {
+    completion?.release();
+  }
 }

@@ -11,7 +11,7 @@ import { isJsonObject, type JsonValue } from '../../objects/patches/json-value.t
 import { applyMergePatch } from '../../objects/patches/merge-patch.ts';
 import { applyStrategicMergePatch } from '../../objects/patches/strategic-merge-patch.ts';
 import { checkPreconditions } from '../../objects/writer.ts';
-import { parsePatchOptions } from '../options/write-options.ts';
+import { parsePatchOptions, type WriteOptions } from '../options/write-options.ts';
 import { APPLY_TYPES, applyObject } from './apply.ts';
 import { preserveHiddenFields } from './preserve-hidden-fields.ts';
 import { bodyOf, checkSameObject, preconditionsIn, warnOfDropped, withWarnings } from './read-body.ts';
@@ -49,39 +49,21 @@ const MEDIA_TYPES: Readonly<Record<Kind['style'], readonly string[]>> = {
 export const patchMediaTypes = (style: Kind['style']): readonly string[] => MEDIA_TYPES[style];
 
 export async function patchObject(parts: WriteParts, request: ApiRequest, kind: Kind): Promise<ApiResponse> {
-  const body = bodyOf(request);
-  if (APPLY_TYPES.includes(body.mediaType)) return applyObject(parts, request, kind);
-  const patches = PATCHES[kind.style];
-  const apply = Object.hasOwn(patches, body.mediaType) ? patches[body.mediaType] : undefined;
-  if (apply === undefined) throw unsupportedMediaType(patchMediaTypes(kind.style));
-  const options = parsePatchOptions(request.query);
-  const patch = readPatch(request, kind, body);
+  if (APPLY_TYPES.includes(bodyOf(request).mediaType)) return applyObject(parts, request, kind);
+  const { options, patched } = readPatch(parts, request, kind);
   const objectKey = objectKeyOf(request, kind);
-  const part = request.target.subresource === 'status' ? 'status' : 'object';
   let before: ApiObject | undefined;
   const object = await parts.writer.update(
     kind,
     objectKey,
     (current) => {
       before = current;
-      // The patch applies to what the caller sees: `copy` could move a hidden field to where all can read it.
-      const isWhole = seesWhole(parts, request, kind, current);
-      const shown = isWhole ? withServedFields(kind, current) : parts.publicView(current);
-      const known = shown as unknown as JsonValue;
-      const decoded = decodeValue(apply(known, patch, kind), kind, options.fieldValidation, { known });
-      const patched = withWarnings(request, kind, decoded);
-      checkSameObject(patched, kind, objectKey);
-      checkPreconditions(kind, current, preconditionsIn(patched));
-      if (isWhole) return patched;
-      if (part === 'object') refuseHiddenFields(parts, request, kind, patched, 'patch');
-      // Who may not see the managers may not write them.
-      const { managedFields: _, ...metadata } = patched.metadata;
-      return preserveHiddenFields(parts, kind, { ...patched, metadata }, current, () => true);
+      return patched(current);
     },
     {
       dryRun: options.dryRun,
       manager: managerOf(request, options),
-      part,
+      part: partOf(request),
       admit: grantsOnlyHeld(parts, request, kind),
     },
   );
@@ -89,7 +71,39 @@ export async function patchObject(parts: WriteParts, request: ApiRequest, kind: 
   return written(parts, request, kind, object, { code: 200, before });
 }
 
-function readPatch({ warn }: ApiRequest, kind: Kind, { bytes, mediaType }: RequestBody): JsonValue {
+/** The patch of the body, which is no apply, as a function of the current object. */
+export function readPatch(
+  parts: Pick<WriteParts, 'views' | 'publicView'>,
+  request: ApiRequest,
+  kind: Kind,
+): { readonly options: WriteOptions; readonly patched: (current: ApiObject) => ApiObject } {
+  const body = bodyOf(request);
+  const patches = PATCHES[kind.style];
+  const apply = Object.hasOwn(patches, body.mediaType) ? patches[body.mediaType] : undefined;
+  if (apply === undefined) throw unsupportedMediaType(patchMediaTypes(kind.style));
+  const options = parsePatchOptions(request.query);
+  const patch = parsePatch(request, kind, body);
+  const patched = (current: ApiObject): ApiObject => {
+    // The patch applies to what the caller sees: `copy` could move a hidden field to where all can read it.
+    const isWhole = seesWhole(parts, request, kind, current);
+    const shown = isWhole ? withServedFields(kind, current) : parts.publicView(current);
+    const known = shown as unknown as JsonValue;
+    const decoded = decodeValue(apply(known, patch, kind), kind, options.fieldValidation, { known });
+    const result = withWarnings(request, kind, decoded);
+    checkSameObject(result, kind, objectKeyOf(request, kind));
+    checkPreconditions(kind, current, preconditionsIn(result));
+    if (isWhole) return result;
+    if (partOf(request) === 'object') refuseHiddenFields(parts, request, kind, result, 'patch');
+    // Who may not see the managers may not write them.
+    const { managedFields: _, ...metadata } = result.metadata;
+    return preserveHiddenFields(parts, kind, { ...result, metadata }, current, () => true);
+  };
+  return { options, patched };
+}
+
+const partOf = ({ target }: ApiRequest): 'status' | 'object' => (target.subresource === 'status' ? 'status' : 'object');
+
+function parsePatch({ warn }: ApiRequest, kind: Kind, { bytes, mediaType }: RequestBody): JsonValue {
   try {
     const sent = parseJson(bytes);
     if (mediaType !== STRATEGIC) return toPlain(sent);

@@ -29,10 +29,22 @@ export interface WriteParts {
     object: ApiObject,
     old: ApiObject | undefined,
   ) => ApiError | undefined;
+  /** For kinds whose objects the server completes when they are created; undefined for the others. */
+  readonly completion: (request: ApiRequest, kind: Kind) => Completion | undefined;
   /** The 403 of a caller who may not create the object of the request. */
   readonly createRefusal: (request: ApiRequest) => ApiError | undefined;
   /** Epoch milliseconds. */
   readonly now: () => number;
+}
+
+/** Of one request that creates an object. */
+export interface Completion {
+  /** Returns the object with the fields that the server sets. Throws to refuse the creation. */
+  readonly derive: (object: ApiObject) => ApiObject;
+  /** Called with the created object; not for a dry run. */
+  readonly created: (object: ApiObject) => void;
+  /** Called at the end of the request. */
+  readonly release: () => void;
 }
 
 export function objectKeyOf({ target }: ApiRequest, kind: Kind): ObjectKey {
@@ -78,7 +90,7 @@ export function seesWhole(
  * object only if the caller may see it whole before and after the write: new labels must not reveal hidden fields.
  */
 export function written(
-  parts: WriteParts,
+  parts: Pick<WriteParts, 'views' | 'publicView'>,
   request: ApiRequest,
   kind: Kind,
   object: ApiObject,

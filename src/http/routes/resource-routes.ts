@@ -20,6 +20,7 @@ const ANSWER_OFFERS: ReadonlySet<Accepted['as']> = new Set(['object', 'partial-o
 const SUBRESOURCE_OFFERS: Readonly<Record<Resource['subresource'], ReadonlySet<Accepted['as']>>> = {
   '': OFFERS,
   status: OFFERS,
+  approval: OFFERS,
   token: ANSWER_OFFERS,
   kubeconfig: new Set(['object']),
   accounts: new Set(['object']),

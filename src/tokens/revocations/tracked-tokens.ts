@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto';
 import type { Caller, User } from '../../api/caller.ts';
 import type { Catalog } from '../../api/catalog.ts';
+import type { Kind } from '../../api/kind.ts';
 import { COUNTED_LABEL, type IssuedTokenSpec, REQUESTER_LABEL } from '../../api/kinds/issued-token.ts';
 import { forbidden } from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
+import type { StoredObject } from '../../objects/stored-object.ts';
 import type { ObjectWriter } from '../../objects/writer.ts';
 import type { TokenClaims } from '../claims.ts';
 
@@ -42,11 +44,31 @@ export const requesterId = ({ name, uid }: User): string => digestOf([name, uid]
 const digestOf = (parts: readonly string[]): string =>
   createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 32);
 
-/** For whom a token counts, as the value of a label, and in the words of a refusal. */
-interface Account {
+/** For whom a record counts, as the value of a label, and in the words of a refusal. */
+export interface CountedFor {
   readonly id: string;
   /** With the verb: `User "jane" has`. */
   readonly who: string;
+}
+
+type TokenReader = Pick<ObjectReader, 'find'>;
+
+/** The record of the token that a caller uses, if it is a tracked one. */
+export function ownRecord(reader: TokenReader, kind: Kind, user: User): StoredObject | undefined {
+  const jti = user.extra['authentication.kubernetes.io/credential-id']?.[0]?.replace(/^JTI=/, '') ?? '';
+  return reader.find(kind, { cluster: '', namespace: '', name: jti });
+}
+
+/** A person who can create tokens for many accounts must not have the bound of each. `kind`: that of issued tokens. */
+export function countedFor(reader: TokenReader, kind: Kind, caller: Requester): CountedFor {
+  const { home } = caller;
+  const user = caller.as(undefined);
+  const own = `User ${JSON.stringify(user.name)}`;
+  if (home === undefined) return { id: requesterId(user), who: `${own} has` };
+  const labels = ownRecord(reader, kind, user)?.labels;
+  const id = labels?.[COUNTED_LABEL] ?? labels?.[REQUESTER_LABEL];
+  if (id !== undefined) return { id, who: `The caller who requested the token of ${own} has` };
+  return { id: digestOf([home]), who: `The service accounts of cluster ${JSON.stringify(home)} together have` };
 }
 
 export function createTrackedTokens(parts: TrackedTokenParts): TrackedTokens {
@@ -54,17 +76,6 @@ export function createTrackedTokens(parts: TrackedTokenParts): TrackedTokens {
   const kind = catalog.issuedTokens;
   /** Reservations of requests in flight: concurrent requests must not exceed the limit together. */
   const reserved = new Map<string, number>();
-
-  /** A person who can create tokens for many accounts must not have the bound of each. */
-  function accountOf({ home }: Requester, user: User, requester: string): Account {
-    const own = `User ${JSON.stringify(user.name)}`;
-    if (home === undefined) return { id: requester, who: `${own} has` };
-    const jti = user.extra['authentication.kubernetes.io/credential-id']?.[0]?.replace(/^JTI=/, '') ?? '';
-    const labels = reader.find(kind, { cluster: '', namespace: '', name: jti })?.labels;
-    const id = labels?.[COUNTED_LABEL] ?? labels?.[REQUESTER_LABEL];
-    if (id !== undefined) return { id, who: `The caller who requested the token of ${own} has` };
-    return { id: digestOf([home]), who: `The service accounts of cluster ${JSON.stringify(home)} together have` };
-  }
 
   /** When the tokens expire that count for the same. Records of earlier releases name the requester only. */
   function expiriesOf(id: string, requester: string): number[] {
@@ -81,7 +92,7 @@ export function createTrackedTokens(parts: TrackedTokenParts): TrackedTokens {
     reserve(caller, about, { isRequired } = { isRequired: false }) {
       const user = caller.as(undefined);
       const requester = requesterId(user);
-      const { id, who } = accountOf(caller, user, requester);
+      const { id, who } = countedFor(reader, kind, caller);
       const expiries = expiriesOf(id, requester);
       const inFlight = reserved.get(id) ?? 0;
       if (expiries.length + inFlight >= maxPerCaller) {

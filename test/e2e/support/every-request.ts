@@ -33,6 +33,12 @@ const EXISTING = 'existing';
 const SPECIAL: Readonly<Record<string, object>> = {
   signingkeys: { apiVersion: 'clusterpass.dev/v1alpha1', kind: 'SigningKey' },
   issuedtokens: {},
+  accessrequests: {
+    apiVersion: 'clusterpass.dev/v1alpha1',
+    kind: 'AccessRequest',
+    metadata: { name: EXISTING },
+    spec: { cluster: 'alpha', reason: 'a test' },
+  },
 };
 
 /** An object of each kind that can be created. `alpha` and the namespace `ci` must exist. */
@@ -92,8 +98,16 @@ function subresourceRequests(): EveryRequest[] {
       { label: `patch status of ${of.resource}`, method: 'PATCH', path, body, headers: MERGE },
     ];
   });
+  const approval = {
+    label: 'an approval',
+    method: 'PATCH',
+    path: `/apis/clusterpass.dev/v1alpha1/accessrequests/${EXISTING}/approval`,
+    body: { status: { conditions: [{ type: 'Approved', status: 'True' }] } },
+    headers: MERGE,
+  };
   return [
     ...status,
+    approval,
     { label: 'a token', method: 'POST', path: `${account}/token`, body: { spec: { audiences: [] } } },
     { label: 'a tracked token', method: 'POST', path: `${account}/token`, body: tracked },
     { label: 'a token of an absent account', method: 'POST', path: `${account}-not/token`, body: { spec: {} } },

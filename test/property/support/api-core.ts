@@ -83,7 +83,7 @@ export async function openApiCore(store: Store, windowSize: number): Promise<Api
     delay: () => Promise.resolve(),
     onError: (error) => errors.push(error),
   });
-  const views = createViews(catalog, policy);
+  const views = createViews(catalog, policy, () => broadcaster.labelsChangedAt);
   const dispatch = createDispatcher({
     catalog,
     reader,
@@ -102,6 +102,7 @@ export async function openApiCore(store: Store, windowSize: number): Promise<Api
     }),
     refusal: (request, kind) => (kind === catalog.clusters ? undefined : refusalOf(policy, request, 'watch')),
     escalation: () => undefined,
+    completion: () => undefined,
     createRefusal: (request) => refusalOf(policy, request, 'create'),
     now: Date.now,
     random: () => 0,
@@ -110,6 +111,7 @@ export async function openApiCore(store: Store, windowSize: number): Promise<Api
     verbOverrides: new Map(),
     getKubeconfig: () => Promise.reject(new Error('no kubeconfigs are asked for here')),
     listAccounts: () => Promise.reject(new Error('no accounts are asked for here')),
+    decideRequest: () => Promise.reject(new Error('no access requests are decided here')),
   });
   await reflector.start();
 

@@ -1,0 +1,95 @@
+import {
+  type Authorizer,
+  type ClusterLabels,
+  clusterQuestion,
+  type Decision,
+  type ResourceQuestion,
+} from '../api/authorization.ts';
+import { type Caller, MASTERS } from '../api/caller.ts';
+import { goQuote } from '../api/codec/go-text/go-quote.ts';
+import { APPROVE_VERB, accessRequestKind } from '../api/kinds/access-request.ts';
+import type { RequestScope } from '../api/kinds/access-request-spec.ts';
+import { type PolicyRule, RBAC_GROUP } from '../api/kinds/rbac.ts';
+import { type ApiError, forbidden } from '../api/status.ts';
+import { toTimestamp } from '../lib/utc-second.ts';
+import { viewCluster } from './cluster-selector.ts';
+import { refusalOf } from './escalation.ts';
+import { forbiddenFor } from './forbidden.ts';
+import type { Policy } from './policy.ts';
+import { readRules } from './rbac-objects.ts';
+import { scopesFor } from './subject-table.ts';
+
+/** Who may ask for access, and who may grant it. See ADR 34. */
+
+type RequestPolicy = Pick<Policy, 'decideForAnyLabels' | 'rulesHeldIn'> & Pick<Authorizer, 'decide'>;
+
+const { group, resource } = accessRequestKind;
+
+/** About requests for access in a cluster and a namespace; without a scope, about all requests. */
+const question = (verb: string, name: string, scope?: RequestScope): ResourceQuestion => ({
+  verb,
+  group,
+  resource,
+  subresource: '',
+  namespace: scope?.namespace ?? '',
+  name,
+  cluster: scope?.cluster,
+});
+
+const refusal = (caller: Caller, asked: ResourceQuestion, decision: Decision): ApiError | undefined =>
+  decision.allowed ? undefined : forbiddenFor(caller.as(asked.cluster), asked, decision);
+
+/**
+ * The 403 of a caller who may not request access there. A binding that holds by labels counts only in clusters that
+ * the caller sees: otherwise the answer would tell which hidden clusters exist.
+ */
+export function refuseRequest(policy: RequestPolicy, caller: Caller, scope: RequestScope): ApiError | undefined {
+  const asked = question('create', '', scope);
+  const decision = policy.decideForAnyLabels(caller, asked);
+  if (decision.allowed) return undefined;
+  const isSeen = policy.decide(caller, clusterQuestion('get', scope.cluster)).allowed;
+  return isSeen && policy.decide(caller, asked).allowed ? undefined : refusal(caller, asked, decision);
+}
+
+/** The 403 of a caller who may not decide this request; without a scope, of one who may not decide every request. */
+export function refuseDecision(
+  policy: Pick<Authorizer, 'decide'>,
+  caller: Caller,
+  name: string,
+  scope?: RequestScope,
+): ApiError | undefined {
+  const asked = question(APPROVE_VERB, name, scope);
+  return refusal(caller, asked, policy.decide(caller, asked));
+}
+
+/** What an approval would grant. */
+export interface WantedGrant extends RequestScope {
+  /** Of the request. */
+  readonly name: string;
+  readonly rules: readonly PolicyRule[];
+  /** The role that would be bound. */
+  readonly role: string;
+  /** The labels of the cluster. */
+  readonly labels: ClusterLabels;
+  /** When the access would end, in epoch milliseconds. */
+  readonly until: number;
+}
+
+/**
+ * The 403 of an approver who does not hold what the approval grants: in this cluster, and for as long. As for bindings,
+ * there are verbs instead: `escalate` to write the role, and `bind` to bind it.
+ */
+export function refuseApproval(policy: RequestPolicy, caller: Caller, grant: WantedGrant): ApiError | undefined {
+  const { cluster, namespace, until } = grant;
+  const user = caller.as(cluster);
+  if (user.groups.includes(MASTERS)) return undefined;
+  const roles = { group: RBAC_GROUP, resource: namespace === '' ? 'clusterroles' : 'roles', subresource: '' };
+  const may = (verb: string, name: string): boolean =>
+    policy.decide(caller, { ...roles, verb, namespace, name, cluster: undefined }).allowed;
+  if (may('escalate', '') && may('bind', grant.role)) return undefined;
+  const view = viewCluster(cluster, grant.labels);
+  const held = scopesFor(namespace).flatMap((scope) => policy.rulesHeldIn(view, user, scope, until));
+  const where = ` in cluster ${goQuote(cluster)} until ${toTimestamp(until)}`;
+  const why = refusalOf(user, held, readRules(grant.rules), where);
+  return why === undefined ? undefined : forbidden({ group, resource }, grant.name, why);
+}

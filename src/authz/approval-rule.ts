@@ -1,0 +1,63 @@
+import { hash } from 'node:crypto';
+import type { ApprovalRule, ClusterLabels, ClusterRule } from '../api/authorization.ts';
+import { APPROVE_VERB, accessRequestKind } from '../api/kinds/access-request.ts';
+import { type ClusterGrant, clusterRule } from './cluster-rule.ts';
+import type { Grantees } from './grantees.ts';
+import { ResourceMatch } from './rule-index.ts';
+
+/** A rule that is restricted to names of requests permits to decide about these, not to list them. */
+const MATCH = new ResourceMatch({ ...accessRequestKind, verb: APPROVE_VERB, subresource: '', name: '' });
+
+type Subjects = Pick<Grantees, 'isMaster' | 'entries'>;
+
+/** The grants of the permission to approve, by namespace; `""` for those of ClusterRoleBindings. */
+function grantsByNamespace({ isMaster, entries }: Subjects): Map<string, ClusterGrant[]> {
+  const grants = new Map<string, ClusterGrant[]>();
+  if (isMaster) grants.set('', [{ names: undefined, selector: undefined }]);
+  for (const { scopes } of entries) {
+    for (const [namespace, bindings] of scopes) {
+      const found: ClusterGrant[] = [];
+      for (const { role, facts } of bindings.all) {
+        const { reach } = facts;
+        if (reach.kind === 'nowhere' || !MATCH.admits(role.index)) continue;
+        found.push({ names: undefined, selector: reach.kind === 'clusters' ? reach.selector : undefined });
+      }
+      if (found.length > 0) grants.set(namespace, [...(grants.get(namespace) ?? []), ...found]);
+    }
+  }
+  return grants;
+}
+
+/** `home`: the cluster in which the caller is another user, and that user. */
+export function approvalRule(
+  subjects: Subjects,
+  home: { readonly cluster: string; readonly subjects: Subjects } | undefined,
+  labelsOf: (cluster: string) => ClusterLabels | undefined,
+): ApprovalRule {
+  const elsewhere = grantsByNamespace(subjects);
+  const atHome = home && grantsByNamespace(home.subjects);
+  const ruleIn = (namespace: string): ClusterRule => {
+    const scopes = namespace === '' ? [''] : ['', namespace];
+    const grantsIn = (all: ReadonlyMap<string, ClusterGrant[]>) => scopes.flatMap((scope) => all.get(scope) ?? []);
+    return clusterRule({
+      elsewhere: grantsIn(elsewhere),
+      home: home && atHome && { cluster: home.cluster, grants: grantsIn(atHome) },
+    });
+  };
+  const everywhere = ruleIn('');
+  const namespaces = [...new Set([...elsewhere.keys(), ...(atHome?.keys() ?? [])])].filter((each) => each !== '');
+  const byNamespace = new Map(namespaces.sort().map((namespace) => [namespace, ruleIn(namespace)]));
+  const rules = [everywhere, ...byNamespace.values()];
+  const prints = [...byNamespace].map(([namespace, { fingerprint }]) => [namespace, fingerprint]);
+  return {
+    fingerprint: hash('sha256', JSON.stringify([everywhere.fingerprint, prints]), 'base64url'),
+    all: everywhere.all,
+    none: rules.every(({ none }) => none),
+    admits: (cluster, namespace) => holds(byNamespace.get(namespace) ?? everywhere, cluster, labelsOf(cluster)),
+    changesWith: (cluster, before, after) =>
+      rules.some((rule) => holds(rule, cluster, before) !== holds(rule, cluster, after)),
+  };
+}
+
+const holds = (rule: ClusterRule, cluster: string, labels: ClusterLabels | undefined): boolean =>
+  labels === undefined ? rule.all : rule.admits(cluster, labels);

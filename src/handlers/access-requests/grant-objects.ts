@@ -1,0 +1,151 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Catalog } from '../../api/catalog.ts';
+import { type ApiObject, apiVersionOf, type Kind } from '../../api/kind.ts';
+import { ACCESS_REQUEST_LABEL, accessRequestKind } from '../../api/kinds/access-request.ts';
+import { requestedRule, requestScope, requestSpec } from '../../api/kinds/access-request-spec.ts';
+import { CLUSTERS_ANNOTATION, EXPIRES_ANNOTATION, RBAC_GROUP } from '../../api/kinds/rbac.ts';
+import type { ObjectKey } from '../../api/object-key.ts';
+import { ApiError, conflict } from '../../api/status.ts';
+import { toTimestamp } from '../../lib/utc-second.ts';
+import type { ObjectReader } from '../../objects/reader.ts';
+import type { ObjectWriter } from '../../objects/writer.ts';
+import type { Guard } from '../../storage/contract.ts';
+
+/** The role and the binding of a request. */
+export const grantName = (request: string): string => `clusterpass:access-request:${request}`;
+
+/** What identifies the grant of a request. */
+export interface GrantOwner {
+  readonly name: string;
+  readonly uid: string;
+  /** `""`: ClusterRole and ClusterRoleBinding. */
+  readonly namespace: string;
+}
+
+/** The objects that grant what a request asks for, until a time in epoch milliseconds. */
+export function grantObjects(
+  request: ApiObject,
+  until: number,
+): { readonly role: ApiObject; readonly binding: ApiObject } {
+  const spec = requestSpec(request);
+  const { cluster, namespace } = requestScope(spec);
+  const { name = '', uid = '' } = request.metadata;
+  const prefix = namespace === '' ? 'Cluster' : '';
+  const apiVersion = `${RBAC_GROUP}/v1`;
+  const metadata = {
+    name: grantName(name),
+    ...(namespace === '' ? {} : { namespace }),
+    labels: { [ACCESS_REQUEST_LABEL]: name },
+    ownerReferences: [{ apiVersion: apiVersionOf(accessRequestKind), kind: accessRequestKind.kind, name, uid }],
+  };
+  const annotations = {
+    [CLUSTERS_ANNOTATION]: `kubernetes.io/metadata.name=${cluster}`,
+    [EXPIRES_ANNOTATION]: toTimestamp(until),
+  };
+  return {
+    role: { apiVersion, kind: `${prefix}Role`, metadata, rules: [requestedRule(spec)] },
+    binding: {
+      apiVersion,
+      kind: `${prefix}RoleBinding`,
+      metadata: { ...metadata, annotations },
+      subjects: [{ kind: 'User', apiGroup: RBAC_GROUP, name: spec.requestedBy?.username ?? '' }],
+      roleRef: { apiGroup: RBAC_GROUP, kind: `${prefix}Role`, name: grantName(name) },
+    },
+  };
+}
+
+export interface GrantParts {
+  readonly catalog: Pick<Catalog, 'roles' | 'clusterRoles' | 'roleBindings' | 'clusterRoleBindings'>;
+  readonly reader: Pick<ObjectReader, 'find'>;
+  /** Records each change in the audit log. */
+  readonly writer: Pick<ObjectWriter, 'create' | 'remove'>;
+}
+
+/** The request was written by others meanwhile: decide again. */
+export class RequestChanged extends Error {
+  override readonly name = 'RequestChanged';
+}
+
+/** The roles and bindings of approved requests in the store. */
+export class GrantStore {
+  readonly #parts: GrantParts;
+
+  constructor(parts: GrantParts) {
+    this.#parts = parts;
+  }
+
+  #kindsOf({ namespace }: Pick<GrantOwner, 'namespace'>): { readonly role: Kind; readonly binding: Kind } {
+    const { roles, clusterRoles, roleBindings, clusterRoleBindings } = this.#parts.catalog;
+    return namespace === ''
+      ? { role: clusterRoles, binding: clusterRoleBindings }
+      : { role: roles, binding: roleBindings };
+  }
+
+  hasBinding(owner: GrantOwner): boolean {
+    return this.#find(this.#kindsOf(owner).binding, owner) !== undefined;
+  }
+
+  /** Whether the role or the binding is stored. */
+  isStored(owner: GrantOwner): boolean {
+    return this.hasBinding(owner) || this.#find(this.#kindsOf(owner).role, owner) !== undefined;
+  }
+
+  /** A role alone grants nothing. */
+  ensureRole(owner: GrantOwner, role: ApiObject, guard: Guard): Promise<void> {
+    return this.#ensure(this.#kindsOf(owner).role, owner, role, guard, (found) =>
+      isDeepStrictEqual(found.rules, role.rules),
+    );
+  }
+
+  ensureBinding(owner: GrantOwner, binding: ApiObject, guard: Guard): Promise<void> {
+    return this.#ensure(this.#kindsOf(owner).binding, owner, binding, guard, () => true);
+  }
+
+  /** Removes the binding first: from then on nothing is granted. */
+  async remove(owner: GrantOwner, guards: readonly Guard[] = []): Promise<void> {
+    const { role, binding } = this.#kindsOf(owner);
+    for (const kind of [binding, role]) {
+      const found = this.#find(kind, owner);
+      if (found === undefined) continue;
+      const preconditions = { uid: found.metadata.uid ?? '' };
+      await this.#parts.writer
+        .remove(kind, keyOf(owner), { dryRun: false, preconditions, guards })
+        .catch((error: unknown) => {
+          // Another request, or its expiry, has deleted it.
+          if (!(error instanceof ApiError && error.status.code === 404)) throw error;
+        });
+    }
+  }
+
+  /** The object, if it belongs to the request. */
+  #find(kind: Kind, owner: GrantOwner): ApiObject | undefined {
+    const object = this.#parts.reader.find(kind, keyOf(owner))?.object();
+    return object?.metadata.ownerReferences?.some(({ uid }) => uid === owner.uid) === true ? object : undefined;
+  }
+
+  async #ensure(
+    kind: Kind,
+    owner: GrantOwner,
+    wanted: ApiObject,
+    guard: Guard,
+    isSame: (found: ApiObject) => boolean,
+  ): Promise<void> {
+    const key = keyOf(owner);
+    if (this.#parts.reader.find(kind, key) === undefined) {
+      try {
+        await this.#parts.writer.create(kind, key, wanted, { dryRun: false, guards: [guard] });
+        return;
+      } catch (error) {
+        const reason = error instanceof ApiError ? error.status.reason : undefined;
+        if (reason === 'Conflict') throw new RequestChanged();
+        if (reason !== 'AlreadyExists') throw error;
+      }
+    }
+    const found = this.#find(kind, owner);
+    if (found !== undefined && isSame(found)) return;
+    const why = `${kind.kind} ${JSON.stringify(key.name)} exists and is not that of the request: delete it first`;
+    throw conflict(accessRequestKind, owner.name, why);
+  }
+}
+
+const keyOf = ({ name, namespace }: GrantOwner): ObjectKey => ({ cluster: '', namespace, name: grantName(name) });

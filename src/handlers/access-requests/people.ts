@@ -1,0 +1,41 @@
+import type { Actor, Caller } from '../../api/caller.ts';
+import type { Catalog } from '../../api/catalog.ts';
+import type { RequestUser } from '../../api/kinds/access-request-spec.ts';
+import type { IssuedTokenSpec } from '../../api/kinds/issued-token.ts';
+import type { ObjectReader } from '../../objects/reader.ts';
+import { ownRecord } from '../../tokens/revocations/tracked-tokens.ts';
+import { shorten } from '../token/actor-claim.ts';
+
+export interface PeopleParts {
+  readonly catalog: Pick<Catalog, 'issuedTokens'>;
+  readonly reader: Pick<ObjectReader, 'find'>;
+}
+
+/**
+ * The caller as the rules of a cluster know it, with the other names of the people behind it: the impersonator, and
+ * whoever requested the pass that the caller uses, by its claim `act` or its record.
+ */
+export function userOf(parts: PeopleParts, caller: Caller, cluster: string): RequestUser {
+  const { name: username, uid } = caller.as(cluster);
+  const actors = [...namesBehind(parts, caller, cluster)].filter((name) => name !== username).sort();
+  return { username, ...(uid === '' ? {} : { uid }), ...(actors.length === 0 ? {} : { actors }) };
+}
+
+function namesBehind({ catalog, reader }: PeopleParts, caller: Caller, cluster: string): Set<string> {
+  const names = new Set<string>();
+  for (let at: Caller | undefined = caller; at !== undefined; at = at.impersonator) {
+    names.add(at.as(cluster).name);
+    names.add(at.as(undefined).name);
+    for (let actor: Actor | undefined = at.actor; actor !== undefined; actor = actor.act) names.add(actor.sub);
+    const record = at.home === undefined ? undefined : ownRecord(reader, catalog.issuedTokens, at.as(undefined));
+    const requester = (record?.object().spec as IssuedTokenSpec | undefined)?.requestedBy?.username;
+    if (requester !== undefined) names.add(requester);
+  }
+  return names;
+}
+
+/** By name: two identities of one name have the same permissions, whatever their uids. */
+export function isSamePerson(a: RequestUser, b: RequestUser): boolean {
+  const names = new Set([a.username, ...(a.actors ?? [])].map(shorten));
+  return [b.username, ...(b.actors ?? [])].some((name) => names.has(shorten(name)));
+}

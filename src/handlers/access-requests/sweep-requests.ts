@@ -1,0 +1,138 @@
+import type { Catalog } from '../../api/catalog.ts';
+import { EXPIRY_FIELD, FINISHED_FIELD, REQUEST_NAMESPACE_LABEL } from '../../api/kinds/access-request.ts';
+import { isOpenPhase, requestStatus } from '../../api/kinds/access-request-spec.ts';
+import { kindPrefix } from '../../api/object-key.ts';
+import { ApiError } from '../../api/status.ts';
+import { toTimestamp } from '../../lib/utc-second.ts';
+import type { ObjectReader } from '../../objects/reader.ts';
+import type { StoredObject } from '../../objects/stored-object.ts';
+import type { ObjectWriter } from '../../objects/writer.ts';
+import type { Logger } from '../../observability/logger.ts';
+import { type Leadership, leaderGuards } from '../../storage/leadership.ts';
+import { withCondition } from './decide-request.ts';
+import type { GrantOwner, GrantStore } from './grant-objects.ts';
+
+export interface RequestSweepParts {
+  readonly catalog: Pick<Catalog, 'accessRequests' | 'clusters'>;
+  readonly reader: Pick<ObjectReader, 'cache' | 'find' | 'ready'>;
+  /** Records each change in the audit log. */
+  readonly writer: Pick<ObjectWriter, 'update' | 'remove'>;
+  readonly grants: Pick<GrantStore, 'hasBinding' | 'isStored' | 'remove'>;
+  /** The leader sweeps, for all replicas. */
+  readonly leadership: Pick<Leadership, 'leads' | 'fence'>;
+  /** See ClockGuard: epoch milliseconds, and -Infinity while nothing may be ended by the clock. */
+  readonly removalTime: () => number;
+  /** How long finished requests are kept. */
+  readonly retentionMs: number;
+}
+
+/** In one call. */
+const MAX_CHANGED = 64;
+/** Between an approval and its binding. If that takes longer, the server that was to create it has failed. */
+const BINDING_MS = 60_000;
+
+type Step = 'remove-grant' | 'remove' | { readonly expire: string; readonly message: string };
+
+const hasPassed = (time: string, now: number): boolean => !(Date.parse(time) > now);
+
+/** What is due for a request: it expires, loses its grant, or is removed. */
+function stepFor(parts: RequestSweepParts, entry: StoredObject, time: number): Step | undefined {
+  const { catalog, reader, grants, retentionMs } = parts;
+  const phase = entry.field('status.phase');
+  if (!isOpenPhase(phase)) {
+    if (grants.isStored(ownerOf(entry))) return 'remove-grant';
+    return hasPassed(entry.field(FINISHED_FIELD), time - retentionMs) ? 'remove' : undefined;
+  }
+  if (hasPassed(entry.field(EXPIRY_FIELD), time)) {
+    return phase === 'Pending'
+      ? { expire: 'NotDecided', message: 'it was not decided in time' }
+      : { expire: 'TimeOver', message: 'the time of the access is over' };
+  }
+  if (phase === 'Pending') return undefined;
+  // The name could be given to another cluster.
+  if (reader.find(catalog.clusters, { cluster: '', namespace: '', name: entry.field('spec.cluster') }) === undefined) {
+    return { expire: 'ClusterDeleted', message: 'the cluster was deleted' };
+  }
+  if (grants.hasBinding(ownerOf(entry))) return undefined;
+  const decided = requestStatus(entry.object()).decisionTimestamp ?? '';
+  return hasPassed(decided, time - BINDING_MS)
+    ? { expire: 'BindingDeleted', message: 'the binding was deleted' }
+    : undefined;
+}
+
+const ownerOf = ({ name, uid, labels }: StoredObject): GrantOwner => ({
+  name,
+  uid,
+  namespace: labels?.[REQUEST_NAMESPACE_LABEL] ?? '',
+});
+
+/**
+ * Ends requests whose time is over, completes withdrawals that a crash interrupted, and removes finished requests. The
+ * access itself ends without it: a binding with an end grants nothing from then on.
+ */
+export function createRequestSweep(parts: RequestSweepParts): () => Promise<void> {
+  const { catalog, reader, writer, grants, leadership } = parts;
+  const kind = catalog.accessRequests;
+
+  async function perform(entry: StoredObject, step: Step, time: number): Promise<void> {
+    const guards = leaderGuards(leadership);
+    const key = { cluster: '', namespace: '', name: entry.name };
+    // Keeps a request that was decided meanwhile.
+    const preconditions = { resourceVersion: String(entry.revision) };
+    if (step === 'remove-grant') return grants.remove(ownerOf(entry), guards);
+    if (step === 'remove') {
+      await writer.remove(kind, key, { dryRun: false, preconditions, guards });
+      return;
+    }
+    const condition = { type: 'Expired', status: 'True', reason: step.expire, message: step.message };
+    await writer.update(
+      kind,
+      key,
+      (current) => ({
+        ...current,
+        status: withCondition(requestStatus(current), { ...condition, lastTransitionTime: toTimestamp(time) }),
+      }),
+      { dryRun: false, part: 'status', preconditions, guards },
+    );
+    await grants.remove(ownerOf(entry), guards);
+  }
+
+  return async () => {
+    const time = parts.removalTime();
+    if (!reader.ready || time === Number.NEGATIVE_INFINITY) return;
+    let changed = 0;
+    for (const entry of reader.cache(kind).current.copy().scan(kindPrefix(kind))) {
+      const step = stepFor(parts, entry, time);
+      if (step === undefined) continue;
+      if (++changed > MAX_CHANGED) return;
+      await perform(entry, step, time).catch((error: unknown) => {
+        // Written by others: the next call decides again.
+        if (!(error instanceof ApiError && [404, 409].includes(error.status.code))) throw error;
+      });
+    }
+  };
+}
+
+export interface RequestSweepTimer extends RequestSweepParts {
+  readonly every: (ms: number, act: () => void) => () => void;
+  readonly logger: Pick<Logger, 'warn'>;
+}
+
+const SWEEP_MS = 1_000;
+
+export function startRequestSweep(parts: RequestSweepTimer): () => Promise<void> {
+  const sweep = createRequestSweep(parts);
+  let running: Promise<void> | undefined;
+  const stop = parts.every(SWEEP_MS, () => {
+    if (!parts.leadership.leads()) return;
+    running ??= sweep()
+      .catch((error: unknown) => parts.logger.warn({ err: error }, 'access requests could not be swept yet'))
+      .finally(() => {
+        running = undefined;
+      });
+  });
+  return async () => {
+    stop();
+    await running;
+  };
+}
