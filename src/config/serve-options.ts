@@ -50,6 +50,7 @@ export interface ServeOptions {
   readonly trackAllTokens: boolean;
   readonly actorClaim: OptionValues['actorClaim'];
   readonly signingAlgorithm: OptionValues['signingAlgorithm'];
+  readonly signingAlgorithmFor: ReadonlyMap<string, OptionValues['signingAlgorithm']>;
   /** 0: never. */
   readonly signingKeyRotationMs: number;
   readonly encryptionKeyFile: string | undefined;
@@ -143,6 +144,7 @@ export function resolveOptions(values: OptionValues): { options: ServeOptions; p
     trackAllTokens: values.trackAllTokens,
     actorClaim: values.actorClaim,
     signingAlgorithm: values.signingAlgorithm,
+    signingAlgorithmFor: values.signingAlgorithmFor ?? new Map(),
     signingKeyRotationMs: values.signingKeyRotation,
     encryptionKeyFile: values.encryptionKeyFile,
     externalSigner: values.externalSigner,
