@@ -71,6 +71,7 @@ describe('loadServeOptions', () => {
         actorClaim: 'fleet',
         accessRequests: { maxDurationSeconds: 43_200, maxOpenPerCaller: 10, retentionMs: 604_800_000 },
         signingAlgorithm: 'ES256',
+        signingAlgorithmFor: new Map(),
         signingKeyRotationMs: 90 * 24 * 3_600_000,
         encryptionKeyFile: undefined,
         externalSigner: undefined,
@@ -111,6 +112,23 @@ describe('loadServeOptions', () => {
       expect(options.clusterNetworks.map((network) => network.holds(loopback))).toEqual([true, false]);
       expect(options.clusterNetworks.map((network) => network.holds(neighbour))).toEqual([false, true]);
     }
+  });
+
+  it('takes algorithms by audience from each place, and says which value is wrong', () => {
+    const config = file('algorithms.yaml', 'signing-algorithm-for:\n- azure=RS256\n- gcp=ES384\n');
+    for (const { options } of [
+      load(['--signing-algorithm-for', 'azure=RS256', '--signing-algorithm-for', 'gcp=ES384']),
+      load([], { CLUSTERPASS_SIGNING_ALGORITHM_FOR: 'azure=RS256,gcp=ES384' }),
+      load(['--config', config]),
+    ]) {
+      expect([...options.signingAlgorithmFor]).toEqual([
+        ['azure', 'RS256'],
+        ['gcp', 'ES384'],
+      ]);
+    }
+    expect(problems(['--signing-algorithm-for', 'azure:RS256'])).toEqual([
+      expect.stringMatching(/^--signing-algorithm-for: "azure:RS256" cannot be used: expected AUDIENCE=ALGORITHM/),
+    ]);
   });
 
   it('takes flags over environment over file', () => {

@@ -3,6 +3,7 @@ import { RECORD_OPTIONS } from './record-options.ts';
 import { storeUrl } from './store-url.ts';
 import {
   addresses,
+  algorithmsByAudience,
   baseUrl,
   boolean,
   duration,
@@ -16,6 +17,7 @@ import {
   oneOf,
   path,
   productName,
+  signingAlgorithm,
   word,
   workers,
 } from './values.ts';
@@ -283,9 +285,15 @@ export const OPTIONS = {
   }),
   signingAlgorithm: option({
     value: 'ALGORITHM',
-    parse: oneOf('ES256', 'ES384', 'RS256'),
+    parse: signingAlgorithm,
     default: 'ES256',
     doc: 'Algorithm of new signing keys: `ES256`, `ES384`, or `RS256` for verifiers that support no other. After a change the next key uses it, and signs once every verifier can have fetched it.',
+  }),
+  signingAlgorithmFor: option({
+    value: 'AUDIENCE=ALGORITHM',
+    parse: algorithmsByAudience,
+    repeatable: true,
+    doc: 'Signs tokens for this audience with another algorithm than `--signing-algorithm`, for example `api://AzureADTokenExchange=RS256`. Each algorithm has its own keys, which are all published and rotated. A request for audiences of two algorithms is rejected.',
   }),
   signingKeyRotation: option({
     value: 'DURATION',

@@ -55,6 +55,7 @@ export interface ServeOptions {
     readonly retentionMs: number;
   };
   readonly signingAlgorithm: OptionValues['signingAlgorithm'];
+  readonly signingAlgorithmFor: ReadonlyMap<string, OptionValues['signingAlgorithm']>;
   /** 0: never. */
   readonly signingKeyRotationMs: number;
   readonly encryptionKeyFile: string | undefined;
@@ -153,6 +154,7 @@ export function resolveOptions(values: OptionValues): { options: ServeOptions; p
       retentionMs: values.accessRequestRetention,
     },
     signingAlgorithm: values.signingAlgorithm,
+    signingAlgorithmFor: values.signingAlgorithmFor ?? new Map(),
     signingKeyRotationMs: values.signingKeyRotation,
     encryptionKeyFile: values.encryptionKeyFile,
     externalSigner: values.externalSigner,

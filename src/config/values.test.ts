@@ -3,6 +3,7 @@ import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import {
+  algorithmsByAudience,
   baseUrl,
   boolean,
   defaultBaseUrl,
@@ -222,6 +223,34 @@ describe('durationOrNever', () => {
     for (const text of ['', '1h', '90d', '-1h', '87601h']) {
       expect(() => parse(text, context), text).toThrow(/or 0 for never$/);
     }
+  });
+});
+
+describe('algorithmsByAudience', () => {
+  const read = (text: string) => [...algorithmsByAudience(text)];
+
+  it('is one algorithm for each audience', () => {
+    expect(read('api://AzureADTokenExchange=RS256')).toEqual([['api://AzureADTokenExchange', 'RS256']]);
+    expect(read('a=ES384, https://b.example/?x=1=RS256,a=ES384')).toEqual([
+      ['a', 'ES384'],
+      ['https://b.example/?x=1', 'RS256'],
+    ]);
+  });
+
+  it.each([
+    ['', /expected AUDIENCE=ALGORITHM, such as/],
+    ['azure', /expected AUDIENCE=ALGORITHM/],
+    ['azure=', /with one of ES256, ES384, RS256/],
+    ['azure=rs256', /with one of ES256, ES384, RS256/],
+    ['azure=HS256', /with one of ES256, ES384, RS256/],
+    ['=RS256', /expected AUDIENCE=ALGORITHM/],
+    ['a,b=RS256', /an audience with a comma cannot be given/],
+    ['a=RS256,', /expected AUDIENCE=ALGORITHM/],
+    ['a=RS256,a=ES256', /one algorithm for the audience "a"/],
+    ['a\tb=RS256', /control character/],
+    [`${'a'.repeat(1025)}=RS256`, /at most 1024 characters/],
+  ])('%s is refused', (text, problem) => {
+    expect(() => read(text)).toThrow(problem);
   });
 });
 

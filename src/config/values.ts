@@ -209,6 +209,39 @@ export function productName(text: string): string {
   return text;
 }
 
+const SIGNING_ALGORITHMS = ['ES256', 'ES384', 'RS256'] as const;
+export type SigningAlgorithm = (typeof SIGNING_ALGORITHMS)[number];
+export const signingAlgorithm = oneOf(...SIGNING_ALGORITHMS);
+
+/** The bound of an audience in a TokenRequest. */
+const MAX_AUDIENCE_CHARACTERS = 1024;
+
+/** `AUDIENCE=ALGORITHM`, separated by commas. An audience may contain `=`. */
+export function algorithmsByAudience(text: string): ReadonlyMap<string, SigningAlgorithm> {
+  const found = new Map<string, SigningAlgorithm>();
+  for (const part of text.split(',').map((one) => one.trim())) {
+    const at = part.lastIndexOf('=');
+    const [audience, name] = [part.slice(0, Math.max(at, 0)), part.slice(at + 1)];
+    const algorithm = SIGNING_ALGORITHMS.find((one) => one === name);
+    if (audience === '' || algorithm === undefined) {
+      const algorithms = SIGNING_ALGORITHMS.join(', ');
+      throw new ValueError(
+        `expected AUDIENCE=ALGORITHM, such as api://AzureADTokenExchange=RS256, with one of ${algorithms}; an audience with a comma cannot be given`,
+      );
+    }
+    if (audience.length > MAX_AUDIENCE_CHARACTERS || /\p{Cc}/u.test(audience)) {
+      throw new ValueError(
+        `expected audiences of at most ${MAX_AUDIENCE_CHARACTERS} characters, none of them a control character`,
+      );
+    }
+    if ((found.get(audience) ?? algorithm) !== algorithm) {
+      throw new ValueError(`expected one algorithm for the audience ${JSON.stringify(audience)}`);
+    }
+    found.set(audience, algorithm);
+  }
+  return found;
+}
+
 /** A program is named by its absolute path: which one runs must not depend on PATH. */
 export function externalSigner(text: string, context: ParseContext): SignerAddress {
   const [, scheme, rest = ''] = /^(unix|exec):(.*)$/s.exec(text) ?? [];

@@ -224,6 +224,7 @@ export async function compose(
         objects: { kind: catalog.signingKeys, reader, writer: recording('signing-keys') },
         dataDir: options.dataDir,
         algorithm: options.signingAlgorithm,
+        algorithmFor: options.signingAlgorithmFor,
         rotationMs: options.signingKeyRotationMs,
         maxLifetimeSeconds: options.maxTokenExpirationSeconds,
         encryptionKeyFile: options.encryptionKeyFile,

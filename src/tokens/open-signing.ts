@@ -4,6 +4,7 @@ import { every } from '../lib/interval.ts';
 import type { Logger } from '../observability/logger.ts';
 import type { Store } from '../storage/contract.ts';
 import type { Leadership } from '../storage/leadership.ts';
+import type { AudienceAlgorithms } from './audience-algorithms.ts';
 import type { Issuers } from './claims.ts';
 import { openExternalSigner, withExternalKeys } from './external/external-signer.ts';
 import { connectSigner, createSignerClient } from './external/signer-client.ts';
@@ -36,6 +37,7 @@ export interface SigningOptions {
   readonly objects: Omit<SigningKeyPublisherParts, 'keyRing'>;
   readonly dataDir: string;
   readonly algorithm: Algorithm;
+  readonly algorithmFor: AudienceAlgorithms;
   readonly rotationMs: number;
   readonly maxLifetimeSeconds: number;
   readonly encryptionKeyFile: string | undefined;
@@ -47,7 +49,7 @@ export interface SigningOptions {
 }
 
 export async function openSigning(options: SigningOptions): Promise<Signing> {
-  const { store, issuers, dataDir, leadership, logger } = options;
+  const { store, issuers, dataDir, algorithm, algorithmFor, leadership, logger } = options;
   const dir = join(dataDir, 'keys');
   const encryptionKey = await loadEncryptionKey({ file: options.encryptionKeyFile, dir });
   const { externalSigner: address } = options;
@@ -59,6 +61,7 @@ export async function openSigning(options: SigningOptions): Promise<Signing> {
           connectSigner(address, (line) => logger.warn({ line }, 'the external signer wrote to its standard error')),
         now: Date.now,
       }),
+      byAudience: algorithmFor,
       now: Date.now,
       every,
       logger,
@@ -68,7 +71,7 @@ export async function openSigning(options: SigningOptions): Promise<Signing> {
     encryptionKey,
     rules: {
       // With an external signer, a key that is generated here would never sign.
-      algorithm: external === undefined ? options.algorithm : undefined,
+      algorithms: external === undefined ? [...new Set([algorithm, ...algorithmFor.values()])] : [],
       lifetimeSeconds: options.maxLifetimeSeconds,
       rotationMs: options.rotationMs,
     },
@@ -94,10 +97,16 @@ export async function openSigning(options: SigningOptions): Promise<Signing> {
     if (leadership.leads()) void publish();
   });
   await publish();
+  const signer = external ?? createSigner(keyRing, algorithmFor);
+  for (const [audience, wanted] of algorithmFor) {
+    const { problem, warning } = signer.check([audience]);
+    const text = problem ?? warning;
+    if (text !== undefined) logger.warn({ audience, algorithm: wanted }, text);
+  }
   const onChange = (listener: () => void): void => keyRing.onChange(listener);
   return {
     keyRing,
-    signer: external ?? createSigner(keyRing),
+    signer,
     publisher,
     sealKey: encryptionKey.derive('continue tokens'),
     documents: createIssuerDocuments({ keyRing, issuers, onChange }),

@@ -1,10 +1,12 @@
 import { createPublicKey } from 'node:crypto';
+import { join } from 'node:path';
 import { decodeProtectedHeader, jwtVerify } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildClaims } from './claims.ts';
 import { ALGORITHMS } from './keys/algorithms.ts';
+import { PUBLISHED_MS } from './keys/ring-state.ts';
 import { createSigner } from './signer.ts';
-import { API, type Fixture, grantOf, openFixture, START } from './tokens.fixture.ts';
+import { API, type Fixture, grantOf, openFixture, openTestRing, START } from './tokens.fixture.ts';
 
 describe.each(ALGORITHMS)('%s', (algorithm) => {
   let fixture: Fixture;
@@ -46,6 +48,55 @@ describe.each(ALGORITHMS)('%s', (algorithm) => {
     });
     expect(payload).toEqual(buildClaims(grantOf({ audiences: [API, 'vault'] })));
     expect(protectedHeader).toEqual(decodeProtectedHeader(token));
+  });
+});
+
+describe('algorithms by audience', () => {
+  const BY_AUDIENCE = new Map([
+    ['azure', 'RS256'],
+    ['entra', 'RS256'],
+    ['vault', 'ES384'],
+  ] as const);
+  let fixture: Fixture;
+  beforeAll(async () => {
+    fixture = await openFixture();
+  });
+  afterAll(() => fixture.remove());
+
+  test('a token is signed with the algorithm of its audience, others with the default', async () => {
+    const { store, clock, dir } = fixture;
+    const algorithms = ['ES256', 'RS256', 'ES384'] as const;
+    const ring = await openTestRing({ store, clock, legacyDir: join(dir, 'none'), rules: { algorithms } });
+    const signer = createSigner(ring, BY_AUDIENCE);
+    const algorithmOf = async (...audiences: string[]): Promise<string | undefined> =>
+      decodeProtectedHeader(await signer.sign(buildClaims(grantOf({ audiences })))).alg;
+    try {
+      // The ring existed with ES256 alone: the new keys are published first.
+      expect(await algorithmOf('azure')).toBe('ES256');
+      expect(signer.check(['azure'])).toEqual({
+        warning: 'the first RS256 key is not published long enough: this token is signed with ES256',
+      });
+      clock.now += PUBLISHED_MS;
+      await ring.maintain();
+      expect(ring.entries().map(({ algorithm, state }) => `${algorithm} ${state}`)).toEqual(
+        ['current', 'next'].flatMap((state) => algorithms.map((algorithm) => `${algorithm} ${state}`)),
+      );
+      expect(await algorithmOf('azure')).toBe('RS256');
+      expect(await algorithmOf(API, 'azure', 'entra')).toBe('RS256');
+      expect(await algorithmOf('vault')).toBe('ES384');
+      expect(await algorithmOf(API, 'other')).toBe('ES256');
+      expect(signer.check(['azure', 'entra', 'other'])).toEqual({});
+    } finally {
+      await ring.close();
+    }
+  });
+
+  test('audiences of two algorithms have no token', async () => {
+    const signer = createSigner(fixture.ring, BY_AUDIENCE);
+    const audiences = ['other', 'vault', 'azure'];
+    const problem = 'a token has one signature, and "vault" takes ES384, "azure" takes RS256: request a token for each';
+    expect(signer.check(audiences)).toEqual({ problem });
+    await expect(signer.sign(buildClaims(grantOf({ audiences })))).rejects.toThrow(problem);
   });
 });
 

@@ -1,4 +1,5 @@
 import type { Actor } from '../api/caller.ts';
+import { type AudienceAlgorithms, demandOf } from './audience-algorithms.ts';
 import { type NodeRef, readClaims, type TokenClaims } from './claims.ts';
 import { bytesIn, encodePayload, parseJsonObject } from './jws.ts';
 import type { KeyRing } from './keys/key-ring.ts';
@@ -6,14 +7,38 @@ import type { KeyRing } from './keys/key-ring.ts';
 export interface Signer {
   /** True when signing depends on nothing outside of this process: a caller may announce success before it signs. */
   readonly isSure: boolean;
+  /** Whether a token for these audiences can be signed, before anything is promised. */
+  check(audiences: readonly string[]): SignatureCheck;
+  /** The audiences decide the algorithm. */
   sign(claims: TokenClaims): Promise<string>;
 }
 
-export function createSigner(keyRing: Pick<KeyRing, 'signing'>): Signer {
+export interface SignatureCheck {
+  /** Why there can be no such token. */
+  readonly problem?: string;
+  /** How the signature differs from what the audiences demand. */
+  readonly warning?: string;
+}
+
+export const SIGNABLE: SignatureCheck = {};
+const NO_DEMANDS: AudienceAlgorithms = new Map();
+
+export function createSigner(keyRing: Pick<KeyRing, 'signing'>, byAudience: AudienceAlgorithms = NO_DEMANDS): Signer {
   return {
     isSure: true,
+    check(audiences) {
+      const demand = demandOf(byAudience, audiences);
+      if (demand.problem !== undefined) return { problem: demand.problem };
+      const { algorithm } = demand;
+      if (algorithm === undefined) return SIGNABLE;
+      const { alg } = keyRing.signing(algorithm);
+      if (alg === algorithm) return SIGNABLE;
+      return { warning: `the first ${algorithm} key is not published long enough: this token is signed with ${alg}` };
+    },
     async sign(claims) {
-      const key = keyRing.signing();
+      const demand = demandOf(byAudience, claims.aud);
+      if (demand.problem !== undefined) throw new Error(demand.problem);
+      const key = keyRing.signing(demand.algorithm);
       const payload = encodePayload(claims);
       const input = `${key.header}.${payload}`;
       const signature = await key.sign(input);

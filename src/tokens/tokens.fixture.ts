@@ -93,7 +93,7 @@ export async function openFixture(algorithm: Algorithm = 'ES256'): Promise<Fixtu
   await placeKey(join(dir, 'keys'), `${algorithm.toLowerCase()}.pem`, pemOf(privateKey));
   const world = new World();
   const clock = { now: START };
-  const ring = await openTestRing({ store, clock, legacyDir: join(dir, 'keys'), rules: { algorithm } });
+  const ring = await openTestRing({ store, clock, legacyDir: join(dir, 'keys'), rules: { algorithms: [algorithm] } });
   const checks = { count: 0 };
   const revoked = new Set<string>();
   const counted = (key: VerificationKey) => ({
@@ -170,7 +170,7 @@ export function openTestRing(
     every: () => () => {},
     logger: { info: write, warn: write, error: write },
     ...rest,
-    rules: { algorithm: 'ES256', lifetimeSeconds: 3600, rotationMs: 0, ...rules },
+    rules: { algorithms: ['ES256'], lifetimeSeconds: 3600, rotationMs: 0, ...rules },
   });
 }
 

@@ -1,3 +1,4 @@
+import { decodeProtectedHeader } from 'jose';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { describeWithEtcd, type Etcd, startEtcd } from '../conformance/etcd-process.ts';
 import {
@@ -11,10 +12,11 @@ import {
   setRole,
   touch,
 } from './support/fleet.ts';
-import { createAccount, createNamespace, tokenPath } from './support/objects.ts';
+import { createAccount, createNamespace, issue, tokenPath } from './support/objects.ts';
 import { type Replicas, startReplicas } from './support/replicas.ts';
 import { inCluster, TOKEN } from './support/reviews.ts';
 import { type Answer, type Server, tokenOf } from './support/server.ts';
+import { keySetOf } from './support/signing-keys.ts';
 import { brief, Watch } from './support/watch.ts';
 
 /** A replica on a slow machine may answer that it is behind etcd (503, 504). It must never answer with an old state. */
@@ -40,7 +42,7 @@ describeWithEtcd('B8: replicas on one etcd', () => {
   let replicas: readonly [Server, Server];
   beforeAll(async () => {
     etcd = await startEtcd();
-    started = await startReplicas(etcd, { users: { jane: [] } });
+    started = await startReplicas(etcd, { users: { jane: [] }, args: ['--signing-algorithm-for', 'azure=RS256'] });
     replicas = [started.servers[0], started.servers[1]];
   });
   afterAll(async () => {
@@ -128,6 +130,29 @@ describeWithEtcd('B8: replicas on one etcd', () => {
     // The other hears of it through its watch: any fresh read there waits for that.
     await replicas[1].call('GET', CLUSTERS);
     expect((await replicas[1].call('GET', PUBLIC_LIST, { token })).code).toBe(401);
+  });
+
+  it('an algorithm by audience has its keys at both, and a rotation at one is in force at the other', async () => {
+    const [first, second] = replicas;
+    await createAccount(first, 'federated');
+    const keysAt = async (server: Server): Promise<string[]> =>
+      (await keySetOf(server)).map(({ alg, kid }) => `${alg} ${kid}`);
+    const headerAt = async (server: Server) =>
+      decodeProtectedHeader(await insist(() => issue(server, tokenPath('federated'), { audiences: ['azure'] })));
+    const { alg, kid } = await headerAt(second);
+    expect([alg, (await keysAt(first)).includes(`RS256 ${kid}`)]).toEqual(['RS256', true]);
+    const body = {
+      apiVersion: 'clusterpass.dev/v1alpha1',
+      kind: 'SigningKey',
+      spec: { algorithm: 'RS256', force: true },
+    };
+    const rotated = await insist(async () => {
+      const answer = await first.call('POST', '/apis/clusterpass.dev/v1alpha1/signingkeys', { body });
+      if (answer.code !== 201) throw new Error(answer.text);
+      return answer.json.metadata.name;
+    });
+    await expect.poll(async () => (await headerAt(second)).kid).toBe(rotated);
+    await expect.poll(async () => JSON.stringify(await keysAt(second))).toBe(JSON.stringify(await keysAt(first)));
   });
 
   it('A18: a token that was revoked at one is refused by the other too, and its watch there ends', async () => {

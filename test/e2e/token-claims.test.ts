@@ -152,6 +152,88 @@ describe('claims and keys', () => {
     });
   });
 
+  describe('algorithms by audience', () => {
+    const apiOf = (at: Server): string => `${at.url}/orchestrator/alpha`;
+    let own: Server;
+    beforeAll(async () => {
+      own = await startServer({
+        args: ['--signing-algorithm-for', 'azure=RS256', '--signing-algorithm-for', 'p=ES384'],
+      });
+      await createObjects(own);
+    });
+    afterAll(() => own.destroy());
+    const askFor = (audiences: string[]) => own.call('POST', tokenPath(), { body: { spec: { audiences } } });
+    const headerFor = async (...audiences: string[]) =>
+      decodeProtectedHeader(await issue(own, tokenPath(), { audiences }));
+
+    it('a stock library verifies tokens of each algorithm with the one key set', async () => {
+      const keySet = createRemoteJWKSet(new URL(`${own.url}${KEY_SET}`));
+      for (const [audience, alg] of Object.entries({ azure: 'RS256', p: 'ES384', other: 'ES256' })) {
+        const token = await issue(own, tokenPath(), { audiences: [audience] });
+        const { protectedHeader } = await jwtVerify(token, keySet, { audience, algorithms: [alg] });
+        expect(Object.keys(protectedHeader)).toEqual(['alg', 'kid']);
+      }
+      expect(await codeFor(own, await issue(own, tokenPath(), { audiences: [apiOf(own), 'azure'] }))).toBe(200);
+      const keys = await keySetOf(own);
+      expect(keys.map(({ alg }) => alg).sort()).toEqual(['ES256', 'ES256', 'ES384', 'ES384', 'RS256', 'RS256']);
+      const { json } = await own.call('GET', '/orchestrator/alpha/.well-known/openid-configuration', { token: null });
+      expect(json.id_token_signing_alg_values_supported).toEqual(['ES256', 'ES384', 'RS256']);
+    });
+
+    it('audiences of two algorithms are refused, by both envelopes', async () => {
+      const { code, json } = await askFor(['azure', 'p']);
+      expect([code, json.details.causes[0].field]).toEqual([422, 'spec.audiences']);
+      expect(json.message).toContain('a token has one signature, and "azure" takes RS256, "p" takes ES384');
+      const body = new URLSearchParams({
+        grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
+        subject_token: own.adminToken,
+        subject_token_type: 'urn:ietf:params:oauth:token-type:access_token',
+        audience: 'alpha:ci:builder',
+        scope: 'aud:azure aud:p',
+      });
+      const answer = await fetch(`${own.url}/oauth/token`, { method: 'POST', body });
+      expect([answer.status, await answer.json()]).toEqual([
+        400,
+        { error: 'invalid_scope', error_description: expect.stringContaining("'azure' takes RS256") },
+      ]);
+    });
+
+    it('the keys of one algorithm are rotated and revoked alone', async () => {
+      const person = await Person.as(own);
+      try {
+        const before = [await headerFor('azure'), await headerFor('p'), await headerFor('other')];
+        const [rsa, ...others] = before;
+        expect(await person.fails(['keys', 'rotate', '--algorithm', 'HS256'])).toContain(
+          'spec.algorithm: Invalid value: "HS256": must be an algorithm that signs here: ES256, RS256, ES384',
+        );
+        await person.ok(['keys', 'rotate', '--force', '--algorithm', 'RS256']);
+        const rotated = await headerFor('azure');
+        expect(rotated).toEqual({ alg: 'RS256', kid: expect.not.stringContaining(rsa?.kid ?? '') });
+        await person.ok(['keys', 'revoke', rotated.kid ?? '']);
+        const replaced = await headerFor('azure');
+        expect([replaced.alg, replaced.kid === rotated.kid]).toEqual(['RS256', false]);
+        expect([await headerFor('p'), await headerFor('other')]).toEqual(others);
+        const rows = (await person.ok(['keys', 'list'])).split('\n').slice(1, -1);
+        const states = rows.map((row) => row.split(/ +/).slice(1, 3).join(' '));
+        expect(states.sort()).toEqual([
+          ...['Current ES256', 'Current ES384', 'Current RS256'],
+          ...['Next ES256', 'Next ES384', 'Next RS256', 'Retired RS256'],
+        ]);
+      } finally {
+        await person.leave();
+      }
+    });
+
+    it('a store with both opens without the option: its keys sign no more, and its tokens stay valid', async () => {
+      const token = await issue(own, tokenPath(), { audiences: [apiOf(own), 'azure'] });
+      const port = Number(new URL(own.url).port);
+      expect(await own.stop()).toBe(0);
+      own = await startServer({ dataDir: own.dataDir, port });
+      expect(await headerFor('azure')).toMatchObject({ alg: 'ES256' });
+      expect(await codeFor(own, token)).toBe(200);
+    });
+  });
+
   describe('a key that others could read', () => {
     const start = (dataDir: string) =>
       spawnSync(process.execPath, [PROGRAM, 'serve', '--data-dir', dataDir, '--listen', '127.0.0.1:0'], {

@@ -5,6 +5,7 @@ import { ageColumn, nameColumn } from './columns.ts';
 import { CLUSTERPASS_GROUP, CLUSTERPASS_VERSION, flag, text, timestamp, typeMeta } from './meta.ts';
 
 export interface SigningKeySpec {
+  algorithm?: string;
   force?: boolean;
 }
 
@@ -69,7 +70,10 @@ export const signingKeyKind: Kind = {
         ...typeMeta,
         spec: Type.Optional(
           Type.Object(
-            { force: flag('Whether the key signs at once, even if verifiers may not have fetched it yet.') },
+            {
+              algorithm: text('The algorithm whose keys are rotated. The default is that of `--signing-algorithm`.'),
+              force: flag('Whether the key signs at once, even if verifiers may not have fetched it yet.'),
+            },
             { goType: 'SigningKeySpec', description: 'Options of a requested rotation.' },
           ),
         ),

@@ -143,6 +143,10 @@ export const ADMIN_COMMANDS: readonly Command[] = [
       'often long past. Tokens of the previous key stay valid.',
     flags: [
       {
+        flags: '--algorithm <ALGORITHM>',
+        doc: 'Algorithm whose keys are rotated, if the server has several (`--signing-algorithm-for`). Default: its `--signing-algorithm`.',
+      },
+      {
         flags: '--force',
         doc: 'Sign with the next key now. Relying parties that have not read it yet refuse its tokens for up to an hour.',
       },

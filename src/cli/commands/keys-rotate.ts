@@ -1,5 +1,5 @@
 import { type ApiObject, apiVersionOf } from '../../api/kind.ts';
-import { type SigningKeyStatus, signingKeyKind } from '../../api/kinds/signing-key.ts';
+import { type SigningKeySpec, type SigningKeyStatus, signingKeyKind } from '../../api/kinds/signing-key.ts';
 import type { Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
 import { isDryRun } from '../dry-run.ts';
@@ -9,11 +9,12 @@ import { terminalSafe } from '../output/terminal-safe.ts';
 export const run: Run = async (context, invocation) => {
   const dryRun = isDryRun(invocation);
   const client = await connect(context, invocation);
-  const body = {
-    apiVersion: apiVersionOf(signingKeyKind),
-    kind: signingKeyKind.kind,
-    ...(invocation.is('force') ? { spec: { force: true } } : {}),
+  const algorithm = invocation.text('algorithm');
+  const spec: SigningKeySpec = {
+    ...(algorithm === undefined ? {} : { algorithm }),
+    ...(invocation.is('force') ? { force: true } : {}),
   };
+  const body = { apiVersion: apiVersionOf(signingKeyKind), kind: signingKeyKind.kind, spec };
   const query = dryRun ? { dryRun: 'All' } : {};
   const { value } = await client.request<ApiObject>('POST', collectionPath(client, signingKeyKind), { body, query });
   const { state, signsFrom = '' } = (value.status ?? {}) as SigningKeyStatus;

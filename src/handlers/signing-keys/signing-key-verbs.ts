@@ -1,4 +1,4 @@
-import { forbiddenField, invalid } from '../../api/field-error.ts';
+import { forbiddenField, invalid, invalidValue } from '../../api/field-error.ts';
 import type { Kind } from '../../api/kind.ts';
 import type { SigningKeySpec } from '../../api/kinds/signing-key.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
@@ -6,7 +6,7 @@ import { conflict, notFound } from '../../api/status.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import { encode } from '../../objects/stored-object.ts';
 import { checkPreconditions } from '../../objects/writer.ts';
-import { KeysAreExternal, type StoredKeyRing } from '../../tokens/keys/key-ring.ts';
+import { AlgorithmNotInUse, KeysAreExternal, type StoredKeyRing } from '../../tokens/keys/key-ring.ts';
 import { TooManyKeys } from '../../tokens/keys/ring-state.ts';
 import { type SigningKeyPublisher, signingKeyObject } from '../../tokens/keys/signing-key-publisher.ts';
 import type { VerbOverrides } from '../dispatch.ts';
@@ -46,8 +46,8 @@ async function rotateKeys(parts: SigningKeyParts, request: ApiRequest): Promise<
     throw invalid(kind, name, [forbiddenField('metadata.name', 'the server names a key by its id: omit the field')]);
   }
   parts.requireRightClock();
-  const { force = false } = (sent.spec ?? {}) as SigningKeySpec;
-  const key = await asConflict(kind, () => keyRing.rotate({ force, dryRun }));
+  const { force = false, algorithm } = (sent.spec ?? {}) as SigningKeySpec;
+  const key = await asRefusal(kind, algorithm, () => keyRing.rotate({ algorithm, force, dryRun }));
   if (!dryRun) {
     request.annotate('clusterpass.dev/signing-key', key.kid);
     await publisher.sync();
@@ -65,18 +65,21 @@ async function revokeKey(parts: SigningKeyParts, request: ApiRequest): Promise<A
   if (stored === undefined) throw notFound(kind, name);
   checkPreconditions(kind, stored.object(), preconditions);
   if (!dryRun) {
-    await asConflict(kind, () => keyRing.revoke(name));
+    await asRefusal(kind, undefined, () => keyRing.revoke(name));
     request.annotate('clusterpass.dev/signing-key', name);
     await publisher.sync();
   }
   return deleted(kind, name, stored.uid);
 }
 
-async function asConflict<T>(kind: Kind, change: () => Promise<T>): Promise<T> {
+async function asRefusal<T>(kind: Kind, algorithm: string | undefined, change: () => Promise<T>): Promise<T> {
   try {
     return await change();
   } catch (error) {
     if (error instanceof TooManyKeys || error instanceof KeysAreExternal) throw conflict(kind, '', error.message);
+    if (error instanceof AlgorithmNotInUse) {
+      throw invalid(kind, '', [invalidValue('spec.algorithm', algorithm, error.message)]);
+    }
     throw error;
   }
 }

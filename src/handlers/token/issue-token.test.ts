@@ -154,6 +154,7 @@ function recorder(): { signer: Signer; signed: TokenClaims[] } {
   const signed: TokenClaims[] = [];
   const signer: Signer = {
     isSure: true,
+    check: () => ({}),
     async sign(claims) {
       signed.push(claims);
       return 'the-token';
@@ -230,7 +231,7 @@ describe('signing', () => {
 
   test('T-25: a failure is a 500 without its cause', async () => {
     const cause = new Error('/data/keys/es256.pem is gone');
-    const failing: Signer = { isSure: true, sign: () => Promise.reject(cause) };
+    const failing: Signer = { isSure: true, check: () => ({}), sign: () => Promise.reject(cause) };
     const error = (await ask(failing).catch((thrown: unknown) => thrown)) as ApiError;
     expect(error.status).toEqual({
       kind: 'Status',
@@ -246,11 +247,32 @@ describe('signing', () => {
   });
 });
 
+describe('a signature that the audiences cannot have', () => {
+  test('is refused before a dry run succeeds, and names the field', async () => {
+    const signer: Signer = { ...recorder().signer, check: () => ({ problem: 'they take two algorithms' }) };
+    const refused = ask(signer, { query: 'dryRun=All', spec: { audiences: ['a', 'b'] } });
+    const error = await refused.catch((thrown: unknown) => thrown as ApiError);
+    if (!(error instanceof ApiError)) throw new Error('an error was expected');
+    expect(error.status).toMatchObject({
+      code: 422,
+      details: {
+        causes: [{ field: 'spec.audiences', message: 'Invalid value: ["a","b"]: they take two algorithms' }],
+      },
+    });
+  });
+
+  test('is a warning while a new algorithm does not sign', async () => {
+    const signer: Signer = { ...recorder().signer, check: () => ({ warning: 'signed with ES256' }) };
+    expect((await ask(signer)).warnings).toEqual(['signed with ES256']);
+  });
+});
+
 describe('A9: the audit event', () => {
   const steps: string[] = [];
   const willAnswer = (code: number) => steps.push(`${code} to be written`);
   const signer: Signer = {
     isSure: true,
+    check: () => ({}),
     sign: async () => {
       steps.push('to be signed');
       return 'the-token';
@@ -285,6 +307,7 @@ describe('a tracked token', () => {
     const steps: string[] = [];
     const signer: Signer = {
       isSure: true,
+      check: () => ({}),
       sign: async () => {
         steps.push('signed');
         return 'the-token';
@@ -322,7 +345,7 @@ describe('a tracked token', () => {
 
   test('leaves no record of a dry run, nor of one that could not be signed', async () => {
     await ask(recorder().signer, { annotations, query: 'dryRun=All', jti: idOf(3) });
-    const failing: Signer = { isSure: true, sign: () => Promise.reject(new Error('no key')) };
+    const failing: Signer = { isSure: true, check: () => ({}), sign: () => Promise.reject(new Error('no key')) };
     await expect(ask(failing, { annotations, jti: idOf(3) })).rejects.toThrow('failed to generate token');
     expect(recorded(idOf(3))).toBeUndefined();
   });

@@ -1,5 +1,6 @@
 import type { Catalog } from '../../api/catalog.ts';
 import { encodeValue, toJson } from '../../api/codec/encode.ts';
+import { invalidValue } from '../../api/field-error.ts';
 import type { ApiObject, ObjectMeta } from '../../api/kind.ts';
 import { type TokenRequest, tokenRequestType } from '../../api/kinds/token-request.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
@@ -70,16 +71,18 @@ export function createIssueTokenHandler(parts: IssueTokenParts): (request: ApiRe
     if (account === undefined) throw notFound(catalog.serviceAccounts, name);
     checkUid(sent, account);
     refuseIfInvalid(tokenRequest.errors);
+    const issuer = parts.issuerOf(cluster);
+    const audiences = tokenRequest.audiences.length === 0 ? [issuer] : tokenRequest.audiences;
+    const { problem, warning } = parts.signer.check(audiences);
+    if (problem !== undefined) refuseIfInvalid([invalidValue('spec.audiences', audiences, problem)]);
     const requested = tokenRequest.expirationSeconds;
     const granted = Math.min(requested, parts.maxExpirationSeconds);
     refuseIfInvalid(lifetimeErrors(annotations, { requested, granted }));
     const reference = sent.spec?.boundObjectRef;
     const binding = reference && (await resolveBinding(parts, { reference, cluster, namespace, serviceAccount: name }));
 
-    const issuer = parts.issuerOf(cluster);
     parts.requireRightClock();
     const now = parts.now();
-    const audiences = tokenRequest.audiences.length === 0 ? [issuer] : tokenRequest.audiences;
     const claims = buildClaims({
       issuer,
       audiences,
@@ -95,6 +98,7 @@ export function createIssueTokenHandler(parts: IssueTokenParts): (request: ApiRe
     if (granted < requested) {
       request.warn(`requested expiration of ${requested} seconds shortened to ${granted} seconds`);
     }
+    if (warning !== undefined) request.warn(warning);
     if (annotations.forCluster && !claims.aud.includes(issuer)) request.warn(audienceWarning(cluster, issuer));
     if (!options.dryRun) request.annotate('authentication.kubernetes.io/issued-credential-id', `JTI=${claims.jti}`);
     const token = await issue(parts, request, claims, {

@@ -28,6 +28,10 @@ const open = (timeoutMs = 5_000, path = signer.path): Promise<ExternalSigner> =>
       now: () => clock.now,
       timeoutMs,
     }),
+    byAudience: new Map([
+      ['elliptic', 'ES256'],
+      ['rsa', 'RS256'],
+    ]),
     now: () => clock.now,
     every: () => () => {},
     logger: { info: () => {}, error: () => {} },
@@ -90,6 +94,21 @@ describe('an honest signer', () => {
     signer.requests.length = 0;
     await external.sign(CLAIMS);
     expect(signer.requests).toEqual([{ id: expect.any(Number), op: 'sign', payload: encoded(CLAIMS) }]);
+  });
+
+  test('is asked for an algorithm if an audience needs one, and must have a key of it', async () => {
+    signer.requests.length = 0;
+    const claims = buildClaims(grantOf({ audiences: ['elliptic'] }));
+    await external.sign(claims);
+    expect(signer.requests).toEqual([{ id: expect.any(Number), op: 'sign', payload: encoded(claims), alg: 'ES256' }]);
+    expect(external.check(['elliptic', 'other'])).toEqual({});
+    expect(external.check(['rsa'])).toEqual({
+      problem: 'it takes RS256, and the external signer has no key of that algorithm',
+    });
+    expect(external.check(['rsa', 'elliptic']).problem).toContain('request a token for each');
+    await expect(external.sign(buildClaims(grantOf({ audiences: ['rsa'] })))).rejects.toThrow(
+      'the signer was asked for RS256 and signed with ES256',
+    );
   });
 
   test('may respond to many requests in any order', async () => {

@@ -1,8 +1,9 @@
 import type { Logger } from '../../observability/logger.ts';
+import { type AudienceAlgorithms, demandOf } from '../audience-algorithms.ts';
 import { encodePayload } from '../jws.ts';
 import type { VerificationKey } from '../keys/key-material.ts';
 import { type KeyEntry, KeysAreExternal, type StoredKeyRing } from '../keys/key-ring.ts';
-import { assertPayload, type Signer } from '../signer.ts';
+import { assertPayload, SIGNABLE, type Signer } from '../signer.ts';
 import { type SignerClient, SignerFailed } from './signer-client.ts';
 import { readKeys, readSignature } from './signer-responses.ts';
 
@@ -20,6 +21,8 @@ export interface ExternalSigner extends Signer {
 
 export interface ExternalSignerOptions {
   readonly client: SignerClient;
+  /** Algorithms that tokens for these audiences need. For others the signer chooses. */
+  readonly byAudience: AudienceAlgorithms;
   readonly now: () => number;
   /** Repeats the task, until the returned function is called. */
   readonly every: (ms: number, task: () => void) => () => void;
@@ -34,7 +37,7 @@ const REFRESH_AT_MOST_MS = 10_000;
 
 /** Rejects with SignerFailed when the signer does not respond: a server that cannot issue tokens should not start. */
 export async function openExternalSigner(options: ExternalSignerOptions): Promise<ExternalSigner> {
-  const { client, now, every, logger } = options;
+  const { client, byAudience, now, every, logger } = options;
   const listeners: (() => void)[] = [];
   const firstSeen = new Map<string, number>();
   let keys = new Map<string, VerificationKey>();
@@ -82,11 +85,25 @@ export async function openExternalSigner(options: ExternalSignerOptions): Promis
 
   return {
     isSure: false,
+    check(audiences) {
+      const demand = demandOf(byAudience, audiences);
+      if (demand.problem !== undefined) return { problem: demand.problem };
+      const { algorithm } = demand;
+      if (algorithm === undefined || [...keys.values()].some(({ alg }) => alg === algorithm)) return SIGNABLE;
+      return { problem: `it takes ${algorithm}, and the external signer has no key of that algorithm` };
+    },
     async sign(claims) {
+      const demand = demandOf(byAudience, claims.aud);
+      if (demand.problem !== undefined) throw new SignerFailed(demand.problem);
       const payload = encodePayload(claims);
-      const { header, alg, kid, signature } = readSignature(await client.call({ op: 'sign', payload }));
+      // Without a demand the question has no `alg`: signers that know one algorithm need not know the member.
+      const wanted = demand.algorithm === undefined ? {} : { alg: demand.algorithm };
+      const { header, alg, kid, signature } = readSignature(await client.call({ op: 'sign', payload, ...wanted }));
       const key = await keyFor(kid);
       if (alg !== key.alg) throw new SignerFailed('the algorithm of the header is not that of the key');
+      if (demand.algorithm !== undefined && alg !== demand.algorithm) {
+        throw new SignerFailed(`the signer was asked for ${demand.algorithm} and signed with ${alg}`);
+      }
       const input = `${header}.${payload}`;
       // Our own keys are tried once, when they are read. A signer can be wrong about each signature.
       const holds = signature.length === key.signatureLength && (await key.verify(Buffer.from(input), signature));

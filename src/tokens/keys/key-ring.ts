@@ -3,13 +3,13 @@ import type { Logger } from '../../observability/logger.ts';
 import { type Guard, StorageError, type Store } from '../../storage/contract.ts';
 import { type Leadership, leaderGuards } from '../../storage/leadership.ts';
 import { type Follower, RevisionWaiters } from '../../storage/revision-waiters.ts';
+import type { Algorithm } from './algorithms.ts';
 import type { EncryptionKey } from './encryption-key.ts';
 import type { SigningKey, VerificationKey } from './key-material.ts';
 import { makeKey as makeRealKey, readSigningKey, readVerificationKey } from './key-material.ts';
 import { legacyFiles, readLegacyKeys } from './legacy-keys.ts';
 import {
   createRingChanges,
-  currentOf,
   type KeyRecord,
   type MakeKey,
   type RingChanges,
@@ -20,10 +20,13 @@ import {
 import { createRingStore, type RingStore, type StoredRing } from './ring-store.ts';
 
 export interface KeyRing {
-  /** The current key. It is also among the keys for verifying. */
-  signing(): SigningKey;
+  /**
+   * The current key of an algorithm; without one, of the default. While a new algorithm has no current key, the key
+   * that signed before it was in use. It is also among the keys for verifying.
+   */
+  signing(algorithm?: Algorithm): SigningKey;
   find(kid: string): VerificationKey | undefined;
-  /** For verifying and for the published key set: the current key first. */
+  /** For verifying and for the published key set: current keys first, and of those the default algorithm's. */
   all(): readonly VerificationKey[];
 }
 
@@ -38,11 +41,23 @@ export class KeysAreExternal extends Error {
   override readonly name = 'KeysAreExternal';
 }
 
+/** A rotation names an algorithm that signs nothing here. */
+export class AlgorithmNotInUse extends Error {
+  override readonly name = 'AlgorithmNotInUse';
+}
+
+export interface RotationOptions {
+  /** The name of an algorithm in use. Default: the default algorithm. */
+  readonly algorithm?: string | undefined;
+  readonly force: boolean;
+  readonly dryRun: boolean;
+}
+
 /** The ring in the store, which all replicas share and any of them may change. */
 export interface StoredKeyRing extends KeyRing {
   entries(): readonly KeyEntry[];
   /** The key that signs after the rotation: now, or as soon as every verifier has it. */
-  rotate(options: { readonly force: boolean; readonly dryRun: boolean }): Promise<KeyEntry>;
+  rotate(options: RotationOptions): Promise<KeyEntry>;
   /** False when there is no such key. */
   revoke(kid: string): Promise<boolean>;
   /** When keys were revoked whose tokens may not have expired yet. Epoch milliseconds. */
@@ -83,7 +98,7 @@ export async function openKeyRing(options: KeyRingOptions): Promise<StoredKeyRin
   const changes = createRingChanges(rules, makeKey);
   const found = (await ringStore.read()) ?? (await createRing(options, ringStore, changes));
   await checkLegacyFiles(options);
-  const ring = new Ring(options, ringStore, changes, found, await compile(found.state, undefined));
+  const ring = new Ring(options, ringStore, changes, found, await compile(found.state, rules, undefined));
   await ring.start();
   return ring;
 }
@@ -93,8 +108,8 @@ async function createRing(
   ringStore: RingStore,
   changes: RingChanges,
 ): Promise<StoredRing> {
-  const { algorithm, lifetimeSeconds } = rules;
-  const legacy = await readLegacyKeys({ dir: legacyDir, algorithm, lifetimeSeconds, now: now() });
+  const { algorithms, lifetimeSeconds } = rules;
+  const legacy = await readLegacyKeys({ dir: legacyDir, algorithms, lifetimeSeconds, now: now() });
   const state = await changes.advance({ keys: legacy.keys }, now(), removalTime());
   const written = await ringStore.write(state, undefined);
   if (written !== undefined && legacy.files.length > 0) {
@@ -116,30 +131,43 @@ async function checkLegacyFiles({ legacyDir, logger }: KeyRingOptions): Promise<
 
 /** The parsed keys of a state. Made once, when the state changes. */
 interface Compiled {
-  readonly signing: SigningKey | undefined;
+  /** The current key of each algorithm that has one. */
+  readonly signing: ReadonlyMap<Algorithm, SigningKey>;
+  /** Signs for every algorithm that has none. */
+  readonly byDefault: SigningKey | undefined;
   readonly keys: ReadonlyMap<string, VerificationKey>;
   readonly entries: readonly KeyEntry[];
 }
 
 const ORDER: Readonly<Record<KeyRecord['state'], number>> = { current: 0, next: 1, retired: 2 };
 
-async function compile({ keys }: RingState, before: Compiled | undefined): Promise<Compiled> {
+async function compile(
+  { keys }: RingState,
+  { algorithms }: Pick<RingRules, 'algorithms'>,
+  before: Compiled | undefined,
+): Promise<Compiled> {
+  const isUsed = ({ algorithm }: KeyRecord): boolean => algorithms.includes(algorithm);
+  const rank = (key: KeyRecord): number => (isUsed(key) ? algorithms.indexOf(key.algorithm) : algorithms.length);
   const entries = keys
-    .toSorted((a, b) => ORDER[a.state] - ORDER[b.state] || b.created - a.created)
+    .toSorted((a, b) => ORDER[a.state] - ORDER[b.state] || rank(a) - rank(b) || b.created - a.created)
     .map((record): KeyEntry => {
       const { privateKey: _, publicKey: _public, lifetimeSeconds: _lifetime, ...shown } = record;
       return { ...shown, verification: before?.keys.get(record.kid) ?? readVerificationKey(record) };
     });
   const verifying = new Map(entries.map(({ kid, verification }) => [kid, verification]));
-  const current = currentOf({ keys });
-  const verification = current && verifying.get(current.kid);
-  const signing =
-    current === undefined || verification === undefined
-      ? undefined
-      : before?.signing?.kid === current.kid
-        ? before.signing
-        : await readSigningKey(current, verification);
-  return { signing, keys: verifying, entries };
+  const signing = new Map<Algorithm, SigningKey>();
+  const current = keys.filter(({ state }) => state === 'current');
+  for (const record of current) {
+    const verification = verifying.get(record.kid);
+    if (verification === undefined) continue;
+    const known = before?.signing.get(record.algorithm);
+    const isKnown = known?.kid === record.kid;
+    signing.set(record.algorithm, isKnown ? known : await readSigningKey(record, verification));
+  }
+  // A default algorithm that is new has no current key yet: the one before it, which is no longer in use, signs.
+  const [wanted] = algorithms;
+  const standIn = current.find((key) => key.algorithm === wanted) ?? current.find((key) => !isUsed(key)) ?? current[0];
+  return { signing, byDefault: standIn && signing.get(standIn.algorithm), keys: verifying, entries };
 }
 
 class Ring implements StoredKeyRing {
@@ -183,10 +211,11 @@ class Ring implements StoredKeyRing {
     this.#closers = [every(MAINTAIN_MS, () => void this.maintain()), () => followed];
   }
 
-  signing(): SigningKey {
-    const { signing } = this.#compiled;
-    if (signing === undefined) throw new Error('the ring has no current key');
-    return signing;
+  signing(algorithm?: Algorithm): SigningKey {
+    const { signing, byDefault } = this.#compiled;
+    const key = (algorithm && signing.get(algorithm)) ?? byDefault;
+    if (key === undefined) throw new Error('the ring has no current key');
+    return key;
   }
 
   find(kid: string): VerificationKey | undefined {
@@ -201,16 +230,22 @@ class Ring implements StoredKeyRing {
     return this.#compiled.entries;
   }
 
-  async rotate({ force, dryRun }: { force: boolean; dryRun: boolean }): Promise<KeyEntry> {
-    const { now, removalTime } = this.#options;
-    const rotated = (state: RingState): Promise<RingState> => this.#changes.rotate(state, now(), force, removalTime());
+  async rotate({ algorithm: given, force, dryRun }: RotationOptions): Promise<KeyEntry> {
+    const { now, removalTime, rules } = this.#options;
+    const algorithm = given === undefined ? rules.algorithms[0] : rules.algorithms.find((one) => one === given);
+    if (algorithm === undefined) {
+      throw new AlgorithmNotInUse(`must be an algorithm that signs here: ${rules.algorithms.join(', ')}`);
+    }
+    const rotated = (state: RingState): Promise<RingState> =>
+      this.#changes.rotate(state, now(), { algorithm, force }, removalTime());
     await this.#refresh();
     const state = dryRun ? await rotated(this.#stored.state) : await this.#change(rotated);
+    const { entries } = await compile(state, rules, this.#compiled);
+    const own = entries.filter((key) => key.algorithm === algorithm);
     // After a rotation that was immediate, the next key is new and has no planned date.
-    const { entries } = await compile(state, this.#compiled);
     const chosen =
-      entries.find((key) => key.state === 'next' && key.signsFrom !== undefined) ??
-      entries.find((key) => key.state === 'current');
+      own.find((key) => key.state === 'next' && key.signsFrom !== undefined) ??
+      own.find((key) => key.state === 'current');
     if (chosen === undefined) throw new Error('the ring has no key after a rotation');
     return chosen;
   }
@@ -295,7 +330,7 @@ class Ring implements StoredKeyRing {
   /** Swapped as a whole, and never for an older state. */
   async #adopt(stored: StoredRing): Promise<void> {
     if (stored.revision <= this.#stored.revision) return;
-    const compiled = await compile(stored.state, this.#compiled);
+    const compiled = await compile(stored.state, this.#options.rules, this.#compiled);
     if (stored.revision <= this.#stored.revision) return;
     this.#stored = stored;
     this.#compiled = compiled;

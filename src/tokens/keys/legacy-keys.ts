@@ -27,14 +27,14 @@ export async function legacyFiles(dir: string): Promise<string[]> {
     .map((name) => join(dir, name));
 }
 
-/** The key of this algorithm stays current. The others are retired, so their tokens stay valid. */
+/** The keys of these algorithms stay current. The others are retired, so their tokens stay valid. */
 export async function readLegacyKeys(options: {
   readonly dir: string;
-  readonly algorithm: Algorithm | undefined;
+  readonly algorithms: readonly Algorithm[];
   readonly lifetimeSeconds: number;
   readonly now: number;
 }): Promise<LegacyKeys> {
-  const { dir, algorithm, lifetimeSeconds, now } = options;
+  const { dir, algorithms, lifetimeSeconds, now } = options;
   const files = await legacyFiles(dir);
   const keys: KeyRecord[] = [];
   for (const path of files) {
@@ -54,7 +54,7 @@ export async function readLegacyKeys(options: {
     const record = recordOf(privateKey, actual, now);
     if (keys.some(({ kid }) => kid === record.kid)) continue;
     const key: KeyRecord = { ...record, state: 'current', signsFrom: now, lifetimeSeconds };
-    keys.push(named !== undefined && named === algorithm ? key : retired(key, now));
+    keys.push(named !== undefined && algorithms.includes(named) ? key : retired(key, now));
   }
   return { keys, files };
 }

@@ -9,12 +9,15 @@ import {
   PUBLISHED_MS,
   type RingRules,
   type RingState,
+  type Rotation,
   TooManyKeys,
 } from './ring-state.ts';
 
 const T0 = Date.UTC(2026, 0, 1);
 const HOUR = 3_600_000;
 const EMPTY: RingState = { keys: [] };
+const FORCED: Rotation = { algorithm: 'ES256', force: true };
+const PLANNED: Rotation = { algorithm: 'ES256', force: false };
 
 /** Names in place of keys: `ES256-1`, `ES256-2`. */
 function rules(given: Partial<RingRules> = {}) {
@@ -24,7 +27,7 @@ function rules(given: Partial<RingRules> = {}) {
     const kid = `${algorithm}-${count}`;
     return { kid, algorithm, created, publicKey: `public ${kid}`, privateKey: `private ${kid}` };
   };
-  return createRingChanges({ algorithm: 'ES256', lifetimeSeconds: 3600, rotationMs: 0, ...given }, makeKey);
+  return createRingChanges({ algorithms: ['ES256'], lifetimeSeconds: 3600, rotationMs: 0, ...given }, makeKey);
 }
 
 const show = ({ keys }: RingState): string[] => keys.map(({ kid, state }) => `${kid} ${state}`).sort();
@@ -34,7 +37,7 @@ describe('a new ring', () => {
     const changes = rules();
     const ring = await changes.advance(EMPTY, T0);
     expect(show(ring)).toEqual(['ES256-1 current', 'ES256-2 next']);
-    expect(currentOf(ring)?.signsFrom).toBe(T0);
+    expect(currentOf(ring, 'ES256')?.signsFrom).toBe(T0);
     expect(await changes.advance(ring, T0 + 1000 * HOUR)).toBe(ring);
   });
 });
@@ -42,27 +45,27 @@ describe('a new ring', () => {
 describe('rotation', () => {
   test('B9: a key signs only after every verifier can know it', async () => {
     const changes = rules();
-    const ring = await changes.rotate(await changes.advance(EMPTY, T0), T0 + HOUR, false);
+    const ring = await changes.rotate(await changes.advance(EMPTY, T0), T0 + HOUR, PLANNED);
     expect(show(ring)).toEqual(['ES256-1 current', 'ES256-2 next']);
-    expect(nextOf(ring)?.signsFrom).toBe(T0 + PUBLISHED_MS);
+    expect(nextOf(ring, 'ES256')?.signsFrom).toBe(T0 + PUBLISHED_MS);
     expect(await changes.advance(ring, T0 + PUBLISHED_MS - 1)).toBe(ring);
     const turned = await changes.advance(ring, T0 + PUBLISHED_MS);
     expect(show(turned)).toEqual(['ES256-1 retired', 'ES256-2 current', 'ES256-3 next']);
-    expect(nextOf(turned)?.signsFrom).toBeUndefined();
+    expect(nextOf(turned, 'ES256')?.signsFrom).toBeUndefined();
   });
 
   test('of a key that is known long enough happens at once; asking twice before it is due changes nothing', async () => {
     const changes = rules();
     const first = await changes.advance(EMPTY, T0);
-    const ring = await changes.rotate(first, T0 + PUBLISHED_MS, false);
+    const ring = await changes.rotate(first, T0 + PUBLISHED_MS, PLANNED);
     expect(show(ring)).toEqual(['ES256-1 retired', 'ES256-2 current', 'ES256-3 next']);
-    const planned = await changes.rotate(ring, T0 + PUBLISHED_MS + 1, false);
-    expect(await changes.rotate(planned, T0 + PUBLISHED_MS + 2, false)).toBe(planned);
+    const planned = await changes.rotate(ring, T0 + PUBLISHED_MS + 1, PLANNED);
+    expect(await changes.rotate(planned, T0 + PUBLISHED_MS + 2, PLANNED)).toBe(planned);
   });
 
   test('by force does not wait', async () => {
     const changes = rules();
-    const ring = await changes.rotate(await changes.advance(EMPTY, T0), T0 + 1, true);
+    const ring = await changes.rotate(await changes.advance(EMPTY, T0), T0 + 1, FORCED);
     expect(show(ring)).toEqual(['ES256-1 retired', 'ES256-2 current', 'ES256-3 next']);
   });
 
@@ -78,7 +81,7 @@ describe('rotation', () => {
   test('a retired key has no private key, and stays until its last token has expired', async () => {
     const changes = rules({ lifetimeSeconds: 7200 });
     const at = T0 + PUBLISHED_MS;
-    const ring = await changes.rotate(await changes.advance(EMPTY, T0), at, false);
+    const ring = await changes.rotate(await changes.advance(EMPTY, T0), at, PLANNED);
     const old = ring.keys.find(({ state }) => state === 'retired');
     expect(old).not.toHaveProperty('privateKey');
     // B31: the last token, its leeway of a minute, ten minutes for a replica that heard of it late, and as long again.
@@ -99,9 +102,9 @@ describe('rotation', () => {
   test('beyond the limit is refused, until the first keys have expired', async () => {
     const changes = rules();
     let ring = await changes.advance(EMPTY, T0);
-    while (ring.keys.length < MAX_KEYS) ring = await changes.rotate(ring, T0, true);
-    await expect(changes.rotate(ring, T0, true)).rejects.toThrow(TooManyKeys);
-    const later = await changes.rotate(ring, T0 + 3 * HOUR, true);
+    while (ring.keys.length < MAX_KEYS) ring = await changes.rotate(ring, T0, FORCED);
+    await expect(changes.rotate(ring, T0, FORCED)).rejects.toThrow(TooManyKeys);
+    const later = await changes.rotate(ring, T0 + 3 * HOUR, FORCED);
     expect(show(later).length).toBe(3);
   });
 });
@@ -109,7 +112,7 @@ describe('rotation', () => {
 describe('another algorithm', () => {
   test.each<Algorithm>(['RS256', 'ES384'])('%s: is published first, and signs when it is known', async (algorithm) => {
     const ring = await rules().advance(EMPTY, T0);
-    const changes = rules({ algorithm });
+    const changes = rules({ algorithms: [algorithm] });
     const started = await changes.advance(ring, T0 + 1);
     expect(show(started)).toEqual(['ES256-1 current', `${algorithm}-1 next`]);
     const turned = await changes.advance(started, T0 + 1 + PUBLISHED_MS);
@@ -118,11 +121,70 @@ describe('another algorithm', () => {
 
   test('with an external signer there is no current key, and tokens that were signed here stay valid until they expire', async () => {
     const ring = await rules().advance(EMPTY, T0);
-    const others = rules({ algorithm: undefined });
+    const others = rules({ algorithms: [] });
     const left = await others.advance(ring, T0);
     expect(show(left)).toEqual(['ES256-1 retired']);
     expect(await others.advance(left, T0 + 1)).toBe(left);
     expect(await others.advance(left, T0 + 24 * HOUR)).toEqual(EMPTY);
+  });
+});
+
+describe('several algorithms', () => {
+  const BOTH = { algorithms: ['ES256', 'RS256'] } as const;
+  const FIRST = ['ES256-1 current', 'ES256-2 next', 'RS256-3 current', 'RS256-4 next'];
+
+  test('a new ring has a current and a next key of each, and rests', async () => {
+    const changes = rules(BOTH);
+    const ring = await changes.advance(EMPTY, T0);
+    expect(show(ring)).toEqual(FIRST);
+    expect(await changes.advance(ring, T0 + 1000 * HOUR)).toBe(ring);
+  });
+
+  test('B9: one that is added later is published first; the others sign as before', async () => {
+    const before = await rules().advance(EMPTY, T0);
+    const changes = rules(BOTH);
+    const ring = await changes.advance(before, T0 + HOUR);
+    expect(show(ring)).toEqual(['ES256-1 current', 'ES256-2 next', 'RS256-1 next']);
+    expect(nextOf(ring, 'RS256')?.signsFrom).toBe(T0 + HOUR + PUBLISHED_MS);
+    expect(await changes.advance(ring, T0 + HOUR + PUBLISHED_MS - 1)).toBe(ring);
+    const turned = await changes.advance(ring, T0 + HOUR + PUBLISHED_MS);
+    expect(show(turned)).toEqual(['ES256-1 current', 'ES256-2 next', 'RS256-1 current', 'RS256-2 next']);
+    const forced = await changes.rotate(ring, T0 + HOUR + 1, { algorithm: 'RS256', force: true });
+    expect(show(forced)).toEqual(['ES256-1 current', 'ES256-2 next', 'RS256-1 current', 'RS256-3 next']);
+  });
+
+  test('one that is no longer in use retires, and its next key is removed', async () => {
+    const ring = await rules(BOTH).advance(EMPTY, T0);
+    const left = await rules().advance(ring, T0 + 1);
+    expect(show(left)).toEqual(['ES256-1 current', 'ES256-2 next', 'RS256-3 retired']);
+  });
+
+  test('the default becomes one that signs already: the other retires at once', async () => {
+    const ring = await rules(BOTH).advance(EMPTY, T0);
+    const left = await rules({ algorithms: ['RS256'] }).advance(ring, T0 + 1);
+    expect(show(left)).toEqual(['ES256-1 retired', 'RS256-3 current', 'RS256-4 next']);
+  });
+
+  test('each rotates alone, by age as well', async () => {
+    const changes = rules({ ...BOTH, rotationMs: 24 * HOUR });
+    const first = await changes.advance(EMPTY, T0);
+    const ring = await changes.rotate(first, T0 + 12 * HOUR, { algorithm: 'RS256', force: false });
+    expect(show(ring)).toEqual([
+      'ES256-1 current',
+      'ES256-2 next',
+      'RS256-3 retired',
+      'RS256-4 current',
+      'RS256-5 next',
+    ]);
+    const later = await changes.advance(ring, T0 + 24 * HOUR);
+    expect(currentOf(later, 'ES256')?.kid).toBe('ES256-2');
+    expect(currentOf(later, 'RS256')?.kid).toBe('RS256-4');
+  });
+
+  test('a revoked key is replaced by the next one of its algorithm', async () => {
+    const changes = rules(BOTH);
+    const ring = await changes.revoke(await changes.advance(EMPTY, T0), T0 + 1, 'RS256-3');
+    expect(show(ring)).toEqual(['ES256-1 current', 'ES256-2 next', 'RS256-4 current', 'RS256-5 next']);
   });
 });
 
@@ -131,19 +193,19 @@ describe('revoking', () => {
     const changes = rules();
     const ring = await changes.revoke(await changes.advance(EMPTY, T0), T0 + 5, 'ES256-1');
     expect(show(ring)).toEqual(['ES256-2 current', 'ES256-3 next']);
-    expect(currentOf(ring)?.signsFrom).toBe(T0 + 5);
+    expect(currentOf(ring, 'ES256')?.signsFrom).toBe(T0 + 5);
   });
 
   test('the next key: another is made', async () => {
     const changes = rules();
     const ring = await changes.revoke(await changes.advance(EMPTY, T0), T0 + 5, 'ES256-2');
     expect(show(ring)).toEqual(['ES256-1 current', 'ES256-3 next']);
-    expect(nextOf(ring)?.created).toBe(T0 + 5);
+    expect(nextOf(ring, 'ES256')?.created).toBe(T0 + 5);
   });
 
   test('a retired key, and one that is not there', async () => {
     const changes = rules();
-    const ring = await changes.rotate(await changes.advance(EMPTY, T0), T0, true);
+    const ring = await changes.rotate(await changes.advance(EMPTY, T0), T0, FORCED);
     expect(show(await changes.revoke(ring, T0, 'ES256-1'))).toEqual(['ES256-2 current', 'ES256-3 next']);
     expect(await changes.revoke(ring, T0, '__proto__')).toBe(ring);
   });

@@ -31,7 +31,7 @@ export interface Revocation {
   readonly until: number;
 }
 
-/** The keys of the whole fleet. At most one is current and at most one is next. */
+/** The keys of the whole fleet. Of each algorithm at most one is current and at most one is next. */
 export interface RingState {
   readonly keys: readonly KeyRecord[];
   /** The newest last. Undefined in the result of a change: they stay as they were. */
@@ -39,8 +39,11 @@ export interface RingState {
 }
 
 export interface RingRules {
-  /** Of new keys; undefined when an external signer signs, and no key is generated here. */
-  readonly algorithm: Algorithm | undefined;
+  /**
+   * The algorithms that sign; the first is the default. Empty when an external signer signs, and no key is generated
+   * here.
+   */
+  readonly algorithms: readonly Algorithm[];
   /** The longest lifetime that is granted. */
   readonly lifetimeSeconds: number;
   /** How long a key signs; 0: until an operator rotates it. */
@@ -65,11 +68,13 @@ export class TooManyKeys extends Error {
   override readonly name = 'TooManyKeys';
 }
 
-const inState = (state: RingState, wanted: KeyState): KeyRecord | undefined =>
-  state.keys.find((key) => key.state === wanted);
+const inState = (state: RingState, wanted: KeyState, algorithm: Algorithm): KeyRecord | undefined =>
+  state.keys.find((key) => key.state === wanted && key.algorithm === algorithm);
 
-export const currentOf = (state: RingState): KeyRecord | undefined => inState(state, 'current');
-export const nextOf = (state: RingState): KeyRecord | undefined => inState(state, 'next');
+export const currentOf = (state: RingState, algorithm: Algorithm): KeyRecord | undefined =>
+  inState(state, 'current', algorithm);
+export const nextOf = (state: RingState, algorithm: Algorithm): KeyRecord | undefined =>
+  inState(state, 'next', algorithm);
 
 /**
  * The changes of a ring. Each returns the same object when there is nothing to change.
@@ -78,61 +83,79 @@ export const nextOf = (state: RingState): KeyRecord | undefined => inState(state
  * the clock may be wrong, because removing a key too early invalidates its tokens for good. Default: `now`.
  */
 export interface RingChanges {
-  /** Promotes a next key that is due, removes retired keys that have expired, and generates the next key. */
+  /**
+   * Promotes next keys that are due, removes retired keys that have expired, and generates next keys. Keys of an
+   * algorithm that is no longer in use retire once the default algorithm has a key that signs.
+   */
   advance(state: RingState, now: number, due?: number): Promise<RingState>;
-  /** The next key signs as soon as every verifier can have it; with `force`, now. */
-  rotate(state: RingState, now: number, force: boolean, due?: number): Promise<RingState>;
-  /** Removes the key now. If it was the current key, the next one signs. */
+  /** The next key of the algorithm signs as soon as every verifier can have it; with `force`, now. */
+  rotate(state: RingState, now: number, rotation: Rotation, due?: number): Promise<RingState>;
+  /** Removes the key now. If it was a current key, the next one of its algorithm signs. */
   revoke(state: RingState, now: number, kid: string, due?: number): Promise<RingState>;
   /** Raises the lifetimes in the ring to ours: replicas may grant different ones, and a key stays for the longest. */
   cover(state: RingState): RingState;
 }
 
-export function createRingChanges(rules: RingRules, makeKey: MakeKey): RingChanges {
-  const { algorithm, lifetimeSeconds, rotationMs } = rules;
+export interface Rotation {
+  /** One of those in use. */
+  readonly algorithm: Algorithm;
+  readonly force: boolean;
+}
 
-  const withNext = async (state: RingState, now: number, wanted: Algorithm): Promise<RingState> => {
+export function createRingChanges(rules: RingRules, makeKey: MakeKey): RingChanges {
+  const { algorithms, lifetimeSeconds, rotationMs } = rules;
+
+  const withNext = async (state: RingState, now: number, algorithm: Algorithm): Promise<RingState> => {
+    if (nextOf(state, algorithm) !== undefined) return state;
     if (state.keys.length >= MAX_KEYS) {
       const first = Math.min(...state.keys.map(({ expires }) => expires ?? Number.POSITIVE_INFINITY));
       throw new TooManyKeys(`there are ${MAX_KEYS} keys already; the first of them expires ${isoOf(first)}`);
     }
-    return { keys: [...state.keys, { ...(await makeKey(wanted, now)), state: 'next', lifetimeSeconds }] };
+    return { keys: [...state.keys, { ...(await makeKey(algorithm, now)), state: 'next', lifetimeSeconds }] };
   };
 
-  const promoteDue = async (given: RingState, now: number, due: number, wanted: Algorithm): Promise<RingState> => {
-    let state = given;
-    const old = nextOf(state);
-    // A next key has signed nothing, so no verifier needs it.
-    if (old !== undefined && old.algorithm !== wanted) state = without(state, old.kid);
-    if (nextOf(state) === undefined) state = await withNext(state, now, wanted);
-    const current = currentOf(state);
-    // No key was published yet, or the current key was revoked: there is nothing to wait for.
-    if (current === undefined) return promoteDue(promote(state, now), now, due, wanted);
-    const next = nextOf(state);
-    const isOld = rotationMs > 0 && due >= (current.signsFrom ?? current.created) + rotationMs;
-    if (next?.signsFrom === undefined && (isOld || current.algorithm !== wanted)) state = plan(state, now);
-    const planned = nextOf(state)?.signsFrom;
-    return planned !== undefined && planned <= due ? promoteDue(promote(state, now), now, due, wanted) : state;
+  /** `waits`: a first key of the algorithm is published before it signs, because another key signs meanwhile. */
+  const advanceAlgorithm = async (
+    given: RingState,
+    algorithm: Algorithm,
+    { now, due, waits }: { readonly now: number; readonly due: number; readonly waits: boolean },
+  ): Promise<RingState> => {
+    let state = await withNext(given, now, algorithm);
+    const current = currentOf(state, algorithm);
+    if (current === undefined && !waits) return withNext(promote(state, now, algorithm), now, algorithm);
+    const isOld = (key: KeyRecord): boolean => rotationMs > 0 && due >= (key.signsFrom ?? key.created) + rotationMs;
+    if (current === undefined || isOld(current)) state = plan(state, now, algorithm);
+    const planned = nextOf(state, algorithm)?.signsFrom;
+    return planned !== undefined && planned <= due ? withNext(promote(state, now, algorithm), now, algorithm) : state;
   };
 
   const advance = async (given: RingState, now: number, due = now): Promise<RingState> => {
     const hasExpired = given.keys.some(({ expires }) => expires !== undefined && expires <= due);
-    const state = hasExpired
+    let state = hasExpired
       ? { keys: given.keys.filter(({ expires }) => expires === undefined || expires > due) }
       : given;
-    return algorithm === undefined ? retireAll(state, now) : promoteDue(state, now, due, algorithm);
+    const waits = state.keys.some((key) => key.state === 'current');
+    for (const algorithm of algorithms) state = await advanceAlgorithm(state, algorithm, { now, due, waits });
+    return retireUnused(state, now, algorithms);
+  };
+
+  /** If it was a current key, the next one of its algorithm signs. */
+  const withoutKey = async (state: RingState, key: KeyRecord, now: number): Promise<RingState> => {
+    const left = { keys: state.keys.filter((one) => one !== key) };
+    if (key.state !== 'current' || !algorithms.includes(key.algorithm)) return left;
+    return promote(await withNext(left, now, key.algorithm), now, key.algorithm);
   };
 
   return {
     advance,
-    async rotate(given, now, force, due) {
+    async rotate(given, now, { algorithm, force }, due) {
       const state = await advance(given, now, due);
-      return advance(force ? promote(state, now) : plan(state, now), now, due);
+      return advance(force ? promote(state, now, algorithm) : plan(state, now, algorithm), now, due);
     },
     async revoke(state, now, kid, due) {
       const key = state.keys.find((one) => one.kid === kid);
       if (key === undefined) return state;
-      const { keys } = await advance(without(state, kid), now, due);
+      const { keys } = await advance(await withoutKey(state, key, now), now, due);
       const until = now + key.lifetimeSeconds * 1000 + LEEWAY_MS + SLACK_MS;
       const before = (state.revocations ?? []).filter((one) => one.until > now);
       return { keys, revocations: [...before, { at: now, until }].slice(-MAX_REVOCATIONS) };
@@ -161,38 +184,43 @@ export function retired(key: KeyRecord, now: number): KeyRecord {
   return { ...rest, state: 'retired', expires: now + 2 * key.lifetimeSeconds * 1000 + LEEWAY_MS + SLACK_MS };
 }
 
-/** Current first, then next, then the retired ones. */
-function promote(state: RingState, now: number): RingState {
-  const next = nextOf(state);
+/** The next key of the algorithm signs from now on. */
+function promote(state: RingState, now: number, algorithm: Algorithm): RingState {
+  const next = nextOf(state, algorithm);
   if (next === undefined) return state;
+  const current = currentOf(state, algorithm);
   const others = state.keys.filter((key) => key !== next);
   return {
     keys: [
       { ...next, state: 'current', signsFrom: now },
-      ...others.map((key) => (key.state === 'current' ? retired(key, now) : key)),
+      ...others.map((key) => (key === current ? retired(key, now) : key)),
     ],
   };
 }
 
-/** Plans the promotion of the next key, unless one is planned. */
-function plan(state: RingState, now: number): RingState {
-  const next = nextOf(state);
+/** Plans the promotion of the next key of the algorithm, unless one is planned. */
+function plan(state: RingState, now: number, algorithm: Algorithm): RingState {
+  const next = nextOf(state, algorithm);
   if (next === undefined || next.signsFrom !== undefined) return state;
   const signsFrom = Math.max(now, next.created + PUBLISHED_MS);
   return { keys: state.keys.map((key) => (key === next ? { ...key, signsFrom } : key)) };
 }
 
-/** For an external signer. Tokens that were signed here stay valid. */
-function retireAll(state: RingState, now: number): RingState {
-  if (state.keys.every((key) => key.state === 'retired')) return state;
+/**
+ * The keys of algorithms that are not in use. A next key has signed nothing, so no verifier needs it. A current key
+ * signs until the default algorithm has one; without a default, an external signer signs. Issued tokens stay valid.
+ */
+function retireUnused(state: RingState, now: number, algorithms: readonly Algorithm[]): RingState {
+  const [byDefault] = algorithms;
+  const isReplaced = byDefault === undefined || currentOf(state, byDefault) !== undefined;
+  const isUnused = (key: KeyRecord): boolean => key.state !== 'retired' && !algorithms.includes(key.algorithm);
+  if (!state.keys.some((key) => isUnused(key) && (key.state === 'next' || isReplaced))) return state;
   return {
     keys: state.keys
-      .filter((key) => key.state !== 'next')
-      .map((key) => (key.state === 'current' ? retired(key, now) : key)),
+      .filter((key) => !isUnused(key) || key.state !== 'next')
+      .map((key) => (isUnused(key) && isReplaced ? retired(key, now) : key)),
   };
 }
-
-const without = (state: RingState, kid: string): RingState => ({ keys: state.keys.filter((key) => key.kid !== kid) });
 
 const isoOf = (epochMs: number): string =>
   Number.isFinite(epochMs) ? `at ${new Date(epochMs).toISOString()}` : 'after a rotation';
