@@ -69,6 +69,7 @@ describe('loadServeOptions', () => {
         maxTrackedTokensPerCaller: 1000,
         trackAllTokens: false,
         actorClaim: 'fleet',
+        peoplePrefix: 'clusterpass:',
         signingAlgorithm: 'ES256',
         signingKeyRotationMs: 90 * 24 * 3_600_000,
         encryptionKeyFile: undefined,

@@ -13,6 +13,7 @@ import {
   integer,
   issuerUrl,
   listenAddress,
+  namePrefix,
   oneOf,
   path,
   productName,
@@ -262,6 +263,12 @@ export const OPTIONS = {
     parse: oneOf('fleet', 'always', 'never'),
     default: 'fleet',
     doc: 'Which tokens name their requester in the claim `act`: `fleet` those whose audiences are all clusters of this fleet, `always` every token, `never` none. A user name is personal data; services outside of the fleet would see it.',
+  }),
+  peoplePrefix: option({
+    value: 'PREFIX',
+    parse: namePrefix,
+    default: 'clusterpass:',
+    doc: 'What clusters put before the user name and the groups of a pass for a person, in the file of `clusterpass trust --people` and in TokenReviews. After a change, write those files again.',
   }),
   signingAlgorithm: option({
     value: 'ALGORITHM',

@@ -49,6 +49,7 @@ export interface ServeOptions {
   readonly maxTrackedTokensPerCaller: number;
   readonly trackAllTokens: boolean;
   readonly actorClaim: OptionValues['actorClaim'];
+  readonly peoplePrefix: string;
   readonly signingAlgorithm: OptionValues['signingAlgorithm'];
   /** 0: never. */
   readonly signingKeyRotationMs: number;
@@ -142,6 +143,7 @@ export function resolveOptions(values: OptionValues): { options: ServeOptions; p
     maxTrackedTokensPerCaller: values.maxTrackedTokensPerCaller,
     trackAllTokens: values.trackAllTokens,
     actorClaim: values.actorClaim,
+    peoplePrefix: values.peoplePrefix,
     signingAlgorithm: values.signingAlgorithm,
     signingKeyRotationMs: values.signingKeyRotation,
     encryptionKeyFile: values.encryptionKeyFile,
