@@ -38,6 +38,8 @@ export interface Caller {
   readonly flow: string;
   /** Who requested the credential, if it is a pass that says so. */
   readonly actor?: Actor | undefined;
+  /** True for the admin token: operators share it, so it is not the credential of a person. */
+  readonly isShared?: boolean;
   /** When the credential expires (epoch milliseconds); undefined when it does not. */
   readonly expiresAt: number | undefined;
   /** Storage keys of the objects whose creation, deletion or replacement invalidates the credential. */

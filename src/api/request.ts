@@ -8,6 +8,8 @@ import type { SharedFrames } from './shared-frames.ts';
  */
 export interface ApiRequest {
   readonly caller: Caller;
+  /** Who acts for the caller (`actor_token` of RFC 8693). It has no part in what is permitted. */
+  readonly actor?: Caller | undefined;
   readonly target: Target;
   readonly query: Query;
   readonly body: RequestBody | undefined;

@@ -30,6 +30,8 @@ export interface TokenAuthenticators {
   readonly issuedTokens: TokenAuthenticator;
   /** The issuers of the AuthenticationConfiguration. */
   readonly jwt?: TokenAuthenticator | undefined;
+  /** Passes for people, which only reviews know. */
+  readonly people?: TokenAuthenticator | undefined;
   /** The audience of a cluster's API. */
   readonly audienceOf: (cluster: string) => string;
 }
@@ -43,6 +45,8 @@ export function createAuthenticator(authenticators: TokenAuthenticators): Authen
     authenticators.issuedTokens,
     ...(authenticators.jwt === undefined ? [] : [authenticators.jwt]),
   ];
+  const { issuedTokens } = authenticators;
+  const people = authenticators.people === undefined ? [] : [authenticators.people];
   const ask = (token: Secret, from: number): Caller | Promise<Caller> => {
     for (let at = from; at < chain.length; at++) {
       const found = chain[at]?.authenticateToken(token);
@@ -72,7 +76,7 @@ export function createAuthenticator(authenticators: TokenAuthenticators): Authen
       const api = cluster === undefined ? [] : [authenticators.audienceOf(cluster)];
       const wanted = audiences.length === 0 ? api : audiences;
       try {
-        for (const authenticator of passesOnly ? [authenticators.issuedTokens] : chain) {
+        for (const authenticator of passesOnly ? [issuedTokens, ...people] : [...chain, ...people]) {
           const found = await authenticateFor(authenticator, token, { wanted, api, cluster });
           if (found !== undefined) {
             return { authenticated: true, user: found.caller.as(cluster), audiences: found.audiences };

@@ -43,6 +43,7 @@ export async function openFixedTokenAuthenticator(
   file: string,
   user: User,
   { every, report }: WatchParts,
+  { isShared = false }: { readonly isShared?: boolean } = {},
 ): Promise<FixedTokenAuthenticator> {
   await ensureTokenFile(file);
   const read = async (): Promise<Known | undefined> => {
@@ -62,7 +63,8 @@ export async function openFixedTokenAuthenticator(
     whenGone: { value: NONE, graceMs: 0 },
   });
   function knownAs(digest: string): Known {
-    return { digest, caller: plainCaller(user, () => watched.current().digest === digest) };
+    const caller = plainCaller(user, () => watched.current().digest === digest);
+    return { digest, caller: isShared ? { ...caller, isShared } : caller };
   }
   return {
     authenticateToken: (candidate) => {
@@ -89,7 +91,7 @@ const ADMIN: User = { name: 'admin', uid: '', groups: [MASTERS, AUTHENTICATED], 
 
 /** The credential before any rights are granted: an account that can read the data directory owns the server anyway. */
 export const openAdminToken = (dataDir: string, parts: WatchParts): Promise<FixedTokenAuthenticator> =>
-  openFixedTokenAuthenticator(adminTokenFile(dataDir), ADMIN, parts);
+  openFixedTokenAuthenticator(adminTokenFile(dataDir), ADMIN, parts, { isShared: true });
 
 /** Replaces the admin token; a running server takes it up. Returns the path of its file. */
 export async function rotateAdminToken(dataDir: string): Promise<string> {

@@ -79,7 +79,7 @@ const credentialId = ({ jti, act }: TokenClaims): User['extra'] => ({
 });
 
 /** The newest first, as in the file that `clusterpass trust` writes. */
-function requesters(actor: Actor): readonly string[] {
+export function requesters(actor: Actor): readonly string[] {
   const names: string[] = [];
   for (let at: Actor | undefined = actor; at !== undefined; at = at.act) names.push(at.sub);
   return names;

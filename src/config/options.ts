@@ -14,6 +14,7 @@ import {
   integer,
   issuerUrl,
   listenAddress,
+  namePrefix,
   oneOf,
   path,
   productName,
@@ -282,6 +283,12 @@ export const OPTIONS = {
     parse: duration('1m', '8760h'),
     default: '168h',
     doc: 'How long finished access requests (denied, withdrawn, expired) are kept. The audit log keeps who asked and who decided.',
+  }),
+  peoplePrefix: option({
+    value: 'PREFIX',
+    parse: namePrefix,
+    default: 'clusterpass:',
+    doc: 'What clusters put before the user name and the groups of a pass for a person, in the file of `clusterpass trust --people` and in TokenReviews. After a change, write those files again.',
   }),
   signingAlgorithm: option({
     value: 'ALGORITHM',

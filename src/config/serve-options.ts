@@ -54,6 +54,7 @@ export interface ServeOptions {
     readonly maxOpenPerCaller: number;
     readonly retentionMs: number;
   };
+  readonly peoplePrefix: string;
   readonly signingAlgorithm: OptionValues['signingAlgorithm'];
   readonly signingAlgorithmFor: ReadonlyMap<string, OptionValues['signingAlgorithm']>;
   /** 0: never. */
@@ -153,6 +154,7 @@ export function resolveOptions(values: OptionValues): { options: ServeOptions; p
       maxOpenPerCaller: values.maxAccessRequestsPerCaller,
       retentionMs: values.accessRequestRetention,
     },
+    peoplePrefix: values.peoplePrefix,
     signingAlgorithm: values.signingAlgorithm,
     signingAlgorithmFor: values.signingAlgorithmFor ?? new Map(),
     signingKeyRotationMs: values.signingKeyRotation,

@@ -77,6 +77,17 @@ export function word(text: string): string {
   return text;
 }
 
+/**
+ * A prefix of user names. It ends with its only colon, so no name makes a name of the system of it: `sys` would make
+ * one of `tem:masters`.
+ */
+export function namePrefix(text: string): string {
+  if (!/^[a-z0-9](?:[a-z0-9.-]{0,61}[a-z0-9])?:$/.test(text) || text === 'system:') {
+    throw new ValueError('expected lower-case letters, digits, dots and hyphens, then a colon, and not system:');
+  }
+  return text;
+}
+
 export function path(text: string, { cwd }: ParseContext): string {
   if (text === '' || text.includes('\0')) throw new ValueError('expected a path');
   return resolve(cwd, text);

@@ -2,6 +2,7 @@ import { isPassList } from '../api/authorization.ts';
 import type { Catalog } from '../api/catalog.ts';
 import type { Kind, VirtualType } from '../api/kind.ts';
 import { passListType } from '../api/kinds/pass-list.ts';
+import { USERPASS } from '../api/kinds/token-request.ts';
 import { PASSES, tokenReviewType } from '../api/kinds/token-review.ts';
 import type { ApiRequest, ApiResponse, Target, Verb } from '../api/request.ts';
 import { badRequest } from '../api/status.ts';
@@ -22,6 +23,7 @@ import type { WriteParts } from './write/write-parts.ts';
 export interface HandlerParts extends GetParts, ListParts, WatchParts, WriteParts {
   readonly catalog: Catalog;
   readonly createToken: (request: ApiRequest) => Promise<ApiResponse>;
+  readonly createUserpass: (request: ApiRequest) => Promise<ApiResponse>;
   readonly createReview: CreateReview;
   readonly getKubeconfig: (request: ApiRequest) => Promise<ApiResponse>;
   /** Handlers of kinds for which a verb does more than read or write the object. */
@@ -34,7 +36,7 @@ export interface HandlerParts extends GetParts, ListParts, WatchParts, WritePart
 export type VerbOverrides = ReadonlyMap<Kind, Partial<Record<Verb, (request: ApiRequest) => Promise<ApiResponse>>>>;
 
 /** All subresources, and '' for the object itself. */
-export const SUBRESOURCES = ['', 'status', 'token', 'kubeconfig', 'accounts', 'approval'] as const;
+export const SUBRESOURCES = ['', 'status', 'token', USERPASS, 'kubeconfig', 'accounts', 'approval'] as const;
 
 /** What is served at a path: the verbs, and the kind of the objects. */
 export type Resource = StoredResource | VirtualResource | RedirectedResource;
@@ -105,6 +107,7 @@ export function findResource(catalog: Catalog, target: Target): Resource | undef
     return target.name === '' ? served(ACROSS_NAMESPACES_VERBS) : undefined;
   }
   if (subresource === 'token' && kind === catalog.serviceAccounts) return served(TOKEN_VERBS, subresource);
+  if (subresource === USERPASS && kind === catalog.clusters) return served(TOKEN_VERBS, subresource);
   const { statusSubresource = 'status' } = kind;
   if (kind.hasStatus && subresource === statusSubresource) return served(STATUS_VERBS, statusSubresource);
   if (subresource !== '') return served(NO_VERBS);
@@ -143,6 +146,7 @@ export function createDispatcher(
     if (resource.type === 'redirected') throw new Error('a redirected resource has no handler');
     const { kind, subresource } = resource;
     if (subresource === 'token') return parts.createToken(request);
+    if (subresource === USERPASS) return parts.createUserpass(request);
     if (subresource === 'kubeconfig') return parts.getKubeconfig(request);
     if (subresource === 'approval' && request.target.verb !== 'get') return parts.decideRequest(request);
     const override = parts.verbOverrides.get(kind)?.[request.target.verb];

@@ -49,8 +49,10 @@ export class Exchange {
   pathRoute?: PathRoute | undefined; //       public route, route
   formRoute?: FormRoute | undefined; //       public route
   credential?: Secret | undefined; //         form
+  actorCredential?: Secret | undefined; //    form
   render?: Render; //                         public route, form
   caller?: Caller; //                         public authentication, authentication, impersonation
+  actor?: Caller; //                          actor authentication
   seat?: Seat; //                             public flow control, flow control
   decision?: AuditedDecision; //              impersonation, authorization
   route?: ResourceRoute; //                   route
@@ -166,6 +168,7 @@ export function targetOf({ info }: Exchange): Target {
  */
 export class HandlerRequest implements ApiRequest {
   readonly caller: Caller;
+  readonly actor: Caller | undefined;
   readonly target: Target;
   readonly query: Query;
   readonly body: RequestBody | undefined;
@@ -179,6 +182,7 @@ export class HandlerRequest implements ApiRequest {
 
   constructor(exchange: Exchange, caller: Caller, accept: NegotiatedAnswer, willAnswer: (code: number) => void) {
     this.caller = caller;
+    this.actor = exchange.actor;
     this.target = targetOf(exchange);
     this.query = exchange.query;
     this.body = exchange.body;

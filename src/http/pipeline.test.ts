@@ -22,6 +22,7 @@ test('the stages, in order, and in the table of docs/architecture.md', async () 
     'public authentication',
     'public handler',
     'authentication',
+    'actor authentication',
     'flow control',
     'impersonation',
     'authorization',

@@ -3,7 +3,7 @@ import { asApiError } from '../objects/storage-errors.ts';
 import type { Logger } from '../observability/logger.ts';
 import { StorageError } from '../storage/contract.ts';
 import { Exchange } from './exchange.ts';
-import { receiveForm } from './form-stage.ts';
+import { authenticateActor, receiveForm } from './form-stage.ts';
 import type { Serve } from './listener/listener.ts';
 import { issuePasses } from './passes-stage.ts';
 import { createAuthenticationLog } from './records/authentication-log.ts';
@@ -60,6 +60,7 @@ const STAGES: readonly { readonly name: string; readonly run: StageRun }[] = [
   { name: 'public authentication', run: authenticatePublic },
   { name: 'public handler', run: handlePath },
   { name: 'authentication', run: authenticate },
+  { name: 'actor authentication', run: authenticateActor },
   { name: 'flow control', run: takeCallerSeat },
   { name: 'impersonation', run: impersonateUser },
   { name: 'authorization', run: authorize },

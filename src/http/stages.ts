@@ -4,6 +4,7 @@ import { type Authorizer, type Decision, isDecidedByHandler, isFilteredList, isP
 import type { Caller, User } from '../api/caller.ts';
 import { parseGoDuration, toGoInt64 } from '../api/codec/go-text/go-parse.ts';
 import { whyAllowed } from '../api/decision-reason.ts';
+import { issuesToken } from '../api/kinds/token-request.ts';
 import type { Target } from '../api/request.ts';
 import { ApiError, badRequest, pathNotFound, unauthorized, unavailable } from '../api/status.ts';
 import { forbiddenFor } from '../authz/forbidden.ts';
@@ -138,15 +139,20 @@ export const authenticatePublic: StageRun = (x, parts) => (presentsCredential(x)
 
 export const authenticate: StageRun = (x, parts) => identify(x, parts);
 
-/** To check a token costs a signature. So the 401s of an address are delayed when it fails again and again. */
 function identify(x: Exchange, parts: StageParts): void | Promise<void> {
-  const { authenticate, authenticateToken, onAuthenticated, flowControl } = parts;
+  const { authenticate, authenticateToken, onAuthenticated } = parts;
   const found =
     x.credential === undefined ? authenticate(x.req.headers.authorization, x.warn) : authenticateToken(x.credential);
-  const keep = (caller: Caller): void => {
+  return keepFound(x, parts, found, (caller) => {
     x.caller = caller;
     onAuthenticated(x.req.socket);
-  };
+  });
+}
+
+type Found = Caller | Promise<Caller>;
+
+/** To check a token costs a signature. So the 401s of an address are delayed when it fails again and again. */
+export function keepFound(x: Exchange, { flowControl }: StageParts, found: Found, keep: (caller: Caller) => void) {
   if (!(found instanceof Promise)) return keep(found);
   return found.then(keep, (error) => {
     if (!(error instanceof ApiError) || error.status.code !== 401) throw error;
@@ -370,7 +376,7 @@ export const handle: StageRun = async (x, { beforeRelease }) => {
   const willAnswer = (code: number): void => void beforeRelease(x, sentCode(x, code));
   const answer = await routeOf(x).handle(new HandlerRequest(x, callerOf(x), x.accept, willAnswer));
   // A9. Decided by the path, not by the handler: one that forgot `willAnswer` would release a token without its event.
-  if (targetOf(x).subresource === 'token' && 'code' in answer) await beforeRelease(x, sentCode(x, answer.code));
+  if (issuesToken(targetOf(x).subresource) && 'code' in answer) await beforeRelease(x, sentCode(x, answer.code));
   x.answer = answer;
 };
 

@@ -39,7 +39,7 @@ import { createIssuers } from '../tokens/claims.ts';
 import { openClockGuard } from '../tokens/clock/open-clock-guard.ts';
 import { openSigning } from '../tokens/open-signing.ts';
 import { openTokenRecords } from '../tokens/revocations/token-records.ts';
-import { createVerifier } from '../tokens/verifier.ts';
+import { createPeopleVerifier, createVerifier } from '../tokens/verifier.ts';
 import { createDispatch } from './create-dispatch.ts';
 import { createKeyRefresh } from './create-key-refresh.ts';
 import { createObjects } from './create-objects.ts';
@@ -221,6 +221,7 @@ export async function compose(
       openSigning({
         store,
         issuers,
+        peoplePrefix: options.peoplePrefix,
         objects: { kind: catalog.signingKeys, reader, writer: recording('signing-keys') },
         dataDir: options.dataDir,
         algorithm: options.signingAlgorithm,
@@ -257,14 +258,15 @@ export async function compose(
       }),
     );
     closers.push(records.close);
-    const verifier = createVerifier({
-      keyRing,
-      clusterOfIssuer: issuers.clusterOfIssuer,
-      live,
-      isRevoked: records.revocations.isRevoked,
-      now: Date.now,
+    const verifying = { keyRing, live, isRevoked: records.revocations.isRevoked, now: Date.now };
+    const callers = await openAuthenticator({
+      options,
+      version,
+      verifier: createVerifier({ ...verifying, clusterOfIssuer: issuers.clusterOfIssuer }),
+      peopleVerifier: createPeopleVerifier({ ...verifying, clusterOfIssuer: issuers.clusterOfPeopleIssuer }),
+      issuers,
+      logger,
     });
-    const callers = await openAuthenticator({ options, version, verifier, issuers, logger });
     closers.push(() => callers.close());
     closers.push(every(CALLER_CHECK_MS, () => broadcaster.checkCallers()));
 

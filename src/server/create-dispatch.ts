@@ -20,9 +20,10 @@ import { createListAccountsHandler } from '../handlers/list-accounts.ts';
 import { createReviewHandler } from '../handlers/reviews/create-review.ts';
 import type { ReviewToken } from '../handlers/reviews/review.ts';
 import { signingKeyVerbs } from '../handlers/signing-keys/signing-key-verbs.ts';
-import { createActorClaim } from '../handlers/token/actor-claim.ts';
-import type { ForwardToken } from '../handlers/token/forward-token.ts';
+import { createActorClaim, createPersonActor } from '../handlers/token/actor-claim.ts';
+import { type ForwardToken, issuesOwnTokens } from '../handlers/token/forward-token.ts';
 import { createIssueTokenHandler } from '../handlers/token/issue-token.ts';
+import { createIssueUserpassHandler } from '../handlers/token/issue-userpass.ts';
 import type { Views } from '../handlers/views.ts';
 import type { Issuers } from '../tokens/claims.ts';
 import type { ClockGuard } from '../tokens/clock/clock-guard.ts';
@@ -73,6 +74,21 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
     requireRightClock,
     now: Date.now,
   };
+  const issuing = {
+    reader,
+    signer: signing.signer,
+    requireRightClock,
+    tracked: records.tracked,
+    trackAll,
+    maxExpirationSeconds,
+    now: Date.now,
+    randomUuid: randomUUID,
+  };
+  const actors = {
+    mode: parts.options.actorClaim,
+    baseUrl: issuers.baseUrl,
+    clusterOfIssuer: issuers.clusterOfIssuer,
+  };
   return createDispatcher({
     catalog,
     reader,
@@ -99,24 +115,22 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
     now: Date.now,
     random: Math.random,
     createToken: createIssueTokenHandler({
+      ...issuing,
       catalog,
-      reader,
-      signer: signing.signer,
-      requireRightClock,
-      tracked: records.tracked,
-      trackAll,
       issuerOf: issuers.issuerFor,
       clusterOfIssuer: issuers.clusterOfIssuer,
+      clusterOfPeopleIssuer: issuers.clusterOfPeopleIssuer,
       authorizer: policy,
       forward,
-      maxExpirationSeconds,
-      actorClaim: createActorClaim({
-        mode: parts.options.actorClaim,
-        baseUrl: issuers.baseUrl,
-        clusterOfIssuer: issuers.clusterOfIssuer,
-      }),
-      now: Date.now,
-      randomUuid: randomUUID,
+      actorClaim: createActorClaim(actors),
+    }),
+    createUserpass: createIssueUserpassHandler({
+      ...issuing,
+      catalog,
+      peopleIssuerOf: issuers.peopleIssuerFor,
+      // Without --credentials-dir the server issues for every cluster.
+      issuesOwnTokens: forward === undefined ? () => false : issuesOwnTokens,
+      actorOf: createPersonActor(actors),
     }),
     createReview: createReviewHandler({
       authorizer: policy,

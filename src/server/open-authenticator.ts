@@ -8,11 +8,13 @@ import {
 import { createIssuedTokenAuthenticator } from '../authn/issued-token-authenticator.ts';
 import { createFetchDocument } from '../authn/jwt/fetch-document.ts';
 import { openJwtAuthenticators } from '../authn/jwt/open-jwt-authenticators.ts';
+import { createPeopleAuthenticator } from '../authn/people-authenticator.ts';
 import { openStaticTokenAuthenticator } from '../authn/static-token-authenticator.ts';
 import type { ServeOptions } from '../config/serve-options.ts';
 import { every } from '../lib/interval.ts';
 import type { Logger } from '../observability/logger.ts';
 import type { Issuers } from '../tokens/claims.ts';
+import type { PersonClaims } from '../tokens/person-claims.ts';
 import type { Verifier } from '../tokens/verifier.ts';
 import { DEMO_USERS } from './demo-users.ts';
 
@@ -20,6 +22,7 @@ export interface AuthenticatorParts {
   readonly options: ServeOptions;
   readonly version: string;
   readonly verifier: Verifier;
+  readonly peopleVerifier: Verifier<PersonClaims>;
   readonly issuers: Issuers;
   readonly logger: Logger;
 }
@@ -38,6 +41,7 @@ export async function openAuthenticator({
   options,
   version,
   verifier,
+  peopleVerifier,
   issuers,
   logger,
 }: AuthenticatorParts): Promise<OpenedAuthenticator> {
@@ -89,6 +93,7 @@ export async function openAuthenticator({
         fixedTokens,
         issuedTokens: createIssuedTokenAuthenticator({ verifier }),
         jwt,
+        people: createPeopleAuthenticator({ verifier: peopleVerifier, prefix: options.peoplePrefix }),
         audienceOf: issuers.issuerFor,
       }),
       originsOf: (issuer) => jwt?.originsOf(issuer) ?? [],

@@ -90,7 +90,14 @@ export interface Issuers {
   issuerFor(cluster: string): string;
   /** Undefined unless `issuerFor` returns exactly this text for some cluster. */
   clusterOfIssuer(issuer: string): string | undefined;
+  /** The issuer of passes for people in this cluster, which is also their only audience. */
+  peopleIssuerFor(cluster: string): string;
+  /** As `clusterOfIssuer`, for `peopleIssuerFor`. */
+  clusterOfPeopleIssuer(issuer: string): string | undefined;
 }
+
+/** Below the issuer of a cluster. A cluster name has no slash, so it is the issuer of no other cluster. */
+export const PEOPLE_PATH = '/people';
 
 /** Cluster names are DNS subdomains. The bounded repetition makes matching linear. */
 const CLUSTER_NAME = /^[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?$/;
@@ -100,16 +107,20 @@ export const isClusterName = (text: string): boolean => CLUSTER_NAME.test(text);
 export function createIssuers({ baseUrl, productName }: { baseUrl: string; productName: string }): Issuers {
   const base = baseUrl.replace(/\/$/, '');
   const prefix = `${base}/${productName}/`;
+  // OpenID Connect Core 3.1.3.7: the issuer must match exactly. No URL parsing, hence no normalisation:
+  // another case, a trailing slash or an encoded letter names another issuer.
+  const clusterOfIssuer = (issuer: string): string | undefined => {
+    if (!issuer.startsWith(prefix)) return undefined;
+    const cluster = issuer.slice(prefix.length);
+    return isClusterName(cluster) ? cluster : undefined;
+  };
   return {
     baseUrl: base,
     issuerFor: (cluster) => `${prefix}${cluster}`,
-    clusterOfIssuer(issuer) {
-      // OpenID Connect Core 3.1.3.7: the issuer must match exactly. No URL parsing, hence no normalisation:
-      // another case, a trailing slash or an encoded letter names another issuer.
-      if (!issuer.startsWith(prefix)) return undefined;
-      const cluster = issuer.slice(prefix.length);
-      return isClusterName(cluster) ? cluster : undefined;
-    },
+    clusterOfIssuer,
+    peopleIssuerFor: (cluster) => `${prefix}${cluster}${PEOPLE_PATH}`,
+    clusterOfPeopleIssuer: (issuer) =>
+      issuer.endsWith(PEOPLE_PATH) ? clusterOfIssuer(issuer.slice(0, -PEOPLE_PATH.length)) : undefined,
   };
 }
 
@@ -120,15 +131,15 @@ export function createIssuers({ baseUrl, productName }: { baseUrl: string; produ
 export function readClaims(payload: JsonObject): TokenClaims {
   const kubernetes = readKubernetes(payload['kubernetes.io']);
   const claims: TokenClaims = {
-    ...(payload.act === undefined ? {} : { act: readActor(payload.act, MAX_ACTORS) }),
+    ...(payload.act === undefined ? {} : { act: readActor(payload.act) }),
     aud: readAudiences(payload.aud),
-    exp: seconds(payload.exp, 'exp'),
-    iat: seconds(payload.iat, 'iat'),
-    iss: text(payload.iss, 'iss'),
-    jti: text(payload.jti, 'jti'),
+    exp: readSeconds(payload.exp, 'exp'),
+    iat: readSeconds(payload.iat, 'iat'),
+    iss: readText(payload.iss, 'iss'),
+    jti: readText(payload.jti, 'jti'),
     'kubernetes.io': kubernetes,
-    nbf: seconds(payload.nbf, 'nbf'),
-    sub: text(payload.sub, 'sub'),
+    nbf: readSeconds(payload.nbf, 'nbf'),
+    sub: readText(payload.sub, 'sub'),
   };
   // Stricter than K-23: two claims that name the account must name the same one.
   if (claims.sub !== subjectOf(kubernetes.namespace, kubernetes.serviceaccount.name)) throw malformed('sub');
@@ -138,21 +149,21 @@ export function readClaims(payload: JsonObject): TokenClaims {
 /** More than the server writes. The reader is recursive, so there is a limit. */
 const MAX_ACTORS = 8;
 
-function readActor(value: unknown, depth: number): Actor {
+export function readActor(value: unknown, depth = MAX_ACTORS): Actor {
   if (!isJsonObject(value) || depth === 0) throw malformed('act');
   const before = value.act === undefined ? {} : { act: readActor(value.act, depth - 1) };
-  return { ...before, iss: text(value.iss, 'act.iss'), sub: text(value.sub, 'act.sub') };
+  return { ...before, iss: readText(value.iss, 'act.iss'), sub: readText(value.sub, 'act.sub') };
 }
 
 /**
  * A string counts as an array of one (RFC 7519 section 4.1.3); taking one form for "no restriction" was Vault's
  * CVE-2024-5798. An absent `aud` is an empty one, and an empty one matches nothing.
  */
-function readAudiences(value: unknown): readonly string[] {
+export function readAudiences(value: unknown): readonly string[] {
   if (value === undefined) return [];
   const list: unknown = typeof value === 'string' ? [value] : value;
   if (!Array.isArray(list)) throw malformed('aud');
-  return list.map((entry) => text(entry, 'aud'));
+  return list.map((entry) => readText(entry, 'aud'));
 }
 
 function readKubernetes(value: unknown): KubernetesClaims {
@@ -163,7 +174,7 @@ function readKubernetes(value: unknown): KubernetesClaims {
   // A token bound to a node alone is never issued here, and there is no node to hold it against (K-21).
   if (node !== undefined && pod === undefined) throw malformed('kubernetes.io.node');
   return {
-    namespace: text(value.namespace, 'kubernetes.io.namespace'),
+    namespace: readText(value.namespace, 'kubernetes.io.namespace'),
     ...(node === undefined ? {} : { node }),
     ...(pod === undefined ? {} : { pod }),
     ...(secret === undefined ? {} : { secret }),
@@ -174,24 +185,24 @@ function readKubernetes(value: unknown): KubernetesClaims {
 function readRef(value: unknown, member: string): ObjectRef {
   if (!isJsonObject(value)) throw malformed(`kubernetes.io.${member}`);
   return {
-    name: text(value.name, `kubernetes.io.${member}.name`),
-    uid: text(value.uid, `kubernetes.io.${member}.uid`),
+    name: readText(value.name, `kubernetes.io.${member}.name`),
+    uid: readText(value.uid, `kubernetes.io.${member}.uid`),
   };
 }
 
 function readNode(value: unknown): NodeRef {
   if (!isJsonObject(value)) throw malformed('kubernetes.io.node');
-  const name = text(value.name, 'kubernetes.io.node.name');
-  return value.uid === undefined ? { name } : { name, uid: text(value.uid, 'kubernetes.io.node.uid') };
+  const name = readText(value.name, 'kubernetes.io.node.name');
+  return value.uid === undefined ? { name } : { name, uid: readText(value.uid, 'kubernetes.io.node.uid') };
 }
 
-function text(value: unknown, member: string): string {
+export function readText(value: unknown, member: string): string {
   if (typeof value !== 'string' || value === '') throw malformed(member);
   return value;
 }
 
 /** RFC 7519 section 2, NumericDate: any number; JSON has none that is not finite, but JavaScript reads 1e999 as one. */
-function seconds(value: unknown, member: string): number {
+export function readSeconds(value: unknown, member: string): number {
   if (typeof value !== 'number' || !Number.isFinite(value)) throw malformed(member);
   return value;
 }

@@ -1,4 +1,4 @@
-import type { Issuers } from './claims.ts';
+import { type Issuers, PEOPLE_PATH } from './claims.ts';
 import { publicJwk } from './keys/key-material.ts';
 import type { KeyRing } from './keys/key-ring.ts';
 import { KEY_SET_MAX_AGE_SECONDS } from './keys/ring-state.ts';
@@ -10,6 +10,8 @@ import { KEY_SET_MAX_AGE_SECONDS } from './keys/ring-state.ts';
 export interface IssuerDocuments {
   /** OpenID Connect Discovery. */
   configuration(cluster: string | undefined): string;
+  /** OpenID Connect Discovery, of the issuer of passes for people in this cluster. */
+  people(cluster: string): string;
   /** RFC 8414. */
   authorizationServer(cluster: string | undefined): string;
   keySet(): Uint8Array;
@@ -33,12 +35,15 @@ const PLACEHOLDER = '{cluster}';
 export interface IssuerDocumentsOptions {
   readonly keyRing: Pick<KeyRing, 'all'>;
   readonly issuers: Pick<Issuers, 'issuerFor' | 'baseUrl'>;
+  /** See `--people-prefix`. */
+  readonly peoplePrefix: string;
   /** Registers a listener for changes of the keys. */
   readonly onChange: (listener: () => void) => void;
 }
 
 /** Built when keys change and swapped as a whole. A request only fills in the cluster name. */
-export function createIssuerDocuments({ keyRing, issuers, onChange }: IssuerDocumentsOptions): IssuerDocuments {
+export function createIssuerDocuments(options: IssuerDocumentsOptions): IssuerDocuments {
+  const { keyRing, issuers, peoplePrefix, onChange } = options;
   const build = () => {
     const keys = keyRing.all();
     const algorithms = [...new Set(keys.map(({ alg }) => alg))].sort();
@@ -48,7 +53,10 @@ export function createIssuerDocuments({ keyRing, issuers, onChange }: IssuerDocu
     });
     return {
       server: documentsOf(issuers.baseUrl),
-      cluster: documentsOf(issuers.issuerFor(PLACEHOLDER)),
+      cluster: {
+        ...documentsOf(issuers.issuerFor(PLACEHOLDER)),
+        people: JSON.stringify(peopleOf(issuers.issuerFor(PLACEHOLDER), algorithms, peoplePrefix)),
+      },
       keySet: Buffer.from(JSON.stringify({ keys: keys.map(publicJwk) })),
     };
   };
@@ -57,12 +65,13 @@ export function createIssuerDocuments({ keyRing, issuers, onChange }: IssuerDocu
     documents = build();
   });
   // A cluster name has no character that JSON escapes.
+  const filled = (cluster: string, document: keyof typeof documents.cluster): string =>
+    documents.cluster[document].replaceAll(PLACEHOLDER, () => cluster);
   const named = (cluster: string | undefined, document: 'configuration' | 'authorizationServer'): string =>
-    cluster === undefined
-      ? documents.server[document]
-      : documents.cluster[document].replaceAll(PLACEHOLDER, () => cluster);
+    cluster === undefined ? documents.server[document] : filled(cluster, document);
   return {
     configuration: (cluster) => named(cluster, 'configuration'),
+    people: (cluster) => filled(cluster, 'people'),
     authorizationServer: (cluster) => named(cluster, 'authorizationServer'),
     keySet: () => documents.keySet,
     cacheControl: `public, max-age=${KEY_SET_MAX_AGE_SECONDS}`,
@@ -79,6 +88,14 @@ const configurationOf = (issuer: string, algorithms: readonly string[]) => ({
   token_endpoint: `${issuer}${OAUTH_PATHS.token}`,
   grant_types_supported: [TOKEN_EXCHANGE_GRANT],
   token_endpoint_auth_methods_supported: ['none'],
+});
+
+/** The keys are those of the cluster, and so is the token endpoint. */
+const peopleOf = (clusterIssuer: string, algorithms: readonly string[], prefix: string) => ({
+  ...configurationOf(clusterIssuer, algorithms),
+  issuer: `${clusterIssuer}${PEOPLE_PATH}`,
+  // For `clusterpass trust --people`: what comes before the names in the cluster, as in a TokenReview.
+  clusterpass_people_prefix: prefix,
 });
 
 /**

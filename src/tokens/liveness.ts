@@ -21,10 +21,14 @@ export interface LiveObject {
 const LEEWAY_MS = 60_000;
 
 /** The reason for a refusal, or undefined. In the order nbf, exp, iat (K-15). */
-export function timeProblem(claims: Pick<TokenClaims, 'nbf' | 'exp' | 'iat'>, now: number): string | undefined {
-  if (now + LEEWAY_MS < claims.nbf * 1000) return 'service account token is not valid yet';
-  if (now > expiryOf(claims)) return 'service account token has expired';
-  if (now + LEEWAY_MS < claims.iat * 1000) return 'service account token is issued in the future';
+export function timeProblem(
+  claims: Pick<TokenClaims, 'nbf' | 'exp' | 'iat'>,
+  now: number,
+  what = 'service account token',
+): string | undefined {
+  if (now + LEEWAY_MS < claims.nbf * 1000) return `${what} is not valid yet`;
+  if (now > expiryOf(claims)) return `${what} has expired`;
+  if (now + LEEWAY_MS < claims.iat * 1000) return `${what} is issued in the future`;
   return undefined;
 }
 
@@ -47,9 +51,8 @@ export function livenessProblem(
 ): string | undefined {
   const { namespace, serviceaccount, pod, secret } = claims['kubernetes.io'];
 
-  const home = live.lookup('clusters', cluster, '', cluster);
-  if (home === undefined) return `clusters.clusterregistry.k8s.io "${cluster}" not found`;
-  if (isGone(home, now)) return INVALIDATED;
+  const homeless = clusterProblem(live, cluster, now);
+  if (homeless !== undefined) return homeless;
   const within = live.lookup('namespaces', cluster, '', namespace);
   if (within === undefined) return `namespaces "${namespace}" not found`;
   if (isGone(within, now)) return INVALIDATED;
@@ -66,6 +69,13 @@ export function livenessProblem(
     boundProblem('secret', secret, secret && live.lookup('secrets', cluster, namespace, secret.name), now) ??
     boundProblem('pod', pod, pod && live.lookup('pods', cluster, namespace, pod.name), now)
   );
+}
+
+/** A pass for a person depends on its cluster alone. */
+export function clusterProblem(live: LiveObjects, cluster: string, now: number): string | undefined {
+  const found = live.lookup('clusters', cluster, '', cluster);
+  if (found === undefined) return `clusters.clusterregistry.k8s.io "${cluster}" not found`;
+  return isGone(found, now) ? INVALIDATED : undefined;
 }
 
 function boundProblem(

@@ -33,6 +33,7 @@ export interface Signing {
 export interface SigningOptions {
   readonly store: Store;
   readonly issuers: Issuers;
+  readonly peoplePrefix: string;
   /** For the SigningKey objects. */
   readonly objects: Omit<SigningKeyPublisherParts, 'keyRing'>;
   readonly dataDir: string;
@@ -109,7 +110,7 @@ export async function openSigning(options: SigningOptions): Promise<Signing> {
     signer,
     publisher,
     sealKey: encryptionKey.derive('continue tokens'),
-    documents: createIssuerDocuments({ keyRing, issuers, onChange }),
+    documents: createIssuerDocuments({ keyRing, issuers, peoplePrefix: options.peoplePrefix, onChange }),
     close: () => keyRing.close(),
   };
 }

@@ -4,6 +4,7 @@ import { readClaims, type TokenClaims } from './claims.ts';
 import {
   decodeSegment,
   isCanonicalJson,
+  type JsonObject,
   parseJsonObject,
   readHeader,
   type Segments,
@@ -12,27 +13,29 @@ import {
 } from './jws.ts';
 import type { VerificationKey } from './keys/key-material.ts';
 import type { KeyRing } from './keys/key-ring.ts';
-import { type LiveObjects, livenessProblem, timeProblem } from './liveness.ts';
+import { clusterProblem, type LiveObjects, livenessProblem, timeProblem } from './liveness.ts';
+import { type PersonClaims, readPersonClaims } from './person-claims.ts';
+import type { SignedClaims } from './signer.ts';
 import { VerifiedTokenCache } from './verified-token-cache.ts';
 
 /** What a token says, and the key under which its signature holds. */
-interface SignedToken {
+interface SignedToken<C extends SignedClaims> {
   readonly cluster: string;
   /** The credential is identified by `jti`, never by the bytes of the token: one token has several spellings. */
-  readonly claims: TokenClaims;
+  readonly claims: C;
   readonly kid: string;
   /** Of the key: an external signer may publish another key under the same id. */
   readonly thumbprint: string;
 }
 
 /** A token that was accepted at the moment of `verify`. */
-export interface VerifiedToken extends SignedToken {
+export interface VerifiedToken<C extends SignedClaims = TokenClaims> extends SignedToken<C> {
   /** Those of the token's audiences that were asked for. */
   readonly audiences: readonly string[];
 }
 
 /** The only judge of issued tokens, for every endpoint: a check that is made here holds everywhere. */
-export interface Verifier {
+export interface Verifier<C extends SignedClaims = TokenClaims> {
   /**
    * Undefined: a token of another issuer (K-10). Throws TokenRejected, or rejects with it: the answer for a cached
    * token is not a promise. Without `audiences` the token must be for the API of its own cluster, whose audience is
@@ -43,9 +46,9 @@ export interface Verifier {
     token: Secret,
     audiences?: readonly string[],
     cluster?: string,
-  ): Promise<VerifiedToken | undefined> | VerifiedToken | undefined;
+  ): Promise<VerifiedToken<C> | undefined> | VerifiedToken<C> | undefined;
   /** Whether a token that was verified earlier would be accepted now. Reads memory only. */
-  isLive(verified: VerifiedToken): boolean;
+  isLive(verified: VerifiedToken<C>): boolean;
 }
 
 export interface VerifierParts {
@@ -57,11 +60,38 @@ export interface VerifierParts {
   readonly now: () => number;
 }
 
-export function createVerifier({ keyRing, clusterOfIssuer, live, isRevoked, now }: VerifierParts): Verifier {
-  const hasKey = ({ kid, thumbprint }: SignedToken): boolean => keyRing.find(kid)?.thumbprint === thumbprint;
-  const cache = new VerifiedTokenCache<SignedToken | undefined>({ verify: verifySignature, hasKey });
+/** Of tokens of service accounts. */
+export const createVerifier = (parts: VerifierParts): Verifier =>
+  verifierOf(parts, {
+    what: 'service account token',
+    read: readClaims,
+    deadBecause: (cluster, claims, at) => livenessProblem(parts.live, cluster, claims, at),
+  });
 
-  async function verifySignature(token: string): Promise<SignedToken | undefined> {
+/** Of passes for people. Its `clusterOfIssuer` knows the issuers of people and no other. */
+export const createPeopleVerifier = (parts: VerifierParts): Verifier<PersonClaims> =>
+  verifierOf(parts, {
+    what: 'token of a person',
+    read: readPersonClaims,
+    deadBecause: (cluster, _, at) => clusterProblem(parts.live, cluster, at),
+  });
+
+interface TokenType<C extends SignedClaims> {
+  /** In the reasons of refusals. */
+  readonly what: string;
+  readonly read: (payload: JsonObject) => C;
+  /** The object that is gone without which the token is not accepted. */
+  readonly deadBecause: (cluster: string, claims: C, at: number) => string | undefined;
+}
+
+function verifierOf<C extends SignedClaims>(
+  { keyRing, clusterOfIssuer, isRevoked, now }: Omit<VerifierParts, 'live'>,
+  { what, read, deadBecause }: TokenType<C>,
+): Verifier<C> {
+  const hasKey = ({ kid, thumbprint }: SignedToken<C>): boolean => keyRing.find(kid)?.thumbprint === thumbprint;
+  const cache = new VerifiedTokenCache<SignedToken<C> | undefined>({ verify: verifySignature, hasKey });
+
+  async function verifySignature(token: string): Promise<SignedToken<C> | undefined> {
     const segments = splitToken(token);
     if (segments === undefined) return undefined;
     const payloadBytes = decodeSegment(segments.payload);
@@ -72,7 +102,7 @@ export function createVerifier({ keyRing, clusterOfIssuer, live, isRevoked, now 
     const { kid, thumbprint } = await signingKeyOf(segments, candidates(keyRing, segments.header));
 
     if (!isCanonicalJson(payload, payloadBytes)) throw new TokenRejected('token payload is malformed');
-    const claims = readClaims(payload);
+    const claims = read(payload);
     // K-13: decided again by the verified claims, not by the unverified payload above.
     const cluster = clusterOfIssuer(claims.iss);
     if (cluster === undefined) throw new TokenRejected(`token issuer ${JSON.stringify(claims.iss)} is invalid`);
@@ -80,22 +110,22 @@ export function createVerifier({ keyRing, clusterOfIssuer, live, isRevoked, now 
   }
 
   /** Everything that can change after the signature was verified. */
-  function problem(signed: SignedToken): string | undefined {
+  function problem(signed: SignedToken<C>): string | undefined {
     const { cluster, claims } = signed;
     const at = now();
     if (!hasKey(signed)) return NO_KEYS;
-    const untimely = timeProblem(claims, at);
+    const untimely = timeProblem(claims, at, what);
     if (untimely !== undefined) return untimely;
-    if (isRevoked(claims.jti)) return 'service account token has been revoked';
-    return livenessProblem(live, cluster, claims, at);
+    if (isRevoked(claims.jti)) return `${what} has been revoked`;
+    return deadBecause(cluster, claims, at);
   }
 
   /** Synchronous: the answer is true at the moment at which it is given. */
   function judge(
-    signed: SignedToken | undefined,
+    signed: SignedToken<C> | undefined,
     audiences: readonly string[] | undefined,
     cluster: string | undefined,
-  ): VerifiedToken | undefined {
+  ): VerifiedToken<C> | undefined {
     if (signed === undefined || (cluster !== undefined && signed.cluster !== cluster)) return undefined;
     const { claims, kid, thumbprint } = signed;
     const wanted = audiences === undefined || audiences.length === 0 ? [claims.iss] : audiences;

@@ -75,6 +75,15 @@ describe('discovery', () => {
             kind: 'Cluster',
             verbs: ['get', 'patch', 'update'],
           },
+          {
+            name: 'clusters/userpass',
+            singularName: '',
+            namespaced: false,
+            group: 'authentication.k8s.io',
+            version: 'v1',
+            kind: 'TokenRequest',
+            verbs: ['create'],
+          },
         ],
       });
     });
@@ -163,7 +172,14 @@ describe('discovery', () => {
                 scope: 'Cluster',
                 singularResource: 'cluster',
                 verbs: CUSTOM_VERBS,
-                subresources: [{ subresource: 'status', responseKind, verbs: ['get', 'patch', 'update'] }],
+                subresources: [
+                  { subresource: 'status', responseKind, verbs: ['get', 'patch', 'update'] },
+                  {
+                    subresource: 'userpass',
+                    responseKind: { group: 'authentication.k8s.io', version: 'v1', kind: 'TokenRequest' },
+                    verbs: ['create'],
+                  },
+                ],
               },
             ],
             freshness: 'Current',
@@ -418,6 +434,7 @@ describe('OpenAPI', () => {
         `/${REGISTRY}/clusters`,
         `/${REGISTRY}/clusters/{name}`,
         `/${REGISTRY}/clusters/{name}/status`,
+        `/${REGISTRY}/clusters/{name}/userpass`,
       ]);
     });
 

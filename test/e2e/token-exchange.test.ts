@@ -215,7 +215,9 @@ describe('RFC 8693 section 2.2.2, RFC 6749 section 5.2: errors', () => {
     ['no type of the subject', { subject_token_type: undefined }, 'invalid_request'],
     ['a refresh token', { subject_token_type: `${TYPE}refresh_token` }, 'invalid_request'],
     ['SAML', { subject_token_type: `${TYPE}saml2` }, 'invalid_request'],
-    ['an actor', { actor_token: 'x', actor_token_type: `${TYPE}jwt` }, 'invalid_request'],
+    ['an actor that is not known', { actor_token: 'x', actor_token_type: `${TYPE}jwt` }, 'invalid_request'],
+    ['an actor without a type', { actor_token: 'x' }, 'invalid_request'],
+    ['a SAML actor', { actor_token: 'x', actor_token_type: `${TYPE}saml2` }, 'invalid_request'],
     ['the type of an actor alone', { actor_token_type: `${TYPE}jwt` }, 'invalid_request'],
     ['another type of token', { requested_token_type: `${TYPE}saml2` }, 'invalid_request'],
     ['an ID token for the API', { requested_token_type: `${TYPE}id_token` }, 'invalid_request'],
@@ -264,6 +266,29 @@ describe('RFC 8693 section 2.2.2, RFC 6749 section 5.2: errors', () => {
     const answers = await Promise.all(bad.map((subject_token) => exchange({ subject_token })));
     for (const answer of answers) expect([answer.code, answer.text]).toEqual([400, answers[0]?.text]);
     expect(answers[0]?.json.error).toBe('invalid_request');
+  });
+
+  it('TX-60: RFC 8693 section 4.4: an actor must be the one that may_act of the subject token names', async () => {
+    const agent = await provider.sign({ sub: 'agent' });
+    const actedBy = async (may_act: unknown, actor_token = agent): Promise<Answer> =>
+      exchange({
+        subject_token: await provider.sign({ sub: 'jane', ...(may_act === undefined ? {} : { may_act }) }),
+        actor_token,
+        actor_token_type: `${TYPE}jwt`,
+      });
+    for (const may_act of [undefined, { sub: 'agent' }, { sub: 'agent', iss: provider.url }]) {
+      const { code, json } = await actedBy(may_act);
+      expect([code, decodeJwt(json.access_token).act], JSON.stringify(may_act)).toEqual([
+        200,
+        { iss: server.url, sub: 'id:agent', act: { iss: server.url, sub: 'id:jane' } },
+      ]);
+    }
+    for (const may_act of [{ sub: 'other' }, { sub: 'agent', iss: 'https://elsewhere.example' }, {}, 'agent', null]) {
+      expect(refused(await actedBy(may_act)), JSON.stringify(may_act)).toEqual([400, 'invalid_request']);
+    }
+    expect(refused(await actedBy({ sub: 'agent' }, tokenOf('carl')))).toEqual([400, 'invalid_request']);
+    // The claims of an actor token count only if its signature holds.
+    expect(refused(await actedBy({ sub: 'agent' }, `${agent}x`))).toEqual([400, 'invalid_request']);
   });
 
   it('decision 12: what may not be had and what does not exist have the same answer', async () => {

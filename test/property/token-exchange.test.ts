@@ -1,10 +1,13 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { createObjects, issue, tokenPath } from '../e2e/support/objects.ts';
-import { type Grant, grant, may } from '../e2e/support/rbac.ts';
+import { CLUSTERS, createObjects, issue, tokenPath } from '../e2e/support/objects.ts';
+import { type Grant, grant, may, REGISTRY_GROUP } from '../e2e/support/rbac.ts';
 import { type Answer, type Server, startServer, tokenOf } from '../e2e/support/server.ts';
 
-/** A token exchange and a TokenRequest agree on who may get what, for random permissions and requests. */
+/**
+ * A token exchange and a request of the API agree on who may get what, for random permissions and requests: a token of
+ * an account, or a pass for a person.
+ */
 
 let server: Server;
 /** By name: people, passes of accounts, and what is no credential. */
@@ -36,9 +39,18 @@ const grants: fc.Arbitrary<Grant[]> = fc.array(
       'system:serviceaccount:ci:builder',
       'system:cluster:beta:serviceaccount:ci:builder',
     ),
-    rules: fc
-      .record({ verb: fc.constantFrom('create', 'get', '*'), names: fc.subarray(['builder', 'other', 'absent']) })
-      .map(({ verb, names }) => [may(verb, 'serviceaccounts/token', '', names)]),
+    rules: fc.oneof(
+      fc
+        .record({ verb: fc.constantFrom('create', 'get', '*'), names: fc.subarray(['builder', 'other', 'absent']) })
+        .map(({ verb, names }) => [may(verb, 'serviceaccounts/token', '', names)]),
+      fc
+        .record({
+          verb: fc.constantFrom('create', 'get', '*'),
+          resource: fc.constantFrom('clusters', 'clusters/userpass'),
+          names: fc.subarray(['alpha', 'absent']),
+        })
+        .map(({ verb, resource, names }) => [may(verb, resource, REGISTRY_GROUP, names)]),
+    ),
     ...{ clusters: fc.constantFrom('env=prod', 'env=dev', 'env in (prod,dev)') },
   }),
   { minLength: 1, maxLength: 3 },
@@ -47,10 +59,11 @@ const grants: fc.Arbitrary<Grant[]> = fc.array(
 const questions = fc.array(
   fc.record({
     caller: fc.constantFrom(...CALLERS),
+    isForPerson: fc.boolean(),
     cluster: fc.constantFrom('alpha', 'beta', 'absent'),
     namespace: fc.constantFrom('ci', 'shop', 'absent'),
     name: fc.constantFrom('builder', 'other', 'absent'),
-    audiences: fc.subarray(['vault', 'alpha', 'beta', 'absent', 'x'.repeat(1025)]),
+    audiences: fc.subarray(['vault', 'alpha', 'beta', 'absent', 'alpha/people', 'x'.repeat(1025)]),
     seconds: fc.constantFrom(undefined, 0, 599, 600, 7200, 86_401, 2 ** 32 + 1),
     dryRun: fc.constantFrom('', '?dryRun=All', '?dryRun=Some'),
   }),
@@ -61,11 +74,12 @@ type Question = Parameters<Parameters<typeof questions.map>[0]>[0][number];
 
 /** Names of clusters stand for their audiences. */
 const audiencesOf = ({ audiences }: Question): string[] =>
-  audiences.map((name) => (/^(alpha|beta|absent)$/.test(name) ? `${server.url}/orchestrator/${name}` : name));
+  audiences.map((name) => (/^(alpha|beta|absent)/.test(name) ? `${server.url}/orchestrator/${name}` : name));
 
 const byTokenRequest = (question: Question): Promise<Answer> => {
-  const { caller, cluster, namespace, name, seconds, dryRun } = question;
-  return server.call('POST', `${tokenPath(name, namespace, cluster)}${dryRun}`, {
+  const { caller, isForPerson, cluster, namespace, name, seconds, dryRun } = question;
+  const path = isForPerson ? `${CLUSTERS}/${cluster}/userpass` : tokenPath(name, namespace, cluster);
+  return server.call('POST', `${path}${dryRun}`, {
     token: subjects[caller] ?? '',
     body: {
       spec: { audiences: audiencesOf(question), ...(seconds === undefined ? {} : { expirationSeconds: seconds }) },
@@ -73,15 +87,18 @@ const byTokenRequest = (question: Question): Promise<Answer> => {
   });
 };
 
+const subjectOf = ({ isForPerson, namespace, name }: Question): string =>
+  isForPerson ? 'userpass' : `serviceaccount:${namespace}:${name}`;
+
 const byExchange = (question: Question): Promise<Answer> => {
-  const { caller, cluster, namespace, name, seconds, dryRun } = question;
+  const { caller, cluster, seconds, dryRun } = question;
   const audiences = audiencesOf(question).map((audience) => `aud:${audience}`);
   const form = new URLSearchParams({
     grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
     subject_token: subjects[caller] ?? '',
     subject_token_type: 'urn:ietf:params:oauth:token-type:jwt',
     audience: cluster,
-    scope: [`serviceaccount:${namespace}:${name}`, ...audiences].join(' '),
+    scope: [subjectOf(question), ...audiences].join(' '),
     ...(seconds === undefined ? {} : { expiration_seconds: String(seconds) }),
   });
   const headers = { 'Content-Type': 'application/x-www-form-urlencoded' };
@@ -96,6 +113,9 @@ const OAUTH: Readonly<Record<number, readonly string[]>> = {
   422: ['invalid_scope', 'invalid_request'],
 };
 
+/** Without an account, the subject asked for a scope that it may not have. */
+const OF_PERSON: typeof OAUTH = { 403: ['invalid_scope'], 404: ['invalid_scope'] };
+
 it('for every caller, target, audience and lifetime', async () => {
   await fc.assert(
     fc.asyncProperty(grants, questions, async (granted, asked) => {
@@ -105,8 +125,7 @@ it('for every caller, target, audience and lifetime', async () => {
         const [api, oauth] = [await byTokenRequest(question), await byExchange(question)];
         if (api.code === 201) {
           const { audiences, expirationSeconds } = api.json.spec;
-          const { namespace, name } = question;
-          const scope = [`serviceaccount:${namespace}:${name}`, ...audiences.map((one: string) => `aud:${one}`)];
+          const scope = [subjectOf(question), ...audiences.map((one: string) => `aud:${one}`)];
           expect([oauth.code, oauth.json.expires_in, oauth.json.scope]).toEqual([
             200,
             expirationSeconds,
@@ -115,7 +134,8 @@ it('for every caller, target, audience and lifetime', async () => {
           expect(oauth.json.access_token === '').toBe(api.json.status.token === '');
         } else {
           expect(oauth.code, `${api.text} ${oauth.text}`).toBe(400);
-          expect(OAUTH[api.code], api.text).toContain(oauth.json.error);
+          const expected = question.isForPerson ? { ...OAUTH, ...OF_PERSON } : OAUTH;
+          expect(expected[api.code], api.text).toContain(oauth.json.error);
         }
         expect(oauth.warnings).toEqual(api.warnings);
       }

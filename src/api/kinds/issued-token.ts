@@ -19,7 +19,10 @@ export const COUNTED_LABEL = 'clusterpass.dev/counted-for';
 
 export interface IssuedTokenSpec {
   cluster: string;
-  serviceAccount: { namespace: string; name: string; uid: string };
+  /** Absent for a pass for a person. */
+  serviceAccount?: { namespace: string; name: string; uid: string };
+  /** The person of a pass for a person. */
+  user?: { username: string };
   audiences: string[];
   boundObjectRef?: { kind: string; name: string; uid: string };
   /** The caller, under the user name of requests about no cluster. */
@@ -39,8 +42,8 @@ const column = (name: string, description: string, cell: (spec: Partial<IssuedTo
   cell: (object) => cell(specOf(object)),
 });
 
-const accountOf = ({ serviceAccount }: Partial<IssuedTokenSpec>): string =>
-  serviceAccount === undefined ? '' : `${serviceAccount.namespace}/${serviceAccount.name}`;
+const accountOf = ({ serviceAccount, user }: Partial<IssuedTokenSpec>): string =>
+  serviceAccount === undefined ? (user?.username ?? '') : `${serviceAccount.namespace}/${serviceAccount.name}`;
 
 export const tokenIdErrors = (name: string): FieldError[] =>
   isTokenId(name)
@@ -79,6 +82,7 @@ export const issuedTokenKind: Kind = {
     'spec.requestedBy.username': (object) => specOf(object).requestedBy?.username ?? '',
     'spec.serviceAccount.name': (object) => specOf(object).serviceAccount?.name ?? '',
     'spec.serviceAccount.namespace': (object) => specOf(object).serviceAccount?.namespace ?? '',
+    'spec.user.username': (object) => specOf(object).user?.username ?? '',
   },
   ...bodySchema(
     Type.Object(
@@ -87,11 +91,17 @@ export const issuedTokenKind: Kind = {
         spec: Type.Optional(
           Type.Object(
             {
-              cluster: text('The cluster of the service account.'),
+              cluster: text('The cluster that the token is for.'),
               serviceAccount: Type.Optional(
                 Type.Object(
                   { namespace: text(), name: text(), uid: text() },
                   { goType: 'ServiceAccountReference', description: 'The service account of the token.' },
+                ),
+              ),
+              user: Type.Optional(
+                Type.Object(
+                  { username: text() },
+                  { goType: 'PersonReference', description: 'The person of a pass for a person.' },
                 ),
               ),
               audiences: texts('The audiences of the token.'),
@@ -123,8 +133,8 @@ export const issuedTokenKind: Kind = {
   validate: ({ metadata }) => tokenIdErrors(metadata.name ?? ''),
   columns: [
     nameColumn,
-    column('Cluster', 'The cluster of the service account.', ({ cluster }) => cluster ?? ''),
-    column('Account', 'The service account of the token.', accountOf),
+    column('Cluster', 'The cluster that the token is for.', ({ cluster }) => cluster ?? ''),
+    column('Account', 'The service account, or the person, of the token.', accountOf),
     column('Audience', 'The audiences of the token.', ({ audiences }) => (audiences ?? []).join(',')),
     column('Caller', 'The caller who requested the token.', ({ requestedBy }) => requestedBy?.username ?? ''),
     { ...ageColumn, name: 'Issued', description: 'When the token was issued.' },

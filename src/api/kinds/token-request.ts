@@ -50,10 +50,15 @@ export const tokenRequestType: BodyType = {
           ),
         ),
       },
-      { goType: 'TokenRequest', description: 'Requests a short-lived token of a service account.' },
+      { goType: 'TokenRequest', description: 'Requests a short-lived token of a service account, or of the caller.' },
     ),
   ),
 };
+
+/** The subresources whose answer is a TokenRequest: `serviceaccounts/token`, and `clusters/userpass` for people. */
+export const issuesToken = (subresource: string): boolean => subresource === 'token' || subresource === USERPASS;
+
+export const USERPASS = 'userpass';
 
 /** Annotations of a request, for what Kubernetes has no field for. */
 export const TOKEN_ANNOTATIONS = {

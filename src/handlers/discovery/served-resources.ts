@@ -1,6 +1,6 @@
 import type { Catalog } from '../../api/catalog.ts';
 import type { BodyType, ResourceType } from '../../api/kind.ts';
-import { tokenRequestType } from '../../api/kinds/token-request.ts';
+import { issuesToken, tokenRequestType } from '../../api/kinds/token-request.ts';
 import type { Target, Verb } from '../../api/request.ts';
 import { findResource, type Resource, SUBRESOURCES } from '../dispatch.ts';
 
@@ -12,7 +12,7 @@ export interface ServedResource {
   /** Virtual types have no lists. */
   readonly kind: ResourceType & { readonly listKind?: string };
   readonly subresource: Resource['subresource'];
-  /** The type of the bodies: the kind itself, except for `token`. */
+  /** The type of the bodies: the kind itself, or a TokenRequest. */
   readonly body: Pick<BodyType, 'group' | 'version' | 'kind' | 'schema'>;
   readonly verbs: readonly Verb[];
 }
@@ -53,7 +53,7 @@ export function servedVersions(catalog: Catalog, realm: Realm): ServedVersion[] 
       const name = catalog.virtualTypes.some((type) => type === kind) ? '' : 'any';
       const found = findResource(catalog, targetOf(kind, realm, name, subresource));
       if (found === undefined || found.verbs.size === 0) continue;
-      const body = subresource === 'token' ? tokenRequestType : kind;
+      const body = issuesToken(subresource) ? tokenRequestType : kind;
       entry.resources.push({ kind, subresource, body, verbs: inOrder(kind, subresource, found.verbs) });
     }
   }

@@ -1,3 +1,4 @@
+import { issuesToken } from '../../api/kinds/token-request.ts';
 import type { Verb } from '../../api/request.ts';
 import { pathOf } from '../discovery/legacy-discovery.ts';
 import type { ServedResource, ServedVersion } from '../discovery/served-resources.ts';
@@ -37,7 +38,7 @@ const ITEM: readonly [Method, Verb][] = [
   ['patch', 'patch'],
   ['delete', 'delete'],
 ];
-/** With `create` for `token`. */
+/** With `create` for tokens. */
 const SUBRESOURCE: readonly [Method, Verb][] = [...ITEM, ['post', 'create']];
 
 function pathsOf(served: ServedVersion, resource: ServedResource, components: SchemaComponents): Record<string, Json> {
@@ -93,7 +94,7 @@ const JSON_TYPE = 'application/json';
 const YAML_TYPE = 'application/yaml';
 
 function operation({ kind, subresource, body }: ServedResource, verb: Verb, components: SchemaComponents): Json {
-  const schema = components.body(subresource === 'token' ? body : kind);
+  const schema = components.body(issuesToken(subresource) ? body : kind);
   const answered =
     verb === 'list'
       ? components.list(kind, kind.listKind ?? `${kind.kind}List`)

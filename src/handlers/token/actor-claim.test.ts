@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Actor, Caller } from '../../api/caller.ts';
 import { createIssuers } from '../../tokens/claims.ts';
-import { type ActorClaimMode, createActorClaim } from './actor-claim.ts';
+import { type ActorClaimMode, createActorClaim, createPersonActor } from './actor-claim.ts';
 
 const issuers = createIssuers({ baseUrl: 'https://pass.example/', productName: 'orchestrator' });
 const [ALPHA, BETA] = [issuers.issuerFor('alpha'), issuers.issuerFor('beta')];
@@ -10,8 +10,8 @@ const iss = 'https://pass.example';
 const callerNamed = (name: string, actor?: Actor): Caller =>
   ({ as: () => ({ name, uid: '', groups: [], extra: {} }), actor }) as unknown as Caller;
 
-const claimOf = (mode: ActorClaimMode, audiences: readonly string[], caller = callerNamed('carl')) =>
-  createActorClaim({ ...issuers, mode })(caller, audiences);
+const claimOf = (mode: ActorClaimMode, audiences: readonly string[], caller = callerNamed('carl'), actor?: Caller) =>
+  createActorClaim({ ...issuers, mode })({ caller, actor }, audiences);
 
 describe('RFC 8693 section 4.1: the act claim', () => {
   it.each<[ActorClaimMode, string[], boolean]>([
@@ -37,6 +37,22 @@ describe('RFC 8693 section 4.1: the act claim', () => {
   it('names the impersonator, not the impersonated user', () => {
     const impersonated = { ...callerNamed('jane'), impersonator: callerNamed('carl') };
     expect(claimOf('fleet', [ALPHA], impersonated)).toEqual({ iss, sub: 'carl' });
+  });
+
+  it('TX-61: with an actor token, the actor is the outer one, before the caller and its requesters', () => {
+    const caller = callerNamed('carl', { iss, sub: 'b', act: { iss, sub: 'c' } });
+    expect(claimOf('fleet', [ALPHA], caller, callerNamed('agent', { iss, sub: 'x' }))).toEqual({
+      iss,
+      sub: 'agent',
+      act: { iss, sub: 'carl', act: { iss, sub: 'b' } },
+    });
+  });
+
+  it('TX-71: a pass for a person has the claim only through an actor', () => {
+    const actorOf = (mode: ActorClaimMode, actor?: Caller) => createPersonActor({ mode, baseUrl: iss })(actor);
+    expect(actorOf('fleet')).toBeUndefined();
+    expect(actorOf('never', callerNamed('agent'))).toBeUndefined();
+    expect(actorOf('fleet', callerNamed('agent', { iss, sub: 'x' }))).toEqual({ iss, sub: 'agent' });
   });
 
   it('cuts a long name, and says so', () => {

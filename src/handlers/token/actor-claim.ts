@@ -1,4 +1,5 @@
 import type { Actor, Caller } from '../../api/caller.ts';
+import type { ApiRequest } from '../../api/request.ts';
 
 /** When passes have an `act` claim: only if every audience is a cluster of this fleet, always, or never. */
 export type ActorClaimMode = 'fleet' | 'always' | 'never';
@@ -9,8 +10,14 @@ export interface ActorClaimParts {
   readonly clusterOfIssuer: (issuer: string) => string | undefined;
 }
 
-/** The `act` claim of a pass that this caller requests for these audiences. */
-export type ActorClaim = (caller: Caller, audiences: readonly string[]) => Actor | undefined;
+/** The `act` claim of a pass for an account, with these audiences: the actor of the request, if any, and its caller. */
+export type ActorClaim = (
+  request: Pick<ApiRequest, 'caller' | 'actor'>,
+  audiences: readonly string[],
+) => Actor | undefined;
+
+/** The `act` claim of a pass for a person. The subject is the caller, so only an actor is named. */
+export type PersonActor = (actor: Caller | undefined) => Actor | undefined;
 
 /** Requesters in one claim. A pass that requests a pass that requests a pass must not grow with each. */
 const MAX_DEPTH = 3;
@@ -18,16 +25,26 @@ const MAX_NAME = 256;
 
 /** RFC 8693 section 4.1. A name is personal data, so by default it stays within the fleet. */
 export function createActorClaim({ mode, baseUrl, clusterOfIssuer }: ActorClaimParts): ActorClaim {
-  return (caller, audiences) => {
+  return ({ caller, actor }, audiences) => {
     if (mode === 'never') return undefined;
     if (mode === 'fleet' && !audiences.every((audience) => clusterOfIssuer(audience) !== undefined)) return undefined;
     // Impersonation changes permissions, not who asked.
     const requester = caller.impersonator ?? caller;
-    const before = cut(requester.actor, MAX_DEPTH - 1);
-    const { name } = requester.as(undefined);
-    return { ...(before === undefined ? {} : { act: before }), iss: baseUrl, sub: shorten(name) };
+    const requested = named(requester, baseUrl, requester.actor);
+    return cut(actor === undefined ? requested : named(actor, baseUrl, requested), MAX_DEPTH);
   };
 }
+
+export const createPersonActor =
+  ({ mode, baseUrl }: Pick<ActorClaimParts, 'mode' | 'baseUrl'>): PersonActor =>
+  (actor) =>
+    actor === undefined || mode === 'never' ? undefined : named(actor, baseUrl, undefined);
+
+const named = (caller: Caller, iss: string, act: Actor | undefined): Actor => ({
+  ...(act === undefined ? {} : { act }),
+  iss,
+  sub: shorten(caller.as(undefined).name),
+});
 
 function cut(actor: Actor | undefined, depth: number): Actor | undefined {
   if (actor === undefined || depth === 0) return undefined;

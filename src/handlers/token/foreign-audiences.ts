@@ -6,6 +6,7 @@ import type { AudienceCheck } from './validate-token-request.ts';
 export interface ForeignAudienceParts {
   /** The cluster of this fleet whose issuer, and so whose API audience, is exactly this text. */
   readonly clusterOfIssuer: (issuer: string) => string | undefined;
+  readonly clusterOfPeopleIssuer: (issuer: string) => string | undefined;
   readonly authorizer: Pick<Authorizer, 'decide'>;
 }
 
@@ -15,11 +16,12 @@ export interface ForeignAudienceParts {
  * error is the same whether or not the other cluster exists.
  */
 export function foreignAudienceCheck(
-  { clusterOfIssuer, authorizer }: ForeignAudienceParts,
+  { clusterOfIssuer, clusterOfPeopleIssuer, authorizer }: ForeignAudienceParts,
   { caller, target }: ApiRequest,
 ): AudienceCheck {
   const { namespace, name } = target;
   return (audience) => {
+    if (clusterOfPeopleIssuer(audience) !== undefined) return 'is the audience of passes for people';
     const cluster = clusterOfIssuer(audience);
     if (cluster === undefined || cluster === target.cluster) return undefined;
     const token = { verb: 'create', group: '', resource: 'serviceaccounts', subresource: 'token' };

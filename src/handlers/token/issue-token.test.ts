@@ -84,11 +84,11 @@ beforeAll(async () => {
 });
 afterAll(() => close());
 
-const { issuerFor, clusterOfIssuer } = createIssuers({
+const { issuerFor, clusterOfIssuer, clusterOfPeopleIssuer } = createIssuers({
   baseUrl: 'https://pass.example',
   productName: 'orchestrator',
 });
-const ISSUERS = { issuerOf: issuerFor, clusterOfIssuer };
+const ISSUERS = { issuerOf: issuerFor, clusterOfIssuer, clusterOfPeopleIssuer };
 
 interface Outcome {
   // biome-ignore lint/suspicious/noExplicitAny: tests read responses of every shape
@@ -156,6 +156,7 @@ function recorder(): { signer: Signer; signed: TokenClaims[] } {
     isSure: true,
     check: () => ({}),
     async sign(claims) {
+      if (!('kubernetes.io' in claims)) throw new Error('the pass of a person');
       signed.push(claims);
       return 'the-token';
     },

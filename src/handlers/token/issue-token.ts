@@ -4,14 +4,12 @@ import { invalidValue } from '../../api/field-error.ts';
 import type { ApiObject, ObjectMeta } from '../../api/kind.ts';
 import { type TokenRequest, tokenRequestType } from '../../api/kinds/token-request.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
-import { ApiError, conflict, notFound } from '../../api/status.ts';
+import { conflict, notFound } from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import { requireOwners } from '../../objects/owners.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import { buildClaims, type TokenClaims } from '../../tokens/claims.ts';
-import type { TrackedTokens } from '../../tokens/revocations/tracked-tokens.ts';
-import type { Signer } from '../../tokens/signer.ts';
 import { parseCreateOptions } from '../options/write-options.ts';
 import { partialMetadata } from '../representation.ts';
 import type { ActorClaim } from './actor-claim.ts';
@@ -19,18 +17,15 @@ import { resolveBinding } from './bound-object.ts';
 import { type ForeignAudienceParts, foreignAudienceCheck } from './foreign-audiences.ts';
 import { type ForwardToken, issuesOwnTokens } from './forward-token.ts';
 import { parseTokenRequest } from './parse-token-request.ts';
+import { CREATED, type ReleaseParts, releaseToken } from './release-token.ts';
 import { lifetimeErrors } from './token-request-annotations.ts';
 import { checkName, checkNamespace, refuseIfInvalid, TOKEN_REQUEST } from './validate-token-request.ts';
 
-export interface IssueTokenParts extends ForeignAudienceParts {
+export interface IssueTokenParts extends ForeignAudienceParts, ReleaseParts {
   readonly catalog: Catalog;
   readonly reader: ObjectReader;
-  readonly signer: Signer;
   /** Throws while the clock is known to be wrong: a token would carry wrong times. */
   readonly requireRightClock: () => void;
-  readonly tracked: TrackedTokens;
-  /** Records every token. Default: those whose request asks for it. */
-  readonly trackAll?: boolean;
   /** The issuer of a cluster's tokens, which is also the audience of its API. */
   readonly issuerOf: (cluster: string) => string;
   /** For clusters that issue their own tokens; undefined when all tokens are signed here. */
@@ -91,7 +86,7 @@ export function createIssueTokenHandler(parts: IssueTokenParts): (request: ApiRe
       ...binding,
       now,
       expirationSeconds: granted,
-      actor: parts.actorClaim(request.caller, audiences),
+      actor: parts.actorClaim(request, audiences),
       randomUUID: parts.randomUuid,
     });
     // T-27: a token never expires earlier than requested without a warning.
@@ -101,15 +96,15 @@ export function createIssueTokenHandler(parts: IssueTokenParts): (request: ApiRe
     if (warning !== undefined) request.warn(warning);
     if (annotations.forCluster && !claims.aud.includes(issuer)) request.warn(audienceWarning(cluster, issuer));
     if (!options.dryRun) request.annotate('authentication.kubernetes.io/issued-credential-id', `JTI=${claims.jti}`);
-    const token = await issue(parts, request, claims, {
+    const token = await releaseToken(parts, request, claims, {
       dryRun: options.dryRun,
-      tracked: annotations.tracked || parts.trackAll === true,
+      tracked: annotations.tracked,
+      cluster,
+      kind: catalog.serviceAccounts,
     });
     return respond(request, answer(sent, { account, claims, token, now }), sent);
   };
 }
-
-const CREATED = 201;
 
 /** The whole object, or the metadata if the request asks for no more. */
 function respond({ accept }: ApiRequest, answered: ApiObject, sent: TokenRequest): ApiResponse {
@@ -136,47 +131,6 @@ function checkUid({ metadata }: TokenRequest, account: StoredObject): void {
 
 const audienceWarning = (cluster: string, audience: string): string =>
   `this token will not open the API of cluster "${cluster}": its audiences do not include "${audience}"`;
-
-/** A9: the records of a token are durable before the caller gets it. */
-function issue(
-  parts: IssueTokenParts,
-  request: ApiRequest,
-  claims: TokenClaims,
-  { dryRun, tracked }: { readonly dryRun: boolean; readonly tracked: boolean },
-): Promise<string> {
-  if (tracked) return issueTracked(parts, request, claims, dryRun);
-  if (dryRun) return Promise.resolve('');
-  // From here on only signing could fail, and a second line of the audit log would say so.
-  if (parts.signer.isSure) request.willAnswer(CREATED);
-  return sign(parts.signer, claims);
-}
-
-async function issueTracked(
-  { signer, tracked, trackAll = false }: IssueTokenParts,
-  { caller, target }: ApiRequest,
-  claims: TokenClaims,
-  dryRun: boolean,
-): Promise<string> {
-  const reservation = tracked.reserve(caller.impersonator ?? caller, target.name, { isRequired: trackAll });
-  try {
-    if (dryRun) return '';
-    const token = await sign(signer, claims);
-    await reservation.record(target.cluster ?? '', claims);
-    return token;
-  } finally {
-    reservation.release();
-  }
-}
-
-/** T-25 */
-const sign = (signer: Signer, claims: TokenClaims): Promise<string> =>
-  signer.sign(claims).catch((cause: unknown) => {
-    const message = 'failed to generate token';
-    throw new ApiError(500, 'InternalError', `Internal error occurred: ${message}`, {
-      details: { causes: [{ message }] },
-      cause,
-    });
-  });
 
 interface IssuedToken {
   readonly account: StoredObject;

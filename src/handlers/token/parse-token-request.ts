@@ -22,15 +22,17 @@ export function parseTokenRequest(
   request: ApiRequest,
   mode: FieldValidation,
   audienceProblem: AudienceCheck,
+  { needsAudiences = true }: { readonly needsAudiences?: boolean } = {},
 ): ParsedTokenRequest {
   const { value: sent, violations } = decodeBody<TokenRequest>(bodyOf(request), tokenRequestType, mode);
   for (const violation of violations) request.warn(violation);
   const { annotations, errors } = parseTokenRequestAnnotations(sent.metadata ?? {});
+  const spec = needsAudiences ? sent.spec : { audiences: [], ...sent.spec };
   return {
     sent,
     audiences: withoutDuplicates(sent.spec?.audiences ?? []),
     expirationSeconds: sent.spec?.expirationSeconds ?? DEFAULT_SECONDS,
     annotations,
-    errors: [...validateSpec(sent.spec, audienceProblem), ...errors, ...validateRepeatedPairs(sent.metadata ?? {})],
+    errors: [...validateSpec(spec, audienceProblem), ...errors, ...validateRepeatedPairs(sent.metadata ?? {})],
   };
 }

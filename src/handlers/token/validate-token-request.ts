@@ -30,12 +30,10 @@ export function checkNamespace({ metadata }: TokenRequest, namespace: string): v
 }
 
 /** T-12l */
-export function checkName({ metadata }: TokenRequest, name: string): void {
+export function checkName({ metadata }: TokenRequest, name: string, of = 'service account'): void {
   const sent = metadata?.name ?? '';
   if (sent === '' || sent === name) return;
-  throw invalid(TOKEN_REQUEST, name, [
-    invalidValue('metadata.name', sent, 'must match the service account name if specified'),
-  ]);
+  throw invalid(TOKEN_REQUEST, name, [invalidValue('metadata.name', sent, `must match the ${of} name if specified`)]);
 }
 
 /** T-14: Kubernetes leaves the name of the invalid request empty. */

@@ -1,6 +1,7 @@
 import { isPassList } from '../../api/authorization.ts';
 import type { Caller } from '../../api/caller.ts';
 import { type FlowControlLimits, seatsPerFlow } from '../../api/flow-control-limits.ts';
+import { issuesToken } from '../../api/kinds/token-request.ts';
 import { type ApiError, tooManyRequests } from '../../api/status.ts';
 import type { RequestInfo } from '../request/request-info.ts';
 import { PriorityLevel, type PriorityLevelLimits, type PriorityLevelUsage, type Seat } from './priority-level.ts';
@@ -139,7 +140,7 @@ export function priorityLevelOf(info: RequestInfo, isPublic: boolean): PriorityL
     case 'list':
       return 'reads';
     default:
-      if (subresource === 'token' || isPassList(info.target)) return 'tokens';
+      if (issuesToken(subresource) || isPassList(info.target)) return 'tokens';
       // Reviews read, although they are sent by POST.
       return group === 'authorization.k8s.io' || group === 'authentication.k8s.io' ? 'reads' : 'writes';
   }

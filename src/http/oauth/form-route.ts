@@ -30,6 +30,8 @@ export interface FormRequest {
   readonly body: RequestBody | undefined;
   /** Authenticates the caller in place of the `Authorization` header. */
   readonly credential?: Secret;
+  /** Authenticates the actor. */
+  readonly actorCredential?: Secret;
   /** For the audit event. */
   readonly annotations: ReadonlyMap<string, string>;
   readonly render: Render;

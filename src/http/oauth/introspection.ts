@@ -4,7 +4,7 @@ import type { JsonObject } from '../../tokens/jws.ts';
 import type { ResourceInfo } from '../request/request-info.ts';
 import type { FormRoute } from './form-route.ts';
 import { errorAnswer, jsonAnswer, jsonOf, OAuthError, type Render } from './oauth-error.ts';
-import { textsOf, unverifiedClaims } from './unverified-claims.ts';
+import { isIssuedHere, textsOf, unverifiedClaims } from './unverified-claims.ts';
 
 /** RFC 7662: the form becomes a TokenReview, by the caller of the `Authorization` header. */
 export function introspection(issuers: () => Issuers): FormRoute {
@@ -15,7 +15,7 @@ export function introspection(issuers: () => Issuers): FormRoute {
     read(form, { cluster }) {
       const token = form.required('token');
       const claims = unverifiedClaims(token) ?? {};
-      const isOurs = typeof claims.iss === 'string' && issuers().clusterOfIssuer(claims.iss) !== undefined;
+      const isOurs = isIssuedHere(claims, issuers());
       // A resource server compares `aud` with its own name (section 2.2), so a pass is reviewed for every audience it has.
       const review = { spec: { token, audiences: isOurs ? textsOf(claims.aud) : [] } };
       return {

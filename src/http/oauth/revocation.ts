@@ -3,7 +3,7 @@ import type { Issuers } from '../../tokens/claims.ts';
 import type { ResourceInfo } from '../request/request-info.ts';
 import type { FormRoute } from './form-route.ts';
 import { emptyAnswer, errorAnswer, OAuthError, type Render } from './oauth-error.ts';
-import { unverifiedClaims } from './unverified-claims.ts';
+import { isIssuedHere, unverifiedClaims } from './unverified-claims.ts';
 
 /** RFC 7009: the form becomes the deletion of an issued token, by the caller of the `Authorization` header. */
 export function revocation(issuers: () => Issuers, now: () => number): FormRoute {
@@ -13,8 +13,8 @@ export function revocation(issuers: () => Issuers, now: () => number): FormRoute
     },
     read(form) {
       const claims = unverifiedClaims(form.required('token')) ?? {};
-      const { iss, jti, exp } = claims;
-      if (typeof iss !== 'string' || issuers().clusterOfIssuer(iss) === undefined || typeof jti !== 'string') {
+      const { jti, exp } = claims;
+      if (!isIssuedHere(claims, issuers()) || typeof jti !== 'string') {
         // Not 200: the caller would believe that the token is no longer accepted.
         throw new OAuthError('unsupported_token_type', 'only passes that were issued here can be revoked here');
       }

@@ -1,16 +1,22 @@
-import { TOKEN_ANNOTATIONS, type TokenRequest } from '../../api/kinds/token-request.ts';
-import { isDns1123Label, isDns1123Subdomain } from '../../api/names.ts';
+import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
+import { TOKEN_ANNOTATIONS, type TokenRequest, USERPASS } from '../../api/kinds/token-request.ts';
 import type { ApiError } from '../../api/status.ts';
 import { Secret } from '../../observability/secret.ts';
 import { withoutTokenWords } from '../../observability/token-text.ts';
-import { type Issuers, isClusterName } from '../../tokens/claims.ts';
+import type { Issuers } from '../../tokens/claims.ts';
 import { TOKEN_EXCHANGE_GRANT } from '../../tokens/issuer-documents.ts';
+import { isJsonObject, type JsonObject } from '../../tokens/jws.ts';
 import type { ResourceInfo } from '../request/request-info.ts';
+import { type ExchangeTarget, PERSON_SCOPE, readTarget } from './exchange-target.ts';
 import type { Form } from './form.ts';
 import type { FormPlace, FormRoute } from './form-route.ts';
 import { errorAnswer, jsonAnswer, jsonOf, OAuthError, type OAuthErrorCode, type Render } from './oauth-error.ts';
+import { unverifiedClaims } from './unverified-claims.ts';
 
-/** RFC 8693: the form of a token exchange becomes a TokenRequest, whose caller is the subject of `subject_token`. */
+/**
+ * RFC 8693: the form of a token exchange becomes a TokenRequest, for an account or for a person. Its caller is the
+ * subject of `subject_token`.
+ */
 
 const TYPE = 'urn:ietf:params:oauth:token-type:';
 const ACCESS_TOKEN = `${TYPE}access_token`;
@@ -19,8 +25,6 @@ const JWT = `${TYPE}jwt`;
 const SUBJECT_TYPES: ReadonlySet<string> = new Set([ACCESS_TOKEN, ID_TOKEN, JWT]);
 
 const MAX_CLIENT_ID = 128;
-/** RFC 6749 appendix A.4. */
-const SCOPE_TOKEN = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
 const SCHEME = /^[A-Za-z0-9-]{1,32}$/;
 
 const refuse = (error: OAuthErrorCode, text: string): OAuthError => new OAuthError(error, text);
@@ -30,10 +34,11 @@ export function tokenExchange(issuers: () => Issuers): FormRoute {
     checkAuthorization,
     read(form, place) {
       checkGrant(form);
-      const subject = subjectToken(form);
+      const subject = form.required('subject_token');
+      checkType(form, 'subject_token_type');
+      const actor = actorToken(form, subject);
       const target = readTarget(form, place, issuers());
       const issuedType = requestedType(form, target, issuers());
-      const { cluster, namespace, name } = target;
       const tokenRequest = {
         ...(form.get('tracked') === undefined
           ? {}
@@ -41,15 +46,16 @@ export function tokenExchange(issuers: () => Issuers): FormRoute {
         spec: { audiences: target.audiences, ...lifetime(form) },
       };
       return {
-        info: tokenRequestOf(cluster, namespace, name),
+        info: requestOf(target),
         query: dryRunOf(place),
         body: { bytes: Buffer.from(JSON.stringify(tokenRequest)), mediaType: 'application/json' },
         credential: new Secret(subject),
+        ...(actor === undefined ? {} : { actorCredential: new Secret(actor) }),
         annotations: annotationsOf(form),
-        render: renderWith(issuedType, `serviceaccount:${namespace}:${name}`),
+        render: renderWith(issuedType, target.account),
       };
     },
-    render: renderWith(ACCESS_TOKEN, ''),
+    render: renderWith(ACCESS_TOKEN, undefined),
   };
 }
 
@@ -77,95 +83,43 @@ function checkGrant(form: Form): void {
   }
 }
 
-function subjectToken(form: Form): string {
-  const token = form.required('subject_token');
-  if (!SUBJECT_TYPES.has(form.required('subject_token_type'))) {
-    throw refuse('invalid_request', `subject_token_type must be ${ACCESS_TOKEN}, ${ID_TOKEN} or ${JWT}`);
+function checkType(form: Form, parameter: string): void {
+  if (SUBJECT_TYPES.has(form.required(parameter))) return;
+  throw refuse('invalid_request', `${parameter} must be ${ACCESS_TOKEN}, ${ID_TOKEN} or ${JWT}`);
+}
+
+/**
+ * RFC 8693 section 4.4: a subject token may say who may act for it. The claims of both tokens count because a later
+ * stage verifies both.
+ */
+function actorToken(form: Form, subject: string): string | undefined {
+  const actor = form.get('actor_token');
+  if (actor === undefined) {
+    if (form.get('actor_token_type') === undefined) return undefined;
+    throw refuse('invalid_request', 'actor_token_type needs an actor_token');
   }
-  if (form.get('actor_token') !== undefined || form.get('actor_token_type') !== undefined) {
-    throw refuse('invalid_request', 'actor tokens are not accepted: the subject itself is recorded as the actor');
+  checkType(form, 'actor_token_type');
+  const mayAct = unverifiedClaims(subject)?.may_act;
+  if (mayAct !== undefined && !isNamedBy(mayAct, unverifiedClaims(actor) ?? {})) {
+    throw refuse('invalid_request', 'the claim may_act of the subject token names another actor');
   }
-  return token;
+  return actor;
 }
 
-interface ExchangeTarget {
-  readonly cluster: string;
-  readonly namespace: string;
-  readonly name: string;
-  readonly audiences: readonly string[];
-}
-
-/** What a parameter names: a cluster, or an account in it. */
-interface Named {
-  readonly cluster: string;
-  readonly account?: string;
-}
-
-function readTarget(form: Form, place: FormPlace, issuers: Issuers): ExchangeTarget {
-  const named: Named[] = [
-    ...(place.cluster === undefined ? [] : [{ cluster: place.cluster }]),
-    ...form.getAll('audience').map((text) => namedByAudience(text, issuers)),
-    ...form.getAll('resource').map((text) => namedByIssuer(text, issuers) ?? unknownTarget('resource')),
-  ];
-  const { accounts, audiences } = readScope(form.get('scope') ?? '');
-  const [cluster, ...otherClusters] = new Set(named.map((one) => one.cluster));
-  if (cluster === undefined) throw refuse('invalid_target', 'name the cluster, as audience or as resource');
-  if (otherClusters.length > 0) throw refuse('invalid_target', 'audience and resource must name one cluster');
-  const byAudience = named.flatMap(({ account }) => account ?? []);
-  const [account, ...otherAccounts] = new Set([...accounts, ...byAudience]);
-  if (otherAccounts.length > 0) throw refuse('invalid_scope', 'a token is for one service account');
-  if (account === undefined) {
-    throw refuse('invalid_scope', 'name the service account: scope=serviceaccount:NAMESPACE:NAME');
-  }
-  const [namespace = '', name = ''] = account.split(':');
-  return { cluster, namespace, name, audiences };
-}
-
-/** `CLUSTER`, `CLUSTER:NAMESPACE:ACCOUNT`, or the issuer of a cluster. Names of clusters have no colon. */
-function namedByAudience(text: string, issuers: Issuers): Named {
-  const byIssuer = namedByIssuer(text, issuers);
-  if (byIssuer !== undefined) return byIssuer;
-  const [cluster = '', ...account] = text.split(':');
-  if (!isClusterName(cluster)) return unknownTarget('audience');
-  if (account.length === 0) return { cluster };
-  return isAccount(account) ? { cluster, account: account.join(':') } : unknownTarget('audience');
-}
-
-function namedByIssuer(text: string, issuers: Issuers): Named | undefined {
-  const cluster = issuers.clusterOfIssuer(text);
-  return cluster === undefined ? undefined : { cluster };
-}
-
-function unknownTarget(parameter: 'audience' | 'resource'): never {
-  const forms = parameter === 'audience' ? 'CLUSTER, CLUSTER:NAMESPACE:ACCOUNT or' : '';
-  throw refuse('invalid_target', `${parameter} must be ${forms} the issuer URL of a cluster`.replaceAll('  ', ' '));
-}
-
-const isAccount = ([namespace = '', name = '', ...more]: readonly string[]): boolean =>
-  more.length === 0 && isDns1123Label(namespace).length === 0 && isDns1123Subdomain(name).length === 0;
-
-function readScope(scope: string): { accounts: readonly string[]; audiences: readonly string[] } {
-  const accounts: string[] = [];
-  const audiences: string[] = [];
-  for (const token of scope.split(' ')) {
-    if (token === '') continue;
-    const [kind, ...rest] = token.split(':');
-    const value = rest.join(':');
-    if (kind === 'serviceaccount' && isAccount(rest)) accounts.push(value);
-    else if (kind === 'aud' && value !== '' && SCOPE_TOKEN.test(token)) audiences.push(value);
-    else throw refuse('invalid_scope', 'scope may have serviceaccount:NAMESPACE:NAME and aud:AUDIENCE, nothing else');
-  }
-  return { accounts, audiences };
+function isNamedBy(mayAct: unknown, { iss, sub }: JsonObject): boolean {
+  if (!isJsonObject(mayAct) || typeof mayAct.sub !== 'string') return false;
+  return mayAct.sub === sub && (mayAct.iss === undefined || mayAct.iss === iss);
 }
 
 /** RFC 8693 section 3. A token for the API of the cluster is an access token, so it is not issued as an ID token. */
-function requestedType(form: Form, { cluster, audiences }: ExchangeTarget, issuers: Issuers): string {
+function requestedType(form: Form, target: ExchangeTarget, issuers: Issuers): string {
+  const { cluster, account, audiences } = target;
   const type = form.get('requested_token_type') ?? ACCESS_TOKEN;
   if (type === ACCESS_TOKEN || type === JWT) return type;
   if (type !== ID_TOKEN) {
     throw refuse('invalid_request', `requested_token_type must be ${ACCESS_TOKEN}, ${JWT} or ${ID_TOKEN}`);
   }
-  if (audiences.length === 0 || audiences.includes(issuers.issuerFor(cluster))) {
+  if (account === undefined || audiences.length === 0 || audiences.includes(issuers.issuerFor(cluster))) {
     throw refuse('invalid_request', 'a token for the API of the cluster is an access_token, not an id_token');
   }
   return type;
@@ -193,7 +147,11 @@ function annotationsOf(form: Form): ReadonlyMap<string, string> {
   return all;
 }
 
-function tokenRequestOf(cluster: string, namespace: string, name: string): ResourceInfo {
+function requestOf({ cluster, account }: ExchangeTarget): ResourceInfo {
+  return account === undefined ? userpassOf(cluster) : tokenRequestOf(cluster, account);
+}
+
+function tokenRequestOf(cluster: string, { namespace, name }: Account): ResourceInfo {
   const account = { verb: 'create', group: '', resource: 'serviceaccounts', subresource: 'token' } as const;
   return {
     type: 'resource',
@@ -202,10 +160,24 @@ function tokenRequestOf(cluster: string, namespace: string, name: string): Resou
   };
 }
 
+/** Bindings of this cluster count, as at the path of the API. */
+function userpassOf(name: string): ResourceInfo {
+  const userpass = { verb: 'create', group: CLUSTER_GROUP, resource: 'clusters', subresource: USERPASS } as const;
+  const about = { ...userpass, namespace: '', name };
+  return {
+    type: 'resource',
+    target: { ...about, version: 'v1alpha1', cluster: undefined, alwaysPublic: false },
+    question: { ...about, cluster: name },
+  };
+}
+
+type Account = NonNullable<ExchangeTarget['account']>;
+
 /** RFC 8693 section 2.2.1. */
-function renderWith(issuedType: string, account: string): Render {
+function renderWith(issuedType: string, account: Account | undefined): Render {
+  const subject = account === undefined ? PERSON_SCOPE : `serviceaccount:${account.namespace}:${account.name}`;
   return (answer) => {
-    if (answer.type === 'status') return errorAnswer(answer.error, translate);
+    if (answer.type === 'status') return errorAnswer(answer.error, account === undefined ? translatePerson : translate);
     const { spec, status } = jsonOf(answer) as TokenRequest;
     const token = status?.token ?? '';
     const isDryRun = token === '';
@@ -215,13 +187,17 @@ function renderWith(issuedType: string, account: string): Render {
       issued_token_type: issuedType,
       token_type: isDryRun || issuedType === ID_TOKEN ? 'N_A' : 'Bearer',
       expires_in: spec?.expirationSeconds ?? 0,
-      scope: [account, ...audiences].join(' '),
+      scope: [subject, ...audiences].join(' '),
     });
   };
 }
 
 const SUBJECT_REFUSED =
-  'the subject token is not accepted: it is malformed, expired, revoked, of an unknown issuer, or for another audience';
+  'the subject token, or the actor token, is not accepted: it is malformed, expired, revoked, of an unknown issuer, or ' +
+  'for another audience';
+const PERSON_REFUSED =
+  'name the service account, scope=serviceaccount:NAMESPACE:NAME; for a pass without one, the cluster does not exist, or ' +
+  'the subject is no person who may create clusters/userpass';
 const TARGET_REFUSED =
   'the cluster or the service account does not exist, or the subject may not create tokens of this account';
 
@@ -236,7 +212,7 @@ function translate({ status: { code, details } }: ApiError): OAuthError | undefi
       return refuse('invalid_target', TARGET_REFUSED);
     case 422: {
       const [cause] = details?.causes ?? [];
-      const isAudience = cause?.field?.startsWith('spec.audiences') === true;
+      const isAudience = SCOPE_FIELD.test(cause?.field ?? '');
       const parameter = isAudience ? 'scope' : (PARAMETERS[cause?.field ?? ''] ?? 'the request');
       return refuse(isAudience ? 'invalid_scope' : 'invalid_request', `${parameter}: ${cause?.message ?? ''}`);
     }
@@ -244,6 +220,22 @@ function translate({ status: { code, details } }: ApiError): OAuthError | undefi
       return undefined;
   }
 }
+
+/** TX-32: without an account the scope is what the subject may not have. */
+function translatePerson(error: ApiError): OAuthError | undefined {
+  switch (error.status.code) {
+    case 403:
+    case 404:
+      return refuse('invalid_scope', PERSON_REFUSED);
+    case 409:
+      return refuse('invalid_target', error.message);
+    default:
+      return translate(error);
+  }
+}
+
+/** Fields of a TokenRequest that the scope decides. `groups` are those of the subject. */
+const SCOPE_FIELD = /^(?:spec\.audiences|groups)/;
 
 /** Fields of a TokenRequest, as this endpoint names them. */
 const PARAMETERS: Readonly<Record<string, string>> = {

@@ -1,3 +1,4 @@
+import type { Issuers } from '../../tokens/claims.ts';
 import { decodeSegment, type JsonObject, parseJsonObject, splitToken } from '../../tokens/jws.ts';
 
 /** The payload of a JWT whose signature was not checked; undefined when the text is no JWT. */
@@ -12,3 +13,7 @@ export function textsOf(claim: unknown): readonly string[] {
   const list: readonly unknown[] = Array.isArray(claim) ? claim : [claim];
   return list.filter((entry) => typeof entry === 'string');
 }
+
+/** Whether the token claims to be of this server: a pass for an account or for a person. */
+export const isIssuedHere = ({ iss }: JsonObject, { clusterOfIssuer, clusterOfPeopleIssuer }: Issuers): boolean =>
+  typeof iss === 'string' && (clusterOfIssuer(iss) ?? clusterOfPeopleIssuer(iss)) !== undefined;

@@ -1,3 +1,4 @@
+import { issuesToken } from '../../api/kinds/token-request.ts';
 import type { Target } from '../../api/request.ts';
 import type { Metrics, RequestLabels } from '../../observability/metrics/metrics.ts';
 import { observeInFlight } from '../../observability/metrics/observe-parts.ts';
@@ -68,7 +69,7 @@ export function createRequestMetrics(metrics: Metrics, isCluster: (name: string)
       }
       inFlight[kindOf(record.method)] -= 1;
       metrics.requestSeconds.observe(labels, record.milliseconds / 1000);
-      if (labels.subresource === 'token') countToken(record);
+      if (issuesToken(labels.subresource)) countToken(record);
     },
     partEnded: countToken,
   };

@@ -1,6 +1,6 @@
 import { notAcceptable, unauthorized } from '../../api/status.ts';
 import type { IssuerIndex } from '../../handlers/issuer-index.ts';
-import { isClusterName } from '../../tokens/claims.ts';
+import { isClusterName, PEOPLE_PATH } from '../../tokens/claims.ts';
 import type { IssuerDocuments } from '../../tokens/issuer-documents.ts';
 import { type AcceptClause, parseAccept } from '../request/accept-header.ts';
 import type { PathRequest, PathRoute, PathRoutes } from './routes.ts';
@@ -12,6 +12,7 @@ const KEY_SET_TYPE = 'application/jwk-set+json';
 /** At the fleet: the issuers of the clusters that the caller sees. */
 const ISSUER_INDEX = '/openid/v1/issuers';
 
+const CONFIGURATION = '/.well-known/openid-configuration';
 const AUTHORIZATION_SERVER = '/.well-known/oauth-authorization-server';
 
 export interface IssuerRouteParts {
@@ -51,9 +52,10 @@ export function issuerRoutes({ documents, index, productName }: IssuerRouteParts
     },
   });
   const routes: ReadonlyMap<string, PathRoute> = new Map([
-    ['/.well-known/openid-configuration', route([JSON_TYPE], (issuer, cluster) => issuer.configuration(cluster))],
+    [CONFIGURATION, route([JSON_TYPE], (issuer, cluster) => issuer.configuration(cluster))],
     ['/openid/v1/jwks', route([KEY_SET_TYPE, JSON_TYPE], (issuer) => issuer.keySet())],
   ]);
+  const people = route([JSON_TYPE], (issuer, cluster) => issuer.people(cluster ?? ''));
   const metadata = route([JSON_TYPE], (issuer, cluster) => issuer.authorizationServer(cluster));
   const indexRoute: PathRoute = {
     public: false,
@@ -66,7 +68,10 @@ export function issuerRoutes({ documents, index, productName }: IssuerRouteParts
   };
   return {
     find({ cluster, path }) {
-      if (cluster !== undefined) return isClusterName(cluster) ? routes.get(path) : undefined;
+      if (cluster !== undefined) {
+        if (!isClusterName(cluster)) return undefined;
+        return path === `${PEOPLE_PATH}${CONFIGURATION}` ? people : routes.get(path);
+      }
       if (path === ISSUER_INDEX) return indexRoute;
       if (path === AUTHORIZATION_SERVER) return metadata;
       const named = clusterIn(path);

@@ -1,5 +1,6 @@
 import { isPassList } from '../../api/authorization.ts';
 import type { Catalog } from '../../api/catalog.ts';
+import { issuesToken } from '../../api/kinds/token-request.ts';
 import type { Accepted, ApiRequest, ApiResponse, Target } from '../../api/request.ts';
 import { ApiError, badRequest, notFound, pathNotFound, qualified } from '../../api/status.ts';
 import { findResource, isReviewOfPasses, type RedirectedResource, type Resource } from '../../handlers/dispatch.ts';
@@ -22,6 +23,7 @@ const SUBRESOURCE_OFFERS: Readonly<Record<Resource['subresource'], ReadonlySet<A
   status: OFFERS,
   approval: OFFERS,
   token: ANSWER_OFFERS,
+  userpass: ANSWER_OFFERS,
   kubeconfig: new Set(['object']),
   accounts: new Set(['object']),
 };
@@ -38,7 +40,7 @@ export function resourceRoutes(
       if (resource === undefined) return undefined;
       if (resource.type === 'redirected') return redirectRoute(resource, productName);
       return {
-        style: resource.subresource === 'token' ? 'builtin' : resource.kind.style,
+        style: issuesToken(resource.subresource) ? 'builtin' : resource.kind.style,
         verbs: resource.verbs,
         offers: resource.type === 'virtual' ? ANSWER_OFFERS : SUBRESOURCE_OFFERS[resource.subresource],
         patchTypes: patchMediaTypes(resource.kind.style),

@@ -32,7 +32,12 @@ const agree = () =>
   expect.poll(() => JSON.stringify(kids(other)) === JSON.stringify(kids(fixture.ring)), { interval: 5 }).toBe(true);
 
 const documentsOf = (keyRing: StoredKeyRing) =>
-  createIssuerDocuments({ keyRing, issuers: ISSUERS, onChange: (listener) => keyRing.onChange(listener) });
+  createIssuerDocuments({
+    peoplePrefix: 'x:',
+    keyRing,
+    issuers: ISSUERS,
+    onChange: (listener) => keyRing.onChange(listener),
+  });
 const setOf = (documents: ReturnType<typeof documentsOf>): JSONWebKeySet =>
   JSON.parse(Buffer.from(documents.keySet()).toString());
 

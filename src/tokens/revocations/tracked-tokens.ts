@@ -3,12 +3,12 @@ import type { Caller, User } from '../../api/caller.ts';
 import type { Catalog } from '../../api/catalog.ts';
 import type { Kind } from '../../api/kind.ts';
 import { COUNTED_LABEL, type IssuedTokenSpec, REQUESTER_LABEL } from '../../api/kinds/issued-token.ts';
-import { forbidden } from '../../api/status.ts';
+import { forbidden, type GroupResource } from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import type { ObjectWriter } from '../../objects/writer.ts';
-import type { TokenClaims } from '../claims.ts';
+import type { SignedClaims } from '../signer.ts';
 
 export interface TrackedTokenParts {
   readonly catalog: Pick<Catalog, 'issuedTokens'>;
@@ -21,16 +21,22 @@ export interface TrackedTokenParts {
 /** Counts as one of the caller's tokens until it is released. */
 export interface Reservation {
   /** When it resolves, the record survives a crash. Only then may the token be sent. */
-  record(cluster: string, claims: TokenClaims): Promise<void>;
+  record(cluster: string, claims: SignedClaims): Promise<void>;
   release(): void;
 }
 
 export interface TrackedTokens {
   /**
-   * Throws a 403 when the caller has the maximum of tracked tokens. `about` is the account of the request. With
-   * `isRequired` the caller cannot ask for a token that is not tracked.
+   * Throws a 403 when the caller has the maximum of tracked tokens. `about` is the name of the object in the request.
    */
-  reserve(caller: Requester, about: string, options?: { readonly isRequired: boolean }): Reservation;
+  reserve(caller: Requester, about: string, options?: ReserveOptions): Reservation;
+}
+
+export interface ReserveOptions {
+  /** The caller cannot ask for a token that is not tracked. */
+  readonly isRequired: boolean;
+  /** The kind of the object in the request. Default: service accounts. */
+  readonly kind?: GroupResource;
 }
 
 export type Requester = Pick<Caller, 'as' | 'home'>;
@@ -89,14 +95,14 @@ export function createTrackedTokens(parts: TrackedTokenParts): TrackedTokens {
   }
 
   return {
-    reserve(caller, about, { isRequired } = { isRequired: false }) {
+    reserve(caller, about, { isRequired, kind: aboutKind = ACCOUNTS } = { isRequired: false }) {
       const user = caller.as(undefined);
       const requester = requesterId(user);
       const { id, who } = countedFor(reader, kind, caller);
       const expiries = expiriesOf(id, requester);
       const inFlight = reserved.get(id) ?? 0;
       if (expiries.length + inFlight >= maxPerCaller) {
-        throw quotaExceeded(about, who, { max: maxPerCaller, expiries, isRequired });
+        throw forbidden(aboutKind, about, quotaReason(who, { max: maxPerCaller, expiries, isRequired }));
       }
       reserved.set(id, inFlight + 1);
       return {
@@ -122,34 +128,44 @@ export function createTrackedTokens(parts: TrackedTokenParts): TrackedTokens {
   };
 }
 
-/** 403, as kube-apiserver refuses a request beyond a quota: an immediate retry does not help. */
-function quotaExceeded(
-  about: string,
+const ACCOUNTS: GroupResource = { group: '', resource: 'serviceaccounts' };
+
+/** Of a 403, as kube-apiserver refuses a request beyond a quota: an immediate retry does not help. */
+function quotaReason(
   who: string,
   { max, expiries, isRequired }: { max: number; expiries: readonly number[]; isRequired: boolean },
-) {
+): string {
   const first =
     expiries.length === 0
       ? ''
       : `, or wait until ${toTimestamp(expiries.reduce((a, b) => Math.min(a, b)))} when the first of them expires`;
-  return forbidden(
-    { group: '', resource: 'serviceaccounts' },
-    about,
+  return (
     `${who} ${max} tracked tokens, the most that one caller may have: revoke some${first}` +
-      (isRequired ? '' : ', or ask for one that is not tracked'),
+    (isRequired ? '' : ', or ask for one that is not tracked')
   );
 }
 
-function specOf(cluster: string, claims: TokenClaims, user: User): IssuedTokenSpec {
-  const { namespace, serviceaccount, pod, secret } = claims['kubernetes.io'];
-  const bound = pod === undefined ? secret && { kind: 'Secret', ...secret } : { kind: 'Pod', ...pod };
+function specOf(cluster: string, claims: SignedClaims, user: User): IssuedTokenSpec {
   return {
     cluster,
-    serviceAccount: { namespace, name: serviceaccount.name, uid: serviceaccount.uid },
+    ...subjectOf(claims),
     audiences: [...claims.aud],
-    ...(bound === undefined ? {} : { boundObjectRef: bound }),
+    ...boundTo(claims),
     requestedBy: { username: user.name, ...(user.uid === '' ? {} : { uid: user.uid }) },
     issuedTimestamp: toTimestamp(claims.iat * 1000),
     expirationTimestamp: toTimestamp(claims.exp * 1000),
   };
+}
+
+function subjectOf(claims: SignedClaims): Pick<IssuedTokenSpec, 'serviceAccount' | 'user'> {
+  if (!('kubernetes.io' in claims)) return { user: { username: claims.sub } };
+  const { namespace, serviceaccount } = claims['kubernetes.io'];
+  return { serviceAccount: { namespace, name: serviceaccount.name, uid: serviceaccount.uid } };
+}
+
+function boundTo(claims: SignedClaims): Pick<IssuedTokenSpec, 'boundObjectRef'> {
+  if (!('kubernetes.io' in claims)) return {};
+  const { pod, secret } = claims['kubernetes.io'];
+  const bound = pod === undefined ? secret && { kind: 'Secret', ...secret } : { kind: 'Pod', ...pod };
+  return bound === undefined ? {} : { boundObjectRef: bound };
 }

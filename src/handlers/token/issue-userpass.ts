@@ -1,0 +1,157 @@
+import type { Caller } from '../../api/caller.ts';
+import type { Catalog } from '../../api/catalog.ts';
+import { encodeValue } from '../../api/codec/encode.ts';
+import { goQuote } from '../../api/codec/go-text/go-quote.ts';
+import { type FieldError, forbiddenField, invalidValue, tooMany } from '../../api/field-error.ts';
+import type { ApiObject, ObjectMeta } from '../../api/kind.ts';
+import { type TokenRequest, tokenRequestType } from '../../api/kinds/token-request.ts';
+import type { ApiRequest, ApiResponse } from '../../api/request.ts';
+import { conflict, forbidden, notFound, unauthorized } from '../../api/status.ts';
+import { toTimestamp } from '../../lib/utc-second.ts';
+import type { ObjectReader } from '../../objects/reader.ts';
+import type { StoredObject } from '../../objects/stored-object.ts';
+import { buildPersonClaims, isSystemName, type PersonClaims } from '../../tokens/person-claims.ts';
+import { parseCreateOptions } from '../options/write-options.ts';
+import { partialMetadata } from '../representation.ts';
+import type { PersonActor } from './actor-claim.ts';
+import { parseTokenRequest } from './parse-token-request.ts';
+import { CREATED, type ReleaseParts, releaseToken } from './release-token.ts';
+import { lifetimeErrors } from './token-request-annotations.ts';
+import { checkName, checkNamespace, refuseIfInvalid } from './validate-token-request.ts';
+
+export interface IssueUserpassParts extends ReleaseParts {
+  readonly catalog: Pick<Catalog, 'clusters'>;
+  readonly reader: Pick<ObjectReader, 'findFresh'>;
+  /** Throws while the clock is known to be wrong. */
+  readonly requireRightClock: () => void;
+  readonly peopleIssuerOf: (cluster: string) => string;
+  /** Whether the cluster issues its own tokens, so that it does not trust those of this server. */
+  readonly issuesOwnTokens: (cluster: StoredObject) => boolean;
+  readonly maxExpirationSeconds: number;
+  readonly actorOf: PersonActor;
+  readonly now: () => number;
+  readonly randomUuid: () => string;
+}
+
+/** A pass cannot be withdrawn from a person who leaves: a cluster that verifies by the key set accepts it until then. */
+const MAX_SECONDS = 3600;
+/** More would make a token that servers refuse for its length. */
+const MAX_GROUPS = 100;
+const MAX_NAME_CHARACTERS = 8192;
+
+/** `create` of `clusters/userpass`: a pass whose subject is the caller, for one cluster. See ADR 32. */
+export function createIssueUserpassHandler(parts: IssueUserpassParts): (request: ApiRequest) => Promise<ApiResponse> {
+  const { catalog, reader } = parts;
+  return async (request) => {
+    const { name: cluster } = request.target;
+    const options = parseCreateOptions(request.query);
+    const issuer = parts.peopleIssuerOf(cluster);
+    // The audience follows from the cluster, so it need not be sent.
+    const audienceProblem = (audience: string): string | undefined =>
+      audience === issuer ? undefined : `the audience of a pass for a person is ${goQuote(issuer)}`;
+    const tokenRequest = parseTokenRequest(request, options.fieldValidation, audienceProblem, {
+      needsAudiences: false,
+    });
+    const { sent, annotations } = tokenRequest;
+    checkNamespace(sent, '');
+    const person = personOf(request.caller, catalog.clusters, cluster);
+    const stored = await reader.findFresh(catalog.clusters, { cluster: '', namespace: '', name: cluster });
+    if (stored === undefined) throw notFound(catalog.clusters, cluster);
+    if (parts.issuesOwnTokens(stored)) {
+      throw conflict(catalog.clusters, cluster, 'it issues its own tokens, so there are no passes for people');
+    }
+    checkName(sent, cluster, 'cluster');
+    refuseIfInvalid([...tokenRequest.errors, ...boundErrors(sent), ...person.errors]);
+
+    parts.requireRightClock();
+    const now = parts.now();
+    const requested = tokenRequest.expirationSeconds;
+    const granted = Math.min(requested, parts.maxExpirationSeconds, MAX_SECONDS, secondsLeft(request.caller, now));
+    refuseIfInvalid(lifetimeErrors(annotations, { requested, granted }));
+    const claims = buildPersonClaims({
+      issuer,
+      ...person,
+      actor: parts.actorOf(request.actor),
+      expirationSeconds: granted,
+      now,
+      randomUUID: parts.randomUuid,
+    });
+    if (granted < requested) {
+      request.warn(`requested expiration of ${requested} seconds shortened to ${granted} seconds`);
+    }
+    if (!options.dryRun) request.annotate('authentication.kubernetes.io/issued-credential-id', `JTI=${claims.jti}`);
+    const token = await releaseToken(parts, request, claims, {
+      dryRun: options.dryRun,
+      tracked: annotations.tracked,
+      cluster,
+      kind: catalog.clusters,
+    });
+    return respond(request, answer(sent, { stored, claims, token, now }));
+  };
+}
+
+interface Person {
+  readonly name: string;
+  readonly groups: readonly string[];
+  readonly errors: readonly FieldError[];
+}
+
+/** Throws a 403 for callers who are no persons, or who act as one. */
+function personOf(caller: Caller, clusters: Catalog['clusters'], cluster: string): Person {
+  const refuse = (why: string) => forbidden(clusters, cluster, why);
+  if (caller.impersonator !== undefined) {
+    throw refuse('a pass for a person is issued to that person only, not to a caller who impersonates');
+  }
+  const { name, groups } = caller.as(undefined);
+  if (caller.isShared === true) throw refuse(`${goQuote(name)} is the credential of operators, and no person`);
+  if (name === '' || isSystemName(name)) {
+    throw refuse(`${goQuote(name)} is no person: a service account has passes of its account`);
+  }
+  const own = groups.filter((group) => !isSystemName(group));
+  return { name, groups: own, errors: groupErrors(name, own) };
+}
+
+function groupErrors(name: string, groups: readonly string[]): FieldError[] {
+  if (groups.length > MAX_GROUPS) return [tooMany('groups', groups.length, MAX_GROUPS)];
+  const characters = [name, ...groups].reduce((sum, each) => sum + each.length, 0);
+  if (characters <= MAX_NAME_CHARACTERS) return [];
+  return [invalidValue('groups', groups.length, `names must have at most ${MAX_NAME_CHARACTERS} characters together`)];
+}
+
+const boundErrors = ({ spec }: TokenRequest): FieldError[] =>
+  spec?.boundObjectRef === undefined
+    ? []
+    : [forbiddenField('spec.boundObjectRef', 'a pass for a person is not bound to an object')];
+
+/** A pass must not outlive the credential that it was requested with. */
+function secondsLeft({ expiresAt }: Caller, now: number): number {
+  if (expiresAt === undefined) return Number.POSITIVE_INFINITY;
+  const seconds = Math.floor(expiresAt / 1000) - Math.floor(now / 1000);
+  if (seconds < 1) throw unauthorized();
+  return seconds;
+}
+
+function respond({ accept }: ApiRequest, answered: ApiObject): ApiResponse {
+  const { shape, style } = tokenRequestType;
+  const object = accept.as === 'object' ? answered : partialMetadata(answered);
+  return { type: 'json', code: CREATED, json: encodeValue(object, shape, style) };
+}
+
+interface IssuedPass {
+  readonly stored: StoredObject;
+  readonly claims: PersonClaims;
+  readonly token: string;
+  readonly now: number;
+}
+
+/** As for a service account, with the cluster in its place. */
+function answer(sent: TokenRequest, { stored, claims, token, now }: IssuedPass): ApiObject {
+  const { managedFields: _, ...metadata }: ObjectMeta = sent.metadata ?? {};
+  return {
+    kind: tokenRequestType.kind,
+    apiVersion: `${tokenRequestType.group}/${tokenRequestType.version}`,
+    metadata: { ...metadata, name: stored.name, uid: stored.uid, creationTimestamp: toTimestamp(now) },
+    spec: { audiences: claims.aud, expirationSeconds: claims.exp - claims.iat, boundObjectRef: null },
+    status: { token, expirationTimestamp: toTimestamp(claims.exp * 1000) },
+  };
+}

@@ -1,0 +1,63 @@
+import type { ApiRequest } from '../../api/request.ts';
+import { ApiError, type GroupResource } from '../../api/status.ts';
+import type { TrackedTokens } from '../../tokens/revocations/tracked-tokens.ts';
+import type { SignedClaims, Signer } from '../../tokens/signer.ts';
+
+export interface ReleaseParts {
+  readonly signer: Signer;
+  readonly tracked: TrackedTokens;
+  /** Records every token. Default: those whose request asks for it. */
+  readonly trackAll?: boolean;
+}
+
+export interface ReleaseOptions {
+  readonly dryRun: boolean;
+  /** The request asks for a record. */
+  readonly tracked: boolean;
+  readonly cluster: string;
+  /** The kind of the object in the path, for the refusal of a record. */
+  readonly kind: GroupResource;
+}
+
+export const CREATED = 201;
+
+/** Signs the claims; `""` for a dry run. A9: the records of a token are durable before the caller gets it. */
+export function releaseToken(
+  parts: ReleaseParts,
+  request: ApiRequest,
+  claims: SignedClaims,
+  options: ReleaseOptions,
+): Promise<string> {
+  if (options.tracked || parts.trackAll === true) return releaseTracked(parts, request, claims, options);
+  if (options.dryRun) return Promise.resolve('');
+  // From here on only signing could fail, and a second line of the audit log would say so.
+  if (parts.signer.isSure) request.willAnswer(CREATED);
+  return sign(parts.signer, claims);
+}
+
+async function releaseTracked(
+  { signer, tracked, trackAll = false }: ReleaseParts,
+  { caller, target }: ApiRequest,
+  claims: SignedClaims,
+  { dryRun, cluster, kind }: ReleaseOptions,
+): Promise<string> {
+  const reservation = tracked.reserve(caller.impersonator ?? caller, target.name, { isRequired: trackAll, kind });
+  try {
+    if (dryRun) return '';
+    const token = await sign(signer, claims);
+    await reservation.record(cluster, claims);
+    return token;
+  } finally {
+    reservation.release();
+  }
+}
+
+/** T-25 */
+const sign = (signer: Signer, claims: SignedClaims): Promise<string> =>
+  signer.sign(claims).catch((cause: unknown) => {
+    const message = 'failed to generate token';
+    throw new ApiError(500, 'InternalError', `Internal error occurred: ${message}`, {
+      details: { causes: [{ message }] },
+      cause,
+    });
+  });
