@@ -21,15 +21,18 @@ interface ClusterPageProps {
   readonly transitions: readonly Transition[];
   readonly synced: boolean;
   readonly client: Client;
+  /** The filter of the table, for the link back. */
+  readonly fleetQuery: string;
 }
 
 /** Memoized, so that it renders when this cluster changes and not when others do. */
-export const ClusterPage = memo(function ClusterPage({ name, row, transitions, synced, client }: ClusterPageProps) {
+export const ClusterPage = memo(function ClusterPage(props: ClusterPageProps) {
+  const { name, row, transitions, synced, client, fleetQuery } = props;
   const [account, setAccount] = useState<AccountRef>({ namespace: '', name: '' });
   if (row === undefined) {
     return (
       <div className="page-body">
-        <BackLink />
+        <BackLink fleetQuery={fleetQuery} />
         {synced ? <ClusterNotFound name={name} /> : <p role="status">Loading…</p>}
       </div>
     );
@@ -38,7 +41,7 @@ export const ClusterPage = memo(function ClusterPage({ name, row, transitions, s
   const details = detailsOf(cluster);
   return (
     <div className="page-body">
-      <BackLink />
+      <BackLink fleetQuery={fleetQuery} />
       <header className="cluster-head">
         <h1>{name}</h1>
         <ReadinessBadge readiness={row.readiness} />
@@ -63,6 +66,8 @@ export const ClusterPage = memo(function ClusterPage({ name, row, transitions, s
             createdAt={cluster.metadata.creationTimestamp ?? undefined}
           />
           <EndpointsSection details={details} />
+        </div>
+        <div className="column">
           <PassesSection details={details} />
           <AccessSection client={client} name={name} resourceVersion={cluster.metadata.resourceVersion ?? ''} />
         </div>
@@ -82,8 +87,8 @@ const ClusterNotFound = ({ name }: { name: string }) => (
   </EmptyState>
 );
 
-const BackLink = () => (
-  <a className="back" href={hrefOf({ page: 'fleet' })}>
+const BackLink = ({ fleetQuery }: { fleetQuery: string }) => (
+  <a className="back" href={hrefOf({ page: 'fleet', query: fleetQuery })}>
     <BackIcon /> Clusters
   </a>
 );

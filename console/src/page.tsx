@@ -1,0 +1,68 @@
+import type { RefObject } from 'react';
+import type { Client, UserInfo } from '../../src/client/index.ts';
+import { CanIPage } from './access/can-i-page.tsx';
+import { ClusterPage } from './cluster/cluster-page.tsx';
+import type { FleetFilter } from './fleet/fleet-filter.ts';
+import { FleetPage } from './fleet/fleet-page.tsx';
+import type { FleetSnapshot, FleetStore } from './fleet/fleet-store.ts';
+import { useClusterNames } from './hooks/use-cluster-names.ts';
+import { NotFoundPage } from './not-found-page.tsx';
+import type { Permissions } from './permissions/permissions.ts';
+import type { Route } from './router.ts';
+
+interface PageProps {
+  readonly route: Route;
+  readonly client: Client;
+  readonly user: UserInfo;
+  readonly permissions: Permissions;
+  readonly fleet: FleetStore;
+  readonly snapshot: FleetSnapshot;
+  readonly filter: FleetFilter;
+  /** The filter, as it is in the URL of the fleet. */
+  readonly fleetQuery: string;
+  readonly onFilter: (change: (filter: FleetFilter) => FleetFilter) => void;
+  readonly fleetScrollTop: RefObject<number>;
+}
+
+/** The page of a route. */
+export function Page(props: PageProps) {
+  const { route, client, user, fleet, snapshot, filter, fleetQuery, onFilter, fleetScrollTop } = props;
+  const clusterNames = useClusterNames(fleet, snapshot.membership);
+  switch (route.page) {
+    case 'fleet':
+      return (
+        <FleetPage
+          fleet={fleet}
+          snapshot={snapshot}
+          filter={filter}
+          onFilter={onFilter}
+          savedScrollTop={fleetScrollTop}
+        />
+      );
+    case 'cluster':
+      return (
+        <ClusterPage
+          key={route.name}
+          name={route.name}
+          row={fleet.find(route.name)}
+          transitions={fleet.transitionsOf(route.name)}
+          synced={snapshot.synced}
+          client={client}
+          fleetQuery={fleetQuery}
+        />
+      );
+    case 'can-i':
+      return (
+        <CanIPage
+          key={`${route.cluster} ${route.account}`}
+          client={client}
+          username={user.username ?? ''}
+          clusterNames={clusterNames}
+          cluster={route.cluster}
+          account={route.account}
+        />
+      );
+    default:
+      return <NotFoundPage path={route.page === 'not-found' ? route.path : `/${route.page}`} />;
+  }
+}

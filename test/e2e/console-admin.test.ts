@@ -1,0 +1,116 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import {
+  type Browser,
+  describeWithBrowser,
+  launchBrowser,
+  namesShown,
+  openPage,
+  type Page,
+  signIn,
+  type Visit,
+} from './support/browser.ts';
+import { type Server, startServer, tokenOf } from './support/server.ts';
+
+/** The console for those who run the fleet: an administrator, the owner of a team's clusters, and a viewer. */
+
+let server: Server;
+let browser: Browser;
+let visit: Visit | undefined;
+
+type Role = 'administrator' | 'owner' | 'viewer' | 'dana' | 'carl';
+
+async function tokenFor(role: Role): Promise<string> {
+  if (role === 'administrator') return server.adminToken;
+  if (role === 'owner' || role === 'viewer') return tokenOf(role);
+  return (await readFile(join(server.dataDir, 'demo', `${role}.token`), 'utf8')).trim();
+}
+
+/** Opens a page. afterEach checks that the page reported no errors. */
+async function visitAs(role: Role, path = '', size: { width?: number; height?: number } = {}): Promise<Page> {
+  visit = await openPage(browser, size);
+  await signIn(visit.page, server, await tokenFor(role), path);
+  return visit.page;
+}
+
+const hashOf = (page: Page): string => new URL(page.url()).hash;
+
+describeWithBrowser('the console for those who run the fleet', () => {
+  beforeAll(async () => {
+    const options = { args: ['--demo', '--confirm-endpoints'], users: { owner: [], viewer: [] } };
+    [server, browser] = await Promise.all([startServer(options), launchBrowser()]);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await server?.destroy();
+  });
+  afterEach(async () => {
+    const { problems = [], close } = visit ?? {};
+    visit = undefined;
+    await close?.();
+    expect(problems).toEqual([]);
+  });
+
+  describe('every page', () => {
+    it('keeps filters and order in the URL, over a reload, a visit to a cluster and a link', async () => {
+      const page = await visitAs('dana', '#/?label=env%3Dprod&sort=version&order=descending');
+      await page.getByText('5 of 12').waitFor();
+      expect((await namesShown(page))[0]).toBe('prod-eu-1');
+      await page.getByLabel('Search clusters').fill('gke');
+      await page.getByText('2 of 12').waitFor();
+      await expect.poll(() => hashOf(page)).toBe('#/?search=gke&label=env%3Dprod&sort=version&order=descending');
+      await page.getByRole('link', { name: 'prod-us-1' }).click();
+      await page.getByRole('heading', { name: 'prod-us-1' }).waitFor();
+      await page.getByRole('link', { name: 'Clusters' }).last().click();
+      await page.getByText('2 of 12').waitFor();
+      // Back leads to the cluster, and once more to the list as it was.
+      await page.goBack();
+      await page.goBack();
+      await page.getByText('2 of 12').waitFor();
+      await page.evaluate(`void (location.hash = '#/?readiness=not-ready')`);
+      await page.getByRole('button', { name: '2 Not ready', pressed: true }).waitFor();
+      expect(await namesShown(page)).toEqual(['dev-ap-1', 'prod-ap-1']);
+    });
+
+    it('says that a page does not exist', async () => {
+      const page = await visitAs('viewer', '#/nowhere');
+      await page.getByText('There is no such page').waitFor();
+      await page.getByRole('link', { name: 'Show all clusters' }).click();
+      await page.getByText('You do not have access to any cluster').waitFor();
+    });
+
+    it('shows an issued pass on a phone, focused, with one form of time and its JSON behind a disclosure', async () => {
+      const page = await visitAs('carl', '#/clusters/prod-eu-1', { width: 360, height: 640 });
+      await page.getByText('Valid for 1 hour').waitFor();
+      await page.getByRole('button', { name: 'Issue pass' }).click();
+      const pass = page.getByRole('region', { name: 'Your pass' });
+      await expect.poll(() => pass.evaluate((element) => element === element.ownerDocument.activeElement)).toBe(true);
+      const top = (): Promise<number> => pass.evaluate((element) => element.getBoundingClientRect().top);
+      await expect.poll(top).toBeLessThan(120);
+      expect(await top()).toBeGreaterThan(40);
+      expect(await pass.innerText()).toMatch(/Expires exp\s+\d{4}-\d\d-\d\d \d\d:\d\d:\d\d/);
+      expect(await pass.locator('pre').isVisible()).toBe(false);
+      await pass.getByText('Other claims as JSON').click();
+      await pass.getByText('kubernetes.io').waitFor();
+    });
+  });
+
+  describe('without a server', () => {
+    it('looks out of date, and says in words what fails', async () => {
+      const page = await visitAs('carl', '#/clusters/prod-eu-1');
+      await page.getByText('Valid for 1 hour').waitFor();
+      await server.kill();
+      await page.getByText('Not connected.').waitFor();
+      expect(await page.getByLabel('Namespace').isDisabled()).toBe(true);
+      expect(await page.getByRole('button', { name: 'Issue pass' }).isDisabled()).toBe(true);
+      await page.getByRole('button', { name: 'Download kubeconfig' }).click();
+      await page.getByText('The server does not answer.').waitFor();
+      expect(await page.content()).not.toContain('Failed to fetch');
+      server = await server.restart();
+      await page.evaluate('document.querySelector(".connection button")?.click()');
+      await page.getByText('Not connected.').waitFor({ state: 'hidden' });
+      expect(await page.getByLabel('Namespace').isDisabled()).toBe(false);
+    });
+  });
+});
