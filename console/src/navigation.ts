@@ -1,4 +1,4 @@
-import { hrefOf, type Route } from './router.ts';
+import { hrefOf, linkTo, type Route } from './router.ts';
 
 export interface NavigationEntry {
   readonly title: string;
@@ -10,5 +10,7 @@ export interface NavigationEntry {
 /** The pages of the user. `fleetQuery` is the filter of the table of clusters. */
 export const navigationFor = (fleetQuery: string): NavigationEntry[] => [
   { title: 'Clusters', href: hrefOf({ page: 'fleet', query: fleetQuery }), pages: ['fleet', 'cluster'] },
+  // Everyone may list and revoke the passes that they requested.
+  { title: 'Passes', href: linkTo('passes'), pages: ['passes'] },
   { title: 'Can I …?', href: hrefOf({ page: 'can-i', cluster: '', account: '' }), pages: ['can-i'] },
 ];

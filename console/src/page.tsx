@@ -7,6 +7,7 @@ import { FleetPage } from './fleet/fleet-page.tsx';
 import type { FleetSnapshot, FleetStore } from './fleet/fleet-store.ts';
 import { useClusterNames } from './hooks/use-cluster-names.ts';
 import { NotFoundPage } from './not-found-page.tsx';
+import { PassesPage } from './passes/passes-page.tsx';
 import type { Permissions } from './permissions/permissions.ts';
 import type { Route } from './router.ts';
 
@@ -26,7 +27,7 @@ interface PageProps {
 
 /** The page of a route. */
 export function Page(props: PageProps) {
-  const { route, client, user, fleet, snapshot, filter, fleetQuery, onFilter, fleetScrollTop } = props;
+  const { route, client, user, permissions, fleet, snapshot, filter, fleetQuery, onFilter, fleetScrollTop } = props;
   const clusterNames = useClusterNames(fleet, snapshot.membership);
   switch (route.page) {
     case 'fleet':
@@ -60,6 +61,17 @@ export function Page(props: PageProps) {
           clusterNames={clusterNames}
           cluster={route.cluster}
           account={route.account}
+        />
+      );
+    case 'passes':
+      return (
+        <PassesPage
+          client={client}
+          username={user.username ?? ''}
+          permissions={permissions}
+          fleet={fleet}
+          clusterNames={clusterNames}
+          query={route.query}
         />
       );
     default:

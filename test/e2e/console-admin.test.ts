@@ -96,6 +96,57 @@ describeWithBrowser('the console for those who run the fleet', () => {
     });
   });
 
+  describe('passes', () => {
+    const issue = async (account: string, requester: Role): Promise<string> => {
+      const path = `/orchestrator/prod-eu-1/api/v1/namespaces/${account.replace('/', '/serviceaccounts/')}/token`;
+      const body = { metadata: { annotations: { 'clusterpass.dev/tracked': 'true' } }, spec: { audiences: [] } };
+      const { code, json } = await server.call('POST', path, { body, token: await tokenFor(requester) });
+      expect(code).toBe(201);
+      return json.status.token;
+    };
+    const isAccepted = async (token: string): Promise<boolean> =>
+      (await server.call('GET', '/auth/v1/clusters', { token })).code === 200;
+
+    it('an administrator finds the passes of others, and revokes several with what that means', async () => {
+      const [first, second, other] = [
+        await issue('ci/builder', 'carl'),
+        await issue('ci/builder', 'carl'),
+        await issue('shop/deployer', 'dana'),
+      ];
+      const page = await visitAs('administrator', '#/passes');
+      await page.getByText('0 passes').or(page.getByText('No passes')).first().waitFor();
+      await page.getByRole('radio', { name: 'All' }).check();
+      await page.getByRole('row', { name: /shop\/deployer prod-eu-1 dana/ }).waitFor();
+      await page.getByLabel('Requested by').fill('carl');
+      await page.getByText('2 passes').waitFor();
+      await expect.poll(() => hashOf(page)).toBe('#/passes?scope=all&requester=carl');
+      await page.getByLabel('Select all shown passes').check();
+      await page.getByRole('button', { name: 'Revoke 2 passes' }).click();
+      await page.getByRole('heading', { name: 'Revoke 2 passes?' }).waitFor();
+      await page.getByText('The cluster prod-eu-1 does not notice: it accepts them until').waitFor();
+      await page.getByRole('button', { name: 'Revoke now' }).click();
+      await page.getByText('No passes match').waitFor();
+      expect([await isAccepted(first), await isAccepted(second), await isAccepted(other)]).toEqual([
+        false,
+        false,
+        true,
+      ]);
+    });
+
+    it('others see and revoke the passes that they requested, and a link shows the selected ones', async () => {
+      const token = await issue('ci/builder', 'carl');
+      const page = await visitAs('carl', '#/passes?account=ci%2Fbuilder');
+      await page.getByText('1 pass', { exact: true }).waitFor();
+      expect(await page.getByRole('radio', { name: 'All' }).count()).toBe(0);
+      await page.getByLabel(/^Select the pass/).check();
+      await page.getByRole('button', { name: 'Revoke', exact: true }).click();
+      await page.getByText('Revoke the pass for ci/builder in prod-eu-1?').waitFor();
+      await page.getByRole('button', { name: 'Revoke now' }).click();
+      await page.getByText('No passes match').waitFor();
+      expect(await isAccepted(token)).toBe(false);
+    });
+  });
+
   describe('without a server', () => {
     it('looks out of date, and says in words what fails', async () => {
       const page = await visitAs('carl', '#/clusters/prod-eu-1');
