@@ -9,7 +9,7 @@ export interface NavigationEntry {
 
 /** The pages of the user. `fleetQuery` is the filter of the table of clusters. */
 export const navigationFor = (fleetQuery: string): NavigationEntry[] => [
-  { title: 'Clusters', href: hrefOf({ page: 'fleet', query: fleetQuery }), pages: ['fleet', 'cluster'] },
+  { title: 'Clusters', href: hrefOf({ page: 'fleet', query: fleetQuery }), pages: ['fleet', 'cluster', 'register'] },
   // Everyone may list and revoke the passes that they requested.
   { title: 'Passes', href: linkTo('passes'), pages: ['passes'] },
   { title: 'Can I …?', href: hrefOf({ page: 'can-i', cluster: '', account: '' }), pages: ['can-i'] },

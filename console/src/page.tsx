@@ -8,7 +8,8 @@ import type { FleetSnapshot, FleetStore } from './fleet/fleet-store.ts';
 import { useClusterNames } from './hooks/use-cluster-names.ts';
 import { NotFoundPage } from './not-found-page.tsx';
 import { PassesPage } from './passes/passes-page.tsx';
-import type { Permissions } from './permissions/permissions.ts';
+import { CLUSTERS, type Permissions } from './permissions/permissions.ts';
+import { RegisterPage } from './register/register-page.tsx';
 import type { Route } from './router.ts';
 
 interface PageProps {
@@ -38,6 +39,7 @@ export function Page(props: PageProps) {
           filter={filter}
           onFilter={onFilter}
           savedScrollTop={fleetScrollTop}
+          mayRegister={permissions.can('create', CLUSTERS, 'clusters')}
         />
       );
     case 'cluster':
@@ -63,6 +65,8 @@ export function Page(props: PageProps) {
           account={route.account}
         />
       );
+    case 'register':
+      return <RegisterPage client={client} fleetQuery={fleetQuery} />;
     case 'passes':
       return (
         <PassesPage

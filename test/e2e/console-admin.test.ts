@@ -34,12 +34,44 @@ async function visitAs(role: Role, path = '', size: { width?: number; height?: n
   return visit.page;
 }
 
+const RBAC = '/apis/rbac.authorization.k8s.io/v1';
+
+/** The owner sees every cluster, and administers those of the environment dev. */
+async function grantOwner(): Promise<void> {
+  const apiGroup = 'rbac.authorization.k8s.io';
+  const bind = (name: string, role: string, annotations = {}) =>
+    server.call('POST', `${RBAC}/clusterrolebindings`, {
+      body: {
+        metadata: { name, annotations },
+        subjects: [{ kind: 'User', apiGroup, name: 'owner' }],
+        roleRef: { apiGroup, kind: 'ClusterRole', name: role },
+      },
+    });
+  const rules = [
+    { apiGroups: ['clusterregistry.k8s.io'], resources: ['clusters'], verbs: ['get', 'list', 'watch', 'patch'] },
+    { apiGroups: ['clusterpass.dev'], resources: ['clustergrantreviews', 'resourceaccessreviews'], verbs: ['create'] },
+    { apiGroups: ['clusterpass.dev'], resources: ['auditeventreviews'], verbs: ['create'] },
+  ];
+  const readsBindings = [{ apiGroups: [apiGroup], resources: ['clusterrolebindings', 'rolebindings'], verbs: ['get'] }];
+  const answers = [
+    await server.call('POST', `${RBAC}/clusterroles`, { body: { metadata: { name: 'demo-owner' }, rules } }),
+    await server.call('POST', `${RBAC}/clusterroles`, {
+      body: { metadata: { name: 'demo-reads-bindings' }, rules: readsBindings },
+    }),
+    await bind('demo-owner-views', 'clusterpass:viewer'),
+    await bind('demo-owner-reads-bindings', 'demo-reads-bindings'),
+    await bind('demo-owner-administers', 'demo-owner', { 'clusterpass.dev/clusters': 'env=dev' }),
+  ];
+  expect(answers.map(({ code }) => code)).toEqual([201, 201, 201, 201, 201]);
+}
+
 const hashOf = (page: Page): string => new URL(page.url()).hash;
 
 describeWithBrowser('the console for those who run the fleet', () => {
   beforeAll(async () => {
     const options = { args: ['--demo', '--confirm-endpoints'], users: { owner: [], viewer: [] } };
     [server, browser] = await Promise.all([startServer(options), launchBrowser()]);
+    await grantOwner();
   });
   afterAll(async () => {
     await browser?.close();
@@ -82,6 +114,8 @@ describeWithBrowser('the console for those who run the fleet', () => {
 
     it('shows an issued pass on a phone, focused, with one form of time and its JSON behind a disclosure', async () => {
       const page = await visitAs('carl', '#/clusters/prod-eu-1', { width: 360, height: 640 });
+      await page.getByText('Valid for 1 hour').waitFor();
+      await page.getByLabel('Keep a record of this pass').uncheck();
       await page.getByText('Valid for 1 hour').waitFor();
       await page.getByRole('button', { name: 'Issue pass' }).click();
       const pass = page.getByRole('region', { name: 'Your pass' });
@@ -144,6 +178,83 @@ describeWithBrowser('the console for those who run the fleet', () => {
       await page.getByRole('button', { name: 'Revoke now' }).click();
       await page.getByText('No passes match').waitFor();
       expect(await isAccepted(token)).toBe(false);
+    });
+  });
+
+  describe('clusters', () => {
+    const CLUSTERS = '/apis/clusterregistry.k8s.io/v1alpha1/clusters';
+    const caOf = async (name: string): Promise<string> =>
+      (await server.call('GET', `${CLUSTERS}/${name}`)).json.spec.orchestratorApiEndpoints.caBundle;
+
+    it('an administrator registers one from a kubeconfig, sees who will reach it, and removes it', async () => {
+      const page = await visitAs('administrator');
+      await page.getByRole('link', { name: 'Register a cluster' }).click();
+      const ca = await caOf('prod-eu-1');
+      await page.getByLabel('Paste a kubeconfig').fill(
+        JSON.stringify({
+          'current-context': 'aws/prod-eu-9',
+          clusters: [{ name: 'c', cluster: { server: 'https://127.0.0.1:6443', 'certificate-authority-data': ca } }],
+          contexts: [{ name: 'aws/prod-eu-9', context: { cluster: 'c', user: 'u' } }],
+          users: [{ name: 'u', user: { token: 'not-to-be-sent' } }],
+        }),
+      );
+      await expect.poll(() => page.getByLabel('Name', { exact: true }).inputValue()).toBe('prod-eu-9');
+      expect(await page.content()).not.toContain('not-to-be-sent');
+      await page.getByText('must be an address that the server connects to').waitFor();
+      await page.getByLabel('Address of the API server').fill('https://api.prod-eu-9.example.com:6443');
+      await page.getByText('The server accepts the name').waitFor();
+      await page.getByRole('button', { name: 'Add a label' }).click();
+      await page.getByLabel('Key of label 1').fill('env');
+      await page.getByLabel('Value of label 1').fill('dev');
+      await page.getByText('Group team-shop').first().waitFor();
+      await page.getByRole('button', { name: 'Register the cluster' }).click();
+      await page.getByRole('heading', { name: 'prod-eu-9' }).waitFor();
+      expect(await caOf('prod-eu-9')).toBe(ca);
+      await page.getByRole('button', { name: 'Remove…' }).click();
+      await page.getByLabel('Type prod-eu-9 to remove it').fill('prod-eu-9');
+      await page.getByRole('button', { name: 'Remove the cluster' }).click();
+      await page.getByText('Cluster not found').waitFor();
+    });
+
+    it('an owner edits labels where a binding allows it, with who gains and who loses by that', async () => {
+      const page = await visitAs('owner', '#/clusters/dev-eu-2');
+      await page.getByRole('button', { name: 'Edit labels' }).click();
+      expect(await page.getByRole('button', { name: 'Remove…' }).count()).toBe(0);
+      await page.getByText('Nothing is changed yet').waitFor();
+      await page.getByLabel('Value of label 1').fill('prod');
+      await page.getByText('may not set these labels').or(page.getByText('Lose access')).first().waitFor();
+      await page.getByText('Lose access').waitFor();
+      await page.locator('.grant-loss').getByText('Group team-shop').first().waitFor();
+      await page.getByLabel('Value of label 1').fill('dev');
+      await page.getByRole('button', { name: 'Add a label' }).click();
+      await page.getByLabel('Key of label 4').fill('wing');
+      await page.getByLabel('Value of label 4').fill('east');
+      await page.getByText('No access changes').waitFor();
+      await page.getByRole('button', { name: 'Save labels' }).click();
+      await page.getByRole('listitem').getByText('wing=east').waitFor();
+      // Not in the clusters of others.
+      await page.evaluate(`void (location.hash = '#/clusters/prod-eu-1')`);
+      await page.getByRole('heading', { name: 'prod-eu-1' }).waitFor();
+      await page.getByText('demo-owner-views').waitFor();
+      expect(await page.getByRole('button', { name: 'Edit labels' }).count()).toBe(0);
+    });
+
+    it('an administrator compares and confirms changed endpoints; others see that a change waits', async () => {
+      const { serverEndpoints, caBundle } = (await server.call('GET', `${CLUSTERS}/dev-us-1`)).json.spec
+        .orchestratorApiEndpoints;
+      const changed = [{ ...serverEndpoints[0], serverAddress: 'https://moved.example.com:6443' }];
+      const body = { spec: { orchestratorApiEndpoints: { serverEndpoints: changed, caBundle } } };
+      const headers = { 'Content-Type': 'application/merge-patch+json' };
+      expect((await server.call('PATCH', `${CLUSTERS}/dev-us-1`, { body, headers })).code).toBe(200);
+      const viewer = await visitAs('dana', '#/clusters/dev-us-1');
+      await viewer.getByText('You may not see the change').waitFor();
+      await visit?.close();
+      const page = await visitAs('administrator', '#/clusters/dev-us-1');
+      const section = page.getByRole('region', { name: 'Changed endpoints wait for confirmation' });
+      await section.getByText('https://moved.example.com:6443').waitFor();
+      await section.getByRole('button', { name: 'Confirm the new endpoints' }).click();
+      await section.waitFor({ state: 'hidden' });
+      await page.getByRole('cell', { name: 'https://moved.example.com:6443', exact: true }).waitFor();
     });
   });
 

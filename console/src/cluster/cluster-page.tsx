@@ -1,5 +1,5 @@
 import { memo, useState } from 'react';
-import type { Client } from '../../../src/client/index.ts';
+import type { Client, Cluster } from '../../../src/client/index.ts';
 import { EmptyState } from '../components/empty-state.tsx';
 import { BackIcon } from '../components/icons.tsx';
 import type { ClusterRow } from '../fleet/cluster-row.ts';
@@ -7,10 +7,14 @@ import type { Transition } from '../fleet/fleet-store.ts';
 import { ReadinessBadge } from '../fleet/readiness-badge.tsx';
 import type { AccountRef } from '../pass/pass-request.ts';
 import { PassSection } from '../pass/pass-section.tsx';
+import { CLUSTERS } from '../permissions/permissions.ts';
+import { usePermissions } from '../permissions/use-permissions.ts';
 import { hrefOf } from '../router.ts';
 import { AccessSection } from './access-section.tsx';
+import { AdminSection } from './admin-section.tsx';
 import { detailsOf } from './cluster-details.ts';
 import { ConditionsSection } from './conditions-section.tsx';
+import { ConfirmSection } from './confirm-section.tsx';
 import { ConnectSection } from './connect-section.tsx';
 import { EndpointsSection, PassesSection } from './endpoints-section.tsx';
 
@@ -28,6 +32,9 @@ interface ClusterPageProps {
 /** Memoized, so that it renders when this cluster changes and not when others do. */
 export const ClusterPage = memo(function ClusterPage(props: ClusterPageProps) {
   const { name, row, transitions, synced, client, fleetQuery } = props;
+  const version = row?.cluster.metadata.resourceVersion ?? '';
+  // Permissions in a cluster depend on its labels.
+  const permissions = usePermissions(client, name, Number(version));
   const [account, setAccount] = useState<AccountRef>({ namespace: '', name: '' });
   if (row === undefined) {
     return (
@@ -60,6 +67,14 @@ export const ClusterPage = memo(function ClusterPage(props: ClusterPageProps) {
           <ConnectSection client={client} cluster={name} account={account} />
         </div>
         <div className="column">
+          {isWaiting(cluster) && (
+            <ConfirmSection
+              client={client}
+              name={name}
+              resourceVersion={version}
+              mayConfirm={permissions.can('confirm', CLUSTERS, 'clusters')}
+            />
+          )}
           <ConditionsSection
             conditions={cluster.status?.conditions ?? []}
             transitions={transitions}
@@ -69,12 +84,17 @@ export const ClusterPage = memo(function ClusterPage(props: ClusterPageProps) {
         </div>
         <div className="column">
           <PassesSection details={details} />
-          <AccessSection client={client} name={name} resourceVersion={cluster.metadata.resourceVersion ?? ''} />
+          <AccessSection client={client} name={name} resourceVersion={version} />
+          <AdminSection client={client} cluster={cluster} permissions={permissions} />
         </div>
       </div>
     </div>
   );
 });
+
+/** A changed address or CA waits for confirmation. */
+const isWaiting = ({ status }: Cluster): boolean =>
+  status?.conditions?.some(({ type, status: value }) => type === 'EndpointsConfirmed' && value === 'False') === true;
 
 const ClusterNotFound = ({ name }: { name: string }) => (
   <EmptyState title="Cluster not found">
