@@ -1,5 +1,6 @@
 import type { RefObject } from 'react';
 import type { Client, UserInfo } from '../../src/client/index.ts';
+import { AccessPage } from './access/access-page.tsx';
 import { CanIPage } from './access/can-i-page.tsx';
 import { ClusterPage } from './cluster/cluster-page.tsx';
 import type { FleetFilter } from './fleet/fleet-filter.ts';
@@ -63,6 +64,16 @@ export function Page(props: PageProps) {
           clusterNames={clusterNames}
           cluster={route.cluster}
           account={route.account}
+        />
+      );
+    case 'access':
+      return (
+        <AccessPage
+          client={client}
+          permissions={permissions}
+          fleet={fleet}
+          clusterNames={clusterNames}
+          query={route.query}
         />
       );
     case 'register':

@@ -35,7 +35,7 @@ export function SignedInApp({ signedIn, settings, onSignOut }: SignedInAppProps)
   // A new permission often comes with new clusters.
   const permissions = usePermissions(client, undefined, snapshot.synced ? snapshot.membership : 0);
   const fleetQuery = queryOf(filter);
-  const navigation = useMemo(() => navigationFor(fleetQuery), [fleetQuery]);
+  const navigation = useMemo(() => navigationFor(permissions, fleetQuery), [permissions, fleetQuery]);
   useEffect(() => {
     const controller = new AbortController();
     void fleet.run(controller.signal);

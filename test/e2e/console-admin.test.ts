@@ -258,6 +258,61 @@ describeWithBrowser('the console for those who run the fleet', () => {
     });
   });
 
+  describe('access', () => {
+    it('an administrator asks who reaches a cluster, what a person reaches, and which bindings hold', async () => {
+      const page = await visitAs('administrator');
+      await page.getByRole('link', { name: 'Access' }).click();
+      await page.getByRole('combobox', { name: 'Cluster', exact: true }).fill('prod-eu-1');
+      await page.getByRole('row', { name: /User carl .*demo-prod-eu-1-viewer by demo-carl-view/ }).waitFor();
+      await page.getByLabel('Service account').fill('ci/builder');
+      await page.getByRole('row', { name: /User carl .*demo-builder-token by demo-carl-issue/ }).waitFor();
+      await page.getByRole('link', { name: 'carl' }).click();
+      await page.getByText('Reaches 1 cluster').waitFor();
+      await page.getByRole('row', { name: /prod-eu-1 .*ci\/builder/ }).waitFor();
+      expect(hashOf(page)).toContain('user=carl');
+      await page.getByRole('radio', { name: 'Bindings' }).check();
+      await page.getByLabel('Subject, role or name').fill('team-shop');
+      await page.getByText('2 bindings').waitFor();
+      await page.getByLabel('Holds in cluster').fill('prod-eu-1');
+      await page.getByText('0 bindings').waitFor();
+      await page.getByLabel('Subject, role or name').fill('carl');
+      await page.getByText('2 bindings').waitFor();
+    });
+
+    it('an administrator grants passes with a form that shows its objects and what they change', async () => {
+      const page = await visitAs('administrator', '#/access?view=grant');
+      await page.getByText('Enter the name of the group').waitFor();
+      await page.getByLabel('To').selectOption('User');
+      await page.getByLabel('Name', { exact: true }).fill('viewer');
+      await page.getByLabel('Permission').selectOption('account');
+      await page.getByLabel('Namespace').fill('shop');
+      await page.getByLabel('Service account').fill('deployer');
+      await page.getByLabel('Labels').fill('env=staging,region=eu');
+      await page.getByText('viewer newly gets passes for shop/deployer in 1 cluster').waitFor();
+      await page.getByText('clusterpass.dev/clusters: env=staging,region=eu').waitFor();
+      await page.getByRole('button', { name: 'Apply' }).click();
+      await page.getByText('Created Role').waitFor();
+      const path = '/orchestrator/staging-eu-1/api/v1/namespaces/shop/serviceaccounts/deployer/token';
+      const asked = { body: { spec: { audiences: [] } }, token: tokenOf('viewer') };
+      expect((await server.call('POST', path, asked)).code).toBe(201);
+      expect((await server.call('POST', path.replace('staging', 'dev'), asked)).code).toBe(403);
+    });
+
+    it('an owner asks at the clusters of the team; a viewer finds no such page', async () => {
+      const owner = await visitAs('owner', '#/clusters/dev-eu-1');
+      await owner.getByRole('region', { name: 'Who reaches this cluster?' }).getByText('team-shop').first().waitFor();
+      expect(await owner.getByRole('link', { name: 'Access' }).count()).toBe(0);
+      await visit?.close();
+      const viewer = await visitAs('viewer', '#/access');
+      await viewer.getByText('Your roles do not allow you to ask').waitFor();
+      expect(await viewer.getByRole('navigation').getByRole('link').allTextContents()).toEqual([
+        'Clusters',
+        'Passes',
+        'Can I …?',
+      ]);
+    });
+  });
+
   describe('without a server', () => {
     it('looks out of date, and says in words what fails', async () => {
       const page = await visitAs('carl', '#/clusters/prod-eu-1');

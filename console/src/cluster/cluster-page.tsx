@@ -7,7 +7,7 @@ import type { Transition } from '../fleet/fleet-store.ts';
 import { ReadinessBadge } from '../fleet/readiness-badge.tsx';
 import type { AccountRef } from '../pass/pass-request.ts';
 import { PassSection } from '../pass/pass-section.tsx';
-import { CLUSTERS } from '../permissions/permissions.ts';
+import { CLUSTERPASS, CLUSTERS } from '../permissions/permissions.ts';
 import { usePermissions } from '../permissions/use-permissions.ts';
 import { hrefOf } from '../router.ts';
 import { AccessSection } from './access-section.tsx';
@@ -17,6 +17,7 @@ import { ConditionsSection } from './conditions-section.tsx';
 import { ConfirmSection } from './confirm-section.tsx';
 import { ConnectSection } from './connect-section.tsx';
 import { EndpointsSection, PassesSection } from './endpoints-section.tsx';
+import { WhoSection } from './who-section.tsx';
 
 interface ClusterPageProps {
   readonly name: string;
@@ -85,6 +86,9 @@ export const ClusterPage = memo(function ClusterPage(props: ClusterPageProps) {
         <div className="column">
           <PassesSection details={details} />
           <AccessSection client={client} name={name} resourceVersion={version} />
+          {permissions.can('create', CLUSTERPASS, 'resourceaccessreviews') && (
+            <WhoSection client={client} name={name} resourceVersion={version} account={account} />
+          )}
           <AdminSection client={client} cluster={cluster} permissions={permissions} />
         </div>
       </div>
