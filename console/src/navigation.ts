@@ -8,22 +8,33 @@ export interface NavigationEntry {
   readonly pages: readonly Route['page'][];
 }
 
-/** The pages on which a rule allows the user something. `fleetQuery` is the filter of the table of clusters. */
-export function navigationFor(permissions: Permissions, fleetQuery: string): NavigationEntry[] {
-  return [
-    { title: 'Clusters', href: hrefOf({ page: 'fleet', query: fleetQuery }), pages: ['fleet', 'cluster', 'register'] },
-    // Everyone may list and revoke the passes that they requested.
-    { title: 'Passes', href: linkTo('passes'), pages: ['passes'] },
-    { title: 'Can I …?', href: hrefOf({ page: 'can-i', cluster: '', account: '' }), pages: ['can-i'] },
-    // These come last: they appear when the rules are known, and no other entry moves then.
-    ...(mayAskAboutAccess(permissions)
-      ? [{ title: 'Access', href: linkTo('access'), pages: ['access'] as const }]
-      : []),
-  ];
-}
+type RestrictedEntry = NavigationEntry & { readonly isShown: (permissions: Permissions) => boolean };
 
-const mayAskAboutAccess = ({ can }: Permissions): boolean =>
-  can('create', CLUSTERPASS, 'resourceaccessreviews') ||
-  can('create', CLUSTERPASS, 'subjectreachreviews') ||
-  can('list', RBAC, 'clusterrolebindings') ||
-  can('list', RBAC, 'rolebindings');
+/** They come last: they appear when the rules are known, and no other entry moves then. */
+const RESTRICTED: readonly RestrictedEntry[] = [
+  {
+    title: 'Access',
+    href: linkTo('access'),
+    pages: ['access'],
+    isShown: ({ can }) =>
+      can('create', CLUSTERPASS, 'resourceaccessreviews') ||
+      can('create', CLUSTERPASS, 'subjectreachreviews') ||
+      can('list', RBAC, 'clusterrolebindings') ||
+      can('list', RBAC, 'rolebindings'),
+  },
+  {
+    title: 'Keys',
+    href: linkTo('keys'),
+    pages: ['keys'],
+    isShown: ({ can, canGetPath }) => can('list', CLUSTERPASS, 'signingkeys') || canGetPath('/metrics'),
+  },
+];
+
+/** The pages on which a rule allows the user something. `fleetQuery` is the filter of the table of clusters. */
+export const navigationFor = (permissions: Permissions, fleetQuery: string): NavigationEntry[] => [
+  { title: 'Clusters', href: hrefOf({ page: 'fleet', query: fleetQuery }), pages: ['fleet', 'cluster', 'register'] },
+  // Everyone may list and revoke the passes that they requested.
+  { title: 'Passes', href: linkTo('passes'), pages: ['passes'] },
+  { title: 'Can I …?', href: hrefOf({ page: 'can-i', cluster: '', account: '' }), pages: ['can-i'] },
+  ...RESTRICTED.filter(({ isShown }) => isShown(permissions)),
+];

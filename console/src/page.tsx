@@ -7,6 +7,7 @@ import type { FleetFilter } from './fleet/fleet-filter.ts';
 import { FleetPage } from './fleet/fleet-page.tsx';
 import type { FleetSnapshot, FleetStore } from './fleet/fleet-store.ts';
 import { useClusterNames } from './hooks/use-cluster-names.ts';
+import { KeysPage } from './keys/keys-page.tsx';
 import { NotFoundPage } from './not-found-page.tsx';
 import { PassesPage } from './passes/passes-page.tsx';
 import { CLUSTERS, type Permissions } from './permissions/permissions.ts';
@@ -76,6 +77,8 @@ export function Page(props: PageProps) {
           query={route.query}
         />
       );
+    case 'keys':
+      return <KeysPage client={client} permissions={permissions} fleet={fleet} />;
     case 'register':
       return <RegisterPage client={client} fleetQuery={fleetQuery} />;
     case 'passes':

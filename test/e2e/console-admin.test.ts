@@ -313,6 +313,32 @@ describeWithBrowser('the console for those who run the fleet', () => {
     });
   });
 
+  describe('keys', () => {
+    it('an administrator sees states, what relying parties see and the health, and rotates; a viewer does not', async () => {
+      const page = await visitAs('administrator', '#/keys');
+      const keys = page.getByRole('region', { name: 'Signing keys' });
+      await keys.getByRole('row', { name: /^Current .* yes$/ }).waitFor();
+      const [{ metadata: next }] = (
+        await server.call('GET', '/apis/clusterpass.dev/v1alpha1/signingkeys?fieldSelector=status.state%3DNext')
+      ).json.items;
+      await keys.getByRole('button', { name: 'Rotate…' }).click();
+      await keys.getByText('The next key signs from').waitFor();
+      await keys.getByLabel('Sign with the new key at once').check();
+      await keys.getByText('A new key signs from now on').waitFor();
+      await keys.getByRole('button', { name: 'Rotate now' }).click();
+      await keys.getByRole('row', { name: new RegExp(`^Current ${next.name.slice(0, 12)}`) }).waitFor();
+      await keys.getByRole('row', { name: /^Retired .* yes$/ }).waitFor();
+      const health = page.getByRole('region', { name: 'Health' });
+      await health.getByText('this replica').waitFor();
+      expect(await health.locator('.fact-bad').count()).toBe(0);
+      await page.getByLabel('Search issuers').fill('prod-eu-1');
+      await page.getByRole('link', { name: '/orchestrator/prod-eu-1' }).waitFor();
+      await visit?.close();
+      const viewer = await visitAs('viewer');
+      expect(await viewer.getByRole('link', { name: 'Keys' }).count()).toBe(0);
+    });
+  });
+
   describe('without a server', () => {
     it('looks out of date, and says in words what fails', async () => {
       const page = await visitAs('carl', '#/clusters/prod-eu-1');
