@@ -1,2 +1,16 @@
-/** A thrown value need not be an Error. */
-export const errorMessage = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+import { ConnectionError } from '../../src/client/index.ts';
+
+const UNREACHABLE = 'The server does not answer. Check your network connection, or try again in a moment.';
+
+/** A text for people. The errors of `fetch` differ by browser ("Failed to fetch", "Load failed") and say nothing. */
+export function errorMessage(error: unknown): string {
+  if (isNetworkFailure(error)) return UNREACHABLE;
+  // A thrown value need not be an Error.
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** `fetch` rejects with a TypeError; the client wraps it. */
+function isNetworkFailure(error: unknown): boolean {
+  const cause = error instanceof ConnectionError ? error.cause : error;
+  return cause instanceof TypeError || (cause instanceof Error && cause.name === 'TimeoutError');
+}

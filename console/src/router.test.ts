@@ -1,20 +1,33 @@
 import { expect, it } from 'vitest';
-import { hrefOf, parseRoute, type Route } from './router.ts';
+import { hrefOf, linkTo, parseRoute, type Route } from './router.ts';
 
 it.each<Route>([
-  { page: 'fleet' },
+  { page: 'fleet', query: '' },
+  { page: 'fleet', query: 'search=a%26b&label=env%3Dprod&sort=version' },
   { page: 'cluster', name: 'prod-eu-1' },
   { page: 'cluster', name: 'a/b?c#d%' },
   { page: 'can-i', cluster: '', account: '' },
   { page: 'can-i', cluster: 'a&b', account: 'ci/builder' },
+  { page: 'passes', query: 'scope=all' },
+  { page: 'audit', query: '' },
+  { page: 'not-found', path: '/nowhere' },
 ])('parses its own link: %j', (route) => {
   expect(parseRoute(hrefOf(route))).toEqual(route);
 });
 
-it.each(['', '#', '#/', '#/nowhere', '#/clusters', '#/clusters/'])('%j is the list of clusters', (hash) => {
-  expect(parseRoute(hash)).toEqual({ page: 'fleet' });
+it.each(['', '#', '#/', '#/clusters', '#/clusters/'])('%j is the list of clusters', (hash) => {
+  expect(parseRoute(hash)).toEqual({ page: 'fleet', query: '' });
+});
+
+it.each(['#/nowhere', '#/passes/more', '#/clusters/a/b', '#nowhere/x'])('%j is no page', (hash) => {
+  expect(parseRoute(hash)).toEqual({ page: 'not-found', path: hash.slice(1) });
 });
 
 it('keeps a name with invalid percent-encoding as it is', () => {
   expect(parseRoute('#/clusters/%E0%A4%A')).toEqual({ page: 'cluster', name: '%E0%A4%A' });
+});
+
+it('links to a page with fields filled in', () => {
+  expect(linkTo('audit', { pass: 'a b', cluster: '' })).toBe('#/audit?pass=a+b');
+  expect(linkTo('keys')).toBe('#/keys');
 });

@@ -1,31 +1,73 @@
 import { useSyncExternalStore } from 'react';
 
+/** Pages whose filters and fields are in the query of their URL. */
+export const QUERY_PAGES = ['passes', 'access', 'requests', 'keys', 'audit', 'register'] as const;
+export type QueryPage = (typeof QUERY_PAGES)[number];
+
 /** The current page. It is in the URL fragment, which is not sent to the server, and never contains a secret. */
 export type Route =
-  | { readonly page: 'fleet' }
+  /** `query` is the filter of the table. */
+  | { readonly page: 'fleet'; readonly query: string }
   | { readonly page: 'cluster'; readonly name: string }
   /** `account` is `namespace/name`. `/` asks for a service account whose name the user still has to enter. */
-  | { readonly page: 'can-i'; readonly cluster: string; readonly account: string };
+  | { readonly page: 'can-i'; readonly cluster: string; readonly account: string }
+  | { readonly page: QueryPage; readonly query: string }
+  | { readonly page: 'not-found'; readonly path: string };
 
 export function parseRoute(hash: string): Route {
-  const [path = '', search = ''] = hash.replace(/^#/, '').split('?', 2);
-  const [, first, second] = path.split('/');
-  if (first === 'clusters' && second) return { page: 'cluster', name: decode(second) };
-  if (first === 'can-i') {
-    const query = new URLSearchParams(search);
-    return { page: 'can-i', cluster: query.get('cluster') ?? '', account: query.get('account') ?? '' };
+  const text = hash.replace(/^#/, '');
+  const [path = ''] = text.split('?', 1);
+  const search = text.slice(path.length + 1);
+  const [, first = '', second = '', ...more] = path.split('/');
+  if (more.length === 0 && first === 'clusters' && second !== '') return { page: 'cluster', name: decode(second) };
+  if (second === '' && more.length === 0) {
+    if (first === '' || first === 'clusters') return { page: 'fleet', query: normalized(search) };
+    if (first === 'can-i') {
+      const query = new URLSearchParams(search);
+      return { page: 'can-i', cluster: query.get('cluster') ?? '', account: query.get('account') ?? '' };
+    }
+    const page = QUERY_PAGES.find((each) => each === first);
+    if (page !== undefined) return { page, query: normalized(search) };
   }
-  return { page: 'fleet' };
+  return { page: 'not-found', path };
 }
 
 export function hrefOf(route: Route): string {
-  if (route.page === 'cluster') return `#/clusters/${encodeURIComponent(route.name)}`;
-  if (route.page === 'fleet') return '#/';
-  const query = new URLSearchParams();
-  if (route.cluster !== '') query.set('cluster', route.cluster);
-  if (route.account !== '') query.set('account', route.account);
-  return `#/can-i${query.size === 0 ? '' : `?${query}`}`;
+  switch (route.page) {
+    case 'fleet':
+      return withQuery('#/', route.query);
+    case 'cluster':
+      return `#/clusters/${encodeURIComponent(route.name)}`;
+    case 'can-i': {
+      const query = new URLSearchParams();
+      if (route.cluster !== '') query.set('cluster', route.cluster);
+      if (route.account !== '') query.set('account', route.account);
+      return withQuery('#/can-i', query.toString());
+    }
+    case 'not-found':
+      return `#${route.path}`;
+    default:
+      return withQuery(`#/${route.page}`, route.query);
+  }
 }
+
+/** A link to a page with fields filled in. Empty values are left out. */
+export function linkTo(page: QueryPage, fields: Readonly<Record<string, string>> = {}): string {
+  const filled = Object.entries(fields).filter(([, value]) => value !== '');
+  return hrefOf({ page, query: new URLSearchParams(filled).toString() });
+}
+
+/** Changes the URL without an entry in the history. */
+export function replaceUrl(href: string): void {
+  history.replaceState(null, '', href);
+  // Browsers send this event for links only.
+  dispatchEvent(new HashChangeEvent('hashchange'));
+}
+
+const withQuery = (path: string, query: string): string => (query === '' ? path : `${path}?${query}`);
+
+/** One text for equal queries: a browser and a person escape differently. */
+const normalized = (search: string): string => new URLSearchParams(search).toString();
 
 /** A URL typed by hand can contain invalid percent-encoding. */
 function decode(text: string): string {

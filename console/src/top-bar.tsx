@@ -1,9 +1,11 @@
 import { useEffect, useRef } from 'react';
 import type { UserInfo } from '../../src/client/index.ts';
 import { Logo, MoonIcon, SunIcon } from './components/icons.tsx';
+import { formatTime } from './components/time.tsx';
 import type { Connection } from './fleet/fleet-store.ts';
 import { useNow } from './hooks/use-now.ts';
 import { useTheme } from './hooks/use-theme.ts';
+import type { NavigationEntry } from './navigation.ts';
 import { hrefOf, type Route } from './router.ts';
 
 interface TopBarProps {
@@ -11,28 +13,27 @@ interface TopBarProps {
   readonly expiresAt: number | undefined;
   readonly refreshes: boolean;
   readonly connection: Connection;
+  readonly navigation: readonly NavigationEntry[];
   readonly page: Route['page'];
   readonly version: string;
   readonly onRetry: () => void;
   readonly onSignOut: () => void;
 }
 
-export function TopBar({ connection, page, version, onRetry, ...userMenu }: TopBarProps) {
+export function TopBar({ connection, navigation, page, version, onRetry, ...userMenu }: TopBarProps) {
   const { theme, toggle } = useTheme();
-  const current = (...pages: Route['page'][]) => (pages.includes(page) ? { 'aria-current': 'page' as const } : {});
   return (
     <header className="top">
-      <a className="brand" href={hrefOf({ page: 'fleet' })} title={`Clusterpass ${version}`}>
+      <a className="brand" href={hrefOf({ page: 'fleet', query: '' })} title={`Clusterpass ${version}`}>
         <Logo />
         <span>Clusterpass</span>
       </a>
       <nav aria-label="Main">
-        <a href={hrefOf({ page: 'fleet' })} {...current('fleet', 'cluster')}>
-          Clusters
-        </a>
-        <a href={hrefOf({ page: 'can-i', cluster: '', account: '' })} {...current('can-i')}>
-          Can I …?
-        </a>
+        {navigation.map(({ title, href, pages }) => (
+          <a key={title} href={href} {...(pages.includes(page) ? { 'aria-current': 'page' as const } : {})}>
+            {title}
+          </a>
+        ))}
       </nav>
       <ConnectionStatus connection={connection} onRetry={onRetry} />
       <button type="button" className="button quiet square" onClick={toggle}>
@@ -78,7 +79,7 @@ function UserMenu({ user, expiresAt, refreshes, onSignOut }: UserMenuProps) {
           {(expiresAt !== undefined || refreshes) && (
             <>
               <dt>Session expires</dt>
-              <dd>{refreshes ? 'when you sign out or close the page' : new Date(expiresAt ?? 0).toLocaleString()}</dd>
+              <dd>{refreshes ? 'when you sign out or close the page' : formatTime(expiresAt ?? 0)}</dd>
             </>
           )}
         </dl>

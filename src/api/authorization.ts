@@ -79,6 +79,25 @@ export interface PastAuthorizer {
 export interface GrantFinder {
   /** In no order. Undefined now and then: there the reader may pause, and changes made meanwhile may be included. */
   grantsOf(question: ResourceQuestion | PathQuestion): Iterable<Grant | undefined>;
+  /** The bindings that hold in a cluster with its labels or with others. Undefined as above. */
+  grantsIn(cluster: ClusterLabelChange): Iterable<GrantInCluster | undefined>;
+}
+
+/** A cluster, and the labels that it might have. */
+export interface ClusterLabelChange {
+  readonly cluster: string;
+  /** False: the cluster counts as one that does not exist, with no labels. */
+  readonly isKnown: boolean;
+  /** Undefined: they stay as they are. */
+  readonly labels: ClusterLabels | undefined;
+}
+
+export interface GrantInCluster {
+  readonly grant: Grant;
+  /** Whether it holds now. */
+  readonly before: boolean;
+  /** Whether it holds with the other labels. */
+  readonly after: boolean;
 }
 
 /** The rules of a caller in one cluster and namespace. */

@@ -2,6 +2,7 @@ import type { Kind, VirtualType } from './kind.ts';
 import { accessRequestKind } from './kinds/access-request.ts';
 import { clusterKind } from './kinds/cluster.ts';
 import type { EndpointChecks } from './kinds/cluster-endpoints.ts';
+import { clusterGrantReviewType } from './kinds/cluster-grant-review.ts';
 import { namespaceKind, podKind, secretKind, serviceAccountKind } from './kinds/core.ts';
 import { resourceAccessReviewType, subjectReachReviewType } from './kinds/grant-reviews.ts';
 import { issuedTokenKind } from './kinds/issued-token.ts';
@@ -72,6 +73,7 @@ export function createCatalog({ productName, endpointChecks }: CatalogOptions): 
     tokenReviewType,
     resourceAccessReviewType,
     subjectReachReviewType,
+    clusterGrantReviewType,
   ];
   const virtualByPath = new Map(virtualTypes.map((type) => [`${type.group}/${type.version}/${type.resource}`, type]));
   return {

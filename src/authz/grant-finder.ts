@@ -1,7 +1,7 @@
-import type { Grant } from '../api/authorization.ts';
+import type { Grant, GrantInCluster } from '../api/authorization.ts';
 import { holds } from './binding-index.ts';
 import type { ClusterView } from './cluster-selector.ts';
-import type { CompiledRole } from './compiled-rbac.ts';
+import type { CompiledBinding, CompiledRole } from './compiled-rbac.ts';
 import type { Match } from './rule-index.ts';
 
 /**
@@ -21,5 +21,18 @@ export function* findGrants(
       }
     }
     yield undefined;
+  }
+}
+
+/** The bindings that hold in a cluster before or after a change of its labels. Undefined for every other one. */
+export function* findGrantsIn(
+  bindings: Iterable<CompiledBinding>,
+  before: ClusterView,
+  after: ClusterView,
+): Generator<GrantInCluster | undefined> {
+  for (const binding of bindings) {
+    const [holdsBefore, holdsAfter] = [holds(binding, before), holds(binding, after)];
+    const isGrant = (holdsBefore || holdsAfter) && binding.role.exists && binding.facts.subjects.length > 0;
+    yield isGrant ? { grant: binding.facts, before: holdsBefore, after: holdsAfter } : undefined;
   }
 }

@@ -3,12 +3,14 @@ import type {
   ApprovalRule,
   Authorizer,
   CallerRules,
+  ClusterLabelChange,
   ClusterLabels,
   ClusterRule,
   ClusterVisibility,
   Decision,
   Grant,
   GrantFinder,
+  GrantInCluster,
   PastAuthorizer,
   PathQuestion,
   ResourceQuestion,
@@ -24,7 +26,7 @@ import { clusterRule, type VisibilityVerb } from './cluster-rule.ts';
 import { type ClusterView, type Reach, reachText, viewCluster } from './cluster-selector.ts';
 import { CompiledBinding, type CompiledRole } from './compiled-rbac.ts';
 import { ExpiringBindings } from './expiring-bindings.ts';
-import { findGrants } from './grant-finder.ts';
+import { findGrants, findGrantsIn } from './grant-finder.ts';
 import { affectedSubjects, type Grantees, grantsOf } from './grantees.ts';
 import { type BindingFacts, bindingId, type RoleTarget, readBinding } from './rbac-objects.ts';
 import { type PastRbacSnapshot, referenceDecide, referenceRuleSource } from './reference-evaluator.ts';
@@ -246,6 +248,12 @@ class CompiledPolicy implements Policy {
     const { cluster, namespace } = question;
     const view = cluster === undefined ? undefined : viewCluster(cluster, this.#labelsOf(cluster));
     return findGrants(this.#roles.all(), new ResourceMatch(question), scopesFor(namespace), view);
+  }
+
+  grantsIn({ cluster, isKnown, labels }: ClusterLabelChange): Iterable<GrantInCluster | undefined> {
+    this.dropExpired();
+    const before = viewCluster(cluster, isKnown ? this.#labelsOf(cluster) : undefined);
+    return findGrantsIn(this.#bindings.values(), before, labels ? viewCluster(cluster, labels) : before);
   }
 
   rulesFor(caller: Caller, { cluster, namespace }: Parameters<RuleLister['rulesFor']>[1]): CallerRules {

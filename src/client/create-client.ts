@@ -61,6 +61,8 @@ export interface Client {
   kubeconfig(options: { readonly cluster: string; readonly namespace: string; readonly name: string }): Promise<string>;
   /** The service accounts of a cluster for which the caller may request tokens. */
   usableAccounts(cluster: string): Promise<UsableAccounts>;
+  /** Gets a path that answers with text, e.g. `/readyz` or `/metrics`. */
+  text(path: string, options?: Pick<RequestOptions, 'query' | 'signal'>): Promise<string>;
   /** Sends any other request to the server and parses the JSON response. */
   request<T>(method: string, path: string, options?: RequestOptions): Promise<Reply<T>>;
 }
@@ -100,6 +102,7 @@ export function createClient(options: ClientOptions): Client {
       const path = `/auth/v1/clusters/${encodeURIComponent(cluster)}/accounts`;
       return (await transport.request<UsableAccounts>('GET', path)).value;
     },
+    text: async (path, request) => (await transport.text('GET', path, { ...request, accept: '*/*' })).value,
     request: (method, path, request) => transport.request(method, path, request),
   };
 }

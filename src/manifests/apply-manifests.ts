@@ -1,12 +1,13 @@
 import type { Catalog } from '../api/catalog.ts';
 import { MANIFEST_ANNOTATION } from '../api/domain-keys.ts';
 import type { ApiObject, Kind } from '../api/kind.ts';
-import { withServerStatus } from '../api/kinds/cluster-conditions.ts';
+import { withConditionTimes, withServerStatus } from '../api/kinds/cluster-conditions.ts';
 import type { ClusterStatus } from '../api/kinds/cluster-spec.ts';
 import { RBAC_GROUP } from '../api/kinds/rbac.ts';
 import { originOf } from '../api/origin-annotation.ts';
 import { ApiError } from '../api/status.ts';
 import { inBatches } from '../lib/in-batches.ts';
+import { toTimestamp } from '../lib/utc-second.ts';
 import type { DeletionPropagation } from '../objects/deletion-propagation.ts';
 import { storedEntries } from '../objects/managed-fields.ts';
 import type { ObjectReader } from '../objects/reader.ts';
@@ -81,7 +82,12 @@ async function applyOne(parts: ApplyParts, source: string, manifest: Manifest): 
       const applied = () => storedEntries(kind, managers);
       record(
         'create',
-        await writer.create(kind, objectKey, object, { dryRun: false, keepStatus: true, origin, applied }),
+        await writer.create(kind, objectKey, withStatus(catalog, kind, object, object, undefined), {
+          dryRun: false,
+          keepStatus: true,
+          origin,
+          applied,
+        }),
       );
       return undefined;
     } catch (error) {
@@ -130,11 +136,13 @@ function withStatus(
   kind: Kind,
   merged: ApiObject,
   { status }: ApiObject,
-  current: ApiObject,
+  current: ApiObject | undefined,
 ): ApiObject {
   if (status === undefined) return merged;
-  if (kind !== catalog.clusters || current.status === undefined) return { ...merged, status };
-  return { ...merged, status: withServerStatus(status as ClusterStatus, current.status as ClusterStatus) };
+  if (kind !== catalog.clusters) return { ...merged, status };
+  const stored = current?.status as ClusterStatus | undefined;
+  const timed = withConditionTimes(status as ClusterStatus, stored, toTimestamp(Date.now()));
+  return { ...merged, status: stored === undefined ? timed : withServerStatus(timed, stored) };
 }
 
 const positionOf = ({ file, document, line }: Manifest) => ({ file, document, line });

@@ -47,6 +47,41 @@ const names = ({ subjects }: any): string[] =>
   // biome-ignore lint/suspicious/noExplicitAny: as above
   subjects.map(({ kind, name }: any) => `${kind}:${name}`);
 
+const squeeze = (text: string): string => text.replaceAll(' ', '');
+
+describe('ClusterGrantReview', () => {
+  const GRANTS = '/apis/clusterpass.dev/v1alpha1/clustergrantreviews';
+  type Listed = { grants: { subjects: { kind: string; name: string }[]; change?: string }[] };
+  const grantsIn = async (cluster: string, spec: object, token = server.adminToken): Promise<string[]> => {
+    const { grants } = (await review(server, inCluster(GRANTS, cluster), { spec }, token)) as Listed;
+    return grants.map(({ subjects, change = '' }) => `${change}${subjects.map(({ name }) => name).join()}`).sort();
+  };
+
+  it('lists the bindings that hold in a cluster, and what other labels would change', async () => {
+    const now = await grantsIn('beta', {});
+    expect(now).toEqual(expect.arrayContaining(['devs', 'owner', 'system:masters']));
+    expect(now).not.toContain('carl');
+    const next = await grantsIn('beta', { labels: { env: 'prod' } });
+    expect(next).toEqual(
+      expect.arrayContaining(['Begins carl', 'Ends devs', 'Ends owner', 'system:masters'].map(squeeze)),
+    );
+    expect(await grantsIn('new', { labels: { env: 'prod' } })).toEqual(
+      expect.arrayContaining([squeeze('Begins carl')]),
+    );
+  });
+
+  it('shows bindings that the asker may read, and needs a permission in the cluster', async () => {
+    const spec = { labels: { env: 'prod' } };
+    const path = inCluster(GRANTS, 'beta');
+    expect((await server.call('POST', path, { body: { spec }, ...asUser('owner') })).code).toBe(403);
+    const withdraw = await grant(server, { to: 'owner', rules: [ask('clustergrantreviews')], clusters: 'env=dev' });
+    expect(await grantsIn('beta', spec, asUser('owner').token)).toEqual([squeeze('Ends devs'), 'owner']);
+    expect((await server.call('POST', inCluster(GRANTS), { body: { spec }, ...asUser('owner') })).code).toBe(403);
+    expect((await server.call('POST', GRANTS, { body: { spec } })).code).toBe(400);
+    await withdraw();
+  });
+});
+
 describe('ResourceAccessReview', () => {
   it('lists subjects with the binding and the role behind each', async () => {
     const status = await whoCan(inCluster(WHO_CAN, 'beta'), account);

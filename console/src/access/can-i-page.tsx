@@ -1,17 +1,16 @@
-import { type FormEvent, memo, useId, useMemo, useState } from 'react';
+import { type FormEvent, memo, useState } from 'react';
 import type { Client } from '../../../src/client/index.ts';
 import { Section } from '../components/section.tsx';
+import { Segments, TextField } from '../components/text-field.tsx';
 import { errorMessage } from '../error-message.ts';
-import type { FleetStore } from '../fleet/fleet-store.ts';
+import { ServerControls } from '../hooks/use-connected.tsx';
 import { AccessResultCard } from './access-result.tsx';
 import { type AccessRequest, type AccessResult, checkAccess, toIssuePass, toViewCluster } from './access-review.ts';
 
 interface CanIPageProps {
   readonly client: Client;
   readonly username: string;
-  readonly fleet: FleetStore;
-  /** Increases when a cluster is added or removed. */
-  readonly membership: number;
+  readonly clusterNames: readonly string[];
   readonly cluster: string;
   /** `namespace/name` */
   readonly account: string;
@@ -39,14 +38,9 @@ interface Check {
   readonly busy: boolean;
 }
 
-const MAX_SUGGESTIONS = 500;
-
 /** `kubectl auth can-i` as a form. Memoized, because the fleet renders up to ten times a second. */
 export const CanIPage = memo(function CanIPage(props: CanIPageProps) {
-  const { client, username, fleet, membership, cluster, account } = props;
-  const id = useId();
-  // biome-ignore lint/correctness/useExhaustiveDependencies: membership says when the names in the store change
-  const names = useMemo(() => fleet.names(MAX_SUGGESTIONS), [fleet, membership]);
+  const { client, username, clusterNames, cluster, account } = props;
   const [namespace = '', name = ''] = account.split('/', 2);
   const [form, setForm] = useState<Form>({
     action: cluster !== '' && account === '' ? 'view' : 'pass',
@@ -69,79 +63,72 @@ export const CanIPage = memo(function CanIPage(props: CanIPageProps) {
     }
   };
   return (
-    <div className="page-body can-i">
-      <h1>Can I …?</h1>
-      <p className="muted">
-        Checks your own permissions, like <span className="mono no-wrap">kubectl auth can-i</span>. The cluster and the
-        resource do not have to exist.
-      </p>
-      <Section title="Permission">
-        <form className="can-i-form" onSubmit={submit}>
-          <fieldset className="segments">
-            <legend className="visually-hidden">Action</legend>
-            {ACTIONS.map(([action, text]) => (
-              <label key={action}>
-                <input
-                  type="radio"
-                  name="action"
-                  checked={form.action === action}
-                  onChange={() => change({ action })}
-                />
-                <span>{text}</span>
-              </label>
-            ))}
-          </fieldset>
-          <div className="field-row">
-            <div className="field">
-              <label htmlFor={`${id}cluster`}>Cluster</label>
-              <input
-                id={`${id}cluster`}
-                value={form.cluster}
-                list={`${id}clusters`}
-                required
-                spellCheck={false}
-                autoComplete="off"
-                onChange={(event) => change({ cluster: event.target.value.trim() })}
+    <div className="page-body stack">
+      <header className="page-head">
+        <h1>Can I …?</h1>
+        <p className="muted">
+          Checks your own permissions, like <span className="mono no-wrap">kubectl auth can-i</span>. The cluster and
+          the resource do not have to exist.
+        </p>
+      </header>
+      <div className="columns two">
+        <Section title="Permission">
+          <ServerControls>
+            <form className="can-i-form" onSubmit={submit}>
+              <Segments
+                legend="Action"
+                value={form.action}
+                options={ACTIONS}
+                onChange={(action) => change({ action })}
               />
-              <datalist id={`${id}clusters`}>
-                {names.map((each) => (
-                  <option key={each} value={each} />
-                ))}
-              </datalist>
-            </div>
-            {form.action === 'other' && (
-              <>
-                <TextField label="Verb" value={form.verb} onChange={(verb) => change({ verb })} />
-                <TextField label="Resource" value={form.resource} onChange={(resource) => change({ resource })} />
-              </>
-            )}
-            {form.action !== 'view' && (
-              <>
+              <div className="field-row">
                 <TextField
-                  label="Namespace"
-                  value={form.namespace}
-                  required={form.action === 'pass'}
-                  onChange={(text) => change({ namespace: text })}
+                  label="Cluster"
+                  value={form.cluster}
+                  suggestions={clusterNames}
+                  required
+                  onChange={(value) => change({ cluster: value })}
                 />
-                <TextField
-                  label={form.action === 'pass' ? 'Service account' : 'Name'}
-                  value={form.name}
-                  required={form.action === 'pass'}
-                  onChange={(text) => change({ name: text })}
-                />
-              </>
-            )}
-          </div>
-          <button type="submit" className="button primary" disabled={check.busy}>
-            {check.busy ? 'Checking…' : 'Check'}
-          </button>
-        </form>
-      </Section>
-      <div aria-live="polite">
-        {check.problem !== undefined && <p className="problem">{check.problem}</p>}
-        {check.result !== undefined && check.request !== undefined && (
-          <AccessResultCard request={check.request} result={check.result} username={username} />
-        )}
+                {form.action === 'other' && (
+                  <>
+                    <TextField label="Verb" value={form.verb} required onChange={(verb) => change({ verb })} />
+                    <TextField
+                      label="Resource"
+                      value={form.resource}
+                      required
+                      onChange={(resource) => change({ resource })}
+                    />
+                  </>
+                )}
+                {form.action !== 'view' && (
+                  <>
+                    <TextField
+                      label="Namespace"
+                      value={form.namespace}
+                      required={form.action === 'pass'}
+                      onChange={(text) => change({ namespace: text })}
+                    />
+                    <TextField
+                      label={form.action === 'pass' ? 'Service account' : 'Name'}
+                      value={form.name}
+                      required={form.action === 'pass'}
+                      onChange={(text) => change({ name: text })}
+                    />
+                  </>
+                )}
+              </div>
+              <button type="submit" className="button primary" disabled={check.busy}>
+                {check.busy ? 'Checking…' : 'Check'}
+              </button>
+            </form>
+          </ServerControls>
+        </Section>
+        <div className="column" aria-live="polite">
+          {check.problem !== undefined && <p className="problem">{check.problem}</p>}
+          {check.result !== undefined && check.request !== undefined && (
+            <AccessResultCard request={check.request} result={check.result} username={username} />
+          )}
+        </div>
       </div>
     </div>
   );
@@ -162,28 +149,4 @@ function requestOf({ action, cluster, namespace, name, verb, resource }: Form): 
     ...(namespace === '' ? {} : { namespace }),
     ...(name === '' ? {} : { name }),
   };
-}
-
-interface TextFieldProps {
-  readonly label: string;
-  readonly value: string;
-  readonly required?: boolean;
-  readonly onChange: (value: string) => void;
-}
-
-function TextField({ label, value, required = true, onChange }: TextFieldProps) {
-  const id = useId();
-  return (
-    <div className="field">
-      <label htmlFor={id}>{label}</label>
-      <input
-        id={id}
-        value={value}
-        required={required}
-        spellCheck={false}
-        autoComplete="off"
-        onChange={(event) => onChange(event.target.value.trim())}
-      />
-    </div>
-  );
 }

@@ -1,5 +1,5 @@
 import { memo, useState } from 'react';
-import type { Client } from '../../../src/client/index.ts';
+import type { Client, Cluster } from '../../../src/client/index.ts';
 import { EmptyState } from '../components/empty-state.tsx';
 import { BackIcon } from '../components/icons.tsx';
 import type { ClusterRow } from '../fleet/cluster-row.ts';
@@ -7,12 +7,17 @@ import type { Transition } from '../fleet/fleet-store.ts';
 import { ReadinessBadge } from '../fleet/readiness-badge.tsx';
 import type { AccountRef } from '../pass/pass-request.ts';
 import { PassSection } from '../pass/pass-section.tsx';
+import { CLUSTERPASS, CLUSTERS } from '../permissions/permissions.ts';
+import { usePermissions } from '../permissions/use-permissions.ts';
 import { hrefOf } from '../router.ts';
 import { AccessSection } from './access-section.tsx';
+import { AdminSection } from './admin-section.tsx';
 import { detailsOf } from './cluster-details.ts';
 import { ConditionsSection } from './conditions-section.tsx';
+import { ConfirmSection } from './confirm-section.tsx';
 import { ConnectSection } from './connect-section.tsx';
 import { EndpointsSection, PassesSection } from './endpoints-section.tsx';
+import { WhoSection } from './who-section.tsx';
 
 interface ClusterPageProps {
   readonly name: string;
@@ -21,15 +26,21 @@ interface ClusterPageProps {
   readonly transitions: readonly Transition[];
   readonly synced: boolean;
   readonly client: Client;
+  /** The filter of the table, for the link back. */
+  readonly fleetQuery: string;
 }
 
 /** Memoized, so that it renders when this cluster changes and not when others do. */
-export const ClusterPage = memo(function ClusterPage({ name, row, transitions, synced, client }: ClusterPageProps) {
+export const ClusterPage = memo(function ClusterPage(props: ClusterPageProps) {
+  const { name, row, transitions, synced, client, fleetQuery } = props;
+  const version = row?.cluster.metadata.resourceVersion ?? '';
+  // Permissions in a cluster depend on its labels.
+  const permissions = usePermissions(client, name, Number(version));
   const [account, setAccount] = useState<AccountRef>({ namespace: '', name: '' });
   if (row === undefined) {
     return (
       <div className="page-body">
-        <BackLink />
+        <BackLink fleetQuery={fleetQuery} />
         {synced ? <ClusterNotFound name={name} /> : <p role="status">Loading…</p>}
       </div>
     );
@@ -38,7 +49,7 @@ export const ClusterPage = memo(function ClusterPage({ name, row, transitions, s
   const details = detailsOf(cluster);
   return (
     <div className="page-body">
-      <BackLink />
+      <BackLink fleetQuery={fleetQuery} />
       <header className="cluster-head">
         <h1>{name}</h1>
         <ReadinessBadge readiness={row.readiness} />
@@ -57,19 +68,37 @@ export const ClusterPage = memo(function ClusterPage({ name, row, transitions, s
           <ConnectSection client={client} cluster={name} account={account} />
         </div>
         <div className="column">
+          {isWaiting(cluster) && (
+            <ConfirmSection
+              client={client}
+              name={name}
+              resourceVersion={version}
+              mayConfirm={permissions.can('confirm', CLUSTERS, 'clusters')}
+            />
+          )}
           <ConditionsSection
             conditions={cluster.status?.conditions ?? []}
             transitions={transitions}
             createdAt={cluster.metadata.creationTimestamp ?? undefined}
           />
           <EndpointsSection details={details} />
+        </div>
+        <div className="column">
           <PassesSection details={details} />
-          <AccessSection client={client} name={name} resourceVersion={cluster.metadata.resourceVersion ?? ''} />
+          <AccessSection client={client} name={name} resourceVersion={version} />
+          {permissions.can('create', CLUSTERPASS, 'resourceaccessreviews') && (
+            <WhoSection client={client} name={name} resourceVersion={version} account={account} />
+          )}
+          <AdminSection client={client} cluster={cluster} permissions={permissions} />
         </div>
       </div>
     </div>
   );
 });
+
+/** A changed address or CA waits for confirmation. */
+const isWaiting = ({ status }: Cluster): boolean =>
+  status?.conditions?.some(({ type, status: value }) => type === 'EndpointsConfirmed' && value === 'False') === true;
 
 const ClusterNotFound = ({ name }: { name: string }) => (
   <EmptyState title="Cluster not found">
@@ -82,8 +111,8 @@ const ClusterNotFound = ({ name }: { name: string }) => (
   </EmptyState>
 );
 
-const BackLink = () => (
-  <a className="back" href={hrefOf({ page: 'fleet' })}>
+const BackLink = ({ fleetQuery }: { fleetQuery: string }) => (
+  <a className="back" href={hrefOf({ page: 'fleet', query: fleetQuery })}>
     <BackIcon /> Clusters
   </a>
 );

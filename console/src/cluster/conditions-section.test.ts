@@ -7,6 +7,6 @@ it('lists a transition once, whether the page has seen it or the condition repor
   const seen = { type: 'Ready', from: 'True', to: 'False', reason: 'IsFalse', at: Date.parse(lastTransitionTime) };
   const titles = (transitions: (typeof seen)[]): string[] =>
     timelineOf(conditions, transitions, '2026-01-01T00:00:00Z').map(({ title }) => title);
-  expect(titles([seen])).toEqual(['Ready: True → False', 'Created']);
-  expect(titles([])).toEqual(['Ready: False', 'Created']);
+  expect(titles([seen])).toEqual(['Ready: True → False', 'Registered']);
+  expect(titles([])).toEqual(['Ready: False', 'Registered']);
 });

@@ -1,10 +1,9 @@
-import { humanAge } from '../../../src/api/codec/go-text/human-duration.ts';
 import type { ClusterCondition } from '../../../src/client/index.ts';
 import { Section } from '../components/section.tsx';
+import { Age } from '../components/time.tsx';
 import { type Readiness, readinessOf } from '../fleet/cluster-row.ts';
 import type { Transition } from '../fleet/fleet-store.ts';
 import { ReadinessIcon } from '../fleet/readiness-badge.tsx';
-import { useNow } from '../hooks/use-now.ts';
 
 export interface TimelineEntry {
   readonly at: number;
@@ -34,7 +33,7 @@ export function timelineOf(
     entries.push({ at, title: `${type}: ${status}`, detail: reason, readiness: readinessOf(condition) });
   }
   const created = Date.parse(createdAt ?? '');
-  if (!Number.isNaN(created)) entries.push({ at: created, title: 'Created', detail: '', readiness: undefined });
+  if (!Number.isNaN(created)) entries.push({ at: created, title: 'Registered', detail: '', readiness: undefined });
   return entries.sort((a, b) => b.at - a.at);
 }
 
@@ -45,7 +44,6 @@ interface ConditionsSectionProps {
 }
 
 export function ConditionsSection({ conditions, transitions, createdAt }: ConditionsSectionProps) {
-  const now = useNow(10_000);
   return (
     <Section title="Conditions">
       {conditions.length === 0 ? (
@@ -63,9 +61,13 @@ export function ConditionsSection({ conditions, transitions, createdAt }: Condit
                 <p className="muted">{condition.message}</p>
               </div>
               <p className="muted end">
-                {condition.lastHeartbeatTime === undefined
-                  ? 'no heartbeat'
-                  : `last heartbeat ${humanAge(condition.lastHeartbeatTime, now)} ago`}
+                {condition.lastHeartbeatTime === undefined ? (
+                  'no heartbeat'
+                ) : (
+                  <>
+                    last heartbeat <Age at={condition.lastHeartbeatTime} />
+                  </>
+                )}
               </p>
             </li>
           ))}
@@ -84,13 +86,9 @@ export function ConditionsSection({ conditions, transitions, createdAt }: Condit
               {entry.title}
               {entry.detail !== '' && <span className="mono muted"> {entry.detail}</span>}
             </span>
-            <time
-              className="muted"
-              dateTime={new Date(entry.at).toISOString()}
-              title={new Date(entry.at).toLocaleString()}
-            >
-              {humanAge(entry.at, now)} ago
-            </time>
+            <span className="muted">
+              <Age at={entry.at} />
+            </span>
           </li>
         ))}
       </ol>

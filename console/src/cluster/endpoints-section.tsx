@@ -1,6 +1,6 @@
+import { CaFingerprints } from '../certificates/ca-fingerprints.tsx';
 import { CopyButton } from '../components/copy-button.tsx';
 import { DetailList, Section } from '../components/section.tsx';
-import { useQuery } from '../hooks/use-query.ts';
 import { formatDuration } from '../pass/lifetime.ts';
 import type { ClusterDetails } from './cluster-details.ts';
 
@@ -52,48 +52,4 @@ export function PassesSection({ details: { issuer, audience, maxSeconds } }: { d
       />
     </Section>
   );
-}
-
-function CaFingerprints({ caBundle }: { caBundle: string | undefined }) {
-  const query = useQuery(caBundle ?? '', () => fingerprintsOf(caBundle ?? ''));
-  if (caBundle === undefined) return <span className="muted">No CA bundle: clients use their own trust store</span>;
-  if (query.status === 'failed') return <span className="muted">Available only over HTTPS</span>;
-  if (query.status === 'loading') {
-    // As long as a fingerprint, so that the sections below do not move.
-    return (
-      <span className="mono wrap-anywhere fingerprint placeholder" aria-hidden="true">
-        SHA-256 {'00:'.repeat(31)}00
-      </span>
-    );
-  }
-  if (query.value.length === 0) return <span className="muted">The CA bundle contains no certificate</span>;
-  return query.value.map((fingerprint) => (
-    <span key={fingerprint} className="mono wrap-anywhere fingerprint">
-      SHA-256 {fingerprint}
-    </span>
-  ));
-}
-
-const CERTIFICATE = /-----BEGIN CERTIFICATE-----([A-Za-z0-9+/=\s]+?)-----END CERTIFICATE-----/g;
-
-/** The SHA-256 of each certificate. Throws without HTTPS: browsers offer Web Crypto only to secure contexts. */
-async function fingerprintsOf(caBundle: string): Promise<string[]> {
-  return Promise.all(
-    certificatesIn(caBundle).map(async (der) => {
-      const hash = new Uint8Array(await crypto.subtle.digest('SHA-256', der));
-      return [...hash].map((byte) => byte.toString(16).padStart(2, '0').toUpperCase()).join(':');
-    }),
-  );
-}
-
-/** The certificates of a CA bundle in DER. */
-function certificatesIn(caBundle: string): Uint8Array<ArrayBuffer>[] {
-  const decode = (base64: string): Uint8Array<ArrayBuffer> =>
-    Uint8Array.from(atob(base64), (char) => char.charCodeAt(0));
-  try {
-    const pem = new TextDecoder('latin1').decode(decode(caBundle));
-    return [...pem.matchAll(CERTIFICATE)].map(([, body = '']) => decode(body.replaceAll(/\s/g, '')));
-  } catch {
-    return [];
-  }
 }

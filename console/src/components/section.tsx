@@ -1,10 +1,23 @@
-import { type ReactNode, useId } from 'react';
+import { type ReactNode, type RefObject, useId } from 'react';
 
-/** A card with a heading. `action` is on the right of the heading. */
-export function Section({ title, action, children }: { title: string; action?: ReactNode; children: ReactNode }) {
+interface SectionProps {
+  readonly title: string;
+  /** On the right of the heading. */
+  readonly action?: ReactNode;
+  /** A section that can be focused by a script. */
+  readonly focusRef?: RefObject<HTMLElement | null>;
+  readonly children: ReactNode;
+}
+
+/** A card with a heading. */
+export function Section({ title, action, focusRef, children }: SectionProps) {
   const id = useId();
   return (
-    <section className="card section" aria-labelledby={id}>
+    <section
+      className="card section"
+      aria-labelledby={id}
+      {...(focusRef === undefined ? {} : { ref: focusRef, tabIndex: -1 })}
+    >
       <header className="section-head">
         <h2 id={id}>{title}</h2>
         {action}

@@ -1,5 +1,6 @@
 import { memo, useEffect, useId, useRef } from 'react';
 import { CloseIcon, SearchIcon } from '../components/icons.tsx';
+import { linkTo } from '../router.ts';
 import { READINESS, READINESS_NAMES, type Readiness } from './cluster-row.ts';
 import type { ReadinessCounts } from './filtered-rows.ts';
 import type { FleetFilter } from './fleet-filter.ts';
@@ -54,13 +55,14 @@ interface SearchBarProps {
   readonly shown: number;
   readonly total: number;
   readonly loading: boolean;
+  readonly mayRegister: boolean;
   readonly onSearch: (text: string) => void;
   readonly onToggleLabel: (label: string) => void;
 }
 
 /** Search, label filters and the number of clusters that match. */
 export const SearchBar = memo(function SearchBar(props: SearchBarProps) {
-  const { filter, labels, shown, total, loading, onSearch, onToggleLabel } = props;
+  const { filter, labels, shown, total, loading, mayRegister, onSearch, onToggleLabel } = props;
   const id = useId();
   const searchField = useRef<HTMLInputElement>(null);
   useEffect(() => {
@@ -135,6 +137,11 @@ export const SearchBar = memo(function SearchBar(props: SearchBarProps) {
             ? `${total.toLocaleString()} ${total === 1 ? 'cluster' : 'clusters'}`
             : `${shown.toLocaleString()} of ${total.toLocaleString()} clusters`}
       </p>
+      {mayRegister && (
+        <a className="button" href={linkTo('register')}>
+          Register a cluster
+        </a>
+      )}
     </search>
   );
 });

@@ -1,6 +1,18 @@
 import { type ClusterRow, READINESS, type Readiness } from './cluster-row.ts';
 
-export type SortColumn = 'name' | 'readiness' | 'since' | 'type' | 'version' | 'environment' | 'region' | 'endpoint';
+/** In the order of the table. */
+export const SORT_COLUMNS = [
+  'name',
+  'readiness',
+  'since',
+  'type',
+  'version',
+  'environment',
+  'region',
+  'endpoint',
+] as const;
+
+export type SortColumn = (typeof SORT_COLUMNS)[number];
 
 /** What the table shows, and in which order. */
 export interface FleetFilter {

@@ -15,9 +15,10 @@ interface FleetPageProps {
   readonly filter: FleetFilter;
   readonly onFilter: (change: (filter: FleetFilter) => FleetFilter) => void;
   readonly savedScrollTop: RefObject<number>;
+  readonly mayRegister: boolean;
 }
 
-export function FleetPage({ fleet, snapshot, filter, onFilter, savedScrollTop }: FleetPageProps) {
+export function FleetPage({ fleet, snapshot, filter, onFilter, savedScrollTop, mayRegister }: FleetPageProps) {
   const { size, synced, connection } = snapshot;
   const loading = !synced && size === 0;
   const { rows, counts } = fleet.select(filter);
@@ -53,6 +54,7 @@ export function FleetPage({ fleet, snapshot, filter, onFilter, savedScrollTop }:
         shown={rows.length}
         total={size}
         loading={loading}
+        mayRegister={mayRegister}
         onSearch={search}
         onToggleLabel={toggleLabel}
       />

@@ -1,7 +1,10 @@
-import { type FormEvent, useEffect, useId, useState } from 'react';
+import { type FormEvent, useId, useState } from 'react';
 import type { Client, IssuedToken } from '../../../src/client/index.ts';
 import type { ClusterDetails } from '../cluster/cluster-details.ts';
+import { Time } from '../components/time.tsx';
 import { errorMessage } from '../error-message.ts';
+import { ServerControls } from '../hooks/use-connected.tsx';
+import { useDebounced } from '../hooks/use-debounced.ts';
 import { type Query, useQuery } from '../hooks/use-query.ts';
 import { hrefOf } from '../router.ts';
 import { AccountFields } from './account-fields.tsx';
@@ -22,18 +25,6 @@ interface PassFormProps {
   readonly onAccount: (account: AccountRef) => void;
   readonly onEnterName: (() => void) | undefined;
   readonly onIssued: (pass: IssuedToken, tracked: boolean) => void;
-}
-
-const DEBOUNCE_MS = 250;
-
-/** The text after it has not changed for a moment, so that not every key press sends a request. */
-function useDebounced(text: string): string {
-  const [debounced, setDebounced] = useState(text);
-  useEffect(() => {
-    const timer = setTimeout(() => setDebounced(text), DEBOUNCE_MS);
-    return () => clearTimeout(timer);
-  }, [text]);
-  return debounced;
 }
 
 export function PassForm(props: PassFormProps) {
@@ -75,54 +66,56 @@ export function PassForm(props: PassFormProps) {
 
   return (
     <form className="pass-form" onSubmit={submit} aria-busy={busy}>
-      <AccountFields
-        accounts={accounts}
-        account={account}
-        onFocus={onRefresh}
-        onAccount={onAccount}
-        onEnterName={onEnterName}
-      />
-      <div className="field">
-        <label htmlFor={`${id}audience`}>Audience</label>
-        <input
-          id={`${id}audience`}
-          value={draft.audiences}
-          placeholder="Default audience, or a comma-separated list"
-          spellCheck={false}
-          autoComplete="off"
-          onChange={(event) => setDraft({ ...draft, audiences: event.target.value })}
+      <ServerControls>
+        <AccountFields
+          accounts={accounts}
+          account={account}
+          onFocus={onRefresh}
+          onAccount={onAccount}
+          onEnterName={onEnterName}
         />
-      </div>
-      <LifetimeSlider
-        seconds={draft.seconds}
-        maxSeconds={details.maxSeconds}
-        onSeconds={(seconds) => setDraft({ ...draft, seconds })}
-      />
-      <BoundFields client={client} cluster={cluster} account={account} draft={draft} onDraft={setDraft} />
-      <label className="check">
-        <input
-          type="checkbox"
-          checked={draft.tracked}
-          disabled={!canTrack}
-          onChange={(event) => setDraft({ ...draft, tracked: event.target.checked })}
+        <div className="field">
+          <label htmlFor={`${id}audience`}>Audience</label>
+          <input
+            id={`${id}audience`}
+            value={draft.audiences}
+            placeholder="Default audience, or a comma-separated list"
+            spellCheck={false}
+            autoComplete="off"
+            onChange={(event) => setDraft({ ...draft, audiences: event.target.value })}
+          />
+        </div>
+        <LifetimeSlider
+          seconds={draft.seconds}
+          maxSeconds={details.maxSeconds}
+          onSeconds={(seconds) => setDraft({ ...draft, seconds })}
         />
-        <span>
-          Keep a record of this pass
-          <span className="muted hint">
-            {canTrack
-              ? 'You can list and revoke a recorded pass. The record does not contain the pass.'
-              : 'This cluster signs its passes itself: they cannot be recorded or revoked here.'}
+        <BoundFields client={client} cluster={cluster} account={account} draft={draft} onDraft={setDraft} />
+        <label className="check">
+          <input
+            type="checkbox"
+            checked={draft.tracked}
+            disabled={!canTrack}
+            onChange={(event) => setDraft({ ...draft, tracked: event.target.checked })}
+          />
+          <span>
+            Keep a record of this pass
+            <span className="muted hint">
+              {canTrack
+                ? 'You can list and revoke a recorded pass. The record does not contain the pass.'
+                : 'This cluster signs its passes itself: they cannot be recorded or revoked here.'}
+            </span>
           </span>
-        </span>
-      </label>
-      <Preview preview={preview} missing={missing} problem={problem} cluster={cluster} account={account} />
-      <button
-        type="submit"
-        className="button primary wide"
-        disabled={busy || missing !== '' || preview.status === 'failed'}
-      >
-        {busy ? 'Issuing…' : 'Issue pass'}
-      </button>
+        </label>
+        <Preview preview={preview} missing={missing} problem={problem} cluster={cluster} account={account} />
+        <button
+          type="submit"
+          className="button primary wide"
+          disabled={busy || missing !== '' || preview.status === 'failed'}
+        >
+          {busy ? 'Issuing…' : 'Issue pass'}
+        </button>
+      </ServerControls>
     </form>
   );
 }
@@ -166,8 +159,7 @@ function PreviewedPass({ pass }: { pass: IssuedToken }) {
   return (
     <>
       <p>
-        Valid for {formatDuration(spec?.expirationSeconds ?? seconds)}, expires{' '}
-        <time dateTime={pass.expirationTimestamp}>{new Date(pass.expirationTimestamp).toLocaleString()}</time>
+        Valid for {formatDuration(spec?.expirationSeconds ?? seconds)}, until <Time at={pass.expirationTimestamp} />
       </p>
       <p>
         Audience <span className="mono wrap-anywhere">{spec?.audiences?.join(', ')}</span>

@@ -3,6 +3,7 @@ import { type Client, createClient, type IssuedToken, isStatus, reviewSelf } fro
 import type { ClusterDetails } from '../cluster/cluster-details.ts';
 import { CopyButton } from '../components/copy-button.tsx';
 import { EyeIcon } from '../components/icons.tsx';
+import { formatTime, Time } from '../components/time.tsx';
 import { errorMessage } from '../error-message.ts';
 import { useNow } from '../hooks/use-now.ts';
 import { type Claims, decodeClaims } from '../jwt.ts';
@@ -67,7 +68,7 @@ export function PassResult({ client, cluster, details, pass, tracked, onDone }: 
           ) : (
             <>
               {opensCluster ? `The cluster ${cluster}` : audiencesOf(claims).join(', ')} does not notice: it accepts the
-              pass until <time dateTime={pass.expirationTimestamp}>{new Date(expiresAt).toLocaleString()}</time>
+              pass until <Time at={expiresAt} />
               {opensCluster ? '.' : ', unless it asks Clusterpass.'}
             </>
           )}
@@ -136,8 +137,8 @@ function ClaimList({ claims }: { claims: Claims }) {
   const registered = new Set(REGISTERED_CLAIMS.map(([name]) => name));
   const others = Object.entries(claims).filter(([name]) => !registered.has(name));
   return (
-    <details className="claims" open>
-      <summary>Claims</summary>
+    <div className="claims">
+      <h3>Claims</h3>
       <dl className="detail-list dense">
         {REGISTERED_CLAIMS.map(([name, title]) => (
           <div key={name}>
@@ -149,16 +150,19 @@ function ClaimList({ claims }: { claims: Claims }) {
         ))}
       </dl>
       {others.length > 0 && (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: keyboard users must be able to scroll it
-        <pre tabIndex={0}>{JSON.stringify(Object.fromEntries(others), undefined, 2)}</pre>
+        <details className="quiet-details">
+          <summary>Other claims as JSON</summary>
+          {/* biome-ignore lint/a11y/noNoninteractiveTabindex: keyboard users must be able to scroll it */}
+          <pre tabIndex={0}>{JSON.stringify(Object.fromEntries(others), undefined, 2)}</pre>
+        </details>
       )}
-    </details>
+    </div>
   );
 }
 
 function formatClaim(name: string, value: unknown): string {
   if (typeof value === 'number' && ['iat', 'nbf', 'exp'].includes(name)) {
-    return new Date(value * 1000).toISOString().replace('.000Z', 'Z');
+    return formatTime(value * 1000);
   }
   return Array.isArray(value) ? value.join(', ') : String(value ?? '');
 }

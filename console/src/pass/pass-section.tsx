@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'react';
+import { type RefObject, useEffect, useRef, useState } from 'react';
 import type { Client, IssuedToken } from '../../../src/client/index.ts';
 import type { ClusterDetails } from '../cluster/cluster-details.ts';
 import { EmptyState } from '../components/empty-state.tsx';
@@ -20,11 +20,25 @@ interface PassSectionProps {
 /** One constant, because an effect depends on it: React compares dependencies by reference. */
 const NO_ACCOUNTS: readonly AccountRef[] = [];
 
+/** Issuing a pass replaces the focused button, and on a phone the pass is above the screen: focus and scroll there. */
+function useFocusAfterChange(value: boolean): RefObject<HTMLElement | null> {
+  const element = useRef<HTMLElement>(null);
+  const before = useRef(value);
+  useEffect(() => {
+    if (before.current === value) return;
+    before.current = value;
+    element.current?.scrollIntoView({ block: 'start' });
+    element.current?.focus({ preventScroll: true });
+  }, [value]);
+  return element;
+}
+
 /** The form, and then the pass. The pass is only in the state of this component: leaving the page discards it. */
 export function PassSection({ client, cluster, details, account, onAccount }: PassSectionProps) {
   const [issued, setIssued] = useState<{ readonly pass: IssuedToken; readonly tracked: boolean } | undefined>();
   const [entersName, setEntersName] = useState(false);
   const { generation, refresh } = useRefresh();
+  const focused = useFocusAfterChange(issued !== undefined);
   const query = useQuery(cluster, () => client.usableAccounts(cluster), generation);
   const accounts = query.status === 'loaded' && !entersName ? query.value.items : NO_ACCOUNTS;
   useEffect(() => {
@@ -32,7 +46,7 @@ export function PassSection({ client, cluster, details, account, onAccount }: Pa
     if (!isListed && accounts[0] !== undefined) onAccount(accounts[0]);
   }, [accounts, account, onAccount]);
   return (
-    <Section title="Get a pass">
+    <Section title={issued === undefined ? 'Get a pass' : 'Your pass'} focusRef={focused}>
       {issued !== undefined ? (
         <PassResult
           {...issued}

@@ -79,3 +79,25 @@ export function withServerStatus(sent: ClusterStatus, stored: ClusterStatus): Cl
     conditions: [...conditions, ...kept],
   };
 }
+
+/**
+ * The status that a manifest sets, with a time in each condition that has none: when it was first applied with this
+ * status. So a file need not say when, and no later application changes the time.
+ */
+export function withConditionTimes(
+  sent: ClusterStatus,
+  stored: ClusterStatus | undefined,
+  time: string,
+): ClusterStatus {
+  const { conditions } = sent;
+  if (conditions?.every(({ lastTransitionTime }) => lastTransitionTime !== undefined) !== false) return sent;
+  return {
+    ...sent,
+    conditions: conditions.map((condition) => {
+      if (condition.lastTransitionTime !== undefined) return condition;
+      const before = conditionOf(stored ?? {}, condition.type ?? '');
+      const since = before?.status === condition.status ? (before?.lastTransitionTime ?? time) : time;
+      return { ...condition, lastHeartbeatTime: condition.lastHeartbeatTime ?? since, lastTransitionTime: since };
+    }),
+  };
+}

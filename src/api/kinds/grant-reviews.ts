@@ -6,7 +6,8 @@ import { attributes, type NonResourceAttributes, type ResourceAttributes } from 
 
 /** Reviews for those who run the fleet: who may do something, and what a subject reaches. */
 
-const grantReview = (
+/** A review of Clusterpass. */
+export const grantReview = (
   kind: string,
   description: string,
   fields: Record<string, ReturnType<typeof Type.Optional>>,
@@ -25,7 +26,7 @@ const grantReview = (
 const reference = (goType: string, description: string) =>
   Type.Optional(Type.Object({ kind: text(), namespace: text(), name: text() }, { goType, description }));
 
-const via = {
+export const via = {
   binding: reference('BindingReference', 'The binding. Absent when none is needed, or when you may not read it.'),
   role: reference('RoleReference', 'The role of the binding.'),
 };

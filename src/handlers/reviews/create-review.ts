@@ -1,6 +1,7 @@
 import { decodeBody } from '../../api/codec/decode.ts';
 import { encodeValue } from '../../api/codec/encode.ts';
 import { type ApiObject, apiVersionOf, type VirtualType } from '../../api/kind.ts';
+import { clusterGrantReviewType } from '../../api/kinds/cluster-grant-review.ts';
 import { resourceAccessReviewType, subjectReachReviewType } from '../../api/kinds/grant-reviews.ts';
 import {
   localSubjectAccessReviewType,
@@ -16,6 +17,7 @@ import { partialMetadata } from '../representation.ts';
 import { bodyOf, checkNamespace } from '../write/read-body.ts';
 import type { Review, ReviewParts } from './review.ts';
 import { reviewLocalSubject, reviewSelfAccess, reviewSubject } from './review-access.ts';
+import { reviewClusterGrants } from './review-cluster-grants.ts';
 import { reviewReach } from './review-reach.ts';
 import { reviewResource } from './review-resource.ts';
 import { reviewRules } from './review-rules.ts';
@@ -30,6 +32,7 @@ const REVIEWS: ReadonlyMap<VirtualType, Review> = new Map<VirtualType, Review>([
   [selfSubjectRulesReviewType, reviewRules],
   [resourceAccessReviewType, reviewResource],
   [subjectReachReviewType, reviewReach],
+  [clusterGrantReviewType, reviewClusterGrants],
   [tokenReviewType, reviewToken],
 ]);
 

@@ -1,6 +1,6 @@
-import type { Authorizer, Grant } from '../../api/authorization.ts';
+import type { Authorizer, BoundSubject, Grant } from '../../api/authorization.ts';
 import type { Caller } from '../../api/caller.ts';
-import type { GrantPath } from '../../api/kinds/grant-reviews.ts';
+import type { GrantedSubject, GrantPath } from '../../api/kinds/grant-reviews.ts';
 import { RBAC_GROUP } from '../../api/kinds/rbac.ts';
 
 const bindingResource = (namespace: string): string => (namespace === '' ? 'clusterrolebindings' : 'rolebindings');
@@ -34,3 +34,9 @@ export function grantPath({ kind, namespace, name, target }: Grant): GrantPath {
     role: { kind: target.kind, ...(roleNamespace === '' ? {} : { namespace: roleNamespace }), name: target.name },
   };
 }
+
+/** A subject as it is written in bindings. */
+export const shownSubject = ({ kind, name, account }: BoundSubject): GrantedSubject =>
+  account === undefined
+    ? { kind: kind === 'user' ? 'User' : 'Group', name }
+    : { kind: 'ServiceAccount', namespace: account.namespace, name: account.name };

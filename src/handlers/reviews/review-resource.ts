@@ -13,7 +13,7 @@ import {
   resourceAccessReviewType,
 } from '../../api/kinds/grant-reviews.ts';
 import { TimeSlice } from '../../lib/time-slice.ts';
-import { grantPath, mayListBindings, mayReadBinding } from './grant-path.ts';
+import { grantPath, mayListBindings, mayReadBinding, shownSubject } from './grant-path.ts';
 import type { Review } from './review.ts';
 import { attributeErrors } from './review-access.ts';
 
@@ -77,18 +77,13 @@ function questionOf(
 const subjectsOf = (grant: Grant, cluster: string | undefined): GrantedSubject[] =>
   grant.subjects
     .filter((subject) => cluster !== undefined || !isLocalAccount(subject))
-    .map((subject) => ({ ...shown(subject), ...grantPath(grant) }));
+    .map((subject) => ({ ...shownSubject(subject), ...grantPath(grant) }));
 
 /** Outside of a cluster no caller has these names: there an account is `system:cluster:…`. */
 const isLocalAccount = ({ kind, name }: BoundSubject): boolean =>
   kind === 'user'
     ? name.startsWith('system:serviceaccount:')
     : name === SERVICE_ACCOUNTS_GROUP || name.startsWith(`${SERVICE_ACCOUNTS_GROUP}:`);
-
-const shown = ({ kind, name, account }: BoundSubject): GrantedSubject =>
-  account === undefined
-    ? { kind: kind === 'user' ? 'User' : 'Group', name }
-    : { kind: 'ServiceAccount', namespace: account.namespace, name: account.name };
 
 const sortKey = ({ kind, namespace, name, binding }: GrantedSubject): string =>
   JSON.stringify([kind, namespace ?? '', name, binding?.kind, binding?.namespace, binding?.name]);

@@ -158,12 +158,16 @@ describe('B15, C-13: a caller past its share', () => {
 });
 
 describe('the priority level of a request', () => {
-  const resource = (verb: string, subresource = '', group = '') =>
-    ({ type: 'resource', target: { verb, subresource, group } }) as Parameters<typeof priorityLevelOf>[0];
+  const resource = (verb: string, subresource = '', group = '', name = 'things') =>
+    ({ type: 'resource', target: { verb, subresource, group, resource: name } }) as Parameters<
+      typeof priorityLevelOf
+    >[0];
   const path = (text: string) => ({ type: 'path', path: text }) as Parameters<typeof priorityLevelOf>[0];
   it.each([
     ['tokens', priorityLevelOf(resource('create', 'token'), false)],
     ['reads', priorityLevelOf(resource('create', '', 'authentication.k8s.io'), false)],
+    ['reads', priorityLevelOf(resource('create', '', 'clusterpass.dev', 'resourceaccessreviews'), false)],
+    ['writes', priorityLevelOf(resource('create', '', 'clusterpass.dev', 'signingkeys'), false)],
     ['reads', priorityLevelOf(resource('list'), false)],
     ['writes', priorityLevelOf(resource('deletecollection'), false)],
     ['watches', priorityLevelOf(resource('watch'), false)],

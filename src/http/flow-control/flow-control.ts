@@ -127,12 +127,14 @@ export const isLargeBody = (length: number | undefined): boolean => length === u
 
 const HEALTH = /^\/(?:livez|readyz|healthz)(?:\/|$)/;
 
+const READING_GROUPS: ReadonlySet<string> = new Set(['authorization.k8s.io', 'authentication.k8s.io']);
+
 export function priorityLevelOf(info: RequestInfo, isPublic: boolean): PriorityLevelName {
   if (info.type === 'path') {
     if (!isPublic) return 'reads';
     return HEALTH.test(info.path) ? 'health' : 'public';
   }
-  const { verb, subresource, group } = info.target;
+  const { verb, subresource, group, resource } = info.target;
   switch (verb) {
     case 'watch':
       return 'watches';
@@ -142,6 +144,6 @@ export function priorityLevelOf(info: RequestInfo, isPublic: boolean): PriorityL
     default:
       if (issuesToken(subresource) || isPassList(info.target)) return 'tokens';
       // Reviews read, although they are sent by POST.
-      return group === 'authorization.k8s.io' || group === 'authentication.k8s.io' ? 'reads' : 'writes';
+      return READING_GROUPS.has(group) || resource.endsWith('reviews') ? 'reads' : 'writes';
   }
 }

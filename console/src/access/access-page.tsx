@@ -1,0 +1,111 @@
+import { memo } from 'react';
+import type { Client } from '../../../src/client/index.ts';
+import { Section } from '../components/section.tsx';
+import { FilterField, Segments } from '../components/text-field.tsx';
+import type { FleetStore } from '../fleet/fleet-store.ts';
+import { type Fields, useFields } from '../hooks/use-fields.ts';
+import { useQuery } from '../hooks/use-query.ts';
+import { CLUSTERPASS, type Permissions, RBAC } from '../permissions/permissions.ts';
+import { BindingsView } from './bindings-view.tsx';
+import { GrantView } from './grant-view.tsx';
+import { Reach } from './reach.tsx';
+import { WhoCan } from './who-can.tsx';
+
+interface AccessPageProps {
+  readonly client: Client;
+  readonly permissions: Permissions;
+  readonly fleet: FleetStore;
+  readonly clusterNames: readonly string[];
+  readonly query: string;
+}
+
+type View = 'cluster' | 'person' | 'bindings' | 'grant';
+
+function viewsFor({ can }: Permissions): (readonly [View, string])[] {
+  const mayGrant = can('create', RBAC, 'clusterrolebindings') || can('create', RBAC, 'rolebindings');
+  const mayList = can('list', RBAC, 'clusterrolebindings') || can('list', RBAC, 'rolebindings');
+  return [
+    ...(can('create', CLUSTERPASS, 'resourceaccessreviews') ? [['cluster', 'A cluster'] as const] : []),
+    ...(can('create', CLUSTERPASS, 'subjectreachreviews') ? [['person', 'A person'] as const] : []),
+    ...(mayList ? [['bindings', 'Bindings'] as const] : []),
+    ...(mayGrant ? [['grant', 'New grant'] as const] : []),
+  ];
+}
+
+/** Who reaches what, for those who may ask. */
+export const AccessPage = memo(function AccessPage(props: AccessPageProps) {
+  const { client, permissions, fleet, clusterNames, query } = props;
+  const fields = useFields('access', query);
+  const views = viewsFor(permissions);
+  const view = views.find(([each]) => each === fields.get('view'))?.[0] ?? views[0]?.[0];
+  return (
+    <div className="page-body stack">
+      <header className="page-head">
+        <h1>Access</h1>
+        {view !== undefined && (
+          <Segments legend="View" value={view} options={views} onChange={(next) => fields.set({ view: next })} />
+        )}
+      </header>
+      {view === undefined && <p className="muted">Your roles do not allow you to ask about the access of others.</p>}
+      {view === 'cluster' && <ClusterView client={client} fields={fields} clusterNames={clusterNames} />}
+      {view === 'person' && <PersonView client={client} fields={fields} />}
+      {view === 'bindings' && <BindingsView client={client} fields={fields} clusterNames={clusterNames} />}
+      {view === 'grant' && <GrantView client={client} clusterNames={clusterNames} rows={() => fleet.all()} />}
+    </div>
+  );
+});
+
+interface ViewProps {
+  readonly client: Client;
+  readonly fields: Fields;
+}
+
+function ClusterView({ client, fields, clusterNames }: ViewProps & { clusterNames: readonly string[] }) {
+  const cluster = fields.get('cluster');
+  const accounts = useQuery(cluster, async () => (cluster === '' ? undefined : client.usableAccounts(cluster)));
+  const items = accounts.status === 'loaded' ? (accounts.value?.items ?? []) : [];
+  return (
+    <Section title="Who reaches this cluster?">
+      <div className="field-row">
+        <FilterField
+          label="Cluster"
+          value={cluster}
+          suggestions={clusterNames}
+          onChange={(value) => fields.set({ cluster: value, account: '' })}
+        />
+      </div>
+      {cluster !== '' && (
+        <WhoCan
+          client={client}
+          cluster={cluster}
+          account={fields.get('account')}
+          accounts={items.map(({ namespace, name }) => `${namespace}/${name}`)}
+          onAccount={(account) => fields.set({ account })}
+        />
+      )}
+    </Section>
+  );
+}
+
+function PersonView({ client, fields }: ViewProps) {
+  const user = fields.get('user');
+  const groups = fields
+    .get('groups')
+    .split(',')
+    .flatMap((group) => (group.trim() === '' ? [] : [group.trim()]));
+  return (
+    <Section title="What does this person reach?">
+      <div className="field-row">
+        <FilterField label="User" value={user} onChange={(value) => fields.set({ user: value })} />
+        <FilterField
+          label="Groups"
+          value={fields.get('groups')}
+          placeholder="Comma-separated"
+          hint="The identity provider knows the groups of a person; Clusterpass does not."
+          onChange={(value) => fields.set({ groups: value })}
+        />
+      </div>
+      {(user !== '' || groups.length > 0) && <Reach client={client} user={user} groups={groups} />}
+    </Section>
+  );
+}

@@ -1,0 +1,110 @@
+import { reviewClusterGrants } from '../../../src/client/fleet-reviews.ts';
+import type { Client } from '../../../src/client/index.ts';
+import { FilterField } from '../components/text-field.tsx';
+import { Remaining } from '../components/time.tsx';
+import type { Fields } from '../hooks/use-fields.ts';
+import { useQuery, useRefresh } from '../hooks/use-query.ts';
+import { type Binding, bindingKey, listBindings } from './bindings.ts';
+import { Subject } from './subject-table.tsx';
+
+interface BindingsViewProps {
+  readonly client: Client;
+  readonly fields: Fields;
+  readonly clusterNames: readonly string[];
+}
+
+/** Bindings by subject, and by the cluster in which they hold. */
+export function BindingsView({ client, fields, clusterNames }: BindingsViewProps) {
+  const { generation } = useRefresh();
+  const search = fields.get('search');
+  const cluster = fields.get('cluster');
+  const query = useQuery('', () => listBindings(client), generation);
+  const holding = useQuery(
+    cluster,
+    async () => {
+      if (cluster === '') return undefined;
+      const { grants = [] } = await reviewClusterGrants(client, cluster);
+      return new Set(grants.flatMap(({ binding }) => (binding === undefined ? [] : [keyOfReference(binding)])));
+    },
+    generation,
+  );
+  const words = search.toLowerCase().split(/\s+/).filter(Boolean);
+  const inCluster = holding.status === 'loaded' ? holding.value : undefined;
+  const bindings = (query.status === 'loaded' ? query.value : []).filter(
+    (binding) =>
+      words.every((word) => binding.searchText.includes(word)) &&
+      (inCluster === undefined || inCluster.has(bindingKey(binding))),
+  );
+  const problem = query.status === 'failed' ? query.message : holding.status === 'failed' ? holding.message : '';
+  return (
+    <>
+      <search className="filter-row">
+        <FilterField label="Subject, role or name" value={search} onChange={(value) => fields.set({ search: value })} />
+        <FilterField
+          label="Holds in cluster"
+          value={cluster}
+          suggestions={clusterNames}
+          onChange={(value) => fields.set({ cluster: value })}
+        />
+      </search>
+      {problem !== '' && (
+        <p className="problem" role="alert">
+          {problem}
+        </p>
+      )}
+      <p className="muted" role="status">
+        {query.status === 'loading'
+          ? 'Loading…'
+          : `${bindings.length} ${bindings.length === 1 ? 'binding' : 'bindings'}`}
+      </p>
+      {bindings.length > 0 && <BindingTable bindings={bindings} />}
+    </>
+  );
+}
+
+const keyOfReference = ({ kind, namespace = '', name }: { kind: string; namespace?: string; name: string }): string =>
+  `${kind} ${namespace}/${name}`;
+
+const BindingTable = ({ bindings }: { bindings: readonly Binding[] }) => (
+  <div className="card table-card">
+    <table className="list">
+      <thead>
+        <tr>
+          <th scope="col">Binding</th>
+          <th scope="col">Subjects</th>
+          <th scope="col">Role</th>
+          <th scope="col">Clusters</th>
+          <th scope="col">Ends</th>
+        </tr>
+      </thead>
+      <tbody>
+        {bindings.map((binding) => (
+          <tr key={bindingKey(binding)}>
+            <th scope="row" data-label="Binding" className="wrap-anywhere">
+              {binding.name}
+              {binding.namespace !== '' && <span className="muted hint"> in {binding.namespace}</span>}
+            </th>
+            <td data-label="Subjects">
+              <ul>
+                {binding.subjects.map((subject) => (
+                  <li key={`${subject.kind} ${subject.namespace} ${subject.name}`}>
+                    <Subject {...subject} kind={subject.kind as 'User' | 'Group' | 'ServiceAccount'} />
+                  </li>
+                ))}
+              </ul>
+            </td>
+            <td data-label="Role" className="wrap-anywhere">
+              {binding.role}
+            </td>
+            <td data-label="Clusters" className="mono wrap-anywhere">
+              {binding.clusters === '' ? <span className="muted">all</span> : binding.clusters}
+            </td>
+            <td data-label="Ends">
+              {binding.expiresAt === '' ? <span className="muted">never</span> : <Remaining at={binding.expiresAt} />}
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  </div>
+);

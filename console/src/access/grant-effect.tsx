@@ -1,0 +1,63 @@
+import { reviewReach } from '../../../src/client/access-reviews.ts';
+import type { Client } from '../../../src/client/index.ts';
+import type { ClusterRow } from '../fleet/cluster-row.ts';
+import { useQuery } from '../hooks/use-query.ts';
+import { type GrantDraft, isSelected, selectorOf } from './grant-manifest.ts';
+
+interface GrantEffectProps {
+  readonly client: Client;
+  readonly draft: GrantDraft;
+  readonly rows: () => readonly ClusterRow[];
+}
+
+/** How many names are listed. */
+const MAX_NAMES = 12;
+
+/** What a grant changes: the clusters that the subject does not reach yet. */
+export function GrantEffect({ client, draft, rows }: GrantEffectProps) {
+  const { subjectKind, subject } = draft;
+  const asked = subjectKind === 'User' ? { user: subject, groups: [] } : { groups: [subject] };
+  const query = useQuery(JSON.stringify(asked), () => reviewReach(client, undefined, asked));
+  const selector = selectorOf(draft);
+  if (isSelected(selector, '', {}) === undefined) {
+    return <p className="muted">The clusters of this selector are not listed here: it has more than key=value.</p>;
+  }
+  if (query.status === 'loading') return <p className="muted">Loading…</p>;
+  if (query.status === 'failed') return <p className="muted">What this changes cannot be shown: {query.message}</p>;
+  const reached = new Map(query.value.map((cluster) => [cluster.name, cluster]));
+  const selected = rows().filter(({ name, labels }) => isSelected(selector, name, labels));
+  const already = selected.filter(({ name }) => {
+    const cluster = reached.get(name);
+    if (draft.action === 'view') return cluster?.visible === true;
+    const accounts = cluster?.accounts.filter(({ namespace }) => namespace === draft.namespace) ?? [];
+    return draft.action === 'account' && accounts.some((account) => account.name === draft.account);
+  });
+  const next = selected.filter((row) => !already.includes(row)).map(({ name }) => name);
+  const gains = {
+    view: 'sees',
+    account: `gets passes for ${draft.namespace}/${draft.account} in`,
+    namespace: `gets passes for every account of the namespace ${draft.namespace} in`,
+  }[draft.action];
+  return (
+    <>
+      <p>
+        {selected.length === 0
+          ? 'No cluster is selected now; clusters that are registered later may be.'
+          : next.length === 0
+            ? `${subject} has this already in all ${selected.length} selected clusters.`
+            : `${subject} newly ${gains} ${next.length === 1 ? '1 cluster' : `${next.length.toLocaleString()} clusters`}:`}
+      </p>
+      {next.length > 0 && (
+        <p className="mono wrap-anywhere">
+          {next.slice(0, MAX_NAMES).join(', ')}
+          {next.length > MAX_NAMES && ` and ${(next.length - MAX_NAMES).toLocaleString()} more`}
+        </p>
+      )}
+      {already.length > 0 && next.length > 0 && (
+        <p className="muted hint">
+          {already.length === 1 ? '1 cluster is' : `${already.length.toLocaleString()} clusters are`} reached already.
+        </p>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,206 @@
+import { type FormEvent, useState } from 'react';
+import type { Client } from '../../../src/client/index.ts';
+import { CopyButton } from '../components/copy-button.tsx';
+import { Section } from '../components/section.tsx';
+import { Segments, SelectField, TextField } from '../components/text-field.tsx';
+import { errorMessage } from '../error-message.ts';
+import type { ClusterRow } from '../fleet/cluster-row.ts';
+import { ServerControls } from '../hooks/use-connected.tsx';
+import { useDebounced } from '../hooks/use-debounced.ts';
+import { useQuery } from '../hooks/use-query.ts';
+import { GrantEffect } from './grant-effect.tsx';
+import {
+  collectionOf,
+  type GrantDraft,
+  grantObjects,
+  missingInGrant,
+  NEW_GRANT,
+  type RbacObject,
+} from './grant-manifest.ts';
+
+interface GrantViewProps {
+  readonly client: Client;
+  readonly clusterNames: readonly string[];
+  readonly rows: () => readonly ClusterRow[];
+}
+
+/** The binding of a new role is refused in a dry run, because the role does not exist yet: only the first is tried. */
+const tryObjects = (objects: readonly RbacObject[]): readonly RbacObject[] => objects.slice(0, 1);
+
+async function createObjects(client: Client, objects: readonly RbacObject[], dryRun: boolean): Promise<void> {
+  for (const body of objects) {
+    await client.request('POST', collectionOf(body), {
+      query: { fieldManager: 'clusterpass-console', fieldValidation: 'Strict', ...(dryRun ? { dryRun: 'All' } : {}) },
+      body,
+    });
+  }
+}
+
+/** A form for the common grants. It shows the objects that it creates, and what they change. */
+export function GrantView({ client, clusterNames, rows }: GrantViewProps) {
+  const [draft, setDraft] = useState(NEW_GRANT);
+  const [busy, setBusy] = useState(false);
+  const [problem, setProblem] = useState('');
+  const [done, setDone] = useState('');
+  const change = (part: Partial<GrantDraft>): void => {
+    setProblem('');
+    setDone('');
+    setDraft((old) => ({ ...old, ...part }));
+  };
+  const missing = missingInGrant(draft);
+  const key = missing === '' ? JSON.stringify(draft) : '';
+  const checked = useDebounced(key);
+  const objects = missing === '' ? grantObjects(draft) : [];
+  const yaml = useQuery(checked, async () => {
+    if (checked === '') return '';
+    const { stringify } = await import('yaml');
+    return objects.map((object) => stringify(object, { lineWidth: 0 })).join('---\n');
+  });
+  const dryRun = useQuery(checked, async () => {
+    if (checked !== '') await createObjects(client, tryObjects(objects), true);
+    return true;
+  });
+  const isChecked = key !== '' && checked === key && dryRun.status === 'loaded';
+  const apply = async (event: FormEvent): Promise<void> => {
+    event.preventDefault();
+    if (!isChecked || busy) return;
+    setBusy(true);
+    try {
+      await createObjects(client, objects, false);
+      setDone(`Created ${objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`).join(' and ')}.`);
+    } catch (error) {
+      setProblem(errorMessage(error));
+    }
+    setBusy(false);
+  };
+  const refusal = problem !== '' ? problem : key !== '' && dryRun.status === 'failed' ? dryRun.message : '';
+  return (
+    <div className="columns two">
+      <Section title="Grant">
+        <ServerControls>
+          <form id="grant" className="stack" onSubmit={apply} aria-busy={busy}>
+            <GrantFields draft={draft} clusterNames={clusterNames} onChange={change} />
+          </form>
+        </ServerControls>
+      </Section>
+      <div className="column">
+        <Section title="What it changes">
+          <div className={refusal === '' ? 'preview' : 'preview preview-failed'} aria-live="polite">
+            <span className="preview-title">Dry run at the server</span>
+            {refusal !== '' ? (
+              <p className="problem">{refusal}</p>
+            ) : missing !== '' ? (
+              <p className="muted">{missing}</p>
+            ) : done !== '' ? (
+              <p className="allowed">{done}</p>
+            ) : checked === key ? (
+              <GrantEffect client={client} draft={draft} rows={rows} />
+            ) : (
+              <p className="muted">Loading…</p>
+            )}
+          </div>
+          <ServerControls>
+            <button
+              type="submit"
+              form="grant"
+              className="button primary wide"
+              disabled={!isChecked || busy || done !== ''}
+            >
+              {busy ? 'Applying…' : 'Apply'}
+            </button>
+          </ServerControls>
+        </Section>
+        {yaml.status === 'loaded' && yaml.value !== '' && (
+          <Section title="Objects">
+            <div className="code">
+              {/* biome-ignore lint/a11y/noNoninteractiveTabindex: keyboard users must be able to scroll it */}
+              <pre tabIndex={0}>{yaml.value}</pre>
+              <CopyButton text={yaml.value} label="the objects" />
+            </div>
+          </Section>
+        )}
+      </div>
+    </div>
+  );
+}
+
+interface GrantFieldsProps {
+  readonly draft: GrantDraft;
+  readonly clusterNames: readonly string[];
+  readonly onChange: (part: Partial<GrantDraft>) => void;
+}
+
+function GrantFields({ draft, clusterNames, onChange }: GrantFieldsProps) {
+  return (
+    <>
+      <div className="field-row">
+        <SelectField
+          label="To"
+          value={draft.subjectKind}
+          options={[
+            ['Group', 'Group'],
+            ['User', 'User'],
+          ]}
+          onChange={(kind) => onChange({ subjectKind: kind as GrantDraft['subjectKind'] })}
+        />
+        <TextField label="Name" value={draft.subject} onChange={(subject) => onChange({ subject })} />
+      </div>
+      <SelectField
+        label="Permission"
+        value={draft.action}
+        options={[
+          ['view', 'See clusters'],
+          ['account', 'Get passes for one service account'],
+          ['namespace', 'Get passes for every service account of a namespace'],
+        ]}
+        onChange={(action) => onChange({ action: action as GrantDraft['action'] })}
+      />
+      {draft.action !== 'view' && (
+        <div className="field-row">
+          <TextField label="Namespace" value={draft.namespace} onChange={(namespace) => onChange({ namespace })} />
+          {draft.action === 'account' && (
+            <TextField label="Service account" value={draft.account} onChange={(account) => onChange({ account })} />
+          )}
+        </div>
+      )}
+      <Segments
+        legend="Where"
+        value={draft.where}
+        options={[
+          ['labels', 'By label'],
+          ['cluster', 'One cluster'],
+          ['all', 'All clusters'],
+        ]}
+        onChange={(where) => onChange({ where })}
+      />
+      {draft.where === 'labels' && (
+        <TextField
+          label="Labels"
+          value={draft.labels}
+          placeholder="env=dev,region=eu"
+          hint="The grant holds in clusters with all of these labels, also in those that get them later."
+          onChange={(labels) => onChange({ labels })}
+        />
+      )}
+      {draft.where === 'cluster' && (
+        <TextField
+          label="Cluster"
+          value={draft.cluster}
+          suggestions={clusterNames}
+          onChange={(cluster) => onChange({ cluster })}
+        />
+      )}
+      <UntilField value={draft.until} onChange={(until) => onChange({ until })} />
+    </>
+  );
+}
+
+function UntilField({ value, onChange }: { value: string; onChange: (value: string) => void }) {
+  return (
+    <label className="field">
+      <span className="field-label">Until</span>
+      <input type="datetime-local" step={60} value={value} onChange={(event) => onChange(event.target.value)} />
+      <span className="muted hint">Empty: until the binding is deleted.</span>
+    </label>
+  );
+}

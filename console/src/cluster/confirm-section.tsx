@@ -1,0 +1,100 @@
+import { useState } from 'react';
+import type { ApiEndpoints, Client, Cluster } from '../../../src/client/index.ts';
+import { CaFingerprints } from '../certificates/ca-fingerprints.tsx';
+import { DetailList, Section } from '../components/section.tsx';
+import { errorMessage } from '../error-message.ts';
+import { ServerControls } from '../hooks/use-connected.tsx';
+import { useQuery } from '../hooks/use-query.ts';
+import { confirmation, waitingChange } from './waiting-change.ts';
+
+interface ConfirmSectionProps {
+  readonly client: Client;
+  readonly name: string;
+  readonly resourceVersion: string;
+  /** The user may confirm it; others see what waits. */
+  readonly mayConfirm: boolean;
+}
+
+/** A changed address or CA, which clients do not get before it is confirmed. */
+export function ConfirmSection({ client, name, resourceVersion, mayConfirm }: ConfirmSectionProps) {
+  const path = `/apis/clusterregistry.k8s.io/v1alpha1/clusters/${encodeURIComponent(name)}`;
+  const query = useQuery(`${name} ${resourceVersion}`, async () => (await client.request<Cluster>('GET', path)).value);
+  const [busy, setBusy] = useState(false);
+  const [problem, setProblem] = useState('');
+  if (query.status === 'loading') return null;
+  if (query.status === 'failed') return <ConfirmNotice text={query.message} />;
+  const cluster = query.value;
+  const change = waitingChange(cluster, client.productName);
+  if (change === undefined)
+    return <ConfirmNotice text="You may not see the change: it takes permission to update the cluster." />;
+  const confirm = async (): Promise<void> => {
+    setBusy(true);
+    setProblem('');
+    try {
+      const value = await confirmation(cluster, client.productName);
+      await client.request('PATCH', path, {
+        query: { fieldManager: 'clusterpass-console' },
+        // With the version that was shown: the patch fails if the cluster has changed since.
+        body: {
+          metadata: {
+            resourceVersion: cluster.metadata.resourceVersion,
+            annotations: { 'clusterpass.dev/confirmed-endpoint': value },
+          },
+        },
+        contentType: 'application/merge-patch+json',
+      });
+    } catch (error) {
+      setProblem(errorMessage(error));
+    }
+    setBusy(false);
+  };
+  return (
+    <Section title="Changed endpoints wait for confirmation">
+      <p>
+        Clients connect to the endpoints on the left until the change is confirmed. Compare the new ones with your
+        cluster before you confirm them.
+      </p>
+      <div className="comparison">
+        <EndpointCard title="Until now" endpoints={change.until} />
+        <EndpointCard title="After the change" endpoints={change.next} />
+      </div>
+      {change.credential !== '' && (
+        <p className="warning">
+          The credential <span className="mono">{change.credential}</span> is sent to the new endpoints.
+        </p>
+      )}
+      {problem !== '' && (
+        <p className="problem" role="alert">
+          {problem}
+        </p>
+      )}
+      {mayConfirm && (
+        <ServerControls>
+          <button type="button" className="button primary" disabled={busy} onClick={confirm}>
+            {busy ? 'Confirming…' : 'Confirm the new endpoints'}
+          </button>
+        </ServerControls>
+      )}
+    </Section>
+  );
+}
+
+const ConfirmNotice = ({ text }: { text: string }) => (
+  <Section title="Changed endpoints wait for confirmation">
+    <p className="muted">{text}</p>
+  </Section>
+);
+
+const EndpointCard = ({ title, endpoints }: { title: string; endpoints: ApiEndpoints }) => (
+  <div className="comparison-side">
+    <h3>{title}</h3>
+    <ul className="mono wrap-anywhere">
+      {(endpoints.serverEndpoints ?? []).map(({ clientCIDR = '', serverAddress = '' }) => (
+        <li key={`${clientCIDR} ${serverAddress}`}>
+          {serverAddress} <span className="muted">{clientCIDR}</span>
+        </li>
+      ))}
+    </ul>
+    <DetailList details={[{ name: 'CA', value: <CaFingerprints caBundle={endpoints.caBundle} /> }]} />
+  </div>
+);

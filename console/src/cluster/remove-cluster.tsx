@@ -1,0 +1,53 @@
+import { type FormEvent, useState } from 'react';
+import type { Client } from '../../../src/client/index.ts';
+import { TextField } from '../components/text-field.tsx';
+import { errorMessage } from '../error-message.ts';
+
+interface RemoveClusterProps {
+  readonly client: Client;
+  readonly name: string;
+  readonly onCancel: () => void;
+}
+
+/** The user types the name, because everything below the cluster goes with it. */
+export function RemoveCluster({ client, name, onCancel }: RemoveClusterProps) {
+  const [typed, setTyped] = useState('');
+  const [busy, setBusy] = useState(false);
+  const [problem, setProblem] = useState('');
+  const remove = async (event: FormEvent): Promise<void> => {
+    event.preventDefault();
+    if (typed !== name || busy) return;
+    setBusy(true);
+    setProblem('');
+    try {
+      await client.request('DELETE', `/apis/clusterregistry.k8s.io/v1alpha1/clusters/${encodeURIComponent(name)}`);
+      // The watch removes the cluster from the page.
+    } catch (error) {
+      setProblem(errorMessage(error));
+      setBusy(false);
+    }
+  };
+  return (
+    <form className="stack danger-panel" onSubmit={remove} aria-busy={busy}>
+      <p>
+        The cluster leaves the fleet with its namespaces and service accounts, as Clusterpass knows them. No further
+        passes are issued for it, and Clusterpass refuses those that are out. The cluster itself keeps running, and
+        accepts passes until they expire, unless it asks Clusterpass.
+      </p>
+      <TextField label={`Type ${name} to remove it`} value={typed} onChange={setTyped} />
+      {problem !== '' && (
+        <p className="problem" role="alert">
+          {problem}
+        </p>
+      )}
+      <div className="actions">
+        <button type="submit" className="button danger" disabled={typed !== name || busy}>
+          {busy ? 'Removing…' : 'Remove the cluster'}
+        </button>
+        <button type="button" className="button quiet" onClick={onCancel}>
+          Cancel
+        </button>
+      </div>
+    </form>
+  );
+}

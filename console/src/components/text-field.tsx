@@ -1,0 +1,129 @@
+import { type ReactNode, useEffect, useId, useRef, useState } from 'react';
+
+interface TextFieldProps {
+  readonly label: string;
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+  readonly required?: boolean;
+  readonly placeholder?: string;
+  /** Values to choose from; others can be typed. */
+  readonly suggestions?: readonly string[];
+  readonly hint?: ReactNode;
+  /** A text in several lines. */
+  readonly rows?: number;
+}
+
+/** A labelled field for names, which have no spaces around them. */
+export function TextField(props: TextFieldProps) {
+  const { label, value, onChange, required = false, placeholder, suggestions, hint, rows } = props;
+  const id = useId();
+  const shared = {
+    id,
+    value,
+    required,
+    placeholder,
+    spellCheck: false,
+    autoComplete: 'off',
+    autoCapitalize: 'off',
+    ...(hint === undefined ? {} : { 'aria-describedby': `${id}hint` }),
+  };
+  return (
+    <div className="field">
+      <label htmlFor={id}>{label}</label>
+      {rows === undefined ? (
+        <input
+          {...shared}
+          {...(suggestions === undefined ? {} : { list: `${id}list` })}
+          onChange={(event) => onChange(event.target.value.trim())}
+        />
+      ) : (
+        <textarea {...shared} rows={rows} className="mono" onChange={(event) => onChange(event.target.value)} />
+      )}
+      {suggestions !== undefined && (
+        <datalist id={`${id}list`}>
+          {suggestions.map((each) => (
+            <option key={each} value={each} />
+          ))}
+        </datalist>
+      )}
+      {hint !== undefined && (
+        <p className="muted hint" id={`${id}hint`}>
+          {hint}
+        </p>
+      )}
+    </div>
+  );
+}
+
+const COMMIT_MS = 300;
+
+/** A field whose value is used after a pause in typing: it filters a list at the server, or is kept in the URL. */
+export function FilterField({ value, onChange, ...props }: Omit<TextFieldProps, 'required' | 'rows'>) {
+  const [draft, setDraft] = useState(value);
+  const committed = useRef(value);
+  const commit = useRef(onChange);
+  useEffect(() => {
+    commit.current = onChange;
+  }, [onChange]);
+  useEffect(() => {
+    // A link has changed it.
+    if (value === committed.current) return;
+    committed.current = value;
+    setDraft(value);
+  }, [value]);
+  useEffect(() => {
+    if (draft === committed.current) return undefined;
+    const timer = setTimeout(() => {
+      committed.current = draft;
+      commit.current(draft);
+    }, COMMIT_MS);
+    return () => clearTimeout(timer);
+  }, [draft]);
+  return <TextField {...props} value={draft} onChange={setDraft} />;
+}
+
+interface SelectFieldProps {
+  readonly label: string;
+  readonly value: string;
+  readonly options: readonly (readonly [value: string, text: string])[];
+  readonly onChange: (value: string) => void;
+}
+
+export function SelectField({ label, value, options, onChange }: SelectFieldProps) {
+  const id = useId();
+  return (
+    <div className="field">
+      <label htmlFor={id}>{label}</label>
+      <select id={id} value={value} onChange={(event) => onChange(event.target.value)}>
+        {options.map(([each, text]) => (
+          <option key={each} value={each}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </div>
+  );
+}
+
+interface SegmentsProps<T extends string> {
+  readonly legend: string;
+  readonly value: T;
+  readonly options: readonly (readonly [value: T, text: string])[];
+  readonly onChange: (value: T) => void;
+}
+
+/** A choice of few, all of them visible. */
+export function Segments<T extends string>({ legend, value, options, onChange }: SegmentsProps<T>) {
+  const name = useId();
+  return (
+    <fieldset className="segments">
+      <legend className="visually-hidden">{legend}</legend>
+      {options.map(([each, text]) => (
+        <label key={each}>
+          <input type="radio" name={name} checked={value === each} onChange={() => onChange(each)} />
+          <span>{text}</span>
+        </label>
+      ))}
+    </fieldset>
+  );
+}

@@ -1,0 +1,65 @@
+import type { Client } from '../../../src/client/index.ts';
+import { DetailList, Section } from '../components/section.tsx';
+import type { FleetStore } from '../fleet/fleet-store.ts';
+import { useNow } from '../hooks/use-now.ts';
+import { useQuery, useRefresh } from '../hooks/use-query.ts';
+import { type HealthFact, metricFacts, proberFacts, readinessFacts } from './health.ts';
+
+interface HealthSectionProps {
+  readonly client: Client;
+  readonly fleet: FleetStore;
+  /** The user may read `/metrics`. */
+  readonly readsMetrics: boolean;
+}
+
+const INTERVAL_MS = 15_000;
+
+/** The server answers 503 with the same text when a check fails. */
+async function readChecks(client: Client): Promise<HealthFact[]> {
+  try {
+    return readinessFacts(await client.text('/readyz', { query: { verbose: 1 } }));
+  } catch (error) {
+    const facts = readinessFacts(error instanceof Error ? error.message.replaceAll(' [', '\n[') : '');
+    if (facts.length === 0) throw error;
+    return facts;
+  }
+}
+
+/** The state of the replica that answers: checks, store, caches, clock, audit log, prober. */
+export function HealthSection({ client, fleet, readsMetrics }: HealthSectionProps) {
+  const { generation } = useRefresh();
+  const now = useNow(INTERVAL_MS);
+  const round = generation + Math.floor(now / INTERVAL_MS);
+  const checks = useQuery('', () => readChecks(client), round);
+  const metrics = useQuery('', async () => (readsMetrics ? metricFacts(await client.text('/metrics')) : []), round);
+  const prober = proberFacts(
+    fleet.all().map(({ cluster }) => cluster.status?.conditions ?? []),
+    now,
+  );
+  const problem = checks.status === 'failed' ? checks.message : metrics.status === 'failed' ? metrics.message : '';
+  return (
+    <Section title="Health">
+      <p className="muted">
+        Of the replica that answers this page{readsMetrics ? '' : '. Figures need the permission to get /metrics'}.
+      </p>
+      {problem !== '' && (
+        <p className="problem" role="alert">
+          {problem}
+        </p>
+      )}
+      <Facts facts={checks.status === 'loaded' ? checks.value : []} />
+      <Facts facts={metrics.status === 'loaded' ? metrics.value : []} />
+      <Facts facts={prober} />
+    </Section>
+  );
+}
+
+const Facts = ({ facts }: { facts: readonly HealthFact[] }) =>
+  facts.length === 0 ? null : (
+    <DetailList
+      details={facts.map(({ name, text, state }) => ({
+        name,
+        value: <span className={`fact fact-${state}`}>{text}</span>,
+      }))}
+    />
+  );

@@ -1,0 +1,111 @@
+import type { ClusterCondition } from '../../../src/client/index.ts';
+import { parseMetrics, type Sample } from './metrics-text.ts';
+
+export interface HealthFact {
+  readonly name: string;
+  readonly text: string;
+  readonly state: 'good' | 'bad' | 'plain';
+}
+
+/** The lines of `/readyz?verbose`: `[+]storage ok`. */
+export function readinessFacts(text: string): HealthFact[] {
+  return [...text.matchAll(/^\[([+-])\](\S+) (.*)$/gm)].map(([, sign, name = '', outcome = '']) => ({
+    name: CHECK_NAMES[name] ?? name,
+    text:
+      sign === '+'
+        ? 'ok'
+        : outcome.replace(/^failed: reason withheld$/, 'failed: the log of the server has the reason'),
+    state: sign === '+' ? 'good' : 'bad',
+  }));
+}
+
+const CHECK_NAMES: Readonly<Record<string, string>> = {
+  ping: 'Process',
+  storage: 'Store',
+  cache: 'Watch cache',
+  'token-file': 'Token file',
+  'authentication-config': 'Identity providers',
+  shutdown: 'Not shutting down',
+};
+
+const LEADER = 'clusterpass_leader';
+const LAG = 'clusterpass_cache_lag_seconds';
+const SKEW = 'clusterpass_clock_skew_seconds';
+const AUDIT_FAILING = 'clusterpass_audit_log_failing';
+const AUDIT_LOST = 'apiserver_audit_error_total';
+const STORE_ERRORS = 'clusterpass_store_errors_total';
+const STORE_SUM = 'clusterpass_store_request_duration_seconds_sum';
+const STORE_COUNT = 'clusterpass_store_request_duration_seconds_count';
+const WATCHES = 'apiserver_longrunning_requests';
+const REJECTED = 'apiserver_flowcontrol_rejected_requests_total';
+
+const NAMES: ReadonlySet<string> = new Set([
+  ...[LEADER, LAG, SKEW, AUDIT_FAILING, AUDIT_LOST, STORE_ERRORS, STORE_SUM, STORE_COUNT, WATCHES, REJECTED],
+]);
+
+const seconds = (value: number): string => (value < 1 ? `${Math.round(value * 1_000)} ms` : `${value.toFixed(1)} s`);
+
+/** What `/metrics` says about the replica that answers. */
+export function metricFacts(text: string): HealthFact[] {
+  const samples = parseMetrics(text, NAMES);
+  const sum = (name: string): number | undefined => total(samples.get(name));
+  const fact = (
+    name: string,
+    value: number | undefined,
+    show: (value: number) => HealthFact['text'],
+    isBad?: (value: number) => boolean,
+  ): HealthFact[] =>
+    value === undefined
+      ? []
+      : [{ name, text: show(value), state: isBad === undefined ? 'plain' : isBad(value) ? 'bad' : 'good' }];
+  const count = sum(STORE_COUNT);
+  return [
+    ...fact('Leader', sum(LEADER), (value) => (value > 0 ? 'this replica' : 'another replica')),
+    ...fact('Store, mean response', count ? (sum(STORE_SUM) ?? 0) / count : undefined, seconds),
+    ...fact(
+      'Store, failed requests',
+      sum(STORE_ERRORS) ?? 0,
+      (value) => value.toLocaleString(),
+      (value) => value > 0,
+    ),
+    ...fact('Watch cache, lag', sum(LAG), seconds, (value) => value >= 1),
+    ...fact('Clock, distance from the store', sum(SKEW), seconds, (value) => value >= 1),
+    ...fact(
+      'Audit log',
+      sum(AUDIT_FAILING),
+      (value) => (value > 0 ? 'cannot be written: no passes are issued' : 'is written'),
+      (value) => value > 0,
+    ),
+    ...fact(
+      'Audit events lost',
+      sum(AUDIT_LOST),
+      (value) => value.toLocaleString(),
+      (value) => value > 0,
+    ),
+    ...fact('Open watches', sum(WATCHES) ?? 0, (value) => value.toLocaleString()),
+    ...fact('Requests rejected (429)', sum(REJECTED) ?? 0, (value) => value.toLocaleString()),
+  ];
+}
+
+const total = (samples: readonly Sample[] | undefined): number | undefined =>
+  samples?.reduce((sum, { value }) => sum + value, 0);
+
+/** An unchanged condition is written every five minutes at most. */
+const OVERDUE_MS = 15 * 60_000;
+
+/** What the conditions of the visible clusters say about the prober. Its reasons start with `Probe`. */
+export function proberFacts(conditions: readonly (readonly ClusterCondition[])[], now: number): HealthFact[] {
+  const probed = conditions.flatMap((all) =>
+    all.filter(({ type, reason }) => type === 'Ready' && reason?.startsWith('Probe')),
+  );
+  if (probed.length === 0) return [{ name: 'Prober', text: 'probes no cluster that you see', state: 'plain' }];
+  const overdue = probed.filter(({ lastHeartbeatTime = '' }) => !(now - Date.parse(lastHeartbeatTime) < OVERDUE_MS));
+  return [
+    { name: 'Prober', text: `${probed.length} of ${conditions.length} clusters`, state: 'plain' },
+    {
+      name: 'Clusters without a probe for 15 minutes',
+      text: String(overdue.length),
+      state: overdue.length > 0 ? 'bad' : 'good',
+    },
+  ];
+}

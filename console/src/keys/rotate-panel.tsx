@@ -1,0 +1,72 @@
+import { useState } from 'react';
+import type { Client } from '../../../src/client/index.ts';
+import { formatTime } from '../components/time.tsx';
+import { errorMessage } from '../error-message.ts';
+import { useQuery } from '../hooks/use-query.ts';
+import { rotateKeys, type SigningKey } from './signing-keys.ts';
+
+interface RotatePanelProps {
+  readonly client: Client;
+  readonly onDone: (key: SigningKey) => void;
+  readonly onCancel: () => void;
+}
+
+/** A dry run says from when the next key signs. */
+export function RotatePanel({ client, onDone, onCancel }: RotatePanelProps) {
+  const [force, setForce] = useState(false);
+  const [busy, setBusy] = useState(false);
+  const [problem, setProblem] = useState('');
+  const preview = useQuery(String(force), () => rotateKeys(client, { force, dryRun: true }));
+  const rotate = async (): Promise<void> => {
+    setBusy(true);
+    setProblem('');
+    try {
+      onDone(await rotateKeys(client, { force, dryRun: false }));
+    } catch (error) {
+      setProblem(errorMessage(error));
+      setBusy(false);
+    }
+  };
+  const refusal = problem !== '' ? problem : preview.status === 'failed' ? preview.message : '';
+  return (
+    <div className="stack rotate-panel">
+      <label className="check">
+        <input type="checkbox" checked={force} onChange={(event) => setForce(event.target.checked)} />
+        <span>
+          Sign with the new key at once
+          <span className="muted hint">
+            Clusters and services that have not fetched the key set yet refuse its passes until they do.
+          </span>
+        </span>
+      </label>
+      <div className={refusal === '' ? 'preview short' : 'preview short preview-failed'} aria-live="polite">
+        <span className="preview-title">Dry run at the server</span>
+        {refusal !== '' ? (
+          <p className="problem">{refusal}</p>
+        ) : preview.status === 'loaded' ? (
+          <p>{describeRotation(preview.value)}</p>
+        ) : (
+          <p className="muted">Loading…</p>
+        )}
+      </div>
+      <div className="actions">
+        <button
+          type="button"
+          className="button primary"
+          disabled={busy || preview.status !== 'loaded'}
+          onClick={rotate}
+        >
+          {busy ? 'Rotating…' : 'Rotate now'}
+        </button>
+        <button type="button" className="button quiet" onClick={onCancel}>
+          Cancel
+        </button>
+      </div>
+    </div>
+  );
+}
+
+export const describeRotation = ({ state, signsFrom }: SigningKey): string =>
+  state === 'Current'
+    ? 'A new key signs from now on. The old one stays published until its last pass has expired.'
+    : `The next key signs from ${signsFrom === undefined ? 'a time that is not planned' : formatTime(Date.parse(signsFrom))} on. The old one stays published until its last pass has expired.`;

@@ -1,0 +1,101 @@
+import { type FormEvent, useState } from 'react';
+import { reviewClusterGrants } from '../../../src/client/fleet-reviews.ts';
+import type { Client, Cluster } from '../../../src/client/index.ts';
+import { errorMessage } from '../error-message.ts';
+import { GrantChanges } from '../grants/grant-changes.tsx';
+import { useDebounced } from '../hooks/use-debounced.ts';
+import { useQuery } from '../hooks/use-query.ts';
+import { type LabelDraft, labelDrafts, labelProblem, labelsOf } from '../register/cluster-draft.ts';
+import { LabelFields } from './label-fields.tsx';
+
+interface LabelEditorProps {
+  readonly client: Client;
+  readonly cluster: Cluster;
+  readonly onDone: () => void;
+}
+
+type Labels = Readonly<Record<string, string>>;
+
+/** Tests the labels that the user saw, so that it does not undo the change of another user. */
+function labelPatch(before: Labels, next: Labels): object[] {
+  const path = '/metadata/labels';
+  const test = Object.keys(before).length === 0 ? [] : [{ op: 'test', path, value: before }];
+  return [...test, { op: 'add', path, value: next }];
+}
+
+const isSame = (a: Labels, b: Labels): boolean =>
+  Object.keys(a).length === Object.keys(b).length && Object.entries(a).every(([key, value]) => b[key] === value);
+
+/** Labels are selected by bindings. So the form shows who gains and who loses access before it saves them. */
+export function LabelEditor({ client, cluster, onDone }: LabelEditorProps) {
+  const { name, labels: stored = {} } = cluster.metadata;
+  // The labels when editing began.
+  const [base] = useState(stored);
+  const [drafts, setDrafts] = useState<readonly LabelDraft[]>(() => labelDrafts(stored));
+  const [busy, setBusy] = useState(false);
+  const [problem, setProblem] = useState('');
+  const missing = labelProblem(drafts);
+  const labels = labelsOf(drafts);
+  const isChanged = !isSame(labels, base);
+  const key = missing === '' && isChanged ? JSON.stringify(labels) : '';
+  const checked = useDebounced(key);
+  const path = `/apis/clusterregistry.k8s.io/v1alpha1/clusters/${encodeURIComponent(name)}`;
+  const patch = (dryRun: boolean) =>
+    client.request('PATCH', path, {
+      query: { fieldManager: 'clusterpass-console', ...(dryRun ? { dryRun: 'All' } : {}) },
+      body: labelPatch(base, labels),
+      contentType: 'application/json-patch+json',
+    });
+  const dryRun = useQuery(checked, async () => (checked === '' ? undefined : (await patch(true)).value));
+  const effect = useQuery(checked, async (signal) =>
+    checked === '' ? undefined : reviewClusterGrants(client, name, labels, signal),
+  );
+  const isChecked = checked === key && key !== '' && dryRun.status === 'loaded' && effect.status !== 'loading';
+  const save = async (event: FormEvent): Promise<void> => {
+    event.preventDefault();
+    if (!isChecked || busy) return;
+    setBusy(true);
+    setProblem('');
+    try {
+      await patch(false);
+      onDone();
+    } catch (error) {
+      setProblem(errorMessage(error));
+      setBusy(false);
+    }
+  };
+  const refusal = !isSame(base, stored)
+    ? 'Another user has changed the labels of this cluster meanwhile. Cancel, and edit them again.'
+    : problem !== ''
+      ? problem
+      : dryRun.status === 'failed'
+        ? dryRun.message
+        : '';
+  return (
+    <form className="stack" onSubmit={save} aria-busy={busy}>
+      <LabelFields labels={drafts} onLabels={setDrafts} />
+      <div className={refusal === '' ? 'preview' : 'preview preview-failed'} aria-live="polite">
+        <span className="preview-title">What this changes</span>
+        {refusal !== '' ? (
+          <p className="problem">{refusal}</p>
+        ) : missing !== '' ? (
+          <p className="muted">{missing}</p>
+        ) : !isChanged ? (
+          <p className="muted">Nothing is changed yet.</p>
+        ) : checked !== key ? (
+          <p className="muted">Loading…</p>
+        ) : (
+          <GrantChanges query={effect} />
+        )}
+      </div>
+      <div className="actions">
+        <button type="submit" className="button primary" disabled={!isChecked || busy}>
+          {busy ? 'Saving…' : 'Save labels'}
+        </button>
+        <button type="button" className="button quiet" onClick={onDone}>
+          Cancel
+        </button>
+      </div>
+    </form>
+  );
+}

@@ -1,0 +1,53 @@
+import { CloseIcon } from '../components/icons.tsx';
+import type { LabelDraft } from '../register/cluster-draft.ts';
+
+interface LabelFieldsProps {
+  readonly labels: readonly LabelDraft[];
+  readonly onLabels: (labels: readonly LabelDraft[]) => void;
+}
+
+/** Labels as pairs of fields. */
+export function LabelFields({ labels, onLabels }: LabelFieldsProps) {
+  const change = (index: number, part: Partial<LabelDraft>): void =>
+    onLabels(labels.map((label, at) => (at === index ? { ...label, ...part } : label)));
+  return (
+    <fieldset className="label-fields">
+      <legend>Labels</legend>
+      {labels.map((label, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: a label has no identity but its position while it is edited
+        <div key={index} className="label-pair">
+          <input
+            value={label.key}
+            aria-label={`Key of label ${index + 1}`}
+            placeholder="key"
+            spellCheck={false}
+            autoComplete="off"
+            autoCapitalize="off"
+            onChange={(event) => change(index, { key: event.target.value.trim() })}
+          />
+          <span aria-hidden="true">=</span>
+          <input
+            value={label.value}
+            aria-label={`Value of label ${index + 1}`}
+            placeholder="value"
+            spellCheck={false}
+            autoComplete="off"
+            autoCapitalize="off"
+            onChange={(event) => change(index, { value: event.target.value.trim() })}
+          />
+          <button
+            type="button"
+            className="button quiet square"
+            onClick={() => onLabels(labels.filter((_, at) => at !== index))}
+          >
+            <CloseIcon />
+            <span className="visually-hidden">Remove label {label.key || index + 1}</span>
+          </button>
+        </div>
+      ))}
+      <button type="button" className="button small" onClick={() => onLabels([...labels, { key: '', value: '' }])}>
+        Add a label
+      </button>
+    </fieldset>
+  );
+}

@@ -1,0 +1,40 @@
+import { CLUSTERPASS, type Permissions, RBAC } from './permissions/permissions.ts';
+import { hrefOf, linkTo, type Route } from './router.ts';
+
+export interface NavigationEntry {
+  readonly title: string;
+  readonly href: string;
+  /** The pages that are below this entry. */
+  readonly pages: readonly Route['page'][];
+}
+
+type RestrictedEntry = NavigationEntry & { readonly isShown: (permissions: Permissions) => boolean };
+
+/** They come last: they appear when the rules are known, and no other entry moves then. */
+const RESTRICTED: readonly RestrictedEntry[] = [
+  {
+    title: 'Access',
+    href: linkTo('access'),
+    pages: ['access'],
+    isShown: ({ can }) =>
+      can('create', CLUSTERPASS, 'resourceaccessreviews') ||
+      can('create', CLUSTERPASS, 'subjectreachreviews') ||
+      can('list', RBAC, 'clusterrolebindings') ||
+      can('list', RBAC, 'rolebindings'),
+  },
+  {
+    title: 'Keys',
+    href: linkTo('keys'),
+    pages: ['keys'],
+    isShown: ({ can, canGetPath }) => can('list', CLUSTERPASS, 'signingkeys') || canGetPath('/metrics'),
+  },
+];
+
+/** The pages on which a rule allows the user something. `fleetQuery` is the filter of the table of clusters. */
+export const navigationFor = (permissions: Permissions, fleetQuery: string): NavigationEntry[] => [
+  { title: 'Clusters', href: hrefOf({ page: 'fleet', query: fleetQuery }), pages: ['fleet', 'cluster', 'register'] },
+  // Everyone may list and revoke the passes that they requested.
+  { title: 'Passes', href: linkTo('passes'), pages: ['passes'] },
+  { title: 'Can I …?', href: hrefOf({ page: 'can-i', cluster: '', account: '' }), pages: ['can-i'] },
+  ...RESTRICTED.filter(({ isShown }) => isShown(permissions)),
+];

@@ -1,0 +1,98 @@
+import type { RefObject } from 'react';
+import type { Client, UserInfo } from '../../src/client/index.ts';
+import { AccessPage } from './access/access-page.tsx';
+import { CanIPage } from './access/can-i-page.tsx';
+import { ClusterPage } from './cluster/cluster-page.tsx';
+import type { FleetFilter } from './fleet/fleet-filter.ts';
+import { FleetPage } from './fleet/fleet-page.tsx';
+import type { FleetSnapshot, FleetStore } from './fleet/fleet-store.ts';
+import { useClusterNames } from './hooks/use-cluster-names.ts';
+import { KeysPage } from './keys/keys-page.tsx';
+import { NotFoundPage } from './not-found-page.tsx';
+import { PassesPage } from './passes/passes-page.tsx';
+import { CLUSTERS, type Permissions } from './permissions/permissions.ts';
+import { RegisterPage } from './register/register-page.tsx';
+import type { Route } from './router.ts';
+
+interface PageProps {
+  readonly route: Route;
+  readonly client: Client;
+  readonly user: UserInfo;
+  readonly permissions: Permissions;
+  readonly fleet: FleetStore;
+  readonly snapshot: FleetSnapshot;
+  readonly filter: FleetFilter;
+  /** The filter, as it is in the URL of the fleet. */
+  readonly fleetQuery: string;
+  readonly onFilter: (change: (filter: FleetFilter) => FleetFilter) => void;
+  readonly fleetScrollTop: RefObject<number>;
+}
+
+/** The page of a route. */
+export function Page(props: PageProps) {
+  const { route, client, user, permissions, fleet, snapshot, filter, fleetQuery, onFilter, fleetScrollTop } = props;
+  const clusterNames = useClusterNames(fleet, snapshot.membership);
+  switch (route.page) {
+    case 'fleet':
+      return (
+        <FleetPage
+          fleet={fleet}
+          snapshot={snapshot}
+          filter={filter}
+          onFilter={onFilter}
+          savedScrollTop={fleetScrollTop}
+          mayRegister={permissions.can('create', CLUSTERS, 'clusters')}
+        />
+      );
+    case 'cluster':
+      return (
+        <ClusterPage
+          key={route.name}
+          name={route.name}
+          row={fleet.find(route.name)}
+          transitions={fleet.transitionsOf(route.name)}
+          synced={snapshot.synced}
+          client={client}
+          fleetQuery={fleetQuery}
+        />
+      );
+    case 'can-i':
+      return (
+        <CanIPage
+          key={`${route.cluster} ${route.account}`}
+          client={client}
+          username={user.username ?? ''}
+          clusterNames={clusterNames}
+          cluster={route.cluster}
+          account={route.account}
+        />
+      );
+    case 'access':
+      return (
+        <AccessPage
+          client={client}
+          permissions={permissions}
+          fleet={fleet}
+          clusterNames={clusterNames}
+          query={route.query}
+        />
+      );
+    case 'keys':
+      return <KeysPage client={client} permissions={permissions} fleet={fleet} />;
+    case 'register':
+      return <RegisterPage client={client} fleetQuery={fleetQuery} />;
+    case 'passes':
+      return (
+        <PassesPage
+          client={client}
+          username={user.username ?? ''}
+          permissions={permissions}
+          fleet={fleet}
+          clusterNames={clusterNames}
+          query={route.query}
+        />
+      );
+    default:
+      return <NotFoundPage path={route.page === 'not-found' ? route.path : `/${route.page}`} />;
+  }
+}

@@ -1,0 +1,57 @@
+import type { Client, TrackedToken } from '../../../src/client/index.ts';
+
+const ISSUED_TOKENS = '/apis/clusterpass.dev/v1alpha1/issuedtokens';
+/** A page of the list. A fleet can have hundreds of thousands of passes. */
+const PAGE_SIZE = 200;
+
+export interface PassFilter {
+  readonly cluster: string;
+  readonly requester: string;
+  /** `namespace/name`, or a part of it. */
+  readonly account: string;
+}
+
+export interface PassPage {
+  readonly passes: readonly TrackedToken[];
+  /** `""` on the last page. */
+  readonly next: string;
+  /** Passes beyond this page. */
+  readonly remaining: number;
+}
+
+interface TrackedTokenList {
+  readonly metadata: { readonly continue?: string; readonly remainingItemCount?: number };
+  readonly items: readonly TrackedToken[];
+}
+
+/** One page of the passes that match. The server filters. */
+export async function listPasses(
+  client: Client,
+  filter: PassFilter,
+  from: string,
+  signal?: AbortSignal,
+): Promise<PassPage> {
+  const { value } = await client.request<TrackedTokenList>('GET', ISSUED_TOKENS, {
+    query: {
+      limit: PAGE_SIZE,
+      fieldSelector: fieldSelector(filter),
+      continue: from === '' ? undefined : from,
+    },
+    ...(signal === undefined ? {} : { signal }),
+  });
+  const { continue: next = '', remainingItemCount: remaining = 0 } = value.metadata;
+  return { passes: value.items, next, remaining };
+}
+
+/** Undefined if nothing is selected. */
+export function fieldSelector({ cluster, requester, account }: PassFilter): string | undefined {
+  const [namespace = '', name = ''] = account.includes('/') ? account.split('/', 2) : ['', account];
+  const parts = [
+    ['spec.cluster', cluster],
+    ['spec.requestedBy.username', requester],
+    ['spec.serviceAccount.namespace', namespace],
+    ['spec.serviceAccount.name', name],
+  ].filter(([, value]) => value !== '');
+  if (parts.length === 0) return undefined;
+  return parts.map(([field, value = '']) => `${field}=${value.replaceAll(/[\\,=]/g, '\\$&')}`).join(',');
+}

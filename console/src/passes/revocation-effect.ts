@@ -1,0 +1,56 @@
+import type { Cluster } from '../../../src/client/index.ts';
+import { formatTime } from '../components/time.tsx';
+
+const PREFIX = 'clusterpass.dev/';
+/** The cache of kube-apiserver, and that of its webhook with the flags that `clusterpass trust --webhook` prints. */
+const WEBHOOK_SECONDS = 15;
+
+export interface RevocablePass {
+  readonly audiences: readonly string[];
+  /** Epoch milliseconds. */
+  readonly expiresAt: number;
+}
+
+/** What the revocation of a pass means at the programs that accept it. */
+export interface RevocationEffect {
+  /** Clusters that ask Clusterpass for each pass: they refuse it within seconds. As subjects of a sentence. */
+  readonly asking: readonly string[];
+  /** Clusters and services that verify it with the key set, and accept it until it expires. */
+  readonly accepting: readonly string[];
+  readonly until: number;
+}
+
+/** `clusters` finds a cluster by its name; one that the user cannot see does not exist for the page. */
+export function revocationEffect(
+  { audiences, expiresAt }: RevocablePass,
+  clusters: (name: string) => Cluster | undefined,
+): RevocationEffect {
+  const asking: string[] = [];
+  const accepting: string[] = [];
+  for (const audience of audiences) {
+    const name = /\/([a-z0-9.-]{1,253})$/.exec(audience)?.[1] ?? '';
+    const annotations = clusters(name)?.metadata.annotations ?? {};
+    const isCluster = annotations[`${PREFIX}audience`] === audience;
+    if (!isCluster) accepting.push(audience);
+    else if (annotations[`${PREFIX}token-checks`] === 'webhook') asking.push(`The cluster ${name}`);
+    else accepting.push(`The cluster ${name}`);
+  }
+  return { asking, accepting, until: expiresAt };
+}
+
+/** The effects of several revocations in a few sentences. */
+export function describeEffects(effects: readonly RevocationEffect[]): string[] {
+  const asking = new Set(effects.flatMap((effect) => effect.asking));
+  const accepting = new Map<string, number>();
+  for (const { accepting: names, until } of effects) {
+    for (const name of names) accepting.set(name, Math.max(until, accepting.get(name) ?? 0));
+  }
+  const one = effects.length === 1;
+  return [
+    `Clusterpass refuses ${one ? 'the pass' : 'the passes'} from now on.`,
+    ...[...asking].map((name) => `${name} asks Clusterpass, and refuses it within about ${WEBHOOK_SECONDS} seconds.`),
+    ...[...accepting].map(
+      ([name, until]) => `${name} does not notice: it accepts ${one ? 'the pass' : 'them'} until ${formatTime(until)}.`,
+    ),
+  ];
+}

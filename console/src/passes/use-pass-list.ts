@@ -1,0 +1,51 @@
+import { useCallback, useState } from 'react';
+import type { Client, TrackedToken } from '../../../src/client/index.ts';
+import { errorMessage } from '../error-message.ts';
+import { useQuery } from '../hooks/use-query.ts';
+import { listPasses, type PassFilter, type PassPage } from './list-passes.ts';
+
+export interface PassList {
+  readonly status: 'loading' | 'loaded' | 'failed';
+  readonly passes: readonly TrackedToken[];
+  readonly remaining: number;
+  readonly problem: string;
+  /** Undefined on the last page. */
+  readonly loadMore: (() => void) | undefined;
+}
+
+interface FurtherPages {
+  readonly key: string;
+  readonly pages: readonly PassPage[];
+  readonly problem: string;
+}
+
+const NO_PAGES: FurtherPages = { key: '', pages: [], problem: '' };
+
+/** The passes that match, page by page. A new `generation` reads the first page again. */
+export function usePassList(client: Client, filter: PassFilter, generation: number): PassList {
+  const selection = JSON.stringify(filter);
+  const first = useQuery(selection, (signal) => listPasses(client, filter, '', signal), generation);
+  const [stored, setStored] = useState(NO_PAGES);
+  const key = `${generation} ${selection}`;
+  const further = stored.key === key ? stored : NO_PAGES;
+  const pages = first.status === 'loaded' ? [first.value, ...further.pages] : [];
+  const last = pages.at(-1);
+  const next = last?.next ?? '';
+  const loadMore = useCallback(async () => {
+    const { cluster, requester, account } = JSON.parse(selection) as PassFilter;
+    const add = (page: readonly PassPage[], problem: string): void =>
+      setStored((old) => ({ key, pages: [...(old.key === key ? old.pages : []), ...page], problem }));
+    try {
+      add([await listPasses(client, { cluster, requester, account }, next)], '');
+    } catch (error) {
+      add([], errorMessage(error));
+    }
+  }, [client, selection, key, next]);
+  return {
+    status: first.status,
+    passes: pages.flatMap(({ passes }) => passes),
+    remaining: last?.remaining ?? 0,
+    problem: first.status === 'failed' ? first.message : further.problem,
+    loadMore: next === '' ? undefined : () => void loadMore(),
+  };
+}

@@ -1,0 +1,60 @@
+import { toBundle } from '../certificates/certificates.ts';
+
+/** The fields of the form. */
+export interface ClusterDraft {
+  readonly name: string;
+  readonly address: string;
+  /** PEM. */
+  readonly ca: string;
+  /** Comma-separated; empty for all networks. */
+  readonly clientCidrs: string;
+  readonly labels: readonly LabelDraft[];
+}
+
+export interface LabelDraft {
+  readonly key: string;
+  readonly value: string;
+}
+
+export const NEW_CLUSTER: ClusterDraft = { name: '', address: '', ca: '', clientCidrs: '', labels: [] };
+
+const ALL_NETWORKS = ['0.0.0.0/0', '::/0'];
+
+/** What the user still has to enter; `""` if nothing is missing. */
+export function missingField({ name, address, labels }: ClusterDraft): string {
+  if (name === '') return 'Enter a name.';
+  if (address === '') return 'Enter the address of the API server.';
+  return labelProblem(labels);
+}
+
+/** The server checks keys and values; it cannot see that a key was entered twice. */
+export function labelProblem(labels: readonly LabelDraft[]): string {
+  if (labels.some(({ key }) => key === '')) return 'Enter a key for each label, or remove it.';
+  const twice = labels.find(({ key }, index) => labels.findIndex((label) => label.key === key) !== index);
+  return twice === undefined ? '' : `The label ${twice.key} is there twice.`;
+}
+
+export const labelsOf = (labels: readonly LabelDraft[]): Record<string, string> =>
+  Object.fromEntries(labels.map(({ key, value }) => [key, value]));
+
+export const labelDrafts = (labels: Readonly<Record<string, string>>): LabelDraft[] =>
+  Object.entries(labels).map(([key, value]) => ({ key, value }));
+
+/** The Cluster object, as `clusterpass register` writes it. */
+export function clusterObject({ name, address, ca, clientCidrs, labels }: ClusterDraft, productName: string): object {
+  const networks = clientCidrs.split(',').flatMap((network) => (network.trim() === '' ? [] : [network.trim()]));
+  return {
+    apiVersion: 'clusterregistry.k8s.io/v1alpha1',
+    kind: 'Cluster',
+    metadata: { name, ...(labels.length === 0 ? {} : { labels: labelsOf(labels) }) },
+    spec: {
+      [`${productName}ApiEndpoints`]: {
+        serverEndpoints: (networks.length > 0 ? networks : ALL_NETWORKS).map((clientCIDR) => ({
+          clientCIDR,
+          serverAddress: address,
+        })),
+        ...(ca.trim() === '' ? {} : { caBundle: toBundle(ca.trim()) }),
+      },
+    },
+  };
+}

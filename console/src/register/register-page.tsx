@@ -1,0 +1,161 @@
+import { type FormEvent, memo, useState } from 'react';
+import { reviewClusterGrants } from '../../../src/client/fleet-reviews.ts';
+import type { Client } from '../../../src/client/index.ts';
+import { CaFingerprints } from '../certificates/ca-fingerprints.tsx';
+import { toBundle } from '../certificates/certificates.ts';
+import { BackIcon } from '../components/icons.tsx';
+import { DetailList, Section } from '../components/section.tsx';
+import { TextField } from '../components/text-field.tsx';
+import { errorMessage } from '../error-message.ts';
+import { GrantChanges } from '../grants/grant-changes.tsx';
+import { ServerControls } from '../hooks/use-connected.tsx';
+import { useDebounced } from '../hooks/use-debounced.ts';
+import { useQuery } from '../hooks/use-query.ts';
+import { LabelFields } from '../labels/label-fields.tsx';
+import { hrefOf } from '../router.ts';
+import { type ClusterDraft, clusterObject, labelsOf, missingField, NEW_CLUSTER } from './cluster-draft.ts';
+import { KubeconfigInput } from './kubeconfig-input.tsx';
+
+const CLUSTERS = '/apis/clusterregistry.k8s.io/v1alpha1/clusters';
+
+/** Registers a cluster. A dry run at the server checks the fields while they are entered. */
+export const RegisterPage = memo(function RegisterPage({ client, fleetQuery }: { client: Client; fleetQuery: string }) {
+  const [draft, setDraft] = useState(NEW_CLUSTER);
+  const [busy, setBusy] = useState(false);
+  const [problem, setProblem] = useState('');
+  const change = (part: Partial<ClusterDraft>): void => {
+    setProblem('');
+    setDraft((old) => ({ ...old, ...part }));
+  };
+  const missing = missingField(draft);
+  const key = missing === '' ? JSON.stringify(draft) : '';
+  const checked = useDebounced(key);
+  const create = (dryRun: boolean, signal?: AbortSignal) =>
+    client.request('POST', CLUSTERS, {
+      query: {
+        fieldManager: 'clusterpass-console',
+        fieldValidation: 'Strict',
+        ...(dryRun ? { dryRun: 'All' } : {}),
+      },
+      body: clusterObject(draft, client.productName),
+      ...(signal === undefined ? {} : { signal }),
+    });
+  const dryRun = useQuery(checked, async (signal) => (checked === '' ? undefined : create(true, signal)));
+  const grants = useQuery(checked, async (signal) =>
+    checked === '' ? undefined : reviewClusterGrants(client, draft.name, labelsOf(draft.labels), signal),
+  );
+  const isChecked = key !== '' && checked === key && dryRun.status === 'loaded';
+  const submit = async (event: FormEvent): Promise<void> => {
+    event.preventDefault();
+    if (!isChecked || busy) return;
+    setBusy(true);
+    setProblem('');
+    try {
+      await create(false);
+      location.hash = hrefOf({ page: 'cluster', name: draft.name });
+    } catch (error) {
+      setProblem(errorMessage(error));
+      setBusy(false);
+    }
+  };
+  const refusal = problem !== '' ? problem : dryRun.status === 'failed' ? dryRun.message : '';
+  return (
+    <div className="page-body">
+      <a className="back" href={hrefOf({ page: 'fleet', query: fleetQuery })}>
+        <BackIcon /> Clusters
+      </a>
+      <h1 className="page-title">Register a cluster</h1>
+      <div className="columns two">
+        <Section title="Cluster">
+          <ServerControls>
+            <KubeconfigInput
+              onEntry={({ context, server, ca }) =>
+                change({ address: server, ca, ...(draft.name === '' ? { name: suggestedName(context) } : {}) })
+              }
+            />
+            <form id="register" className="stack" onSubmit={submit} aria-busy={busy}>
+              <TextField
+                label="Name"
+                value={draft.name}
+                placeholder="prod-eu-1"
+                hint="In paths and in passes. It cannot be changed."
+                onChange={(name) => change({ name })}
+              />
+              <TextField
+                label="Address of the API server"
+                value={draft.address}
+                placeholder="https://api.prod-eu-1.example.com:6443"
+                onChange={(address) => change({ address })}
+              />
+              <TextField
+                label="CA certificate (PEM)"
+                value={draft.ca}
+                rows={4}
+                placeholder="-----BEGIN CERTIFICATE-----"
+                hint="Empty if a public authority signed the certificate of the server."
+                onChange={(ca) => change({ ca })}
+              />
+              <TextField
+                label="Networks of clients"
+                value={draft.clientCidrs}
+                placeholder="All, or a comma-separated list such as 10.0.0.0/8"
+                onChange={(clientCidrs) => change({ clientCidrs })}
+              />
+              <LabelFields labels={draft.labels} onLabels={(labels) => change({ labels })} />
+            </form>
+          </ServerControls>
+        </Section>
+        <div className="column">
+          <Section title="Check">
+            <div className={refusal === '' ? 'preview' : 'preview preview-failed'} aria-live="polite">
+              <span className="preview-title">Dry run at the server</span>
+              {missing !== '' ? (
+                <p className="muted">{missing}</p>
+              ) : refusal !== '' ? (
+                <p className="problem">{refusal}</p>
+              ) : isChecked ? (
+                <p className="allowed">The server accepts the name, the address, the CA and the labels.</p>
+              ) : (
+                <p className="muted">Loading…</p>
+              )}
+            </div>
+            <DetailList
+              details={[
+                {
+                  name: 'CA fingerprint',
+                  value: <CaFingerprints caBundle={draft.ca.trim() === '' ? undefined : toBundle(draft.ca.trim())} />,
+                },
+              ]}
+            />
+            <p className="muted hint">
+              Clusterpass connects to the cluster after it is registered, if probing is on. Its condition Ready then
+              says whether it answers with a certificate of this CA.
+            </p>
+            <ServerControls>
+              <button type="submit" form="register" className="button primary wide" disabled={!isChecked || busy}>
+                {busy ? 'Registering…' : 'Register the cluster'}
+              </button>
+            </ServerControls>
+          </Section>
+          <Section title="Who will reach it">
+            {isChecked ? (
+              <GrantChanges query={grants} isNew />
+            ) : (
+              <p className="muted">
+                Bindings select clusters by name and labels. They are shown when the fields are complete.
+              </p>
+            )}
+          </Section>
+        </div>
+      </div>
+    </div>
+  );
+});
+
+/** Contexts of clouds are paths and addresses: the last part is the name of the cluster. */
+const suggestedName = (context: string): string =>
+  (context.split(/[/@:]/).at(-1) ?? '')
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9-]+/g, '-')
+    .replaceAll(/^-+|-+$/g, '')
+    .slice(0, 63);

@@ -1,0 +1,107 @@
+import { useEffect, useMemo, useRef, useSyncExternalStore } from 'react';
+import { queryOf } from './fleet/filter-query.ts';
+import { type Connection, FleetStore } from './fleet/fleet-store.ts';
+import { useFleetFilter } from './fleet/use-fleet-filter.ts';
+import { ConnectedContext } from './hooks/use-connected.tsx';
+import { useOnline } from './hooks/use-online.ts';
+import { navigationFor } from './navigation.ts';
+import { Page } from './page.tsx';
+import { usePermissions } from './permissions/use-permissions.ts';
+import { parseRoute, type Route, useHash } from './router.ts';
+import type { SignedIn } from './session/session.ts';
+import type { Settings } from './settings.ts';
+import { StaleNotice } from './stale-notice.tsx';
+import { TopBar } from './top-bar.tsx';
+
+const OFFLINE: Connection = { kind: 'offline' };
+
+interface SignedInAppProps {
+  readonly signedIn: SignedIn;
+  readonly settings: Settings;
+  readonly onSignOut: () => void;
+}
+
+export function SignedInApp({ signedIn, settings, onSignOut }: SignedInAppProps) {
+  const { client } = signedIn;
+  const fleet = useMemo(() => new FleetStore(client), [client]);
+  const latest = useSyncExternalStore(fleet.subscribe, fleet.snapshot);
+  const online = useOnline();
+  const snapshot = online ? latest : { ...latest, connection: OFFLINE };
+  const isConnected = snapshot.connection.kind === 'live' || snapshot.connection.kind === 'connecting';
+  const hash = useHash();
+  const route = useMemo(() => parseRoute(hash), [hash]);
+  const [filter, setFilter] = useFleetFilter(route);
+  const fleetScrollTop = useRef(0);
+  // A new permission often comes with new clusters.
+  const permissions = usePermissions(client, undefined, snapshot.synced ? snapshot.membership : 0);
+  const fleetQuery = queryOf(filter);
+  const navigation = useMemo(() => navigationFor(permissions, fleetQuery), [permissions, fleetQuery]);
+  useEffect(() => {
+    const controller = new AbortController();
+    void fleet.run(controller.signal);
+    return () => controller.abort();
+  }, [fleet]);
+  useFocusOnNewPage(route.page === 'cluster' ? route.name : route.page);
+  useEffect(() => {
+    document.title = `${titleOf(route)} · Clusterpass`;
+  }, [route]);
+  return (
+    <ConnectedContext value={isConnected}>
+      <button type="button" className="skip-link" onClick={() => document.getElementById('main')?.focus()}>
+        Skip to content
+      </button>
+      <TopBar
+        user={signedIn.user}
+        expiresAt={signedIn.expiresAt}
+        refreshes={signedIn.refreshes}
+        connection={snapshot.connection}
+        navigation={navigation}
+        page={route.page}
+        version={settings.version}
+        onRetry={signedIn.retryNow}
+        onSignOut={onSignOut}
+      />
+      <main id="main" tabIndex={-1} className={`page page-${route.page}${isConnected ? '' : ' stale'}`}>
+        {!isConnected && <StaleNotice />}
+        <Page
+          route={route}
+          client={client}
+          user={signedIn.user}
+          permissions={permissions}
+          fleet={fleet}
+          snapshot={snapshot}
+          filter={filter}
+          fleetQuery={fleetQuery}
+          onFilter={setFilter}
+          fleetScrollTop={fleetScrollTop}
+        />
+      </main>
+    </ConnectedContext>
+  );
+}
+
+/** The focused element went away with the old page. Screen readers start at the top of the new page. */
+function useFocusOnNewPage(pageKey: string): void {
+  const lastPageKey = useRef(pageKey);
+  useEffect(() => {
+    if (lastPageKey.current === pageKey) return;
+    lastPageKey.current = pageKey;
+    const main = document.getElementById('main');
+    main?.focus({ preventScroll: true });
+    main?.scrollTo(0, 0);
+  }, [pageKey]);
+}
+
+const TITLES: Readonly<Record<Exclude<Route['page'], 'cluster'>, string>> = {
+  fleet: 'Clusters',
+  'can-i': 'Can I …?',
+  register: 'Register a cluster',
+  passes: 'Passes',
+  access: 'Access',
+  requests: 'Access requests',
+  keys: 'Keys and health',
+  audit: 'Audit',
+  'not-found': 'Page not found',
+};
+
+const titleOf = (route: Route): string => (route.page === 'cluster' ? route.name : TITLES[route.page]);

@@ -1,0 +1,31 @@
+import type { ClusterGrant } from '../api/kinds/cluster-grant-review.ts';
+import { clusterPrefix } from './access-reviews.ts';
+import type { Client } from './create-client.ts';
+
+export interface ClusterGrantReviewStatus {
+  readonly grants?: readonly ClusterGrant[];
+  readonly incomplete?: boolean;
+  readonly evaluationError?: string;
+}
+
+async function review<T>(
+  client: Client,
+  cluster: string | undefined,
+  resource: string,
+  spec: object,
+  signal: AbortSignal | undefined,
+): Promise<T> {
+  const path = `${clusterPrefix(client, cluster)}/apis/clusterpass.dev/v1alpha1/${resource}`;
+  const options = { body: { spec }, ...(signal === undefined ? {} : { signal }) };
+  const { value } = await client.request<{ status: T }>('POST', path, options);
+  return value.status;
+}
+
+/** ClusterGrantReview: the bindings that hold in a cluster, and what other labels would change. */
+export const reviewClusterGrants = (
+  client: Client,
+  cluster: string,
+  labels?: Readonly<Record<string, string>>,
+  signal?: AbortSignal,
+): Promise<ClusterGrantReviewStatus> =>
+  review(client, cluster, 'clustergrantreviews', labels === undefined ? {} : { labels }, signal);

@@ -1,0 +1,53 @@
+import { clusterQuestion } from '../../api/authorization.ts';
+import type { ClusterGrant, ClusterGrantReview } from '../../api/kinds/cluster-grant-review.ts';
+import { badRequest } from '../../api/status.ts';
+import { TimeSlice } from '../../lib/time-slice.ts';
+import { grantPath, mayListBindings, mayReadBinding, shownSubject } from './grant-path.ts';
+import type { Review } from './review.ts';
+
+/** Bounds one response. */
+const MAX_GRANTS = 5_000;
+const HIDDEN = 'bindings that you may not read are left out';
+const SHORTENED = 'there are more bindings than are listed';
+
+/**
+ * The bindings that hold in the cluster of the path, with its labels and with other ones. The asker sees the bindings
+ * that it may read. The cluster need not exist. Nor do its labels count for an asker who may not get it: they would show
+ * in what holds.
+ */
+export const reviewClusterGrants: Review = async ({ authorizer }, request, sent) => {
+  const { spec = {} } = sent as ClusterGrantReview;
+  const { caller, target } = request;
+  const { cluster } = target;
+  if (cluster === undefined) throw badRequest('a ClusterGrantReview is sent below the path of a cluster');
+  const grants: ClusterGrant[] = [];
+  const slice = new TimeSlice(request);
+  let isShortened = false;
+  const isKnown = authorizer.decide(caller, clusterQuestion('get', cluster)).allowed;
+  for (const found of authorizer.grantsIn({ cluster, isKnown, labels: spec.labels })) {
+    if (slice.isOver) await slice.next();
+    if (found === undefined || !mayReadBinding(authorizer, caller, found.grant)) continue;
+    isShortened = grants.length >= MAX_GRANTS;
+    if (isShortened) break;
+    const { grant, before, after } = found;
+    grants.push({
+      ...grantPath(grant),
+      subjects: grant.subjects.map(shownSubject),
+      change: before === after ? '' : after ? 'Begins' : 'Ends',
+    });
+  }
+  const isHidden = !mayListBindings(authorizer, caller, '');
+  const problems = [...(isHidden ? [HIDDEN] : []), ...(isShortened ? [SHORTENED] : [])];
+  return {
+    metadata: {},
+    spec,
+    status: {
+      grants: grants.sort((a, b) => (sortKey(a) < sortKey(b) ? -1 : 1)),
+      incomplete: problems.length > 0,
+      ...(problems.length === 0 ? {} : { evaluationError: problems.join('; ') }),
+    },
+  };
+};
+
+const sortKey = ({ binding }: ClusterGrant): string =>
+  JSON.stringify([binding?.kind, binding?.namespace ?? '', binding?.name]);

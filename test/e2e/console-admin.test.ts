@@ -1,0 +1,359 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import {
+  type Browser,
+  describeWithBrowser,
+  launchBrowser,
+  namesShown,
+  openPage,
+  type Page,
+  signIn,
+  type Visit,
+} from './support/browser.ts';
+import { type Server, startServer, tokenOf } from './support/server.ts';
+
+/** The console for those who run the fleet: an administrator, the owner of a team's clusters, and a viewer. */
+
+let server: Server;
+let browser: Browser;
+let visit: Visit | undefined;
+
+type Role = 'administrator' | 'owner' | 'viewer' | 'dana' | 'carl';
+
+async function tokenFor(role: Role): Promise<string> {
+  if (role === 'administrator') return server.adminToken;
+  if (role === 'owner' || role === 'viewer') return tokenOf(role);
+  return (await readFile(join(server.dataDir, 'demo', `${role}.token`), 'utf8')).trim();
+}
+
+/** Opens a page. afterEach checks that the page reported no errors. */
+async function visitAs(role: Role, path = '', size: { width?: number; height?: number } = {}): Promise<Page> {
+  visit = await openPage(browser, size);
+  await signIn(visit.page, server, await tokenFor(role), path);
+  return visit.page;
+}
+
+const RBAC = '/apis/rbac.authorization.k8s.io/v1';
+
+/** The owner sees every cluster, and administers those of the environment dev. */
+async function grantOwner(): Promise<void> {
+  const apiGroup = 'rbac.authorization.k8s.io';
+  const bind = (name: string, role: string, annotations = {}) =>
+    server.call('POST', `${RBAC}/clusterrolebindings`, {
+      body: {
+        metadata: { name, annotations },
+        subjects: [{ kind: 'User', apiGroup, name: 'owner' }],
+        roleRef: { apiGroup, kind: 'ClusterRole', name: role },
+      },
+    });
+  const rules = [
+    { apiGroups: ['clusterregistry.k8s.io'], resources: ['clusters'], verbs: ['get', 'list', 'watch', 'patch'] },
+    { apiGroups: ['clusterpass.dev'], resources: ['clustergrantreviews', 'resourceaccessreviews'], verbs: ['create'] },
+    { apiGroups: ['clusterpass.dev'], resources: ['auditeventreviews'], verbs: ['create'] },
+  ];
+  const readsBindings = [{ apiGroups: [apiGroup], resources: ['clusterrolebindings', 'rolebindings'], verbs: ['get'] }];
+  const answers = [
+    await server.call('POST', `${RBAC}/clusterroles`, { body: { metadata: { name: 'demo-owner' }, rules } }),
+    await server.call('POST', `${RBAC}/clusterroles`, {
+      body: { metadata: { name: 'demo-reads-bindings' }, rules: readsBindings },
+    }),
+    await bind('demo-owner-views', 'clusterpass:viewer'),
+    await bind('demo-owner-reads-bindings', 'demo-reads-bindings'),
+    await bind('demo-owner-administers', 'demo-owner', { 'clusterpass.dev/clusters': 'env=dev' }),
+  ];
+  expect(answers.map(({ code }) => code)).toEqual([201, 201, 201, 201, 201]);
+}
+
+const hashOf = (page: Page): string => new URL(page.url()).hash;
+
+describeWithBrowser('the console for those who run the fleet', () => {
+  beforeAll(async () => {
+    const options = { args: ['--demo', '--confirm-endpoints'], users: { owner: [], viewer: [] } };
+    [server, browser] = await Promise.all([startServer(options), launchBrowser()]);
+    await grantOwner();
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await server?.destroy();
+  });
+  afterEach(async () => {
+    const { problems = [], close } = visit ?? {};
+    visit = undefined;
+    await close?.();
+    expect(problems).toEqual([]);
+  });
+
+  describe('every page', () => {
+    it('keeps filters and order in the URL, over a reload, a visit to a cluster and a link', async () => {
+      const page = await visitAs('dana', '#/?label=env%3Dprod&sort=version&order=descending');
+      await page.getByText('5 of 12').waitFor();
+      expect((await namesShown(page))[0]).toBe('prod-eu-1');
+      await page.getByLabel('Search clusters').fill('gke');
+      await page.getByText('2 of 12').waitFor();
+      await expect.poll(() => hashOf(page)).toBe('#/?search=gke&label=env%3Dprod&sort=version&order=descending');
+      await page.getByRole('link', { name: 'prod-us-1' }).click();
+      await page.getByRole('heading', { name: 'prod-us-1' }).waitFor();
+      await page.getByRole('link', { name: 'Clusters' }).last().click();
+      await page.getByText('2 of 12').waitFor();
+      // Back leads to the cluster, and once more to the list as it was.
+      await page.goBack();
+      await page.goBack();
+      await page.getByText('2 of 12').waitFor();
+      await page.evaluate(`void (location.hash = '#/?readiness=not-ready')`);
+      await page.getByRole('button', { name: '2 Not ready', pressed: true }).waitFor();
+      expect(await namesShown(page)).toEqual(['dev-ap-1', 'prod-ap-1']);
+    });
+
+    it('says that a page does not exist', async () => {
+      const page = await visitAs('viewer', '#/nowhere');
+      await page.getByText('There is no such page').waitFor();
+      await page.getByRole('link', { name: 'Show all clusters' }).click();
+      await page.getByText('You do not have access to any cluster').waitFor();
+    });
+
+    it('shows an issued pass on a phone, focused, with one form of time and its JSON behind a disclosure', async () => {
+      const page = await visitAs('carl', '#/clusters/prod-eu-1', { width: 360, height: 640 });
+      await page.getByText('Valid for 1 hour').waitFor();
+      await page.getByLabel('Keep a record of this pass').uncheck();
+      await page.getByText('Valid for 1 hour').waitFor();
+      await page.getByRole('button', { name: 'Issue pass' }).click();
+      const pass = page.getByRole('region', { name: 'Your pass' });
+      await expect.poll(() => pass.evaluate((element) => element === element.ownerDocument.activeElement)).toBe(true);
+      const top = (): Promise<number> => pass.evaluate((element) => element.getBoundingClientRect().top);
+      await expect.poll(top).toBeLessThan(120);
+      expect(await top()).toBeGreaterThan(40);
+      expect(await pass.innerText()).toMatch(/Expires exp\s+\d{4}-\d\d-\d\d \d\d:\d\d:\d\d/);
+      expect(await pass.locator('pre').isVisible()).toBe(false);
+      await pass.getByText('Other claims as JSON').click();
+      await pass.getByText('kubernetes.io').waitFor();
+    });
+  });
+
+  describe('passes', () => {
+    const issue = async (account: string, requester: Role): Promise<string> => {
+      const path = `/orchestrator/prod-eu-1/api/v1/namespaces/${account.replace('/', '/serviceaccounts/')}/token`;
+      const body = { metadata: { annotations: { 'clusterpass.dev/tracked': 'true' } }, spec: { audiences: [] } };
+      const { code, json } = await server.call('POST', path, { body, token: await tokenFor(requester) });
+      expect(code).toBe(201);
+      return json.status.token;
+    };
+    const isAccepted = async (token: string): Promise<boolean> =>
+      (await server.call('GET', '/auth/v1/clusters', { token })).code === 200;
+
+    it('an administrator finds the passes of others, and revokes several with what that means', async () => {
+      const [first, second, other] = [
+        await issue('ci/builder', 'carl'),
+        await issue('ci/builder', 'carl'),
+        await issue('shop/deployer', 'dana'),
+      ];
+      const page = await visitAs('administrator', '#/passes');
+      await page.getByText('0 passes').or(page.getByText('No passes')).first().waitFor();
+      await page.getByRole('radio', { name: 'All' }).check();
+      await page.getByRole('row', { name: /shop\/deployer prod-eu-1 dana/ }).waitFor();
+      await page.getByLabel('Requested by').fill('carl');
+      await page.getByText('2 passes').waitFor();
+      await expect.poll(() => hashOf(page)).toBe('#/passes?scope=all&requester=carl');
+      await page.getByLabel('Select all shown passes').check();
+      await page.getByRole('button', { name: 'Revoke 2 passes' }).click();
+      await page.getByRole('heading', { name: 'Revoke 2 passes?' }).waitFor();
+      await page.getByText('The cluster prod-eu-1 does not notice: it accepts them until').waitFor();
+      await page.getByRole('button', { name: 'Revoke now' }).click();
+      await page.getByText('No passes match').waitFor();
+      expect([await isAccepted(first), await isAccepted(second), await isAccepted(other)]).toEqual([
+        false,
+        false,
+        true,
+      ]);
+    });
+
+    it('others see and revoke the passes that they requested, and a link shows the selected ones', async () => {
+      const token = await issue('ci/builder', 'carl');
+      const page = await visitAs('carl', '#/passes?account=ci%2Fbuilder');
+      await page.getByText('1 pass', { exact: true }).waitFor();
+      expect(await page.getByRole('radio', { name: 'All' }).count()).toBe(0);
+      await page.getByLabel(/^Select the pass/).check();
+      await page.getByRole('button', { name: 'Revoke', exact: true }).click();
+      await page.getByText('Revoke the pass for ci/builder in prod-eu-1?').waitFor();
+      await page.getByRole('button', { name: 'Revoke now' }).click();
+      await page.getByText('No passes match').waitFor();
+      expect(await isAccepted(token)).toBe(false);
+    });
+  });
+
+  describe('clusters', () => {
+    const CLUSTERS = '/apis/clusterregistry.k8s.io/v1alpha1/clusters';
+    const caOf = async (name: string): Promise<string> =>
+      (await server.call('GET', `${CLUSTERS}/${name}`)).json.spec.orchestratorApiEndpoints.caBundle;
+
+    it('an administrator registers one from a kubeconfig, sees who will reach it, and removes it', async () => {
+      const page = await visitAs('administrator');
+      await page.getByRole('link', { name: 'Register a cluster' }).click();
+      const ca = await caOf('prod-eu-1');
+      await page.getByLabel('Paste a kubeconfig').fill(
+        JSON.stringify({
+          'current-context': 'aws/prod-eu-9',
+          clusters: [{ name: 'c', cluster: { server: 'https://127.0.0.1:6443', 'certificate-authority-data': ca } }],
+          contexts: [{ name: 'aws/prod-eu-9', context: { cluster: 'c', user: 'u' } }],
+          users: [{ name: 'u', user: { token: 'not-to-be-sent' } }],
+        }),
+      );
+      await expect.poll(() => page.getByLabel('Name', { exact: true }).inputValue()).toBe('prod-eu-9');
+      expect(await page.content()).not.toContain('not-to-be-sent');
+      await page.getByText('must be an address that the server connects to').waitFor();
+      await page.getByLabel('Address of the API server').fill('https://api.prod-eu-9.example.com:6443');
+      await page.getByText('The server accepts the name').waitFor();
+      await page.getByRole('button', { name: 'Add a label' }).click();
+      await page.getByLabel('Key of label 1').fill('env');
+      await page.getByLabel('Value of label 1').fill('dev');
+      await page.getByText('Group team-shop').first().waitFor();
+      await page.getByRole('button', { name: 'Register the cluster' }).click();
+      await page.getByRole('heading', { name: 'prod-eu-9' }).waitFor();
+      expect(await caOf('prod-eu-9')).toBe(ca);
+      await page.getByRole('button', { name: 'Remove…' }).click();
+      await page.getByLabel('Type prod-eu-9 to remove it').fill('prod-eu-9');
+      await page.getByRole('button', { name: 'Remove the cluster' }).click();
+      await page.getByText('Cluster not found').waitFor();
+    });
+
+    it('an owner edits labels where a binding allows it, with who gains and who loses by that', async () => {
+      const page = await visitAs('owner', '#/clusters/dev-eu-2');
+      await page.getByRole('button', { name: 'Edit labels' }).click();
+      expect(await page.getByRole('button', { name: 'Remove…' }).count()).toBe(0);
+      await page.getByText('Nothing is changed yet').waitFor();
+      await page.getByLabel('Value of label 1').fill('prod');
+      await page.getByText('may not set these labels').or(page.getByText('Lose access')).first().waitFor();
+      await page.getByText('Lose access').waitFor();
+      await page.locator('.grant-loss').getByText('Group team-shop').first().waitFor();
+      await page.getByLabel('Value of label 1').fill('dev');
+      await page.getByRole('button', { name: 'Add a label' }).click();
+      await page.getByLabel('Key of label 4').fill('wing');
+      await page.getByLabel('Value of label 4').fill('east');
+      await page.getByText('No access changes').waitFor();
+      await page.getByRole('button', { name: 'Save labels' }).click();
+      await page.getByRole('listitem').getByText('wing=east').waitFor();
+      // Not in the clusters of others.
+      await page.evaluate(`void (location.hash = '#/clusters/prod-eu-1')`);
+      await page.getByRole('heading', { name: 'prod-eu-1' }).waitFor();
+      await page.getByText('demo-owner-views').waitFor();
+      expect(await page.getByRole('button', { name: 'Edit labels' }).count()).toBe(0);
+    });
+
+    it('an administrator compares and confirms changed endpoints; others see that a change waits', async () => {
+      const { serverEndpoints, caBundle } = (await server.call('GET', `${CLUSTERS}/dev-us-1`)).json.spec
+        .orchestratorApiEndpoints;
+      const changed = [{ ...serverEndpoints[0], serverAddress: 'https://moved.example.com:6443' }];
+      const body = { spec: { orchestratorApiEndpoints: { serverEndpoints: changed, caBundle } } };
+      const headers = { 'Content-Type': 'application/merge-patch+json' };
+      expect((await server.call('PATCH', `${CLUSTERS}/dev-us-1`, { body, headers })).code).toBe(200);
+      const viewer = await visitAs('dana', '#/clusters/dev-us-1');
+      await viewer.getByText('You may not see the change').waitFor();
+      await visit?.close();
+      const page = await visitAs('administrator', '#/clusters/dev-us-1');
+      const section = page.getByRole('region', { name: 'Changed endpoints wait for confirmation' });
+      await section.getByText('https://moved.example.com:6443').waitFor();
+      await section.getByRole('button', { name: 'Confirm the new endpoints' }).click();
+      await section.waitFor({ state: 'hidden' });
+      await page.getByRole('cell', { name: 'https://moved.example.com:6443', exact: true }).waitFor();
+    });
+  });
+
+  describe('access', () => {
+    it('an administrator asks who reaches a cluster, what a person reaches, and which bindings hold', async () => {
+      const page = await visitAs('administrator');
+      await page.getByRole('link', { name: 'Access' }).click();
+      await page.getByRole('combobox', { name: 'Cluster', exact: true }).fill('prod-eu-1');
+      await page.getByRole('row', { name: /User carl .*demo-prod-eu-1-viewer by demo-carl-view/ }).waitFor();
+      await page.getByLabel('Service account').fill('ci/builder');
+      await page.getByRole('row', { name: /User carl .*demo-builder-token by demo-carl-issue/ }).waitFor();
+      await page.getByRole('link', { name: 'carl' }).click();
+      await page.getByText('Reaches 1 cluster').waitFor();
+      await page.getByRole('row', { name: /prod-eu-1 .*ci\/builder/ }).waitFor();
+      expect(hashOf(page)).toContain('user=carl');
+      await page.getByRole('radio', { name: 'Bindings' }).check();
+      await page.getByLabel('Subject, role or name').fill('team-shop');
+      await page.getByText('2 bindings').waitFor();
+      await page.getByLabel('Holds in cluster').fill('prod-eu-1');
+      await page.getByText('0 bindings').waitFor();
+      await page.getByLabel('Subject, role or name').fill('carl');
+      await page.getByText('2 bindings').waitFor();
+    });
+
+    it('an administrator grants passes with a form that shows its objects and what they change', async () => {
+      const page = await visitAs('administrator', '#/access?view=grant');
+      await page.getByText('Enter the name of the group').waitFor();
+      await page.getByLabel('To').selectOption('User');
+      await page.getByLabel('Name', { exact: true }).fill('viewer');
+      await page.getByLabel('Permission').selectOption('account');
+      await page.getByLabel('Namespace').fill('shop');
+      await page.getByLabel('Service account').fill('deployer');
+      await page.getByLabel('Labels').fill('env=staging,region=eu');
+      await page.getByText('viewer newly gets passes for shop/deployer in 1 cluster').waitFor();
+      await page.getByText('clusterpass.dev/clusters: env=staging,region=eu').waitFor();
+      await page.getByRole('button', { name: 'Apply' }).click();
+      await page.getByText('Created Role').waitFor();
+      const path = '/orchestrator/staging-eu-1/api/v1/namespaces/shop/serviceaccounts/deployer/token';
+      const asked = { body: { spec: { audiences: [] } }, token: tokenOf('viewer') };
+      expect((await server.call('POST', path, asked)).code).toBe(201);
+      expect((await server.call('POST', path.replace('staging', 'dev'), asked)).code).toBe(403);
+    });
+
+    it('an owner asks at the clusters of the team; a viewer finds no such page', async () => {
+      const owner = await visitAs('owner', '#/clusters/dev-eu-1');
+      await owner.getByRole('region', { name: 'Who reaches this cluster?' }).getByText('team-shop').first().waitFor();
+      expect(await owner.getByRole('link', { name: 'Access' }).count()).toBe(0);
+      await visit?.close();
+      const viewer = await visitAs('viewer', '#/access');
+      await viewer.getByText('Your roles do not allow you to ask').waitFor();
+      expect(await viewer.getByRole('navigation').getByRole('link').allTextContents()).toEqual([
+        'Clusters',
+        'Passes',
+        'Can I …?',
+      ]);
+    });
+  });
+
+  describe('keys', () => {
+    it('an administrator sees states, what relying parties see and the health, and rotates; a viewer does not', async () => {
+      const page = await visitAs('administrator', '#/keys');
+      const keys = page.getByRole('region', { name: 'Signing keys' });
+      await keys.getByRole('row', { name: /^Current .* yes$/ }).waitFor();
+      const [{ metadata: next }] = (
+        await server.call('GET', '/apis/clusterpass.dev/v1alpha1/signingkeys?fieldSelector=status.state%3DNext')
+      ).json.items;
+      await keys.getByRole('button', { name: 'Rotate…' }).click();
+      await keys.getByText('The next key signs from').waitFor();
+      await keys.getByLabel('Sign with the new key at once').check();
+      await keys.getByText('A new key signs from now on').waitFor();
+      await keys.getByRole('button', { name: 'Rotate now' }).click();
+      await keys.getByRole('row', { name: new RegExp(`^Current ${next.name.slice(0, 12)}`) }).waitFor();
+      await keys.getByRole('row', { name: /^Retired .* yes$/ }).waitFor();
+      const health = page.getByRole('region', { name: 'Health' });
+      await health.getByText('this replica').waitFor();
+      expect(await health.locator('.fact-bad').count()).toBe(0);
+      await page.getByLabel('Search issuers').fill('prod-eu-1');
+      await page.getByRole('link', { name: '/orchestrator/prod-eu-1' }).waitFor();
+      await visit?.close();
+      const viewer = await visitAs('viewer');
+      expect(await viewer.getByRole('link', { name: 'Keys' }).count()).toBe(0);
+    });
+  });
+
+  describe('without a server', () => {
+    it('looks out of date, and says in words what fails', async () => {
+      const page = await visitAs('carl', '#/clusters/prod-eu-1');
+      await page.getByText('Valid for 1 hour').waitFor();
+      await server.kill();
+      await page.getByText('Not connected.').waitFor();
+      expect(await page.getByLabel('Namespace').isDisabled()).toBe(true);
+      expect(await page.getByRole('button', { name: 'Issue pass' }).isDisabled()).toBe(true);
+      await page.getByRole('button', { name: 'Download kubeconfig' }).click();
+      await page.getByText('The server does not answer.').waitFor();
+      expect(await page.content()).not.toContain('Failed to fetch');
+      server = await server.restart();
+      await page.evaluate('document.querySelector(".connection button")?.click()');
+      await page.getByText('Not connected.').waitFor({ state: 'hidden' });
+      expect(await page.getByLabel('Namespace').isDisabled()).toBe(false);
+    });
+  });
+});
