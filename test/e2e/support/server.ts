@@ -85,9 +85,9 @@ let hasKeptCompiledCode = false;
 export async function startServer(options: ServerOptions = {}): Promise<Server> {
   const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'clusterpass-e2e-')));
   const args = ['serve', '--data-dir', dataDir, '--listen', `127.0.0.1:${options.port ?? 0}`];
-  // Most clusters of the tests have invented addresses, so the prober is off. A test that is delayed must not send a
-  // request on a connection that is just being closed. Later values in `args` count.
-  args.push('--probe-interval', '0', '--keep-alive-timeout', '1h', ...(options.args ?? []));
+  // Most clusters of the tests have invented addresses, so the prober is off. A later --probe-interval in `args`
+  // counts.
+  args.push('--probe-interval', '0', ...(options.args ?? []));
   if (options.users !== undefined) {
     const file = join(dataDir, 'users.csv');
     const rows = Object.entries(options.users).map(
