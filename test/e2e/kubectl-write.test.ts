@@ -28,115 +28,128 @@ beforeAll(async () => {
 });
 afterAll(() => server.destroy());
 
-const placeOf = ({ path }: KindCase) =>
-  path.startsWith('/orchestrator/alpha') ? { clusterPath: '/orchestrator/alpha' } : {};
-const namespaceOf = ({ namespace }: KindCase): string[] => (namespace === undefined ? [] : ['-n', namespace]);
+const isInCluster = ({ path }: KindCase): boolean => path.startsWith('/orchestrator/alpha');
 
-for (const of of KINDS) {
-  const run = (args: readonly string[], stdin?: object) =>
-    kubectlOk(server, [...args, ...namespaceOf(of)], {
-      ...placeOf(of),
-      ...(stdin === undefined ? {} : { stdin: JSON.stringify(stdin) }),
-    });
-  const refused = (args: readonly string[], stdin: object) =>
-    kubectl(server, [...args, ...namespaceOf(of)], { ...placeOf(of), stdin: JSON.stringify(stdin) });
-  const read = async (name: string) => (await server.call('GET', `${of.path}/${name}`)).json;
-  const line = (name: string, what: string): string => {
-    const kind = of.kind.toLowerCase();
-    return `${of.group === '' ? kind : `${kind}.${of.group}`}/${name} ${what}\n`;
+/** Each run of kubectl is given one object of every kind that is served at an address. */
+const PLACES = [
+  { place: 'the fleet', at: {}, kinds: KINDS.filter((of) => !isInCluster(of)) },
+  { place: 'a cluster', at: { clusterPath: '/orchestrator/alpha' }, kinds: KINDS.filter(isInCluster) },
+];
+
+for (const { place, at, kinds } of PLACES) {
+  const listOf = (object: (of: KindCase) => object): string =>
+    JSON.stringify({ apiVersion: 'v1', kind: 'List', items: kinds.map(object) });
+  const run = (args: readonly string[], object?: (of: KindCase) => object) =>
+    kubectl(server, [...args, '-n', 'ci'], { ...at, ...(object === undefined ? {} : { stdin: listOf(object) }) });
+  const runOk = async (args: readonly string[], object?: (of: KindCase) => object): Promise<string> => {
+    const { code, stdout, stderr } = await run(args, object);
+    expect(code, `kubectl ${args.join(' ')}\n${stdout}${stderr}`).toBe(0);
+    return stdout;
   };
+  const read = async (of: KindCase, name: string) => (await server.call('GET', `${of.path}/${name}`)).json;
+  /** `pods/NAME`, ... */
+  const targets = (name: string, some = kinds): string[] => some.map(({ resource }) => `${resource}/${name}`);
+  const lines = (name: string, what: string, some = kinds): string =>
+    some.map(({ kind, group }) => `${kind.toLowerCase()}${group === '' ? '' : `.${group}`}/${name} ${what}\n`).join('');
+  const count = (text: string, pattern: RegExp): number => text.match(pattern)?.length ?? 0;
 
-  describeWithKubectl(`kubectl writes: ${of.kind}`, () => {
+  describeWithKubectl(`kubectl writes every kind at ${place}`, () => {
     it('X-13, X-14: apply creates, leaves alone, changes', async () => {
       const strict = ['apply', '--validate=strict', '-f', '-'];
-      expect(await run(strict, objectOf(of, { name: 'applied' }))).toBe(line('applied', 'created'));
-      expect(await run(strict, objectOf(of, { name: 'applied' }))).toBe(line('applied', 'unchanged'));
-      const changed = objectOf(of, { name: 'applied', labels: { a: 'b' } }, of.changed);
-      expect(await run(strict, changed)).toBe(line('applied', 'configured'));
-      expect(await read('applied')).toMatchObject({ ...of.changed, metadata: { labels: { a: 'b' } } });
-      const bare = objectOf(of, { name: 'applied' }, of.changed);
-      expect(await run(strict, bare)).toBe(line('applied', 'configured'));
-      expect((await read('applied')).metadata.labels ?? {}).not.toHaveProperty('a');
+      expect(await runOk(strict, (of) => objectOf(of, { name: 'applied' }))).toBe(lines('applied', 'created'));
+      expect(await runOk(strict, (of) => objectOf(of, { name: 'applied' }))).toBe(lines('applied', 'unchanged'));
+      const changed = (of: KindCase) => objectOf(of, { name: 'applied', labels: { a: 'b' } }, of.changed);
+      expect(await runOk(strict, changed)).toBe(lines('applied', 'configured'));
+      for (const of of kinds)
+        expect(await read(of, 'applied')).toMatchObject({ ...of.changed, metadata: { labels: { a: 'b' } } });
+      const bare = (of: KindCase) => objectOf(of, { name: 'applied' }, of.changed);
+      expect(await runOk(strict, bare)).toBe(lines('applied', 'configured'));
+      for (const of of kinds) expect((await read(of, 'applied')).metadata.labels ?? {}).not.toHaveProperty('a');
     });
 
     it('apply --dry-run=server and diff: change nothing, and say what would', async () => {
-      const before = objectOf(of, { name: 'dry' });
-      expect(await run(['apply', '--dry-run=server', '-f', '-'], before)).toBe(line('dry', 'created (server dry run)'));
-      await run(['apply', '-f', '-'], before);
-      const after = objectOf(of, { name: 'dry', annotations: { note: 'changed' } });
-      expect(await run(['apply', '--dry-run=server', '-f', '-'], after)).toBe(
-        line('dry', 'configured (server dry run)'),
-      );
-      const diff = await refused(['diff', '-f', '-'], after);
-      expect([diff.code, diff.stdout]).toEqual([1, expect.stringMatching(/^\+ {4}note: changed$/m)]);
-      expect((await read('dry')).metadata.annotations).not.toHaveProperty('note');
+      const before = (of: KindCase) => objectOf(of, { name: 'dry' });
+      const dryRun = ['apply', '--dry-run=server', '-f', '-'];
+      expect(await runOk(dryRun, before)).toBe(lines('dry', 'created (server dry run)'));
+      await runOk(['apply', '-f', '-'], before);
+      const after = (of: KindCase) => objectOf(of, { name: 'dry', annotations: { note: 'changed' } });
+      expect(await runOk(dryRun, after)).toBe(lines('dry', 'configured (server dry run)'));
+      const diff = await run(['diff', '-f', '-'], after);
+      expect([diff.code, count(diff.stdout, /^\+ {4}note: changed$/gm)]).toEqual([1, kinds.length]);
+      for (const of of kinds) expect((await read(of, 'dry')).metadata.annotations).not.toHaveProperty('note');
     });
 
     it('--validate=strict refuses a field that there is not', async () => {
-      const { code, stderr } = await refused(['apply', '--validate=strict', '-f', '-'], {
-        ...objectOf(of, { name: 'odd' }),
-        surprise: 1,
-      });
-      expect([code, stderr]).toEqual([1, expect.stringContaining('unknown field "surprise"')]);
-      const warned = await refused(['apply', '--validate=warn', '-f', '-'], {
-        ...objectOf(of, { name: 'odd' }),
-        surprise: 1,
-      });
-      expect([warned.code, warned.stderr]).toEqual([0, expect.stringContaining('Warning: unknown field "surprise"')]);
+      const apply = (validate: string) =>
+        run(['apply', `--validate=${validate}`, '-f', '-'], (of) => ({
+          ...objectOf(of, { name: 'odd' }),
+          [`surprise${of.kind}`]: 1,
+        }));
+      const strict = await apply('strict');
+      expect([strict.code, strict.stdout]).toEqual([1, '']);
+      for (const { kind } of kinds) expect(strict.stderr).toContain(`unknown field "surprise${kind}"`);
+      const warned = await apply('warn');
+      expect(warned.code).toBe(0);
+      for (const { kind } of kinds) expect(warned.stderr).toContain(`Warning: unknown field "surprise${kind}"`);
     });
 
-    it('create, label, annotate, patch in three languages, replace, edit, delete', async () => {
-      const object = objectOf(of, { name: 'made' });
-      expect(await run(['create', '-f', '-'], object)).toBe(line('made', 'created'));
-      expect((await refused(['create', '-f', '-'], object)).stderr).toContain('(AlreadyExists)');
-      expect(await run(['label', of.resource, 'made', 'a=b'])).toBe(line('made', 'labeled'));
-      expect(await run(['annotate', of.resource, 'made', 'c=d'])).toBe(line('made', 'annotated'));
+    it('create, label, annotate, patch in two languages, replace, edit, delete', async () => {
+      const object = (of: KindCase) => objectOf(of, { name: 'made' });
+      const made = targets('made');
+      expect(await runOk(['create', '-f', '-'], object)).toBe(lines('made', 'created'));
+      const again = await run(['create', '-f', '-'], object);
+      expect(count(again.stderr, /\(AlreadyExists\)/g)).toBe(kinds.length);
+      expect(await runOk(['label', ...made, 'a=b'])).toBe(lines('made', 'labeled'));
+      expect(await runOk(['annotate', ...made, 'c=d'])).toBe(lines('made', 'annotated'));
       const merge = JSON.stringify({ metadata: { labels: { e: 'f' } } });
-      expect(await run(['patch', of.resource, 'made', '--type=merge', '-p', merge])).toBe(line('made', 'patched'));
+      expect(await runOk(['patch', ...made, '--type=merge', '-p', merge])).toBe(lines('made', 'patched'));
+      for (const of of kinds) expect((await read(of, 'made')).metadata.labels).toMatchObject({ a: 'b', e: 'f' });
       const json = JSON.stringify([{ op: 'remove', path: '/metadata/labels/e' }]);
-      expect(await run(['patch', of.resource, 'made', '--type=json', '-p', json])).toBe(line('made', 'patched'));
-      expect((await read('made')).metadata).toMatchObject({ labels: { a: 'b' }, annotations: { c: 'd' } });
+      expect(await runOk(['patch', ...made, '--type=json', '-p', json])).toBe(lines('made', 'patched'));
 
-      const live = await read('made');
-      const replaced = { ...live, metadata: { ...live.metadata, labels: { g: 'h' } } };
-      expect(await run(['replace', '-f', '-'], replaced)).toBe(line('made', 'replaced'));
-      const edited = await kubectlOk(server, ['edit', of.resource, 'made', ...namespaceOf(of)], {
-        ...placeOf(of),
+      const live = new Map<KindCase, Awaited<ReturnType<typeof read>>>();
+      for (const of of kinds) live.set(of, await read(of, 'made'));
+      for (const { metadata } of live.values()) {
+        expect(metadata).toMatchObject({ labels: { a: 'b' }, annotations: { c: 'd' } });
+        expect(metadata.labels).not.toHaveProperty('e');
+        metadata.labels = { g: 'h' };
+      }
+      expect(await runOk(['replace', '-f', '-'], (of) => live.get(of))).toBe(lines('made', 'replaced'));
+      const edited = await kubectlOk(server, ['edit', ...made, '-n', 'ci'], {
+        ...at,
         env: { KUBE_EDITOR: 'sed -i s/g:.h/g:\\ edited/' },
       });
-      expect(edited).toBe(line('made', 'edited'));
-      expect((await read('made')).metadata.labels).toMatchObject({ g: 'edited' });
-      expect(await run(['label', of.resource, 'made', 'g-'])).toBe(line('made', 'unlabeled'));
-      expect(await run(['delete', of.resource, 'made'])).toContain(`"made" deleted`);
-      expect((await refused(['get', of.resource, 'made'], {})).stderr).toContain('(NotFound)');
+      expect(edited).toBe(lines('made', 'edited'));
+      for (const of of kinds) expect((await read(of, 'made')).metadata.labels).toMatchObject({ g: 'edited' });
+      expect(await runOk(['label', ...made, 'g-'])).toBe(lines('made', 'unlabeled'));
+      expect(count(await runOk(['delete', ...made]), /"made" deleted/g)).toBe(kinds.length);
+      expect(count((await run(['get', ...made])).stderr, /\(NotFound\)/g)).toBe(kinds.length);
     });
 
     it('X-16: patch --type=strategic, where the kind is one of Kubernetes', async () => {
-      await run(['create', '-f', '-'], objectOf(of, { name: 'strategic', finalizers: ['x/a', 'x/b'] }));
+      await runOk(['create', '-f', '-'], (of) => objectOf(of, { name: 'strategic', finalizers: ['x/a', 'x/b'] }));
       const patch = JSON.stringify({ metadata: { '$deleteFromPrimitiveList/finalizers': ['x/a'] } });
-      const args = ['patch', of.resource, 'strategic', '--type=strategic', '-p', patch];
-      if (of.style === 'custom') {
-        const { code, stderr } = await refused(args, {});
+      const args = (some: KindCase[]) => ['patch', ...targets('strategic', some), '--type=strategic', '-p', patch];
+      const builtin = kinds.filter(({ style }) => style === 'builtin');
+      expect(await runOk(args(builtin))).toBe(lines('strategic', 'patched', builtin));
+      for (const of of builtin) expect((await read(of, 'strategic')).metadata.finalizers).toEqual(['x/b']);
+      for (const of of kinds.filter(({ style }) => style === 'custom')) {
+        const { code, stderr } = await run(args([of]));
         expect([code, stderr]).toEqual([1, expect.stringContaining('strategic')]);
-      } else {
-        await run(args);
-        expect((await read('strategic')).metadata.finalizers).toEqual(['x/b']);
       }
     });
 
     it('X-16, AP-70: apply --server-side creates, changes, meets a conflict and takes over', async () => {
       const apply = (env: string, ...args: string[]) =>
-        refused(['apply', '--server-side', '-f', '-', ...args], objectOf(of, { name: 'ssa', labels: { env } }));
-      const applied = { code: 0, stdout: line('ssa', 'serverside-applied'), stderr: '' };
+        run(['apply', '--server-side', '-f', '-', ...args], (of) => objectOf(of, { name: 'ssa', labels: { env } }));
+      const applied = { code: 0, stdout: lines('ssa', 'serverside-applied'), stderr: '' };
       expect(await apply('a')).toEqual(applied);
       expect(await apply('a', '--field-manager=other')).toEqual(applied);
       const conflict = await apply('b', '--field-manager=other');
-      expect([conflict.code, conflict.stderr]).toEqual([
-        1,
-        expect.stringContaining('Apply failed with 1 conflict: conflict with "kubectl": .metadata.labels.env'),
-      ]);
+      const message = /Apply failed with 1 conflict: conflict with "kubectl": \.metadata\.labels\.env/g;
+      expect([conflict.code, conflict.stdout, count(conflict.stderr, message)]).toEqual([1, '', kinds.length]);
       expect(await apply('b', '--field-manager=other', '--force-conflicts')).toEqual(applied);
-      expect((await read('ssa')).metadata.labels).toMatchObject({ env: 'b' });
+      for (const of of kinds) expect((await read(of, 'ssa')).metadata.labels).toMatchObject({ env: 'b' });
     });
   });
 }

@@ -14,6 +14,12 @@ const authority = createAuthority('cluster CA');
 const other = createAuthority('other CA');
 const VERSION = 'v1.36.4+k3s1';
 
+/** The time limit of a probe, five seconds, becomes an hour. */
+const LONG_PROBES = `
+  const start = globalThis.setTimeout;
+  globalThis.setTimeout = (task, ms, ...args) => start(task, ms === 5_000 ? 3_600_000 : ms, ...args);
+`;
+
 let server: Server;
 let api: FakeApiServer;
 let watch: Watch;
@@ -33,7 +39,11 @@ beforeAll(async () => {
       ? { status: 200, body: JSON.stringify({ gitVersion: VERSION }) }
       : { status, body: status === 200 ? 'ok' : '[-]etcd failed: reason withheld\n' },
   );
-  server = await startServer({ tls: true, args: ['--probe-interval', '1s', '--cluster-networks', '127.0.0.0/8'] });
+  server = await startServer({
+    tls: true,
+    args: ['--probe-interval', '1s', '--cluster-networks', '127.0.0.0/8'],
+    env: { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(LONG_PROBES)}` },
+  });
   watch = await Watch.open(server, `${PUBLIC_LIST}?watch=true`);
 });
 afterAll(async () => {
@@ -179,16 +189,14 @@ describeWithKubectl('kubectl wait', () => {
 });
 
 describe('a stop', () => {
-  it('does not wait for a look that is under way', async () => {
+  it('does not wait for a probe that is under way', async () => {
     const arrived = Promise.withResolvers<void>();
     api.answer = () => {
       arrived.resolve();
       return undefined;
     };
     await arrived.promise;
-    const from = performance.now();
+    // Otherwise it would take an hour, the time limit of a probe here.
     expect(await server.stop()).toBe(0);
-    // A look may take five seconds.
-    expect(performance.now() - from).toBeLessThan(4_000);
   });
 });

@@ -27,7 +27,11 @@ let user: string;
 const USERS = Array.from({ length: 30 }, (_, index) => `user-${index}`);
 
 beforeAll(async () => {
-  server = await startServer({ users: Object.fromEntries(USERS.map((name) => [name, [`group-of-${name}`]])) });
+  server = await startServer({
+    users: Object.fromEntries(USERS.map((name) => [name, [`group-of-${name}`]])),
+    // A test that is delayed must not send a request on a connection that is just being closed.
+    args: ['--keep-alive-timeout', '1h'],
+  });
   await addCluster(server, 'dev-1', { labels: { env: 'dev' } });
   await addCluster(server, 'dev-2', { labels: { env: 'dev' } });
   await addCluster(server, 'prod-1', { labels: { env: 'prod' } });
