@@ -70,7 +70,7 @@ async function create(apply: Apply): Promise<ApiResponse> {
     {
       dryRun: options.dryRun,
       applied: () => storedEntries(kind, managers),
-      // AP-08: who may only patch does not create.
+      // AP-08: creating takes the verb `create`; `patch` is not enough.
       admit: (prepared, old) => {
         const refusal = parts.createRefusal(request);
         if (refusal !== undefined) throw refusal;

@@ -71,7 +71,7 @@ export async function patchObject(parts: WriteParts, request: ApiRequest, kind: 
       checkSameObject(patched, kind, objectKey);
       checkPreconditions(kind, current, preconditionsIn(patched));
       if (isWhole) return patched;
-      // Who may not see the managers may not write them.
+      // A caller who may not see managedFields may not write them.
       const { managedFields: _, ...metadata } = patched.metadata;
       return preserveHiddenFields(parts, kind, { ...patched, metadata }, current, () => true);
     },
