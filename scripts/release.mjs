@@ -8,7 +8,7 @@ import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { installProgram, pack } from './artifacts/program.mjs';
-import { PLATFORMS, writeStandalone } from './artifacts/standalone.mjs';
+import { PLATFORMS, writeStandalones } from './artifacts/standalone.mjs';
 import { fixedTar } from './artifacts/tar.mjs';
 import { buildImage, imageName } from './image.mjs';
 import { run } from './run-command.mjs';
@@ -44,9 +44,14 @@ export function fillIn(template, { version, downloads, checksumOf }) {
 }
 
 /**
- * @param {{ version: string, output: string, platforms: readonly string[], level?: number }} options `level`: of gzip
+ * @param {object} options
+ * @param {string} options.version
+ * @param {string} options.output
+ * @param {readonly string[]} options.platforms
+ * @param {Readonly<Record<string, string>>} [options.nodes] Node's programs by platform; the others come from npm
+ * @param {number} [options.level] of gzip
  */
-export function makeRelease({ version, output, platforms, level = 6 }) {
+export function makeRelease({ version, output, platforms, nodes = {}, level = 6 }) {
   const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
   if (version !== manifest.version) {
     throw new ReleaseError(`package.json has version ${manifest.version}: run npm version ${version} first`);
@@ -60,9 +65,8 @@ export function makeRelease({ version, output, platforms, level = 6 }) {
   mkdirSync(output, { recursive: true });
   const program = join(output, 'program');
   installProgram(program, pack(output));
-  for (const platform of platforms) {
-    writeStandalone({ program, platform, output: join(output, `clusterpass-${version}-${platform}.tar.gz`), level });
-  }
+  const archives = platforms.map((platform) => [platform, join(output, `clusterpass-${version}-${platform}.tar.gz`)]);
+  writeStandalones({ program, archives: Object.fromEntries(archives), nodes, level });
   const layout = join(output, imageName(version));
   buildImage({ program, output: layout });
   rmSync(program, { recursive: true });

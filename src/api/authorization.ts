@@ -77,7 +77,7 @@ export interface PastAuthorizer {
 
 /** Finds the bindings that allow something, to any subject. */
 export interface GrantFinder {
-  /** In no order. Undefined now and then: there the reader may pause, and changes made meanwhile may be included. */
+  /** Unordered. Yields undefined now and then, where the reader may pause; later changes may then be included. */
   grantsOf(question: ResourceQuestion | PathQuestion): Iterable<Grant | undefined>;
   /** The bindings that hold in a cluster with its labels or with others. Undefined as above. */
   grantsIn(cluster: ClusterLabelChange): Iterable<GrantInCluster | undefined>;

@@ -32,11 +32,11 @@ export interface Caller {
    */
   readonly key: string;
   /**
-   * Callers with equal flows have one share of the server's capacity together: all who have one name, and the service
-   * accounts of one cluster. A person who can create tokens for many accounts must not have many shares.
+   * Callers with equal flows share one part of the server's capacity: callers with the same user name, and the service
+   * accounts of one cluster. Otherwise a person who can create tokens for many accounts would have many parts.
    */
   readonly flow: string;
-  /** Who requested the credential, if it is a pass that says so. */
+  /** The requester of the credential, from the `act` claim of a pass. */
   readonly actor?: Actor | undefined;
   /** True for the admin token: operators share it, so it is not the credential of a person. */
   readonly isShared?: boolean;

@@ -32,7 +32,7 @@ export const CLUSTER_ID_ANNOTATION = 'clusterpass.dev/cluster-id';
 
 /**
  * `webhook`: the API server of the cluster asks for each token whether it is accepted, so that a revocation reaches it.
- * Set by the operator; the command line and the console tell users by it when a revocation holds.
+ * Set by the operator. The command line and the console derive from it when a revocation takes effect.
  */
 export const TOKEN_CHECKS_ANNOTATION = 'clusterpass.dev/token-checks';
 

@@ -24,8 +24,8 @@ export interface BindingExpiryParts {
 const CHECK_MS = 250;
 
 /**
- * Ends bindings at their time. Decisions follow by themselves; open watches are told here, by every replica. The leader
- * deletes the objects: what is in the store must not look like a permission for long.
+ * Ends bindings at their time. The policy ignores expired bindings by itself. Every replica updates its open watches
+ * here, and the leader deletes the objects: a stored binding should not look like a permission for long.
  */
 export function startBindingExpiry(parts: BindingExpiryParts): () => Promise<void> {
   const { policy, reader, leadership, onExpired, logger } = parts;
@@ -50,12 +50,12 @@ export function startBindingExpiry(parts: BindingExpiryParts): () => Promise<voi
   };
 }
 
-/** The precondition keeps a binding that was given more time meanwhile. */
+/** The precondition protects a binding whose expiry was extended meanwhile. */
 async function sweep(parts: BindingExpiryParts): Promise<void> {
   const { policy, kinds, reader, writer, leadership } = parts;
   const time = parts.removalTime();
   for (const { namespace, name, expiresAt } of [...policy.endedBindings()]) {
-    // One whose end cannot be read is kept, for people to mend.
+    // A binding with an invalid expiry is kept, so that an operator can correct it.
     if (!Number.isFinite(expiresAt) || expiresAt > time) continue;
     const kind = namespace === '' ? kinds.clusterRoleBindings : kinds.roleBindings;
     const objectKey = { cluster: '', namespace, name };

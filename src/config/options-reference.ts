@@ -5,7 +5,7 @@ const HEAD = `# Options of \`clusterpass serve\`
 
 <!-- Generated from src/config/options.ts by \`npm run generate\`; edit the table there. -->
 
-An option can be set in three places; the first one wins:
+For operators: every option of the server. An option can be set in three places; the first one wins:
 
 1. as a flag: \`--listen 127.0.0.1:9000\`; \`--demo\` turns a switch on, \`--demo=false\` turns it off;
 2. as an environment variable: \`CLUSTERPASS_LISTEN=127.0.0.1:9000\`; an empty variable counts as unset;

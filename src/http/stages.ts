@@ -1,6 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
-import { type Authorizer, type Decision, isDecidedByHandler, isFilteredList, isPassList } from '../api/authorization.ts';
+import {
+  type Authorizer,
+  type Decision,
+  isDecidedByHandler,
+  isFilteredList,
+  isPassList,
+} from '../api/authorization.ts';
 import type { Caller, User } from '../api/caller.ts';
 import { parseGoDuration, toGoInt64 } from '../api/codec/go-text/go-parse.ts';
 import { whyAllowed } from '../api/decision-reason.ts';

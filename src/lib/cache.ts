@@ -1,10 +1,10 @@
 import { LRUCache } from 'lru-cache';
 
-/** Who owns a cache says here, at its declaration, how many entries it holds and when an entry dies. */
+/** The owner of a cache declares how many entries it holds and when an entry expires. */
 export interface CacheOptions {
   /** The least recently used entry is evicted when there are more. */
   readonly maxEntries: number;
-  /** An entry is absent this long after it was set. Without it, an entry dies by eviction or `delete` only. */
+  /** An entry expires this long after it was set. Without it, an entry stays until it is evicted or deleted. */
   readonly ttlMs?: number;
   /** Milliseconds on a monotonic clock; for tests of `ttlMs`. */
   readonly now?: () => number;
@@ -48,7 +48,7 @@ export class Cache<K extends string | number, V extends NonNullable<unknown>> {
     this.#entries.clear();
   }
 
-  /** What is cached for the key, or what `compute` returns, which is cached. An error that it throws is not. */
+  /** The cached value, or the result of `compute`, which is then cached. Errors of `compute` are not cached. */
   getOrCompute(key: K, compute: () => V): V {
     const cached = this.#entries.get(key);
     if (cached !== undefined) return cached;
@@ -59,7 +59,7 @@ export class Cache<K extends string | number, V extends NonNullable<unknown>> {
 }
 
 export interface CachedFunctionOptions extends CacheOptions {
-  /** Longer texts are computed each time: what a cache holds must not grow with what clients send. */
+  /** Longer texts are not cached: clients choose them, and must not choose the size of the cache. */
   readonly maxKeyLength: number;
 }
 

@@ -15,5 +15,5 @@ const PROBLEMS: Readonly<Record<string, string>> = {
   ELOOP: 'is a symbolic link',
 };
 
-/** What the system said about a file, in words. Node's message has the code and the name of a system call. */
+/** The system's error about a file in words. Node's message has the error code and the name of a system call. */
 export const fileProblem = (error: unknown): string => PROBLEMS[codeOf(error)] ?? (error as Error).message;

@@ -29,7 +29,7 @@ export function prefixesInside(catalog: Catalog, { kind, cluster, name }: Object
 
 /**
  * The cluster and the namespace must exist and must not be terminating. The error names the missing one (T-12i): "no
- * such account" would be misleading. Not a promise when both are there.
+ * such account" would be misleading. Returns a promise only when it has to wait for the caches.
  */
 export function requireOwners(
   catalog: Catalog,

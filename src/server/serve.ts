@@ -109,7 +109,7 @@ const OPERATOR_ERRORS = [UnsafeFile, TokenFileError, AuthenticationConfigError, 
 
 /** The message of an error that the operator can fix; the stack of any other. */
 function explain(error: unknown, { listen, dataDir }: ServeOptions): string {
-  // Also behind an answer of the API: the start writes objects.
+  // Also as the cause of an ApiError: the start writes objects.
   const storage = storageErrorIn(error);
   if (storage !== undefined) return storage.message;
   if (OPERATOR_ERRORS.some((type) => error instanceof type)) return (error as Error).message;

@@ -5,7 +5,7 @@ import type { Algorithm } from './keys/algorithms.ts';
 
 /**
  * A token that names this server as its issuer and is not accepted. A token review shows the message (K-11 to K-20);
- * every other endpoint answers with the same 401, so that a guess teaches nothing.
+ * every other endpoint answers with the same 401, so that an attacker learns nothing from a guess.
  */
 export class TokenRejected extends Error {
   override readonly name = 'TokenRejected';

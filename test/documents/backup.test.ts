@@ -5,8 +5,9 @@ import { describeWithEtcd, freePorts } from '../conformance/etcd-process.ts';
 import { addCluster, CLUSTERS } from '../e2e/support/fleet.ts';
 import { createAccount, createNamespace, tokenPath } from '../e2e/support/objects.ts';
 import { type Server, startServer } from '../e2e/support/server.ts';
-import { blocksOf, isRun } from './support/blocks.ts';
+import { blocksOf, execute, isRun } from './support/blocks.ts';
 import { type EtcdWithTls, startEtcdWithTls } from './support/etcd-with-tls.ts';
+import { everyCommandWasRun } from './support/every-command.ts';
 import { PageRunner } from './support/page-runner.ts';
 
 const blocks = blocksOf('docs/backup.md').filter(isRun);
@@ -47,7 +48,7 @@ describeWithEtcd('docs/backup.md', () => {
     const found = blocks.filter(({ section }) => section === name);
     expect(found.length, name).toBeGreaterThan(0);
     let output = '';
-    for (const { text } of found) output += await succeed(runner.localize(text));
+    for (const block of found) output += await execute(block, (text) => succeed(runner.localize(text)));
     return output;
   };
 
@@ -84,4 +85,6 @@ describeWithEtcd('docs/backup.md', () => {
     await runSection('Back up etcd');
     expect(await runSection('Restore etcd')).toMatch(/ 1 {2}clusters\n(.*\n)*.*: 0 problems/);
   });
+
+  everyCommandWasRun('docs/backup.md');
 });

@@ -1,16 +1,23 @@
 import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { addCluster, CLUSTERS } from '../e2e/support/fleet.ts';
+import { type FakeApiServer, startApiServer } from '../../src/clusters/upstream/api-server.fixture.ts';
+import { createAuthority } from '../../src/clusters/upstream/certificates.fixture.ts';
+import { freePorts } from '../conformance/etcd-process.ts';
+import { addCluster, CLUSTERS, patchCluster } from '../e2e/support/fleet.ts';
 import { describeWithKubectl } from '../e2e/support/kubectl.ts';
-import { type Server, startServer, TLS } from '../e2e/support/server.ts';
-import { blocksOf, commandsIn, isCommands, isRun, PAGES, ROOT } from './support/blocks.ts';
+import { type Server, startServer } from '../e2e/support/server.ts';
+import { trust } from '../e2e/support/trust.ts';
+import { type Block, blocksOf, commandsIn, execute, isCommands, isRun, PAGES, ROOT } from './support/blocks.ts';
 import { misuseOf } from './support/connect-pages.ts';
+import { everyCommandWasRun } from './support/every-command.ts';
 import { PageRunner } from './support/page-runner.ts';
 
-/** Pages whose commands are run by another file, which reads them from the page. */
+/** The section of README.md whose commands are run below; the others are run by the test of the release. */
+const README_SECTION = 'With kubectl';
+/** Pages whose commands are run by another file. That file fails if it has not run all of them. */
 const RUN_BY: Readonly<Record<string, string>> = {
-  'README.md': 'test/packages/tour.ts',
+  'README.md': 'test/packages/release.test.ts',
   'docs/backup.md': 'test/documents/backup.test.ts',
   'docs/connect/ci.md': 'test/documents/connect-ci.test.ts',
   'docs/connect/monitoring.md': 'test/documents/connect-monitoring.test.ts',
@@ -21,8 +28,18 @@ const RUN_BY: Readonly<Record<string, string>> = {
   'docs/troubleshooting.md': 'test/documents/troubleshooting.test.ts',
 };
 /** Pages whose commands are run below, in this order: those of cli.md delete objects that the others use. */
-const RUN_HERE = ['docs/operations.md', 'docs/trust.md', 'docs/cli.md'];
+const RUN_HERE = [
+  'docs/operations.md',
+  'docs/trust.md',
+  'docs/kubectl.md',
+  'docs/connect/identity-providers.md',
+  'docs/exchange.md',
+  'docs/cli.md',
+];
 
+const readme: readonly Block[] = blocksOf('README.md').filter(
+  (block) => block.section === README_SECTION && isRun(block),
+);
 const blocks = PAGES.flatMap(blocksOf).filter(isCommands);
 const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { scripts: object };
 
@@ -33,8 +50,8 @@ describe('commands of all pages', () => {
     expect(blocks.filter(({ text, notRun }) => notRun === undefined && /not run by/.test(text))).toEqual([]);
   });
 
-  it.each(Object.entries(RUN_BY))('%s is read by %s', (page, file) => {
-    expect(readFileSync(join(ROOT, file), 'utf8')).toContain(page);
+  it.each(Object.entries(RUN_BY))('%s is run by %s, which fails if a command was left out', (page, file) => {
+    expect(readFileSync(join(ROOT, file), 'utf8')).toContain(`everyCommandWasRun('${page}'`);
   });
 
   it('are of clusterpass and npm as they are', () => {
@@ -58,69 +75,140 @@ describe('commands of all pages', () => {
 
 const CLUSTER = 'apiVersion: clusterregistry.k8s.io/v1alpha1\nkind: Cluster\nmetadata: {name: extra}\n';
 
+/** `npm start -- FLAGS` starts `clusterpass serve --demo=true FLAGS`; see scripts/with-setup.mjs. */
+const START = /^npm start -- (.*)$/m;
+
 describeWithKubectl('run', () => {
   let server: Server;
+  let cluster: FakeApiServer;
   let runner: PageRunner;
-  let key = '';
+  const authority = createAuthority('CA of the cluster');
+  const env: Record<string, string> = {};
+
+  const succeed = async (text: string): Promise<string> => {
+    const { code, output } = await runner.shell(text);
+    expect(code, `${text}\n${output}`).toBe(0);
+    return output;
+  };
+
   beforeAll(async () => {
-    server = await startServer({ tls: true, args: ['--demo=true'] });
-    await addCluster(server, 'alpha');
-    const { url, adminToken, dataDir } = server;
+    const [port = 0] = await freePorts(1);
+    const url = `https://127.0.0.1:${port}`;
+    cluster = await startApiServer(authority.issue({ names: ['127.0.0.1'] }), ({ path, headers }) => {
+      // `clusterpass register` sends the token of the kubeconfig, `clusterpass trust --refresh` one that no key verifies.
+      if (headers.authorization !== 'Bearer of-an-administrator') return { status: 401 };
+      const body = path === '/version' ? { gitVersion: 'v1.36.4' } : { metadata: { uid: 'a-uid' } };
+      return { status: 200, body: JSON.stringify(body) };
+    });
     runner = await PageRunner.create(
       (folder) => [
-        ['/var/lib/clusterpass', dataDir],
+        ['https://127.0.0.1:8080', url],
+        ['https://clusterpass.example.com', url],
+        ['/var/lib/clusterpass', join(folder, '.clusterpass')],
         ['/etc/kubernetes/authentication.yaml', join(folder, 'authentication.yaml')],
       ],
-      {
-        CLUSTERPASS_SERVER: url,
-        CLUSTERPASS_TOKEN: adminToken,
-        CLUSTERPASS_CA: TLS.caFile,
-        CURL_CA_BUNDLE: TLS.caFile,
-        server: url,
-        token: adminToken,
-        received: adminToken,
-      },
+      env,
     );
     const { folder } = runner;
-    mkdirSync(join(folder, 'fleet'));
-    for (const name of ['cluster.yaml', 'fleet/cluster.yaml']) writeFileSync(join(folder, name), CLUSTER);
-    mkdirSync(join(folder, '.kube'));
-    copyFileSync(TLS.caFile, join(folder, '.kube/ca.crt'));
-    const kubeconfig = {
-      clusters: [{ name: 'fleet', cluster: { server: url, 'certificate-authority': 'ca.crt' } }],
-      users: [{ name: 'admin', user: { token: adminToken } }],
-      contexts: [{ name: 'fleet', context: { cluster: 'fleet', user: 'admin' } }],
-      'current-context': 'fleet',
-    };
-    writeFileSync(join(folder, '.kube/config'), JSON.stringify(kubeconfig));
-    const made = await runner.shell('clusterpass create token builder -n ci --cluster prod-eu-1 > leaked-token');
-    expect(made.code, made.output).toBe(0);
+    const dataDir = join(folder, '.clusterpass');
+    mkdirSync(dataDir, { mode: 0o700 });
+    const [start] = readme.filter(({ text }) => START.test(text));
+    await succeed(start?.text.replace(START, '') ?? 'exit 1');
+    const flags =
+      START.exec(start?.text ?? '')?.[1]
+        ?.replaceAll('.clusterpass/', `${dataDir}/`)
+        .split(' ') ?? [];
+    const caFile = join(dataDir, 'tls.crt');
+    trust(dataDir, readFileSync(caFile, 'utf8'));
+    const args = ['--demo=true', ...flags, '--cluster-networks', '127.0.0.0/8'];
+    server = await startServer({ dataDir, port, args });
+    if (start !== undefined) execute(start, () => undefined);
+    await prepareFleet(caFile);
   });
   afterAll(async () => {
     await runner.destroy();
     await server.destroy();
+    await cluster.close();
   });
 
-  it.each(RUN_HERE)('%s', async (page) => {
-    const found = blocksOf(page).filter(isRun);
-    expect(found.length).toBeGreaterThan(0);
-    for (const { text } of found) {
-      // A key that is there, in place of the one on the page.
-      if (/keys revoke/.test(text)) {
-        const { json } = await server.call('GET', '/apis/clusterpass.dev/v1alpha1/signingkeys');
-        key = json.items[0].metadata.name;
-      }
-      // The environment has the token for all other commands.
-      if (/clusterpass logout/.test(text)) {
-        writeFileSync(join(runner.folder, 'admin.token'), server.adminToken, { mode: 0o600 });
-        const login = await runner.shell(`clusterpass login --server ${server.url} --token-file admin.token`);
-        expect(login.code, login.output).toBe(0);
-      }
-      const script = runner.localize(text).replaceAll('RkEm2pTSmmwLLLhIExcVnKNnyQGyZWRr9wHQyvDF0hc', key);
-      const { code, output } = await runner.shell(script);
-      expect(code, `${text}\n${output}`).toBe(0);
-      await runner.shell('rm -f fleet.db');
+  /** The objects, files and variables that the pages assume. */
+  async function prepareFleet(caFile: string): Promise<void> {
+    const { folder } = runner;
+    const { url, adminToken: token } = server;
+    await addCluster(server, 'alpha');
+    const ready = { type: 'Ready', status: 'True', reason: 'Checked', message: '' };
+    const headers = { 'Content-Type': 'application/merge-patch+json' };
+    const status = await server.call('PATCH', `${CLUSTERS}/alpha/status`, {
+      headers,
+      body: { status: { conditions: [{ ...ready, lastTransitionTime: '2026-11-16T00:00:00Z' }] } },
+    });
+    expect(status.code, status.text).toBe(200);
+    const address = `https://127.0.0.1:${cluster.port}`;
+    const caBundle = Buffer.from(authority.cert).toString('base64');
+    const serverEndpoints = [{ clientCIDR: '0.0.0.0/0', serverAddress: address }];
+    await patchCluster(server, 'prod-eu-1', { spec: { orchestratorApiEndpoints: { serverEndpoints, caBundle } } });
+    Object.assign(env, { CLUSTERPASS_SERVER: url, CLUSTERPASS_TOKEN: token, CLUSTERPASS_CA: caFile });
+    Object.assign(env, { CURL_CA_BUNDLE: caFile, server: url, token, received: token });
+    mkdirSync(join(folder, 'fleet'));
+    for (const name of ['cluster.yaml', 'fleet/cluster.yaml']) writeFileSync(join(folder, name), CLUSTER);
+    mkdirSync(join(folder, '.kube'));
+    copyFileSync(caFile, join(folder, '.kube/ca.crt'));
+    const kubeconfig = (name: string, endpoint: object, user: object): string =>
+      JSON.stringify({
+        clusters: [{ name, cluster: endpoint }],
+        users: [{ name, user }],
+        contexts: [{ name, context: { cluster: name, user: name } }],
+        'current-context': name,
+      });
+    const fleet = kubeconfig('fleet', { server: url, 'certificate-authority': 'ca.crt' }, { token });
+    writeFileSync(join(folder, '.kube/config'), fleet);
+    const dev = { server: address, 'certificate-authority-data': caBundle };
+    writeFileSync(join(folder, 'dev.yaml'), kubeconfig('admin@dev', dev, { token: 'of-an-administrator' }));
+    for (const name of ['admin.token', 'id-token.txt', 'refused.token'])
+      writeFileSync(join(folder, name), name === 'refused.token' ? 'unknown' : token, { mode: 0o600 });
+    await succeed('clusterpass create token builder -n ci --cluster prod-eu-1 > leaked-token');
+  }
+
+  it('README.md, with kubectl', async () => {
+    for (const block of readme.filter(({ text }) => !START.test(text))) {
+      const output = await execute(block, (text) => succeed(runner.localize(text)));
+      expect(output).toMatch(/^prod-eu-1 /m);
+      expect(output).toMatch(/^eyJ[\w.-]+$/m);
     }
-    expect((await server.call('GET', CLUSTERS)).code).toBe(200);
+  });
+  everyCommandWasRun('README.md', [README_SECTION]);
+
+  /** What must be so before the commands of a block. */
+  async function prepare(text: string): Promise<string> {
+    await runner.shell('rm -rf fleet.db prod-eu-1-webhook');
+    // The environment has the token for all other commands.
+    if (/clusterpass logout/.test(text))
+      await succeed(`clusterpass login --server ${server.url} --token-file admin.token`);
+    if (!/keys revoke/.test(text)) return text;
+    // A key that is there, in place of the one on the page.
+    const { json } = await server.call('GET', '/apis/clusterpass.dev/v1alpha1/signingkeys');
+    return text.replaceAll('RkEm2pTSmmwLLLhIExcVnKNnyQGyZWRr9wHQyvDF0hc', json.items[0].metadata.name);
+  }
+
+  describe.each(RUN_HERE)('%s', (page) => {
+    it('its commands succeed, in the order of the page', async () => {
+      for (const block of blocksOf(page)) {
+        // Files of other folders are examples.
+        if (block.file !== undefined && !block.file.includes('/')) await runner.run(block);
+        else if (isRun(block))
+          await execute(block, async (text) => succeed(untilItPrints(runner.localize(await prepare(text)))));
+      }
+      expect((await server.call('GET', CLUSTERS)).code).toBe(200);
+    });
+    everyCommandWasRun(page);
   });
 });
+
+/** Commands that watch are stopped when they have printed something. */
+const untilItPrints = (script: string): string =>
+  script.replaceAll(
+    /^.* --watch\b.*$/gm,
+    (line) =>
+      `${line} > watch.log 2>&1 & watcher=$!; until [ -s watch.log ]; do kill -0 $watcher; sleep 0.1; done; ` +
+      'kill $watcher; wait $watcher || true; rm watch.log',
+  );

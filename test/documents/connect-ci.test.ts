@@ -11,9 +11,10 @@ import { parse, stringify } from 'yaml';
 import { addCluster } from '../e2e/support/fleet.ts';
 import { type IdentityProvider, startProvider } from '../e2e/support/provider.ts';
 import { type Server, startServer } from '../e2e/support/server.ts';
-import { isRun } from './support/blocks.ts';
+import { execute, isRun } from './support/blocks.ts';
 import { installClusterpass } from './support/clusterpass.ts';
 import { BLOCKS, fileOf } from './support/connect-pages.ts';
+import { everyCommandWasRun } from './support/every-command.ts';
 
 /** docs/connect/ci.md with a real server: its files are loaded, and its jobs run up to kubectl. */
 
@@ -66,8 +67,9 @@ beforeAll(async () => {
   await addCluster(server, 'dev-eu-1', { labels: { env: 'dev' }, spec });
   installClusterpass(folder);
   await writeFile(join(folder, 'ci-rbac.yaml'), fileOf('ci-rbac.yaml'));
-  const [apply] = BLOCKS.filter((block) => block.page === 'docs/connect/ci.md' && isRun(block));
-  await runStep(apply?.text ?? '', { CLUSTERPASS_SERVER: server.url, CLUSTERPASS_TOKEN: server.adminToken });
+  const admin = { CLUSTERPASS_SERVER: server.url, CLUSTERPASS_TOKEN: server.adminToken };
+  for (const block of BLOCKS.filter((one) => one.page === 'docs/connect/ci.md' && isRun(one)))
+    await execute(block, (text) => runStep(text, admin));
 });
 afterAll(async () => {
   await server.destroy();
@@ -201,3 +203,5 @@ describe('other jobs', () => {
     expect(await reasonFor(gitlab, { ...GITLAB, namespace_id: '1' })).toContain('is not one of ours');
   });
 });
+
+everyCommandWasRun('docs/connect/ci.md');

@@ -1,8 +1,9 @@
-import { execFileSync } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { promtool } from '../../scripts/setup-promtool.mjs';
@@ -10,13 +11,17 @@ import { describeWith } from '../describe-with.ts';
 import { Person } from '../e2e/support/cli.ts';
 import { createObjects, issue } from '../e2e/support/objects.ts';
 import { type Server, startServer, tokenOf } from '../e2e/support/server.ts';
-import { blocksOf, isRun } from './support/blocks.ts';
+import { blocksOf, execute, isRun } from './support/blocks.ts';
 import { fileOf } from './support/connect-pages.ts';
+import { everyCommandWasRun } from './support/every-command.ts';
 
 /** docs/connect/monitoring.md. */
 
+const run = promisify(execFile);
+
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const RULES = join(ROOT, 'deploy/prometheus/rules.yaml');
+const commands = blocksOf('docs/connect/monitoring.md').filter(isRun);
 
 let folder: string;
 beforeAll(async () => {
@@ -46,6 +51,14 @@ describe('the permission to scrape', () => {
     expect((await scrape('jane')).code).toBe(403);
   });
 
+  it('is checked by the command of the page', async () => {
+    const [block] = commands.filter(({ section }) => section === 'Who may scrape');
+    await writeFile(join(folder, 'clusterpass.token'), tokenOf(user));
+    const scraped = block && execute(block, (text) => text.replace('https://clusterpass.example.com:8443', server.url));
+    const { stdout } = await run('sh', ['-euc', scraped ?? 'exit 1'], { cwd: folder, maxBuffer: 16 * 1024 * 1024 });
+    expect(stdout).toContain('apiserver_request_total');
+  });
+
   it('shows every metric of the queries', async () => {
     await createObjects(server);
     await issue(server);
@@ -60,9 +73,9 @@ describe('the permission to scrape', () => {
 });
 
 it('makes a PrometheusRule with all alerts', async () => {
-  const [block] = blocksOf('docs/connect/monitoring.md').filter(isRun);
-  const script = (block?.text ?? '').replace('deploy/prometheus/rules.yaml', `'${RULES}'`);
-  execFileSync('sh', ['-euc', script], { cwd: folder });
+  const [block] = commands.filter(({ section }) => section === 'The Prometheus operator');
+  const script = block && execute(block, (text) => text.replace('deploy/prometheus/rules.yaml', `'${RULES}'`));
+  execFileSync('sh', ['-euc', script ?? 'exit 1'], { cwd: folder });
   const { kind, spec } = parse(await readFile(join(folder, 'prometheus-rule.yaml'), 'utf8'));
   expect(kind).toBe('PrometheusRule');
   expect(spec).toEqual(parse(await readFile(RULES, 'utf8')));
@@ -83,3 +96,5 @@ describeWith(promtool, 'prometheus.yml', () => {
     expect(await readFile(RULES, 'utf8')).toContain(`job="${job.job_name}"`);
   });
 });
+
+everyCommandWasRun('docs/connect/monitoring.md');

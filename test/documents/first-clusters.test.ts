@@ -9,6 +9,7 @@ import { describeWithEtcd, freePorts } from '../conformance/etcd-process.ts';
 import { describeWithKubectl } from '../e2e/support/kubectl.ts';
 import { type Block, blocksOf, isRun } from './support/blocks.ts';
 import { type EtcdWithTls, startEtcdWithTls } from './support/etcd-with-tls.ts';
+import { everyCommandWasRun } from './support/every-command.ts';
 import { missingLines, PageRunner } from './support/page-runner.ts';
 
 const blocks = blocksOf('docs/first-clusters.md');
@@ -119,5 +120,7 @@ describeWithKubectl('docs/first-clusters.md', () => {
         await etcd.destroy();
       }
     }, 120_000);
+
+    everyCommandWasRun('docs/first-clusters.md');
   });
 });

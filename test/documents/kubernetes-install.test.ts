@@ -11,14 +11,20 @@ import { describeWithKubectl } from '../e2e/support/kubectl.ts';
 import { TLS } from '../e2e/support/server.ts';
 import { type Json, kustomize, type Manifest, misfitsOf, parseManifests } from '../helm/manifests.ts';
 import { buildRenderer, render, renderChart } from '../helm/render-chart.ts';
-import { blocksOf, isRun, ROOT, readPage } from './support/blocks.ts';
+import { type Block, blocksOf, execute, isRun, ROOT, readPage } from './support/blocks.ts';
+import { everyCommandWasRun } from './support/every-command.ts';
 
 const PAGE = 'docs/kubernetes-install.md';
 const page = readPage(PAGE);
 const blocks = blocksOf(PAGE);
 
 /** Commands that need no cluster, or have a dry run. */
-const commands = blocks.filter(isRun).flatMap(({ text }) => text.trim().split('\n'));
+const commands = blocks.filter(isRun).flatMap((block) =>
+  block.text
+    .trim()
+    .split('\n')
+    .map((command): [string, Block] => [command, block]),
+);
 const files = new Map(blocks.flatMap(({ file, text }) => (file === undefined ? [] : [[file, text] as const])));
 
 /** Runs the commands of docs/kubernetes-install.md, in the order of the page. */
@@ -91,7 +97,7 @@ describeWithKubectl('the page about the installation in Kubernetes', () => {
   it('has commands of every kind', () => {
     for (const [pattern] of rules)
       expect(
-        commands.some((command) => pattern.test(command)),
+        commands.some(([command]) => pattern.test(command)),
         `${pattern}`,
       ).toBe(true);
     expect([...files.keys()]).toEqual(['values.yaml', 'etcd.yaml', 'kustomization.yaml']);
@@ -99,11 +105,12 @@ describeWithKubectl('the page about the installation in Kubernetes', () => {
 
   describeWith(go, 'run', () => {
     beforeAll(() => void buildRenderer(), 600_000);
-    it.each(commands)('%s', (command) => {
+    it.each(commands)('%s', (command, block) => {
       const found = rules.find(([pattern]) => pattern.test(command));
       expect(found, 'no rule runs this command: mark its block as "not run by the tests"').toBeDefined();
-      found?.[1](command);
+      execute(block, () => found?.[1](command));
     });
+    everyCommandWasRun('docs/kubernetes-install.md');
 
     it('a misspelt value is refused by its name', () => {
       const misspelt = /a misspelt `(.*?)` is refused/.exec(page)?.[1] ?? '';

@@ -5,6 +5,7 @@ import { BOOTSTRAP_CLUSTER_ROLES } from '../../src/authz/bootstrap-roles.ts';
 import { addCluster, CLUSTERS, RBAC } from '../e2e/support/fleet.ts';
 import { type Server, startServer, TLS, tokenOf } from '../e2e/support/server.ts';
 import { blocksOf, isRun, readPage } from './support/blocks.ts';
+import { everyCommandWasRun } from './support/every-command.ts';
 import { PageRunner } from './support/page-runner.ts';
 
 const page = readPage('docs/rbac.md');
@@ -123,4 +124,6 @@ describe('docs/rbac.md', () => {
     const roles = BOOTSTRAP_CLUSTER_ROLES.map(({ metadata }) => metadata.name ?? '');
     expect(named.sort()).toEqual(roles.filter((name) => !automatic.includes(name)).sort());
   });
+
+  everyCommandWasRun('docs/rbac.md');
 });

@@ -4,7 +4,8 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { freePorts } from '../conformance/etcd-process.ts';
 import { type Server, startServer, TLS, tokenOf } from '../e2e/support/server.ts';
-import { blocksOf, isRun, readPage } from './support/blocks.ts';
+import { blocksOf, execute, isRun, readPage } from './support/blocks.ts';
+import { everyCommandWasRun } from './support/every-command.ts';
 import { missingLines, PageRunner } from './support/page-runner.ts';
 
 const SRC = fileURLToPath(new URL('../../src', import.meta.url));
@@ -50,9 +51,9 @@ describe('docs/troubleshooting.md', () => {
   it('its commands succeed', async () => {
     const found = blocksOf('docs/troubleshooting.md').filter(isRun);
     expect(found.length).toBeGreaterThan(1);
-    for (const { text } of found) {
-      const ran = await runner.shell(asJane() + runner.localize(text));
-      expect(ran.code, `${text}\n${ran.output}`).toBe(0);
+    for (const block of found) {
+      const ran = await execute(block, (text) => runner.shell(asJane() + runner.localize(text)));
+      expect(ran.code, `${block.text}\n${ran.output}`).toBe(0);
     }
   });
 
@@ -104,4 +105,6 @@ describe('docs/troubleshooting.md', () => {
     }
     expect(messages.filter((message) => !produced.has(message) && !isInSource(message))).toEqual([]);
   }, 180_000);
+
+  everyCommandWasRun('docs/troubleshooting.md');
 });

@@ -1,39 +1,18 @@
-import { execFile } from 'node:child_process';
-import { chown, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, symlink } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
+import { chown, copyFile, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { installProgram } from '../../scripts/artifacts/program.mjs';
-import { HOST, PLATFORMS } from '../../scripts/artifacts/standalone.mjs';
-import { CONFIG, imageName, writeImage, writeLayer } from '../../scripts/image.mjs';
 import { makeRelease, ReleaseError, sectionOf } from '../../scripts/release.mjs';
 import { umoci } from '../../scripts/setup-umoci.mjs';
+import { freePorts } from '../conformance/etcd-process.ts';
 import { describeWith } from '../describe-with.ts';
-import { takeTour } from './tour.ts';
-
-const run = promisify(execFile);
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-
-const USER = 65532;
-
-interface Descriptor {
-  readonly digest: string;
-}
-
-interface KrewManifest {
-  readonly spec: {
-    readonly version: string;
-    readonly platforms: readonly {
-      readonly selector: { readonly matchLabels: { readonly os: string; readonly arch: string } };
-      readonly uri: string;
-      readonly sha256: string;
-      readonly bin: string;
-    }[];
-  };
-}
+import { everyCommandWasRun } from '../documents/support/every-command.ts';
+import { TLS } from '../e2e/support/server.ts';
+import { distrust, trust } from '../e2e/support/trust.ts';
+import { checkArchives } from './archive-suite.ts';
+import { checkImage } from './image-suite.ts';
+import { MadeRelease, onPort, packageManifest, ROOT, run, USER } from './made-release.ts';
+import { serve, TOUR, takeTour } from './tour.ts';
 
 describe('the section of the changelog', () => {
   const changelog = '# Changelog\n\n## Unreleased\n\n- a\n\n## 0.2.0 (2026-12-01)\n\n- b\n\n## 0.1.0\n\n- c\n';
@@ -50,79 +29,69 @@ describe('the section of the changelog', () => {
 });
 
 describeWith(umoci, 'a release', () => {
-  let folder: string;
-  let output: string;
-  let version: string;
-
+  let made: MadeRelease;
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'clusterpass-release-'));
-    output = join(folder, 'release');
-    version = (await manifest()).version;
-    makeRelease({ version, output, platforms: [HOST], level: 1 });
+    made = await MadeRelease.make();
+    trust(made.folder, await readFile(TLS.caFile, 'utf8'));
   }, 600_000);
-  afterAll(() => rm(folder, { recursive: true, force: true }));
-
-  const tarball = (): string => join(output, `clusterpass-${version}.tgz`);
-  const emptyFolder = (name: string): Promise<string> => mkdtemp(join(folder, `${name}-`));
+  afterAll(async () => {
+    distrust(made.folder);
+    await made.destroy();
+  });
 
   it('is refused for another version than that of the package', () => {
-    expect(() => makeRelease({ version: '9.9.9', output: folder, platforms: [] })).toThrow('npm version 9.9.9');
+    expect(() => makeRelease({ version: '9.9.9', output: made.folder, platforms: [] })).toThrow('npm version 9.9.9');
   });
 
-  it('has checksums of all its files', async () => {
-    const { stdout } = await run('sha256sum', ['--check', '--strict', 'SHA256SUMS'], { cwd: output });
-    const checked = stdout
-      .trim()
-      .split('\n')
-      .map((line) => line.replace(/: OK$/, ''));
-    expect(checked.sort()).toEqual((await readdir(output)).filter((name) => name !== 'SHA256SUMS').sort());
+  describe('the archives', () => checkArchives(() => made));
+  describe('the image', () => checkImage(() => made));
+
+  it('is served by the unit for systemd, from the archive', async () => {
+    const unit = await readFile(join(made.output, 'clusterpass.service'), 'utf8');
+    const setting = (name: string): string => new RegExp(`^${name}=(.*)$`, 'm').exec(unit)?.[1] ?? '';
+    const machine = (text: string): string => text.replaceAll(/(?<![\w./])\/(?=(?:opt|etc|var)\/)/g, `${made.folder}/`);
+    const data = join(made.folder, 'var/lib', setting('StateDirectory'));
+    await mkdir(join(made.folder, 'etc/clusterpass'), { recursive: true });
+    await mkdir(dirname(data), { recursive: true });
+    await mkdir(data, { mode: Number.parseInt(setting('StateDirectoryMode'), 8) });
+    const options = await readFile(join(await made.deployFolder(), 'systemd/clusterpass.yaml'), 'utf8');
+    await writeFile(join(made.folder, 'etc/clusterpass/clusterpass.yaml'), machine(options));
+    await copyFile(TLS.certFile, join(made.folder, 'etc/clusterpass/tls.crt'));
+    await writeFile(join(made.folder, 'etc/clusterpass/tls.key'), await readFile(TLS.keyFile), { mode: 0o600 });
+    const uid = process.getuid?.() === 0 ? USER : undefined;
+    if (uid !== undefined)
+      for (const path of [data, join(made.folder, 'etc/clusterpass/tls.key')]) await chown(path, uid, uid);
+    const [port] = await freePorts(1);
+    const env = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', HOME: data, ...onPort(port) };
+    const args = ['-c', `umask ${setting('UMask')}; exec "$0" "$@"`, ...machine(setting('ExecStart')).split(' ')];
+    const server = { file: '/bin/sh', args, ...(uid === undefined ? {} : { uid }) };
+    await serve({ server, cwd: made.folder, env, url: `https://127.0.0.1:${port}`, data });
   });
 
-  it('has a krew manifest for every platform', async () => {
-    const { spec } = parse(await readFile(join(output, 'krew-clusterpass.yaml'), 'utf8')) as KrewManifest;
-    expect(spec.version).toBe(`v${version}`);
-    const platforms = spec.platforms.map(({ selector: { matchLabels } }) => `${matchLabels.os}-${matchLabels.arch}`);
-    expect(platforms.sort()).toEqual(Object.keys(PLATFORMS).sort());
-    const sums = await readFile(join(output, 'SHA256SUMS'), 'utf8');
-    const host = spec.platforms.find(({ uri }) => uri.endsWith(`-${HOST}.tar.gz`));
-    expect(sums).toContain(`${host?.sha256}  clusterpass-${version}-${HOST}.tar.gz`);
-  });
-
-  it('fills in the Homebrew formula', async () => {
-    const formula = await readFile(join(output, 'clusterpass.rb'), 'utf8');
-    const sum = /sha256 "([0-9a-f]{64})"/.exec(formula)?.[1];
-    expect(await readFile(join(output, 'SHA256SUMS'), 'utf8')).toContain(`${sum}  clusterpass-${version}.tgz`);
-    expect(formula).not.toContain('{{');
-  });
-
-  it('has a plugin that serves, lists and issues where there is no Node, installed as krew does', async () => {
-    const { spec } = parse(await readFile(join(output, 'krew-clusterpass.yaml'), 'utf8')) as KrewManifest;
-    const store = join(folder, 'store');
-    const bin = join(folder, 'bin');
-    await mkdir(store);
-    await mkdir(bin);
-    await run('tar', ['-xzf', join(output, `clusterpass-${version}-${HOST}.tar.gz`), '-C', store]);
-    await symlink(join(store, spec.platforms[0]?.bin ?? ''), join(bin, 'kubectl-clusterpass'));
-    const clusterpass = { file: join(store, 'clusterpass/bin/clusterpass'), args: [] };
-    const plugin = { file: join(bin, 'kubectl-clusterpass'), args: [] };
-    // Only what a launcher in sh needs.
-    await takeTour({
-      folder: await emptyFolder('plugin-tour'),
-      env: { PATH: await pathWithoutNode() },
-      clusterpass,
-      plugin,
-    });
-  });
-
-  async function pathWithoutNode(): Promise<string> {
-    const tools = join(folder, 'tools');
-    await mkdir(tools);
-    for (const name of ['dirname', 'readlink']) {
-      const { stdout } = await run('which', [name]);
-      await symlink(stdout.trim(), join(tools, name));
+  it('is published by the workflow, with every file', async () => {
+    const { jobs } = parse(await readFile(join(ROOT, '.github/workflows/release.yml'), 'utf8')) as {
+      jobs: { publish: { steps: { run?: string; 'working-directory'?: string }[] } };
+    };
+    const bin = await made.emptyFolder('publish');
+    const { stdout: npm } = await run('which', ['npm']);
+    // `npm pack` reads its argument as `npm publish` does, and needs no registry.
+    const publish = `[ "$1 $2" = "publish --provenance" ] && exec '${npm.trim()}' pack --dry-run --silent "$3"`;
+    await writeFile(join(bin, 'npm'), `#!/bin/sh\n${publish}\n`, { mode: 0o755 });
+    await writeFile(join(bin, 'gh'), '#!/bin/sh\necho "$@"\n', { mode: 0o755 });
+    const env = { ...process.env, PATH: `${bin}:${process.env.PATH}`, GITHUB_REF_NAME: `v${made.version}` };
+    const printed: string[] = [];
+    for (const { run: script, 'working-directory': within = '' } of jobs.publish.steps) {
+      if (script !== undefined)
+        printed.push((await run('bash', ['-euc', script], { cwd: join(made.folder, within), env })).stdout.trim());
     }
-    return tools;
-  }
+    const files = (await readdir(made.output)).map((name) => `release/${name}`).sort();
+    const checked = printed[0]?.split('\n').map((line) => line.replace(/^(.*): OK$/, 'release/$1'));
+    expect([...(checked ?? []), 'release/SHA256SUMS'].sort()).toEqual(files);
+    expect(printed.slice(1)).toEqual([
+      `clusterpass-${made.version}.tgz`,
+      `release create v${made.version} --verify-tag --notes-file release/RELEASE-NOTES.md ${files.join(' ')}`,
+    ]);
+  });
 
   describe('the npm package', () => {
     const MAX_BYTES = 3_000_000;
@@ -132,20 +101,20 @@ describeWith(umoci, 'a release', () => {
     const npmEnv = (): NodeJS.ProcessEnv => ({
       ...process.env,
       PATH: [dirname(process.execPath), process.env.PATH].join(':'),
-      HOME: join(folder, 'home'),
+      HOME: join(made.folder, 'home'),
       npm_config_cache: process.env.npm_config_cache ?? join(process.env.HOME ?? '', '.npm'),
       npm_config_userconfig: process.env.npm_config_userconfig ?? join(process.env.HOME ?? '', '.npmrc'),
     });
 
     beforeAll(async () => {
-      prefix = join(folder, 'prefix');
+      prefix = join(made.folder, 'prefix');
       const flags = ['--global', '--prefix', prefix, '--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error'];
-      await run('npm', ['install', ...flags, tarball()], { cwd: folder, env: npmEnv() });
+      await run('npm', ['install', ...flags, made.tarball], { cwd: made.folder, env: npmEnv() });
     });
 
     it('is small and holds the built program only', async () => {
-      expect((await stat(tarball())).size).toBeLessThan(MAX_BYTES);
-      const { stdout } = await run('tar', ['tzf', tarball()]);
+      expect((await stat(made.tarball)).size).toBeLessThan(MAX_BYTES);
+      const { stdout } = await run('tar', ['tzf', made.tarball]);
       const files = stdout.split('\n').map((path) => path.replace(/^package\//, ''));
       const foreign = /^(?:src|test|bench|scripts|docs)\/|\.(?:test|fixture)\.|(?<!\.d)\.ts$|\.map$/;
       expect(files.filter((path) => foreign.test(path))).toEqual([]);
@@ -154,128 +123,41 @@ describeWith(umoci, 'a release', () => {
     });
 
     it('is installed without packages for development', async () => {
-      const { dependencies } = await manifest();
+      const { dependencies } = await packageManifest();
       const installed = await readdir(join(prefix, 'lib/node_modules/clusterpass/node_modules'));
       for (const name of Object.keys(dependencies)) expect(installed).toContain(name.split('/', 1)[0]);
       for (const name of ['typescript', 'vite', 'vitest', 'node']) expect(installed).not.toContain(name);
     });
 
-    it('gives commands that serve, list and issue', async () => {
+    it('gives commands that do the tour', async () => {
       const command = (name: string) => ({ file: join(prefix, 'bin', name), args: [] });
       const commands = { clusterpass: command('clusterpass'), plugin: command('kubectl-clusterpass') };
-      await takeTour({ folder: await emptyFolder('npm-tour'), env: npmEnv(), ...commands });
+      await takeTour({ folder: await made.emptyFolder('npm-tour'), env: npmEnv(), ...commands });
+    });
+
+    // The formula itself is Ruby, which the tests do not have: its steps are done here.
+    it('is what the Homebrew formula installs', async () => {
+      const formula = await readFile(join(made.output, 'clusterpass.rb'), 'utf8');
+      const [, url = ''] = /^ {2}url "(.*)"$/m.exec(formula) ?? [];
+      const [, sum] = /^ {2}sha256 "([0-9a-f]{64})"$/m.exec(formula) ?? [];
+      expect(basename(url)).toBe(basename(made.tarball));
+      expect((await run('sha256sum', [made.tarball])).stdout.split(' ', 1)).toEqual([sum]);
+      expect(formula).not.toContain('{{');
+      // `std_npm_args` packs the unpacked folder again, without scripts, and installs the result with --global.
+      expect(formula).toContain('system "npm", "install", *std_npm_args\n');
+      const unpacked = await made.emptyFolder('formula');
+      await run('tar', ['-xzf', made.tarball, '--strip-components=1', '-C', unpacked]);
+      const flags = ['pack', '--ignore-scripts', '--dry-run', '--json'];
+      const { stdout } = await run('npm', flags, { cwd: unpacked, env: npmEnv(), maxBuffer: 64 * 1024 * 1024 });
+      const [{ files }] = JSON.parse(stdout) as [{ files: { path: string }[] }];
+      const { stdout: packed } = await run('tar', ['-tzf', made.tarball]);
+      expect(files.map(({ path }) => `package/${path}`).sort()).toEqual(packed.trim().split('\n').sort());
+      expect(formula).toContain('bin.install_symlink libexec.glob("bin/*")\n');
+      expect((await readdir(join(prefix, 'bin'))).sort()).toEqual(['clusterpass', 'kubectl-clusterpass']);
+      const said = await run(join(prefix, 'bin/clusterpass'), ['--version'], { env: npmEnv() });
+      expect(said.stdout).toContain(made.version);
     });
   });
 
-  describe('the image', () => {
-    let layout: string;
-    let digest: string;
-    let root: string;
-
-    beforeAll(async () => {
-      layout = join(folder, 'layout');
-      await mkdir(layout);
-      await run('tar', ['-xf', join(output, `${imageName(version)}.oci.tar`), '-C', layout]);
-      const index = JSON.parse(await readFile(join(layout, 'index.json'), 'utf8')) as { manifests: Descriptor[] };
-      digest = index.manifests[0]?.digest ?? '';
-      const { layers } = (await blob(digest)) as { layers: Descriptor[] };
-      expect(layers).toHaveLength(1);
-      root = join(folder, 'root');
-      await mkdir(root);
-      await run('tar', ['-xzf', fileOf(layers[0]?.digest ?? ''), '-C', root]);
-    });
-
-    const fileOf = (of: string): string => join(layout, 'blobs/sha256', of.slice('sha256:'.length));
-    const blob = async (of: string): Promise<unknown> => JSON.parse(await readFile(fileOf(of), 'utf8'));
-
-    describe('is the same when it is built again:', () => {
-      it('the program, from the same lock file', async () => {
-        const again = join(folder, 'program-again');
-        installProgram(again, tarball());
-        const program = join(root, 'opt/clusterpass');
-        const { stdout } = await run('diff', ['-rq', '--no-dereference', '-x', 'sbom.cdx.json', again, program]);
-        expect(stdout).toBe('');
-      });
-
-      it('the layer, from the same files', async () => {
-        const manifest = (await blob(digest)) as { config: Descriptor };
-        const { rootfs } = (await blob(manifest.config.digest)) as { rootfs: { diff_ids: string[] } };
-        // It is added by writeLayer.
-        const data = join(root, 'var/lib/clusterpass');
-        await rename(data, join(folder, 'data'));
-        const { stdout } = await run('sha256sum', [writeLayer(await emptyFolder('layer'), root)]);
-        await rename(join(folder, 'data'), data);
-        expect(rootfs.diff_ids).toEqual([`sha256:${stdout.split(' ', 1)[0]}`]);
-      });
-
-      it('the image, from the same layer', async () => {
-        const small = await emptyFolder('small');
-        const layer = writeLayer(await emptyFolder('layer'), small);
-        const digests = ['first', 'second'].map((name) => writeImage({ layer, output: join(folder, name) }));
-        expect(digests[1]).toBe(digests[0]);
-      });
-    });
-
-    it('runs as a user without rights', async () => {
-      const manifest = (await blob(digest)) as { config: Descriptor };
-      const { config } = (await blob(manifest.config.digest)) as { config: Record<string, unknown> };
-      expect(config).toMatchObject({ User: `${USER}:${USER}`, Entrypoint: CONFIG.entrypoint, Cmd: ['serve'] });
-    });
-
-    it('has Node, its libraries, certificates and the program, and no shell', async () => {
-      expect((await readdir(root)).sort()).toEqual(
-        ['etc', 'lib', 'lib64', 'opt', 'tmp', 'usr', 'var'].filter(
-          (name) => process.arch === 'x64' || name !== 'lib64',
-        ),
-      );
-      expect(await readdir(join(root, 'usr/bin'))).toEqual(['node']);
-      expect(await readFile(join(root, 'etc/ssl/certs/ca-certificates.crt'), 'utf8')).toMatch(
-        /^-----BEGIN CERTIFICATE/,
-      );
-      const data = await stat(join(root, 'var/lib/clusterpass'));
-      expect([data.uid, data.mode & 0o777]).toEqual([process.getuid?.() === 0 ? USER : process.getuid?.(), 0o700]);
-    });
-
-    it('lists its components', async () => {
-      const text = await readFile(join(root, 'opt/clusterpass/sbom.cdx.json'), 'utf8');
-      // They would differ from build to build.
-      expect(text).not.toMatch(/serialNumber|timestamp|\/tmp\//);
-      const sbom = JSON.parse(text) as {
-        components: { name: string; version: string; purl: string }[];
-      };
-      const names = sbom.components.map(({ name }) => name);
-      const { dependencies } = await manifest();
-      expect(names).toEqual(expect.arrayContaining(['node', 'libc6', 'ca-certificates']));
-      const qualified = sbom.components.map(({ purl }) => decodeURIComponent(purl));
-      for (const [name, version] of Object.entries(dependencies))
-        expect(qualified).toContain(`pkg:npm/${name}@${version}`);
-      for (const name of ['typescript', 'vite', 'vitest']) expect(names).not.toContain(name);
-    });
-
-    // Only root may change the root directory of a process.
-    it.runIf(process.getuid?.() === 0)('serves, lists and issues, and writes to its data directory only', async () => {
-      const before = await listing(root);
-      const state = join(root, 'var/lib/clusterpass/state');
-      await run('mkdir', ['-m', '0755', state]);
-      await chown(state, USER, USER);
-      await run('chmod', ['0755', join(root, 'var/lib/clusterpass')]);
-      const clusterpass = { file: 'chroot', args: [`--userspec=${CONFIG.user}`, root, ...CONFIG.entrypoint] };
-      const env = { ...Object.fromEntries(CONFIG.env.map((each) => each.split('=', 2))), PATH: process.env.PATH ?? '' };
-      await takeTour({ folder: state, root, env, clusterpass });
-      expect(await listing(root)).toEqual(before);
-    });
-  });
+  everyCommandWasRun('README.md', [TOUR]);
 });
-
-async function manifest(): Promise<{ version: string; dependencies: Record<string, string> }> {
-  return JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'));
-}
-
-/** Every file outside of the data directory, with its size and time. */
-async function listing(root: string): Promise<string[]> {
-  const found = await run('find', ['.', '-path', './var/lib/clusterpass', '-prune', '-o', '-printf', '%p %s %T@\n'], {
-    cwd: root,
-    maxBuffer: 64 * 1024 * 1024,
-  });
-  return found.stdout.split('\n').sort();
-}

@@ -1,19 +1,22 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, mkdir, readFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'vitest';
-import { blocksOf, isRun } from '../documents/support/blocks.ts';
+import { freePorts } from '../conformance/etcd-process.ts';
+import { blocksOf, execute, isRun } from '../documents/support/blocks.ts';
 
 const run = promisify(execFile);
 
-/** The commands of README.md that the tests run, for the address of this server and the program of an artefact. */
-const readmeScript = (url: string, program: string): string =>
+/** The section of README.md that is the tour. */
+export const TOUR = 'Five minutes';
+
+/** The commands of the tour, for the address of this server and the program of an artefact. */
+const tourScript = (url: string, program: string): string =>
   blocksOf('README.md')
-    .filter(isRun)
-    .map(({ text }) => text)
+    .filter((block) => block.section === TOUR && isRun(block))
+    .map((block) => execute(block, (text) => text))
     .join('\n')
     .replaceAll('http://127.0.0.1:8080', url)
     .replaceAll('bin/clusterpass.mjs', program)
@@ -25,87 +28,94 @@ const readmeScript = (url: string, program: string): string =>
 export interface Command {
   readonly file: string;
   readonly args: readonly string[];
+  /** The user that it runs as; default: the user of the tests. */
+  readonly uid?: number;
+}
+
+export interface Served {
+  /** Serves the demo fleet. */
+  readonly server: Command;
+  readonly cwd: string;
+  readonly env: NodeJS.ProcessEnv;
+  readonly url: string;
+  /** The data directory, as this process sees it. */
+  readonly data: string;
+}
+
+/** Starts the server, lists and issues as the tour does, calls `visit`, and stops the server. */
+export async function serve({ server, cwd, env, url, data }: Served, visit = async () => {}): Promise<void> {
+  const { file, args, uid } = server;
+  const user = uid === undefined ? {} : { uid, gid: uid };
+  const child = spawn(file, args, { cwd, env, ...user, stdio: ['ignore', 'pipe', 'pipe'] });
+  try {
+    await servesAt(child, url);
+    await listAndIssue(url, data);
+    await visit();
+  } finally {
+    if (child.exitCode === null) {
+      const exited = once(child, 'exit');
+      child.kill();
+      expect(await exited, 'stops when it is asked to').toEqual([0, null]);
+    }
+  }
+}
+
+async function listAndIssue(url: string, data: string): Promise<void> {
+  const headers = async (name: string): Promise<Record<string, string>> => ({
+    Authorization: `Bearer ${(await readFile(join(data, name === 'admin' ? 'admin.token' : `demo/${name}.token`), 'utf8')).trim()}`,
+    'Content-Type': 'application/json',
+  });
+  for (const [name, count] of [
+    ['admin', 12],
+    ['devi', 7],
+    ['carl', 1],
+  ] as const) {
+    const list = await fetch(`${url}/auth/v1/clusters`, { headers: await headers(name) });
+    expect(((await list.json()) as { items: unknown[] }).items, name).toHaveLength(count);
+  }
+  const builder = `${url}/orchestrator/prod-eu-1/api/v1/namespaces/ci/serviceaccounts/builder/token`;
+  const body = JSON.stringify({ spec: { audiences: ['vault'], expirationSeconds: 600 } });
+  const issued = await fetch(builder, { method: 'POST', headers: await headers('carl'), body });
+  expect(issued.status).toBe(201);
+  expect(((await issued.json()) as { status: { token: string } }).status.token).toMatch(/^eyJ/);
+  expect((await fetch(builder, { method: 'POST', headers: await headers('devi'), body })).status).toBe(403);
+  const page = await fetch(`${url}/console/`);
+  expect([page.status, await page.text()]).toEqual([200, expect.stringContaining('<script')]);
 }
 
 export interface TourOptions {
   /** For state; removed by the caller. */
   readonly folder: string;
-  /** The root directory of the program, if it is another one. */
-  readonly root?: string;
+  /** The home directory of the program, if it sees `folder` under another path. */
+  readonly home?: string;
   readonly env: NodeJS.ProcessEnv;
   readonly clusterpass: Command;
   /** The kubectl plugin, where it is installed. */
   readonly plugin?: Command;
 }
 
-/** Does what the README's tour does, with an installed program: serve the demo, list, issue, and use the commands. */
-export async function takeTour({ folder, root = '', env, clusterpass, plugin }: TourOptions): Promise<void> {
-  const home = join(folder, 'tour');
-  await mkdir(home, { recursive: true });
-  await chmod(home, 0o777);
-  const seen = home.slice(root.length);
-  const own = { ...env, HOME: seen };
-  const port = await freePort();
+/** The tour of the README with an installed program: serves the demo fleet and runs the commands, with this program. */
+export async function takeTour({ folder, home = folder, env, clusterpass, plugin }: TourOptions): Promise<void> {
+  const own = { ...env, HOME: home };
+  const [port] = await freePorts(1);
   const url = `http://127.0.0.1:${port}`;
-  const args = [
-    ...clusterpass.args,
-    'serve',
-    '--demo',
-    '--data-dir',
-    join(seen, 'data'),
-    '--listen',
-    `127.0.0.1:${port}`,
-  ];
-  const server = spawn(clusterpass.file, args, { cwd: home, env: own, stdio: ['ignore', 'pipe', 'pipe'] });
-  try {
-    await servesAt(server, url);
-    const token = async (name: string): Promise<string> =>
-      (await readFile(join(home, 'data', name === 'admin' ? 'admin.token' : `demo/${name}.token`), 'utf8')).trim();
-    const headers = async (name: string): Promise<Record<string, string>> => ({
-      Authorization: `Bearer ${await token(name)}`,
-      'Content-Type': 'application/json',
-    });
-
-    for (const [name, count] of [
-      ['admin', 12],
-      ['devi', 7],
-      ['carl', 1],
-    ] as const) {
-      const list = await fetch(`${url}/auth/v1/clusters`, { headers: await headers(name) });
-      expect(((await list.json()) as { items: unknown[] }).items, name).toHaveLength(count);
-    }
-    const builder = `${url}/orchestrator/prod-eu-1/api/v1/namespaces/ci/serviceaccounts/builder/token`;
-    const body = JSON.stringify({ spec: { audiences: ['vault'], expirationSeconds: 600 } });
-    const issued = await fetch(builder, { method: 'POST', headers: await headers('carl'), body });
-    expect(issued.status).toBe(201);
-    expect(((await issued.json()) as { status: { token: string } }).status.token).toMatch(/^eyJ/);
-    expect((await fetch(builder, { method: 'POST', headers: await headers('devi'), body })).status).toBe(403);
-    const page = await fetch(`${url}/console/`);
-    expect([page.status, await page.text()]).toEqual([200, expect.stringContaining('<script')]);
-
-    const cli = async ({ file, args: first }: Command, ...rest: string[]): Promise<string> =>
-      (await run(file, [...first, ...rest], { cwd: home, env: own })).stdout;
-    await cli(clusterpass, 'login', '--server', url, '--token-file', join(seen, 'data/demo/carl.token'));
-    expect(await cli(clusterpass, 'get', 'clusters')).toContain('prod-eu-1');
-    const pass = ['create', 'token', 'builder', '-n', 'ci', '--cluster', 'prod-eu-1', '--audience', 'vault'];
-    expect(await cli(clusterpass, ...pass)).toMatch(/^eyJ/);
-    if (plugin === undefined) return;
-    expect(await cli(plugin, 'get', 'clusters')).toContain('prod-eu-1');
-    const { stdout } = await run('/bin/bash', ['-euo', 'pipefail', '-c', readmeScript(url, clusterpass.file)], {
-      cwd: home,
+  const args = [...clusterpass.args, 'serve', '--demo', '--data-dir', 'data', '--listen', `127.0.0.1:${port}`];
+  const server = { file: clusterpass.file, args };
+  await serve({ server, cwd: folder, env: own, url, data: join(folder, 'data') }, async () => {
+    const { stdout } = await run('/bin/bash', ['-euo', 'pipefail', '-c', tourScript(url, clusterpass.file)], {
+      cwd: folder,
       env: { ...own, PATH: `${env.PATH}:${process.env.PATH}` },
     });
     expect(stdout).toMatch(/^12\n7\n1\n/);
     expect(stdout).toMatch(/\}200\n401\n/);
     expect([stdout.match(/"ADDED"/g)?.length, stdout.match(/"DELETED"/g)?.length]).toEqual([4, 3]);
+    expect(stdout).toMatch(/^prod-eu-1 .* True /m);
     expect(stdout).toMatch(/^eyJ[\w.-]+$/m);
-  } finally {
-    if (server.exitCode === null) {
-      const exited = once(server, 'exit');
-      server.kill();
-      await exited;
-    }
-  }
+    expect(await readFile(join(folder, 'data/kubeconfig'), 'utf8')).toContain('prod-eu-1');
+    if (plugin === undefined) return;
+    const listed = await run(plugin.file, [...plugin.args, 'get', 'clusters'], { cwd: folder, env: own });
+    expect(listed.stdout).toContain('prod-eu-1');
+  });
 }
 
 async function servesAt(server: ChildProcess, url: string): Promise<void> {
@@ -118,14 +128,4 @@ async function servesAt(server: ChildProcess, url: string): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
   throw new Error(`the server ended before it served: ${output}`);
-}
-
-/** The port of a listener that was just closed. */
-async function freePort(): Promise<number> {
-  const listener = createServer().listen(0, '127.0.0.1');
-  await once(listener, 'listening');
-  const address = listener.address();
-  listener.close();
-  await once(listener, 'close');
-  return typeof address === 'object' && address !== null ? address.port : 0;
 }

@@ -184,7 +184,7 @@ describe('the unit for systemd', () => {
   it('starts the program with options that it accepts, as a user without rights', () => {
     const unit = read('systemd/clusterpass.service');
     expect(unit).toMatch(
-      /^ExecStart=\/opt\/clusterpass\/bin\/clusterpass\.mjs serve --config \/etc\/clusterpass\/clusterpass\.yaml$/m,
+      /^ExecStart=\/opt\/clusterpass\/bin\/clusterpass serve --config \/etc\/clusterpass\/clusterpass\.yaml$/m,
     );
     expect(unit).toMatch(/^User=clusterpass$/m);
     expect(optionsOf(read('systemd/clusterpass.yaml')).store.engine).toBe('sqlite');

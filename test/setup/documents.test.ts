@@ -31,6 +31,18 @@ describe('decisions', () => {
   });
 });
 
+describe('pages', () => {
+  it('say first for whom they are', async () => {
+    const pages = (await documents()).filter((name) => !/^(?:README\.md|docs\/README\.md|docs\/adr\/.*)$/.test(name));
+    const silent: string[] = [];
+    for (const page of pages) {
+      const text = await readFile(join(ROOT, page), 'utf8');
+      if (!/^# .*\n\n(?:<!--.*-->\n\n)?For /.test(text)) silent.push(page);
+    }
+    expect(silent).toEqual([]);
+  });
+});
+
 describe('links between documents', () => {
   it('lead to a file, and to a heading in it', async () => {
     const broken: string[] = [];

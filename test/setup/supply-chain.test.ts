@@ -1,8 +1,12 @@
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
+import { blocksOf, execute, isRun } from '../documents/support/blocks.ts';
+import { everyCommandWasRun } from '../documents/support/every-command.ts';
 
 const project = fileURLToPath(new URL('../..', import.meta.url));
 const read = (path: string): string => readFileSync(`${project}/${path}`, 'utf8');
@@ -53,11 +57,14 @@ test('every package at run time has its reason in docs/security.md, and no other
 });
 
 test('the bill of materials has every package at run time', async () => {
-  const { stdout } = await promisify(execFile)('npm', ['run', '--silent', 'sbom'], {
-    cwd: project,
-    maxBuffer: 32 * 1024 * 1024,
-  });
-  const { bomFormat, components } = JSON.parse(stdout) as {
+  const folder = mkdtempSync(join(tmpdir(), 'clusterpass-sbom-'));
+  const file = join(folder, 'sbom.json');
+  const [block] = blocksOf('docs/security.md').filter((one) => isRun(one) && one.text.includes('sbom'));
+  const script = block && execute(block, (text) => text.replace('sbom.json', `'${file}'`));
+  await promisify(execFile)('sh', ['-euc', script ?? 'exit 1'], { cwd: project });
+  const text = readFileSync(file, 'utf8');
+  rmSync(folder, { recursive: true });
+  const { bomFormat, components } = JSON.parse(text) as {
     bomFormat: string;
     components: { name: string; version: string; hashes: unknown[] }[];
   };
@@ -70,3 +77,5 @@ test('the bill of materials has every package at run time', async () => {
     expect(found?.hashes).toHaveLength(1);
   }
 }, 60_000);
+
+everyCommandWasRun('docs/security.md');

@@ -74,7 +74,6 @@ export const ADMIN_COMMANDS: readonly Command[] = [
       { flags: '--offline', doc: 'Do not connect to the cluster.' },
       dryRun,
     ],
-    notRun: 'it needs a cluster',
     examples: ['clusterpass register dev-eu-3 --kubeconfig ./dev.yaml --context admin@dev --label env=dev'],
   },
   {
@@ -100,7 +99,6 @@ export const ADMIN_COMMANDS: readonly Command[] = [
       { flags: '--file <file>', doc: 'With `--refresh`: the file of `--authentication-config` to change.' },
       { flags: '--webhook <folder>', doc: 'Write the files of an authentication webhook to this folder.' },
     ],
-    notRun: 'it needs a cluster; trust.md runs the first two',
     examples: [
       'clusterpass trust prod-eu-1 > authentication.yaml',
       'clusterpass trust --refresh --file /etc/kubernetes/authentication.yaml',
@@ -125,7 +123,6 @@ export const ADMIN_COMMANDS: readonly Command[] = [
       },
       dryRun,
     ],
-    notRun: 'it needs a change that waits',
     examples: ['clusterpass confirm prod-eu-1', 'clusterpass confirm prod-eu-1 --print'],
   },
   {

@@ -15,7 +15,7 @@ export const GROUPS: Readonly<Record<string, string>> = {
   keys: 'Manage the signing keys.',
   token: 'List and revoke tracked tokens.',
   'admin-token': 'Manage the admin token of a data directory, without a server.',
-  store: 'Export, import and check a store without a server.',
+  store: 'Back up, export, import and check a store, without the API.',
 };
 
 /** The commands that are clients of a server. The program, its completions and docs/cli.md are made from this table. */

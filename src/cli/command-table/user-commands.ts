@@ -177,7 +177,6 @@ export const USER_COMMANDS: readonly Command[] = [
         doc: 'Program that kubectl runs for a token. Defaults to `clusterpass` if the PATH leads to this program, else its path.',
       },
     ],
-    notRun: 'the last one runs until it is stopped',
     examples: [
       'clusterpass kubeconfig --as ci/builder',
       "clusterpass kubeconfig --as ci/builder --context-name '{cluster}-{account}' --prune",

@@ -69,7 +69,7 @@ async function create(apply: Apply): Promise<ApiResponse> {
     dryRun: options.dryRun,
     applied: () => storedEntries(kind, managers),
     derive: completion?.derive,
-    // AP-08: who may only patch does not create.
+    // AP-08: creating takes the verb `create`; `patch` is not enough.
     admit: (prepared: ApiObject, old: ApiObject | undefined) => {
       const refusal = parts.createRefusal(request);
       if (refusal !== undefined) throw refusal;

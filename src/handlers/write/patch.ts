@@ -94,7 +94,7 @@ export function readPatch(
     checkPreconditions(kind, current, preconditionsIn(result));
     if (isWhole) return result;
     if (partOf(request) === 'object') refuseHiddenFields(parts, request, kind, result, 'patch');
-    // Who may not see the managers may not write them.
+    // A caller who may not see managedFields may not write them.
     const { managedFields: _, ...metadata } = result.metadata;
     return preserveHiddenFields(parts, kind, { ...result, metadata }, current, () => true);
   };

@@ -40,8 +40,8 @@ const ruleFor = ({ name }: MetricsReport[number]): Rule =>
 export const mergeMetrics = (reports: readonly MetricsReport[]): Promise<string> => merge(reports).metrics();
 
 /**
- * What of a process outlives it. Prometheus takes a counter that falls for one that was reset, and would count it
- * twice.
+ * The metrics of a process that are kept after it has exited. Without them a sum of counters would fall, which
+ * Prometheus takes for a reset: it would count the rest twice.
  */
 export async function countsOf(reports: readonly MetricsReport[]): Promise<MetricsReport> {
   const counts = reports.map((report) => report.filter(({ type }) => COUNTED.includes(String(type))));

@@ -6,9 +6,9 @@ import { type Freshness, MAX_AGE_MS } from '../../storage/freshness.ts';
 import type { FromWorker, ToWorker } from './worker-messages.ts';
 import { WorkerPoll } from './worker-poll.ts';
 
-/** A write waits this long for a slow answer to the write before it; then it asks by itself. */
+/** A write shares the poll of the write before it for this long, then starts a poll itself. */
 const OVERLAP_MS = 100;
-/** A worker that starts reads what it needs from a store that others keep busy. */
+/** For a worker that starts: it reads the whole fleet from a store that is busy with other workers. */
 const START_MS = 30_000;
 
 /** The primary's side: asks the other workers to catch up with the store when one of them has written. */

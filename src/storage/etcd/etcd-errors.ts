@@ -77,7 +77,7 @@ export function problemOf(error: unknown): string {
   const system = Object.entries(SYSTEM).find(([name]) => details.includes(name));
   if (system !== undefined) return system[1];
   if (code === status.DEADLINE_EXCEEDED) return NO_ANSWER;
-  // What is left of a failed connection is the reason of TLS.
+  // Other failed connections carry the error of the TLS handshake.
   const [, reason] =
     /Last error: (?:Error: )?(.*?)(?:; if the root CA.*)?(?:\. Resolution note.*)?$/s.exec(details) ?? [];
   if (reason !== undefined) return reason;

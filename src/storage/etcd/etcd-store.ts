@@ -22,7 +22,7 @@ import { COMPACT, type Decoded, type EtcdKeyValue, RANGE, TXN } from './messages
 import type { StoreMeta } from './store-meta.ts';
 import { failedKey, transactionFor } from './transaction.ts';
 
-/** A read soon goes to a second member too. Attempts are long, so that an etcd of slow members still answers. */
+/** A read is sent to a second member soon. Attempts are long, so that reads succeed on slow members, too. */
 const READ_TIMEOUT: CallTimeout = { attemptMs: 1_500, totalMs: 2_300, hedgeMs: 250 };
 const PAGE_TIMEOUT: CallTimeout = { attemptMs: 5_000, totalMs: 10_000, hedgeMs: 1_500 };
 /** Reads of the revision share a call. After this time a further read starts another one. */
@@ -38,7 +38,7 @@ const RESUME_MS = 100;
  * With the time until a request is sent, a watch leaves a member that hangs within a second.
  */
 const DEAD_MS = { first: 450, most: 60_000 };
-/** What is left of the slowest answer after each further one. */
+/** By this factor the time of the slowest response shrinks with each further response. */
 const DECAY = 0.9;
 
 /** The storage contract on etcd. Several processes may have the same store open. */

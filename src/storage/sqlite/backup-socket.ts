@@ -17,7 +17,7 @@ export const backupPrefix = (file: string): string => `${basename(file)}.backup-
  * 16 KiB, the copy of one MiB.
  */
 const STEP_PAGES = 64;
-/** What a backup leaves free on the disk, for the writes of the server. */
+/** Disk space that a backup leaves free for the writes of the server. */
 const RESERVE_BYTES = 64 * 1024 ** 2;
 
 /**
@@ -126,7 +126,7 @@ export class BackupSocket {
   }
 }
 
-/** For what must not end the thread of the store. */
+/** Ignores errors: an exception would end the thread of the store. */
 function attempt(work: () => void): void {
   try {
     work();

@@ -39,7 +39,7 @@ function serve(): void {
 
   const { ino } = statSync(file);
   /**
-   * SQLite goes on writing to a file that was unlinked, and the next start would not find the data. Checked by name
+   * SQLite keeps writing to a file that was unlinked, and the next start would not find the data. Checked by name
    * once for each request: opening the file would drop the lock.
    */
   function requireFile(): void {

@@ -51,6 +51,18 @@ export const isCommands = ({ language, file }: Block): boolean => language === '
 /** Commands that the tests run. */
 export const isRun = (block: Block): boolean => isCommands(block) && block.notRun === undefined;
 
+/** Texts of blocks whose commands were run, by page. */
+const executed = new Set<string>();
+const keyOf = ({ page, text }: Block): string => `${page}\n${text}`;
+
+/** Calls `run` with the commands of a block, and records that they were run. Every test runs commands through this. */
+export function execute<T>(block: Block, run: (text: string) => T): T {
+  executed.add(keyOf(block));
+  return run(block.text);
+}
+
+export const wasExecuted = (block: Block): boolean => executed.has(keyOf(block));
+
 /** The commands of a shell script, one a line: without continued lines, comments and what a pipe connects. */
 export const commandsIn = (script: string): string[] =>
   script

@@ -4,7 +4,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { KUBECTL } from '../../../scripts/setup-kubectl.mjs';
-import { type Block, isRun } from './blocks.ts';
+import { type Block, execute, isRun } from './blocks.ts';
 import { installClusterpass } from './clusterpass.ts';
 
 const READY_WITHIN_MS = 60_000;
@@ -61,8 +61,10 @@ export class PageRunner {
       return undefined;
     }
     if (!isRun(block)) return undefined;
-    const text = this.localize(block.text);
-    return /^clusterpass serve\b/m.test(text) ? this.#serve(text) : this.shell(text);
+    return execute(block, (commands) => {
+      const text = this.localize(commands);
+      return /^clusterpass serve\b/m.test(text) ? this.#serve(text) : this.shell(text);
+    });
   }
 
   async shell(text: string): Promise<Ran> {

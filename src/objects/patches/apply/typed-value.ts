@@ -1,7 +1,7 @@
 import type { LeafShape, MapShape, Shape, StructShape } from '../../../api/codec/shape.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../json-value.ts';
 
-/** What the structured merge asks of a schema: which values are one, and which have parts with owners. */
+/** Questions of the structured merge to a schema: which values are atomic, and which have members with owners. */
 
 /** A value without parts: a scalar, an atomic list or an atomic object. */
 export function isLeaf(shape: Shape): boolean {
@@ -33,7 +33,7 @@ export const membersOf = (value: JsonValue | undefined): JsonObject | undefined 
 export const itemsOf = (value: JsonValue | undefined): readonly JsonValue[] | undefined =>
   Array.isArray(value) ? value : undefined;
 
-/** Absent, null or without parts on both sides: such a value is compared and merged as one. */
+/** Absent, null or empty on both sides: such a value is compared and merged like an atomic one. */
 export function areEmpty(a: JsonValue | undefined, b: JsonValue | undefined, shape: Shape): boolean {
   const size = (value: JsonValue | undefined): number =>
     shape.type === 'array' ? (itemsOf(value)?.length ?? 0) : Object.keys(membersOf(value) ?? {}).length;

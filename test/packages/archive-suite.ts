@@ -1,0 +1,100 @@
+import { mkdir, readFile, symlink } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { HOST, isProgramFor, PLATFORMS, PROGRAM_HEADERS } from '../../scripts/artifacts/standalone.mjs';
+import { type MadeRelease, run } from './made-release.ts';
+import { takeTour } from './tour.ts';
+
+interface KrewManifest {
+  readonly spec: {
+    readonly version: string;
+    readonly platforms: readonly {
+      readonly selector: { readonly matchLabels: { readonly os: string; readonly arch: string } };
+      readonly uri: string;
+      readonly sha256: string;
+      readonly bin: string;
+    }[];
+  };
+}
+
+/** The archives with Node, and the manifest by which krew installs them. */
+export function checkArchives(made: () => MadeRelease): void {
+  let krew: KrewManifest['spec'];
+  let sums: string;
+  /** Paths in the archives with their modes. */
+  const contents = new Map<string, ReadonlyMap<string, string>>();
+  beforeAll(async () => {
+    const { output } = made();
+    krew = (parse(await readFile(join(output, 'krew-clusterpass.yaml'), 'utf8')) as KrewManifest).spec;
+    sums = await readFile(join(output, 'SHA256SUMS'), 'utf8');
+    for (const platform of Object.keys(PLATFORMS)) {
+      const { stdout } = await run('tar', ['-tvzf', made().archiveOf(platform)], { maxBuffer: 64 * 1024 * 1024 });
+      const rows = stdout.trim().split('\n');
+      const files = rows.map((row) => row.split(/\s+/)).map(([mode = '', , , , , path = '']) => [path, mode] as const);
+      contents.set(platform, new Map(files));
+    }
+  });
+
+  describe.each(Object.keys(PLATFORMS))('for %s', (platform) => {
+    it('has the commands, Node and a program that is the same on every platform', () => {
+      const files = contents.get(platform);
+      for (const name of ['bin/clusterpass', 'bin/kubectl-clusterpass', 'lib/node'])
+        expect([name, files?.get(`clusterpass/${name}`)]).toEqual([name, '-rwxr-xr-x']);
+      const paths = [...(files?.keys() ?? [])];
+      expect(paths).toEqual([...(contents.get(HOST)?.keys() ?? [])]);
+      // A compiled module would be for one platform.
+      expect(paths.filter((path) => path.endsWith('.node'))).toEqual([]);
+    });
+
+    it('is what the krew manifest says', () => {
+      expect(krew.version).toBe(`v${made().version}`);
+      const entry = krew.platforms.find(({ selector: { matchLabels: on } }) => `${on.os}-${on.arch}` === platform);
+      const name = basename(made().archiveOf(platform));
+      expect(entry?.uri).toMatch(new RegExp(`^https://.*/download/${krew.version}/${RegExp.escape(name)}$`));
+      expect(sums).toContain(`${entry?.sha256}  ${name}\n`);
+      expect(contents.get(platform)?.get(entry?.bin ?? '')).toBe('-rwxr-xr-x');
+    });
+  });
+
+  it('have no other platform in the krew manifest', () => {
+    expect(krew.platforms).toHaveLength(Object.keys(PLATFORMS).length);
+  });
+
+  it('are made with Node for their platform only', () => {
+    const programOf = (header: readonly (readonly [number, string])[]): Buffer => {
+      const program = Buffer.alloc(64);
+      for (const [offset, digits] of header) program.write(digits, offset, 'hex');
+      return program;
+    };
+    const platformsOf = (program: Buffer): string[] =>
+      Object.keys(PLATFORMS).filter((platform) => isProgramFor(platform, program));
+    for (const [platform, header] of Object.entries(PROGRAM_HEADERS))
+      expect(platformsOf(programOf(header))).toEqual([platform]);
+    expect(platformsOf(Buffer.from('#!/bin/sh\n'))).toEqual([]);
+  });
+
+  it('do the tour where there is no Node, installed as krew does', async () => {
+    const { folder } = made();
+    const bin = await made().emptyFolder('bin');
+    const { bin: path = '' } = krew.platforms.find(({ uri }) => uri.endsWith(`-${HOST}.tar.gz`)) ?? {};
+    await symlink(join(folder, 'opt', path), join(bin, 'kubectl-clusterpass'));
+    await takeTour({
+      folder: await made().emptyFolder('plugin-tour'),
+      env: { PATH: await pathWithoutNode(folder) },
+      clusterpass: { file: join(folder, 'opt/clusterpass/bin/clusterpass'), args: [] },
+      plugin: { file: join(bin, 'kubectl-clusterpass'), args: [] },
+    });
+  });
+}
+
+/** Only what a launcher in sh needs. */
+async function pathWithoutNode(folder: string): Promise<string> {
+  const tools = join(folder, 'tools');
+  await mkdir(tools);
+  for (const name of ['dirname', 'readlink']) {
+    const { stdout } = await run('which', [name]);
+    await symlink(stdout.trim(), join(tools, name));
+  }
+  return tools;
+}

@@ -1,0 +1,89 @@
+import { execFile } from 'node:child_process';
+import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { HOST, PLATFORMS, PROGRAM_HEADERS } from '../../scripts/artifacts/standalone.mjs';
+import { makeRelease } from '../../scripts/release.mjs';
+
+export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+export const run = promisify(execFile);
+
+/** The user of the image, which has no rights. */
+export const USER = 65532;
+
+export const packageManifest = async (): Promise<{ version: string; dependencies: Record<string, string> }> =>
+  JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'));
+
+/** For servers whose options name the port and the fleet of an installation. Variables override the file. */
+export const onPort = (port: number | undefined): Record<string, string> => ({
+  CLUSTERPASS_LISTEN: `127.0.0.1:${port}`,
+  CLUSTERPASS_DEMO: 'true',
+});
+
+/** A release that was made for the tests. */
+export class MadeRelease {
+  readonly folder: string;
+  readonly version: string;
+  /** With the files of the release. */
+  readonly output: string;
+  #deploy: Promise<string> | undefined;
+
+  private constructor(folder: string, version: string) {
+    this.folder = folder;
+    this.version = version;
+    this.output = join(folder, 'release');
+  }
+
+  static async make(): Promise<MadeRelease> {
+    const folder = await mkdtemp(join(tmpdir(), 'clusterpass-release-'));
+    // The programs below it run as users without rights, too.
+    await chmod(folder, 0o755);
+    const release = new MadeRelease(folder, (await packageManifest()).version);
+    const { version, output } = release;
+    makeRelease({ version, output, platforms: Object.keys(PLATFORMS), nodes: await otherNodes(folder), level: 0 });
+    await mkdir(join(folder, 'opt'));
+    await run('tar', ['-xzf', release.archiveOf(HOST), '-C', join(folder, 'opt')]);
+    return release;
+  }
+
+  get tarball(): string {
+    return join(this.output, `clusterpass-${this.version}.tgz`);
+  }
+
+  archiveOf(platform: string): string {
+    return join(this.output, `clusterpass-${this.version}-${platform}.tar.gz`);
+  }
+
+  emptyFolder(name: string): Promise<string> {
+    return mkdtemp(join(this.folder, `${name}-`));
+  }
+
+  /** The unpacked folder deploy/ of the release. */
+  deployFolder(): Promise<string> {
+    this.#deploy ??= (async () => {
+      const unpacked = await this.emptyFolder('deploy');
+      await run('tar', ['-xzf', join(this.output, `clusterpass-${this.version}-deploy.tar.gz`), '-C', unpacked]);
+      return join(unpacked, 'deploy');
+    })();
+    return this.#deploy;
+  }
+
+  destroy(): Promise<void> {
+    return rm(this.folder, { recursive: true, force: true });
+  }
+}
+
+/** Node for other platforms has 120 MB and cannot be run here: its header stands for it. */
+async function otherNodes(folder: string): Promise<Record<string, string>> {
+  const nodes: Record<string, string> = {};
+  for (const [platform, header] of Object.entries(PROGRAM_HEADERS).filter(([name]) => name !== HOST)) {
+    const program = Buffer.alloc(64);
+    for (const [offset, digits] of header) program.write(digits, offset, 'hex');
+    const path = join(folder, `node-${platform}`);
+    await writeFile(path, program);
+    nodes[platform] = path;
+  }
+  return nodes;
+}
