@@ -10,8 +10,9 @@ interface PassTableProps {
   readonly showsEvents: boolean;
 }
 
-export const accountOf = ({ spec: { serviceAccount } }: TrackedToken): string =>
-  `${serviceAccount.namespace}/${serviceAccount.name}`;
+/** The account of a pass, or the person whose pass it is. */
+export const accountOf = ({ spec: { serviceAccount, user } }: TrackedToken): string =>
+  serviceAccount === undefined ? (user?.username ?? '') : `${serviceAccount.namespace}/${serviceAccount.name}`;
 
 export function PassTable({ passes, selected, onSelect, showsEvents }: PassTableProps) {
   const isAll = passes.length > 0 && passes.every(({ metadata }) => selected.has(metadata.name));
