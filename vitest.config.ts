@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
+import { LongestFirst } from './scripts/longest-first.mjs';
 
 export default defineConfig({
   test: {
@@ -22,6 +23,7 @@ export default defineConfig({
     // Starting a process and loading the modules was half of the work. No test changes what others see of a module, and
     // what starts timers or replaces a clock puts it back.
     isolate: false,
+    sequence: { sequencer: LongestFirst },
     // Much of a run is waiting: for a server to start, for a stream to end. So one more than there are processors.
     maxWorkers: availableParallelism() + 1,
   },

@@ -1,0 +1,36 @@
+import { relative } from 'node:path';
+import { BaseSequencer } from 'vitest/node';
+import { ROOT } from './setup.mjs';
+
+/**
+ * The test files that take longest, the longest first. One of them that starts last would run alone at the end. Vitest
+ * knows how long files took in the last run; in a new clone it knows only their sizes.
+ */
+const LONGEST = [
+  'test/packages/release.test.ts',
+  'test/chaos/short-faults.test.ts',
+  'test/e2e/store-errors.test.ts',
+  'test/e2e/process.test.ts',
+  'test/e2e/workers.test.ts',
+  'test/documents/commands.test.ts',
+  'test/e2e/kubectl-write.test.ts',
+  'test/conformance/proxy.test.ts',
+  'test/property/rbac.test.ts',
+  'test/e2e/etcd-faults.test.ts',
+  'test/e2e/manifests-prune.test.ts',
+  'test/e2e/manifests.test.ts',
+];
+
+export class LongestFirst extends BaseSequencer {
+  /**
+   * @override
+   * @param {import('vitest/node').TestSpecification[]} files
+   */
+  async sort(files) {
+    const rank = (/** @type {import('vitest/node').TestSpecification} */ { moduleId }) => {
+      const at = LONGEST.indexOf(relative(ROOT, moduleId));
+      return at < 0 ? LONGEST.length : at;
+    };
+    return (await super.sort(files)).sort((a, b) => rank(a) - rank(b));
+  }
+}
