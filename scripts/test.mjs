@@ -1,6 +1,7 @@
 /** `npm test`: runs all checks and tests. Arguments (paths, `-t name`) select tests. */
-import { spawnSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { finish, runVitest } from './run-vitest.mjs';
 import { setUpChromium } from './setup-chromium.mjs';
 import { setUpEtcd } from './setup-etcd.mjs';
@@ -35,20 +36,30 @@ const CHECKS = {
   'generated files are up to date': [inRoot('scripts/generate.mjs'), '--check'],
 };
 
+/** @param {string[]} args */
+async function check(args) {
+  const options = { cwd: ROOT, maxBuffer: 64 * 1024 * 1024 };
+  try {
+    await promisify(execFile)(process.execPath, args, options);
+    return undefined;
+  } catch (error) {
+    const { stdout, stderr, message } = /** @type {Error & { stdout?: string, stderr?: string }} */ (error);
+    return `${stdout ?? ''}${stderr ?? ''}` || message;
+  }
+}
+
 let passed = 0;
 let failed = 0;
-for (const [name, args] of Object.entries(CHECKS)) {
-  const { status, stdout, stderr, error } = spawnSync(process.execPath, args, {
-    cwd: ROOT,
-    encoding: 'utf8',
-    maxBuffer: 64 * 1024 * 1024,
-  });
-  if (status === 0) {
+// Some of them use one processor only.
+const checks = Object.entries(CHECKS).map(([name, args]) => ({ name, problem: check(args) }));
+for (const { name, problem } of checks) {
+  const found = await problem;
+  if (found === undefined) {
     passed += 1;
     console.log(`ok      ${name}`);
   } else {
     failed += 1;
-    console.log(`FAILED  ${name}\n${stdout ?? ''}${stderr ?? ''}${error?.message ?? ''}`);
+    console.log(`FAILED  ${name}\n${found}`);
   }
 }
 
