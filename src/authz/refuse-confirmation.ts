@@ -1,4 +1,4 @@
-import type { Authorizer } from '../api/authorization.ts';
+import { type Authorizer, clusterQuestion } from '../api/authorization.ts';
 import type { Caller } from '../api/caller.ts';
 import { CONFIRM_VERB, CONFIRMED_ANNOTATION } from '../api/confirmed-endpoint.ts';
 import type { ApiObject, Kind } from '../api/kind.ts';
@@ -22,8 +22,7 @@ export function refuseConfirmation(
   // Removing a confirmation only stops credentials from being sent: permission to update the cluster is enough.
   if (confirmed === undefined || confirmed === old?.metadata.annotations?.[CONFIRMED_ANNOTATION]) return undefined;
   const { name = '' } = object.metadata;
-  const { group, resource } = kind;
-  const question = { verb: CONFIRM_VERB, group, resource, subresource: '', namespace: '', name, cluster: name };
+  const question = clusterQuestion(CONFIRM_VERB, name);
   const decision = authorizer.decide(caller, question);
   return decision.allowed ? undefined : forbiddenFor(caller.as(name), question, decision);
 }

@@ -154,6 +154,9 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
         if (!cache.ready) throw new Error('the cache is catching up with the store');
         if (!(await freshness.whenCurrent(CURRENT_MS))) throw new Error('the cache is behind the store');
       },
+    },
+    // Callers from these files are refused. The others are served.
+    warnings: {
       'token-file': () => {
         if (parts().goneFiles.tokenFile()) throw new Error('the file of --token-auth-file is gone or invalid');
       },

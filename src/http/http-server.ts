@@ -10,6 +10,7 @@ export interface HttpServerOptions
   readonly version: VersionFacts;
   /** By name; all must pass for the server to be ready. */
   readonly checks: HealthOptions['checks'];
+  readonly warnings?: NonNullable<HealthOptions['warnings']>;
 }
 
 export interface HttpServer extends Pick<Listener, 'drain' | 'close' | 'reloadCertificate' | 'handshakes'> {
@@ -18,7 +19,7 @@ export interface HttpServer extends Pick<Listener, 'drain' | 'close' | 'reloadCe
 
 /** A listener whose requests go down the pipeline, with health and version, which need to know only the listener. */
 export function createHttpServer(options: HttpServerOptions): HttpServer {
-  const { logger, checks, version, paths, observe } = options;
+  const { logger, checks, warnings = {}, version, paths, observe } = options;
   const listener = createListener(options);
   const { isDraining } = listener;
   // Without a stack: a load balancer asks every second or two.
@@ -26,7 +27,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     logger.warn({ check, reason: reason instanceof Error ? reason.message : String(reason) }, 'health check failed');
   const serve = createPipeline({
     ...options,
-    paths: firstOf([healthRoutes({ checks, isDraining, onFailure }), versionRoutes(version), paths]),
+    paths: firstOf([healthRoutes({ checks, warnings, isDraining, onFailure }), versionRoutes(version), paths]),
     isDraining,
     onAuthenticated: listener.authenticated,
     trackWatch: listener.trackWatch,

@@ -363,6 +363,10 @@ export async function compose(
       objects: () => catalog.storedKinds.map((kind) => ({ ...kind, count: reader.cache(kind).current.size })),
       clockSkew: () => clock.guard.skewSeconds,
       keys: () => keyRing.entries(),
+      callerFiles: () => ({
+        'token-auth-file': callers.isGone.tokenFile(),
+        'authentication-config': callers.isGone.authenticationConfig(),
+      }),
       now: Date.now,
     });
     apiServer.open({

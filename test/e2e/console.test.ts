@@ -402,6 +402,62 @@ describeWithBrowser('the console', () => {
     await admin('DELETE', path);
   });
 
+  it('A45: shows hostile names of roles and bindings, audiences, errors and questions as texts', async () => {
+    const hostile = (field: string): string => `<img src=x onerror="window.pwned='${field}'">{{7*7}}javascript:pwned`;
+    const hasNoMarkup = async (page: Page): Promise<void> => {
+      const found =
+        'JSON.stringify([window.pwned, document.querySelectorAll(`img[onerror], [href^=javascript]`).length])';
+      expect(await page.evaluate<string>(found)).toBe('[null,0]');
+    };
+    const isText = async (page: Page, text = ''): Promise<void> => {
+      await page
+        .getByText(text, { exact: false })
+        .first()
+        .waitFor({ state: 'attached', ...PATIENCE });
+      await hasNoMarkup(page);
+    };
+    // Names of RBAC objects may have every character but / and %.
+    const [role, binding] = ['role', 'binding'].map((field) => hostile(field).replaceAll('"', ''));
+    const rules = [
+      { verbs: ['create'], apiGroups: [''], resources: ['serviceaccounts/token'], resourceNames: ['evil'] },
+    ];
+    await admin('POST', `${RBAC}/clusterroles`, { metadata: { name: role }, rules });
+    await admin('POST', `${RBAC}/clusterrolebindings`, {
+      metadata: { name: binding },
+      subjects: [{ kind: 'User', name: 'carl', apiGroup: 'rbac.authorization.k8s.io' }],
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: role },
+    });
+    const page = await visitAs('carl', '#/can-i?cluster=prod-eu-1&account=shop/evil');
+    await page.getByRole('button', { name: 'Check' }).click();
+    await page.getByText('Yes, you can get a pass for shop/evil in prod-eu-1').waitFor();
+    await isText(page, role);
+    await isText(page, binding);
+    const go = (hash: string) => page.evaluate(`void (location.hash = ${JSON.stringify(hash)})`);
+    // The question of an address, with its answer: an error, or a denial with a manifest.
+    const question = new URLSearchParams({
+      cluster: hostile('cluster'),
+      account: `${hostile('ns')}/${hostile('name')}`,
+    });
+    await go(`#/can-i?${question}`);
+    await page.getByRole('button', { name: 'Check' }).click();
+    await page.locator('.access-result, [role="alert"]').first().waitFor();
+    await hasNoMarkup(page);
+    // A pass with such an audience: its preview, its claims, and the error of a bound object.
+    await go('#/clusters/prod-eu-1');
+    await page.getByText('Valid for 1 hour').waitFor();
+    await page.getByLabel('Audience').fill(hostile('audience'));
+    await page.getByLabel('Bound object').selectOption('Pod');
+    await page.getByLabel('Pod name').fill(hostile('pod'));
+    await isText(page, "window.pwned='pod'");
+    await page.getByLabel('Bound object').selectOption('');
+    await page.getByText('Valid for 1 hour').waitFor();
+    await page.getByRole('button', { name: 'Issue pass' }).click();
+    await page.getByText('Expires in').waitFor();
+    await isText(page, hostile('audience'));
+    await admin('DELETE', `${RBAC}/clusterrolebindings/${encodeURIComponent(binding ?? '')}`);
+    await admin('DELETE', `${RBAC}/clusterroles/${encodeURIComponent(role ?? '')}`);
+  });
+
   it('reconnects after an outage and shows what changed meanwhile', async () => {
     const page = await visitAs('dana');
     await page.getByText('12 clusters').waitFor();

@@ -95,6 +95,7 @@ test('the store, the caches, the keys, the audit log and the event loop', async 
   expect(age).toBeGreaterThan(0);
   expect(age).toBeLessThan(3600);
   expect(await sampleOf('clusterpass_audit_log_failing')).toBe(0);
+  expect(await sampleOf('clusterpass_caller_file_failing', 'option="token-auth-file"')).toBe(0);
   expect(await sampleOf('apiserver_audit_event_total')).toBeGreaterThan(10);
   expect(await sampleOf('nodejs_eventloop_lag_p99_seconds')).toBeGreaterThan(0);
 });

@@ -73,9 +73,13 @@ export interface LeafShape {
   readonly maxLength: number;
 }
 
-/** The keywords of JSON Schema that TypeBox writes and we read; `patternProperties` is how it writes a Record. */
-interface SchemaNode {
+/**
+ * The keywords that shapes and OpenAPI are made of: those of JSON Schema that TypeBox writes (`patternProperties` is how
+ * it writes a Record), and ours, which BodyType explains.
+ */
+export interface SchemaNode {
   readonly type?: string;
+  readonly description?: string;
   readonly properties?: Readonly<Record<string, SchemaNode>>;
   readonly patternProperties?: Readonly<Record<string, SchemaNode>>;
   readonly items?: SchemaNode;

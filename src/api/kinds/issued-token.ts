@@ -5,7 +5,8 @@ import type { ApiObject, Kind, TableColumn } from '../kind.ts';
 import { isTokenId } from '../names.ts';
 import type { Verb } from '../request.ts';
 import { ageColumn, nameColumn } from './columns.ts';
-import { CLUSTERPASS_GROUP, CLUSTERPASS_VERSION, text, texts, timestamp, typeMeta } from './meta.ts';
+import { text, texts, timestamp, typeMeta } from './meta.ts';
+import { serverKind } from './server-kind.ts';
 
 /** On every IssuedToken: equal for the tokens that one caller requested. */
 export const REQUESTER_LABEL = 'clusterpass.dev/requested-by';
@@ -61,18 +62,11 @@ const VERBS: ReadonlySet<Verb> = new Set<Verb>(['get', 'list', 'watch', 'delete'
 
 /** A record of an issued token, stored if the request asked for it. It does not contain the token. */
 export const issuedTokenKind: Kind = {
-  group: CLUSTERPASS_GROUP,
-  version: CLUSTERPASS_VERSION,
+  ...serverKind,
   kind: 'IssuedToken',
   listKind: 'IssuedTokenList',
   resource: 'issuedtokens',
   singular: 'issuedtoken',
-  shortNames: [],
-  style: 'custom',
-  inCluster: false,
-  namespaced: false,
-  hasStatus: false,
-  countsGenerations: false,
   nameRule: 'subdomain',
   verbs: VERBS,
   indexLabels: true,

@@ -199,13 +199,18 @@ function defaultBinding(object: ApiObject): void {
   }
 }
 
-const binding = (kind: string, namespaced: boolean, roleKinds: readonly string[]): Kind => ({
+/** What the kinds of this group have in common, by the name of the kind. */
+const rbacKind = (kind: string, namespaced: boolean) => ({
   ...rbac,
   kind,
   listKind: `${kind}List`,
   resource: `${kind.toLowerCase()}s`,
   singular: kind.toLowerCase(),
   namespaced,
+});
+
+const binding = (kind: string, namespaced: boolean, roleKinds: readonly string[]): Kind => ({
+  ...rbacKind(kind, namespaced),
   ...bodySchema(
     Type.Object(
       { ...typeMeta, subjects: SubjectsSchema, roleRef: RoleRefSchema },
@@ -217,12 +222,7 @@ const binding = (kind: string, namespaced: boolean, roleKinds: readonly string[]
 });
 
 const roleOf = (kind: string, namespaced: boolean, schema: Kind['schema']): Kind => ({
-  ...rbac,
-  kind,
-  listKind: `${kind}List`,
-  resource: `${kind.toLowerCase()}s`,
-  singular: kind.toLowerCase(),
-  namespaced,
+  ...rbacKind(kind, namespaced),
   ...bodySchema(schema),
   applyDefaults: (object) => {
     object.rules ??= [];

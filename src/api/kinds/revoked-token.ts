@@ -2,7 +2,8 @@ import { Type } from 'typebox';
 import { bodySchema } from '../codec/shape.ts';
 import type { ApiObject, Kind } from '../kind.ts';
 import { tokenIdErrors } from './issued-token.ts';
-import { CLUSTERPASS_GROUP, CLUSTERPASS_VERSION, text, timestamp, typeMeta } from './meta.ts';
+import { text, timestamp, typeMeta } from './meta.ts';
+import { serverKind } from './server-kind.ts';
 
 export interface RevokedTokenSpec {
   revokedBy: { username: string; uid?: string };
@@ -17,18 +18,11 @@ const specOf = (object: ApiObject): Partial<RevokedTokenSpec> => (object.spec ??
  * any object, so that every replica receives it through the watch of the store.
  */
 export const revokedTokenKind: Kind = {
-  group: CLUSTERPASS_GROUP,
-  version: CLUSTERPASS_VERSION,
+  ...serverKind,
   kind: 'RevokedToken',
   listKind: 'RevokedTokenList',
   resource: 'revokedtokens',
   singular: 'revokedtoken',
-  shortNames: [],
-  style: 'custom',
-  inCluster: false,
-  namespaced: false,
-  hasStatus: false,
-  countsGenerations: false,
   nameRule: 'subdomain',
   verbs: new Set(),
   expiresAt: (object) => Date.parse(specOf(object).expirationTimestamp ?? ''),

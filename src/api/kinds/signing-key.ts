@@ -2,7 +2,8 @@ import { Type } from 'typebox';
 import { bodySchema } from '../codec/shape.ts';
 import type { ApiObject, Kind, TableColumn } from '../kind.ts';
 import { ageColumn, nameColumn } from './columns.ts';
-import { CLUSTERPASS_GROUP, CLUSTERPASS_VERSION, flag, text, timestamp, typeMeta } from './meta.ts';
+import { flag, text, timestamp, typeMeta } from './meta.ts';
+import { serverKind } from './server-kind.ts';
 
 export interface SigningKeySpec {
   algorithm?: string;
@@ -49,18 +50,11 @@ const column = (name: string, description: string, cell: TableColumn['cell']): T
  * objects of this kind are only shown: verifiers never read keys from them.
  */
 export const signingKeyKind: Kind = {
-  group: CLUSTERPASS_GROUP,
-  version: CLUSTERPASS_VERSION,
+  ...serverKind,
   kind: 'SigningKey',
   listKind: 'SigningKeyList',
   resource: 'signingkeys',
   singular: 'signingkey',
-  shortNames: [],
-  style: 'custom',
-  inCluster: false,
-  namespaced: false,
-  hasStatus: false,
-  countsGenerations: false,
   verbs: new Set(['get', 'list', 'watch', 'create', 'delete']),
   nameRule: 'path-segment',
   selectableFields: { 'status.state': (object) => statusOf(object).state ?? '' },

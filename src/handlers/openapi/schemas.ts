@@ -1,27 +1,8 @@
-import { listRules } from '../../api/codec/shape.ts';
+import { listRules, type SchemaNode } from '../../api/codec/shape.ts';
 import type { BodyType } from '../../api/kind.ts';
 
 /** JSON of an OpenAPI document. */
 export type Json = { readonly [key: string]: unknown };
-
-/** The keywords of our schemas; BodyType explains those that are not JSON Schema. */
-interface SchemaNode {
-  readonly type?: string;
-  readonly description?: string;
-  readonly format?: string;
-  readonly goType?: string;
-  readonly properties?: Readonly<Record<string, SchemaNode>>;
-  readonly patternProperties?: Readonly<Record<string, SchemaNode>>;
-  readonly items?: SchemaNode;
-  readonly maxItems?: number;
-  readonly maxProperties?: number;
-  readonly maxLength?: number;
-  readonly patchStrategy?: string;
-  readonly patchMergeKey?: string;
-  readonly listMapKeys?: readonly string[];
-  readonly mapType?: 'atomic';
-  readonly default?: string;
-}
 
 const META_PREFIX = 'io.k8s.apimachinery.pkg.apis.meta.v1';
 /** Types that all groups share. */

@@ -21,7 +21,7 @@ import { type ApplyOptions, parseApplyOptions } from '../options/write-options.t
 import { APPLY_JSON, APPLY_YAML, type Configuration, readConfiguration } from './apply-body.ts';
 import { bodyOf, checkNamespace, checkSameObject, preconditionsIn, warnOfDropped } from './read-body.ts';
 import { refuseHiddenFields } from './refuse-hidden-fields.ts';
-import { grantsOnlyHeld, objectKeyOf, seesWhole, type WriteParts, written } from './write-parts.ts';
+import { grantsOnlyHeld, objectKeyOf, partOf, seesWhole, type WriteParts, written } from './write-parts.ts';
 
 /** The media types of server-side apply. */
 export const APPLY_TYPES: readonly string[] = [APPLY_YAML, APPLY_JSON];
@@ -108,8 +108,6 @@ async function update(apply: Apply): Promise<ApiResponse> {
   if (!options.dryRun) await parts.propagation.settle(kind, objectKey);
   return written(parts, request, kind, updated, { code: 200, before });
 }
-
-const partOf = ({ target }: ApiRequest): 'object' | 'status' => (target.subresource === 'status' ? 'status' : 'object');
 
 /** The merge, and the checks that follow it, in their order (AP-19). */
 function merged(apply: Apply, current: ApiObject | undefined): { object: ApiObject; managers: Managers } {

@@ -16,7 +16,7 @@ import { APPLY_TYPES, applyObject } from './apply.ts';
 import { preserveHiddenFields } from './preserve-hidden-fields.ts';
 import { bodyOf, checkSameObject, preconditionsIn, warnOfDropped, withWarnings } from './read-body.ts';
 import { refuseHiddenFields } from './refuse-hidden-fields.ts';
-import { grantsOnlyHeld, managerOf, objectKeyOf, seesWhole, type WriteParts, written } from './write-parts.ts';
+import { grantsOnlyHeld, managerOf, objectKeyOf, partOf, seesWhole, type WriteParts, written } from './write-parts.ts';
 
 type ApplyPatch = (document: JsonValue, patch: JsonValue, kind: Kind) => JsonValue;
 
@@ -100,8 +100,6 @@ export function readPatch(
   };
   return { options, patched };
 }
-
-const partOf = ({ target }: ApiRequest): 'status' | 'object' => (target.subresource === 'status' ? 'status' : 'object');
 
 function parsePatch({ warn }: ApiRequest, kind: Kind, { bytes, mediaType }: RequestBody): JsonValue {
   try {

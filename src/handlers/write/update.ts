@@ -4,7 +4,7 @@ import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { parseUpdateOptions } from '../options/write-options.ts';
 import { looksPublic, preserveHiddenFields } from './preserve-hidden-fields.ts';
 import { checkSameObject, preconditionsIn, readObject } from './read-body.ts';
-import { grantsOnlyHeld, managerOf, objectKeyOf, type WriteParts, written } from './write-parts.ts';
+import { grantsOnlyHeld, managerOf, objectKeyOf, partOf, type WriteParts, written } from './write-parts.ts';
 
 export async function updateObject(parts: WriteParts, request: ApiRequest, kind: Kind): Promise<ApiResponse> {
   const options = parseUpdateOptions(request.query);
@@ -24,7 +24,7 @@ export async function updateObject(parts: WriteParts, request: ApiRequest, kind:
     {
       dryRun: options.dryRun,
       manager: managerOf(request, options),
-      part: request.target.subresource === 'status' ? 'status' : 'object',
+      part: partOf(request),
       preconditions,
       admit: grantsOnlyHeld(parts, request, kind),
     },

@@ -52,6 +52,10 @@ export function objectKeyOf({ target }: ApiRequest, kind: Kind): ObjectKey {
   return { cluster: kind.inCluster ? cluster : '', namespace, name };
 }
 
+/** The part of the object that the path of a write changes. */
+export const partOf = ({ target }: ApiRequest): 'object' | 'status' =>
+  target.subresource === 'status' ? 'status' : 'object';
+
 /** AP-55: the name of the manager of a write: `fieldManager`, or the program in the `User-Agent`. */
 export function managerOf({ userAgent }: ApiRequest, { fieldManager }: Pick<WriteOptions, 'fieldManager'>): string {
   if (fieldManager !== '') return fieldManager;

@@ -40,6 +40,18 @@ test('B12: a failing check is 503, its reason is only in the log, and the proces
   expect((await send({ path: '/readyz?exclude=storage&verbose' })).text).toContain('[+]storage excluded: ok\n');
 });
 
+test('A1: a warning is shown and fails alone, and the server stays ready', async () => {
+  const warnings = { 'token-file': () => Promise.reject(new Error('the file is gone')) };
+  const { send, lines } = await startFixture(undefined, { checks, warnings });
+  expect(await send({ path: '/readyz', token: '' })).toMatchObject({ code: 200, text: 'ok' });
+  expect(await send({ path: '/readyz?verbose', token: '' })).toMatchObject({
+    code: 200,
+    text: '[+]ping ok\n[+]storage ok\n[+]cache ok\n[!]token-file failed: reason withheld\n[+]shutdown ok\nreadyz check passed\n',
+  });
+  expect((await send({ path: '/readyz/token-file', token: '' })).code).toBe(503);
+  expect(lines.some((line) => line.includes('the file is gone') && line.includes('"check":"token-file"'))).toBe(true);
+});
+
 test('only these paths, only to read', async () => {
   const { send } = await startFixture(undefined, { checks });
   expect((await send({ path: '/readyz/nothing' })).code).toBe(404);

@@ -10,6 +10,11 @@ export type HealthCheck = () => Promise<void> | void;
 export interface HealthOptions {
   /** By name, e.g. `storage`, `cache`; shown in this order. */
   readonly checks: Readonly<Record<string, HealthCheck>>;
+  /**
+   * By name; shown after the checks. One that fails is in the report and a 503 at `/readyz/<name>`, but the server stays
+   * ready: it serves other callers, and every replica fails at the same time.
+   */
+  readonly warnings?: Readonly<Record<string, HealthCheck>>;
   /** True once the server is asked to stop: load balancers must notice before it refuses connections. */
   readonly isDraining: () => boolean;
   readonly onFailure: (check: string, reason: unknown) => void;
@@ -22,15 +27,17 @@ export interface HealthOptions {
  * at `/readyz/<check>`. Texts and parameters (`verbose`, `exclude`) are kube-apiserver's; a failure is 503, so that
  * load balancers send traffic elsewhere.
  */
-export function healthRoutes({ checks, isDraining, onFailure, checkTimeoutMs = 1_500 }: HealthOptions): PathRoutes {
+export function healthRoutes(options: HealthOptions): PathRoutes {
+  const { checks, warnings = {}, isDraining, onFailure, checkTimeoutMs = 1_500 } = options;
+  const shown = [...Object.entries(checks), ...Object.entries(warnings)];
   const ping: HealthCheck = () => {};
   const shutdown: HealthCheck = () => {
     if (isDraining()) throw new Error('the server is shutting down');
   };
   const groups: ReadonlyMap<string, ReadonlyMap<string, HealthCheck>> = new Map([
     ['livez', new Map([['ping', ping]])],
-    ['healthz', new Map([['ping', ping], ...Object.entries(checks)])],
-    ['readyz', new Map([['ping', ping], ...Object.entries(checks), ['shutdown', shutdown]])],
+    ['healthz', new Map([['ping', ping], ...shown])],
+    ['readyz', new Map([['ping', ping], ...shown, ['shutdown', shutdown]])],
   ]);
 
   // Requests at the same time share one run of a check: anyone may ask, and a check costs a read of the store.
@@ -62,7 +69,8 @@ export function healthRoutes({ checks, isDraining, onFailure, checkTimeoutMs = 1
     const lines = await Promise.all(
       [...all].map(async ([name, check]) => {
         if (excluded.has(name)) return `[+]${name} excluded: ok`;
-        return (await passes(name, check)) ? `[+]${name} ok` : `[-]${name} failed: reason withheld`;
+        if (await passes(name, check)) return `[+]${name} ok`;
+        return `[${Object.hasOwn(warnings, name) ? '!' : '-'}]${name} failed: reason withheld`;
       }),
     );
     if (lines.some((line) => line.startsWith('[-]'))) return text(503, `${lines.join('\n')}\n${group} check failed\n`);

@@ -63,6 +63,7 @@ it('has a rule for every gauge of ours', async () => {
     objects: () => [],
     keys: () => [],
     clockSkew: () => 0,
+    callerFiles: () => ({}),
     now: () => 0,
   });
   const gauges = (await metrics.registry.getMetricsAsJSON()).filter(({ type }) => type === 'gauge');

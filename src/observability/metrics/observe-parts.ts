@@ -19,6 +19,8 @@ export interface ObservedParts {
   readonly keys: () => readonly { readonly kid: string; readonly state: string; readonly created: number }[];
   /** Seconds. */
   readonly clockSkew: () => number;
+  /** Whether the callers of a file are refused, because it is gone or invalid; by option. */
+  readonly callerFiles: () => Readonly<Record<string, boolean>>;
   readonly now: () => number;
 }
 
@@ -87,6 +89,14 @@ export function observeParts({ registry }: Metrics, parts: ObservedParts): void 
   gauge('clusterpass_audit_log_failing', 'Whether the audit log cannot be written.', [], function () {
     this.set(parts.audit().failing ? 1 : 0);
   });
+  gauge(
+    'clusterpass_caller_file_failing',
+    'Whether a file with callers is gone or invalid, so that they are refused, by option.',
+    ['option'],
+    function () {
+      for (const [option, fails] of Object.entries(parts.callerFiles())) this.set({ option }, fails ? 1 : 0);
+    },
+  );
   counter(registers, 'apiserver_audit_event_total', 'Events written to the audit log.', () => parts.audit().written);
   counter(
     registers,

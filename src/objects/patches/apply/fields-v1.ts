@@ -45,9 +45,24 @@ export function writeFields(set: FieldSet): JsonObject {
 export function readFields(fields: JsonValue | undefined, budget: FieldBudget): FieldSet {
   const set = new FieldSet();
   if (fields === undefined || fields === null) return set;
+  // Counting is cheap; reading the elements is not.
+  if (leavesIn(fields, budget.paths) > budget.paths) throw new FieldsTooLarge('the field sets have too many paths');
   readInto(set, fields, 0, budget);
   set.isMember = false;
   return set;
+}
+
+/** How many paths end in the tree, counted up to the limit. The depth of the tree is that of a body. */
+function leavesIn(fields: JsonValue, limit: number): number {
+  if (!isJsonObject(fields)) return 0;
+  const keys = Object.keys(fields);
+  if (keys.length === 0) return 1;
+  let leaves = 0;
+  for (const key of keys) {
+    leaves += leavesIn(fields[key] ?? null, limit - leaves);
+    if (leaves > limit) break;
+  }
+  return leaves;
 }
 
 function readInto(set: FieldSet, fields: JsonValue, depth: number, budget: FieldBudget): void {
@@ -69,13 +84,15 @@ function readInto(set: FieldSet, fields: JsonValue, depth: number, budget: Field
   if (budget.paths < 0 || budget.text < 0) throw new FieldsTooLarge('the field sets are too large');
 }
 
+/** A value, or one key of a list item, without characters that JSON escapes: the text is canonical. */
+const PLAIN_ITEM = /^(?:v:"[\w./:@ -]{0,1024}"|k:\{"\w{1,64}":"[\w./:@ -]{0,1024}"\})$/;
+
 /** The canonical text of an element; undefined for an unknown kind. */
 function readElement(key: string): string | undefined {
   if (key.charAt(1) !== ':') throw new FieldsError(`missing colon: ${key.slice(0, 64)}`);
+  if (key.startsWith('f') || PLAIN_ITEM.test(key)) return key;
   const text = key.slice(2);
   switch (key.charAt(0)) {
-    case 'f':
-      return key;
     case 'k':
       return keyElement(parsedKeys(text));
     case 'v':
