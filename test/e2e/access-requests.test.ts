@@ -1,10 +1,14 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { asUser, createObjects, tokenPath } from './support/objects.ts';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { readAudit } from './support/audit.ts';
+import { Person } from './support/cli.ts';
+import { describeWithKubectl, kubectlOk } from './support/kubectl.ts';
+import { asUser, CLUSTERS, createObjects, issue, tokenPath } from './support/objects.ts';
 import { grant, may, RBAC } from './support/rbac.ts';
-import { type Server, startServer } from './support/server.ts';
+import { type Server, startServer, TLS } from './support/server.ts';
+import { Watch } from './support/watch.ts';
 
 /** People ask for access, others approve it, and it ends by itself. */
 
@@ -30,7 +34,7 @@ beforeAll(async () => {
     nobody: [],
   };
   const args = ['--audit-log-path', join(dir, 'audit.log'), '--max-access-requests-per-caller', '4'];
-  server = await startServer({ users, args });
+  server = await startServer({ users, args, tls: true });
   await createObjects(server);
   const request = may('create', 'accessrequests', GROUP);
   await grant(server, { to: { kind: 'Group', apiGroup: 'rbac.authorization.k8s.io', name: 'devs' }, rules: [request] });
@@ -56,6 +60,12 @@ const ask = (user: string, spec: object = builder, metadata: object = { generate
     body: { apiVersion: `${GROUP}/v1alpha1`, kind: 'AccessRequest', metadata, spec },
   });
 
+async function asked(user: string, spec: object = builder): Promise<string> {
+  const { code, json, text } = await ask(user, spec);
+  expect(code, text).toBe(201);
+  return json.metadata.name;
+}
+
 const decide = (user: string, name: string, type: string, more: object = {}, headers: object = {}) =>
   server.call('PATCH', `${PATH}/${name}/approval`, {
     ...asUser(user),
@@ -65,6 +75,11 @@ const decide = (user: string, name: string, type: string, more: object = {}, hea
 
 const passOf = async (user: string, path = tokenPath()): Promise<number> =>
   (await server.call('POST', path, { ...asUser(user), body: { spec: { audiences: [] } } })).code;
+
+const listed = async (user: string): Promise<string[]> =>
+  (await server.call('GET', PATH, asUser(user))).json.items.map(
+    (item: { metadata: { name: string } }) => item.metadata.name,
+  );
 
 describe('an access request', () => {
   it('is approved by another, grants until it ends, and is withdrawn', async () => {
@@ -105,5 +120,282 @@ describe('an access request', () => {
     expect(await passOf('jane')).toBe(403);
     expect((await server.call('DELETE', `${PATH}/${name}`, asUser('jane'))).code).toBe(200);
     expect((await server.call('GET', `${RBAC}/namespaces/ci/roles/clusterpass:access-request:${name}`)).code).toBe(404);
+  });
+
+  it('is denied with a message, and cannot be approved then', async () => {
+    const name = await asked('jane');
+    expect((await decide('lea', name, 'Denied', { message: 'use staging' })).json.status).toMatchObject({
+      phase: 'Denied',
+      conditions: [{ type: 'Denied', message: 'use staging', lastTransitionTime: expect.any(String) }],
+    });
+    expect((await decide('lea', name, 'Denied')).code).toBe(200);
+    const { code, json } = await decide('lea', name, 'Approved');
+    expect([code, json.message]).toEqual([409, expect.stringContaining('it is Denied')]);
+    expect(await passOf('jane')).toBe(403);
+  });
+
+  it('of two approvers one decides, and there is one binding', async () => {
+    const name = await asked('jane');
+    const answers = await Promise.all(['lea', 'max', 'boss', 'lea'].map((user) => decide(user, name, 'Approved')));
+    expect(answers.map(({ code }) => code)).toEqual([200, 200, 200, 200]);
+    expect(new Set(answers.map(({ json }) => json.status.decidedBy.username)).size).toBe(1);
+    const { json } = await server.call('GET', `${RBAC}/namespaces/ci/rolebindings`);
+    expect(json.items.filter((item: { metadata: { name: string } }) => item.metadata.name.endsWith(name))).toHaveLength(
+      1,
+    );
+    // An approval and a withdrawal at the same time: whatever comes first, nothing is granted in the end.
+    const other = await asked('joe');
+    const [, withdrawn] = await Promise.all([decide('lea', other, 'Approved'), decide('joe', other, 'Withdrawn')]);
+    expect([withdrawn?.code, await passOf('joe')]).toEqual([200, 403]);
+    await decide('jane', name, 'Withdrawn');
+  });
+
+  it('opens and ends watches at once', async () => {
+    const watch = await Watch.open(server, '/auth/v1/clusters?watch=true', asUser('jane').token);
+    onTestFinished(() => watch.close());
+    const name = await asked('jane', { cluster: 'beta', reason: 'on call' });
+    expect((await decide('lea', name, 'Approved')).code).toBe(403);
+    expect((await decide('boss', name, 'Approved')).json.status.bindingRef.kind).toBe('ClusterRoleBinding');
+    expect(await watch.next()).toMatchObject({ type: 'ADDED', object: { metadata: { name: 'beta' } } });
+    await decide('jane', name, 'Withdrawn');
+    expect(await watch.next()).toMatchObject({ type: 'DELETED', object: { metadata: { name: 'beta' } } });
+  });
+
+  it('is in the audit log: who asked, who decided, for what', async () => {
+    const name = await asked('jane');
+    await decide('lea', name, 'Approved');
+    await decide('jane', name, 'Withdrawn');
+    const annotations = (phase: string) => ({
+      'clusterpass.dev/access-request': name,
+      'clusterpass.dev/requester': 'jane',
+      'clusterpass.dev/requested-access': 'passes of ci/builder',
+      'clusterpass.dev/cluster': 'alpha',
+      'clusterpass.dev/phase': phase,
+    });
+    const events = async () =>
+      (await readAudit(join(dir, 'audit.log'))).filter(
+        ({ objectRef, annotations: found }) =>
+          found?.['clusterpass.dev/access-request'] === name || objectRef?.name?.endsWith(`:${name}`),
+      );
+    await expect.poll(async () => (await events()).length, { timeout: 10_000 }).toBe(7);
+    // Events are written when their request has ended: their order can differ.
+    const all = await events();
+    expect(all.map(({ user, verb, objectRef }) => `${user.username} ${verb} ${objectRef.resource}`).sort()).toEqual([
+      'jane create accessrequests',
+      'jane patch accessrequests',
+      'lea patch accessrequests',
+      ...['create rolebindings', 'create roles', 'delete rolebindings', 'delete roles'].map(
+        (change) => `system:clusterpass:access-requests ${change}`,
+      ),
+    ]);
+    const people = all.filter(({ objectRef }) => objectRef.resource === 'accessrequests');
+    const found = Object.fromEntries(
+      people.map((event) => [event.annotations['clusterpass.dev/phase'], event.annotations]),
+    );
+    for (const phase of ['Pending', 'Approved', 'Withdrawn']) expect(found[phase]).toMatchObject(annotations(phase));
+    expect(JSON.stringify(people)).not.toContain('INC-1');
+  });
+});
+
+describe('who may do what', () => {
+  it('asking needs a rule, and tells nothing about clusters', async () => {
+    const refused = (user: string, cluster: string) => ask(user, { ...builder, cluster });
+    const texts = await Promise.all(
+      ['alpha', 'beta', 'missing'].map(async (name) => (await refused('nobody', name)).text),
+    );
+    expect(new Set(texts).size).toBe(1);
+    expect(texts[0]).toContain('cannot create resource');
+    const [hidden, absent] = await Promise.all(['beta', 'missing'].map((cluster) => refused('joe', cluster)));
+    expect([hidden?.code, absent?.code]).toEqual([201, 201]);
+    expect(Object.keys(hidden?.json.status)).toEqual(Object.keys(absent?.json.status));
+    // By labels only in a namespace of clusters that the caller does not see.
+    const shop = { ...builder, serviceAccount: { namespace: 'shop', name: 'x' } };
+    expect((await ask('dev', shop)).code).toBe(403);
+    for (const { json } of [hidden, absent].filter((each) => each !== undefined)) {
+      expect((await server.call('DELETE', `${PATH}/${json.metadata.name}`, asUser('joe'))).code).toBe(200);
+    }
+  });
+
+  it('a request is seen by its requester and by those who may approve it', async () => {
+    const ci = await asked('jane');
+    const shop = await asked('jane', { ...builder, serviceAccount: { namespace: 'shop', name: 'x' } });
+    const beta = await asked('jane', { ...builder, cluster: 'beta' });
+    const seen = async (user: string) => {
+      const names = await listed(user);
+      const got = await Promise.all(
+        [ci, shop, beta].map(async (name) => (await server.call('GET', `${PATH}/${name}`, asUser(user))).code === 200),
+      );
+      expect(got).toEqual([ci, shop, beta].map((name) => names.includes(name)));
+      return got;
+    };
+    expect(await seen('jane')).toEqual([true, true, true]);
+    expect(await seen('joe')).toEqual([false, false, false]);
+    expect(await seen('lea')).toEqual([true, true, false]);
+    expect(await seen('dev')).toEqual([false, true, false]);
+    expect(await seen('boss')).toEqual([true, true, true]);
+    const missing = await Promise.all(
+      [beta, 'missing'].map((name) => server.call('GET', `${PATH}/${name}`, asUser('joe'))),
+    );
+    expect(missing.map(({ text }, index) => text.replaceAll([beta, 'missing'][index] ?? '', 'X'))[0]).toBe(
+      missing[1]?.text.replaceAll('missing', 'X'),
+    );
+    const decided = await Promise.all([beta, 'missing'].map((name) => decide('lea', name, 'Approved')));
+    expect(
+      decided.map(({ text, code }, index) => [code, text.replaceAll([beta, 'missing'][index] ?? '', 'X')])[0],
+    ).toEqual([403, decided[1]?.text.replaceAll('missing', 'X')]);
+
+    // New labels of a cluster change what an approver sees: the watch begins again.
+    const watch = await Watch.open(server, `${PATH}?watch=true`, asUser('lea').token);
+    onTestFinished(() => watch.close());
+    expect((await watch.take(1))[0]?.type).toBe('ADDED');
+    const label = (env: string) =>
+      server.call('PATCH', `${CLUSTERS}/beta`, { body: { metadata: { labels: { env } } }, headers: MERGE });
+    await label('prod');
+    expect((await watch.until(({ type }) => type === 'ERROR')).at(-1)?.object).toMatchObject({ code: 410 });
+    expect(await seen('lea')).toEqual([true, true, true]);
+    await label('dev');
+    for (const name of [ci, shop, beta]) await decide('jane', name, 'Withdrawn');
+  });
+
+  it('nobody decides an own request, under any identity', async () => {
+    const asRequester = may('create', 'accessrequests', GROUP);
+    await grant(server, { to: 'lea', rules: [asRequester, may('impersonate', 'users', '', ['jane', 'max'])] });
+    const own = await asked('lea');
+    const headers = (user: string) => ({ 'Impersonate-User': user });
+    const codes = async (name: string) => [
+      (await decide('lea', name, 'Approved')).code,
+      (await decide('lea', name, 'Denied')).code,
+      (await decide('lea', name, 'Approved', {}, headers('max'))).code,
+    ];
+    expect(await codes(own)).toEqual([403, 403, 403]);
+    // A request that lea makes as jane is hers as well.
+    const impersonated = await server.call('POST', PATH, {
+      ...asUser('lea'),
+      headers: { ...headers('jane'), 'Impersonate-Group': 'devs' },
+      body: { apiVersion: `${GROUP}/v1alpha1`, kind: 'AccessRequest', metadata: { name: 'as-jane' }, spec: builder },
+    });
+    expect(impersonated.code).toBe(403);
+    await grant(server, { to: 'lea', rules: [may('impersonate', 'groups', '', ['devs'])] });
+    const made = await server.call('POST', PATH, {
+      ...asUser('lea'),
+      headers: { ...headers('jane'), 'Impersonate-Group': 'devs' },
+      body: { apiVersion: `${GROUP}/v1alpha1`, kind: 'AccessRequest', metadata: { name: 'as-jane' }, spec: builder },
+    });
+    expect(made.json.spec.requestedBy).toEqual({ username: 'jane', actors: ['lea'] });
+    expect(await codes('as-jane')).toEqual([403, 403, 403]);
+    expect((await decide('max', 'as-jane', 'Denied')).code).toBe(200);
+
+    // A pass that the requester asked for is the requester, whatever account it is of.
+    await grant(server, {
+      to: { kind: 'ServiceAccount', namespace: 'ci', name: 'builder' },
+      rules: [TOKENS, APPROVE],
+    });
+    const body = { spec: { audiences: [] } };
+    const ofLea = (await server.call('POST', tokenPath(), { ...asUser('lea'), body })).json.status.token;
+    const ofAdmin = await issue(server);
+    const by = (token: string) =>
+      server.call('PATCH', `${PATH}/${own}/approval`, {
+        token,
+        headers: MERGE,
+        body: { status: { conditions: [{ type: 'Denied', status: 'True' }] } },
+      });
+    expect([(await by(ofLea)).code, (await by(ofAdmin)).code]).toEqual([403, 200]);
+  });
+
+  it('an approver grants only what it holds there, for as long', async () => {
+    const name = await asked('joe');
+    const { code, json } = await decide('weak', name, 'Approved');
+    expect([code, json.message]).toEqual([403, expect.stringContaining('not currently held in cluster "alpha" until')]);
+    expect((await decide('dev', name, 'Approved')).code).toBe(403);
+    expect((await decide('weak', name, 'Denied')).code).toBe(200);
+    const other = await asked('joe', { ...builder, serviceAccount: { namespace: 'shop', name: 'x' } });
+    expect((await decide('dev', other, 'Approved')).code).toBe(200);
+    await decide('joe', other, 'Withdrawn');
+  });
+
+  it('one caller has a bound', async () => {
+    const names = await Promise.all([1, 2, 3, 4].map(() => asked('joe')));
+    const { code, json } = await ask('joe');
+    expect([code, json.message]).toEqual([403, expect.stringContaining('User "joe" has 4 open access requests')]);
+    await decide('joe', names[0] ?? '', 'Withdrawn');
+    names.push(await asked('joe'));
+    for (const name of names) await server.call('DELETE', `${PATH}/${name}`, asUser('joe'));
+  });
+
+  it('what is requested cannot be changed, and the server alone writes its fields', async () => {
+    const name = await asked('jane');
+    const before = (await server.call('GET', `${PATH}/${name}`)).json;
+    const put = (object: object) => server.call('PUT', `${PATH}/${name}`, { body: object });
+    const { requestedBy: _, ...spec } = before.spec;
+    const labels = { team: 'x', 'clusterpass.dev/cluster': 'beta', 'clusterpass.dev/requested-by': 'other' };
+    const sent = { ...before, metadata: { ...before.metadata, labels }, spec, status: { phase: 'Approved' } };
+    const { json, code, text } = await put(sent);
+    expect(code, text).toBe(200);
+    expect([json.spec, json.status]).toEqual([before.spec, before.status]);
+    expect(json.metadata.labels).toEqual({ ...before.metadata.labels, team: 'x' });
+    expect((await put({ ...json, spec: { ...json.spec, cluster: 'beta' } })).code).toBe(422);
+    expect((await server.call('PUT', `${PATH}/${name}/status`, { body: json })).code).toBe(404);
+    const apply = (object: object) =>
+      server.call('PATCH', `${PATH}/applied?fieldManager=me`, {
+        body: { apiVersion: `${GROUP}/v1alpha1`, kind: 'AccessRequest', metadata: { name: 'applied' }, ...object },
+        headers: { 'Content-Type': 'application/apply-patch+yaml' },
+      });
+    expect([(await apply({ spec: builder })).code, (await apply({ spec: builder })).code]).toEqual([201, 200]);
+    expect((await apply({ spec: { ...builder, reason: 'other' } })).code).toBe(422);
+    await decide('jane', name, 'Withdrawn');
+  });
+});
+
+describe('the command line', () => {
+  const at = (user: string): Promise<Person> =>
+    Person.at({ CLUSTERPASS_SERVER: server.url, CLUSTERPASS_TOKEN: asUser(user).token, CLUSTERPASS_CA: TLS.caFile });
+
+  it('asks, lists, shows, approves and withdraws', async () => {
+    const [jane, lea, nobody] = [await at('jane'), await at('lea'), await at('nobody')];
+    onTestFinished(async () => void (await Promise.all([jane.leave(), lea.leave(), nobody.leave()])));
+    const token = ['create', 'token', 'builder', '-n', 'ci', '--cluster', 'alpha'];
+    const hint = "Ask for it: clusterpass request create --cluster alpha --account ci/builder --reason '...'";
+    expect(await jane.fails(token)).toContain(hint);
+    expect(await nobody.fails(token)).not.toContain('Ask for it');
+    const what = ['--cluster', 'alpha', '--account', 'ci/builder', '--reason', 'INC-2', '--duration', '30m'];
+    const created = await jane.ok(['request', 'create', ...what]);
+    const name = /^accessrequest\.clusterpass\.dev\/(jane-\w{5}) created\n$/.exec(created)?.[1] ?? '';
+    expect(await lea.ok(['request', 'list', '--phase', 'Pending', '--requester', 'jane', '-o', 'wide'])).toMatch(
+      new RegExp(`${name} +jane +alpha +passes of ci/builder +Pending .*INC-2`),
+    );
+    expect(await jane.fails(['request', 'approve', name])).toContain('requesters do not decide their own requests');
+    expect(await lea.ok(['request', 'approve', name, '-m', 'go on'])).toMatch(
+      new RegExp(`${name} approved: passes of ci/builder in alpha for jane until `),
+    );
+    expect(await jane.ok(['request', 'show', name])).toMatch(/Decided by: +lea\n[\s\S]*Approved: .*go on\n/);
+    expect(await jane.ok(token)).toMatch(/^eyJ/);
+    expect(await jane.ok(['request', 'withdraw', name])).toBe(`accessrequest.clusterpass.dev/${name} withdrawn\n`);
+    const denied = await jane.ok([
+      'request',
+      'create',
+      'get',
+      'pods',
+      '-n',
+      'ci',
+      '--cluster',
+      'alpha',
+      '--reason',
+      'x',
+      '-o',
+      'name',
+    ]);
+    expect(await lea.ok(['request', 'deny', denied.trim(), '-m', 'no'])).toContain(' denied\n');
+    expect(await jane.fails(['request', 'create', '--cluster', 'alpha'])).toContain('--reason is required');
+  });
+});
+
+describeWithKubectl('kubectl', () => {
+  it('gets and explains access requests', async () => {
+    const name = await asked('jane', { cluster: 'alpha', reason: 'on call' });
+    expect(await kubectlOk(server, ['get', 'accessrequests', name])).toMatch(
+      /REQUESTER +CLUSTER +ACCESS[\s\S]*see the cluster/,
+    );
+    expect(await kubectlOk(server, ['explain', 'accessrequests.spec.reason'])).toContain('Approvers read it');
+    await kubectlOk(server, ['delete', 'accessrequest', name]);
   });
 });

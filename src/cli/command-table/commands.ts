@@ -3,6 +3,7 @@ import { ACCESS_COMMANDS } from './access-commands.ts';
 import { ADMIN_COMMANDS } from './admin-commands.ts';
 import { output } from './flags.ts';
 import { GET_COMMANDS } from './get-commands.ts';
+import { REQUEST_COMMANDS } from './request-commands.ts';
 import { SESSION_COMMANDS } from './session-commands.ts';
 import { USER_COMMANDS } from './user-commands.ts';
 
@@ -14,6 +15,7 @@ export const GROUPS: Readonly<Record<string, string>> = {
   auth: 'Inspect authorization.',
   keys: 'Manage the signing keys.',
   token: 'List and revoke tracked tokens.',
+  request: 'Ask for access, and decide what others ask for.',
   'admin-token': 'Manage the admin token of a data directory, without a server.',
   store: 'Back up, export, import and check a store, without the API.',
 };
@@ -24,6 +26,7 @@ export const COMMANDS: readonly Command[] = [
   ...USER_COMMANDS,
   ...GET_COMMANDS,
   ...ACCESS_COMMANDS,
+  ...REQUEST_COMMANDS,
   ...ADMIN_COMMANDS,
   {
     path: ['completion'],

@@ -4,8 +4,10 @@ import { StatusError } from '../../client/errors.ts';
 import type { IssuedToken, TokenOptions } from '../../client/types.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
+import { describeError } from '../describe-error.ts';
 import { isDryRun } from '../dry-run.ts';
 import { printerFor } from '../output/printer.ts';
+import { requestHint } from '../request-hint.ts';
 import { parseTokenReference } from '../token-id.ts';
 
 /** Writes only the token to stdout; messages go to stderr. */
@@ -28,7 +30,14 @@ export const run: Run = async (context, invocation) => {
     ...(minExpirationSeconds === undefined ? {} : { minExpirationSeconds }),
     ...(boundObjectRef === undefined ? {} : { boundObjectRef }),
   };
-  const { tracked, issued } = await createToken(context, invocation, client, options);
+  const created = await createToken(context, invocation, client, options).catch(async (error: unknown) => {
+    const hint = await requestHint(client, options, error);
+    if (hint === undefined) throw error;
+    context.err.write(`${describeError(error)}\n${hint}\n`);
+    return undefined;
+  });
+  if (created === undefined) return 1;
+  const { tracked, issued } = created;
   const { token, expirationTimestamp, tokenRequest } = issued;
   if (print !== undefined) context.out.write(print(tokenRequest));
   else if (dryRun) context.err.write(`The token would expire at ${expirationTimestamp} (server dry run).\n`);

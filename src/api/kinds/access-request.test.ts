@@ -1,0 +1,78 @@
+import { expect, it } from 'vitest';
+import { accessRequestKind } from './access-request.ts';
+import { accessText, requestedRule } from './access-request-spec.ts';
+
+const OK = { cluster: 'prod-eu-1', reason: 'INC-1' };
+const account = { namespace: 'ci', name: 'builder' };
+const pods = { verb: 'get', resource: 'pods', namespace: 'ci' };
+
+const fieldsOf = (spec: object, metadata: object = {}): string[] =>
+  accessRequestKind
+    .validate({ apiVersion: '', kind: '', metadata: { name: 'x', ...metadata }, spec }, undefined)
+    .map(({ field }) => field);
+
+it.each([
+  [OK, []],
+  [{ ...OK, serviceAccount: account, durationSeconds: 60 }, []],
+  [{ ...OK, resourceAttributes: pods, reason: 'two\nlines' }, []],
+  [{ reason: 'x' }, ['spec.cluster']],
+  [{ ...OK, cluster: 'Prod' }, ['spec.cluster']],
+  [{ ...OK, cluster: `${'a'.repeat(40)}.${'b'.repeat(40)}` }, ['spec.cluster']],
+  [{ cluster: 'a' }, ['spec.reason']],
+  [{ ...OK, reason: ' \n' }, ['spec.reason']],
+  [{ ...OK, reason: 'a\u001b[2J' }, ['spec.reason']],
+  [{ ...OK, reason: 'ä'.repeat(600) }, ['spec.reason']],
+  [{ ...OK, durationSeconds: 59 }, ['spec.durationSeconds']],
+  [{ ...OK, durationSeconds: -1 }, ['spec.durationSeconds']],
+  [{ ...OK, serviceAccount: {} }, ['spec.serviceAccount.namespace', 'spec.serviceAccount.name']],
+  [
+    { ...OK, serviceAccount: { namespace: 'a/b', name: '*' } },
+    ['spec.serviceAccount.namespace', 'spec.serviceAccount.name'],
+  ],
+  [{ ...OK, serviceAccount: account, resourceAttributes: pods }, ['spec.resourceAttributes']],
+  [{ ...OK, resourceAttributes: {} }, ['spec.resourceAttributes.verb', 'spec.resourceAttributes.resource']],
+  [{ ...OK, resourceAttributes: { ...pods, verb: '*' } }, ['spec.resourceAttributes.verb']],
+  [{ ...OK, resourceAttributes: { ...pods, group: '*' } }, ['spec.resourceAttributes.group']],
+  [{ ...OK, resourceAttributes: { ...pods, resource: 'pods/log' } }, ['spec.resourceAttributes.resource']],
+  [
+    {
+      ...OK,
+      resourceAttributes: { verb: 'get', group: 'clusterregistry.k8s.io', resource: 'clusters', name: 'other' },
+    },
+    ['spec.resourceAttributes.name'],
+  ],
+])('%j', (spec, fields) => {
+  expect(fieldsOf(spec)).toEqual(fields);
+});
+
+it('the owner cannot keep a request from being removed, nor fill the store with its metadata', () => {
+  expect(fieldsOf(OK, { finalizers: ['a/b'] })).toEqual(['metadata.finalizers']);
+  expect(fieldsOf(OK, { ownerReferences: [{}] })).toEqual(['metadata.ownerReferences']);
+  expect(fieldsOf(OK, { annotations: { a: 'x'.repeat(4_096) } })).toEqual(['metadata.annotations']);
+});
+
+it.each([
+  [
+    OK,
+    'see the cluster',
+    {
+      apiGroups: ['clusterregistry.k8s.io'],
+      resources: ['clusters'],
+      resourceNames: ['prod-eu-1'],
+      verbs: ['get', 'list', 'watch'],
+    },
+  ],
+  [
+    { ...OK, serviceAccount: account },
+    'passes of ci/builder',
+    { apiGroups: [''], resources: ['serviceaccounts/token'], resourceNames: ['builder'], verbs: ['create'] },
+  ],
+  [{ ...OK, resourceAttributes: pods }, 'get pods in ci', { apiGroups: [''], resources: ['pods'], verbs: ['get'] }],
+  [
+    { ...OK, resourceAttributes: { verb: 'get', group: 'g', resource: 'r', subresource: 's', name: 'n' } },
+    'get r/s n',
+    { apiGroups: ['g'], resources: ['r/s'], resourceNames: ['n'], verbs: ['get'] },
+  ],
+])('%j grants one rule', (spec, text, rule) => {
+  expect([accessText(spec), requestedRule(spec)]).toEqual([text, rule]);
+});

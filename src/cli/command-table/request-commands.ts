@@ -1,0 +1,91 @@
+import type { Command } from '../command.ts';
+import { cluster, dryRun, namespace, noHeaders, output } from './flags.ts';
+
+const name = [{ name: '<NAME...>', doc: 'Names of requests.' }];
+const message = (doc: string) => ({ flags: '-m, --message <text>', doc });
+
+/** Requests for access: to make them, and to decide those of others. */
+export const REQUEST_COMMANDS: readonly Command[] = [
+  {
+    path: ['request', 'create'],
+    summary: 'Ask for access to a cluster, for some time.',
+    details:
+      'With `--account` for passes of a service account, with VERB and TYPE for another permission in the cluster, and ' +
+      'with neither to see the cluster. An approver grants the request or denies it; until then nothing changes. Prints ' +
+      'the name of the request. Needs the permission to `create` `accessrequests` (API group `clusterpass.dev`).',
+    arguments: [
+      { name: '[VERB]', doc: '`get`, `list`, `create`...' },
+      { name: '[TYPE]', doc: 'Resource, or `TYPE/NAME`.' },
+      { name: '[NAME]', doc: 'Name of an object.' },
+    ],
+    flags: [
+      cluster('The cluster. Required.'),
+      { flags: '--account <namespace/name>', doc: 'Service account whose passes are requested.' },
+      { flags: '--reason <text>', doc: 'Why the access is needed. Approvers read it. Required.' },
+      { flags: '--duration <duration>', doc: 'How long the access lasts after the approval. Defaults to an hour.' },
+      { flags: '--subresource <name>', doc: 'Subresource of TYPE.' },
+      { ...namespace, default: 'default' },
+      { flags: '-A, --all-namespaces', doc: 'Ask for VERB in all namespaces.' },
+      dryRun,
+      output('`json`, `yaml`, `name`'),
+    ],
+    notRun: 'the names of the page do not exist',
+    examples: [
+      "clusterpass request create --cluster prod-eu-1 --account ci/builder --reason 'INC-4711: hangs' --duration 2h",
+      "clusterpass request create --cluster prod-eu-1 --reason 'I am on call this week'",
+      "clusterpass request create get pods -n ci --cluster prod-eu-1 --reason 'INC-4711'",
+    ],
+  },
+  {
+    path: ['request', 'list'],
+    summary: 'List your requests, and those that you may approve.',
+    details: 'With the permission to `list` `accessrequests`, all of them.',
+    flags: [
+      cluster('Only requests about this cluster.'),
+      { flags: '--phase <phase>', doc: '`Pending`, `Approved`, `Denied`, `Withdrawn` or `Expired`.' },
+      { flags: '--requester <user>', doc: 'Only requests of this user.' },
+      noHeaders,
+      output('`wide`, `json`, `yaml`, `name`, `jsonpath=TEMPLATE`, `custom-columns=HEADER:PATH,...`'),
+    ],
+    examples: ['clusterpass request list', 'clusterpass request list --phase Pending --cluster prod-eu-1 -o wide'],
+  },
+  {
+    path: ['request', 'show'],
+    summary: 'Show a request: what it is for, why, and what was decided.',
+    arguments: name,
+    flags: [output('`json`, `yaml`')],
+    notRun: 'the names of the page do not exist',
+    examples: ['clusterpass request show jane-x7k2p'],
+  },
+  {
+    path: ['request', 'approve'],
+    summary: 'Approve requests of others.',
+    details:
+      'The requester has the access at once, until the time that the command prints. Needs the permission to `approve` ' +
+      '`accessrequests` in the cluster, and the permission that is granted. Nobody approves an own request.',
+    arguments: name,
+    flags: [message('A message to the requester.'), dryRun],
+    notRun: 'the names of the page do not exist',
+    examples: [
+      'clusterpass request approve jane-x7k2p',
+      "clusterpass request approve jane-x7k2p -m 'until the fix is out'",
+    ],
+  },
+  {
+    path: ['request', 'deny'],
+    summary: 'Deny requests of others.',
+    arguments: name,
+    flags: [message('Why.'), dryRun],
+    notRun: 'the names of the page do not exist',
+    examples: ["clusterpass request deny jane-x7k2p -m 'ask for the staging cluster'"],
+  },
+  {
+    path: ['request', 'withdraw'],
+    summary: 'Withdraw requests, and end the access of approved ones.',
+    details: 'Your own, or those that you may approve. Passes that were issued before stay valid until they expire.',
+    arguments: name,
+    flags: [message('Why.'), dryRun],
+    notRun: 'the names of the page do not exist',
+    examples: ['clusterpass request withdraw jane-x7k2p'],
+  },
+];

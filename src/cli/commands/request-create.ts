@@ -1,0 +1,54 @@
+import type { ApiObject } from '../../api/kind.ts';
+import type { AccessRequestSpec } from '../../api/kinds/access-request-spec.ts';
+import { reviewSelf } from '../../client/access-reviews.ts';
+import type { Client } from '../../client/create-client.ts';
+import { REQUEST_TYPE, REQUESTS_PATH, requestName } from '../access-requests.ts';
+import { CliError, type Context, type Invocation, type Run } from '../command.ts';
+import { connect } from '../connection/connection.ts';
+import { isDryRun } from '../dry-run.ts';
+import { printerFor } from '../output/printer.ts';
+import { parseServiceAccount } from '../service-account.ts';
+import { attributesOf } from './can-i.ts';
+
+export const run: Run = async (context, invocation) => {
+  const print = await printerFor(invocation.text('output'), ['json', 'name', 'yaml']);
+  const cluster = invocation.required('cluster', '--cluster');
+  const reason = invocation.required('reason', '--reason');
+  const durationSeconds = invocation.seconds('duration', '--duration');
+  const dryRun = isDryRun(invocation);
+  const client = await connect(context, invocation);
+  const spec: AccessRequestSpec = {
+    cluster,
+    ...accessOf(context, invocation, client),
+    reason,
+    ...(durationSeconds === undefined ? {} : { durationSeconds }),
+  };
+  const body = { ...REQUEST_TYPE, metadata: { generateName: await prefixOf(client) }, spec };
+  const query = { fieldManager: 'clusterpass', ...(dryRun ? { dryRun: 'All' } : {}) };
+  const { value } = await client.request<ApiObject>('POST', REQUESTS_PATH, { body, query });
+  if (print !== undefined) context.out.write(print(value));
+  else context.out.write(`${requestName(value)} created${dryRun ? ' (server dry run)' : ''}\n`);
+  return 0;
+};
+
+function accessOf(
+  context: Context,
+  invocation: Invocation,
+  client: Client,
+): Pick<AccessRequestSpec, 'serviceAccount' | 'resourceAttributes'> {
+  const [verb, type, name] = invocation.args;
+  const account = invocation.text('account');
+  if (verb === undefined) {
+    return account === undefined ? {} : { serviceAccount: parseServiceAccount(account, '--account') };
+  }
+  if (account !== undefined) throw new CliError('--account cannot be combined with VERB and TYPE');
+  if (type === undefined) throw new CliError('you must specify VERB and TYPE');
+  return { resourceAttributes: attributesOf(context, invocation, client, verb, type, name) };
+}
+
+/** Requests begin with the name of their requester, as far as it can be a part of a name. */
+async function prefixOf(client: Client): Promise<string> {
+  const { status } = await reviewSelf(client);
+  const word = (status?.userInfo?.username ?? '').toLowerCase().replaceAll(/[^a-z0-9]+/g, '-');
+  return `${word.replaceAll(/^-+|-+$/g, '').slice(0, 40) || 'request'}-`;
+}

@@ -1,0 +1,244 @@
+import { describe, expect, it } from 'vitest';
+import type { ApiObject } from '../../src/api/kind.ts';
+import { requestStatus } from '../../src/api/kinds/access-request-spec.ts';
+import type { ApiRequest } from '../../src/api/request.ts';
+import { Fleet, person } from '../../src/authz/rbac.fixture.ts';
+import { createRequestCompletion } from '../../src/handlers/access-requests/complete-request.ts';
+import { createDecisionHandler } from '../../src/handlers/access-requests/decide-request.ts';
+import { GrantStore } from '../../src/handlers/access-requests/grant-objects.ts';
+import type { AccessRequestParts } from '../../src/handlers/access-requests/request-parts.ts';
+import { createRequestSweep } from '../../src/handlers/access-requests/sweep-requests.ts';
+import { createViews } from '../../src/handlers/views.ts';
+import { StorageError } from '../../src/storage/contract.ts';
+import { soleLeadership } from '../../src/storage/leadership.ts';
+import { at, catalog, inFolder, make, type Objects, object, openObjects } from './object-store.ts';
+
+/** Decisions, crashes between their writes, and the end of requests, in a real database and with a clock of the test. */
+
+const START = Date.UTC(2026, 10, 16, 12);
+const HOUR = 3_600_000;
+const KIND = catalog.accessRequests;
+const NAME = 'jane-1';
+const GRANT = `clusterpass:access-request:${NAME}`;
+
+interface World extends Objects {
+  readonly clock: { now: number };
+  /** Keys whose writes fail. */
+  readonly broken: Set<string>;
+  ask(): Promise<ApiObject>;
+  decide(type: string): Promise<number>;
+  sweep(): Promise<void>;
+  /** The phase, the reason of the last condition, and the grant that is stored. */
+  state(): [string | undefined, string | undefined, string[]];
+}
+
+async function inWorld(test: (world: World) => Promise<void>): Promise<void> {
+  await inFolder(async (file) => {
+    const clock = { now: START };
+    const broken = new Set<string>();
+    const objects = await openObjects(file, (write, next) => {
+      if (broken.has(write.key)) throw new StorageError('unavailable', 'the disk is full');
+      return next();
+    });
+    const { reader, writer } = objects;
+    const now = () => clock.now;
+    const grants = new GrantStore({ catalog, reader, writer });
+    const allow = () => undefined;
+    const parts: AccessRequestParts = {
+      catalog,
+      reader,
+      writer,
+      views: createViews(catalog, new Fleet().policy, () => 0, now),
+      publicView: (whole) => whole,
+      rules: { refuseRequest: allow, refuseDecision: allow, refuseApproval: allow },
+      grants,
+      limits: { maxDurationSeconds: 7_200, maxOpenPerCaller: 5 },
+      refusalOf: allow,
+      requireRightClock: () => {},
+      now,
+    };
+    const sweep = createRequestSweep({
+      catalog,
+      reader,
+      writer,
+      grants,
+      leadership: soleLeadership,
+      removalTime: now,
+      retentionMs: 24 * HOUR,
+    });
+    const handle = createDecisionHandler(parts);
+    const complete = createRequestCompletion(parts);
+    const world: World = {
+      ...objects,
+      clock,
+      broken,
+      sweep,
+      ask: async () => {
+        const spec = { cluster: 'a', serviceAccount: { namespace: 'ci', name: 'builder' }, reason: 'x' };
+        const completion = complete(requestOf('jane', 'POST', ''), KIND);
+        const sent = { ...object({ name: NAME }), spec };
+        try {
+          return await writer.create(KIND, at('', '', NAME), sent, { dryRun: false, derive: completion?.derive });
+        } finally {
+          completion?.release();
+        }
+      },
+      decide: async (type) => {
+        const body = JSON.stringify({ status: { conditions: [{ type, status: 'True' }] } });
+        const answer = await handle(requestOf('lea', 'PATCH', body)).catch((error) => error.status);
+        return answer.code;
+      },
+      state: () => {
+        const found = reader.find(KIND, at('', '', NAME))?.object();
+        const { phase, conditions } = found === undefined ? {} : requestStatus(found);
+        const stored = [catalog.roles, catalog.roleBindings].filter((kind) => reader.find(kind, at('', 'ci', GRANT)));
+        return [phase, conditions?.at(-1)?.reason, stored.map(({ kind }) => kind)];
+      },
+    };
+    try {
+      await make(objects, catalog.clusters, at('', '', 'a'));
+      await world.ask();
+      await test(world);
+    } finally {
+      await objects.close();
+    }
+  });
+}
+
+function requestOf(user: string, method: string, body: string): ApiRequest {
+  const { group, version, resource } = KIND;
+  const target = { group, version, resource, cluster: undefined, namespace: '', name: NAME, alwaysPublic: false };
+  return {
+    caller: person(user),
+    target: {
+      ...target,
+      verb: method === 'PATCH' ? 'patch' : 'create',
+      subresource: method === 'PATCH' ? 'approval' : '',
+    },
+    query: new URLSearchParams(),
+    body: { bytes: Buffer.from(body), mediaType: 'application/merge-patch+json' },
+    warn: () => {},
+    clientAddress: '',
+    userAgent: 'test/1',
+    path: '',
+    signal: AbortSignal.timeout(60_000),
+    accept: { mediaType: 'application/json', as: 'object' },
+    auditId: '',
+    annotate: () => {},
+    willAnswer: () => {},
+  };
+}
+
+const BINDING = `/registry/rolebindings/ci/${GRANT}`;
+const BOTH = ['Role', 'RoleBinding'];
+
+describe('a crash', () => {
+  it('between an approval and its binding leaves nothing granted, and the approval can be repeated', async () => {
+    await inWorld(async ({ broken, decide, state }) => {
+      broken.add(BINDING);
+      expect(await decide('Approved')).toBe(503);
+      expect(state()).toEqual(['Approved', undefined, ['Role']]);
+      broken.clear();
+      expect(await decide('Approved')).toBe(200);
+      expect(state()).toEqual(['Approved', undefined, BOTH]);
+    });
+  });
+
+  it('after which no one repeats the approval: the request expires', async () => {
+    await inWorld(async ({ broken, clock, decide, state, sweep }) => {
+      broken.add(BINDING);
+      await decide('Approved');
+      await sweep();
+      expect(state()).toEqual(['Approved', undefined, ['Role']]);
+      clock.now += 60_000;
+      await sweep();
+      expect(state()).toEqual(['Expired', 'BindingDeleted', []]);
+    });
+  });
+
+  it('during a withdrawal or a denial is completed by the sweep, and by repeating it', async () => {
+    for (const complete of ['sweep', 'repeat']) {
+      await inWorld(async ({ broken, decide, state, sweep }) => {
+        await decide('Approved');
+        broken.add(BINDING);
+        expect(await decide('Withdrawn')).toBe(503);
+        expect(state()).toEqual(['Withdrawn', undefined, BOTH]);
+        broken.clear();
+        if (complete === 'sweep') await sweep();
+        else expect(await decide('Withdrawn')).toBe(200);
+        expect(state()).toEqual(['Withdrawn', undefined, []]);
+      });
+    }
+  });
+});
+
+describe('a request ends', () => {
+  it('undecided after 72 hours, and cannot be approved from then on', async () => {
+    await inWorld(async ({ clock, decide, state, sweep }) => {
+      clock.now = START + 72 * HOUR - 1_000;
+      await sweep();
+      expect(state()).toEqual(['Pending', undefined, []]);
+      clock.now += 1_000;
+      // Before the sweep.
+      expect(await decide('Approved')).toBe(409);
+      await sweep();
+      expect(state()).toEqual(['Expired', 'NotDecided', []]);
+      expect([await decide('Approved'), await decide('Withdrawn')]).toEqual([409, 409]);
+    });
+  });
+
+  it('with its access, and is removed after the retention with nothing left', async () => {
+    await inWorld(async ({ clock, decide, state, sweep, keys }) => {
+      await decide('Approved');
+      clock.now += HOUR - 1_000;
+      await sweep();
+      expect(state()).toEqual(['Approved', undefined, BOTH]);
+      clock.now += 1_000;
+      expect(await decide('Approved')).toBe(409);
+      await sweep();
+      expect(state()).toEqual(['Expired', 'TimeOver', []]);
+      clock.now += 24 * HOUR - 1_000;
+      await sweep();
+      expect(state()[0]).toBe('Expired');
+      clock.now += 1_000;
+      await sweep();
+      expect(await keys()).toEqual(['/registry/clusters/a']);
+    });
+  });
+
+  it('when its binding or its cluster is deleted by others', async () => {
+    await inWorld(async ({ clock, decide, state, sweep, writer }) => {
+      await decide('Approved');
+      await writer.remove(catalog.roleBindings, at('', 'ci', GRANT), { dryRun: false });
+      clock.now += 61_000;
+      await sweep();
+      expect(state()).toEqual(['Expired', 'BindingDeleted', []]);
+    });
+    await inWorld(async ({ decide, state, sweep, store }) => {
+      await decide('Approved');
+      const cluster = await store.get('/registry/clusters/a');
+      await store.write({
+        key: '/registry/clusters/a',
+        value: null,
+        expect: { modRevision: cluster?.modRevision ?? 0 },
+      });
+      const swept = async () => {
+        await sweep();
+        return state();
+      };
+      await expect.poll(swept).toEqual(['Expired', 'ClusterDeleted', []]);
+    });
+  });
+});
+
+it('a role or binding of that name that is not of the request is not used', async () => {
+  await inWorld(async (world) => {
+    const { decide, state, writer } = world;
+    const rules = [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }];
+    await writer.create(catalog.roles, at('', 'ci', GRANT), { ...object({ name: GRANT }), rules }, { dryRun: false });
+    expect(await decide('Approved')).toBe(409);
+    expect(state()).toEqual(['Pending', undefined, ['Role']]);
+    expect(await decide('Denied')).toBe(200);
+    expect(state()).toEqual(['Denied', undefined, ['Role']]);
+  });
+});
