@@ -1,9 +1,11 @@
 import { spawnSync } from 'node:child_process';
+import { globSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { mapClaims } from '../../src/authn/jwt/map-claims.ts';
 import { type JwtAuthenticatorConfig, readAuthenticationConfig } from '../../src/authn/jwt/read-configuration.ts';
-import { commandsIn } from './support/blocks.ts';
+import { commandsIn, ROOT } from './support/blocks.ts';
+import { GITHUB, GITLAB, KUBERNETES, SPIFFE } from './support/ci-claims.ts';
 import { BLOCKS, fileOf, misuseOf } from './support/connect-pages.ts';
 
 /** The pages of docs/connect/: files are loaded, command lines are compared with the table of commands. */
@@ -30,6 +32,12 @@ describe('code on the pages', () => {
     }
     expect(wrong).toEqual([]);
     expect(BLOCKS.length).toBeGreaterThan(5);
+  });
+
+  it('of files below deploy/ is what the files have', () => {
+    const shown = BLOCKS.filter(({ file }) => file?.startsWith('deploy/') === true);
+    expect(shown.length).toBeGreaterThan(0);
+    for (const { file = '', text } of shown) expect(fileOf(file), file).toBe(text);
   });
 
   it('uses commands and flags of clusterpass that exist', () => {
@@ -97,36 +105,33 @@ const CALLERS: Readonly<Record<string, { claims: object; name: string; groups: r
     groups: [],
     uid: 'u1',
   },
-  'github-actions.yaml': {
-    claims: {
-      sub: 'repo:octo-org@123456/shop@456:ref:refs/heads/main',
-      repository: 'octo-org/shop',
-      repository_id: '456',
-      repository_owner_id: '123456',
-      ref: 'refs/heads/main',
-      event_name: 'push',
-      run_id: '7',
-      workflow_ref: 'octo-org/shop/.github/workflows/deploy.yaml@refs/heads/main',
-    },
-    name: 'github:octo-org/shop:refs/heads/main',
-    groups: ['github:octo-org/shop'],
+  'deploy/ci/github/authentication.yaml': {
+    claims: GITHUB,
+    name: 'github:octo-org/shop:environment:production',
+    groups: [
+      'github:octo-org/shop',
+      'github:octo-org/shop:ref:refs/heads/main',
+      'github:workflow:octo-org/shop/.github/workflows/deploy.yaml@refs/heads/main',
+      'github:octo-org/shop:environment:production',
+    ],
     uid: '456',
   },
-  'gitlab.yaml': {
-    claims: {
-      sub: 'project_path:acme/shop:ref_type:tag:ref:v1',
-      project_path: 'acme/shop',
-      project_id: '22',
-      namespace_id: '73',
-      ref: 'v1',
-      ref_type: 'tag',
-      ref_protected: 'true',
-      pipeline_id: '1212',
-      user_login: 'jane',
-    },
-    name: 'gitlab:acme/shop:tag:v1',
-    groups: ['gitlab:acme/shop'],
+  'deploy/ci/gitlab/authentication.yaml': {
+    claims: GITLAB,
+    name: 'gitlab:acme/shop:branch:main',
+    groups: ['gitlab:acme/shop', 'gitlab:acme/shop:branch:main', 'gitlab:acme/shop:environment:production'],
     uid: '22',
+  },
+  'deploy/ci/kubernetes/authentication.yaml': {
+    claims: KUBERNETES,
+    name: 'kubernetes:management:system:serviceaccount:ci:deployer',
+    groups: ['kubernetes:management:ci', 'kubernetes:management:ci:deployer'],
+    uid: '8b1c9d0e-1f2a-4b3c-8d4e-5f6a7b8c9d0e',
+  },
+  'deploy/ci/spiffe/authentication.yaml': {
+    claims: SPIFFE,
+    name: 'spiffe://example.org/ns/ci/sa/deployer',
+    groups: ['spiffe://example.org', 'spiffe://example.org/ns/ci/sa/deployer'],
   },
 };
 
@@ -134,7 +139,9 @@ const configurations = BLOCKS.filter(({ text }) => text.includes('\nkind: Authen
 
 describe('authentication configurations', () => {
   it('are all loaded below', () => {
-    expect(configurations.map(({ file }) => file).toSorted()).toEqual(Object.keys(CALLERS).toSorted());
+    const onPages = configurations.flatMap(({ file }) => file ?? []).filter((file) => !file.startsWith('deploy/'));
+    const files = globSync('deploy/ci/*/authentication.yaml', { cwd: ROOT });
+    expect([...onPages, ...files].toSorted()).toEqual(Object.keys(CALLERS).toSorted());
   });
 
   it.each(Object.entries(CALLERS))('%s gives a caller its name and groups', (file, { claims, name, groups, uid }) => {
@@ -147,6 +154,27 @@ describe('authentication configurations', () => {
     ['google.yaml', 'an account of none', { hd: undefined }, 'claim hd'],
     ['google.yaml', 'an address that is not verified', { email_verified: false }, 'email is not verified'],
     ['dex.yaml', 'an address that is not verified', { email_verified: false }, 'email is not verified'],
+    ['deploy/ci/github/authentication.yaml', 'another owner', { repository_owner_id: '9' }, 'repository_owner_id'],
+    [
+      'deploy/ci/github/authentication.yaml',
+      'a pull request with the rights of its target',
+      { event_name: 'pull_request_target' },
+      'pull_request_target',
+    ],
+    ['deploy/ci/gitlab/authentication.yaml', 'another group', { namespace_id: '1' }, 'is not one of ours'],
+    ['deploy/ci/gitlab/authentication.yaml', 'an open branch', { ref_protected: 'false' }, 'claim ref_protected'],
+    [
+      'deploy/ci/kubernetes/authentication.yaml',
+      'a token that is bound to no pod',
+      { 'kubernetes.io': { ...KUBERNETES['kubernetes.io'], pod: undefined } },
+      'must be bound to a pod',
+    ],
+    [
+      'deploy/ci/spiffe/authentication.yaml',
+      'another trust domain',
+      { sub: 'spiffe://example.org.evil.example/ns/ci/sa/deployer' },
+      'another trust domain',
+    ],
     ['entra.yaml', 'another tenant', { tid: '99999999-2222-3333-4444-555555555555' }, 'claim tid'],
     [
       'entra.yaml',
@@ -155,7 +183,8 @@ describe('authentication configurations', () => {
       'distributed',
     ],
   ])('%s refuses %s', (file, _, change, reason) => {
-    const claims = Object.entries({ ...CALLERS[file]?.claims, ...change }).filter(([, value]) => value !== undefined);
-    expect(() => mapClaims(load(fileOf(file)).mappings, Object.fromEntries(claims))).toThrow(reason);
+    // Without the members that are undefined.
+    const claims = JSON.parse(JSON.stringify({ ...CALLERS[file]?.claims, ...change }));
+    expect(() => mapClaims(load(fileOf(file)).mappings, claims)).toThrow(reason);
   });
 });

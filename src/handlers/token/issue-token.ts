@@ -1,6 +1,5 @@
 import type { Catalog } from '../../api/catalog.ts';
 import { encodeValue, toJson } from '../../api/codec/encode.ts';
-import { invalidValue } from '../../api/field-error.ts';
 import type { ApiObject, ObjectMeta } from '../../api/kind.ts';
 import { type TokenRequest, tokenRequestType } from '../../api/kinds/token-request.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
@@ -17,7 +16,7 @@ import { resolveBinding } from './bound-object.ts';
 import { type ForeignAudienceParts, foreignAudienceCheck } from './foreign-audiences.ts';
 import { type ForwardToken, issuesOwnTokens } from './forward-token.ts';
 import { parseTokenRequest } from './parse-token-request.ts';
-import { CREATED, type ReleaseParts, releaseToken } from './release-token.ts';
+import { CREATED, checkSignature, type ReleaseParts, releaseToken } from './release-token.ts';
 import { lifetimeErrors } from './token-request-annotations.ts';
 import { checkName, checkNamespace, refuseIfInvalid, TOKEN_REQUEST } from './validate-token-request.ts';
 
@@ -68,8 +67,7 @@ export function createIssueTokenHandler(parts: IssueTokenParts): (request: ApiRe
     refuseIfInvalid(tokenRequest.errors);
     const issuer = parts.issuerOf(cluster);
     const audiences = tokenRequest.audiences.length === 0 ? [issuer] : tokenRequest.audiences;
-    const { problem, warning } = parts.signer.check(audiences);
-    if (problem !== undefined) refuseIfInvalid([invalidValue('spec.audiences', audiences, problem)]);
+    checkSignature(parts, audiences, request.warn);
     const requested = tokenRequest.expirationSeconds;
     const granted = Math.min(requested, parts.maxExpirationSeconds);
     refuseIfInvalid(lifetimeErrors(annotations, { requested, granted }));
@@ -93,7 +91,6 @@ export function createIssueTokenHandler(parts: IssueTokenParts): (request: ApiRe
     if (granted < requested) {
       request.warn(`requested expiration of ${requested} seconds shortened to ${granted} seconds`);
     }
-    if (warning !== undefined) request.warn(warning);
     if (annotations.forCluster && !claims.aud.includes(issuer)) request.warn(audienceWarning(cluster, issuer));
     if (!options.dryRun) request.annotate('authentication.kubernetes.io/issued-credential-id', `JTI=${claims.jti}`);
     const token = await releaseToken(parts, request, claims, {

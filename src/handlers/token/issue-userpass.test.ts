@@ -7,6 +7,7 @@ import { ApiError } from '../../api/status.ts';
 import { StoredObject, toStoredBytes } from '../../objects/stored-object.ts';
 import { createIssuers } from '../../tokens/claims.ts';
 import type { PersonClaims } from '../../tokens/person-claims.ts';
+import type { Signer } from '../../tokens/signer.ts';
 import { createPersonActor } from './actor-claim.ts';
 import { issuesOwnTokens } from './forward-token.ts';
 import { createIssueUserpassHandler } from './issue-userpass.ts';
@@ -42,6 +43,7 @@ interface Asked {
   readonly cluster?: string;
   readonly body?: object;
   readonly query?: string;
+  readonly check?: Signer['check'];
 }
 
 const callerNamed = (name: string, groups: readonly string[] = [], more: Partial<Caller> = {}): Caller => ({
@@ -63,6 +65,7 @@ async function ask({
   cluster = 'alpha',
   body = {},
   query = '',
+  check = () => ({}),
 }: Asked = {}) {
   const signed: PersonClaims[] = [];
   const warnings: string[] = [];
@@ -72,7 +75,7 @@ async function ask({
     reader: { findFresh: async (_, { name: asked }) => CLUSTERS.get(asked) },
     signer: {
       isSure: true,
-      check: () => ({}),
+      check,
       async sign(claims) {
         signed.push(claims as PersonClaims);
         return 'the-token';
@@ -141,6 +144,14 @@ describe('TX-71: what a pass for a person says', () => {
       },
     ]);
     expect([...annotations]).toEqual([['authentication.kubernetes.io/issued-credential-id', `JTI=${JTI}`]]);
+  });
+
+  it('a signature that its audience cannot have is refused, in a dry run too', async () => {
+    const check: Signer['check'] = (audiences) => ({ problem: `no key for ${audiences.join()}` });
+    const { code, details } = await refused({ check, query: 'dryRun=All' });
+    expect([code, details?.causes?.[0]]).toMatchObject([422, { field: 'spec.audiences' }]);
+    expect(details?.causes?.[0]?.message).toContain(`no key for ${ISSUER}`);
+    expect((await ask({ check: () => ({ warning: 'signed with ES256' }) })).warnings).toEqual(['signed with ES256']);
   });
 
   it('without groups there is no claim, and an actor is named', async () => {

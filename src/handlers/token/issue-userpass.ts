@@ -15,7 +15,7 @@ import { parseCreateOptions } from '../options/write-options.ts';
 import { partialMetadata } from '../representation.ts';
 import type { PersonActor } from './actor-claim.ts';
 import { parseTokenRequest } from './parse-token-request.ts';
-import { CREATED, type ReleaseParts, releaseToken } from './release-token.ts';
+import { CREATED, checkSignature, type ReleaseParts, releaseToken } from './release-token.ts';
 import { lifetimeErrors } from './token-request-annotations.ts';
 import { checkName, checkNamespace, refuseIfInvalid } from './validate-token-request.ts';
 
@@ -62,6 +62,7 @@ export function createIssueUserpassHandler(parts: IssueUserpassParts): (request:
     }
     checkName(sent, cluster, 'cluster');
     refuseIfInvalid([...tokenRequest.errors, ...boundErrors(sent), ...person.errors]);
+    checkSignature(parts, [issuer], request.warn);
 
     parts.requireRightClock();
     const now = parts.now();

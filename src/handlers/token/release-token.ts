@@ -1,7 +1,9 @@
+import { invalidValue } from '../../api/field-error.ts';
 import type { ApiRequest } from '../../api/request.ts';
 import { ApiError, type GroupResource } from '../../api/status.ts';
 import type { TrackedTokens } from '../../tokens/revocations/tracked-tokens.ts';
 import type { SignedClaims, Signer } from '../../tokens/signer.ts';
+import { refuseIfInvalid } from './validate-token-request.ts';
 
 export interface ReleaseParts {
   readonly signer: Signer;
@@ -20,6 +22,17 @@ export interface ReleaseOptions {
 }
 
 export const CREATED = 201;
+
+/** Refuses audiences that no signature suits, and warns of one that differs from what they demand. In dry runs too. */
+export function checkSignature(
+  { signer }: Pick<ReleaseParts, 'signer'>,
+  audiences: readonly string[],
+  warn: (text: string) => void,
+): void {
+  const { problem, warning } = signer.check(audiences);
+  if (problem !== undefined) refuseIfInvalid([invalidValue('spec.audiences', audiences, problem)]);
+  if (warning !== undefined) warn(warning);
+}
 
 /** Signs the claims; `""` for a dry run. A9: the records of a token are durable before the caller gets it. */
 export function releaseToken(

@@ -1,13 +1,16 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { COMMANDS } from '../../../src/cli/command-table/commands.ts';
 import { flagsOf } from '../../../src/cli/command-table/flags.ts';
 import { flagOf, OPTION_NAMES } from '../../../src/config/options.ts';
-import { type Block, blocksOf, PAGES } from './blocks.ts';
+import { type Block, blocksOf, PAGES, ROOT } from './blocks.ts';
 
 /** All blocks of docs/connect/, in order. */
 export const BLOCKS: readonly Block[] = PAGES.filter((page) => page.startsWith('docs/connect/')).flatMap(blocksOf);
 
-/** The text of a file on a page. */
+/** The text of a file on a page, or of a file below deploy/. */
 export function fileOf(name: string): string {
+  if (name.startsWith('deploy/')) return readFileSync(join(ROOT, name), 'utf8');
   const found = BLOCKS.filter(({ file }) => file === name);
   if (found.length !== 1) throw new Error(`${name} is ${found.length} times in docs/connect/`);
   return found[0]?.text ?? '';
