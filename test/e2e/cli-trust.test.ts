@@ -276,7 +276,7 @@ describe('what it printed, where it is used', () => {
     expect((await user(pass)).extra).not.toHaveProperty('clusterpass.dev/requested-by');
   });
 
-  it('TX-94: a pass for a person gives name and groups with the prefix, and no permission of an account', async () => {
+  it('A47, TX-94: a pass for a person gives name and groups with the prefix, and no permission of an account', async () => {
     expect(await user(await person.ok(AS_ME, AS_CARL))).toEqual({
       username: 'clusterpass:carl',
       groups: ['clusterpass:devs', 'system:authenticated'],
