@@ -26,7 +26,8 @@ export interface KubeconfigFacts {
   readonly caBundle: string | undefined;
   /** The address of this server, which issues the tokens. */
   readonly baseUrl: string;
-  readonly account: { readonly namespace: string; readonly name: string };
+  /** `me`: the passes are for the person who uses the kubeconfig. */
+  readonly account: { readonly namespace: string; readonly name: string } | 'me';
   /** The product name in the paths below `baseUrl`, if it is not the default. */
   readonly productName?: string;
 }
@@ -40,7 +41,8 @@ const DEFAULT_PRODUCT_NAME = 'orchestrator';
 /** One context, named after the cluster. It contains no secret: the plugin fetches tokens. */
 export function kubeconfigFor(facts: KubeconfigFacts): Kubeconfig {
   const { cluster, server, caBundle, account } = facts;
-  const user = `${account.namespace}:${account.name}@${cluster}`;
+  const user = `${account === 'me' ? account : `${account.namespace}:${account.name}`}@${cluster}`;
+  const namespace = account === 'me' ? 'default' : account.namespace;
   return {
     apiVersion: 'v1',
     kind: 'Config',
@@ -51,7 +53,7 @@ export function kubeconfigFor(facts: KubeconfigFacts): Kubeconfig {
       },
     ],
     users: [{ name: user, user: { exec: execConfig(facts) } }],
-    contexts: [{ name: cluster, context: { cluster, user, namespace: account.namespace } }],
+    contexts: [{ name: cluster, context: { cluster, user, namespace } }],
     'current-context': cluster,
   };
 }
@@ -65,10 +67,7 @@ const execConfig = ({ cluster, baseUrl, account, productName }: KubeconfigFacts)
     baseUrl,
     '--cluster',
     cluster,
-    '--namespace',
-    account.namespace,
-    '--service-account',
-    account.name,
+    ...(account === 'me' ? ['--as-me'] : ['--namespace', account.namespace, '--service-account', account.name]),
     ...(productName === undefined || productName === DEFAULT_PRODUCT_NAME ? [] : ['--product-name', productName]),
   ],
   installHint: INSTALL_HINT,

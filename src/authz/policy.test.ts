@@ -270,7 +270,7 @@ describe('clusters', () => {
     expect(refusals[0]?.reason).toContain('"x" not found');
   });
 
-  it('A7: a refusal looks up as much for a cluster that exists as for one that does not', () => {
+  it('A7, TX-35: a refusal looks up as much for a cluster that exists as for one that does not', () => {
     const lookups: string[] = [];
     const fleet: Fleet = new Fleet({
       labelsOf: (cluster) => {
@@ -280,7 +280,9 @@ describe('clusters', () => {
     });
     fleet.clusters.set('hidden', { env: 'prod' });
     fleet.put(
-      role('r', [{ verbs: ['get'], apiGroups: ['clusterregistry.k8s.io'], resources: ['clusters'] }]),
+      role('r', [
+        { verbs: ['*'], apiGroups: ['clusterregistry.k8s.io'], resources: ['clusters', 'clusters/userpass'] },
+      ]),
       binding('by-label', 'ClusterRole/r', ['User:jane'], { clusters: 'env=dev' }),
       binding('by-name', 'ClusterRole/r', ['User:jane'], { clusters: 'kubernetes.io/metadata.name=other' }),
       binding('of-others', 'ClusterRole/r', ['User:eve']),
@@ -289,7 +291,8 @@ describe('clusters', () => {
     const lookedUp = (cluster: string): number[] =>
       [1, 2].map(() => {
         lookups.length = 0;
-        for (const question of [askCluster('get', cluster), ask({ verb: 'get', cluster })]) {
+        const userpass = { ...askCluster('create', cluster), subresource: 'userpass' };
+        for (const question of [askCluster('get', cluster), ask({ verb: 'get', cluster }), userpass]) {
           expect(fleet.policy.decide(jane, question).allowed).toBe(false);
         }
         expect(lookups.every((name) => name === cluster)).toBe(true);

@@ -65,6 +65,35 @@ describe('the configuration', () => {
   });
 });
 
+describe('TX-73: the entry for people', () => {
+  const people = { issuer: `${ISSUER}/people`, prefix: 'clusterpass:' };
+  const { jwt } = parse(authenticationConfiguration({ ...OPTIONS, people }));
+
+  test('has an issuer and an audience of people, a prefix, and no claim of an account', () => {
+    expect(jwt[0]).toEqual(parse(authenticationConfiguration(OPTIONS)).jwt[0]);
+    expect(jwt[1]).toEqual({
+      issuer: { ...jwt[0].issuer, url: `${ISSUER}/people`, audiences: [`${ISSUER}/people`] },
+      claimMappings: {
+        username: { claim: 'sub', prefix: 'clusterpass:' },
+        groups: { claim: 'groups', prefix: 'clusterpass:' },
+        extra: [{ key: 'clusterpass.dev/requested-by', valueExpression: 'claims.?act.?sub.orValue("")' }],
+      },
+      userValidationRules: [expect.anything(), expect.anything()],
+    });
+  });
+
+  test.each([
+    [{ username: 'clusterpass:system:admin', groups: ['clusterpass:system:masters'] }, [true, true]],
+    [{ username: 'system:admin', groups: [] }, [false, true]],
+    [{ username: 'carl', groups: ['devs', 'system:masters'] }, [true, false]],
+  ])('TX-95: its rules guard an edited prefix: %j', (user, holds) => {
+    const text = Buffer.from(authenticationConfiguration({ ...OPTIONS, people }));
+    const [, entry] = readAuthenticationConfig(text, { isOurs: () => false });
+    const rules = entry?.mappings.userValidationRules ?? [];
+    expect(rules.map(({ expression }) => expression.evaluate({ user: asMap(user) }))).toEqual(holds);
+  });
+});
+
 describe('the user of a token', () => {
   test('K-30: is the service account, as with a token of the cluster itself', () => {
     expect(userFor({})).toEqual({

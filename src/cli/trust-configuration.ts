@@ -9,6 +9,15 @@ export interface TrustOptions {
   readonly certificateAuthority: string | undefined;
   /** The reason for a comment, if there is no CA. */
   readonly reasonForNoCa: string;
+  /** Adds an entry for passes of people. */
+  readonly people?: PeopleTrust | undefined;
+}
+
+export interface PeopleTrust {
+  /** Also the audience. */
+  readonly issuer: string;
+  /** Comes before names and groups. */
+  readonly prefix: string;
 }
 
 /** The private claims in CEL. A key with a dot needs the index syntax. */
@@ -27,10 +36,44 @@ const commentBefore = (cluster: string): string =>
   ` With this file, the API server of the cluster ${cluster} accepts tokens that Clusterpass issues for its service accounts.
  Pass it to kube-apiserver (1.34 or newer) as --authentication-config. If that file exists, add the entry under jwt to it.`;
 
-const COMMENT_AFTER = ` To refuse tokens of Clusterpass for the service accounts in kube-system, add to this entry:
+/** Follows `commentBefore`. */
+const PEOPLE_COMMENT = `
+ The second entry is for people: a pass for carl authenticates as the user that its prefix and carl make.`;
+
+const COMMENT_AFTER = ` To refuse tokens of Clusterpass for the service accounts in kube-system, add to the first entry:
    userValidationRules:
    - expression: '!user.username.startsWith("system:serviceaccount:kube-system:")'
      message: Clusterpass may not issue tokens for service accounts in kube-system`;
+
+/**
+ * An entry for people. The prefix keeps them apart from users that the cluster has from elsewhere. The rules guard
+ * against an edited prefix: kube-apiserver accepts names of the system from any issuer.
+ */
+const peopleEntry = (
+  { issuer, prefix }: PeopleTrust,
+  certificateAuthority: TrustOptions['certificateAuthority'],
+): object => ({
+  issuer: issuerEntry(issuer, issuer, certificateAuthority),
+  claimMappings: {
+    username: { claim: 'sub', prefix },
+    groups: { claim: 'groups', prefix },
+    extra: [{ key: REQUESTED_BY, valueExpression: 'claims.?act.?sub.orValue("")' }],
+  },
+  userValidationRules: [
+    { expression: '!user.username.startsWith("system:")', message: 'the name of a person must not start with system:' },
+    {
+      expression: 'user.groups.all(group, !group.startsWith("system:"))',
+      message: 'the groups of a person must not start with system:',
+    },
+  ],
+});
+
+const issuerEntry = (url: string, audience: string, certificateAuthority: string | undefined): object => ({
+  url,
+  ...(certificateAuthority === undefined ? {} : { certificateAuthority }),
+  audiences: [audience],
+  audienceMatchPolicy: 'MatchAny',
+});
 
 /**
  * An AuthenticationConfiguration of kube-apiserver. A token gets the user name, the groups and the UID that a token of
@@ -38,18 +81,13 @@ const COMMENT_AFTER = ` To refuse tokens of Clusterpass for the service accounts
  * reserved.
  */
 export function authenticationConfiguration(options: TrustOptions): string {
-  const { cluster, issuer, audience, certificateAuthority, reasonForNoCa } = options;
+  const { cluster, issuer, audience, certificateAuthority, reasonForNoCa, people } = options;
   const document = new Document({
     apiVersion: 'apiserver.config.k8s.io/v1',
     kind: 'AuthenticationConfiguration',
     jwt: [
       {
-        issuer: {
-          url: issuer,
-          ...(certificateAuthority === undefined ? {} : { certificateAuthority }),
-          audiences: [audience],
-          audienceMatchPolicy: 'MatchAny',
-        },
+        issuer: issuerEntry(issuer, audience, certificateAuthority),
         claimValidationRules: [
           { expression: `claims.sub == ${USERNAME}`, message: 'sub must name the service account of the token' },
         ],
@@ -66,10 +104,11 @@ export function authenticationConfiguration(options: TrustOptions): string {
           ],
         },
       },
+      ...(people === undefined ? [] : [peopleEntry(people, certificateAuthority)]),
     ],
   });
   const note = certificateAuthority === undefined ? `\n No certificateAuthority: ${reasonForNoCa}.` : '';
-  document.commentBefore = `${commentBefore(cluster)}${note}`;
+  document.commentBefore = `${commentBefore(cluster)}${people === undefined ? '' : PEOPLE_COMMENT}${note}`;
   document.comment = COMMENT_AFTER;
   return document.toString({ indentSeq: false, lineWidth: 0 });
 }

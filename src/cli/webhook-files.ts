@@ -1,5 +1,6 @@
 import { Document, stringify } from 'yaml';
 import { TOKEN_CHECKS_ANNOTATION } from '../api/domain-keys.ts';
+import type { PeopleTrust } from './trust-configuration.ts';
 
 export interface WebhookOptions {
   readonly cluster: string;
@@ -88,7 +89,14 @@ function commented(comment: string, value: object): string {
 }
 
 /** What remains to be done, in this order: the API server must not ask before it is allowed to. */
-export const webhookSteps = ({ cluster, issuer }: Pick<WebhookOptions, 'cluster' | 'issuer'>, folder: string): string =>
+export const webhookSteps = (
+  {
+    cluster,
+    issuer,
+    people,
+  }: Pick<WebhookOptions, 'cluster' | 'issuer'> & { readonly people?: PeopleTrust | undefined },
+  folder: string,
+): string =>
   `Wrote ${folder}/webhook.yaml, tokens.csv, clusterpass.yaml and cluster.yaml. Then:
 
 1. Add the line of ${folder}/tokens.csv to the file of --token-auth-file of Clusterpass, and delete tokens.csv.
@@ -98,7 +106,7 @@ export const webhookSteps = ({ cluster, issuer }: Pick<WebhookOptions, 'cluster'
      --authentication-token-webhook-config-file=/etc/kubernetes/clusterpass/webhook.yaml
      --authentication-token-webhook-version=v1
      --authentication-token-webhook-cache-ttl=5s
-     --api-audiences=AUDIENCES,${issuer}
+     --api-audiences=AUDIENCES,${[issuer, ...(people === undefined ? [] : [people.issuer])].join()}
 
    AUDIENCES are those that it has; by default its --service-account-issuer.
    Remove the entry of ${issuer} from its --authentication-config:

@@ -34,5 +34,6 @@ export {
   type TokenSelection,
   type TrackedToken,
   type UsableAccounts,
+  type UserpassOptions,
   type WatchOptions,
 } from './types.ts';

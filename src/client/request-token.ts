@@ -2,7 +2,7 @@ import type { TOKEN_ANNOTATIONS, TokenRequest } from '../api/kinds/token-request
 import { ConnectionError } from './errors.ts';
 import type { Timing } from './timing.ts';
 import type { Transport } from './transport.ts';
-import type { IssuedToken, TokenOptions } from './types.ts';
+import type { IssuedToken, TokenOptions, UserpassOptions } from './types.ts';
 
 /** Repeated here, because the client imports only types. The type makes sure that both tables are equal. */
 const ANNOTATIONS: typeof TOKEN_ANNOTATIONS = {
@@ -18,22 +18,45 @@ export interface TokenParts {
 }
 
 export async function createToken(parts: TokenParts, options: TokenOptions): Promise<IssuedToken> {
-  const { cluster, namespace, name, audiences = [], expirationSeconds, boundObjectRef, dryRun, signal } = options;
+  const { cluster, namespace, name, audiences = [], expirationSeconds, boundObjectRef } = options;
   const segments = [cluster, 'api', 'v1', 'namespaces', namespace, 'serviceaccounts', name, 'token'];
-  for (const [what, value] of Object.entries({ cluster, namespace, name })) {
+  checkNames({ cluster, namespace, name });
+  const path = `/${parts.productName}/${segments.map(encodeURIComponent).join('/')}`;
+  return send(parts, path, options, {
+    audiences: [...audiences],
+    ...(expirationSeconds === undefined ? {} : { expirationSeconds }),
+    ...(boundObjectRef === undefined ? {} : { boundObjectRef }),
+  });
+}
+
+export async function createUserpass(parts: TokenParts, options: UserpassOptions): Promise<IssuedToken> {
+  const { cluster, expirationSeconds } = options;
+  checkNames({ cluster });
+  const path = `/apis/clusterregistry.k8s.io/v1alpha1/clusters/${encodeURIComponent(cluster)}/userpass`;
+  return send(parts, path, options, expirationSeconds === undefined ? {} : { expirationSeconds });
+}
+
+function checkNames(names: Readonly<Record<string, string>>): void {
+  for (const [what, value] of Object.entries(names)) {
     // A URL parser would remove these segments, and the request would go to another path.
     if (value === '' || value === '.' || value === '..') throw new TypeError(`${what} is not a name`);
   }
-  const path = `/${parts.productName}/${segments.map(encodeURIComponent).join('/')}`;
+}
+
+type SentOptions = Pick<TokenOptions, 'minExpirationSeconds' | 'forCluster' | 'tracked' | 'dryRun' | 'signal'>;
+
+async function send(
+  parts: TokenParts,
+  path: string,
+  options: SentOptions,
+  spec: NonNullable<TokenRequest['spec']>,
+): Promise<IssuedToken> {
+  const { dryRun, signal } = options;
   const body: TokenRequest = {
     apiVersion: 'authentication.k8s.io/v1',
     kind: 'TokenRequest',
     ...metadataFor(options),
-    spec: {
-      audiences: [...audiences],
-      ...(expirationSeconds === undefined ? {} : { expirationSeconds }),
-      ...(boundObjectRef === undefined ? {} : { boundObjectRef }),
-    },
+    spec,
   };
   const { value, headers, warnings } = await parts.transport.request<TokenRequest>('POST', path, {
     body,
@@ -55,7 +78,7 @@ export async function createToken(parts: TokenParts, options: TokenOptions): Pro
 }
 
 /** Options without a field in TokenRequest are annotations. */
-function metadataFor({ minExpirationSeconds, forCluster, tracked }: TokenOptions): Pick<TokenRequest, 'metadata'> {
+function metadataFor({ minExpirationSeconds, forCluster, tracked }: SentOptions): Pick<TokenRequest, 'metadata'> {
   const annotations = {
     ...(minExpirationSeconds === undefined ? {} : { [ANNOTATIONS.minExpirationSeconds]: String(minExpirationSeconds) }),
     ...(forCluster === true ? { [ANNOTATIONS.for]: 'cluster' } : {}),

@@ -80,6 +80,12 @@ export interface TokenOptions {
   readonly signal?: AbortSignal;
 }
 
+/** A pass for the caller itself. Its audience follows from the cluster. */
+export type UserpassOptions = Pick<
+  TokenOptions,
+  'cluster' | 'expirationSeconds' | 'minExpirationSeconds' | 'tracked' | 'dryRun' | 'signal'
+>;
+
 export interface IssuedToken {
   /** `""` after a dry run. */
   readonly token: string;

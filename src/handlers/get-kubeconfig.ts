@@ -38,11 +38,14 @@ export function createKubeconfigHandler({
   };
 }
 
-const EXPECTED = 'the service account to get tokens for, as namespace/name';
+const EXPECTED = 'the service account to get tokens for, as namespace/name, or me for passes of the person';
+type Account = Exclude<KubeconfigFacts['account'], 'me'>;
+
 const ABOUT = { group: CLUSTER_GROUP, kind: 'KubeconfigOptions' };
 
 /** The names become arguments of a command line, so only valid names pass. */
 function readAccount(text: string): KubeconfigFacts['account'] {
+  if (text === 'me') return text;
   const slash = text.indexOf('/');
   const account = { namespace: text.slice(0, Math.max(slash, 0)), name: text.slice(slash + 1) };
   const errors = accountErrors(text, account);
@@ -50,7 +53,7 @@ function readAccount(text: string): KubeconfigFacts['account'] {
   return account;
 }
 
-function accountErrors(text: string, { namespace, name }: KubeconfigFacts['account']): FieldError[] {
+function accountErrors(text: string, { namespace, name }: Account): FieldError[] {
   if (text === '') return [required('as', EXPECTED)];
   if (!text.includes('/')) return [invalidValue('as', text, `must be ${EXPECTED}`)];
   return [

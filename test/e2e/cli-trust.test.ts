@@ -19,14 +19,25 @@ let person: Person;
 let uids: Awaited<ReturnType<typeof createObjects>>;
 
 beforeAll(async () => {
-  server = await startServer({ tls: true, users: { jane: [] }, args: ['--cluster-networks', '127.0.0.0/8'] });
+  server = await startServer({
+    tls: true,
+    users: { jane: [], carl: ['devs'] },
+    args: ['--cluster-networks', '127.0.0.0/8'],
+  });
   uids = await createObjects(server);
+  const registry = { apiGroups: ['clusterregistry.k8s.io'] };
+  const mayBePerson = { ...registry, verbs: ['create'], resources: ['clusters/userpass'] };
+  await bind(server, 'people', { kind: 'Group', name: 'devs' }, mayBePerson);
+  const maySee = { ...registry, verbs: ['get', 'list', 'watch'], resources: ['clusters'] };
+  await bind(server, 'devs', { kind: 'Group', name: 'devs' }, maySee);
   person = await Person.at({ CLUSTERPASS_SERVER: server.url, CLUSTERPASS_TOKEN: server.adminToken });
 });
 afterAll(async () => {
   await person.leave();
   await server.destroy();
 });
+
+const CA = ['--certificate-authority', TLS.caFile];
 
 const withoutNewline = (text: string): string => text.trimEnd();
 
@@ -60,7 +71,7 @@ describe('clusterpass trust', () => {
 
 describe('clusterpass trust --webhook', () => {
   it('writes files with which an API server asks for each pass, and may ask for nothing else', async () => {
-    const printed = await person.ok(['trust', 'beta', '--webhook', 'hook', '--certificate-authority', TLS.caFile]);
+    const printed = await person.ok(['trust', 'beta', '--people', '--webhook', 'hook', ...CA]);
     const at = (name: string): string => join(person.home, 'hook', name);
     const read = (name: string): Promise<string> => readFile(at(name), 'utf8');
     for (const name of ['webhook.yaml', 'tokens.csv']) expect((await stat(at(name))).mode & 0o777).toBe(0o600);
@@ -68,7 +79,7 @@ describe('clusterpass trust --webhook', () => {
     const issuer = `${server.url}/orchestrator/beta`;
     const [{ cluster }] = config.clusters;
     expect(Buffer.from(cluster['certificate-authority-data'], 'base64')).toEqual(await readFile(TLS.caFile));
-    expect(printed).toContain(`--api-audiences=AUDIENCES,${issuer}\n`);
+    expect(printed).toContain(`--api-audiences=AUDIENCES,${issuer},${issuer}/people\n`);
     expect(printed).toContain('--authentication-token-webhook-cache-ttl=5s\n');
     await appendFile(join(server.dataDir, 'users.csv'), await read('tokens.csv'));
     await person.ok(['apply', '-f', at('clusterpass.yaml')]);
@@ -173,6 +184,44 @@ describe('A43: clusterpass trust --refresh', () => {
   });
 });
 
+const AS_ME = ['create', 'token', '--as-me', '--cluster', 'alpha'];
+const AS_CARL = { env: { CLUSTERPASS_TOKEN: tokenOf('carl') } };
+
+describe('--as-me', () => {
+  it('create token: a record, and a revocation by the token itself', async () => {
+    const token = await person.ok(AS_ME, AS_CARL);
+    expect(await person.ok(['token', 'list'], AS_CARL)).toMatch(/ alpha +carl +https:.*\/people +carl /);
+    const { stdout } = await person.run(['token', 'revoke', '-'], { ...AS_CARL, stdin: token });
+    expect(stdout).toBe(`token ${decodeJwt(token).jti} revoked at ${server.url}\n`);
+  });
+
+  it('credential: cached, and not for another login', async () => {
+    const give = async (options: object): Promise<string> =>
+      JSON.parse(await person.ok(['credential', '--as-me', '--cluster', 'alpha'], options)).status.token;
+    const first = await give(AS_CARL);
+    expect(decodeJwt(first)).toMatchObject({ sub: 'carl', iss: `${server.url}/orchestrator/alpha/people` });
+    expect(await give(AS_CARL)).toBe(first);
+    const env = { CLUSTERPASS_TOKEN: tokenOf('jane') };
+    expect(await person.fails(['credential', '--as-me', '--cluster', 'alpha'], { env })).toContain('clusters/userpass');
+  });
+
+  it('kubeconfig: contexts that run credential --as-me', async () => {
+    const { contexts, users } = parse(await person.ok(['kubeconfig', '--as-me', '--output', '-'], AS_CARL));
+    expect(contexts[0]).toMatchObject({ name: 'real', context: { user: 'me@real', namespace: 'default' } });
+    const args = ['credential', '--server', server.url, '--cluster', 'real', '--as-me'];
+    expect(users[0].user.exec.args).toEqual(args);
+  });
+
+  it.each([
+    [['kubeconfig', '--as-me', '--as', 'ci/builder'], 'set --as or --as-me, not both'],
+    [['credential', '--as-me', '--cluster', 'alpha', '--audience', 'vault'], '--as-me takes no --audience'],
+    [[...AS_ME, 'builder'], '--as-me takes no service account'],
+    [['create', 'token', '--cluster', 'alpha'], 'name the service account, or set --as-me'],
+  ])('%j', async (args, text) => {
+    expect(await person.fails(args)).toContain(text);
+  });
+});
+
 /** A second service stands for the API server: what it takes from the file it takes as kube-apiserver does. */
 describe('what it printed, where it is used', () => {
   let other: Server;
@@ -180,7 +229,7 @@ describe('what it printed, where it is used', () => {
 
   beforeAll(async () => {
     const file = join(server.dataDir, 'printed.yaml');
-    const printed = parse(await person.ok(['trust', 'alpha', '--certificate-authority', TLS.caFile]));
+    const printed = parse(await person.ok(['trust', 'alpha', '--people', ...CA]));
     // The names of the system are the API server's own to give. A second service gives them to its own accounts alone.
     const { username, groups } = printed.jwt[0].claimMappings;
     for (const mapping of [username, groups]) {
@@ -225,6 +274,18 @@ describe('what it printed, where it is used', () => {
     const pass = await issue(server, tokenPath(), { audiences: [api, 'vault'] });
     expect(decodeJwt(pass)).not.toHaveProperty('act');
     expect((await user(pass)).extra).not.toHaveProperty('clusterpass.dev/requested-by');
+  });
+
+  it('A47, TX-94: a pass for a person gives name and groups with the prefix, and no permission of an account', async () => {
+    expect(await user(await person.ok(AS_ME, AS_CARL))).toEqual({
+      username: 'clusterpass:carl',
+      groups: ['clusterpass:devs', 'system:authenticated'],
+      extra: { 'authentication.kubernetes.io/credential-id': [expect.stringMatching(/^JTI=/)] },
+    });
+  });
+
+  it('TX-96: a pass for a person in another cluster is refused there', async () => {
+    expect(await user(await person.ok([...AS_ME.slice(0, -1), 'beta'], AS_CARL))).toBeUndefined();
   });
 
   it('A3: a token for another audience, or of another cluster, is refused there', async () => {

@@ -183,7 +183,7 @@ describe('from the API', () => {
   });
 
   describe('what can be asked', () => {
-    const ACCOUNT = 'the service account to get tokens for, as namespace/name';
+    const ACCOUNT = 'the service account to get tokens for, as namespace/name, or me for passes of the person';
 
     it('the account is required', async () => {
       for (const as of [null, '']) {

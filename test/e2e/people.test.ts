@@ -60,7 +60,7 @@ const exchange = (changes: Record<string, string> = {}): Promise<Answer> =>
     ...changes,
   });
 
-describe('TX-72: the permission is create on clusters/userpass', () => {
+describe('A47, TX-72: the permission is create on clusters/userpass', () => {
   it.each<[string, string, number]>([
     ['carl', 'alpha', 201],
     ['carl', 'beta', 403],
@@ -219,7 +219,7 @@ describe('the token endpoint', () => {
     expect([code, json.error]).toEqual([400, error]);
   });
 
-  it('decision 12: what may not be had and what does not exist have the same answer', async () => {
+  it('TX-35, decision 12: what may not be had and what does not exist have the same answer', async () => {
     expect((await exchange({ audience: 'absent' })).text).toBe((await exchange({ audience: 'beta' })).text);
   });
 

@@ -84,6 +84,15 @@ export const toIssuePass = (cluster: string, namespace: string, name: string): A
   name,
 });
 
+export const toBePerson = (cluster: string): AccessRequest => ({
+  cluster: undefined,
+  verb: 'create',
+  group: 'clusterregistry.k8s.io',
+  resource: 'clusters',
+  subresource: 'userpass',
+  name: cluster,
+});
+
 export const toRevokePass = (jti: string): AccessRequest => ({
   cluster: undefined,
   verb: 'delete',

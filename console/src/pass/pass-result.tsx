@@ -28,7 +28,8 @@ export function PassResult({ client, cluster, details, pass, tracked, onDone }: 
   const expiresAt = Date.parse(pass.expirationTimestamp);
   const remaining = expiresAt - now;
   const claims = decodeClaims(pass.token) ?? {};
-  const opensCluster = audiencesOf(claims).includes(details.audience);
+  const isForPerson = audiencesOf(claims).includes(`${details.audience}/people`);
+  const opensCluster = isForPerson || audiencesOf(claims).includes(details.audience);
   return (
     <div className="pass">
       <div className={remaining > 0 && !revoked ? 'pass-card' : 'pass-card pass-invalid'}>
@@ -63,7 +64,7 @@ export function PassResult({ client, cluster, details, pass, tracked, onDone }: 
       {revoked && remaining > 0 && (
         <p className="warning" role="status">
           Clusterpass refuses this pass.{' '}
-          {opensCluster && details.asksForPasses ? (
+          {opensCluster && !isForPerson && details.asksForPasses ? (
             `The cluster ${cluster} asks Clusterpass, and refuses it within about 15 seconds.`
           ) : (
             <>
@@ -80,7 +81,9 @@ export function PassResult({ client, cluster, details, pass, tracked, onDone }: 
         </p>
       ))}
       <div className="actions">
-        {opensCluster ? (
+        {isForPerson ? (
+          <p className="muted hint">For the API of the cluster only: Clusterpass does not accept it.</p>
+        ) : opensCluster ? (
           <TestButton client={client} cluster={cluster} token={pass.token} />
         ) : (
           <p className="muted hint">Issued for another audience: this cluster does not accept it.</p>

@@ -8,6 +8,7 @@ import { hrefOf } from '../router.ts';
 import { PassForm } from './pass-form.tsx';
 import type { AccountRef } from './pass-request.ts';
 import { PassResult } from './pass-result.tsx';
+import { PersonPass } from './person-pass.tsx';
 
 interface PassSectionProps {
   readonly client: Client;
@@ -47,6 +48,9 @@ export function PassSection({ client, cluster, details, account, onAccount }: Pa
   }, [accounts, account, onAccount]);
   return (
     <Section title={issued === undefined ? 'Get a pass' : 'Your pass'} focusRef={focused}>
+      {issued === undefined && details.issuer !== '' && (
+        <PersonPass client={client} cluster={cluster} onIssued={(pass, tracked) => setIssued({ pass, tracked })} />
+      )}
       {issued !== undefined ? (
         <PassResult
           {...issued}

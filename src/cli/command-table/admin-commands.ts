@@ -92,15 +92,19 @@ export const ADMIN_COMMANDS: readonly Command[] = [
       'then reads the keys again if those it has are older than an hour.\n\n' +
       'With `--webhook` it writes files with which an API server asks Clusterpass for each pass, instead of verifying ' +
       'passes by itself, so that a revocation reaches it: a kubeconfig for its webhook, the token and the permission of an ' +
-      'account that may only review passes of this cluster. It prints the flags of kube-apiserver and what else is to be done.',
+      'account that may only review passes of this cluster. It prints the flags of kube-apiserver and what else is to be done.\n\n' +
+      'With `--people` the cluster also accepts passes for people (`clusterpass kubeconfig --as-me`): their names and groups ' +
+      'have the prefix of `--people-prefix` of the server, and the RBAC of the cluster decides what they may do.',
     arguments: [{ name: '[CLUSTER]', doc: 'Name of the cluster. Optional with `--refresh --file`.' }],
     flags: [
       { flags: '--refresh', doc: 'Make an API server read the keys again, instead of writing the configuration.' },
       { flags: '--file <file>', doc: 'With `--refresh`: the file of `--authentication-config` to change.' },
+      { flags: '--people', doc: 'Accept passes for people as well.' },
       { flags: '--webhook <folder>', doc: 'Write the files of an authentication webhook to this folder.' },
     ],
     examples: [
       'clusterpass trust prod-eu-1 > authentication.yaml',
+      'clusterpass trust prod-eu-1 --people > authentication.yaml',
       'clusterpass trust --refresh --file /etc/kubernetes/authentication.yaml',
       'clusterpass trust prod-eu-1 --refresh',
       'clusterpass trust prod-eu-1 --webhook prod-eu-1-webhook',

@@ -51,12 +51,16 @@ export const USER_COMMANDS: readonly Command[] = [
   },
   {
     path: ['create', 'token'],
-    summary: 'Request a pass: a token of a service account.',
+    summary: 'Request a pass: a token of a service account, or of yourself.',
     details:
       'Writes only the token to stdout. The server may issue a token with a longer or shorter lifetime than requested.',
-    arguments: [{ name: '<NAME>', doc: 'Service account.' }],
+    arguments: [{ name: '[NAME]', doc: 'Service account. Required without `--as-me`.' }],
     flags: [
       cluster('Cluster of the service account.'),
+      {
+        flags: '--as-me',
+        doc: 'Request a pass for yourself, for a cluster that accepts people (`clusterpass trust --people`).',
+      },
       { ...namespace, default: 'default' },
       audience,
       {
@@ -150,7 +154,11 @@ export const USER_COMMANDS: readonly Command[] = [
     flags: [
       {
         flags: '--as <namespace/name>',
-        doc: 'Service account whose tokens are used in every cluster. Required without `--server-context`.',
+        doc: 'Service account whose tokens are used in every cluster.',
+      },
+      {
+        flags: '--as-me',
+        doc: 'Use passes for yourself in every cluster, in place of `--as`. The clusters must accept people.',
       },
       {
         flags: '--server-context',
@@ -181,6 +189,7 @@ export const USER_COMMANDS: readonly Command[] = [
       'clusterpass kubeconfig --as ci/builder',
       "clusterpass kubeconfig --as ci/builder --context-name '{cluster}-{account}' --prune",
       'clusterpass kubeconfig --as ci/builder --watch --prune --output ~/.kube/fleet',
+      'clusterpass kubeconfig --as-me',
       'clusterpass kubeconfig --server-context',
     ],
   },
@@ -223,6 +232,10 @@ export const USER_COMMANDS: readonly Command[] = [
       { ...namespace, doc: 'Namespace of the service account.' },
       { flags: '--service-account <name>', doc: 'Service account.' },
       { flags: '--as <namespace/name>', doc: 'Short for `--namespace` and `--service-account`.' },
+      {
+        flags: '--as-me',
+        doc: 'Give a pass for yourself, in place of a service account.',
+      },
       audience,
       { flags: '--duration <duration>', doc: 'Requested lifetime, e.g. `10m`.' },
       { flags: '--no-cache', doc: 'Request a new token, which replaces the cached one.' },

@@ -1,7 +1,6 @@
 import type { BoundObjectReference } from '../../api/kinds/token-request.ts';
-import type { Client } from '../../client/create-client.ts';
 import { StatusError } from '../../client/errors.ts';
-import type { IssuedToken, TokenOptions } from '../../client/types.ts';
+import type { IssuedToken, TokenOptions, UserpassOptions } from '../../client/types.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
 import { describeError } from '../describe-error.ts';
@@ -16,22 +15,21 @@ export const run: Run = async (context, invocation) => {
   const cluster = invocation.required('cluster', '--cluster');
   const expirationSeconds = invocation.seconds('duration', '--duration');
   const minExpirationSeconds = invocation.seconds('minDuration', '--min-duration');
-  const boundObjectRef = boundObject(invocation);
   const dryRun = isDryRun(invocation);
-  const client = await connect(context, invocation);
-  const options: TokenOptions = {
+  const shared: UserpassOptions = {
     cluster,
-    namespace: invocation.text('namespace') ?? 'default',
-    name: invocation.args[0] ?? '',
-    audiences: invocation.list('audience'),
     dryRun,
-    forCluster: invocation.is('forCluster'),
     ...(expirationSeconds === undefined ? {} : { expirationSeconds }),
     ...(minExpirationSeconds === undefined ? {} : { minExpirationSeconds }),
-    ...(boundObjectRef === undefined ? {} : { boundObjectRef }),
   };
-  const created = await createToken(context, invocation, client, options).catch(async (error: unknown) => {
-    const hint = await requestHint(client, options, error);
+  const account = accountOptions(invocation);
+  const client = await connect(context, invocation);
+  const created = await createToken(context, invocation, (isTracked) =>
+    account === 'me'
+      ? client.createUserpass({ ...shared, tracked: isTracked })
+      : client.createToken({ ...shared, ...account, tracked: isTracked }),
+  ).catch(async (error: unknown) => {
+    const hint = account === 'me' ? undefined : await requestHint(client, { ...shared, ...account }, error);
     if (hint === undefined) throw error;
     context.err.write(`${describeError(error)}\n${hint}\n`);
     return undefined;
@@ -48,6 +46,29 @@ export const run: Run = async (context, invocation) => {
   return undefined;
 };
 
+type AccountOptions = Omit<TokenOptions, keyof UserpassOptions>;
+
+/** What a request for an account has beyond one for a person. */
+function accountOptions(invocation: Invocation): AccountOptions | 'me' {
+  const [name] = invocation.args;
+  const audiences = invocation.list('audience');
+  const boundObjectRef = boundObject(invocation);
+  if (invocation.is('asMe')) {
+    if (name !== undefined || audiences.length > 0 || boundObjectRef !== undefined) {
+      throw new CliError('--as-me takes no service account, no --audience and no bound object');
+    }
+    return 'me';
+  }
+  if (name === undefined) throw new CliError('name the service account, or set --as-me');
+  return {
+    namespace: invocation.text('namespace') ?? 'default',
+    name,
+    audiences,
+    forCluster: invocation.is('forCluster'),
+    ...(boundObjectRef === undefined ? {} : { boundObjectRef }),
+  };
+}
+
 /**
  * Tracked, unless the user says otherwise; the console has the same default. Where the server cannot keep a record, the
  * token is issued without one, unless the user has insisted.
@@ -55,15 +76,14 @@ export const run: Run = async (context, invocation) => {
 async function createToken(
   { err }: Context,
   invocation: Invocation,
-  client: Client,
-  options: TokenOptions,
+  request: (tracked: boolean) => Promise<IssuedToken>,
 ): Promise<{ tracked: boolean; issued: IssuedToken }> {
   const tracked = !invocation.isOff('tracked');
   try {
-    return { tracked, issued: await client.createToken({ ...options, tracked }) };
+    return { tracked, issued: await request(tracked) };
   } catch (error) {
     if (!tracked || invocation.is('tracked') || !isAboutTracking(error)) throw error;
-    const issued = await client.createToken({ ...options, tracked: false });
+    const issued = await request(false);
     err.write(`Warning: the token has no record: ${error.message}\n`);
     return { tracked: false, issued };
   }

@@ -4,14 +4,14 @@ import { checkAtCluster, checkAtServer } from '../connection/check-token.ts';
 import { clientFor, resolveConnection } from '../connection/connection.ts';
 import { type CredentialSource, cachedCredential } from '../connection/credential-cache.ts';
 import { loginFor, readLogins } from '../connection/logins.ts';
-import { parseServiceAccount, type ServiceAccount } from '../service-account.ts';
+import { type PassSubject, parseServiceAccount, passSubject } from '../service-account.ts';
 
 /** An exec credential plugin of client-go: writes only an ExecCredential to stdout. */
 export const run: Run = async (context, invocation) => {
   const apiVersion = requestedVersion(context);
   if (invocation.is('login')) return giveLogin(context, invocation, apiVersion);
   const cluster = invocation.required('cluster', '--cluster');
-  const account = accountOf(invocation);
+  const subject = subjectOf(invocation);
   const audiences = invocation.list('audience');
   const expirationSeconds = invocation.seconds('duration', '--duration');
   const connection = await resolveConnection(context, invocation);
@@ -19,22 +19,25 @@ export const run: Run = async (context, invocation) => {
   const client = await clientFor(context, connection);
   const source: CredentialSource = {
     issue: () =>
-      client.createToken({
-        cluster,
-        ...account,
-        audiences,
-        ...(expirationSeconds === undefined ? {} : { expirationSeconds }),
-      }),
+      subject === 'me'
+        ? client.createUserpass({ cluster, ...(expirationSeconds === undefined ? {} : { expirationSeconds }) })
+        : client.createToken({
+            cluster,
+            ...subject,
+            audiences,
+            ...(expirationSeconds === undefined ? {} : { expirationSeconds }),
+          }),
     check: async (token, verifier) => {
       if (verifier === 'none') return 'unknown';
-      return verifier === 'server'
+      // Clusterpass refuses passes for people as bearer tokens: only the cluster can say whether it accepts one.
+      return verifier === 'server' && subject !== 'me'
         ? checkAtServer(connection, cluster, token)
         : checkAtCluster(context.env.KUBERNETES_EXEC_INFO, token);
     },
   };
   // The ID of a session stays the same when its token is refreshed.
   const caller = connection.sessionId ?? (await connection.token?.()) ?? '';
-  const identity = [caller, cluster, account, audiences, expirationSeconds ?? null];
+  const identity = [caller, cluster, subject, audiences, expirationSeconds ?? null];
   try {
     const replace = invocation.isOff('cache');
     const { token, refreshAt } = await cachedCredential(context, server, identity, source, { replace });
@@ -65,9 +68,12 @@ async function giveLogin(context: Context, invocation: Invocation, apiVersion: s
 /** To the second. */
 const utcText = (milliseconds: number): string => new Date(milliseconds).toISOString().replace(/\.\d+Z$/, 'Z');
 
-function accountOf(invocation: Invocation): ServiceAccount {
-  const as = invocation.text('as');
-  if (as !== undefined) return parseServiceAccount(as, '--as');
+function subjectOf(invocation: Invocation): PassSubject {
+  const subject = passSubject(invocation);
+  if (subject === 'me' && invocation.list('audience').length > 0) {
+    throw new CliError('--as-me takes no --audience: a pass for a person is for its cluster');
+  }
+  if (subject !== undefined) return subject;
   const namespace = invocation.required('namespace', '--as (or --namespace and --service-account)');
   const name = invocation.required('serviceAccount', '--as (or --namespace and --service-account)');
   return parseServiceAccount(`${namespace}/${name}`, '--namespace and --service-account');

@@ -16,7 +16,7 @@ import { type MergeResult, mergeKubeconfig, type WantedContext } from '../kubeco
 import { localAddressTo } from '../kubeconfig/local-address.ts';
 import { serverContexts } from '../kubeconfig/server-contexts.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
-import { parseServiceAccount, type ServiceAccount, tokenProblem } from '../service-account.ts';
+import { type PassSubject, passSubject, tokenProblem } from '../service-account.ts';
 
 const LOCK_WAIT_MS = 10_000;
 /** Changes within this time are written together. */
@@ -26,7 +26,7 @@ const DEBOUNCE_MS = 200;
 interface Settings {
   readonly server: string;
   /** Undefined with `--server-context` alone. */
-  readonly account: ServiceAccount | undefined;
+  readonly account: PassSubject | undefined;
   /** Contexts for Clusterpass itself; undefined without `--server-context`. */
   readonly serverContexts: ((clusters: readonly string[]) => WantedContext[]) | undefined;
   readonly template: string;
@@ -44,8 +44,8 @@ const namesOf = (clusters: readonly Cluster[]): ReadonlySet<string> =>
 
 export const run: Run = async (context, invocation) => {
   const isServer = invocation.is('serverContext');
-  const as = isServer ? invocation.text('as') : invocation.required('as', '--as');
-  const account = as === undefined ? undefined : parseServiceAccount(as, '--as');
+  const account = passSubject(invocation);
+  if (account === undefined && !isServer) throw new CliError('--as is required, or --as-me');
   const connection = await resolveConnection(context, invocation);
   const { server, productName } = connection;
   const client = await clientFor(context, connection);
@@ -238,7 +238,7 @@ const validNames = (clusters: readonly Cluster[]): string[] =>
 /** The context of a cluster, or the reason why it has none. */
 function wantedContext(
   settings: Settings,
-  account: ServiceAccount,
+  subject: PassSubject,
   cluster: Cluster,
   localAddress: string | undefined,
 ): WantedContext | string {
@@ -246,9 +246,11 @@ function wantedContext(
   const { name } = cluster.metadata;
   const endpoint = endpointFor(cluster, localAddress);
   if (typeof endpoint === 'string') return `skipped ${terminalSafe(name)}: ${endpoint}`;
-  const entry = kubeconfigFor({ cluster: name, ...endpoint, baseUrl, account, productName });
+  const entry = kubeconfigFor({ cluster: name, ...endpoint, baseUrl, account: subject, productName });
   const [first, user] = [entry.clusters[0], entry.users[0]];
   if (first === undefined || user === undefined) return `skipped ${name}`;
+  const account = subject === 'me' ? { namespace: 'default', name: subject } : subject;
+  const who = subject === 'me' ? subject : `${account.namespace}:${account.name}`;
   const contextName = fill(template, {
     cluster: name,
     namespace: account.namespace,
@@ -257,9 +259,9 @@ function wantedContext(
   });
   const { exec } = user.user;
   return {
-    key: { server: baseUrl, cluster: name, account: `${account.namespace}/${account.name}` },
+    key: { server: baseUrl, cluster: name, account: who.replace(':', '/') },
     contextName,
-    userName: `${account.namespace}:${account.name}@${contextName}`,
+    userName: `${who}@${contextName}`,
     cluster: first.cluster,
     endpoints: endpointsFingerprint(endpointsOf(cluster)),
     exec: { ...exec, command: settings.command },

@@ -112,11 +112,20 @@ function stillAccepted({ audiences = [], expiresAt }: TokenFacts, asking: Readon
   return `${refused}${soon} ${who} that verify it with the key set accept it ${until}.`;
 }
 
-/** Whether this server has a discovery document of the issuer at its path, `/<product name>/<cluster>`. */
+/** Paths of an issuer: `/<product name>/<cluster>`, and of its people. The server may be below a path itself. */
+const ISSUER_PATHS = [/((?:\/[a-z0-9.-]+){2})$/, /((?:\/[a-z0-9.-]+){2}\/people)$/];
+
+/** Whether this server has a discovery document of the issuer at its path. */
 async function isIssuedHere(client: Client, issuer: string): Promise<boolean> {
   const pathname = URL.canParse(issuer) ? new URL(issuer).pathname : '';
-  const [, path] = /((?:\/[a-z0-9.-]+){2})$/.exec(pathname) ?? [];
-  if (path === undefined) return false;
+  for (const pattern of ISSUER_PATHS) {
+    const [, path] = pattern.exec(pathname) ?? [];
+    if (path !== undefined && (await hasDocument(client, path, issuer))) return true;
+  }
+  return false;
+}
+
+async function hasDocument(client: Client, path: string, issuer: string): Promise<boolean> {
   try {
     const { value } = await client.request<{ issuer?: unknown }>('GET', `${path}/.well-known/openid-configuration`);
     return value.issuer === issuer;

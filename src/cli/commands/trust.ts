@@ -14,7 +14,7 @@ import { readText, writePrivate } from '../files/files.ts';
 import { localAddressTo } from '../kubeconfig/local-address.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
 import { sendUnverifiableToken, touchAuthenticationFile } from '../refresh-trust.ts';
-import { authenticationConfiguration, type TrustOptions } from '../trust-configuration.ts';
+import { authenticationConfiguration, type PeopleTrust, type TrustOptions } from '../trust-configuration.ts';
 import { webhookFiles, webhookSteps } from '../webhook-files.ts';
 
 /** Writes an AuthenticationConfiguration with which an API server accepts tokens of Clusterpass. */
@@ -25,7 +25,9 @@ export const run: Run = async (context, invocation) => {
   if (file !== undefined) throw new CliError('--file is the file that --refresh changes: add --refresh');
   if (name === undefined) throw new CliError('name the cluster: clusterpass trust CLUSTER');
   const connection = await resolveConnection(context, invocation);
-  const { issuer, audience } = await issuerOf(await clientFor(context, connection), name);
+  const client = await clientFor(context, connection);
+  const { issuer, audience } = await issuerOf(client, name);
+  const people = invocation.is('people') ? await peopleOf(client, name, issuer) : undefined;
   const authority = await authorityFor(context, invocation, connection, issuer);
   if (new URL(issuer).protocol !== 'https:') {
     context.err.write(
@@ -34,10 +36,10 @@ export const run: Run = async (context, invocation) => {
   }
   const folder = invocation.text('webhook');
   if (folder !== undefined) {
-    await writeWebhookFiles(context, folder, { cluster: name, issuer, ...authority });
+    await writeWebhookFiles(context, folder, { cluster: name, issuer, people, ...authority });
     return undefined;
   }
-  context.out.write(authenticationConfiguration({ cluster: name, issuer, audience, ...authority }));
+  context.out.write(authenticationConfiguration({ cluster: name, issuer, audience, people, ...authority }));
   return undefined;
 };
 
@@ -47,7 +49,7 @@ const TOKEN_BYTES = 32;
 async function writeWebhookFiles(
   context: Context,
   folder: string,
-  options: Pick<TrustOptions, 'cluster' | 'issuer' | 'certificateAuthority'>,
+  options: Pick<TrustOptions, 'cluster' | 'issuer' | 'certificateAuthority' | 'people'>,
 ): Promise<void> {
   const token = randomBytes(TOKEN_BYTES).toString('base64url');
   const files = Object.entries(webhookFiles({ ...options, token })).map(
@@ -79,6 +81,18 @@ async function issuerOf(client: Client, name: string): Promise<Issuer> {
     throw new CliError(`the issuer of ${terminalSafe(name)} is unknown: you need permission to list the cluster`);
   }
   return { issuer, audience: annotations[COMPUTED_ANNOTATIONS.audience] ?? issuer, cluster };
+}
+
+/** The server says the prefix, so that the file and its TokenReviews give a person the same name. */
+async function peopleOf(client: Client, name: string, clusterIssuer: string): Promise<PeopleTrust> {
+  const issuer = `${clusterIssuer}/people`;
+  const path = `/${client.productName}/${encodeURIComponent(name)}/people/.well-known/openid-configuration`;
+  const { value } = await client.request<{ issuer?: unknown; clusterpass_people_prefix?: unknown }>('GET', path);
+  const prefix = value.clusterpass_people_prefix;
+  if (value.issuer !== issuer || typeof prefix !== 'string' || prefix === '') {
+    throw new CliError('the server issues no passes for people');
+  }
+  return { issuer, prefix };
 }
 
 /** Makes an API server read the key set again, e.g. after a key was revoked. */

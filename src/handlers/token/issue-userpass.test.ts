@@ -182,7 +182,7 @@ describe('TX-71: what a pass for a person says', () => {
   });
 });
 
-describe('TX-72: who gets none', () => {
+describe('A47, TX-72: who gets none', () => {
   const impersonator = callerNamed('dana');
   it.each<[string, Asked, number, RegExp]>([
     ['a service account', { name: 'system:cluster:alpha:serviceaccount:ci:builder' }, 403, /no person/],
