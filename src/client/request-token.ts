@@ -8,6 +8,7 @@ import type { IssuedToken, TokenOptions } from './types.ts';
 const ANNOTATIONS: typeof TOKEN_ANNOTATIONS = {
   minExpirationSeconds: 'clusterpass.dev/min-expiration-seconds',
   for: 'clusterpass.dev/for',
+  forServer: 'clusterpass.dev/for-server',
   tracked: 'clusterpass.dev/tracked',
 };
 
@@ -55,10 +56,16 @@ export async function createToken(parts: TokenParts, options: TokenOptions): Pro
 }
 
 /** Options without a field in TokenRequest are annotations. */
-function metadataFor({ minExpirationSeconds, forCluster, tracked }: TokenOptions): Pick<TokenRequest, 'metadata'> {
+function metadataFor({
+  minExpirationSeconds,
+  forCluster,
+  forServer,
+  tracked,
+}: TokenOptions): Pick<TokenRequest, 'metadata'> {
   const annotations = {
     ...(minExpirationSeconds === undefined ? {} : { [ANNOTATIONS.minExpirationSeconds]: String(minExpirationSeconds) }),
     ...(forCluster === true ? { [ANNOTATIONS.for]: 'cluster' } : {}),
+    ...(forServer === undefined ? {} : { [ANNOTATIONS.forServer]: forServer }),
     ...(tracked === true ? { [ANNOTATIONS.tracked]: 'true' } : {}),
   };
   return Object.keys(annotations).length === 0 ? {} : { metadata: { annotations } };
