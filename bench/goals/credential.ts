@@ -40,7 +40,8 @@ export async function benchCredential({ rounds }: Settings): Promise<Report> {
     const sides: Readonly<Record<string, () => Promise<Cost>>> = {
       'an empty program': () => costOf(['-e', '0'], env),
       'a new token': () => costOf(args, { ...env, CLUSTERPASS_TOKEN_FILE: join(home, 'token') }),
-      'a cached token': () => costOf(args, { ...env, CLUSTERPASS_TOKEN: 'token-of-the-benchmark' }),
+      'a cached token, which the server checks': () =>
+        costOf(args, { ...env, CLUSTERPASS_TOKEN: 'token-of-the-benchmark' }),
     };
     // Fills the compile cache and the cache of tokens.
     for (const side of Object.values(sides)) for (let run = 0; run < 2; run++) await side();
