@@ -1,5 +1,6 @@
 import { cpus, loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
+import { benchCredential } from './goals/credential.ts';
 import { benchGrowth } from './goals/growth.ts';
 import { benchInterference } from './goals/interference.ts';
 import { benchList } from './goals/list.ts';
@@ -25,6 +26,7 @@ const GOALS: Readonly<Record<string, Benchmark>> = {
   write: benchWrite,
   memory: benchMemory,
   start: benchStart,
+  credential: benchCredential,
   growth: benchGrowth,
   watchers: benchWatchers,
   workers: benchWorkers,

@@ -1,49 +1,23 @@
 #!/usr/bin/env node
 /**
- * The launcher. Plain JavaScript, because it must start on any Node from 20 on: it runs the program where this Node is
- * new enough, and otherwise starts itself again on the Node that is pinned for the project.
+ * The launcher. Plain JavaScript, because it must start on any Node from 20 on. The credential plugin starts with every
+ * kubectl and for every client of a controller: it is run at once, without the modules that the other commands need.
  */
-import cluster from 'node:cluster';
 import { existsSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { enableCompileCache } from './compile-cache.mjs';
-import { chooseNode, isNewEnough, noNodeMessage, pinnedNode } from './find-node.mjs';
-import { startFlags } from './heap-size.mjs';
-import { endLike, runChild } from './run-child.mjs';
+import { isNewEnough } from './find-node.mjs';
 
-/** The sources in a clone, else the build of the published package. */
-const entry = ['../src/main.ts', '../dist/main.js']
-  .map((path) => new URL(path, import.meta.url))
-  .find((url) => existsSync(url));
+/** The sources in a clone, else the bundle of the published package. */
+const plugin = () =>
+  ['../src/credential.ts', '../dist/plugin/credential.js']
+    .map((path) => new URL(path, import.meta.url))
+    .find((url) => existsSync(url));
 
-const args = process.argv.slice(2);
-const flags = startFlags(args);
-const itself = [fileURLToPath(import.meta.url), ...args];
-
+const entry = process.argv[2] === 'credential' && isNewEnough(process.versions.node) ? plugin() : undefined;
 if (entry === undefined) {
-  console.error('Clusterpass is incomplete here: neither src/main.ts nor dist/main.js is there. Install it again.');
-  process.exitCode = 1;
-} else if (isNewEnough(process.versions.node)) {
-  // Started by the launcher on an older Node: stop gracefully when that launcher is gone. A worker has a channel to its
-  // primary process, too; while the worker starts, that may be all that keeps its event loop alive.
-  if (process.channel && cluster.isPrimary) {
-    process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'));
-    process.channel.unref();
-  }
-  // Replaces this process under the same id, for process managers. Not where another program has imported this one, or
-  // has a channel to it, which would be lost.
-  if (flags.length > 0 && import.meta.main && process.execve && !process.channel) {
-    process.execve(process.execPath, [process.execPath, ...process.execArgv, ...flags, ...itself], process.env);
-  }
+  const { launch } = await import('./launch.mjs');
+  await launch({ isMain: import.meta.main });
+} else {
   enableCompileCache();
   await import(entry.href);
-} else {
-  const version = process.versions.node;
-  const node = chooseNode({ version, execPath: process.execPath, pinned: pinnedNode() });
-  if (node === undefined) {
-    console.error(noNodeMessage(version));
-    process.exitCode = 1;
-  } else {
-    endLike(await runChild(node, [...flags, ...itself], { lifeline: true }));
-  }
 }

@@ -1,7 +1,8 @@
-/** `npm run build`: compiles the program into dist/ and builds the console. `npm pack` runs it first. */
+/** `npm run build`: compiles the program into dist/, bundles the credential plugin and builds the console. `npm pack` runs it first. */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { runChild } from '../bin/run-child.mjs';
+import { bundlePlugin } from './artifacts/plugin.mjs';
 import { ROOT } from './setup.mjs';
 import { setUpConsole } from './setup-console.mjs';
 
@@ -9,4 +10,5 @@ import { setUpConsole } from './setup-console.mjs';
 rmSync(join(ROOT, 'dist'), { recursive: true, force: true });
 const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
 const { code } = await runChild(process.execPath, [tsc, '-p', 'tsconfig.build.json'], { cwd: ROOT });
+if (code === 0) await bundlePlugin(join(ROOT, 'dist'));
 if (code !== 0 || !(await setUpConsole())) process.exitCode = 1;

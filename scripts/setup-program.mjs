@@ -5,6 +5,7 @@
 import { cpSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { rolldown } from 'rolldown';
+import { bundlePlugin } from './artifacts/plugin.mjs';
 import { ROOT } from './setup.mjs';
 import { CONSOLE_DIST, sourcesHash } from './setup-console.mjs';
 
@@ -12,7 +13,15 @@ import { CONSOLE_DIST, sourcesHash } from './setup-console.mjs';
 export const PROGRAM_FOLDER = join(ROOT, 'node_modules/.cache/clusterpass/program');
 /** The file in a bundle with the hash of its sources. */
 const SOURCES_NOTE = 'sources.txt';
-const SOURCES = ['src', 'bin', 'demo', 'package.json', 'package-lock.json', 'scripts/setup-program.mjs'];
+const SOURCES = [
+  'src',
+  'bin',
+  'demo',
+  'package.json',
+  'package-lock.json',
+  'scripts/setup-program.mjs',
+  'scripts/artifacts/plugin.mjs',
+];
 
 /** The main module, and the entries of worker threads: see src/lib/program-files.ts. */
 const ENTRIES = ['main', 'storage/sqlite/worker', 'clusters/prober/probe-worker'];
@@ -47,6 +56,7 @@ export async function setUpProgram() {
     minify: false,
   });
   await bundle.close();
+  await bundlePlugin(join(work, 'dist'));
   for (const part of ['bin', 'demo', 'package.json']) cpSync(join(ROOT, part), join(work, part), { recursive: true });
   symlinkSync(CONSOLE_DIST, join(work, 'console/dist'));
   writeFileSync(join(work, SOURCES_NOTE), `${hash}\n`);

@@ -3,6 +3,7 @@ import { cpSync, existsSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { bundlePlugin } from '../../scripts/artifacts/plugin.mjs';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -25,4 +26,13 @@ export function builtProgram(): string {
   symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
   launcher = join(folder, 'bin/clusterpass.mjs');
   return launcher;
+}
+
+/** The launcher beside the bundle of the credential plugin alone. */
+export async function builtPlugin(): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), 'clusterpass-plugin-'));
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
+  await bundlePlugin(join(folder, 'dist'));
+  for (const part of ['bin', 'package.json']) cpSync(join(ROOT, part), join(folder, part), { recursive: true });
+  return join(folder, 'bin/clusterpass.mjs');
 }

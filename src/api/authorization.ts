@@ -1,4 +1,5 @@
 import type { Caller, Identity } from './caller.ts';
+import { PROFILE_GROUP, PROFILE_RESOURCE } from './cluster-profile.ts';
 import { accessRequestKind } from './kinds/access-request.ts';
 import { CLUSTER_GROUP } from './kinds/cluster-spec.ts';
 import { issuedTokenKind } from './kinds/issued-token.ts';
@@ -124,6 +125,19 @@ export interface RuleLister {
   rulesFor(caller: Caller, scope: { readonly cluster: string | undefined; readonly namespace: string }): CallerRules;
 }
 
+const READS: ReadonlySet<string> = new Set(['get', 'list', 'watch']);
+
+/**
+ * The permission that a question is about. To read a cluster profile is to read its cluster (CP-61): profiles have no
+ * permissions of their own, so the two cannot disagree. Writes of profiles are not served, and stay as they are.
+ */
+export function permissionAskedFor(question: ResourceQuestion): ResourceQuestion {
+  if (!isProfiles(question) || question.cluster !== undefined || !READS.has(question.verb)) return question;
+  const { verb, name } = question;
+  const ofFleet = { verb, group: CLUSTER_GROUP, resource: 'clusters', subresource: '', namespace: '' };
+  return name === '' ? { ...ofFleet, name, cluster: undefined } : clusterQuestion(verb, name);
+}
+
 /** The cluster of a question. A Cluster object belongs to the cluster it describes: bindings restricted to it hold. */
 export const clusterAskedAbout = (
   question: Pick<ResourceQuestion, 'group' | 'resource' | 'name'>,
@@ -142,13 +156,13 @@ export const namespaceAskedAbout = ({
 type Asked = Pick<ResourceQuestion, 'verb' | 'group' | 'resource' | 'subresource' | 'cluster'>;
 
 /**
- * Decision 9: a list of clusters is never refused as a whole, but filtered cluster by cluster. Nor is a list of issued
- * tokens or of access requests: a caller who may not see all of them gets those it requested, and the requests that it
- * may approve.
+ * Decision 9: a list of clusters, or of their profiles, is never refused as a whole, but filtered cluster by cluster. Nor
+ * is a list of issued tokens or of access requests: a caller who may not see all of them gets those it requested, and the
+ * requests that it may approve.
  */
 export const isFilteredList = (asked: Asked): boolean =>
   asked.cluster === undefined &&
-  (isClusters(asked) || isIssuedTokens(asked) || isAccessRequests(asked)) &&
+  (isClusters(asked) || isIssuedTokens(asked) || isAccessRequests(asked) || isProfiles(asked)) &&
   asked.subresource === '' &&
   (asked.verb === 'list' || asked.verb === 'watch');
 
@@ -174,6 +188,9 @@ const isIssuedTokens = ({ group, resource }: Pick<ResourceQuestion, 'group' | 'r
 
 const isAccessRequests = ({ group, resource }: Pick<ResourceQuestion, 'group' | 'resource'>): boolean =>
   group === accessRequestKind.group && resource === accessRequestKind.resource;
+
+const isProfiles = ({ group, resource }: Pick<ResourceQuestion, 'group' | 'resource'>): boolean =>
+  group === PROFILE_GROUP && resource === PROFILE_RESOURCE;
 
 const isClusters = ({ group, resource }: Pick<ResourceQuestion, 'group' | 'resource'>): boolean =>
   group === CLUSTER_GROUP && resource === 'clusters';

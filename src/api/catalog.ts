@@ -3,6 +3,7 @@ import { accessRequestKind } from './kinds/access-request.ts';
 import { clusterKind } from './kinds/cluster.ts';
 import type { EndpointChecks } from './kinds/cluster-endpoints.ts';
 import { clusterGrantReviewType } from './kinds/cluster-grant-review.ts';
+import { clusterProfileKinds, type InventorySettings } from './kinds/cluster-profile.ts';
 import { namespaceKind, podKind, secretKind, serviceAccountKind } from './kinds/core.ts';
 import { resourceAccessReviewType, subjectReachReviewType } from './kinds/grant-reviews.ts';
 import { issuedTokenKind } from './kinds/issued-token.ts';
@@ -17,6 +18,8 @@ export interface Catalog {
   readonly kinds: readonly Kind[];
   /** The kinds that are stored: `kinds`, and those that are not served. */
   readonly storedKinds: readonly Kind[];
+  /** Kinds that are served and computed from stored ones. */
+  readonly projections: readonly Kind[];
   /** Types that are served and never stored. */
   readonly virtualTypes: readonly VirtualType[];
   readonly clusters: Kind;
@@ -36,7 +39,7 @@ export interface Catalog {
   /** The kind of a path; undefined when nothing is served there. */
   find(path: { group: string; version: string; resource: string; inCluster: boolean }): Kind | undefined;
   findVirtual(path: { group: string; version: string; resource: string }): VirtualType | undefined;
-  /** The kind of an object, at the fleet or in a cluster. */
+  /** The kind of an object that can be stored, at the fleet or in a cluster. */
   findKind(apiVersion: string, kind: string): Kind | undefined;
 }
 
@@ -44,9 +47,11 @@ export interface CatalogOptions {
   readonly productName: string;
   /** Validation of cluster endpoints. Default: the address rules without exceptions. */
   readonly endpointChecks?: EndpointChecks;
+  /** Default: all clusters in the namespace `default`. */
+  readonly inventory?: InventorySettings;
 }
 
-export function createCatalog({ productName, endpointChecks }: CatalogOptions): Catalog {
+export function createCatalog({ productName, endpointChecks, inventory }: CatalogOptions): Catalog {
   const named = {
     clusters: clusterKind(productName, endpointChecks),
     namespaces: namespaceKind,
@@ -62,9 +67,12 @@ export function createCatalog({ productName, endpointChecks }: CatalogOptions): 
     accessRequests: accessRequestKind,
   };
   const kinds: readonly Kind[] = Object.values(named);
+  const projections = clusterProfileKinds(named.clusters, productName, inventory);
   const pathKey = (group: string, version: string, resource: string, inCluster: boolean): string =>
     `${inCluster ? 'cluster' : 'fleet'} ${group}/${version}/${resource}`;
-  const byPath = new Map(kinds.map((kind) => [pathKey(kind.group, kind.version, kind.resource, kind.inCluster), kind]));
+  const byPath = new Map(
+    [...kinds, ...projections].map((kind) => [pathKey(kind.group, kind.version, kind.resource, kind.inCluster), kind]),
+  );
   const byKind = new Map(kinds.map((kind) => [`${kind.group}/${kind.version} ${kind.kind}`, kind]));
   const virtualTypes: readonly VirtualType[] = [
     ...selfReviewTypes,
@@ -81,6 +89,7 @@ export function createCatalog({ productName, endpointChecks }: CatalogOptions): 
     revokedTokens: revokedTokenKind,
     kinds,
     storedKinds: [...kinds, revokedTokenKind],
+    projections,
     virtualTypes,
     find: ({ group, version, resource, inCluster }) => byPath.get(pathKey(group, version, resource, inCluster)),
     findVirtual: ({ group, version, resource }) => virtualByPath.get(`${group}/${version}/${resource}`),

@@ -97,7 +97,32 @@ export interface ResourceType extends BodyType {
  */
 export type VirtualType = ResourceType;
 
-/** A kind of stored object: an entry of the catalog. */
+/** A namespace of a projection, and the source objects that are shown in it. */
+export interface ProjectedNamespace {
+  readonly name: string;
+  matches(labels: Readonly<Record<string, string>> | undefined): boolean;
+  /** A label that all of them have, for the index; undefined when there is no such label. */
+  readonly pin?: { readonly key: string; readonly value: string } | undefined;
+}
+
+/** How the objects of a kind are computed from those of its source. Callers see what they may see of the source. */
+export interface Projection {
+  readonly source: Kind;
+  /** In the order of keys. A source object is shown once in each namespace that selects it. */
+  readonly namespaces: readonly ProjectedNamespace[];
+  /** Labels that the projection sets: the label index of the source does not have them. */
+  readonly ownLabels: ReadonlySet<string>;
+  readonly labelsOf: (source: {
+    readonly name: string;
+    readonly uid: string;
+    readonly labels: Readonly<Record<string, string>> | undefined;
+  }) => Readonly<Record<string, string>>;
+  /** Clients at different addresses may be shown different objects: those of one variant are equal. */
+  readonly variantFor: (source: { field(label: string): string }, clientAddress: string) => string;
+  readonly project: (source: ApiObject, namespace: string, variant: string) => ApiObject;
+}
+
+/** A kind of stored object, or a projection of one: an entry of the catalog. */
 export interface Kind extends ResourceType {
   readonly listKind: string;
   /** True: the objects live inside a cluster, under its path prefix. */
@@ -129,6 +154,8 @@ export interface Kind extends ResourceType {
   /** The errors of everything but the metadata. `old`: the object before an update. */
   readonly validate: (object: ApiObject, old: ApiObject | undefined) => FieldError[];
   readonly columns: readonly TableColumn[];
+  /** Present: the objects are computed from those of another kind, and are neither stored nor written. */
+  readonly projection?: Projection;
   /** Present when the stored form differs from the served one. Each returns a new object. */
   readonly storedForm?: {
     readonly toStored: (object: ApiObject) => ApiObject;
@@ -137,6 +164,9 @@ export interface Kind extends ResourceType {
     readonly renamedSpecField: { readonly served: string; readonly stored: string };
   };
 }
+
+/** The kind whose stored objects the objects of a kind are made of, and whose rules decide who sees them. */
+export const storedKindOf = (kind: Kind): Kind => kind.projection?.source ?? kind;
 
 export const apiVersionOf = ({ group, version }: { group: string; version: string }): string =>
   group === '' ? version : `${group}/${version}`;

@@ -114,14 +114,17 @@ export class Invocation {
 
   /** A duration in seconds, rounded up as kubectl does; undefined when it is not given or zero. */
   seconds(name: string, flag: string): number | undefined {
-    const value = this.text(name);
-    if (value === undefined || value === '0' || value === '0s') return undefined;
-    const milliseconds = parseDuration(value);
-    if (milliseconds === undefined || milliseconds <= 0) {
-      throw new CliError(`${flag}: ${JSON.stringify(value)} is not a duration such as 10m, 1h30m or 90s`);
-    }
-    return Math.ceil(milliseconds / 1000);
+    return parseSeconds(this.text(name), flag);
   }
+}
+
+export function parseSeconds(value: string | undefined, flag: string): number | undefined {
+  if (value === undefined || value === '0' || value === '0s') return undefined;
+  const milliseconds = parseDuration(value);
+  if (milliseconds === undefined || milliseconds <= 0) {
+    throw new CliError(`${flag}: ${JSON.stringify(value)} is not a duration such as 10m, 1h30m or 90s`);
+  }
+  return Math.ceil(milliseconds / 1000);
 }
 
 /** An error that the user can correct. The message is one sentence, printed after `error: `. */

@@ -1,4 +1,3 @@
-import { text } from 'node:stream/consumers';
 import type { Context, Output } from './command.ts';
 import { NO_PROGRESS } from './progress.ts';
 
@@ -13,7 +12,11 @@ export function processContext(version: string): Context {
     now: Date.now,
     out: outputOf(process.stdout),
     err: outputOf(process.stderr),
-    readStdin: () => text(process.stdin),
+    readStdin: async () => {
+      // Loads the streams of browsers: few commands read stdin, and the credential plugin has to start fast.
+      const { text } = await import('node:stream/consumers');
+      return text(process.stdin);
+    },
     progress: NO_PROGRESS,
     stopped: () => {
       if (stopped !== undefined) return stopped.signal;

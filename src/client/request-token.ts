@@ -8,6 +8,7 @@ import type { IssuedToken, TokenOptions, UserpassOptions } from './types.ts';
 const ANNOTATIONS: typeof TOKEN_ANNOTATIONS = {
   minExpirationSeconds: 'clusterpass.dev/min-expiration-seconds',
   for: 'clusterpass.dev/for',
+  forServer: 'clusterpass.dev/for-server',
   tracked: 'clusterpass.dev/tracked',
 };
 
@@ -43,7 +44,10 @@ function checkNames(names: Readonly<Record<string, string>>): void {
   }
 }
 
-type SentOptions = Pick<TokenOptions, 'minExpirationSeconds' | 'forCluster' | 'tracked' | 'dryRun' | 'signal'>;
+type SentOptions = Pick<
+  TokenOptions,
+  'minExpirationSeconds' | 'forCluster' | 'forServer' | 'tracked' | 'dryRun' | 'signal'
+>;
 
 async function send(
   parts: TokenParts,
@@ -78,10 +82,16 @@ async function send(
 }
 
 /** Options without a field in TokenRequest are annotations. */
-function metadataFor({ minExpirationSeconds, forCluster, tracked }: SentOptions): Pick<TokenRequest, 'metadata'> {
+function metadataFor({
+  minExpirationSeconds,
+  forCluster,
+  forServer,
+  tracked,
+}: SentOptions): Pick<TokenRequest, 'metadata'> {
   const annotations = {
     ...(minExpirationSeconds === undefined ? {} : { [ANNOTATIONS.minExpirationSeconds]: String(minExpirationSeconds) }),
     ...(forCluster === true ? { [ANNOTATIONS.for]: 'cluster' } : {}),
+    ...(forServer === undefined ? {} : { [ANNOTATIONS.forServer]: forServer }),
     ...(tracked === true ? { [ANNOTATIONS.tracked]: 'true' } : {}),
   };
   return Object.keys(annotations).length === 0 ? {} : { metadata: { annotations } };

@@ -72,6 +72,8 @@ export interface TokenOptions {
   readonly minExpirationSeconds?: number;
   /** The token is for the cluster's API server: the response has a warning if that does not accept the audiences. */
   readonly forCluster?: boolean;
+  /** An address of the cluster's API server, to which the token will be sent: the request fails if it is another's. */
+  readonly forServer?: string;
   /** The server stores a record of the token until it expires, for `listIssuedTokens`. */
   readonly tracked?: boolean;
   readonly boundObjectRef?: BoundObjectReference;
@@ -83,7 +85,7 @@ export interface TokenOptions {
 /** A pass for the caller itself. Its audience follows from the cluster. */
 export type UserpassOptions = Pick<
   TokenOptions,
-  'cluster' | 'expirationSeconds' | 'minExpirationSeconds' | 'tracked' | 'dryRun' | 'signal'
+  'cluster' | 'expirationSeconds' | 'minExpirationSeconds' | 'forServer' | 'tracked' | 'dryRun' | 'signal'
 >;
 
 export interface IssuedToken {

@@ -63,10 +63,11 @@ export function parseConfig(text: string, path: string): ConfigFile {
     const name = isScalar(key) ? String(key.value) : '';
     const where = at(isScalar(key) ? key.range?.[0] : undefined);
     const known = NAMES.get(name);
+    const option: Option | undefined = known === undefined ? undefined : OPTIONS[known];
     if (known === undefined) {
       problems.push(`${where}: unknown option ${JSON.stringify(name.slice(0, 100))}${didYouMean(name, KEYS)}`);
-    } else if ((OPTIONS[known] as Option).repeatable === true && isSeq(value) && value.items.every(isText)) {
-      values.set(known, value.items.map(String).join(','));
+    } else if (option?.repeatable === true && isSeq(value) && value.items.every(isText)) {
+      values.set(known, value.items.map(String).join(option.separator ?? ','));
     } else if (!isScalar(value) || value.value === null || isAlias(value)) {
       problems.push(
         `${where}: ${name} needs a plain value, not ${isScalar(value) || value === null ? 'nothing' : 'a structure'}`,

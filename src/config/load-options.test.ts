@@ -79,6 +79,12 @@ describe('loadServeOptions', () => {
         maxClockSkewMs: 30_000,
         probeIntervalMs: 30_000,
         probeConnections: 10_000,
+        inventory: {
+          namespaces: [{ name: 'default', selector: '' }],
+          manager: 'clusterpass',
+          provider: 'clusterpass',
+          properties: [],
+        },
         productName: 'orchestrator',
         workers: 1,
         audit: {

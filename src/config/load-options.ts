@@ -55,13 +55,14 @@ export const addDataDirFlags = (command: Command): Command => addFlags(command, 
 
 function addFlags(command: Command, names: readonly OptionName[]): Command {
   for (const name of names) {
-    const { value, doc, default: text, defaultText, repeatable }: Option = OPTIONS[name];
+    const { value, doc, default: text, defaultText, repeatable, separator = ',' }: Option = OPTIONS[name];
     const fallback = defaultText ?? text;
     const help = fallback === undefined || fallback === 'false' ? doc : `${doc} (default: ${fallback})`;
     const flag = value === undefined ? `${flagOf(name)} [true|false]` : `${flagOf(name)} <${value}>`;
     const described = help.replaceAll('`', '');
     if (repeatable === true) {
-      const joined = (next: string, before: string | undefined) => (before === undefined ? next : `${before},${next}`);
+      const joined = (next: string, before: string | undefined) =>
+        before === undefined ? next : `${before}${separator}${next}`;
       command.option(flag, `${described} Can be given several times.`, joined);
     } else command.option(flag, described);
   }
@@ -95,7 +96,11 @@ const SERVICE_LINK =
 const CLIENT_VARIABLES = new Set([
   'CLUSTERPASS_SERVER',
   'CLUSTERPASS_TOKEN',
+  'CLUSTERPASS_TOKEN_FILE',
   'CLUSTERPASS_CA',
+  'CLUSTERPASS_AS',
+  'CLUSTERPASS_AUDIENCE',
+  'CLUSTERPASS_DURATION',
   'CLUSTERPASS_ISSUER_URL',
   'CLUSTERPASS_CLIENT_ID',
 ]);

@@ -7,6 +7,8 @@ export interface Option<T = unknown> {
   readonly parse: Parse<T>;
   /** May be given several times, as a list in the file, and comma-separated in a variable. */
   readonly repeatable?: true;
+  /** Between the values of a repeatable option in a variable, if values contain commas. */
+  readonly separator?: string;
   /** As typed on the command line. An option without a default may stay unset. */
   readonly default?: string;
   /** Describes what an unset option means. */

@@ -4,7 +4,7 @@ import type { SignerAddress } from '../api/signer-address.ts';
 import type { Network } from '../lib/network.ts';
 import type { OptionValues } from './options.ts';
 import { resolveStore, type StoreOptions } from './store-options.ts';
-import { defaultBaseUrl, isLoopback, isWildcard, type ListenAddress } from './values.ts';
+import { defaultBaseUrl, type InventoryNamespace, isLoopback, isWildcard, type ListenAddress } from './values.ts';
 
 export interface AuditFileOptions {
   readonly path: string;
@@ -67,6 +67,13 @@ export interface ServeOptions {
   readonly probeIntervalMs: number;
   /** Connections that stay open between two probes. */
   readonly probeConnections: number;
+  /** What ClusterProfiles show. */
+  readonly inventory: {
+    readonly namespaces: readonly InventoryNamespace[];
+    readonly manager: string;
+    readonly provider: string;
+    readonly properties: readonly string[];
+  };
   readonly productName: string;
   readonly workers: number;
   readonly audit: AuditFileOptions;
@@ -163,6 +170,12 @@ export function resolveOptions(values: OptionValues): { options: ServeOptions; p
     maxClockSkewMs: values.maxClockSkew,
     probeIntervalMs: values.probeInterval,
     probeConnections: values.probeKeepaliveConnections,
+    inventory: {
+      namespaces: values.inventoryNamespace,
+      manager: values.inventoryManager,
+      provider: values.inventoryProvider,
+      properties: values.inventoryProperty ?? [],
+    },
     productName: values.productName,
     workers: values.workers,
     audit: {

@@ -13,9 +13,12 @@ import {
   externalSigner,
   hstsDirectives,
   integer,
+  inventoryNamespaces,
   isLoopback,
   issuerUrl,
   isWildcard,
+  labelKeys,
+  labelValue,
   listenAddress,
   oneOf,
   path,
@@ -273,6 +276,29 @@ describe('externalSigner', () => {
       expect(() => externalSigner(text, { cwd: '/' })).toThrow(ValueError);
     },
   );
+});
+
+describe('the inventory', () => {
+  it('has namespaces with selectors, which may contain commas', () => {
+    expect(inventoryNamespaces('default')).toEqual([{ name: 'default', selector: '' }]);
+    expect(inventoryNamespaces('a=;b=env in (x,y),!z; c=env=prod')).toEqual([
+      { name: 'a', selector: '' },
+      { name: 'b', selector: 'env in (x,y),!z' },
+      { name: 'c', selector: 'env=prod' },
+    ]);
+  });
+
+  it.each(['', '=x', 'A', 'a;', 'a;a=x', 'a.b'])('the namespaces %j are refused', (text) => {
+    expect(() => inventoryNamespaces(text)).toThrow(ValueError);
+  });
+
+  it('has names that are label values, and properties that are label keys', () => {
+    expect(labelValue('Fleet_1')).toBe('Fleet_1');
+    for (const text of ['', 'a b', 'a'.repeat(64)]) expect(() => labelValue(text)).toThrow(ValueError);
+    expect(labelKeys('env, example.com/region')).toEqual(['env', 'example.com/region']);
+    const long = `${'a.'.repeat(120)}com/${'k'.repeat(60)}`;
+    for (const text of ['', 'a,,b', 'a b', long]) expect(() => labelKeys(text)).toThrow(ValueError);
+  });
 });
 
 describe('existing', () => {

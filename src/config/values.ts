@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { isAbsolute, resolve } from 'node:path';
+import { isDns1123Label, isQualifiedName, isValidLabelValue } from '../api/names.ts';
 import type { SignerAddress } from '../api/signer-address.ts';
 import { BlockList, isIP, isIPv6, type Network, readNetwork } from '../lib/network.ts';
 import { parseDuration } from './duration.ts';
@@ -112,6 +113,45 @@ export function addresses(text: string): readonly Network[] {
     if (network === undefined) throw new ValueError('expected a network in CIDR form, such as 127.0.0.0/8 or ::1/128');
     return network;
   });
+}
+
+export interface InventoryNamespace {
+  readonly name: string;
+  /** The label selector of its clusters; `""` for all. It is parsed where labels are compared. */
+  readonly selector: string;
+}
+
+/** `NAME[=SELECTOR]`, several separated by semicolons: selectors contain commas. */
+export function inventoryNamespaces(text: string): readonly InventoryNamespace[] {
+  const namespaces = text.split(';').map((one) => {
+    const [name = '', ...selector] = one.trim().split('=');
+    if (isDns1123Label(name).length > 0) {
+      throw new ValueError('expected NAME or NAME=SELECTOR with the name of a namespace, such as prod=env=prod');
+    }
+    return { name, selector: selector.join('=') };
+  });
+  const names = namespaces.map(({ name }) => name);
+  if (new Set(names).size < names.length) throw new ValueError('expected each namespace once');
+  return namespaces;
+}
+
+export function labelValue(text: string): string {
+  if (text === '' || isValidLabelValue(text).length > 0)
+    throw new ValueError('expected a label value, such as fleet-1');
+  return text;
+}
+
+const MAX_PROPERTY_NAME = 253;
+
+/** Keys of labels, separated by commas. */
+export function labelKeys(text: string): readonly string[] {
+  const keys = text.split(',').map((key) => key.trim());
+  if (keys.some((key) => key.length > MAX_PROPERTY_NAME || isQualifiedName(key).length > 0)) {
+    throw new ValueError(
+      `expected keys of labels with at most ${MAX_PROPERTY_NAME} characters, such as env or example.com/region`,
+    );
+  }
+  return keys;
 }
 
 const HOST_NAME =

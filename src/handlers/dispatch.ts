@@ -76,6 +76,7 @@ const NAMESPACE_VERBS: Verbs = new Set([...OBJECT_VERBS].filter((verb) => verb !
 const ACROSS_NAMESPACES_VERBS: Verbs = new Set<Verb>(['list', 'watch']);
 const PUBLIC_LIST_VERBS: Verbs = new Set<Verb>(['list', 'watch']);
 const STATUS_VERBS: Verbs = new Set<Verb>(['get', 'update', 'patch']);
+const PROJECTED_STATUS_VERBS: Verbs = new Set<Verb>(['get']);
 const TOKEN_VERBS: Verbs = new Set<Verb>(['create']);
 /** `kubeconfig` and `accounts` of a cluster. They need the permission to get the cluster. */
 const CLIENT_CONFIG_VERBS: Verbs = new Set<Verb>(['get']);
@@ -109,7 +110,9 @@ export function findResource(catalog: Catalog, target: Target): Resource | undef
   if (subresource === 'token' && kind === catalog.serviceAccounts) return served(TOKEN_VERBS, subresource);
   if (subresource === USERPASS && kind === catalog.clusters) return served(TOKEN_VERBS, subresource);
   const { statusSubresource = 'status' } = kind;
-  if (kind.hasStatus && subresource === statusSubresource) return served(STATUS_VERBS, statusSubresource);
+  if (kind.hasStatus && subresource === statusSubresource) {
+    return served(kind.projection === undefined ? STATUS_VERBS : PROJECTED_STATUS_VERBS, statusSubresource);
+  }
   if (subresource !== '') return served(NO_VERBS);
   return served(kind.verbs ?? (kind === catalog.namespaces ? NAMESPACE_VERBS : OBJECT_VERBS));
 }

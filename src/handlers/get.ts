@@ -1,4 +1,5 @@
 import type { Kind } from '../api/kind.ts';
+import { storageKey } from '../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../api/request.ts';
 import { notFound } from '../api/status.ts';
 import type { ObjectReader } from '../objects/reader.ts';
@@ -15,7 +16,8 @@ export async function getObject({ reader, views }: GetParts, request: ApiRequest
   const { cluster = '', namespace, name } = request.target;
   assertFormFits(request, kind, 'object');
   await reachVersion(reader, request.query.get('resourceVersion') ?? '');
-  const entry = reader.find(kind, { cluster: kind.inCluster ? cluster : '', namespace, name });
+  const key = storageKey(kind, { cluster: kind.inCluster ? cluster : '', namespace, name });
+  const entry = reader.readable(kind).get(key);
   if (entry === undefined || entry.isExpired(views.now())) throw notFound(kind, name);
   const representation = representationFor(request, kind, views);
   const { form } = representation;

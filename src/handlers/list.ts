@@ -1,10 +1,10 @@
-import { apiVersionOf, type Kind } from '../api/kind.ts';
+import { apiVersionOf, type Kind, storedKindOf } from '../api/kind.ts';
 import type { ApiRequest, ApiResponse } from '../api/request.ts';
 import { ApiError, gone } from '../api/status.ts';
 import { TimeSlice } from '../lib/time-slice.ts';
+import type { ReadableState } from '../objects/readable.ts';
 import type { ObjectReader } from '../objects/reader.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
-import type { Snapshot } from '../storage/snapshot.ts';
 import type { ContinueState, ContinueTokens } from './continue-token.ts';
 import type { ListOptions } from './options/list-options.ts';
 import { columnsOf, type Representation, renderItems, TABLE } from './representation.ts';
@@ -24,7 +24,7 @@ export interface ListParts {
 
 /** The state that a list shows. */
 interface Source {
-  readonly snapshot: Snapshot<StoredObject>;
+  readonly snapshot: ReadableState;
   readonly revision: number;
   /** 0: no limit. */
   readonly limit: number;
@@ -83,7 +83,7 @@ export async function listObjects(
   let token = '';
   if (page.remaining > 0 && last !== undefined) {
     // The next page needs this state. If the cache has advanced meanwhile, its history still has it.
-    if (source.revision === reader.revision) reader.cache(kind).pin();
+    if (source.revision === reader.revision) reader.readable(kind).pin();
     const { remaining } = page;
     token = continueTokens.seal({ revision: source.revision, after: last.key, remaining, policyRevision }, scope());
   }
@@ -147,7 +147,8 @@ function asOf(
 ): View {
   if (isRefusedAt(request, kind, revision)) throw gone(TOO_OLD);
   const { caller, target } = request;
-  const present = (name: string): StoredObject | undefined => reader.find(kind, { cluster: '', namespace: '', name });
+  const present = (name: string): StoredObject | undefined =>
+    reader.find(storedKindOf(kind), { cluster: '', namespace: '', name });
   const rule = inBothStates(views.ruleAt(kind, caller, 'list', revision), selection.rule, present);
   const whole = views.wholeAt(kind, caller, target.alwaysPublic, revision);
   return {
@@ -164,7 +165,7 @@ function sourceOf(
   scope: () => string,
   state: ContinueState | undefined,
 ): Source {
-  const cache = reader.cache(kind);
+  const cache = reader.readable(kind);
   const present = { snapshot: cache.current, revision: reader.revision, limit };
   if (state !== undefined) {
     if (state.revision === -1) return present;

@@ -18,11 +18,11 @@ function slowEntries(shown: string[]): StoredObject[] {
     const object = { apiVersion: 'v1', kind: 'Cluster', metadata: { name, creationTimestamp: '2026-01-01T00:00:00Z' } };
     const entry = {
       name,
-      publicObject() {
+      shown() {
         seen(name);
         return object;
       },
-      get publicJson() {
+      json() {
         seen(name);
         return Buffer.from(JSON.stringify(object));
       },
@@ -36,6 +36,7 @@ const representation = (form: Form): Representation => ({
   form,
   includeObject: 'Metadata',
   whole: { none: true, all: false, admits: () => false } as unknown as NonNullable<Representation['whole']>,
+  clientAddress: '',
   now: () => 0,
 });
 

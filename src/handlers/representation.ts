@@ -2,9 +2,9 @@ import type { ClusterRule } from '../api/authorization.ts';
 import { encodeValue, toJson } from '../api/codec/encode.ts';
 import { humanAge } from '../api/codec/go-text/human-duration.ts';
 import { type ApiObject, apiVersionOf, type Kind, type TableColumn } from '../api/kind.ts';
+import type { ObjectKey } from '../api/object-key.ts';
 import type { TimeSlice } from '../lib/time-slice.ts';
-import { withServedFields } from '../objects/managed-fields.ts';
-import type { StoredObject } from '../objects/stored-object.ts';
+import type { ReadableObject } from '../objects/readable.ts';
 
 /** The forms of `Accept: ...;as=`. */
 export type Form = 'object' | 'table' | 'partial-object-metadata';
@@ -20,6 +20,8 @@ export interface Representation {
    * With `none` the caller sees only public views.
    */
   readonly whole: ClusterRule | undefined;
+  /** For projections, whose objects can depend on it; `""` for stored kinds. */
+  readonly clientAddress: string;
   /** Epoch milliseconds. */
   readonly now: () => number;
   /** For a streamed table: true at the first call, because only the first event names the columns (B-05). */
@@ -36,20 +38,18 @@ export function once(): () => boolean {
   };
 }
 
-const seesWhole = ({ whole }: Representation, entry: StoredObject): boolean =>
-  whole === undefined || whole.admits(entry.name, entry.labels);
+const seesWhole = ({ whole }: Representation, entry: ReadableObject): boolean =>
+  whole === undefined || whole.admits(entry.name, entry.ruleLabels);
 
 /** The object as this caller may see it. */
-export function viewOf(representation: Representation, entry: StoredObject): ApiObject {
-  if (!seesWhole(representation, entry)) return entry.publicObject();
-  return withServedFields(entry.kind, entry.object());
-}
+export const viewOf = (representation: Representation, entry: ReadableObject): ApiObject =>
+  entry.shown(seesWhole(representation, entry), representation.clientAddress);
 
 /** One serialized item. The cache holds the plain form; the others are made here. */
-export function renderItem(representation: Representation, entry: StoredObject): Uint8Array {
+export function renderItem(representation: Representation, entry: ReadableObject): Uint8Array {
   switch (representation.form) {
     case 'object':
-      return seesWhole(representation, entry) ? entry.fullJson : entry.publicJson;
+      return entry.json(seesWhole(representation, entry), representation.clientAddress);
     case 'partial-object-metadata':
       return Buffer.from(toJson(partialMetadata(viewOf(representation, entry))));
     case 'table':
@@ -65,7 +65,7 @@ const ITEMS_PER_CLOCK_READ = 8;
  */
 export async function renderItems(
   representation: Representation,
-  entries: readonly StoredObject[],
+  entries: readonly ReadableObject[],
   slice: TimeSlice,
 ): Promise<Uint8Array[]> {
   const isPublic = representation.form === 'object' && representation.whole?.none === true;
@@ -73,13 +73,13 @@ export async function renderItems(
   for (let start = 0; start < entries.length; start += ITEMS_PER_CLOCK_READ) {
     if (start > 0 && slice.isOver) await slice.next();
     const some = entries.slice(start, start + ITEMS_PER_CLOCK_READ);
-    if (isPublic) for (const entry of some) items.push(entry.publicJson);
+    if (isPublic) for (const entry of some) items.push(entry.json(false, representation.clientAddress));
     else for (const entry of some) items.push(renderListed(representation, entry));
   }
   return items;
 }
 
-const renderListed = (representation: Representation, entry: StoredObject): Uint8Array =>
+const renderListed = (representation: Representation, entry: ReadableObject): Uint8Array =>
   representation.form === 'table'
     ? Buffer.from(toJson(rowOf(representation, viewOf(representation, entry))))
     : renderItem(representation, entry);
@@ -127,13 +127,17 @@ const streamedTable = (representation: Representation, object: ApiObject): objec
     representation.namesColumns?.() ?? true,
   );
 
-/** An object that the caller may no longer see: only its name and the revision. */
-export function renderTombstone(representation: Representation, name: string, revision: number): Uint8Array {
+/** An object that the caller may no longer see: only where it is and the revision. */
+export function renderTombstone(
+  representation: Representation,
+  { namespace, name }: Pick<ObjectKey, 'namespace' | 'name'>,
+  revision: number,
+): Uint8Array {
   const { kind, form } = representation;
   const object: ApiObject = {
     apiVersion: apiVersionOf(kind),
     kind: kind.kind,
-    metadata: { name, resourceVersion: String(revision) },
+    metadata: { name, ...(namespace === '' ? {} : { namespace }), resourceVersion: String(revision) },
   };
   if (form === 'partial-object-metadata') return Buffer.from(toJson(partialMetadata(object)));
   if (form === 'table') return Buffer.from(toJson(streamedTable(representation, object)));

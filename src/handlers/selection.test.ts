@@ -93,7 +93,7 @@ describe('a selection', () => {
               ...(last === undefined ? {} : { after: last.key }),
               ...(left === undefined ? {} : { left }),
             };
-            const page: Page = await selectPage(snapshot, selection, wanted, new TimeSlice(neverAborted));
+            const page: Page<StoredObject> = await selectPage(snapshot, selection, wanted, new TimeSlice(neverAborted));
             got.push(...page.items);
             left = page.remaining;
             expect(left).toBe(expected.length - got.length);

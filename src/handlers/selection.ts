@@ -1,9 +1,8 @@
 import type { ClusterRule } from '../api/authorization.ts';
 import type { TimeSlice } from '../lib/time-slice.ts';
+import type { ReadableObject, ReadableState } from '../objects/readable.ts';
 import type { FieldSelector } from '../objects/selectors/field-selector.ts';
 import type { LabelSelector } from '../objects/selectors/label-selector.ts';
-import type { StoredObject } from '../objects/stored-object.ts';
-import type { Snapshot } from '../storage/snapshot.ts';
 
 /** Which objects a list or a watch shows: a key prefix, the selectors, and what the caller may see. */
 export interface Selection {
@@ -19,13 +18,14 @@ export interface Selection {
 }
 
 /** An expired object is not listed, though it may still be stored. A watch still sends its deletion. */
-export const isOver = ({ now }: Selection, entry: StoredObject): boolean => now !== undefined && entry.isExpired(now());
+export const isOver = ({ now }: Selection, entry: ReadableObject): boolean =>
+  now !== undefined && entry.isExpired(now());
 
-export const isVisible = (selection: Selection, entry: StoredObject): boolean =>
-  selection.rule === undefined || selection.rule.admits(entry.name, entry.labels);
+export const isVisible = (selection: Selection, entry: ReadableObject): boolean =>
+  selection.rule === undefined || selection.rule.admits(entry.name, entry.ruleLabels);
 
 /** Selected and visible. */
-export function includes(selection: Selection, entry: StoredObject): boolean {
+export function includes(selection: Selection, entry: ReadableObject): boolean {
   return (
     entry.key.startsWith(selection.prefix) &&
     isVisible(selection, entry) &&
@@ -34,11 +34,11 @@ export function includes(selection: Selection, entry: StoredObject): boolean {
   );
 }
 
-const isListed = (selection: Selection, entry: StoredObject): boolean =>
+const isListed = (selection: Selection, entry: ReadableObject): boolean =>
   includes(selection, entry) && !isOver(selection, entry);
 
-export interface Page {
-  readonly items: readonly StoredObject[];
+export interface Page<E extends ReadableObject = ReadableObject> {
+  readonly items: readonly E[];
   /** The exact number of objects after this page that the caller may see. */
   readonly remaining: number;
 }
@@ -56,12 +56,12 @@ export interface PageRequest {
  * One page in key order, of the snapshot as it is now. Where an index knows the selected objects, the cost depends on
  * their number and not on the size of the fleet. Long work is split over ticks of the event loop.
  */
-export async function selectPage(
-  snapshot: Snapshot<StoredObject>,
+export async function selectPage<E extends ReadableObject>(
+  snapshot: ReadableState<E>,
   selection: Selection,
   request: PageRequest,
   slice: TimeSlice,
-): Promise<Page> {
+): Promise<Page<E>> {
   const { after, limit } = request;
   const max = limit === 0 ? Number.POSITIVE_INFINITY : limit;
   const candidates = narrow(snapshot, selection);
@@ -71,18 +71,18 @@ export async function selectPage(
       const items = limit === 0 ? entries : entries.slice(0, limit);
       return { items, remaining: entries.length - items.length };
     }
-    const isWanted = (entry: StoredObject): boolean =>
+    const isWanted = (entry: E): boolean =>
       (after === undefined || entry.key > after) && (exact || isListed(selection, entry));
     return pick(entries, isWanted, { max }, slice);
   }
   if (isEverything(selection)) {
-    const items: StoredObject[] = [];
+    const items: E[] = [];
     snapshot.collect(items, selection.prefix, after, max);
     const left =
       items.length < max ? items.length : (request.knownRemaining ?? snapshot.count(selection.prefix, after));
     return { items, remaining: left - items.length };
   }
-  const isWanted = (entry: StoredObject): boolean => isListed(selection, entry);
+  const isWanted = (entry: E): boolean => isListed(selection, entry);
   // A copy, because the snapshot may change between two ticks.
   return pick(snapshot.copy().scan(selection.prefix, after), isWanted, { max, left: request.knownRemaining }, slice);
 }
@@ -90,13 +90,13 @@ export async function selectPage(
 const OBJECTS_PER_CLOCK_READ = 64;
 
 /** The first wanted entries, and the number of further ones unless `left` is known. */
-async function pick(
-  entries: Iterable<StoredObject>,
-  isWanted: (entry: StoredObject) => boolean,
+async function pick<E extends ReadableObject>(
+  entries: Iterable<E>,
+  isWanted: (entry: E) => boolean,
   { max, left }: { readonly max: number; readonly left?: number | undefined },
   slice: TimeSlice,
-): Promise<Page> {
-  const items: StoredObject[] = [];
+): Promise<Page<E>> {
+  const items: E[] = [];
   let remaining = 0;
   let seen = 0;
   for (const entry of entries) {
@@ -119,11 +119,13 @@ const isEverything = ({ rule, labels, fields, now }: Selection): boolean =>
   seesAll(rule) && labels.isEmpty && fields.isEmpty && now === undefined;
 
 /** A superset of the selected objects, in key order. */
-export const candidatesFor = (snapshot: Snapshot<StoredObject>, selection: Selection): Iterable<StoredObject> =>
-  narrow(snapshot, selection)?.entries ?? snapshot.scan(selection.prefix);
+export const candidatesFor = <E extends ReadableObject>(
+  snapshot: ReadableState<E>,
+  selection: Selection,
+): Iterable<E> => narrow(snapshot, selection)?.entries ?? snapshot.scan(selection.prefix);
 
 /** All selected objects, in key order. */
-export function* selectAll(snapshot: Snapshot<StoredObject>, selection: Selection): Generator<StoredObject> {
+export function* selectAll<E extends ReadableObject>(snapshot: ReadableState<E>, selection: Selection): Generator<E> {
   for (const entry of candidatesFor(snapshot, selection)) if (includes(selection, entry)) yield entry;
 }
 
@@ -133,13 +135,14 @@ export function* selectAll(snapshot: Snapshot<StoredObject>, selection: Selectio
 const MAX_SORTED = 10_000;
 
 /** The objects of these names and labels, in key order; undefined without an index, or when there are too many. */
-export function entriesAt(
-  snapshot: Snapshot<StoredObject>,
+export function entriesAt<E extends ReadableObject>(
+  snapshot: ReadableState<E>,
   prefix: string,
   lookup: ClusterLookup,
-): StoredObject[] | undefined {
+): E[] | undefined {
   if (!snapshot.indexed) return undefined;
-  const entries = lookup.names.map((name) => snapshot.get(`${prefix}${name}`)).filter((entry) => entry !== undefined);
+  const entries: E[] = [];
+  for (const name of lookup.names) snapshot.collectNamed(entries, prefix, name);
   const isInOrder = lookup.names.length + lookup.labels.length <= 1;
   for (const { key, value } of lookup.labels) {
     snapshot.collectLabel(entries, key, value);
@@ -149,9 +152,9 @@ export function entriesAt(
   return isInOrder ? entries : inOrder(entries);
 }
 
-interface Candidates {
+interface Candidates<E> {
   /** In key order. */
-  readonly entries: StoredObject[];
+  readonly entries: E[];
   /** Every entry is selected, so none needs a check. */
   readonly exact: boolean;
 }
@@ -168,7 +171,7 @@ interface Way extends ClusterLookup {
  * The smallest superset of the selected objects that an index knows; undefined when none does. All ways are walked in
  * lockstep, and the first that ends is the smallest: the cost is at most the result times the number of ways.
  */
-function narrow(snapshot: Snapshot<StoredObject>, selection: Selection): Candidates | undefined {
+function narrow<E extends ReadableObject>(snapshot: ReadableState<E>, selection: Selection): Candidates<E> | undefined {
   if (selection.rule?.none === true) return { entries: [], exact: true };
   const name = selection.fields.exactValue('metadata.name');
   if (name !== undefined && selection.namesAreUnique) {
@@ -176,7 +179,7 @@ function narrow(snapshot: Snapshot<StoredObject>, selection: Selection): Candida
     return { entries: entry === undefined ? [] : [entry], exact: false };
   }
   if (!snapshot.indexed) return undefined;
-  const ways = [...waysByLabel(selection), ...waysByRule(selection)];
+  const ways = [...waysByLabel(snapshot, selection), ...waysByRule(selection)];
   const [only] = ways;
   if (only === undefined) return undefined;
   const entries =
@@ -187,17 +190,17 @@ function narrow(snapshot: Snapshot<StoredObject>, selection: Selection): Candida
 }
 
 /** The entries are in key order, so checking the first and the last is enough. */
-const areBelow = (entries: readonly StoredObject[], prefix: string): boolean =>
+const areBelow = (entries: readonly ReadableObject[], prefix: string): boolean =>
   entries.length === 0 ||
   (entries[0]?.key.startsWith(prefix) === true && entries.at(-1)?.key.startsWith(prefix) === true);
 
-function walkInLockstep(
-  snapshot: Snapshot<StoredObject>,
+function walkInLockstep<E extends ReadableObject>(
+  snapshot: ReadableState<E>,
   prefix: string,
   ways: readonly Way[],
-): StoredObject[] | undefined {
+): E[] | undefined {
   const walkers = ways.map((way) => walk(snapshot, prefix, way));
-  const found = ways.map((): StoredObject[] => []);
+  const found = ways.map((): E[] => []);
   for (let taken = 0; taken < MAX_SORTED; taken++) {
     for (const [index, walker] of walkers.entries()) {
       const next = walker.next();
@@ -208,22 +211,23 @@ function walkInLockstep(
   return undefined;
 }
 
-function* walk(
-  snapshot: Snapshot<StoredObject>,
+function* walk<E extends ReadableObject>(
+  snapshot: ReadableState<E>,
   prefix: string,
   { names, labels }: ClusterLookup,
-): Generator<StoredObject> {
+): Generator<E> {
   for (const name of names) {
-    const entry = snapshot.get(`${prefix}${name}`);
-    if (entry !== undefined) yield entry;
+    const named: E[] = [];
+    snapshot.collectNamed(named, prefix, name);
+    yield* named;
   }
   for (const { key, value } of labels) yield* snapshot.withLabel(key, value);
 }
 
-function waysByLabel({ labels, rule, fields, now }: Selection): Way[] {
+function waysByLabel(snapshot: ReadableState, { labels, rule, fields, now }: Selection): Way[] {
   const exact = labels.requirements.length === 1 && seesAll(rule) && fields.isEmpty && now === undefined;
   return labels.requirements
-    .filter(({ operator }) => operator === '=' || operator === '==' || operator === 'in')
+    .filter(({ key, operator }) => ['=', '==', 'in'].includes(operator) && snapshot.indexesLabel(key))
     .map(({ key, values }) => ({ names: [], labels: values.map((value) => ({ key, value })), exact }));
 }
 
@@ -233,9 +237,8 @@ function waysByRule({ rule, labels, fields, now }: Selection): Way[] {
   return [{ ...rule.candidates, exact }];
 }
 
-function inOrder(entries: StoredObject[]): StoredObject[] {
-  if (entries.every((entry, index) => index === 0 || entry.key > (entries[index - 1] as StoredObject).key))
-    return entries;
+function inOrder<E extends ReadableObject>(entries: E[]): E[] {
+  if (entries.every((entry, index) => index === 0 || entry.key > (entries[index - 1] as E).key)) return entries;
   const unique = new Map(entries.map((entry) => [entry.key, entry]));
   return [...unique.values()].sort((a, b) => (a.key < b.key ? -1 : 1));
 }

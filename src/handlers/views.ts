@@ -8,7 +8,7 @@ import {
 import type { Caller } from '../api/caller.ts';
 import type { Catalog } from '../api/catalog.ts';
 import { goQuote } from '../api/codec/go-text/go-quote.ts';
-import type { Kind } from '../api/kind.ts';
+import { type Kind, storedKindOf } from '../api/kind.ts';
 import { collectionPrefix } from '../api/object-key.ts';
 import type { ApiRequest, Query } from '../api/request.ts';
 import { ApiError, badRequest, gone } from '../api/status.ts';
@@ -45,11 +45,12 @@ export function createViews(
 ): Views {
   const { clusters, issuedTokens, accessRequests } = catalog;
   const rule: Views['rule'] = (kind, caller, verb) => {
-    if (kind === clusters) return visibility.ruleFor(caller, verb);
+    if (storedKindOf(kind) === clusters) return visibility.ruleFor(caller, verb);
     if (kind === accessRequests) return visibleRequests(visibility, caller, verb);
     return kind === issuedTokens ? visibleTokens(visibility, caller, verb) : undefined;
   };
-  const isFiltered = (kind: Kind): boolean => kind === clusters || kind === issuedTokens || kind === accessRequests;
+  const isFiltered = (kind: Kind): boolean =>
+    storedKindOf(kind) === clusters || kind === issuedTokens || kind === accessRequests;
   const changedAt = (kind: Kind, caller: Caller): number => {
     if (!isFiltered(kind)) return 0;
     const revision = visibility.changedAt(caller);
@@ -60,7 +61,7 @@ export function createViews(
     isFiltered,
     rule,
     ruleAt: (kind, caller, verb, revision) => {
-      if (kind === clusters) return visibility.ruleAt(caller, verb, revision);
+      if (storedKindOf(kind) === clusters) return visibility.ruleAt(caller, verb, revision);
       const changed = changedAt(kind, caller);
       // Past rules are known for clusters only: the client has to list again.
       if (changed > revision) throw gone(`too old resource version: ${revision} (${changed})`);
@@ -131,6 +132,7 @@ export function representationFor(request: ApiRequest, kind: Kind, views: Views)
     form,
     includeObject: form === 'table' ? parseIncludeObject(request.query) : 'Metadata',
     whole: views.whole(kind, request.caller, request.target.alwaysPublic),
+    clientAddress: kind.projection === undefined ? '' : request.clientAddress,
     now: views.now,
   };
 }

@@ -6,6 +6,8 @@ import type { WriteResult } from '../storage/contract.ts';
 import type { Freshness } from '../storage/freshness.ts';
 import type { Reflector } from '../storage/reflector.ts';
 import type { WatchCache } from '../storage/watch-cache.ts';
+import { isProjected, ProjectedCache } from './projected-cache.ts';
+import type { ReadableCache } from './readable.ts';
 import { asApiError, notYetInForce, resourceVersionTooLarge, warmingUp } from './storage-errors.ts';
 import type { StoredObject } from './stored-object.ts';
 
@@ -43,6 +45,11 @@ export class ObjectReader {
     const cache = this.#caches.get(kind);
     if (cache === undefined) throw new Error(`no cache for ${kind.resource}`);
     return cache;
+  }
+
+  /** What get, list and watch of a kind read: its cache, or the projection of another one. */
+  readable(kind: Kind): ReadableCache {
+    return isProjected(kind) ? new ProjectedCache(kind, this.cache(kind.projection.source)) : this.cache(kind);
   }
 
   /** The cached state; call `catchUp` first where a stale answer would be wrong. */

@@ -4,6 +4,7 @@ import { kindPrefix, type ObjectKey } from '../api/object-key.ts';
 import type { KeyValue } from '../storage/contract.ts';
 import type { CacheEntry } from '../storage/snapshot.ts';
 import { withServedFields } from './managed-fields.ts';
+import type { ReadableObject } from './readable.ts';
 
 /** The object as callers see it who may read but not change it. */
 export type PublicView = (object: ApiObject) => ApiObject;
@@ -12,7 +13,7 @@ export type PublicView = (object: ApiObject) => ApiObject;
  * A stored object: frequently read fields are decoded once, the rest is decoded from its bytes on demand. The bytes
  * hold no resourceVersion: it is the revision of the write, known only after it.
  */
-export class StoredObject implements CacheEntry, ObjectKey {
+export class StoredObject implements CacheEntry, ReadableObject {
   readonly #publicView: PublicView | undefined;
   /** Encoded at the first use, and dropped by `onReplaced`; so is `#fullJson`. */
   #publicJson: Buffer | undefined;
@@ -32,6 +33,8 @@ export class StoredObject implements CacheEntry, ObjectKey {
   /** The values of selectable fields other than name and namespace. */
   readonly #fields: Readonly<Record<string, string>> | undefined;
   #fullJson: Buffer | undefined;
+  /** JSON of projections of this object, by id. Dropped by `onReplaced`, too. */
+  #projectedJson: Map<string, Buffer> | undefined;
 
   constructor(kind: Kind, stored: KeyValue, publicView?: PublicView) {
     this.kind = kind;
@@ -98,10 +101,37 @@ export class StoredObject implements CacheEntry, ObjectKey {
     return this.#fullJson;
   }
 
+  get ruleLabels(): Readonly<Record<string, string>> | undefined {
+    return this.labels;
+  }
+
+  shown(whole: boolean): ApiObject {
+    return whole ? withServedFields(this.kind, this.object()) : this.publicObject();
+  }
+
+  json(whole: boolean): Uint8Array {
+    return whole ? this.fullJson : this.publicJson;
+  }
+
+  showsSameAs(): boolean {
+    return false;
+  }
+
+  /** The JSON of an object that is computed from this version; made once for each id. */
+  projectedJson(id: string, make: () => string): Buffer {
+    const known = this.#projectedJson?.get(id);
+    if (known !== undefined) return known;
+    const json = ownBuffer(make());
+    this.#projectedJson ??= new Map();
+    this.#projectedJson.set(id, json);
+    return json;
+  }
+
   /** Past versions are rarely read, and the window of the watch cache holds thousands: they keep no JSON. */
   onReplaced(): void {
     this.#publicJson = undefined;
     this.#fullJson = undefined;
+    this.#projectedJson = undefined;
   }
 
   /** The value of a selectable field; `""` when it is not set. */

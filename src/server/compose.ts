@@ -43,6 +43,7 @@ import { createPeopleVerifier, createVerifier } from '../tokens/verifier.ts';
 import { createDispatch } from './create-dispatch.ts';
 import { createKeyRefresh } from './create-key-refresh.ts';
 import { createObjects } from './create-objects.ts';
+import { inventoryOf } from './inventory.ts';
 import { openAuthenticator } from './open-authenticator.ts';
 import { openManifests } from './open-manifests.ts';
 import type { OpenedStore } from './open-store.ts';
@@ -78,7 +79,11 @@ export async function compose(
   const isOwnListener = (address: string, port: number): boolean =>
     port === ownPort && isThisMachine(address, interfaceAddresses());
   const endpointChecks = { rules, now: Date.now, isOwnListener, holdChanges: options.confirmEndpoints };
-  const catalog = createCatalog({ productName: options.productName, endpointChecks });
+  const catalog = createCatalog({
+    productName: options.productName,
+    endpointChecks,
+    inventory: inventoryOf(options),
+  });
   const closers: (() => Promise<void> | void)[] = [];
   const stopAll = async (): Promise<void> => {
     for (const close of closers.toReversed()) {

@@ -76,6 +76,7 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
   };
   const issuing = {
     reader,
+    productName,
     signer: signing.signer,
     requireRightClock,
     tracked: records.tracked,

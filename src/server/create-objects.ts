@@ -8,6 +8,7 @@ import { clusterLabelsAt, PolicyUpdater, rbacKinds, rbacSnapshotAt } from '../au
 import { createPublicView, type PublicViewOptions } from '../clusters/public-view.ts';
 import { Broadcaster } from '../handlers/watch/broadcaster.ts';
 import { DeletionPropagation } from '../objects/deletion-propagation.ts';
+import { isProjected, ProjectedCache, withProjections } from '../objects/projected-cache.ts';
 import { ObjectReader } from '../objects/reader.ts';
 import { StoredObject } from '../objects/stored-object.ts';
 import { ObjectWriter } from '../objects/writer.ts';
@@ -83,7 +84,10 @@ export function createObjects(options: ObjectsOptions): Objects {
   });
   // The policy first: an event is filtered by the policy at its revision.
   reflector.listen(new PolicyUpdater({ policy, reader, catalog }));
-  reflector.listen(broadcaster);
+  const projections = catalog.projections
+    .filter(isProjected)
+    .map((kind) => new ProjectedCache(kind, reader.cache(kind.projection.source)));
+  reflector.listen(withProjections(projections, broadcaster));
   const writer = new ObjectWriter({
     store,
     reader,

@@ -10,6 +10,7 @@ import { storageErrorIn } from '../objects/storage-errors.ts';
 import { type Logger, openServerLog, type ServerLog } from '../observability/logger.ts';
 import { SignerFailed } from '../tokens/external/signer-client.ts';
 import type { Program } from './compose.ts';
+import { inventoryOf } from './inventory.ts';
 import { openStore } from './open-store.ts';
 import { ATTEMPT_MS } from './wait-for-store.ts';
 import { welcome } from './welcome.ts';
@@ -23,6 +24,7 @@ export async function serve(flags: Record<string, unknown>, version: string): Pr
   let loaded: ReturnType<typeof loadServeOptions>;
   try {
     loaded = loadServeOptions({ flags, env: process.env, cwd: process.cwd() });
+    inventoryOf(loaded.options);
   } catch (error) {
     if (!(error instanceof OptionsError)) throw error;
     for (const problem of error.problems) process.stderr.write(`clusterpass: ${problem}\n`);

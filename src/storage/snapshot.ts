@@ -81,6 +81,11 @@ export class Snapshot<E extends CacheEntry> {
     }
   }
 
+  /** Applies a change of one object. */
+  apply({ before, after }: { readonly before: E | undefined; readonly after: E | undefined }): void {
+    this.replace(before, after);
+  }
+
   forEach(act: (entry: E) => void): void {
     this.#byKey.forEachPair((_, entry) => act(entry));
   }
@@ -117,6 +122,12 @@ export class Snapshot<E extends CacheEntry> {
     return this.#byKey.forRange(prefix, end, false);
   }
 
+  /** Appends the entries of this name below the prefix, which ends where names begin. */
+  collectNamed(into: E[], prefix: string, name: string): void {
+    const entry = this.get(`${prefix}${name}`);
+    if (entry !== undefined) into.push(entry);
+  }
+
   /** Entries with this label, in key order. Only for kinds with a label index. */
   *withLabel(label: string, value: string): Generator<E> {
     if (this.#byLabel === undefined) throw new Error('this kind has no label index');
@@ -138,5 +149,10 @@ export class Snapshot<E extends CacheEntry> {
 
   get indexed(): boolean {
     return this.#byLabel !== undefined;
+  }
+
+  /** Whether the index finds every entry that has this label. */
+  indexesLabel(_label: string): boolean {
+    return this.indexed;
   }
 }

@@ -160,6 +160,11 @@ export class WatchCache<E extends CacheEntry> {
     return this.#window.slice(this.#firstAfter(revision));
   }
 
+  /** The revision after which a client continues that was last sent an event of this revision. */
+  resumeAfter(revision: number, _prefix: string): number {
+    return revision;
+  }
+
   /**
    * The state at this revision, or undefined when it has left the window. For a revision that the cache has not reached
    * yet, the current state. The caller must not modify it.

@@ -1,8 +1,14 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type FakeApiServer, startApiServer } from '../../src/clusters/upstream/api-server.fixture.ts';
 import { createAuthority } from '../../src/clusters/upstream/certificates.fixture.ts';
+import { LAUNCHER } from '../program.ts';
 import { Person } from './support/cli.ts';
+import { patchCluster } from './support/fleet.ts';
 import { claimsFor, type Forwarding, jwt, register, startForwarding, tokenAnswer } from './support/forwarding.ts';
 import { createAccount, createCluster, createNamespace, inNamespace } from './support/objects.ts';
 import type { Server } from './support/server.ts';
@@ -107,5 +113,77 @@ describe('A42: a cached token is not served when it is refused', () => {
     } finally {
       await cluster.close();
     }
+  });
+});
+
+describe('the plugin of a controller', () => {
+  const ADDRESS = 'https://own.example.com:6443';
+  let home: string;
+
+  beforeAll(async () => {
+    home = await mkdtemp(join(tmpdir(), 'clusterpass-controller-'));
+    await writeFile(join(home, 'token'), server.adminToken);
+    const serverEndpoints = [{ clientCIDR: '0.0.0.0/0', serverAddress: ADDRESS }];
+    await patchCluster(server, 'own', { spec: { orchestratorApiEndpoints: { serverEndpoints } } });
+  });
+  afterAll(() => rm(home, { recursive: true, force: true }));
+
+  /** As client-go runs it for a ClusterProfile: settings in variables of the consumer, the name in the profile. */
+  function plugin(config: object, { version = 'v1', address = ADDRESS, env = {}, args = [] as string[] } = {}) {
+    const info = {
+      kind: 'ExecCredential',
+      apiVersion: `client.authentication.k8s.io/${version}`,
+      spec: { interactive: false, cluster: { server: address, config } },
+    };
+    const { status, stdout, stderr } = spawnSync(process.execPath, [LAUNCHER, 'credential', ...args], {
+      encoding: 'utf8',
+      env: {
+        HOME: home,
+        NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
+        KUBERNETES_EXEC_INFO: JSON.stringify(info),
+        CLUSTERPASS_SERVER: server.url,
+        CLUSTERPASS_TOKEN_FILE: join(home, 'token'),
+        CLUSTERPASS_AS: 'ci/builder',
+        CLUSTERPASS_AUDIENCE: 'vault',
+        CLUSTERPASS_DURATION: '20m',
+        ...env,
+      },
+    });
+    return { status, stdout, stderr };
+  }
+
+  it('CP-97: gets the cluster from the profile, and everything else from its own settings', async () => {
+    const attack = { clusterName: 'own', server: 'https://attacker', as: 'kube-system/admin', audience: 'other' };
+    const { status, stdout, stderr } = plugin(attack, { version: 'v1beta1' });
+    expect([status, stderr]).toEqual([0, '']);
+    const { apiVersion, status: credential } = JSON.parse(stdout);
+    expect(apiVersion).toBe('client.authentication.k8s.io/v1beta1');
+    const { sub, aud, exp = 0, iat = 0 } = decodeJwt(credential.token);
+    expect([sub, aud, exp - iat]).toEqual(['system:serviceaccount:ci:builder', ['vault'], 1200]);
+    // Nothing but the token and the compiled code is on its disk.
+    expect((await readdir(home, { recursive: true })).filter((name) => name.includes('credentials'))).toEqual([]);
+  });
+
+  it('CP-98: gets no token for an address that is not one of the cluster', () => {
+    const { status, stdout, stderr } = plugin({ clusterName: 'own' }, { address: 'https://attacker.example.com' });
+    expect([status, stdout]).toEqual([1, '']);
+    expect(stderr).toMatch(/^Error from server \(Invalid\): .*for-server.*: must be an address of the cluster\n$/);
+    // A cluster that the consumer names itself is reached as its kubeconfig says, through a tunnel for example.
+    const args = ['--cluster', 'own'];
+    expect(plugin({ clusterName: 'other' }, { address: 'https://tunnel', args }).status).toBe(0);
+  });
+
+  it('fails in one sentence', async () => {
+    expect(plugin({}).stderr).toMatch(/^error: --cluster is required: .*\n$/);
+    expect(plugin({ clusterName: '../x' }).stderr).toMatch(/^error: .*clusterName is not the name of a cluster\n$/);
+    await writeFile(join(home, 'wrong'), 'not-a-token-0123456789');
+    const file = join(home, 'wrong');
+    const refused = plugin({ clusterName: 'own' }, { env: { CLUSTERPASS_TOKEN_FILE: file } });
+    expect([refused.status, refused.stderr]).toEqual([1, `error: ${server.url} refused the token in ${file}\n`]);
+    const gone = plugin({ clusterName: 'own' }, { env: { CLUSTERPASS_SERVER: 'http://127.0.0.1:1' } });
+    expect(gone.stderr).toBe(
+      'Unable to connect to the server: http://127.0.0.1:1 cannot be reached: connection refused\n',
+    );
+    expect(plugin({ clusterName: 'own' }, { args: ['--nonsense'] }).stderr).toMatch(/unknown option '--nonsense'/);
   });
 });

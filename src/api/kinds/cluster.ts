@@ -130,6 +130,14 @@ function controllerText(object: ApiObject): string {
   return controller === undefined ? '' : `${controller.namespace}/${controller.name}`;
 }
 
+/** The derived field of clusters that holds their endpoints as JSON if there are several; `""` otherwise. */
+export const ENDPOINTS_FIELD = 'spec.endpoints';
+
+function endpointsText(object: ApiObject, productName: string): string {
+  const { serverEndpoints = [] } = endpointsInForce(object, productName);
+  return serverEndpoints.length > 1 ? JSON.stringify(serverEndpoints) : '';
+}
+
 export function clusterKind(productName: string, checks: EndpointChecks = DEFAULT_CHECKS): Kind {
   const field = endpointsField(productName);
   const { holdChanges = false, now } = checks;
@@ -153,7 +161,10 @@ export function clusterKind(productName: string, checks: EndpointChecks = DEFAUL
       'status.type': (object) => statusOf(object).type ?? '',
       'status.version': (object) => statusOf(object).version ?? '',
     },
-    derivedFields: { [CONTROLLER_FIELD]: controllerText },
+    derivedFields: {
+      [CONTROLLER_FIELD]: controllerText,
+      [ENDPOINTS_FIELD]: (object) => endpointsText(object, productName),
+    },
     ...bodySchema(
       Type.Object(
         {

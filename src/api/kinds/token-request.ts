@@ -66,6 +66,8 @@ export const TOKEN_ANNOTATIONS = {
   minExpirationSeconds: 'clusterpass.dev/min-expiration-seconds',
   /** `cluster`: warn if the token would not open the API of the cluster. */
   for: 'clusterpass.dev/for',
+  /** An address: a request for a cluster that has no such endpoint fails. */
+  forServer: 'clusterpass.dev/for-server',
   /** `true`: store an IssuedToken until the token expires. */
   tracked: 'clusterpass.dev/tracked',
 } as const;

@@ -15,6 +15,7 @@ export const CONNECTION_FLAGS: readonly Flag[] = [
   {
     flags: '--token-file <file>',
     doc: 'File with the bearer token, read again for every request. `-` reads stdin once.',
+    variable: 'CLUSTERPASS_TOKEN_FILE',
   },
   {
     flags: '--certificate-authority <file>',

@@ -226,18 +226,28 @@ export const USER_COMMANDS: readonly Command[] = [
       'that is older than a minute, or that the same process asks for again, is first checked at the server (or at the ' +
       'cluster, if it issues its tokens itself) and replaced if it is refused: its key, its account or the token may have ' +
       'been revoked. If there is no answer within two seconds, the cached token is used. `clusterpass login` and ' +
-      '`clusterpass logout` remove the cached tokens of the server.',
+      '`clusterpass logout` remove the cached tokens of the server.\n\nFor controllers ([inventory.md](inventory.md)): the ' +
+      'cluster can come from `spec.cluster.config.clusterName` in `KUBERNETES_EXEC_INFO`, which client-go takes from a ' +
+      'ClusterProfile. With `--token-file` nothing is cached on disk.',
     flags: [
-      cluster('Cluster of the service account.'),
+      cluster('Cluster of the service account. Defaults to the cluster of the ClusterProfile, if there is one.'),
       { ...namespace, doc: 'Namespace of the service account.' },
       { flags: '--service-account <name>', doc: 'Service account.' },
-      { flags: '--as <namespace/name>', doc: 'Short for `--namespace` and `--service-account`.' },
+      {
+        flags: '--as <namespace/name>',
+        doc: 'Short for `--namespace` and `--service-account`.',
+        variable: 'CLUSTERPASS_AS',
+      },
       {
         flags: '--as-me',
         doc: 'Give a pass for yourself, in place of a service account.',
       },
-      audience,
-      { flags: '--duration <duration>', doc: 'Requested lifetime, e.g. `10m`.' },
+      { ...audience, variable: 'CLUSTERPASS_AUDIENCE' },
+      {
+        flags: '--duration <duration>',
+        doc: 'Requested lifetime, e.g. `10m`.',
+        variable: 'CLUSTERPASS_DURATION',
+      },
       { flags: '--no-cache', doc: 'Request a new token, which replaces the cached one.' },
       {
         flags: '--login',

@@ -1,56 +1,80 @@
-import { isStatus } from '../../client/errors.ts';
-import { CliError, type Context, type Invocation, type Run } from '../command.ts';
-import { checkAtCluster, checkAtServer } from '../connection/check-token.ts';
+import { ConnectionError, isStatus } from '../../client/errors.ts';
+import { CliError, type Context, type Invocation, parseSeconds, type Run } from '../command.ts';
 import { clientFor, resolveConnection } from '../connection/connection.ts';
-import { type CredentialSource, cachedCredential } from '../connection/credential-cache.ts';
+import type { CredentialSource } from '../connection/credential-cache.ts';
 import { loginFor, readLogins } from '../connection/logins.ts';
+import { plainFetch } from '../connection/plain-fetch.ts';
+import { refreshTime } from '../connection/refresh-time.ts';
+import { type ExecInfo, readExecInfo } from '../exec-info.ts';
 import { type PassSubject, parseServiceAccount, passSubject } from '../service-account.ts';
+
+/** client-go sets no limit, and holds a lock while the plugin runs. */
+const TIMEOUT_MS = 10_000;
 
 /** An exec credential plugin of client-go: writes only an ExecCredential to stdout. */
 export const run: Run = async (context, invocation) => {
-  const apiVersion = requestedVersion(context);
+  const info = readExecInfo(context.env.KUBERNETES_EXEC_INFO);
+  const { apiVersion } = info;
   if (invocation.is('login')) return giveLogin(context, invocation, apiVersion);
-  const cluster = invocation.required('cluster', '--cluster');
-  const subject = subjectOf(invocation);
-  const audiences = invocation.list('audience');
-  const expirationSeconds = invocation.seconds('duration', '--duration');
+  const { cluster, forServer } = clusterOf(invocation, info);
+  const subject = subjectOf(context, invocation);
+  const audiences = audiencesOf(context, invocation);
+  const expirationSeconds = durationOf(context, invocation);
   const connection = await resolveConnection(context, invocation);
-  const { server } = connection;
-  const client = await clientFor(context, connection);
+  const { server, tokenFile } = connection;
+  const client = await clientFor(context, connection, plainFetch(connection));
+  const wanted = {
+    ...(forServer === undefined ? {} : { forServer }),
+    ...(expirationSeconds === undefined ? {} : { expirationSeconds }),
+  };
   const source: CredentialSource = {
     issue: () =>
       subject === 'me'
-        ? client.createUserpass({ cluster, ...(expirationSeconds === undefined ? {} : { expirationSeconds }) })
-        : client.createToken({
-            cluster,
-            ...subject,
-            audiences,
-            ...(expirationSeconds === undefined ? {} : { expirationSeconds }),
-          }),
+        ? client.createUserpass({ cluster, ...wanted, signal: AbortSignal.timeout(TIMEOUT_MS) })
+        : client.createToken({ cluster, ...subject, audiences, ...wanted, signal: AbortSignal.timeout(TIMEOUT_MS) }),
     check: async (token, verifier) => {
       if (verifier === 'none') return 'unknown';
+      const { checkAtCluster, checkAtServer } = await import('../connection/check-token.ts');
       // Clusterpass refuses passes for people as bearer tokens: only the cluster can say whether it accepts one.
       return verifier === 'server' && subject !== 'me'
         ? checkAtServer(connection, cluster, token)
         : checkAtCluster(context.env.KUBERNETES_EXEC_INFO, token);
     },
   };
-  // The ID of a session stays the same when its token is refreshed.
-  const caller = connection.sessionId ?? (await connection.token?.()) ?? '';
-  const identity = [caller, cluster, subject, audiences, expirationSeconds ?? null];
   try {
-    const replace = invocation.isOff('cache');
-    const { token, refreshAt } = await cachedCredential(context, server, identity, source, { replace });
+    const { token, refreshAt } = await (tokenFile === undefined ? cached() : issued());
     // E-05: kubectl requests a new credential only after this time, to the second. So it is the time of the refresh.
     const expirationTimestamp = utcText(refreshAt);
     const credential = { kind: 'ExecCredential', apiVersion, spec: {}, status: { expirationTimestamp, token } };
     context.out.write(`${JSON.stringify(credential)}\n`);
     return undefined;
   } catch (error) {
+    if ((error as Error).name === 'TimeoutError') throw new ConnectionError(`${server} cannot be reached: timed out`);
     if (!isStatus(error, 401)) throw error;
+    if (tokenFile !== undefined) throw new CliError(`${server} refused the token in ${tokenFile}`);
     throw new CliError(`the server refused the login for ${server}: run clusterpass login --server ${server}`);
   }
+
+  async function cached(): Promise<Credential> {
+    const { cachedCredential } = await import('../connection/credential-cache.ts');
+    // The ID of a session stays the same when its token is refreshed.
+    const caller = connection.sessionId ?? (await connection.token?.()) ?? '';
+    const identity = [caller, cluster, subject, audiences, expirationSeconds ?? null, forServer ?? null];
+    return cachedCredential(context, server, identity, source, { replace: invocation.isOff('cache') });
+  }
+
+  /** A controller keeps its credentials in memory, and may have no disk to write to. */
+  async function issued(): Promise<Credential> {
+    const result = await source.issue();
+    return { token: result.token, refreshAt: refreshTime(result, context.now()) };
+  }
 };
+
+interface Credential {
+  readonly token: string;
+  /** Epoch milliseconds. */
+  readonly refreshAt: number;
+}
 
 /** The token of the login itself, for kubectl as a client of Clusterpass. Refreshed here, if it is of a session. */
 async function giveLogin(context: Context, invocation: Invocation, apiVersion: string): Promise<undefined> {
@@ -68,34 +92,36 @@ async function giveLogin(context: Context, invocation: Invocation, apiVersion: s
 /** To the second. */
 const utcText = (milliseconds: number): string => new Date(milliseconds).toISOString().replace(/\.\d+Z$/, 'Z');
 
-function subjectOf(invocation: Invocation): PassSubject {
+/** `--cluster` is the consumer's own configuration, so it comes before what a profile says (CP-97). */
+function clusterOf(invocation: Invocation, { profile }: ExecInfo): { cluster: string; forServer?: string } {
+  const given = invocation.text('cluster');
+  if (given !== undefined && given !== '') return { cluster: given };
+  if (profile !== undefined) return { cluster: profile.cluster, forServer: profile.server };
+  throw new CliError('--cluster is required: KUBERNETES_EXEC_INFO has no spec.cluster.config.clusterName');
+}
+
+function subjectOf(context: Context, invocation: Invocation): PassSubject {
   const subject = passSubject(invocation);
-  if (subject === 'me' && invocation.list('audience').length > 0) {
+  if (subject === 'me' && audiencesOf(context, invocation).length > 0) {
     throw new CliError('--as-me takes no --audience: a pass for a person is for its cluster');
   }
   if (subject !== undefined) return subject;
+  const { CLUSTERPASS_AS: as } = context.env;
+  const isNamed = invocation.text('namespace') !== undefined || invocation.text('serviceAccount') !== undefined;
+  if (!isNamed && as) return parseServiceAccount(as, 'CLUSTERPASS_AS');
   const namespace = invocation.required('namespace', '--as (or --namespace and --service-account)');
   const name = invocation.required('serviceAccount', '--as (or --namespace and --service-account)');
   return parseServiceAccount(`${namespace}/${name}`, '--namespace and --service-account');
 }
 
-const GROUP = 'client.authentication.k8s.io';
-const VERSIONS = [`${GROUP}/v1`, `${GROUP}/v1beta1`];
+function audiencesOf({ env }: Context, invocation: Invocation): readonly string[] {
+  const given = invocation.list('audience');
+  return given.length === 0 && env.CLUSTERPASS_AUDIENCE ? [env.CLUSTERPASS_AUDIENCE] : given;
+}
 
-/** E-03: the response must have the version of the request. Without a request, v1. */
-function requestedVersion({ env }: Context): string {
-  const text = env.KUBERNETES_EXEC_INFO;
-  if (!text) return `${GROUP}/v1`;
-  let requested: unknown;
-  try {
-    requested = (JSON.parse(text) as { apiVersion?: unknown } | null)?.apiVersion;
-  } catch {
-    throw new CliError('KUBERNETES_EXEC_INFO is not JSON');
-  }
-  if (typeof requested !== 'string' || !VERSIONS.includes(requested)) {
-    throw new CliError(
-      `KUBERNETES_EXEC_INFO requests ${JSON.stringify(requested)}; supported are ${VERSIONS.join(' and ')}`,
-    );
-  }
-  return requested;
+function durationOf({ env }: Context, invocation: Invocation): number | undefined {
+  const isGiven = invocation.text('duration') !== undefined || !env.CLUSTERPASS_DURATION;
+  return isGiven
+    ? invocation.seconds('duration', '--duration')
+    : parseSeconds(env.CLUSTERPASS_DURATION, 'CLUSTERPASS_DURATION');
 }

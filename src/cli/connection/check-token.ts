@@ -1,6 +1,7 @@
 import type { Connection } from './connection.ts';
 import type { Verdict } from './credential-cache.ts';
-import { fetchFor, type TlsTrust } from './fetch-for.ts';
+import type { TlsTrust } from './fetch-for.ts';
+import { plainFetch } from './plain-fetch.ts';
 
 /** A check must not delay kubectl for long. */
 const TIMEOUT_MS = 2_000;
@@ -24,8 +25,7 @@ export async function checkAtCluster(execInfo: string | undefined, token: string
 
 async function send(trust: TlsTrust, url: string, token: string, init: RequestInit): Promise<Verdict> {
   try {
-    const fetch = await fetchFor(trust);
-    const response = await fetch(url, {
+    const response = await plainFetch(trust)(url, {
       ...init,
       headers: { Accept: 'application/json', 'Content-Type': 'application/json', Authorization: `Bearer ${token}` },
       signal: AbortSignal.timeout(TIMEOUT_MS),

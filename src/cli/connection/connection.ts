@@ -1,12 +1,11 @@
 import { resolve } from 'node:path';
 import { type Client, createClient } from '../../client/create-client.ts';
-import type { TokenProvider } from '../../client/transport.ts';
+import type { Fetch, TokenProvider } from '../../client/transport.ts';
 import { CliError, type Context, type Invocation } from '../command.ts';
 import { readCertificates, readGivenFile } from '../files/files.ts';
 import { fetchWithProgress } from '../progress.ts';
 import { fetchFor, isLoopback } from './fetch-for.ts';
 import { type Login, loginFor, readLogins } from './logins.ts';
-import { sessionToken } from './session-token.ts';
 
 /** A server, the token for it, and the certificates to trust. */
 export interface Connection {
@@ -14,6 +13,8 @@ export interface Connection {
   readonly token: TokenProvider | undefined;
   /** The ID of the session that refreshes the token; undefined if the token is fixed. */
   readonly sessionId: string | undefined;
+  /** The file that the token is read from, for each request; undefined for any other token. */
+  readonly tokenFile: string | undefined;
   readonly certificateAuthority: string | undefined;
   readonly insecureSkipTlsVerify: boolean;
   readonly productName: string;
@@ -33,11 +34,13 @@ export async function resolveConnection(context: Context, invocation: Invocation
   const login = loginFor(logins, server);
   const insecureSkipTlsVerify = invocation.is('insecureSkipTlsVerify') || login?.insecureSkipTlsVerify === true;
   refusePlainHttp(server, insecureSkipTlsVerify);
-  const token = givenToken(context, invocation);
+  const tokenFile = tokenFileOf(context, invocation);
+  const token = givenToken(context, invocation, tokenFile);
   const caFile = invocation.text('certificateAuthority') ?? (env.CLUSTERPASS_CA || undefined);
   return {
     server,
     token: token ?? loginToken(context, server, login),
+    tokenFile,
     sessionId: token === undefined ? login?.session?.id : undefined,
     certificateAuthority:
       caFile === undefined ? login?.certificateAuthority : await readCertificates(resolve(context.cwd, caFile)),
@@ -56,7 +59,7 @@ export async function connect(context: Context, invocation: Invocation): Promise
 }
 
 /** Fails without a token: every request of a command needs one. */
-export async function clientFor(context: Context, connection: Connection): Promise<Client> {
+export async function clientFor(context: Context, connection: Connection, fetch?: Fetch): Promise<Client> {
   const { server, token, productName } = connection;
   if (token === undefined) {
     throw new CliError(
@@ -67,7 +70,7 @@ export async function clientFor(context: Context, connection: Connection): Promi
     server,
     tokenProvider: token,
     productName,
-    fetch: fetchWithProgress(context, server, await fetchFor(connection)),
+    fetch: fetchWithProgress(context, server, fetch ?? (await fetchFor(connection))),
     userAgent: `clusterpass/${context.version}`,
     onWarning: (text) => context.err.write(`Warning: ${text}\n`),
   });
@@ -94,14 +97,22 @@ function refusePlainHttp(server: string, allowed: boolean): void {
 
 function loginToken(context: Context, server: string, login: Login | undefined): TokenProvider | undefined {
   if (login === undefined) return undefined;
-  return login.session === undefined ? () => login.token : sessionToken(context, server);
+  if (login.session === undefined) return () => login.token;
+  return async (refused) => (await import('./session-token.ts')).sessionToken(context, server)(refused);
 }
 
-function givenToken(context: Context, invocation: Invocation): TokenProvider | undefined {
+/** A token itself comes before a file with one, and flags come before variables. */
+function tokenFileOf({ env }: Context, invocation: Invocation): string | undefined {
+  if (invocation.text('token') !== undefined) return undefined;
+  const file = invocation.text('tokenFile');
+  if (file !== undefined) return file === '-' ? undefined : file;
+  return env.CLUSTERPASS_TOKEN ? undefined : env.CLUSTERPASS_TOKEN_FILE || undefined;
+}
+
+function givenToken(context: Context, invocation: Invocation, file: string | undefined): TokenProvider | undefined {
   const given = invocation.text('token');
   if (given !== undefined) return () => checkedToken(given, '--token');
-  const file = invocation.text('tokenFile');
-  if (file === '-') {
+  if (invocation.text('tokenFile') === '-') {
     // stdin can be read only once.
     let text: Promise<string> | undefined;
     return async () => {

@@ -7,6 +7,7 @@ import { CliError, type Context } from '../command.ts';
 import { withLock } from '../files/file-lock.ts';
 import { readPrivate, writePrivate } from '../files/files.ts';
 import { cacheFolder } from '../files/folders.ts';
+import { refreshTime } from './refresh-time.ts';
 
 /** Who can say whether a token is still accepted: Clusterpass, the cluster of the token, or neither. */
 export type Verifier = 'server' | 'cluster' | 'none';
@@ -31,9 +32,6 @@ export interface CredentialSource {
   check(token: string, verifier: Verifier): Promise<Verdict>;
 }
 
-/** How long before its expiry a token is replaced: requests take time, and clocks differ. */
-const MAX_MARGIN_MS = 60_000;
-const MARGIN_SHARE = 0.1;
 const LOCK_WAIT_MS = 45_000;
 /** A token that is older is checked before it is used: its key, its account or itself may have been revoked. */
 const CHECK_MS = 60_000;
@@ -131,7 +129,14 @@ async function renew(
     if (checked !== undefined && verdict === 'unknown' && error instanceof ConnectionError) return checked;
     throw error;
   }
-  const next = { ...fromIssued(issued, context.now()), parentPid };
+  const now = context.now();
+  const fresh = {
+    token: issued.token,
+    refreshAt: refreshTime(issued, now),
+    checkedAt: now,
+    verifier: 'server' as const,
+  };
+  const next = { ...fresh, parentPid };
   return old === undefined ? next : { ...next, verifier: await verifierOf(next.token, old.verifier, source) };
 }
 
@@ -145,12 +150,6 @@ async function verifierOf(token: string, first: Verifier, source: CredentialSour
     if ((await source.check(token, candidate)) !== 'refused') return candidate;
   }
   return 'none';
-}
-
-export function fromIssued({ token, expirationTimestamp, issuedAt }: IssuedToken, now: number): CachedCredential {
-  const lifetime = Date.parse(expirationTimestamp) - issuedAt;
-  const refreshAt = Math.floor(now + lifetime - Math.min(MAX_MARGIN_MS, lifetime * MARGIN_SHARE));
-  return { token, refreshAt, checkedAt: now, verifier: 'server' };
 }
 
 const VERIFIERS: readonly Verifier[] = ['server', 'cluster', 'none'];

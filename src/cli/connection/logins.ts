@@ -1,6 +1,5 @@
 import { join } from 'node:path';
 import { CliError, type Context } from '../command.ts';
-import { withLock } from '../files/file-lock.ts';
 import { readPrivate, writePrivate } from '../files/files.ts';
 import { configFolder } from '../files/folders.ts';
 import type { Session } from '../oidc/oidc-session.ts';
@@ -47,6 +46,7 @@ export const loginFor = ({ logins }: Logins, server: string): Login | undefined 
 /** Changes the file under its lock, so that concurrent changes are not lost. */
 export async function changeLogins(context: Context, change: (logins: Logins) => Logins): Promise<void> {
   const file = loginsFile(context.env);
+  const { withLock } = await import('../files/file-lock.ts');
   await withLock(file, { waitMs: LOCK_WAIT_MS, err: context.err }, async () => {
     const changed = change(await readLogins(context));
     await writePrivate(file, `${JSON.stringify(changed, null, 2)}\n`);

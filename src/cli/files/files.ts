@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
 import { mkdir, open, readFile, realpath, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
@@ -65,6 +64,8 @@ export async function readPrivate(path: string): Promise<string | undefined> {
 export async function writePrivate(path: string, text: string): Promise<void> {
   // A kubeconfig may be a symbolic link, e.g. to dotfiles: replaces its target, not the link.
   const target = await realpath(path).catch(() => path);
+  // Imported here, because reading a file must not wait for it.
+  const { randomBytes } = await import('node:crypto');
   const temporary = join(dirname(target), `.${basename(target)}.${randomBytes(6).toString('hex')}.tmp`);
   try {
     await mkdir(dirname(target), { recursive: true, mode: 0o700 });

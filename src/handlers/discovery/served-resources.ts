@@ -43,8 +43,8 @@ const CUSTOM_ORDER: readonly Verb[] = [
 export function servedVersions(catalog: Catalog, realm: Realm): ServedVersion[] {
   const versions = new Map<string, { group: string; version: string; resources: ServedResource[] }>();
   // At the fleet also the kinds inside clusters: writes are redirected to the cluster that the body names.
-  const stored = catalog.kinds.filter(({ inCluster }) => inCluster || realm === 'fleet');
-  const named = [...stored, ...catalog.virtualTypes].sort((a, b) => (a.resource < b.resource ? -1 : 1));
+  const kinds = [...catalog.kinds, ...catalog.projections].filter(({ inCluster }) => inCluster || realm === 'fleet');
+  const named = [...kinds, ...catalog.virtualTypes].sort((a, b) => (a.resource < b.resource ? -1 : 1));
   for (const kind of named) {
     const key = `${kind.group}/${kind.version}`;
     const entry = versions.get(key) ?? { group: kind.group, version: kind.version, resources: [] };

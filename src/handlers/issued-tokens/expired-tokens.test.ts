@@ -47,6 +47,7 @@ const representation: Representation = {
   form: 'object',
   includeObject: 'None',
   whole: undefined,
+  clientAddress: '',
   now: () => NOW,
 };
 
@@ -66,7 +67,7 @@ describe('an expired token', () => {
     const get = (name: string, now: number) =>
       getObject(
         {
-          reader: { catchUp: async () => {}, find: () => snapshot.get(`${prefix}${name}`) } as unknown as ObjectReader,
+          reader: { catchUp: async () => {}, readable: () => snapshot } as unknown as ObjectReader,
           views: { now: () => now, whole: () => undefined } as unknown as Views,
         },
         {

@@ -1,4 +1,10 @@
-import { clusterAskedAbout, type Decision, isFilteredList, type ResourceQuestion } from '../../api/authorization.ts';
+import {
+  clusterAskedAbout,
+  type Decision,
+  isFilteredList,
+  permissionAskedFor,
+  type ResourceQuestion,
+} from '../../api/authorization.ts';
 import type { Identity, User } from '../../api/caller.ts';
 import { whyAllowed } from '../../api/decision-reason.ts';
 import { type FieldError, invalid, invalidValue, required, tooLong } from '../../api/field-error.ts';
@@ -85,14 +91,15 @@ function resourceStatus(
   asked: ResourceAttributes,
 ): AccessStatus {
   const { verb = '', group = '', resource = '', subresource = '', namespace = '', name = '' } = asked;
-  const cluster = clusterAskedAbout({ group, resource, name }, pathCluster);
-  const question: ResourceQuestion = { verb, group, resource, subresource, namespace, name, cluster };
+  const about = clusterAskedAbout({ group, resource, name }, pathCluster);
+  const asksFor: ResourceQuestion = { verb, group, resource, subresource, namespace, name, cluster: about };
+  const question = permissionAskedFor(asksFor);
   const decision = authorizer.decide(identity, question);
   // The request itself would be allowed, and its result filtered.
   if (!decision.allowed && name === '' && isFilteredList(question)) {
     return { allowed: true, reason: `everyone may list ${resource}, and is shown those that they may see` };
   }
-  return statusOf(decision, identity.as(cluster));
+  return statusOf(decision, identity.as(question.cluster));
 }
 
 const statusOf = (decision: Decision, user: User): AccessStatus => {

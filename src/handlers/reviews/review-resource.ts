@@ -3,6 +3,7 @@ import {
   clusterAskedAbout,
   type Grant,
   type PathQuestion,
+  permissionAskedFor,
   type ResourceQuestion,
 } from '../../api/authorization.ts';
 import { MASTERS, SERVICE_ACCOUNTS_GROUP } from '../../api/caller.ts';
@@ -71,7 +72,7 @@ function questionOf(
   }
   const { verb = '', group = '', resource = '', subresource = '', namespace = '', name = '' } = resourceAttributes;
   const cluster = clusterAskedAbout({ group, resource, name }, pathCluster);
-  return { verb, group, resource, subresource, namespace, name, cluster };
+  return permissionAskedFor({ verb, group, resource, subresource, namespace, name, cluster });
 }
 
 const subjectsOf = (grant: Grant, cluster: string | undefined): GrantedSubject[] =>

@@ -132,6 +132,7 @@ async function ask(signer: Signer, asked: Asked = {}): Promise<Outcome> {
   const handle = createIssueTokenHandler({
     catalog,
     reader,
+    productName: 'orchestrator',
     signer,
     requireRightClock: asked.requireRightClock ?? (() => {}),
     tracked: createTrackedTokens({ catalog, reader, writer: { create }, maxPerCaller: 2, now: () => NOW }),

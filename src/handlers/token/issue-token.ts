@@ -1,5 +1,6 @@
 import type { Catalog } from '../../api/catalog.ts';
 import { encodeValue, toJson } from '../../api/codec/encode.ts';
+import { endpointsInForce } from '../../api/confirmed-endpoint.ts';
 import type { ApiObject, ObjectMeta } from '../../api/kind.ts';
 import { type TokenRequest, tokenRequestType } from '../../api/kinds/token-request.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
@@ -15,14 +16,15 @@ import type { ActorClaim } from './actor-claim.ts';
 import { resolveBinding } from './bound-object.ts';
 import { type ForeignAudienceParts, foreignAudienceCheck } from './foreign-audiences.ts';
 import { type ForwardToken, issuesOwnTokens } from './forward-token.ts';
-import { parseTokenRequest } from './parse-token-request.ts';
+import { type ParsedTokenRequest, parseTokenRequest } from './parse-token-request.ts';
 import { CREATED, checkSignature, type ReleaseParts, releaseToken } from './release-token.ts';
-import { lifetimeErrors } from './token-request-annotations.ts';
+import { lifetimeErrors, serverErrors } from './token-request-annotations.ts';
 import { checkName, checkNamespace, refuseIfInvalid, TOKEN_REQUEST } from './validate-token-request.ts';
 
 export interface IssueTokenParts extends ForeignAudienceParts, ReleaseParts {
   readonly catalog: Catalog;
   readonly reader: ObjectReader;
+  readonly productName: string;
   /** Throws while the clock is known to be wrong: a token would carry wrong times. */
   readonly requireRightClock: () => void;
   /** The issuer of a cluster's tokens, which is also the audience of its API. */
@@ -48,6 +50,7 @@ export function createIssueTokenHandler(parts: IssueTokenParts): (request: ApiRe
     const tokenRequest = parseTokenRequest(request, options.fieldValidation, audienceProblem);
     const { sent, annotations } = tokenRequest;
     checkNamespace(sent, namespace);
+    if (annotations.forServer !== undefined) await requireServer(parts, cluster, tokenRequest);
     if (forward !== undefined) {
       const found = reader.findFresh(catalog.clusters, { cluster: '', namespace: '', name: cluster });
       const stored = found instanceof Promise ? await found : found;
@@ -101,6 +104,16 @@ export function createIssueTokenHandler(parts: IssueTokenParts): (request: ApiRe
     });
     return respond(request, answer(sent, { account, claims, token, now }), sent);
   };
+}
+
+async function requireServer(
+  { catalog, reader, productName }: IssueTokenParts,
+  name: string,
+  { annotations }: ParsedTokenRequest,
+): Promise<void> {
+  const cluster = await reader.findFresh(catalog.clusters, { cluster: '', namespace: '', name });
+  if (cluster === undefined) throw notFound(catalog.clusters, name);
+  refuseIfInvalid(serverErrors(annotations, () => endpointsInForce(cluster.object(), productName)));
 }
 
 /** The whole object, or the metadata if the request asks for no more. */

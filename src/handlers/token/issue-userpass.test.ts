@@ -72,6 +72,7 @@ async function ask({
   const annotations = new Map<string, string>();
   const handle = createIssueUserpassHandler({
     catalog,
+    productName: 'orchestrator',
     reader: { findFresh: async (_, { name: asked }) => CLUSTERS.get(asked) },
     signer: {
       isSure: true,

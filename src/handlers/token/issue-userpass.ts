@@ -2,6 +2,7 @@ import type { Caller } from '../../api/caller.ts';
 import type { Catalog } from '../../api/catalog.ts';
 import { encodeValue } from '../../api/codec/encode.ts';
 import { goQuote } from '../../api/codec/go-text/go-quote.ts';
+import { endpointsInForce } from '../../api/confirmed-endpoint.ts';
 import { type FieldError, forbiddenField, invalidValue, tooMany } from '../../api/field-error.ts';
 import type { ApiObject, ObjectMeta } from '../../api/kind.ts';
 import { type TokenRequest, tokenRequestType } from '../../api/kinds/token-request.ts';
@@ -16,12 +17,13 @@ import { partialMetadata } from '../representation.ts';
 import type { PersonActor } from './actor-claim.ts';
 import { parseTokenRequest } from './parse-token-request.ts';
 import { CREATED, checkSignature, type ReleaseParts, releaseToken } from './release-token.ts';
-import { lifetimeErrors } from './token-request-annotations.ts';
+import { lifetimeErrors, serverErrors } from './token-request-annotations.ts';
 import { checkName, checkNamespace, refuseIfInvalid } from './validate-token-request.ts';
 
 export interface IssueUserpassParts extends ReleaseParts {
   readonly catalog: Pick<Catalog, 'clusters'>;
   readonly reader: Pick<ObjectReader, 'findFresh'>;
+  readonly productName: string;
   /** Throws while the clock is known to be wrong. */
   readonly requireRightClock: () => void;
   readonly peopleIssuerOf: (cluster: string) => string;
@@ -62,6 +64,7 @@ export function createIssueUserpassHandler(parts: IssueUserpassParts): (request:
     }
     checkName(sent, cluster, 'cluster');
     refuseIfInvalid([...tokenRequest.errors, ...boundErrors(sent), ...person.errors]);
+    refuseIfInvalid(serverErrors(annotations, () => endpointsInForce(stored.object(), parts.productName)));
     checkSignature(parts, [issuer], request.warn);
 
     parts.requireRightClock();

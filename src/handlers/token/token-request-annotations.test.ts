@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { invalid } from '../../api/field-error.ts';
-import { lifetimeErrors, parseTokenRequestAnnotations } from './token-request-annotations.ts';
+import { lifetimeErrors, parseTokenRequestAnnotations, serverErrors } from './token-request-annotations.ts';
 
 const MIN = 'clusterpass.dev/min-expiration-seconds';
 const FOR = 'clusterpass.dev/for';
@@ -12,7 +12,7 @@ const text = (errors: ReturnType<typeof lifetimeErrors>) => invalid({ group: 'g'
 describe('annotations', () => {
   test('none, and all of them', () => {
     const none = {
-      annotations: { minExpirationSeconds: undefined, forCluster: false, tracked: false },
+      annotations: { minExpirationSeconds: undefined, forCluster: false, forServer: undefined, tracked: false },
       errors: [],
     };
     expect(read()).toEqual(none);
@@ -20,6 +20,7 @@ describe('annotations', () => {
     expect(read({ [MIN]: '4294967296', [FOR]: 'cluster', [TRACKED]: 'true' }).annotations).toEqual({
       minExpirationSeconds: 2 ** 32,
       forCluster: true,
+      forServer: undefined,
       tracked: true,
     });
     expect(read({ [TRACKED]: 'false' })).toEqual(none);
@@ -59,9 +60,29 @@ describe('annotations', () => {
   });
 });
 
+describe('CP-98: the server that a token is for', () => {
+  const errors = (forServer: string | undefined) =>
+    serverErrors({ minExpirationSeconds: undefined, forCluster: false, forServer, tracked: false }, () => ({
+      serverEndpoints: [{ serverAddress: 'https://a:6443' }, { serverAddress: 'https://b/' }],
+    }));
+
+  test('is an address of the cluster', () => {
+    for (const address of [undefined, 'https://a:6443', 'https://a:6443/', 'https://b']) {
+      expect(errors(address)).toEqual([]);
+    }
+    for (const address of ['', 'https://a', 'https://a:6443/path', 'https://attacker', 'https://A:6443']) {
+      expect(text(errors(address))).toContain('must be an address of the cluster');
+    }
+    expect(text(errors('x'.repeat(5_000))).length).toBeLessThan(500);
+  });
+});
+
 describe('the minimum lifetime', () => {
   const errors = (minExpirationSeconds: number | undefined, requested: number, granted: number) =>
-    lifetimeErrors({ minExpirationSeconds, forCluster: false, tracked: false }, { requested, granted });
+    lifetimeErrors(
+      { minExpirationSeconds, forCluster: false, forServer: undefined, tracked: false },
+      { requested, granted },
+    );
 
   test('is met, or the error says why not', () => {
     expect(errors(undefined, 7200, 600)).toEqual([]);

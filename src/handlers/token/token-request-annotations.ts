@@ -1,7 +1,9 @@
 import { validateDomainKeys } from '../../api/domain-keys.ts';
 import { type FieldError, invalidValue, unsupportedValue } from '../../api/field-error.ts';
 import type { ObjectMeta } from '../../api/kind.ts';
+import type { ApiEndpoints } from '../../api/kinds/cluster-endpoints.ts';
 import { TOKEN_ANNOTATIONS, tokenRequestType } from '../../api/kinds/token-request.ts';
+import { clipped } from '../../api/status.ts';
 import { MAX_SECONDS } from './validate-token-request.ts';
 
 /** Options of a token request beyond the fields of Kubernetes, as annotations of the request. */
@@ -10,6 +12,8 @@ export interface TokenRequestAnnotations {
   readonly minExpirationSeconds: number | undefined;
   /** The token is for the API of the cluster. */
   readonly forCluster: boolean;
+  /** The address that the token will be sent to; undefined if the request names none. */
+  readonly forServer: string | undefined;
   /** A record of the token is stored until it expires. */
   readonly tracked: boolean;
 }
@@ -18,6 +22,9 @@ export interface ParsedTokenRequestAnnotations {
   readonly annotations: TokenRequestAnnotations;
   readonly errors: readonly FieldError[];
 }
+
+/** Characters of an address that an error repeats. */
+const MAX_SHOWN = 256;
 
 export const annotationField = (name: string): string => `metadata.annotations[${name}]`;
 
@@ -42,7 +49,12 @@ export function parseTokenRequestAnnotations(metadata: ObjectMeta): ParsedTokenR
     errors.push(unsupportedValue(annotationField(TOKEN_ANNOTATIONS.tracked), tracked, ['true', 'false']));
   }
   return {
-    annotations: { minExpirationSeconds, forCluster: purpose === 'cluster', tracked: tracked === 'true' },
+    annotations: {
+      minExpirationSeconds,
+      forCluster: purpose === 'cluster',
+      forServer: sentValue(TOKEN_ANNOTATIONS.forServer),
+      tracked: tracked === 'true',
+    },
     errors,
   };
 }
@@ -51,6 +63,20 @@ function wholeSeconds(text: string): number | undefined {
   if (!/^[1-9][0-9]{0,9}$/.test(text)) return undefined;
   const seconds = Number(text);
   return seconds <= MAX_SECONDS ? seconds : undefined;
+}
+
+const withoutSlash = (address: string): string => address.replace(/\/+$/, '');
+
+/**
+ * CP-98: a token must not be sent to an address that is not the cluster's. A plugin learns the address from a profile,
+ * which others may have written.
+ */
+export function serverErrors({ forServer }: TokenRequestAnnotations, endpoints: () => ApiEndpoints): FieldError[] {
+  if (forServer === undefined) return [];
+  const addresses = (endpoints().serverEndpoints ?? []).map(({ serverAddress = '' }) => withoutSlash(serverAddress));
+  if (addresses.includes(withoutSlash(forServer))) return [];
+  const shown = clipped(forServer, MAX_SHOWN);
+  return [invalidValue(annotationField(TOKEN_ANNOTATIONS.forServer), shown, 'must be an address of the cluster')];
 }
 
 /** A token that would expire before `minExpirationSeconds` is an error, where Kubernetes would issue it. */

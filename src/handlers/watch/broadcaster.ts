@@ -2,9 +2,8 @@ import type { Caller } from '../../api/caller.ts';
 import type { Kind } from '../../api/kind.ts';
 import { collectionPrefix, kindPrefix } from '../../api/object-key.ts';
 import { lastInTick } from '../../lib/event-loop.ts';
-import type { StoredObject } from '../../objects/stored-object.ts';
-import type { ReflectorListener } from '../../storage/reflector.ts';
-import type { CacheEvent } from '../../storage/watch-cache.ts';
+import type { ProjectionListener } from '../../objects/projected-cache.ts';
+import type { ReadableEvent, ReadableObject } from '../../objects/readable.ts';
 import { frameFor } from './frames.ts';
 import { type Batch, batchesOf, createJoinCache, writeBytesFor } from './send-buffer.ts';
 import type { ViewChange } from './view-change.ts';
@@ -72,7 +71,7 @@ const MAX_POLICY_REVISIONS = 1_000;
  * a watcher's last slot goes out in one write. So the faster events come, the less each of them costs, and the number
  * of watchers does not delay other requests.
  */
-export class Broadcaster implements ReflectorListener<StoredObject> {
+export class Broadcaster implements ProjectionListener {
   readonly #options: BroadcasterOptions;
   readonly #now: () => number;
   readonly #defer: (run: () => void) => void;
@@ -205,14 +204,18 @@ export class Broadcaster implements ReflectorListener<StoredObject> {
     return this.#policyRevisions.filter((revision) => revision > after && revision <= upTo);
   }
 
-  onEvent(event: CacheEvent<StoredObject>): void {
+  isWatched(kind: Kind): boolean {
+    return (this.#groups.get(kind)?.size ?? 0) > 0;
+  }
+
+  onEvent(event: ReadableEvent): void {
     const { before, after, revision } = event;
     const { kind, key } = after ?? before ?? {};
     if (kind === undefined || key === undefined) return;
     const isPolicy = this.#options.isPolicy(kind);
     // A policy change takes effect before the next event. Writes of rules come in bunches, which take effect together,
     // unless this kind of rule is watched: then its watcher may just have lost the permission to see this event.
-    if (!isPolicy || (this.#groups.get(kind)?.size ?? 0) > 0) this.#applyPolicyChange(revision - 1);
+    if (!isPolicy || this.isWatched(kind)) this.#applyPolicyChange(revision - 1);
     this.#checkDependents(key);
     // Rules can be watched like every other kind.
     for (const group of this.#groups.get(kind)?.values() ?? []) {
@@ -282,9 +285,9 @@ export class Broadcaster implements ReflectorListener<StoredObject> {
    * watch inside this cluster. Watches of clusters need no check: their rules see the labels of each cluster. A rule
    * about other objects can depend on them as well: what it admits changes without an event of these objects.
    */
-  #checkWatchesIn(clusterKey: string, before: StoredObject | undefined, after: StoredObject | undefined): void {
+  #checkWatchesIn(clusterKey: string, before: ReadableObject | undefined, after: ReadableObject | undefined): void {
     const name = clusterKey.slice(kindPrefix(this.#options.clusters).length);
-    const labelsOf = (entry: StoredObject | undefined) => entry && (entry.labels ?? {});
+    const labelsOf = (entry: ReadableObject | undefined) => entry && (entry.labels ?? {});
     for (const watcher of this.#watchers) {
       const { selection, representation } = watcher.view;
       if (selection.rule?.changesWith?.(name, labelsOf(before), labelsOf(after)) === true) {
@@ -337,7 +340,7 @@ export class Broadcaster implements ReflectorListener<StoredObject> {
   }
 }
 
-function sameLabels(before: StoredObject | undefined, after: StoredObject | undefined): boolean {
+function sameLabels(before: ReadableObject | undefined, after: ReadableObject | undefined): boolean {
   if (before === undefined || after === undefined) return before === after;
   const [old, now] = [before.labels ?? {}, after.labels ?? {}];
   const keys = Object.keys(now);

@@ -1,8 +1,5 @@
 import { type ApiError, gone } from '../../api/status.ts';
-import type { ObjectCache } from '../../objects/reader.ts';
-import type { StoredObject } from '../../objects/stored-object.ts';
-import type { Snapshot } from '../../storage/snapshot.ts';
-import type { CacheEvent } from '../../storage/watch-cache.ts';
+import type { ReadableCache, ReadableEvent, ReadableState } from '../../objects/readable.ts';
 import { candidatesFor, includes, isOver, isVisible, type Selection } from '../selection.ts';
 import { addedFrame, bookmarkFrame, type Frame, frameFor, hiddenFrame, NO_FRAME } from './frames.ts';
 import { ViewChange } from './view-change.ts';
@@ -10,7 +7,7 @@ import type { PolicyGeneration, WatchView, WatchViews } from './watch-view.ts';
 
 /** The frames of a watch that is not live yet. They are made one by one, as fast as the client reads. */
 export interface CatchUpParts {
-  readonly cache: ObjectCache;
+  readonly cache: ReadableCache;
   readonly views: WatchViews;
   /** `allowWatchBookmarks`. */
   readonly bookmarks: boolean;
@@ -19,7 +16,7 @@ export interface CatchUpParts {
 /** The state of `selection` as ADDED events, then the bookmark that ends the initial events, if one was asked for. */
 export function* framesOfState(
   { views }: CatchUpParts,
-  snapshot: Snapshot<StoredObject>,
+  snapshot: ReadableState,
   selection: Selection,
   bookmarkRevision: number | undefined,
 ): Generator<Frame> {
@@ -50,11 +47,11 @@ export function framesBetween(parts: CatchUpParts, from: number, upTo: number): 
 
 interface Past {
   /** In order; may go on beyond `upTo`. */
-  readonly events: readonly CacheEvent<StoredObject>[];
+  readonly events: readonly ReadableEvent[];
   readonly generations: readonly PolicyGeneration[];
   readonly upTo: number;
   /** A copy of the state at the revision of the first generation; needed when there are several. */
-  readonly state: Snapshot<StoredObject> | undefined;
+  readonly state: ReadableState | undefined;
 }
 
 /**
@@ -75,7 +72,7 @@ function* replay({ events, generations, upTo, state }: Past, now: () => WatchVie
       const view = now();
       const frame = frameFor(selection, view.representation, event, view.selection);
       yield frame === undefined ? NO_FRAME : [frame];
-      state?.replace(event.before, event.after);
+      state?.apply(event);
     }
   }
 }
@@ -92,9 +89,9 @@ export function* framesOfChange(change: ViewChange, changedAt: number, now: () =
       continue;
     }
     const { selection, representation } = now();
-    if (typeof difference === 'string') yield [hiddenFrame(representation, difference, revision)];
-    else if (isVisible(selection, difference)) yield addedFrame(representation, difference);
-    else yield [hiddenFrame(representation, difference.name, revision)];
+    const { entry, isShown } = difference;
+    if (isShown && isVisible(selection, entry)) yield addedFrame(representation, entry);
+    else yield [hiddenFrame(representation, entry, revision)];
   }
 }
 

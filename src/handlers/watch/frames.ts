@@ -1,7 +1,6 @@
 import { toJson } from '../../api/codec/encode.ts';
 import type { Status } from '../../api/status.ts';
-import type { StoredObject } from '../../objects/stored-object.ts';
-import type { CacheEvent } from '../../storage/watch-cache.ts';
+import type { ReadableEvent, ReadableObject } from '../../objects/readable.ts';
 import { type Representation, renderBookmark, renderItem, renderTombstone } from '../representation.ts';
 import { includes, isVisible, type Selection } from '../selection.ts';
 
@@ -30,15 +29,15 @@ export const errorFrame = (status: Status): Buffer => frame('ERROR', Buffer.from
 export const bookmarkFrame = (representation: Representation, revision: number, endOfInitial = false): Buffer =>
   frame('BOOKMARK', renderBookmark(representation, revision, endOfInitial));
 
-export const addedFrame = (representation: Representation, entry: StoredObject): Frame => [
+export const addedFrame = (representation: Representation, entry: ReadableObject): Frame => [
   HEADS.ADDED,
   renderItem(representation, entry),
   TAIL,
 ];
 
 /** DELETED for an object that the caller may no longer see: only its name, not its content. */
-export const hiddenFrame = (representation: Representation, name: string, revision: number): Buffer =>
-  frame('DELETED', renderTombstone(representation, name, revision));
+export const hiddenFrame = (representation: Representation, entry: ReadableObject, revision: number): Buffer =>
+  frame('DELETED', renderTombstone(representation, entry, revision));
 
 /**
  * V-13: the frame of an event in this selection; undefined when the event is not in it. A replay passes the selection
@@ -47,7 +46,7 @@ export const hiddenFrame = (representation: Representation, name: string, revisi
 export function frameFor(
   selection: Selection,
   representation: Representation,
-  { before, after, revision }: CacheEvent<StoredObject>,
+  { before, after, revision }: ReadableEvent,
   now: Selection = selection,
 ): Buffer | undefined {
   const was = before !== undefined && includes(selection, before);
@@ -55,7 +54,9 @@ export function frameFor(
   if (!was && !is) return undefined;
   const entry = after ?? before;
   const isHidden = (is ? [after] : [before, after]).some((state) => state !== undefined && !isVisible(now, state));
-  if (isHidden && entry !== undefined) return hiddenFrame(representation, entry.name, revision);
+  if (isHidden && entry !== undefined) return hiddenFrame(representation, entry, revision);
+  // CP-63: a change of the source that a projection does not show is no event.
+  if (was && is && after.showsSameAs(before, representation.clientAddress)) return undefined;
   if (is) return frame(was ? 'MODIFIED' : 'ADDED', renderItem(representation, after));
   // Deleted, or no longer selected: the last content that the caller knew, with the revision of this event.
   return was ? frame('DELETED', renderItem(representation, before.withRevision(revision))) : undefined;

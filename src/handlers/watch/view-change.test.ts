@@ -38,7 +38,7 @@ function seeing(admits: (name: string) => boolean, asked: { count: number } = { 
 }
 
 const textOf = (difference: Difference | undefined): string[] =>
-  difference === undefined ? [] : [typeof difference === 'string' ? `-${difference}` : `+${difference.name}`];
+  difference === undefined ? [] : [`${difference.isShown ? '+' : '-'}${difference.entry.name}`];
 const odd = (name: string): boolean => Number(name.slice(2)) % 2 === 1;
 const inOrder = (size: number, sign: string, wanted: (name: string) => boolean): string[] =>
   Array.from({ length: size }, (_, index) => nameOf(index))

@@ -1,9 +1,11 @@
-import type { StoredObject } from '../../objects/stored-object.ts';
-import type { Snapshot } from '../../storage/snapshot.ts';
+import type { ReadableObject, ReadableState } from '../../objects/readable.ts';
 import { candidatesFor, entriesAt, includes, isOver, type Selection } from '../selection.ts';
 
-/** An object that became visible, or the name of one that is no longer visible. */
-export type Difference = StoredObject | string;
+/** An object that became visible, or that is no longer visible. */
+export interface Difference {
+  readonly entry: ReadableObject;
+  readonly isShown: boolean;
+}
 
 /** Objects that are compared at once, in about a millisecond. Nearly every permission change concerns fewer. */
 const COMPARED_AT_ONCE = 1_000;
@@ -18,7 +20,7 @@ export class ViewChange {
   #isComplete = false;
 
   /** The state must not change until all differences are found. */
-  constructor(state: Snapshot<StoredObject>, before: Selection, after: Selection) {
+  constructor(state: ReadableState, before: Selection, after: Selection) {
     this.#search = compare(state, before, after);
     for (let compared = 0; compared < COMPARED_AT_ONCE && !this.#isComplete; compared++) this.#compareNext();
   }
@@ -29,7 +31,7 @@ export class ViewChange {
   }
 
   /**
-   * Objects that became visible, then names of those that no longer are; undefined for a compared object without one.
+   * Objects that became visible, then those that no longer are; undefined for a compared object without one.
    */
   *differences(): Generator<Difference | undefined> {
     for (let index = 0; ; ) {
@@ -48,19 +50,15 @@ export class ViewChange {
 }
 
 /** Visits only the objects that the two rules can treat differently, where the rules know them, else both views. */
-function* compare(
-  state: Snapshot<StoredObject>,
-  before: Selection,
-  after: Selection,
-): Generator<Difference | undefined> {
+function* compare(state: ReadableState, before: Selection, after: Selection): Generator<Difference | undefined> {
   if (before.rule?.fingerprint === after.rule?.fingerprint) return;
   const lookup = before.rule && after.rule?.differsFrom?.(before.rule);
   const entries = lookup && entriesAt(state, after.prefix, lookup);
   for (const entry of entries ?? candidatesFor(state, after)) {
     const isShown = includes(after, entry) && !includes(before, entry) && !isOver(after, entry);
-    yield isShown ? entry : undefined;
+    yield isShown ? { entry, isShown } : undefined;
   }
   for (const entry of entries ?? candidatesFor(state, before)) {
-    yield includes(before, entry) && !includes(after, entry) ? entry.name : undefined;
+    yield includes(before, entry) && !includes(after, entry) ? { entry, isShown: false } : undefined;
   }
 }

@@ -54,9 +54,10 @@ export function createWatchViews(
     const { prefix, labels, fields } = base;
     // The first event of a table names its columns, so a table has a group to itself.
     const table = form.form === 'table' ? watchId : 0;
+    const { clientAddress: address } = form;
     const rules = [rule?.fingerprint, whole?.fingerprint];
     return {
-      groupId: JSON.stringify([prefix, labels.toString(), fields.toString(), ...rules, form.form, table]),
+      groupId: JSON.stringify([prefix, labels.toString(), fields.toString(), ...rules, form.form, table, address]),
       selection: { ...base, rule },
       representation: { ...streamed, whole },
     };

@@ -181,6 +181,7 @@ const REPRESENTATION: Representation = {
   form: 'object',
   includeObject: 'Metadata',
   whole: undefined,
+  clientAddress: '',
   now: () => 0,
 };
 

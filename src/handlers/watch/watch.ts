@@ -81,7 +81,7 @@ function start(
 ): void {
   const { reader, broadcaster } = parts;
   const { sendInitialEvents, timeoutSeconds, resourceVersion = 0, allowWatchBookmarks } = options;
-  const cache = reader.cache(kind);
+  const cache = reader.readable(kind);
   if (!reader.ready) {
     fail(sink, warmingUp());
     return;
@@ -104,7 +104,8 @@ function start(
     const marksEnd = sendInitialEvents === true && allowWatchBookmarks;
     watcher.startWithState(cache.snapshot, broadcaster.revision, marksEnd);
   } else {
-    watcher.startAfter(resourceVersion === 0 ? broadcaster.revision : resourceVersion);
+    const { prefix } = watcher.view.selection;
+    watcher.startAfter(resourceVersion === 0 ? broadcaster.revision : cache.resumeAfter(resourceVersion, prefix));
   }
 }
 

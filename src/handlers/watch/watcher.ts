@@ -2,8 +2,7 @@ import type { Caller } from '../../api/caller.ts';
 import type { WatchSink } from '../../api/request.ts';
 import { SharedFrames } from '../../api/shared-frames.ts';
 import { ApiError, gone, unauthorized } from '../../api/status.ts';
-import type { StoredObject } from '../../objects/stored-object.ts';
-import type { Snapshot } from '../../storage/snapshot.ts';
+import type { ReadableState } from '../../objects/readable.ts';
 import type { Broadcaster, PolicyChange, Subscriber } from './broadcaster.ts';
 import { type CatchUpParts, framesBetween, framesOfChange, framesOfState, withBookmark } from './catch-up.ts';
 import { bookmarkFrame, errorFrame, type Frame } from './frames.ts';
@@ -75,7 +74,7 @@ export class Watcher implements Subscriber {
   }
 
   /** Writes the state as ADDED events, the bookmark that ends them if `marksEnd`, then the events that follow. */
-  startWithState(snapshot: Snapshot<StoredObject>, revision: number, marksEnd: boolean): void {
+  startWithState(snapshot: ReadableState, revision: number, marksEnd: boolean): void {
     this.#position = revision;
     this.#source = framesOfState(this.#options, snapshot, this.#view.selection, marksEnd ? revision : undefined);
     this.#catchUp();

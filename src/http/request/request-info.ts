@@ -1,4 +1,9 @@
-import { clusterAskedAbout, namespaceAskedAbout, type ResourceQuestion } from '../../api/authorization.ts';
+import {
+  clusterAskedAbout,
+  namespaceAskedAbout,
+  permissionAskedFor,
+  type ResourceQuestion,
+} from '../../api/authorization.ts';
 import { toGoInt64 } from '../../api/codec/go-text/go-parse.ts';
 import { goQuote } from '../../api/codec/go-text/go-quote.ts';
 import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
@@ -333,7 +338,7 @@ function named(target: Target, selected: string): ResourceInfo {
   return {
     type: 'resource',
     target,
-    question: {
+    question: permissionAskedFor({
       verb,
       group,
       resource,
@@ -341,6 +346,6 @@ function named(target: Target, selected: string): ResourceInfo {
       namespace: namespaceAskedAbout(target),
       name,
       cluster: clusterAskedAbout({ group, resource, name }, target.cluster),
-    },
+    }),
   };
 }

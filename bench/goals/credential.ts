@@ -1,0 +1,85 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { builtPlugin } from '../support/built-program.ts';
+import type { Settings } from '../support/compare.ts';
+import { median } from '../support/numbers.ts';
+import type { Figure, Report } from '../support/report.ts';
+
+const STARTS_PER_ROUND = 4;
+const LIMIT_MS = 80;
+
+interface Cost {
+  readonly wallMs: number;
+  readonly cpuMs: number;
+}
+
+/**
+ * One run of `clusterpass credential` in a cold process, beside that of an empty program in the same round. The compile
+ * cache is warm. The server answers at once, so that the figure is the start of the plugin.
+ */
+export async function benchCredential({ rounds }: Settings): Promise<Report> {
+  const home = mkdtempSync(join(tmpdir(), 'clusterpass-credential-'));
+  const server = createServer((req, res) => {
+    req.resume();
+    const expirationTimestamp = new Date(Date.now() + 3_600_000).toISOString();
+    res.writeHead(201, { 'Content-Type': 'application/json' });
+    res.end(JSON.stringify({ status: { token: 'a.b.c', expirationTimestamp } }));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  try {
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    writeFileSync(join(home, 'token'), 'token-of-the-benchmark');
+    const env = { ...process.env, HOME: home, CLUSTERPASS_SERVER: url, CLUSTERPASS_AS: 'ci/builder' };
+    const args = [await builtPlugin(), 'credential', '--cluster', 'prod'];
+    const sides: Readonly<Record<string, () => Promise<Cost>>> = {
+      'an empty program': () => costOf(['-e', '0'], env),
+      'a new token': () => costOf(args, { ...env, CLUSTERPASS_TOKEN_FILE: join(home, 'token') }),
+      'a cached token, which the server checks': () =>
+        costOf(args, { ...env, CLUSTERPASS_TOKEN: 'token-of-the-benchmark' }),
+    };
+    // Fills the compile cache and the cache of tokens.
+    for (const side of Object.values(sides)) for (let run = 0; run < 2; run++) await side();
+    const costs = new Map(Object.keys(sides).map((name) => [name, [] as Cost[]]));
+    for (let start = 0; start < rounds * STARTS_PER_ROUND; start++) {
+      for (const [name, side] of Object.entries(sides)) costs.get(name)?.push(await side());
+    }
+    return { figures: [...costs].flatMap(([name, all]) => figuresOf(name, all)) };
+  } finally {
+    server.close();
+    rmSync(home, { recursive: true, force: true });
+  }
+}
+
+function figuresOf(name: string, all: readonly Cost[]): Figure[] {
+  const goal = name === 'an empty program' ? {} : { limit: LIMIT_MS };
+  return [
+    { name: `duration of ${name}`, value: median(all.map(({ wallMs }) => wallMs)), unit: 'ms', ...goal },
+    { name: `CPU time of ${name}`, value: median(all.map(({ cpuMs }) => cpuMs)), unit: 'ms' },
+  ];
+}
+
+async function costOf(args: readonly string[], env: NodeJS.ProcessEnv): Promise<Cost> {
+  const cpuBefore = childrenCpuMs();
+  const begun = performance.now();
+  const child: ChildProcess = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  let output = '';
+  child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+    output += text;
+  });
+  const [code] = (await once(child, 'close')) as [number | null];
+  const wallMs = performance.now() - begun;
+  if (code !== 0 || (args[0] !== '-e' && !output.includes('ExecCredential'))) throw new Error(`the plugin: ${output}`);
+  return { wallMs, cpuMs: childrenCpuMs() - cpuBefore };
+}
+
+/** CPU time of the children that have ended, which the kernel counts in hundredths of a second. */
+function childrenCpuMs(): number {
+  const fields = readFileSync('/proc/self/stat', 'utf8').split(') ')[1]?.split(' ') ?? [];
+  return (Number(fields[13]) + Number(fields[14])) * 10;
+}

@@ -1,0 +1,231 @@
+import { Type } from 'typebox';
+import { chooseEndpoint } from '../choose-endpoint.ts';
+import {
+  PROFILE_GROUP,
+  PROFILE_KIND,
+  PROFILE_LABELS,
+  PROFILE_RESOURCE,
+  type ProfileSettings,
+  profileLabels,
+  toClusterProfile,
+} from '../cluster-profile.ts';
+import { bodySchema } from '../codec/shape.ts';
+import { endpointsInForce } from '../confirmed-endpoint.ts';
+import type { ApiObject, Kind, ProjectedNamespace, Projection, TableColumn } from '../kind.ts';
+import type { Verb } from '../request.ts';
+import { ENDPOINTS_FIELD } from './cluster.ts';
+import { conditionOf } from './cluster-conditions.ts';
+import type { ServerEndpoint } from './cluster-endpoints.ts';
+import { statusOf } from './cluster-spec.ts';
+import { ageColumn, nameColumn } from './columns.ts';
+import { flag, text, timestamp, typeMeta } from './meta.ts';
+
+/** Which clusters are profiles, where, and what the profiles say. */
+export interface InventorySettings extends ProfileSettings {
+  readonly namespaces: readonly ProjectedNamespace[];
+}
+
+const DEFAULT_INVENTORY: InventorySettings = {
+  manager: 'clusterpass',
+  provider: 'clusterpass',
+  properties: [],
+  namespaces: [{ name: 'default', matches: () => true }],
+};
+
+const ConditionSchema = Type.Object(
+  {
+    type: text('What the condition is about, e.g. `ControlPlaneHealthy`.'),
+    status: text('`True`, `False` or `Unknown`.'),
+    reason: text('One word for why the status last changed.'),
+    message: text('Details of the last change of status, for people.'),
+    lastTransitionTime: timestamp('When the status last changed.'),
+  },
+  { goType: 'Condition', description: 'One observed condition of the cluster.' },
+);
+
+const PropertySchema = Type.Object(
+  { name: text('The name of the property.'), value: text('The value of the property.') },
+  { goType: 'Property', description: 'A characteristic of the cluster.' },
+);
+
+const ExtensionSchema = Type.Object(
+  {
+    name: text('The name of the extension.'),
+    extension: Type.Optional(Type.Unknown({ description: 'The content of the extension.' })),
+  },
+  { goType: 'NamedExtension', description: 'Further settings, for the plugin that gets credentials.' },
+);
+
+const ConnectionSchema = Type.Object(
+  {
+    server: text('The address of the API server.'),
+    'tls-server-name': text('The name in the certificate of the server, if it differs from that of the address.'),
+    'insecure-skip-tls-verify': flag('Never set: certificates are always verified.'),
+    'certificate-authority-data': Type.Optional(
+      Type.String({
+        format: 'byte',
+        goType: '[]uint8',
+        description: 'Certificate authorities of the API server, PEM in base64.',
+      }),
+    ),
+    'proxy-url': text('The proxy to the API server.'),
+    extensions: Type.Optional(
+      Type.Array(ExtensionSchema, {
+        goType: '[]NamedExtension',
+        listMapKeys: ['name'],
+        description: 'Settings for plugins.',
+      }),
+    ),
+  },
+  { goType: 'Cluster', description: 'How to connect to the cluster, as in a kubeconfig.' },
+);
+
+const AccessProviderSchema = Type.Object(
+  {
+    name: text('The name under which a consumer configures the plugin that gets credentials.'),
+    cluster: Type.Optional(ConnectionSchema),
+  },
+  { goType: 'AccessProvider', description: 'One way to reach the cluster.' },
+);
+
+const ProfileSchema = Type.Object(
+  {
+    ...typeMeta,
+    spec: Type.Optional(
+      Type.Object(
+        {
+          displayName: text('The name of the cluster, for people.'),
+          clusterManager: Type.Optional(
+            Type.Object(
+              { name: text('The name of the cluster manager.') },
+              { goType: 'ClusterManager', description: 'The system that manages the cluster.' },
+            ),
+          ),
+        },
+        { goType: 'ClusterProfileSpec', description: 'Which cluster this is.' },
+      ),
+    ),
+    status: Type.Optional(
+      Type.Object(
+        {
+          conditions: Type.Optional(
+            Type.Array(ConditionSchema, {
+              goType: '[]Condition',
+              listMapKeys: ['type'],
+              description: 'The observed conditions of the cluster.',
+            }),
+          ),
+          version: Type.Optional(
+            Type.Object(
+              { kubernetes: text('The version of Kubernetes that the cluster runs.') },
+              { goType: 'ClusterVersion', description: 'The versions of the cluster.' },
+            ),
+          ),
+          properties: Type.Optional(
+            Type.Array(PropertySchema, {
+              goType: '[]Property',
+              listMapKeys: ['name'],
+              description: 'Characteristics of the cluster.',
+            }),
+          ),
+          accessProviders: Type.Optional(
+            Type.Array(AccessProviderSchema, {
+              goType: '[]AccessProvider',
+              listMapKeys: ['name'],
+              description: 'How clients reach the cluster.',
+            }),
+          ),
+        },
+        { goType: 'ClusterProfileStatus', description: 'The observed state of the cluster.' },
+      ),
+    ),
+  },
+  {
+    goType: 'ClusterProfile',
+    description: 'A cluster of the fleet, for controllers that read the Cluster Inventory API. It cannot be written.',
+  },
+);
+
+const specOf = ({ spec }: ApiObject) =>
+  (spec ?? {}) as { readonly displayName?: string; readonly clusterManager?: { readonly name?: string } };
+
+const column = (name: string, description: string, cell: TableColumn['cell']): TableColumn => ({
+  name,
+  type: 'string',
+  format: '',
+  description,
+  priority: 0,
+  cell,
+});
+
+const COLUMNS: readonly TableColumn[] = [
+  nameColumn,
+  column('Display Name', 'The name for people.', (object) => specOf(object).displayName ?? null),
+  column('Manager', 'The cluster manager.', (object) => specOf(object).clusterManager?.name ?? null),
+  column('Version', 'The version of Kubernetes.', ({ status }) => {
+    const { version } = (status ?? {}) as { readonly version?: { readonly kubernetes?: string } };
+    return version?.kubernetes ?? null;
+  }),
+  column(
+    'Healthy',
+    'Whether the control plane is healthy.',
+    (object) => conditionOf(statusOf(object), 'ControlPlaneHealthy')?.status ?? null,
+  ),
+  ageColumn,
+];
+
+const VERBS: ReadonlySet<Verb> = new Set<Verb>(['get', 'list', 'watch']);
+
+/** The newest first: it is the preferred one in discovery. */
+const VERSIONS = ['v1alpha2', 'v1alpha1'];
+
+/** Clusters as profiles of the Cluster Inventory API, in both of its versions. */
+export function clusterProfileKinds(
+  clusters: Kind,
+  productName: string,
+  settings: InventorySettings = DEFAULT_INVENTORY,
+): Kind[] {
+  // Keys end the namespace with a slash, which comes after the hyphen.
+  const namespaces = settings.namespaces.toSorted((a, b) => (`${a.name}/` < `${b.name}/` ? -1 : 1));
+  return VERSIONS.map((version): Kind => {
+    const projection: Projection = {
+      source: clusters,
+      namespaces,
+      ownLabels: PROFILE_LABELS,
+      labelsOf: (source) => profileLabels(source, settings.manager),
+      variantFor: (source, clientAddress) => addressFor(source.field(ENDPOINTS_FIELD), clientAddress),
+      project: (cluster, namespace, address) => {
+        const endpoints = endpointsInForce(cluster, productName);
+        const server = address === '' ? endpoints.serverEndpoints?.[0]?.serverAddress : address;
+        return toClusterProfile(cluster, settings, { version, namespace, endpoints, server });
+      },
+    };
+    return {
+      group: PROFILE_GROUP,
+      version,
+      kind: PROFILE_KIND,
+      listKind: `${PROFILE_KIND}List`,
+      resource: PROFILE_RESOURCE,
+      singular: 'clusterprofile',
+      shortNames: [],
+      style: 'custom',
+      inCluster: false,
+      namespaced: true,
+      hasStatus: true,
+      countsGenerations: false,
+      nameRule: 'subdomain',
+      verbs: VERBS,
+      selectableFields: {},
+      ...bodySchema(ProfileSchema),
+      validate: () => [],
+      columns: COLUMNS,
+      projection,
+    };
+  });
+}
+
+/** CP-83: the address for this client; `""` for the only one. */
+function addressFor(endpoints: string, clientAddress: string): string {
+  if (endpoints === '') return '';
+  return chooseEndpoint(JSON.parse(endpoints) as ServerEndpoint[], [clientAddress])?.serverAddress ?? '';
+}

@@ -1,0 +1,42 @@
+import { readFileSync, writeSync } from 'node:fs';
+import { programFile } from '../lib/program-files.ts';
+import { type Context, Invocation } from './command.ts';
+import { run } from './commands/credential.ts';
+import { parseCredentialFlags } from './credential-flags.ts';
+import { describeError } from './describe-error.ts';
+import { NO_PROGRESS } from './progress.ts';
+
+/**
+ * `clusterpass credential` alone, without the tables of commands and options: client-go starts it for every client. The
+ * build makes one file of it. What it cannot parse is for the whole program, which explains usage.
+ */
+export async function runCredential(args: readonly string[], runProgram: () => Promise<unknown>): Promise<void> {
+  const options = parseCredentialFlags(args);
+  if (options === undefined) {
+    await runProgram();
+    return;
+  }
+  const { version } = JSON.parse(readFileSync(programFile('package.json'), 'utf8')) as { version: string };
+  const context = contextOf(version);
+  try {
+    process.exitCode = (await run(context, new Invocation([], options))) ?? 0;
+  } catch (error) {
+    const text = describeError(error);
+    context.err.write(`${text ?? `error: ${error instanceof Error ? error.stack : String(error)}`}\n`);
+    process.exitCode = 1;
+  }
+}
+
+/** Without the streams of stdin, stdout and stderr, which take long to load. */
+const contextOf = (version: string): Context => ({
+  env: process.env,
+  cwd: process.cwd(),
+  version,
+  parentPid: process.ppid,
+  now: Date.now,
+  out: { isTerminal: false, write: (text) => void writeSync(1, text) },
+  err: { isTerminal: false, write: (text) => void writeSync(2, text) },
+  readStdin: async () => readFileSync(0, 'utf8'),
+  progress: NO_PROGRESS,
+  stopped: () => new AbortController().signal,
+});

@@ -1,0 +1,62 @@
+import type { ApiObject, Kind } from '../api/kind.ts';
+import type { ObjectKey } from '../api/object-key.ts';
+
+/**
+ * What get, list and watch read: a watch cache of stored objects, or a projection of one. Handlers know no difference.
+ */
+
+type Labels = Readonly<Record<string, string>> | undefined;
+
+export interface ReadableObject extends ObjectKey {
+  readonly kind: Kind;
+  readonly key: string;
+  readonly revision: number;
+  readonly labels: Labels;
+  /** The labels that permissions depend on: those of the stored object. */
+  readonly ruleLabels: Labels;
+  isExpired(now: number): boolean;
+  /** The value of a selectable field; `""` when it is not set. */
+  field(label: string): string;
+  /** The same content with another resourceVersion, for the event of a deletion (V-13). */
+  withRevision(revision: number): ReadableObject;
+  /** `whole`: for a caller who sees more than the public view. */
+  shown(whole: boolean, clientAddress: string): ApiObject;
+  /** The same as JSON. */
+  json(whole: boolean, clientAddress: string): Uint8Array;
+  /** Whether a client at this address is shown the same, resourceVersion aside. Stored objects differ in each version. */
+  showsSameAs(other: ReadableObject, clientAddress: string): boolean;
+}
+
+export interface ReadableEvent<E extends ReadableObject = ReadableObject> {
+  readonly revision: number;
+  readonly before: E | undefined;
+  readonly after: E | undefined;
+}
+
+/** The objects of one kind at one revision; see `Snapshot`. */
+export interface ReadableState<E extends ReadableObject = ReadableObject> {
+  readonly indexed: boolean;
+  indexesLabel(label: string): boolean;
+  get(key: string): E | undefined;
+  scan(prefix: string, after?: string): Generator<E>;
+  collect(into: E[], prefix: string, after: string | undefined, limit: number): void;
+  count(prefix: string, after?: string): number;
+  collectNamed(into: E[], prefix: string, name: string): void;
+  withLabel(label: string, value: string): Generator<E>;
+  collectLabel(into: E[], label: string, value: string): void;
+  copy(): ReadableState<E>;
+  /** Applies an event of the cache that this state is from. */
+  apply(event: Pick<ReadableEvent<E>, 'before' | 'after'>): void;
+}
+
+/** The current objects of one kind and their recent history; see `WatchCache`. */
+export interface ReadableCache {
+  readonly current: ReadableState;
+  readonly snapshot: ReadableState;
+  readonly windowStart: number;
+  get(key: string): ReadableObject | undefined;
+  at(revision: number): ReadableState | undefined;
+  eventsAfter(revision: number): readonly ReadableEvent[] | undefined;
+  resumeAfter(revision: number, prefix: string): number;
+  pin(): void;
+}

@@ -1,0 +1,28 @@
+import type { ProjectedNamespace } from '../api/kind.ts';
+import type { InventorySettings } from '../api/kinds/cluster-profile.ts';
+import { OptionsError } from '../config/load-options.ts';
+import type { ServeOptions } from '../config/serve-options.ts';
+import { parseLabelSelector, SelectorSyntaxError } from '../objects/selectors/label-selector.ts';
+
+/** The settings of cluster profiles, with parsed selectors. Throws OptionsError. */
+export const inventoryOf = ({ inventory }: Pick<ServeOptions, 'inventory'>): InventorySettings => ({
+  ...inventory,
+  namespaces: inventory.namespaces.map(({ name, selector }) => namespaceOf(name, selector)),
+});
+
+function namespaceOf(name: string, text: string): ProjectedNamespace {
+  try {
+    const selector = parseLabelSelector(text);
+    const { key, values = [] } =
+      selector.requirements.find(({ operator }) => operator === '=' || operator === '==') ?? {};
+    const [value] = values;
+    return {
+      name,
+      matches: (labels) => selector.matches(labels),
+      pin: key === undefined || value === undefined ? undefined : { key, value },
+    };
+  } catch (error) {
+    if (!(error instanceof SelectorSyntaxError)) throw error;
+    throw new OptionsError([`--inventory-namespace: the selector of ${name} cannot be used: ${error.message}`]);
+  }
+}
