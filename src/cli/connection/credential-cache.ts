@@ -8,7 +8,7 @@ import { withLock } from '../files/file-lock.ts';
 import { readPrivate, writePrivate } from '../files/files.ts';
 import { cacheFolder } from '../files/folders.ts';
 
-/** Who can say whether a token is still accepted: Clusterpass, the cluster of the token, or neither. */
+/** Where a token can be checked: at Clusterpass, at the cluster of the token, or nowhere. */
 export type Verifier = 'server' | 'cluster' | 'none';
 export type Verdict = 'accepted' | 'refused' | 'unknown';
 
