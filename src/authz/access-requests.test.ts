@@ -26,7 +26,7 @@ const jane = person('jane');
 const bound = (name: string, extras: Parameters<typeof binding>[3] = {}) =>
   binding(`${name}-${JSON.stringify(extras)}`, `ClusterRole/${name}`, ['User:jane'], extras);
 
-describe('who may request access', () => {
+describe('A31: who may request access', () => {
   const codes = (world: Fleet, namespace = '') =>
     ['a', 'b', 'none'].map((cluster) => refuseRequest(world.policy, jane, { cluster, namespace })?.status.code);
 
@@ -96,7 +96,7 @@ describe('who may approve', () => {
   });
 });
 
-describe('what an approver may grant', () => {
+describe('A31: what an approver may grant', () => {
   const granted = { cluster: 'a', namespace: 'ci', name: 'x', role: 'clusterpass:access-request:x' };
   const rules = [{ verbs: ['create'], apiGroups: [''], resources: ['serviceaccounts/token'], resourceNames: ['s'] }];
   const grant = { ...granted, rules, labels: { env: 'prod' }, until: Date.parse(END) };

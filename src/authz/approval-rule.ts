@@ -1,20 +1,22 @@
 import { hash } from 'node:crypto';
 import type { ApprovalRule, ClusterLabels, ClusterRule } from '../api/authorization.ts';
+import { type Caller, MASTERS, type User } from '../api/caller.ts';
 import { APPROVE_VERB, accessRequestKind } from '../api/kinds/access-request.ts';
 import { type ClusterGrant, clusterRule } from './cluster-rule.ts';
-import type { Grantees } from './grantees.ts';
 import { ResourceMatch } from './rule-index.ts';
+import type { SubjectEntry } from './subject-table.ts';
 
 /** A rule that is restricted to names of requests permits to decide about these, not to list them. */
 const MATCH = new ResourceMatch({ ...accessRequestKind, verb: APPROVE_VERB, subresource: '', name: '' });
 
-type Subjects = Pick<Grantees, 'isMaster' | 'entries'>;
+/** The subjects of a user that bindings name. */
+type EntriesOf = (user: User) => readonly SubjectEntry[];
 
 /** The grants of the permission to approve, by namespace; `""` for those of ClusterRoleBindings. */
-function grantsByNamespace({ isMaster, entries }: Subjects): Map<string, ClusterGrant[]> {
+function grantsByNamespace(user: User, entriesOf: EntriesOf): Map<string, ClusterGrant[]> {
   const grants = new Map<string, ClusterGrant[]>();
-  if (isMaster) grants.set('', [{ names: undefined, selector: undefined }]);
-  for (const { scopes } of entries) {
+  if (user.groups.includes(MASTERS)) grants.set('', [{ names: undefined, selector: undefined }]);
+  for (const { scopes } of entriesOf(user)) {
     for (const [namespace, bindings] of scopes) {
       const found: ClusterGrant[] = [];
       for (const { role, facts } of bindings.all) {
@@ -28,20 +30,20 @@ function grantsByNamespace({ isMaster, entries }: Subjects): Map<string, Cluster
   return grants;
 }
 
-/** `home`: the cluster in which the caller is another user, and that user. */
 export function approvalRule(
-  subjects: Subjects,
-  home: { readonly cluster: string; readonly subjects: Subjects } | undefined,
+  caller: Caller,
+  entriesOf: EntriesOf,
   labelsOf: (cluster: string) => ClusterLabels | undefined,
 ): ApprovalRule {
-  const elsewhere = grantsByNamespace(subjects);
-  const atHome = home && grantsByNamespace(home.subjects);
+  const { home } = caller;
+  const elsewhere = grantsByNamespace(caller.as(undefined), entriesOf);
+  const atHome = home === undefined ? undefined : grantsByNamespace(caller.as(home), entriesOf);
   const ruleIn = (namespace: string): ClusterRule => {
     const scopes = namespace === '' ? [''] : ['', namespace];
     const grantsIn = (all: ReadonlyMap<string, ClusterGrant[]>) => scopes.flatMap((scope) => all.get(scope) ?? []);
     return clusterRule({
       elsewhere: grantsIn(elsewhere),
-      home: home && atHome && { cluster: home.cluster, grants: grantsIn(atHome) },
+      home: home === undefined || atHome === undefined ? undefined : { cluster: home, grants: grantsIn(atHome) },
     });
   };
   const everywhere = ruleIn('');

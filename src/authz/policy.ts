@@ -301,13 +301,7 @@ class CompiledPolicy implements Policy {
   }
 
   approvalRule(caller: Caller): ApprovalRule {
-    const { home } = caller;
-    const subjectsOf = (user: User) => ({
-      isMaster: user.groups.includes(MASTERS),
-      entries: this.#subjectsNow.entriesOf(user),
-    });
-    const local = home === undefined ? undefined : { cluster: home, subjects: subjectsOf(caller.as(home)) };
-    return approvalRule(subjectsOf(caller.as(undefined)), local, this.#labelsOf);
+    return approvalRule(caller, (user) => this.#subjectsNow.entriesOf(user), this.#labelsOf);
   }
 
   changedAt(caller: Caller): number {

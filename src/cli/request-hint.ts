@@ -1,9 +1,11 @@
-import { CLUSTERPASS_GROUP } from '../api/kinds/meta.ts';
 import { reviewAccess } from '../client/access-reviews.ts';
 import type { Client } from '../client/create-client.ts';
 import { isStatus } from '../client/errors.ts';
 import type { TokenOptions } from '../client/types.ts';
 import { terminalSafe } from './output/terminal-safe.ts';
+
+// Not from api/kinds/, which loads the schemas of kinds: `create token` starts fast.
+const GROUP = 'clusterpass.dev';
 
 /** How to ask for the passes of an account that the caller may not get; undefined if it may not ask either. */
 export async function requestHint(
@@ -12,7 +14,7 @@ export async function requestHint(
   error: unknown,
 ): Promise<string | undefined> {
   if (!isStatus(error, 403) || !error.message.includes('cannot create')) return undefined;
-  const resourceAttributes = { verb: 'create', group: CLUSTERPASS_GROUP, resource: 'accessrequests', namespace };
+  const resourceAttributes = { verb: 'create', group: GROUP, resource: 'accessrequests', namespace };
   // The refusal is what matters: it is printed also if this fails.
   const review = await reviewAccess(client, cluster, { resourceAttributes }).catch(() => undefined);
   if (review?.allowed !== true) return undefined;

@@ -193,34 +193,14 @@ export async function compose(
       });
     await waiting(() => installBootstrapRoles(catalog, reader, recording('bootstrap-roles')));
 
-    closers.push(
-      startBindingExpiry({
-        policy,
-        kinds: catalog,
-        reader,
-        writer: recording('binding-expiry'),
-        leadership: timely,
-        removalTime: () => clock.guard.removalTime(),
-        onExpired: () => broadcaster.onPermissionsExpired(),
-        every,
-        logger,
-      }),
-    );
-
-    const grants = new GrantStore({ catalog, reader, writer: recording('access-requests') });
-    closers.push(
-      startRequestSweep({
-        catalog,
-        reader,
-        writer: recording('access-requests'),
-        grants,
-        leadership: timely,
-        removalTime: () => clock.guard.removalTime(),
-        retentionMs: options.accessRequests.retentionMs,
-        every,
-        logger,
-      }),
-    );
+    const removalTime = () => clock.guard.removalTime();
+    const sweeping = { reader, leadership: timely, removalTime, every, logger };
+    const expiry = { policy, kinds: catalog, onExpired: () => broadcaster.onPermissionsExpired() };
+    closers.push(startBindingExpiry({ ...sweeping, ...expiry, writer: recording('binding-expiry') }));
+    const requestWriter = recording('access-requests');
+    const grants = new GrantStore({ catalog, reader, writer: requestWriter });
+    const requests = { catalog, grants, writer: requestWriter, retentionMs: options.accessRequests.retentionMs };
+    closers.push(startRequestSweep({ ...sweeping, ...requests }));
 
     const signing = await waiting(() =>
       openSigning({

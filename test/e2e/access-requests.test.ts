@@ -197,7 +197,7 @@ describe('an access request', () => {
   });
 });
 
-describe('who may do what', () => {
+describe('A31: who may do what', () => {
   it('asking needs a rule, and tells nothing about clusters', async () => {
     const refused = (user: string, cluster: string) => ask(user, { ...builder, cluster });
     const texts = await Promise.all(

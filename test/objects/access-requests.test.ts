@@ -172,7 +172,7 @@ describe('a crash', () => {
   });
 });
 
-describe('a request ends', () => {
+describe('A31: a request ends', () => {
   it('undecided after 72 hours, and cannot be approved from then on', async () => {
     await inWorld(async ({ clock, decide, state, sweep }) => {
       clock.now = START + 72 * HOUR - 1_000;

@@ -121,7 +121,7 @@ const world = fc.record({
   minutes: fc.constantFrom(1, 5, 10, 30),
 });
 
-describe('an approval', () => {
+describe('A31: an approval', () => {
   it('grants what was asked for and the approver has, to the requester, until its end', () => {
     fc.assert(
       fc.property(world, ({ objects, spec: asked, requester, approver, minutes }) => {
@@ -243,7 +243,7 @@ function allNames(caller: Caller | undefined): string[] {
   return [caller.as(undefined).name, ...chain, ...allNames(caller.impersonator)];
 }
 
-it('two callers are one person if any name stands behind both', () => {
+it('A31: two callers are one person if any name stands behind both', () => {
   const parts = { catalog: createCatalog({ productName: 'orchestrator' }), reader: { find: () => undefined } };
   fc.assert(
     fc.property(anyone, anyone, (one, other) => {
