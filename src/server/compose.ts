@@ -348,10 +348,7 @@ export async function compose(
       objects: () => catalog.storedKinds.map((kind) => ({ ...kind, count: reader.cache(kind).current.size })),
       clockSkew: () => clock.guard.skewSeconds,
       keys: () => keyRing.entries(),
-      callerFiles: () => ({
-        'token-auth-file': callers.isGone.tokenFile(),
-        'authentication-config': callers.isGone.authenticationConfig(),
-      }),
+      callerFiles: callers.failingFiles,
       now: Date.now,
     });
     apiServer.open({

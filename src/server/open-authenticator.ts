@@ -33,6 +33,8 @@ export interface OpenedAuthenticator {
   readonly originsOf: (issuer: string) => readonly string[];
   /** Whether a file is gone, so that its callers are refused. */
   readonly isGone: { tokenFile(): boolean; authenticationConfig(): boolean };
+  /** The same by option, for metrics. */
+  readonly failingFiles: () => Readonly<Record<string, boolean>>;
   close(): void;
 }
 
@@ -86,6 +88,10 @@ export async function openAuthenticator({
               report: (problem) => logger.warn({ problem }, 'an issuer of the authentication configuration'),
             }),
           );
+    const isGone = {
+      tokenFile: () => staticTokens?.isGone() === true,
+      authenticationConfig: () => jwt?.isGone() === true,
+    };
     return {
       authenticator: createAuthenticator({
         staticTokens,
@@ -97,7 +103,11 @@ export async function openAuthenticator({
         audienceOf: issuers.issuerFor,
       }),
       originsOf: (issuer) => jwt?.originsOf(issuer) ?? [],
-      isGone: { tokenFile: () => staticTokens?.isGone() === true, authenticationConfig: () => jwt?.isGone() === true },
+      isGone,
+      failingFiles: () => ({
+        'token-auth-file': isGone.tokenFile(),
+        'authentication-config': isGone.authenticationConfig(),
+      }),
       close,
     };
   } catch (error) {
