@@ -9,7 +9,7 @@ import { isNewEnough } from './find-node.mjs';
 
 /** The sources in a clone, else the bundle of the published package. */
 const plugin = () =>
-  ['../src/credential.ts', '../dist/plugin/credential.js']
+  ['../src/cli/credential-main.ts', '../dist/plugin/credential.js']
     .map((path) => new URL(path, import.meta.url))
     .find((url) => existsSync(url));
 

@@ -9,7 +9,7 @@ import { ROOT } from '../setup.mjs';
  */
 export async function bundlePlugin(dist) {
   const bundle = await rolldown({
-    input: { credential: join(ROOT, 'src/credential.ts') },
+    input: { credential: join(ROOT, 'src/cli/credential-main.ts') },
     platform: 'node',
     logLevel: 'warn',
     external: (id) => !id.startsWith('.') && !id.startsWith('/'),

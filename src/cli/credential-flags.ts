@@ -16,6 +16,7 @@ export const VALUES: ReadonlyMap<string, string> = new Map([
 ]);
 export const LISTS: ReadonlySet<string> = new Set(['audience']);
 export const SWITCHES: ReadonlyMap<string, readonly [name: string, value: boolean]> = new Map([
+  ['--as-me', ['asMe', true]],
   ['--no-cache', ['cache', false]],
   ['--login', ['login', true]],
   ['--insecure-skip-tls-verify', ['insecureSkipTlsVerify', true]],
