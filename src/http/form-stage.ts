@@ -65,7 +65,7 @@ function readForm(x: Exchange, route: FormRoute, bytes: Uint8Array): void {
   x.actorCredential = actorCredential;
   x.render = render;
   for (const [key, value] of annotations) x.annotate(key, value);
-  // The seat of the address; the caller takes one of its own.
+  // The form held a seat of the address. The request takes a seat of its caller instead.
   x.seat?.release();
 }
 

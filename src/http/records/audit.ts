@@ -35,7 +35,7 @@ export function createAuditor(
     beforeRelease: (record) => security.commit(auditLine(record, 'ResponseComplete', now())).catch(rejectUnaudited),
     started: (record) => requests.write(auditLine(record, 'ResponseStarted', now())),
     ended(record) {
-      // The request can end otherwise than was committed, e.g. by its deadline: then a second event says so.
+      // The outcome can differ from the committed event, e.g. after a timeout: then a second event records it.
       if (record.auditedCode === record.code) return;
       (isSecurityEvent(record) ? security : requests).write(auditLine(record, 'ResponseComplete', now()));
     },

@@ -26,7 +26,7 @@ export interface StatusAnswer {
   readonly error: ApiError;
 }
 
-/** How an answer is written: what the request says about that. */
+/** How a response is written, as far as the request decides it. */
 export interface Envelope {
   readonly res: ServerResponse;
   readonly auditId: string;
