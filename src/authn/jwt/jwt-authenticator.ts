@@ -46,7 +46,7 @@ function parsed(segment: string): JsonObject | undefined {
   return bytes === undefined ? undefined : parseJsonObject(bytes);
 }
 
-/** What a token says under this configuration, and the key under which its signature holds. */
+/** The caller of a token by this configuration, and the key that verified the signature. */
 interface SignedJwt {
   readonly caller: Caller;
   readonly header: JwtHeader;
