@@ -9,7 +9,7 @@ import { readPrivate, writePrivate } from '../files/files.ts';
 import { cacheFolder } from '../files/folders.ts';
 import { refreshTime } from './refresh-time.ts';
 
-/** Who can say whether a token is still accepted: Clusterpass, the cluster of the token, or neither. */
+/** Where a token can be checked: at Clusterpass, at the cluster of the token, or nowhere. */
 export type Verifier = 'server' | 'cluster' | 'none';
 export type Verdict = 'accepted' | 'refused' | 'unknown';
 
