@@ -12,7 +12,7 @@ export interface ManifestFolderOptions {
   readonly path: string;
   /** See ReadOptions. */
   readonly writtenFor?: Catalog;
-  /** Delete what is no longer in the folder, up to this part of it. Default: delete nothing. */
+  /** Delete objects that are no longer in the folder, up to this percentage. Default: delete nothing. */
   readonly prune?: { readonly maxPercent: number } | undefined;
   readonly logger: Logger;
   /** Called with the number of objects whose fields were taken over from other managers. */

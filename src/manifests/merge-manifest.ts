@@ -20,8 +20,8 @@ export interface MergedManifest {
 }
 
 /**
- * Server-side apply of a manifest, except for its status. What others have set and the file does not mention stays. The
- * folder wins a conflict: it is what the operator reviews, and without it a change by hand would last for ever.
+ * Server-side apply of a manifest, except for its status. Fields that others have set and the file does not mention
+ * stay. The folder wins a conflict: operators review the folder, and a manual change would otherwise stay for ever.
  */
 export function mergeManifest(kind: Kind, manifest: ApiObject, current: ApiObject | undefined): MergedManifest {
   const rules = fieldRules(kind, 'object');

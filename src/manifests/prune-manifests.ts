@@ -36,10 +36,10 @@ interface Plan {
  * Deletes the objects that came from the folder and are no longer in it. What it does depends on the folder and the
  * store alone, not on what this process has seen before.
  *
- * - A cluster or a namespace stays while anything is inside it that did not come from the folder.
+ * - A cluster or a namespace stays while it contains an object that did not come from the folder.
  * - Nothing is removed while a document cannot be read: it may define any of the objects.
- * - Nothing is removed if it were more than `maxPercent` of what came from the folder, or if the folder has no objects;
- *   a limit of 100 permits both.
+ * - Nothing is removed if the removal would exceed `maxPercent` of the objects that came from the folder, or if the
+ *   folder has no objects; a limit of 100 permits both.
  */
 export async function pruneManifests(
   parts: ApplyParts,
