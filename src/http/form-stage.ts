@@ -3,7 +3,7 @@ import { checkFormType, Form, MAX_FORM_BYTES } from './oauth/form.ts';
 import type { FormRoute } from './oauth/form-route.ts';
 import { arrivedBody, bodyLength, refuseContentEncoding } from './request/body.ts';
 import { methodNotAllowed } from './request/header-checks.ts';
-import { addressOf, keepFound, reject, type StageParts, type StageRun } from './stages.ts';
+import { addressOf, reject, type StageParts, type StageRun } from './stages.ts';
 
 /**
  * Receives the form of an OAuth endpoint, and turns it into a request of the API. It comes before authentication,
@@ -68,14 +68,3 @@ function readForm(x: Exchange, route: FormRoute, bytes: Uint8Array): void {
   // The form held a seat of the address. The request takes a seat of its caller instead.
   x.seat?.release();
 }
-
-const MAX_ACTOR_NAME = 256;
-
-/** RFC 8693 section 2.1: an actor token names a second caller, in whose place nothing is permitted. */
-export const authenticateActor: StageRun = (x, parts) => {
-  if (x.actorCredential === undefined) return undefined;
-  return keepFound(x, parts, parts.authenticateToken(x.actorCredential), (actor) => {
-    x.actor = actor;
-    x.annotate('clusterpass.dev/actor', actor.as(undefined).name.slice(0, MAX_ACTOR_NAME).toWellFormed());
-  });
-};

@@ -2,8 +2,9 @@ import { ApiError, internal, timeout } from '../api/status.ts';
 import { asApiError } from '../objects/storage-errors.ts';
 import type { Logger } from '../observability/logger.ts';
 import { StorageError } from '../storage/contract.ts';
+import { authenticate, authenticateActor, authenticateAgain, authenticatePublic } from './authentication-stages.ts';
 import { Exchange } from './exchange.ts';
-import { authenticateActor, receiveForm } from './form-stage.ts';
+import { receiveForm } from './form-stage.ts';
 import type { Serve } from './listener/listener.ts';
 import { issuePasses } from './passes-stage.ts';
 import { createAuthenticationLog } from './records/authentication-log.ts';
@@ -16,9 +17,6 @@ import type { WatchStream } from './response/watch-response.ts';
 import {
   applyTimeout,
   assignAuditId,
-  authenticate,
-  authenticateAgain,
-  authenticatePublic,
   authorize,
   authorizeAgain,
   checkBodyLength,

@@ -12,7 +12,7 @@ import { parseGoDuration, toGoInt64 } from '../api/codec/go-text/go-parse.ts';
 import { whyAllowed } from '../api/decision-reason.ts';
 import { issuesToken } from '../api/kinds/token-request.ts';
 import type { Target } from '../api/request.ts';
-import { ApiError, badRequest, pathNotFound, unauthorized, unavailable } from '../api/status.ts';
+import { type ApiError, badRequest, pathNotFound, unavailable } from '../api/status.ts';
 import { forbiddenFor } from '../authz/forbidden.ts';
 import { impersonate } from '../authz/impersonation.ts';
 import type { Secret } from '../observability/secret.ts';
@@ -137,34 +137,8 @@ function whenCurrent(freshness: StageParts['freshness']): Promise<void> | undefi
   });
 }
 
-const presentsCredential = ({ pathRoute, req }: Exchange): boolean =>
+export const presentsCredential = ({ pathRoute, req }: Exchange): boolean =>
   pathRoute?.refusesBadCredentials === true && req.headers.authorization !== undefined;
-
-/** C-C: some public paths refuse a token that is not valid, although they need none. */
-export const authenticatePublic: StageRun = (x, parts) => (presentsCredential(x) ? identify(x, parts) : undefined);
-
-export const authenticate: StageRun = (x, parts) => identify(x, parts);
-
-function identify(x: Exchange, parts: StageParts): void | Promise<void> {
-  const { authenticate, authenticateToken, onAuthenticated } = parts;
-  const found =
-    x.credential === undefined ? authenticate(x.req.headers.authorization, x.warn) : authenticateToken(x.credential);
-  return keepFound(x, parts, found, (caller) => {
-    x.caller = caller;
-    onAuthenticated(x.req.socket);
-  });
-}
-
-type Found = Caller | Promise<Caller>;
-
-/** To check a token costs a signature. So the 401s of an address are delayed when it fails again and again. */
-export function keepFound(x: Exchange, { flowControl }: StageParts, found: Found, keep: (caller: Caller) => void) {
-  if (!(found instanceof Promise)) return keep(found);
-  return found.then(keep, (error) => {
-    if (!(error instanceof ApiError) || error.status.code !== 401) throw error;
-    return reject(x, flowControl.delayUnauthorized(addressOf(x)), error);
-  });
-}
 
 /** A caller past its share waits in its queue or is rejected, before its request costs anything more. */
 export const takeCallerSeat: StageRun = (x, { flowControl }) =>
@@ -367,12 +341,7 @@ export const takeSeatAgain: StageRun = (x, parts) => (x.waitedForBody ? takeCall
 export const requireFreshStateAgain: StageRun = (x, { freshness }) =>
   x.waitedForBody ? whenCurrent(freshness) : undefined;
 
-/** The credential may have expired or been revoked meanwhile. */
-export const authenticateAgain: StageRun = (x) => {
-  if (x.waitedForBody && !callerOf(x).isLive()) throw unauthorized();
-};
-
-/** The same for its permission. */
+/** The permission may have been withdrawn meanwhile. */
 export const authorizeAgain: StageRun = (x, parts) => {
   if (x.waitedForBody) requireAllowed(x, parts);
 };
@@ -391,7 +360,7 @@ const sentCode = (x: Exchange, code: number): number => (isForm(x) ? 200 : code)
 
 export const addressOf = ({ req }: Exchange): string => addressKey(req.socket.remoteAddress);
 
-function callerOf({ caller }: Exchange): Caller {
+export function callerOf({ caller }: Exchange): Caller {
   if (caller === undefined) throw new Error('not authenticated');
   return caller;
 }

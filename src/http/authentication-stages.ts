@@ -1,0 +1,48 @@
+import type { Caller } from '../api/caller.ts';
+import { ApiError, unauthorized } from '../api/status.ts';
+import type { Exchange } from './exchange.ts';
+import { addressOf, callerOf, presentsCredential, reject, type StageParts, type StageRun } from './stages.ts';
+
+/** The stages that find out who sent a request. */
+
+/** C-C: some public paths refuse a token that is not valid, although they need none. */
+export const authenticatePublic: StageRun = (x, parts) => (presentsCredential(x) ? identify(x, parts) : undefined);
+
+export const authenticate: StageRun = (x, parts) => identify(x, parts);
+
+function identify(x: Exchange, parts: StageParts): void | Promise<void> {
+  const { authenticate, authenticateToken, onAuthenticated } = parts;
+  const found =
+    x.credential === undefined ? authenticate(x.req.headers.authorization, x.warn) : authenticateToken(x.credential);
+  return keepFound(x, parts, found, (caller) => {
+    x.caller = caller;
+    onAuthenticated(x.req.socket);
+  });
+}
+
+type Found = Caller | Promise<Caller>;
+
+/** To check a token costs a signature. So the 401s of an address are delayed when it fails again and again. */
+function keepFound(x: Exchange, { flowControl }: StageParts, found: Found, keep: (caller: Caller) => void) {
+  if (!(found instanceof Promise)) return keep(found);
+  return found.then(keep, (error) => {
+    if (!(error instanceof ApiError) || error.status.code !== 401) throw error;
+    return reject(x, flowControl.delayUnauthorized(addressOf(x)), error);
+  });
+}
+
+const MAX_ACTOR_NAME = 256;
+
+/** RFC 8693 section 2.1: an actor token names a second caller, in whose place nothing is permitted. */
+export const authenticateActor: StageRun = (x, parts) => {
+  if (x.actorCredential === undefined) return undefined;
+  return keepFound(x, parts, parts.authenticateToken(x.actorCredential), (actor) => {
+    x.actor = actor;
+    x.annotate('clusterpass.dev/actor', actor.as(undefined).name.slice(0, MAX_ACTOR_NAME).toWellFormed());
+  });
+};
+
+/** The credential may have expired or been revoked meanwhile. */
+export const authenticateAgain: StageRun = (x) => {
+  if (x.waitedForBody && !callerOf(x).isLive()) throw unauthorized();
+};
