@@ -28,6 +28,12 @@ const RESTRICTED: readonly RestrictedEntry[] = [
     pages: ['keys'],
     isShown: ({ can, canGetPath }) => can('list', CLUSTERPASS, 'signingkeys') || canGetPath('/metrics'),
   },
+  {
+    title: 'Audit',
+    href: linkTo('audit'),
+    pages: ['audit'],
+    isShown: ({ can }) => can('create', CLUSTERPASS, 'auditeventreviews'),
+  },
 ];
 
 /** The pages on which a rule allows the user something. `fleetQuery` is the filter of the table of clusters. */

@@ -2,6 +2,7 @@ import type { RefObject } from 'react';
 import type { Client, UserInfo } from '../../src/client/index.ts';
 import { AccessPage } from './access/access-page.tsx';
 import { CanIPage } from './access/can-i-page.tsx';
+import { AuditPage } from './audit/audit-page.tsx';
 import { ClusterPage } from './cluster/cluster-page.tsx';
 import type { FleetFilter } from './fleet/fleet-filter.ts';
 import { FleetPage } from './fleet/fleet-page.tsx';
@@ -79,6 +80,8 @@ export function Page(props: PageProps) {
       );
     case 'keys':
       return <KeysPage client={client} permissions={permissions} fleet={fleet} />;
+    case 'audit':
+      return <AuditPage client={client} clusterNames={clusterNames} query={route.query} />;
     case 'register':
       return <RegisterPage client={client} fleetQuery={fleetQuery} />;
     case 'passes':

@@ -339,6 +339,52 @@ describeWithBrowser('the console for those who run the fleet', () => {
     });
   });
 
+  describe('audit', () => {
+    beforeAll(async () => {
+      const headers = { 'Content-Type': 'application/merge-patch+json' };
+      const body = { metadata: { annotations: { note: 'changed' } } };
+      const path = '/apis/clusterregistry.k8s.io/v1alpha1/clusters/dev-eu-2';
+      expect((await server.call('PATCH', path, { body, headers })).code).toBe(200);
+    });
+
+    it('an administrator follows a cluster, a person and a pass as things happen', async () => {
+      const page = await visitAs('administrator', '#/audit?user=carl');
+      await page
+        .getByRole('row', { name: /carl create serviceaccounts\/token ci\/builder/ })
+        .first()
+        .waitFor();
+      const rows = () => page.locator('.events tbody tr').count();
+      const before = await rows();
+      const path = '/orchestrator/prod-eu-1/api/v1/namespaces/ci/serviceaccounts/builder/token';
+      const issued = await server.call('POST', path, {
+        body: { spec: { audiences: [] } },
+        token: await tokenFor('carl'),
+      });
+      const { jti } = JSON.parse(Buffer.from(issued.json.status.token.split('.')[1], 'base64url').toString());
+      // No reload: the page asks for new events.
+      await page.getByTitle(jti).waitFor();
+      expect(await rows()).toBe(before + 1);
+      await page.getByTitle(jti).click();
+      await expect.poll(() => hashOf(page)).toBe(`#/audit?pass=${jti}`);
+      await expect.poll(rows).toBe(1);
+      await page.getByLabel('Pass').fill('');
+      await page.getByRole('combobox', { name: 'Cluster', exact: true }).fill('dev-eu-2');
+      await page
+        .getByRole('row', { name: /admin patch clusters dev-eu-2/ })
+        .first()
+        .waitFor();
+    });
+
+    it('an owner sees the events of the clusters of the team, and a viewer none', async () => {
+      const owner = await visitAs('owner', '#/clusters/dev-eu-2');
+      await owner.getByRole('region', { name: 'Recent events' }).getByText('patch clusters dev-eu-2').first().waitFor();
+      expect(await owner.getByRole('link', { name: 'Audit' }).count()).toBe(0);
+      await visit?.close();
+      const viewer = await visitAs('viewer', '#/audit');
+      await viewer.getByText('cannot create resource "auditeventreviews"').waitFor();
+    });
+  });
+
   describe('without a server', () => {
     it('looks out of date, and says in words what fails', async () => {
       const page = await visitAs('carl', '#/clusters/prod-eu-1');
