@@ -60,9 +60,16 @@ async function grantOwner(): Promise<void> {
     }),
     await bind('demo-owner-views', 'clusterpass:viewer'),
     await bind('demo-owner-reads-bindings', 'demo-reads-bindings'),
+    await server.call('POST', `${RBAC}/clusterrolebindings`, {
+      body: {
+        metadata: { name: 'demo-viewer-asks' },
+        subjects: [{ kind: 'User', apiGroup, name: 'viewer' }],
+        roleRef: { apiGroup, kind: 'ClusterRole', name: 'clusterpass:access-requester' },
+      },
+    }),
     await bind('demo-owner-administers', 'demo-owner', { 'clusterpass.dev/clusters': 'env=dev' }),
   ];
-  expect(answers.map(({ code }) => code)).toEqual([201, 201, 201, 201, 201]);
+  expect(answers.map(({ code }) => code)).toEqual([201, 201, 201, 201, 201, 201]);
 }
 
 const hashOf = (page: Page): string => new URL(page.url()).hash;
@@ -309,6 +316,7 @@ describeWithBrowser('the console for those who run the fleet', () => {
         'Clusters',
         'Passes',
         'Can I …?',
+        'Requests',
       ]);
     });
   });
@@ -382,6 +390,36 @@ describeWithBrowser('the console for those who run the fleet', () => {
       await visit?.close();
       const viewer = await visitAs('viewer', '#/audit');
       await viewer.getByText('cannot create resource "auditeventreviews"').waitFor();
+    });
+  });
+
+  describe('access requests', () => {
+    it('a person asks, an administrator approves, and the access is there until it is withdrawn', async () => {
+      const asker = await visitAs('viewer', '#/can-i?cluster=prod-us-2&account=shop%2Fdeployer');
+      await asker.getByRole('button', { name: 'Check' }).click();
+      await asker.getByRole('link', { name: 'Ask for access' }).click();
+      await asker.getByLabel('Reason').fill('INC-7: roll back the shop');
+      await asker.getByLabel('For', { exact: true }).selectOption('4 hours');
+      await asker.getByRole('button', { name: 'Request access' }).click();
+      await asker.getByRole('article', { name: 'You ask for passes for shop/deployer in prod-us-2' }).waitFor();
+      expect(await asker.getByRole('button', { name: 'Approve' }).count()).toBe(0);
+      await visit?.close();
+      const admin = await visitAs('administrator');
+      await admin.getByRole('link', { name: 'Requests' }).click();
+      const request = admin.getByRole('article', { name: 'viewer asks for passes for shop/deployer in prod-us-2' });
+      await request.getByText('INC-7: roll back the shop').waitFor();
+      await request.getByLabel('Message').fill('for the incident');
+      await request.getByRole('button', { name: 'Approve' }).click();
+      await request.getByText('Approved', { exact: true }).waitFor();
+      const path = '/orchestrator/prod-us-2/api/v1/namespaces/shop/serviceaccounts/deployer/token';
+      const issue = async () =>
+        (await server.call('POST', path, { body: { spec: { audiences: [] } }, token: tokenOf('viewer') })).code;
+      expect(await issue()).toBe(201);
+      await request.getByRole('button', { name: 'Withdraw' }).click();
+      await admin.getByText('No request waits').waitFor();
+      await admin.getByRole('radio', { name: 'All' }).check();
+      await request.getByText('Withdrawn', { exact: true }).waitFor();
+      expect(await issue()).toBe(403);
     });
   });
 
