@@ -41,7 +41,7 @@ const PICTURES = {
       await page.getByText('Valid for 1 hour').waitFor();
       await page.getByRole('button', { name: 'Issue pass' }).click();
       await page.getByRole('button', { name: 'Test pass' }).click();
-      await page.getByText('Accepted as').waitFor();
+      await page.getByText('Clusterpass accepts it as').waitFor();
       await page.getByRole('heading', { name: 'prod-eu-1' }).scrollIntoViewIfNeeded();
     },
   },
@@ -55,6 +55,45 @@ const PICTURES = {
     },
   },
   phone: { path: '#/', viewport: PHONE, show: (page) => page.getByText('12 clusters').waitFor() },
+  passes: {
+    path: '#/passes?scope=all',
+    user: 'admin',
+    show: async (page) => {
+      await page
+        .getByLabel(/^Select the pass/)
+        .first()
+        .check();
+      await page
+        .getByLabel(/^Select the pass/)
+        .last()
+        .check();
+      await page.getByRole('button', { name: 'Revoke 2 passes' }).click();
+    },
+  },
+  labels: {
+    path: '#/clusters/dev-eu-1',
+    user: 'admin',
+    viewport: { width: 1600, height: 900 },
+    show: async (page) => {
+      await page.getByRole('button', { name: 'Edit labels' }).click();
+      await page.getByLabel('Value of label 1').fill('prod');
+      await page.getByText('Lose access').waitFor();
+    },
+  },
+  grant: {
+    path: '#/access?view=grant',
+    user: 'admin',
+    show: async (page) => {
+      await page.getByLabel('Name', { exact: true }).fill('team-shop');
+      await page.getByLabel('Labels').fill('env=prod,region=eu');
+      await page.getByText('newly sees').waitFor();
+    },
+  },
+  audit: {
+    path: '#/audit',
+    user: 'admin',
+    show: (page) => page.getByText('serviceaccounts/token').first().waitFor(),
+  },
 };
 
 /** @returns {Promise<{ url: string, dataDir: string, stop: () => void }>} */
@@ -76,6 +115,28 @@ async function startDemo() {
   throw new Error('the demo did not start');
 }
 
+/**
+ * Passes for the pictures that list them.
+ * @param {{ url: string, dataDir: string }} demo
+ */
+async function issuePasses({ url, dataDir }) {
+  for (const [user, cluster, account] of [
+    ['carl', 'prod-eu-1', 'ci/serviceaccounts/builder'],
+    ['devi', 'dev-eu-1', 'shop/serviceaccounts/deployer'],
+    ['dana', 'staging-us-1', 'shop/serviceaccounts/deployer'],
+  ]) {
+    const token = readFileSync(join(dataDir, `demo/${user}.token`), 'utf8').trim();
+    await fetch(`${url}/orchestrator/${cluster}/api/v1/namespaces/${account}/token`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
+      body: JSON.stringify({
+        metadata: { annotations: { 'clusterpass.dev/tracked': 'true' } },
+        spec: { audiences: [], expirationSeconds: 28_800 },
+      }),
+    });
+  }
+}
+
 setUpChromium();
 const executablePath = findChromium();
 if (executablePath === undefined) throw new Error('Chromium is not installed: run node scripts/setup-chromium.mjs');
@@ -83,13 +144,15 @@ await setUpConsole();
 mkdirSync(IMAGES, { recursive: true });
 const wanted = process.argv.slice(2);
 const demo = await startDemo();
+await issuePasses(demo);
 const browser = await chromium.launch({ executablePath, args: ['--headless', '--no-sandbox', '--disable-gpu'] });
 try {
   for (const theme of /** @type {const} */ (['light', 'dark'])) {
     for (const [name, { path, viewport = WIDE, show, user = 'dana' }] of Object.entries(PICTURES)) {
       const file = theme === 'light' ? name : `${name}-dark`;
       if (wanted.length > 0 && !wanted.includes(file)) continue;
-      const token = readFileSync(join(demo.dataDir, `demo/${user}.token`), 'utf8').trim();
+      const tokenFile = user === 'admin' ? 'admin.token' : `demo/${user}.token`;
+      const token = readFileSync(join(demo.dataDir, tokenFile), 'utf8').trim();
       const page = await browser.newPage({ viewport, colorScheme: theme, reducedMotion: 'reduce', locale: 'en-GB' });
       await page.goto(`${demo.url}/console/${path}`);
       await page.getByLabel('Token', { exact: true }).fill(token);

@@ -8,10 +8,25 @@ export interface NavigationEntry {
   readonly pages: readonly Route['page'][];
 }
 
-type RestrictedEntry = NavigationEntry & { readonly isShown: (permissions: Permissions) => boolean };
+type RestrictedEntry = NavigationEntry & {
+  readonly isShown: (permissions: Permissions, hasRequests: boolean) => boolean;
+};
+
+export interface Visible {
+  readonly permissions: Permissions;
+  /** The user sees access requests: own ones, or those that the user may decide in some clusters. */
+  readonly hasRequests: boolean;
+}
 
 /** They come last: they appear when the rules are known, and no other entry moves then. */
 const RESTRICTED: readonly RestrictedEntry[] = [
+  {
+    title: 'Requests',
+    href: linkTo('requests'),
+    pages: ['requests'],
+    isShown: ({ can }, hasRequests) =>
+      hasRequests || can('create', CLUSTERPASS, 'accessrequests') || can('approve', CLUSTERPASS, 'accessrequests'),
+  },
   {
     title: 'Access',
     href: linkTo('access'),
@@ -28,13 +43,19 @@ const RESTRICTED: readonly RestrictedEntry[] = [
     pages: ['keys'],
     isShown: ({ can, canGetPath }) => can('list', CLUSTERPASS, 'signingkeys') || canGetPath('/metrics'),
   },
+  {
+    title: 'Audit',
+    href: linkTo('audit'),
+    pages: ['audit'],
+    isShown: ({ can }) => can('create', CLUSTERPASS, 'auditeventreviews'),
+  },
 ];
 
 /** The pages on which a rule allows the user something. `fleetQuery` is the filter of the table of clusters. */
-export const navigationFor = (permissions: Permissions, fleetQuery: string): NavigationEntry[] => [
+export const navigationFor = ({ permissions, hasRequests }: Visible, fleetQuery: string): NavigationEntry[] => [
   { title: 'Clusters', href: hrefOf({ page: 'fleet', query: fleetQuery }), pages: ['fleet', 'cluster', 'register'] },
   // Everyone may list and revoke the passes that they requested.
   { title: 'Passes', href: linkTo('passes'), pages: ['passes'] },
   { title: 'Can I …?', href: hrefOf({ page: 'can-i', cluster: '', account: '' }), pages: ['can-i'] },
-  ...RESTRICTED.filter(({ isShown }) => isShown(permissions)),
+  ...RESTRICTED.filter(({ isShown }) => isShown(permissions, hasRequests)),
 ];

@@ -2,6 +2,7 @@ import type { RefObject } from 'react';
 import type { Client, UserInfo } from '../../src/client/index.ts';
 import { AccessPage } from './access/access-page.tsx';
 import { CanIPage } from './access/can-i-page.tsx';
+import { AuditPage } from './audit/audit-page.tsx';
 import { ClusterPage } from './cluster/cluster-page.tsx';
 import type { FleetFilter } from './fleet/fleet-filter.ts';
 import { FleetPage } from './fleet/fleet-page.tsx';
@@ -10,8 +11,9 @@ import { useClusterNames } from './hooks/use-cluster-names.ts';
 import { KeysPage } from './keys/keys-page.tsx';
 import { NotFoundPage } from './not-found-page.tsx';
 import { PassesPage } from './passes/passes-page.tsx';
-import { CLUSTERS, type Permissions } from './permissions/permissions.ts';
+import { CLUSTERPASS, CLUSTERS, type Permissions } from './permissions/permissions.ts';
 import { RegisterPage } from './register/register-page.tsx';
+import { RequestsPage } from './requests/requests-page.tsx';
 import type { Route } from './router.ts';
 
 interface PageProps {
@@ -63,6 +65,7 @@ export function Page(props: PageProps) {
           client={client}
           username={user.username ?? ''}
           clusterNames={clusterNames}
+          mayRequest={permissions.can('create', CLUSTERPASS, 'accessrequests')}
           cluster={route.cluster}
           account={route.account}
         />
@@ -79,6 +82,18 @@ export function Page(props: PageProps) {
       );
     case 'keys':
       return <KeysPage client={client} permissions={permissions} fleet={fleet} />;
+    case 'audit':
+      return <AuditPage client={client} clusterNames={clusterNames} query={route.query} />;
+    case 'requests':
+      return (
+        <RequestsPage
+          client={client}
+          username={user.username ?? ''}
+          permissions={permissions}
+          clusterNames={clusterNames}
+          query={route.query}
+        />
+      );
     case 'register':
       return <RegisterPage client={client} fleetQuery={fleetQuery} />;
     case 'passes':
@@ -92,7 +107,7 @@ export function Page(props: PageProps) {
           query={route.query}
         />
       );
-    default:
-      return <NotFoundPage path={route.page === 'not-found' ? route.path : `/${route.page}`} />;
+    case 'not-found':
+      return <NotFoundPage path={route.path} />;
   }
 }

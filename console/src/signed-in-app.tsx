@@ -7,6 +7,7 @@ import { useOnline } from './hooks/use-online.ts';
 import { navigationFor } from './navigation.ts';
 import { Page } from './page.tsx';
 import { usePermissions } from './permissions/use-permissions.ts';
+import { useHasRequests } from './requests/use-has-requests.ts';
 import { parseRoute, type Route, useHash } from './router.ts';
 import type { SignedIn } from './session/session.ts';
 import type { Settings } from './settings.ts';
@@ -34,8 +35,12 @@ export function SignedInApp({ signedIn, settings, onSignOut }: SignedInAppProps)
   const fleetScrollTop = useRef(0);
   // A new permission often comes with new clusters.
   const permissions = usePermissions(client, undefined, snapshot.synced ? snapshot.membership : 0);
+  const hasRequests = useHasRequests(client);
   const fleetQuery = queryOf(filter);
-  const navigation = useMemo(() => navigationFor(permissions, fleetQuery), [permissions, fleetQuery]);
+  const navigation = useMemo(
+    () => navigationFor({ permissions, hasRequests }, fleetQuery),
+    [permissions, hasRequests, fleetQuery],
+  );
   useEffect(() => {
     const controller = new AbortController();
     void fleet.run(controller.signal);

@@ -1,5 +1,6 @@
 import type { Kind, VirtualType } from './kind.ts';
 import { accessRequestKind } from './kinds/access-request.ts';
+import { auditEventReviewType } from './kinds/audit-event-review.ts';
 import { clusterKind } from './kinds/cluster.ts';
 import type { EndpointChecks } from './kinds/cluster-endpoints.ts';
 import { clusterGrantReviewType } from './kinds/cluster-grant-review.ts';
@@ -82,6 +83,7 @@ export function createCatalog({ productName, endpointChecks, inventory }: Catalo
     resourceAccessReviewType,
     subjectReachReviewType,
     clusterGrantReviewType,
+    auditEventReviewType,
   ];
   const virtualByPath = new Map(virtualTypes.map((type) => [`${type.group}/${type.version}/${type.resource}`, type]));
   return {

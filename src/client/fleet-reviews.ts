@@ -1,3 +1,4 @@
+import type { AuditEventReview, AuditEventSummary } from '../api/kinds/audit-event-review.ts';
 import type { ClusterGrant } from '../api/kinds/cluster-grant-review.ts';
 import { clusterPrefix } from './access-reviews.ts';
 import type { Client } from './create-client.ts';
@@ -6,6 +7,14 @@ export interface ClusterGrantReviewStatus {
   readonly grants?: readonly ClusterGrant[];
   readonly incomplete?: boolean;
   readonly evaluationError?: string;
+}
+
+export interface AuditEventReviewStatus {
+  readonly events?: readonly AuditEventSummary[];
+  readonly incomplete?: boolean;
+  readonly instance?: string;
+  readonly sequence?: number;
+  readonly since?: string;
 }
 
 async function review<T>(
@@ -29,3 +38,11 @@ export const reviewClusterGrants = (
   signal?: AbortSignal,
 ): Promise<ClusterGrantReviewStatus> =>
   review(client, cluster, 'clustergrantreviews', labels === undefined ? {} : { labels }, signal);
+
+/** AuditEventReview: the last events, of the fleet or of one cluster. */
+export const reviewAuditEvents = (
+  client: Client,
+  cluster: string | undefined,
+  spec: NonNullable<AuditEventReview['spec']>,
+  signal?: AbortSignal,
+): Promise<AuditEventReviewStatus> => review(client, cluster, 'auditeventreviews', spec, signal);

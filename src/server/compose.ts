@@ -294,6 +294,7 @@ export async function compose(
       clock: clock.guard,
       forward: forwarding?.forward,
       reviewToken: callers.authenticator.review,
+      recentEvents: audit.recent,
     });
 
     const applyParts = { catalog, reader, writer, propagation, leadership, audit, productName: options.productName };

@@ -18,7 +18,7 @@ import { createKubeconfigHandler } from '../handlers/get-kubeconfig.ts';
 import { issuedTokenVerbs } from '../handlers/issued-tokens/issued-token-verbs.ts';
 import { createListAccountsHandler } from '../handlers/list-accounts.ts';
 import { createReviewHandler } from '../handlers/reviews/create-review.ts';
-import type { ReviewToken } from '../handlers/reviews/review.ts';
+import type { ReviewParts, ReviewToken } from '../handlers/reviews/review.ts';
 import { signingKeyVerbs } from '../handlers/signing-keys/signing-key-verbs.ts';
 import { createActorClaim, createPersonActor } from '../handlers/token/actor-claim.ts';
 import { type ForwardToken, issuesOwnTokens } from '../handlers/token/forward-token.ts';
@@ -48,6 +48,7 @@ export interface DispatchParts {
   /** Handles token requests of clusters that issue tokens themselves; undefined without --credentials-dir. */
   readonly forward: ForwardToken | undefined;
   readonly reviewToken: ReviewToken;
+  readonly recentEvents: ReviewParts['recentEvents'];
 }
 
 /** Creates the handlers of resource requests. A part of `compose`. */
@@ -138,6 +139,7 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
       catalog,
       reader,
       reviewToken,
+      recentEvents: parts.recentEvents,
       now: Date.now,
     }),
     getKubeconfig: createKubeconfigHandler({ catalog, reader, productName, baseUrl }),

@@ -12,14 +12,18 @@ let browser: Browser;
 const horizontalOverflow = (page: Page): Promise<number> =>
   page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth');
 
+/** Each width with one theme: colors do not depend on the width, and what is where does not depend on the theme. */
+const SCREENS = [
+  { width: 1280, colorScheme: 'light' },
+  { width: 360, colorScheme: 'dark' },
+] as const;
+
 async function inspect(page: Page, where: string, faults: string[]): Promise<void> {
-  for (const width of [1280, 360]) {
+  for (const { width, colorScheme } of SCREENS) {
     await page.setViewportSize({ width, height: 800 });
-    for (const colorScheme of ['light', 'dark'] as const) {
-      await page.emulateMedia({ colorScheme });
-      const found = await accessibilityFaults(page);
-      faults.push(...found.map((fault) => `${where}, ${width} pixels, ${colorScheme}: ${fault}`));
-    }
+    await page.emulateMedia({ colorScheme });
+    const found = await accessibilityFaults(page);
+    faults.push(...found.map((fault) => `${where}, ${width} pixels, ${colorScheme}: ${fault}`));
     const overflow = await horizontalOverflow(page);
     if (overflow > 0) faults.push(`${where} is ${overflow} pixels wider than ${width}`);
   }
@@ -56,6 +60,31 @@ describeWithBrowser('the console', () => {
     await page.getByRole('button', { name: 'Check' }).click();
     await page.getByText('Yes, you can see the cluster prod-ap-1').waitFor();
     await inspect(page, 'result of Can I', faults);
+    // The pages of an administrator, each with its content.
+    for (const [path, shown] of [
+      ['#/passes?scope=all', 'scraper'],
+      ['#/register', 'Enter a name.'],
+      ['#/access?view=cluster&cluster=prod-eu-1', 'carl'],
+      ['#/access?view=person&user=carl', 'Reaches 1 cluster'],
+      ['#/access?view=bindings', 'demo-carl-view'],
+      ['#/access?view=grant', 'Enter the name of the group.'],
+      ['#/requests', 'No request waits'],
+      ['#/keys', 'this replica'],
+      ['#/audit?reads=true', 'selfsubjectreviews'],
+      ['#/nowhere', 'There is no such page'],
+    ]) {
+      await page.goto(`${server.url}/console/${path}`);
+      await page
+        .getByText(shown ?? '')
+        .first()
+        .waitFor();
+      await inspect(page, path ?? '', faults);
+    }
+    await page.goto(`${server.url}/console/#/clusters/dev-eu-1`);
+    await page.getByRole('button', { name: 'Edit labels' }).click();
+    await page.getByLabel('Value of label 1').fill('prod');
+    await page.getByText('Lose access').waitFor();
+    await inspect(page, 'labels', faults);
     await page.goto(`${server.url}/console/#/`);
     await server.kill();
     await page.getByText('Connection lost').waitFor();

@@ -60,9 +60,16 @@ async function grantOwner(): Promise<void> {
     }),
     await bind('demo-owner-views', 'clusterpass:viewer'),
     await bind('demo-owner-reads-bindings', 'demo-reads-bindings'),
+    await server.call('POST', `${RBAC}/clusterrolebindings`, {
+      body: {
+        metadata: { name: 'demo-viewer-asks' },
+        subjects: [{ kind: 'User', apiGroup, name: 'viewer' }],
+        roleRef: { apiGroup, kind: 'ClusterRole', name: 'clusterpass:access-requester' },
+      },
+    }),
     await bind('demo-owner-administers', 'demo-owner', { 'clusterpass.dev/clusters': 'env=dev' }),
   ];
-  expect(answers.map(({ code }) => code)).toEqual([201, 201, 201, 201, 201]);
+  expect(answers.map(({ code }) => code)).toEqual([201, 201, 201, 201, 201, 201]);
 }
 
 const hashOf = (page: Page): string => new URL(page.url()).hash;
@@ -309,6 +316,7 @@ describeWithBrowser('the console for those who run the fleet', () => {
         'Clusters',
         'Passes',
         'Can I …?',
+        'Requests',
       ]);
     });
   });
@@ -336,6 +344,82 @@ describeWithBrowser('the console for those who run the fleet', () => {
       await visit?.close();
       const viewer = await visitAs('viewer');
       expect(await viewer.getByRole('link', { name: 'Keys' }).count()).toBe(0);
+    });
+  });
+
+  describe('audit', () => {
+    beforeAll(async () => {
+      const headers = { 'Content-Type': 'application/merge-patch+json' };
+      const body = { metadata: { annotations: { note: 'changed' } } };
+      const path = '/apis/clusterregistry.k8s.io/v1alpha1/clusters/dev-eu-2';
+      expect((await server.call('PATCH', path, { body, headers })).code).toBe(200);
+    });
+
+    it('an administrator follows a cluster, a person and a pass as things happen', async () => {
+      const page = await visitAs('administrator', '#/audit?user=carl');
+      await page
+        .getByRole('row', { name: /carl create serviceaccounts\/token ci\/builder/ })
+        .first()
+        .waitFor();
+      const rows = () => page.locator('.events tbody tr').count();
+      const before = await rows();
+      const path = '/orchestrator/prod-eu-1/api/v1/namespaces/ci/serviceaccounts/builder/token';
+      const issued = await server.call('POST', path, {
+        body: { spec: { audiences: [] } },
+        token: await tokenFor('carl'),
+      });
+      const { jti } = JSON.parse(Buffer.from(issued.json.status.token.split('.')[1], 'base64url').toString());
+      // No reload: the page asks for new events.
+      await page.getByTitle(jti).waitFor();
+      expect(await rows()).toBe(before + 1);
+      await page.getByTitle(jti).click();
+      await expect.poll(() => hashOf(page)).toBe(`#/audit?pass=${jti}`);
+      await expect.poll(rows).toBe(1);
+      await page.getByLabel('Pass').fill('');
+      await page.getByRole('combobox', { name: 'Cluster', exact: true }).fill('dev-eu-2');
+      await page
+        .getByRole('row', { name: /admin patch clusters dev-eu-2/ })
+        .first()
+        .waitFor();
+    });
+
+    it('an owner sees the events of the clusters of the team, and a viewer none', async () => {
+      const owner = await visitAs('owner', '#/clusters/dev-eu-2');
+      await owner.getByRole('region', { name: 'Recent events' }).getByText('patch clusters dev-eu-2').first().waitFor();
+      expect(await owner.getByRole('link', { name: 'Audit' }).count()).toBe(0);
+      await visit?.close();
+      const viewer = await visitAs('viewer', '#/audit');
+      await viewer.getByText('cannot create resource "auditeventreviews"').waitFor();
+    });
+  });
+
+  describe('access requests', () => {
+    it('a person asks, an administrator approves, and the access is there until it is withdrawn', async () => {
+      const asker = await visitAs('viewer', '#/can-i?cluster=prod-us-2&account=shop%2Fdeployer');
+      await asker.getByRole('button', { name: 'Check' }).click();
+      await asker.getByRole('link', { name: 'Ask for access' }).click();
+      await asker.getByLabel('Reason').fill('INC-7: roll back the shop');
+      await asker.getByLabel('For', { exact: true }).selectOption('4 hours');
+      await asker.getByRole('button', { name: 'Request access' }).click();
+      await asker.getByRole('article', { name: 'You ask for passes for shop/deployer in prod-us-2' }).waitFor();
+      expect(await asker.getByRole('button', { name: 'Approve' }).count()).toBe(0);
+      await visit?.close();
+      const admin = await visitAs('administrator');
+      await admin.getByRole('link', { name: 'Requests' }).click();
+      const request = admin.getByRole('article', { name: 'viewer asks for passes for shop/deployer in prod-us-2' });
+      await request.getByText('INC-7: roll back the shop').waitFor();
+      await request.getByLabel('Message').fill('for the incident');
+      await request.getByRole('button', { name: 'Approve' }).click();
+      await request.getByText('Approved', { exact: true }).waitFor();
+      const path = '/orchestrator/prod-us-2/api/v1/namespaces/shop/serviceaccounts/deployer/token';
+      const issue = async () =>
+        (await server.call('POST', path, { body: { spec: { audiences: [] } }, token: tokenOf('viewer') })).code;
+      expect(await issue()).toBe(201);
+      await request.getByRole('button', { name: 'Withdraw' }).click();
+      await admin.getByText('No request waits').waitFor();
+      await admin.getByRole('radio', { name: 'All' }).check();
+      await request.getByText('Withdrawn', { exact: true }).waitFor();
+      expect(await issue()).toBe(403);
     });
   });
 

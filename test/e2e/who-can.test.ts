@@ -82,6 +82,58 @@ describe('ClusterGrantReview', () => {
   });
 });
 
+describe('AuditEventReview', () => {
+  const EVENTS = '/apis/clusterpass.dev/v1alpha1/auditeventreviews';
+  type Event = { verb: string; resource?: string; user?: string; cluster?: string; code?: number };
+  type Listed = { events: Event[]; incomplete: boolean; instance: string; sequence: number };
+  const eventsOf = (path: string, spec: object, token = server.adminToken): Promise<Listed> =>
+    review(server, path, { spec }, token) as Promise<Listed>;
+
+  it('A9: lists the last events of a user and of a cluster, the newest first, and later ones after a number', async () => {
+    const token = asUser('carl').token;
+    expect((await server.call('GET', `/apis/${REGISTRY_GROUP}/v1alpha1/clusters/alpha`, { token })).code).toBe(200);
+    const first = await eventsOf(EVENTS, { user: 'carl' });
+    expect(first.events[0]).toMatchObject({
+      verb: 'get',
+      resource: 'clusters',
+      user: 'carl',
+      cluster: 'alpha',
+      code: 200,
+    });
+    expect(first.events.every(({ user }) => user === 'carl')).toBe(true);
+    const { instance, sequence: after } = first;
+    expect((await eventsOf(EVENTS, { user: 'carl', instance, after })).events).toEqual([]);
+    // Of another process the number means nothing.
+    expect((await eventsOf(EVENTS, { user: 'carl', instance: 'other', after })).events.length).toBeGreaterThan(0);
+    const changes = await eventsOf(EVENTS, { cluster: 'alpha', changesOnly: true, limit: 1 });
+    expect(changes.events).toMatchObject([{ verb: 'create', cluster: 'alpha' }]);
+    expect(changes.incomplete).toBe(true);
+    expect(changes.events.map(({ resource }) => resource)).not.toContain('auditeventreviews');
+  });
+
+  it('needs a permission, in the fleet or in the cluster of the path, and shows only events of that cluster', async () => {
+    const { token } = asUser('owner');
+    const path = inCluster(EVENTS, 'beta');
+    expect((await server.call('POST', path, { body: { spec: {} }, token })).code).toBe(403);
+    const withdraw = await grant(server, { to: 'owner', rules: [ask('auditeventreviews')], clusters: 'env=dev' });
+    const { events } = await eventsOf(path, {}, token);
+    expect(events.length).toBeGreaterThan(0);
+    expect(new Set(events.map(({ cluster }) => cluster))).toEqual(new Set(['beta']));
+    expect((await server.call('POST', EVENTS, { body: { spec: { cluster: 'beta' } }, token })).code).toBe(403);
+    await withdraw();
+  });
+
+  it.each([
+    [{ limit: 501 }, 'spec.limit'],
+    [{ after: -1 }, 'spec.after'],
+    [{ credentialID: 'x' }, 'spec.credentialID'],
+    [{ cluster: 'alpha' }, 'spec.cluster'],
+  ])('names the field that is wrong: %j', async (spec, field) => {
+    const { code, json } = await server.call('POST', inCluster(EVENTS, 'beta'), { body: { spec } });
+    expect([code, json.details.causes[0].field]).toEqual([422, field]);
+  });
+});
+
 describe('ResourceAccessReview', () => {
   it('lists subjects with the binding and the role behind each', async () => {
     const status = await whoCan(inCluster(WHO_CAN, 'beta'), account);

@@ -16,6 +16,7 @@ it('B12, K-40: while the store does not answer, a token is neither accepted nor 
           catalog,
           reader: objects.reader,
           authorizer: undefined as never,
+          recentEvents: undefined as never,
           now: Date.now,
           reviewToken: async () => {
             reviews++;

@@ -1,4 +1,5 @@
 import { CopyButton } from '../components/copy-button.tsx';
+import { linkTo } from '../router.ts';
 import type { AccessRequest, AccessResult } from './access-review.ts';
 import { GrantPath } from './grant-path.tsx';
 import { roleManifest } from './role-manifest.ts';
@@ -7,10 +8,12 @@ interface AccessResultCardProps {
   readonly request: AccessRequest;
   readonly result: AccessResult;
   readonly username: string;
+  /** The user may create access requests. */
+  readonly mayRequest: boolean;
 }
 
 /** Allowed: the binding and the role. Denied: the role and the binding that would allow it. */
-export function AccessResultCard({ request, result, username }: AccessResultCardProps) {
+export function AccessResultCard({ request, result, username, mayRequest }: AccessResultCardProps) {
   const action = actionOf(request);
   if (result.allowed) {
     return (
@@ -29,6 +32,11 @@ export function AccessResultCard({ request, result, username }: AccessResultCard
           ? 'No role binding grants you this permission.'
           : `No valid role binding grants you this permission: ${result.text}`}
       </p>
+      {mayRequest && (
+        <a className="button" href={requestLink(request)}>
+          Ask for access
+        </a>
+      )}
       <p>An administrator can apply this manifest to grant you exactly this permission:</p>
       <div className="code">
         {/* biome-ignore lint/a11y/noNoninteractiveTabindex: keyboard users must be able to scroll it */}
@@ -38,6 +46,14 @@ export function AccessResultCard({ request, result, username }: AccessResultCard
     </section>
   );
 }
+
+/** The form asks for clusters and accounts only. */
+const requestLink = ({ cluster, namespace, name, resource, subresource }: AccessRequest): string =>
+  linkTo('requests', {
+    cluster: cluster ?? name ?? '',
+    account:
+      cluster !== undefined && resource === 'serviceaccounts' && subresource === 'token' ? `${namespace}/${name}` : '',
+  });
 
 function actionOf({ cluster, verb, group, resource, subresource, namespace, name }: AccessRequest): string {
   if (cluster === undefined) return `see the cluster ${name}`;

@@ -11,6 +11,7 @@ interface CanIPageProps {
   readonly client: Client;
   readonly username: string;
   readonly clusterNames: readonly string[];
+  readonly mayRequest: boolean;
   readonly cluster: string;
   /** `namespace/name` */
   readonly account: string;
@@ -40,7 +41,7 @@ interface Check {
 
 /** `kubectl auth can-i` as a form. Memoized, because the fleet renders up to ten times a second. */
 export const CanIPage = memo(function CanIPage(props: CanIPageProps) {
-  const { client, username, clusterNames, cluster, account } = props;
+  const { client, username, clusterNames, mayRequest, cluster, account } = props;
   const [namespace = '', name = ''] = account.split('/', 2);
   const [form, setForm] = useState<Form>({
     action: cluster !== '' && account === '' ? 'view' : 'pass',
@@ -126,7 +127,12 @@ export const CanIPage = memo(function CanIPage(props: CanIPageProps) {
         <div className="column" aria-live="polite">
           {check.problem !== undefined && <p className="problem">{check.problem}</p>}
           {check.result !== undefined && check.request !== undefined && (
-            <AccessResultCard request={check.request} result={check.result} username={username} />
+            <AccessResultCard
+              request={check.request}
+              result={check.result}
+              username={username}
+              mayRequest={mayRequest}
+            />
           )}
         </div>
       </div>

@@ -17,6 +17,7 @@ import { ConditionsSection } from './conditions-section.tsx';
 import { ConfirmSection } from './confirm-section.tsx';
 import { ConnectSection } from './connect-section.tsx';
 import { EndpointsSection, PassesSection } from './endpoints-section.tsx';
+import { EventsSection } from './events-section.tsx';
 import { WhoSection } from './who-section.tsx';
 
 interface ClusterPageProps {
@@ -82,6 +83,7 @@ export const ClusterPage = memo(function ClusterPage(props: ClusterPageProps) {
             createdAt={cluster.metadata.creationTimestamp ?? undefined}
           />
           <EndpointsSection details={details} />
+          {permissions.can('create', CLUSTERPASS, 'auditeventreviews') && <EventsSection client={client} name={name} />}
         </div>
         <div className="column">
           <PassesSection details={details} />

@@ -11,11 +11,13 @@ interface TextFieldProps {
   readonly hint?: ReactNode;
   /** A text in several lines. */
   readonly rows?: number;
+  /** A text for people, with spaces in it. */
+  readonly keepsSpaces?: boolean;
 }
 
 /** A labelled field for names, which have no spaces around them. */
 export function TextField(props: TextFieldProps) {
-  const { label, value, onChange, required = false, placeholder, suggestions, hint, rows } = props;
+  const { label, value, onChange, required = false, placeholder, suggestions, hint, rows, keepsSpaces = false } = props;
   const id = useId();
   const shared = {
     id,
@@ -34,7 +36,7 @@ export function TextField(props: TextFieldProps) {
         <input
           {...shared}
           {...(suggestions === undefined ? {} : { list: `${id}list` })}
-          onChange={(event) => onChange(event.target.value.trim())}
+          onChange={(event) => onChange(keepsSpaces ? event.target.value : event.target.value.trim())}
         />
       ) : (
         <textarea {...shared} rows={rows} className="mono" onChange={(event) => onChange(event.target.value)} />

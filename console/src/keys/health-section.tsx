@@ -31,7 +31,11 @@ export function HealthSection({ client, fleet, readsMetrics }: HealthSectionProp
   const now = useNow(INTERVAL_MS);
   const round = generation + Math.floor(now / INTERVAL_MS);
   const checks = useQuery('', () => readChecks(client), round);
-  const metrics = useQuery('', async () => (readsMetrics ? metricFacts(await client.text('/metrics')) : []), round);
+  const metrics = useQuery(
+    String(readsMetrics),
+    async () => (readsMetrics ? metricFacts(await client.text('/metrics')) : []),
+    round,
+  );
   const prober = proberFacts(
     fleet.all().map(({ cluster }) => cluster.status?.conditions ?? []),
     now,

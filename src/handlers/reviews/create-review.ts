@@ -1,6 +1,7 @@
 import { decodeBody } from '../../api/codec/decode.ts';
 import { encodeValue } from '../../api/codec/encode.ts';
 import { type ApiObject, apiVersionOf, type VirtualType } from '../../api/kind.ts';
+import { auditEventReviewType } from '../../api/kinds/audit-event-review.ts';
 import { clusterGrantReviewType } from '../../api/kinds/cluster-grant-review.ts';
 import { resourceAccessReviewType, subjectReachReviewType } from '../../api/kinds/grant-reviews.ts';
 import {
@@ -17,6 +18,7 @@ import { partialMetadata } from '../representation.ts';
 import { bodyOf, checkNamespace } from '../write/read-body.ts';
 import type { Review, ReviewParts } from './review.ts';
 import { reviewLocalSubject, reviewSelfAccess, reviewSubject } from './review-access.ts';
+import { reviewAuditEvents } from './review-audit-events.ts';
 import { reviewClusterGrants } from './review-cluster-grants.ts';
 import { reviewReach } from './review-reach.ts';
 import { reviewResource } from './review-resource.ts';
@@ -33,6 +35,7 @@ const REVIEWS: ReadonlyMap<VirtualType, Review> = new Map<VirtualType, Review>([
   [resourceAccessReviewType, reviewResource],
   [subjectReachReviewType, reviewReach],
   [clusterGrantReviewType, reviewClusterGrants],
+  [auditEventReviewType, reviewAuditEvents],
   [tokenReviewType, reviewToken],
 ]);
 

@@ -5,6 +5,7 @@ import type { ApiObject, ObjectMeta } from '../../api/kind.ts';
 import type { TokenFindings } from '../../api/kinds/token-review.ts';
 import type { ApiRequest } from '../../api/request.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
+import type { RecentEvents } from '../../observability/audit/recent-events.ts';
 import type { Secret } from '../../observability/secret.ts';
 
 /** What the reviews share. */
@@ -13,6 +14,7 @@ export interface ReviewParts {
   readonly catalog: Pick<Catalog, 'clusters' | 'serviceAccounts'>;
   readonly reader: Pick<ObjectReader, 'cache' | 'catchUp' | 'find'>;
   readonly reviewToken: ReviewToken;
+  readonly recentEvents: Pick<RecentEvents, 'find' | 'instance' | 'sequence' | 'startedAt'>;
   /** Epoch milliseconds. */
   readonly now: () => number;
 }

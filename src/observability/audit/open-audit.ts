@@ -1,7 +1,9 @@
+import { randomUUID } from 'node:crypto';
 import { ClockJumps } from '../../lib/clock-jumps.ts';
 import type { Logger } from '../logger.ts';
 import { AuditFile, type AuditFileOptions } from './audit-file.ts';
 import { type AuditCounts, AuditLog } from './audit-log.ts';
+import { RecentEvents } from './recent-events.ts';
 
 export type AuditFileSettings = Omit<AuditFileOptions, 'now' | 'isSteady' | 'onProblem'>;
 
@@ -14,6 +16,8 @@ export interface AuditLogs {
   readonly requests: Pick<AuditLog, 'write' | 'commit'>;
   /** Issued tokens, revocations, and changes of RBAC objects and signing keys. No token leaves before its line. */
   readonly security: Pick<AuditLog, 'write' | 'commit'>;
+  /** The last events of both, in memory. */
+  readonly recent: RecentEvents;
   /** Of both. */
   readonly counts: AuditCounts;
   close(): Promise<void>;
@@ -30,9 +34,11 @@ export async function openAuditLogs(
   const isShared = audit.path === securityAudit.path;
   const requests = isShared ? security : await openLog(audit, 'its events wait in memory until it can', logger);
   const logs = isShared ? [security] : [requests, security];
+  const recent = new RecentEvents({ instance: randomUUID(), startedAt: Date.now() });
   return {
-    requests,
-    security,
+    requests: alsoIn(recent, 'requests', requests),
+    security: alsoIn(recent, 'security', security),
+    recent,
     get counts() {
       const counts = logs.map((log) => log.counts);
       return {
@@ -46,6 +52,22 @@ export async function openAuditLogs(
     },
   };
 }
+
+type Log = AuditLogs['requests'];
+
+/** Requests that show recent events are left out: they would fill the memory with themselves. */
+const SHOWS_EVENTS = 'auditeventreviews';
+
+const alsoIn = (recent: RecentEvents, name: 'requests' | 'security', log: Log): Log => ({
+  write(line) {
+    if (!line.includes(SHOWS_EVENTS)) recent.add(line, name);
+    log.write(line);
+  },
+  async commit(line) {
+    await log.commit(line);
+    recent.add(line, name);
+  },
+});
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
 

@@ -1,0 +1,91 @@
+import { memo } from 'react';
+import type { Client } from '../../../src/client/index.ts';
+import { FilterField } from '../components/text-field.tsx';
+import { Time } from '../components/time.tsx';
+import { useFields } from '../hooks/use-fields.ts';
+import { EventTable } from './event-table.tsx';
+import { useEventFeed } from './use-event-feed.ts';
+
+interface AuditPageProps {
+  readonly client: Client;
+  readonly clusterNames: readonly string[];
+  readonly query: string;
+}
+
+/** The last events of a cluster, a person or a pass, as they happen. */
+export const AuditPage = memo(function AuditPage({ client, clusterNames, query }: AuditPageProps) {
+  const fields = useFields('audit', query);
+  const isPaused = fields.get('paused') === 'true';
+  const showsReads = fields.get('reads') === 'true';
+  const { feed, isLoaded, problem } = useEventFeed(
+    client,
+    undefined,
+    {
+      cluster: fields.get('cluster'),
+      user: fields.get('user'),
+      credentialID: fields.get('pass').toLowerCase(),
+      changesOnly: !showsReads,
+    },
+    !isPaused,
+  );
+  return (
+    <div className="page-body stack">
+      <header className="page-head">
+        <h1>Audit</h1>
+        <p className="muted">
+          The last events in the memory of the server
+          {feed.since !== '' && (
+            <>
+              {' '}
+              since <Time at={feed.since} />
+            </>
+          )}
+          . The audit log has all of them.
+        </p>
+      </header>
+      <search className="filter-row">
+        <FilterField
+          label="Cluster"
+          value={fields.get('cluster')}
+          suggestions={clusterNames}
+          onChange={(cluster) => fields.set({ cluster })}
+        />
+        <FilterField label="User" value={fields.get('user')} onChange={(user) => fields.set({ user })} />
+        <FilterField
+          label="Pass"
+          value={fields.get('pass')}
+          placeholder="ID (claim jti)"
+          onChange={(pass) => fields.set({ pass })}
+        />
+        <label className="check filter-check">
+          <input
+            type="checkbox"
+            checked={showsReads}
+            onChange={(event) => fields.set({ reads: event.target.checked ? 'true' : '' })}
+          />
+          <span>Also requests that only read</span>
+        </label>
+        <label className="check filter-check">
+          <input
+            type="checkbox"
+            checked={!isPaused}
+            onChange={(event) => fields.set({ paused: event.target.checked ? '' : 'true' })}
+          />
+          <span>Follow</span>
+        </label>
+      </search>
+      {problem !== '' && (
+        <p className="problem" role="alert">
+          {problem}
+        </p>
+      )}
+      {!isLoaded && <p className="muted">Loading…</p>}
+      {isLoaded && feed.events.length === 0 && problem === '' && <p className="muted">No event matches yet.</p>}
+      {feed.events.length > 0 && (
+        <div className="card table-card">
+          <EventTable events={feed.events} hasLinks />
+        </div>
+      )}
+    </div>
+  );
+});

@@ -1,0 +1,28 @@
+import { expect, it } from 'vitest';
+import { actionOf, addEvents, NO_EVENTS } from './event-feed.ts';
+
+const event = (auditID: string, time: string) => ({ auditID, stage: 'ResponseComplete', time });
+
+it('adds events once, in the order of their times, also of several processes', () => {
+  const first = addEvents(NO_EVENTS, { events: [event('b', '2'), event('a', '1')], instance: 'x', sequence: 2 });
+  const second = addEvents(first, { events: [event('d', '4'), event('b', '2'), event('c', '1.5')], instance: 'y' });
+  expect(second.events.map(({ auditID }) => auditID)).toEqual(['d', 'b', 'c', 'a']);
+  expect([second.instance, second.sequence]).toEqual(['y', 0]);
+  expect(addEvents(second, { events: [event('d', '4')] }).events).toBe(second.events);
+});
+
+it('keeps a bounded number of events', () => {
+  const many = Array.from({ length: 700 }, (_, index) => event(`${index}`, String(index).padStart(4, '0')));
+  const { events } = addEvents(NO_EVENTS, { events: many });
+  expect(events).toHaveLength(500);
+  expect(events[0]?.auditID).toBe('699');
+});
+
+it.each([
+  [
+    { verb: 'create', resource: 'serviceaccounts/token', namespace: 'ci', name: 'builder' },
+    'create serviceaccounts/token ci/builder',
+  ],
+  [{ verb: 'list', resource: 'clusters' }, 'list clusters'],
+  [{ verb: 'get', path: '/metrics' }, 'get /metrics'],
+])('describes %j', (summary, text) => expect(actionOf(summary)).toBe(text));

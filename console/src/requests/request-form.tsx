@@ -1,0 +1,96 @@
+import { type FormEvent, useState } from 'react';
+import type { AccessRequestSpec } from '../../../src/api/kinds/access-request-spec.ts';
+import type { Client } from '../../../src/client/index.ts';
+import { Section } from '../components/section.tsx';
+import { SelectField, TextField } from '../components/text-field.tsx';
+import { errorMessage } from '../error-message.ts';
+import { ServerControls } from '../hooks/use-connected.tsx';
+import type { Fields } from '../hooks/use-fields.ts';
+import { createRequest } from './access-requests.ts';
+
+interface RequestFormProps {
+  readonly client: Client;
+  readonly username: string;
+  /** `cluster` and `account` of the URL fill in the form. */
+  readonly fields: Fields;
+  readonly clusterNames: readonly string[];
+  readonly onCreated: () => void;
+}
+
+const HOUR = 3_600;
+const DURATIONS = [1, 4, 8, 24].map(
+  (hours) => [String(hours * HOUR), hours === 1 ? '1 hour' : `${hours} hours`] as const,
+);
+
+/** Asks for access to a cluster, or for passes of an account in it. */
+export function RequestForm({ client, username, fields, clusterNames, onCreated }: RequestFormProps) {
+  const [cluster, setCluster] = useState(fields.get('cluster'));
+  const [account, setAccount] = useState(fields.get('account'));
+  const [reason, setReason] = useState('');
+  const [seconds, setSeconds] = useState(String(HOUR));
+  const [busy, setBusy] = useState(false);
+  const [outcome, setOutcome] = useState('');
+  const [problem, setProblem] = useState('');
+  const submit = async (event: FormEvent): Promise<void> => {
+    event.preventDefault();
+    if (busy) return;
+    setBusy(true);
+    setProblem('');
+    setOutcome('');
+    const [namespace = '', name = ''] = account.split('/', 2);
+    const spec: AccessRequestSpec = {
+      cluster,
+      ...(account === '' ? {} : { serviceAccount: { namespace, name } }),
+      reason: reason.trim(),
+      durationSeconds: Number(seconds),
+    };
+    try {
+      const { metadata } = await createRequest(client, username, spec, false);
+      setOutcome(`Requested as ${metadata.name}. It appears in the list when it is decided.`);
+      setReason('');
+      onCreated();
+    } catch (error) {
+      setProblem(errorMessage(error));
+    }
+    setBusy(false);
+  };
+  return (
+    <Section title="Ask for access">
+      <ServerControls>
+        <form className="stack" onSubmit={submit} aria-busy={busy}>
+          <TextField label="Cluster" value={cluster} suggestions={clusterNames} required onChange={setCluster} />
+          <TextField
+            label="Service account"
+            value={account}
+            placeholder="namespace/name; empty to see the cluster"
+            onChange={setAccount}
+          />
+          <SelectField label="For" value={seconds} options={DURATIONS} onChange={setSeconds} />
+          <TextField
+            label="Reason"
+            value={reason}
+            rows={2}
+            required
+            placeholder="What for? Approvers read it."
+            onChange={setReason}
+          />
+          {problem !== '' && (
+            <p className="problem" role="alert">
+              {problem}
+            </p>
+          )}
+          {outcome !== '' && (
+            <p className="allowed" role="status">
+              {outcome}
+            </p>
+          )}
+          <div className="actions">
+            <button type="submit" className="button primary" disabled={busy}>
+              {busy ? 'Requesting…' : 'Request access'}
+            </button>
+          </div>
+        </form>
+      </ServerControls>
+    </Section>
+  );
+}

@@ -1,0 +1,145 @@
+import { type FieldError, invalid, invalidValue } from '../../api/field-error.ts';
+import {
+  type AuditEventReview,
+  type AuditEventSummary,
+  auditEventReviewType,
+} from '../../api/kinds/audit-event-review.ts';
+import { isTokenId } from '../../api/names.ts';
+import { TimeSlice } from '../../lib/time-slice.ts';
+import { toTimestamp } from '../../lib/utc-second.ts';
+import { safeLine } from '../../observability/safe-line.ts';
+import type { Review } from './review.ts';
+
+const DEFAULT_LIMIT = 100;
+const MAX_LIMIT = 500;
+
+type Spec = NonNullable<AuditEventReview['spec']>;
+
+/** The last events that match. Below the path of a cluster, only events about that cluster. */
+export const reviewAuditEvents: Review = async ({ recentEvents }, request, sent) => {
+  const { spec = {} } = sent as AuditEventReview;
+  const errors = specErrors(spec, request.target.cluster);
+  if (errors.length > 0) throw invalid(auditEventReviewType, '', errors);
+  const wanted: Spec = { ...spec, cluster: request.target.cluster ?? spec.cluster ?? '' };
+  const { instance, sequence, startedAt } = recentEvents;
+  const after = spec.instance === instance ? (spec.after ?? 0) : 0;
+  const limit = spec.limit ?? DEFAULT_LIMIT;
+  const events: AuditEventSummary[] = [];
+  const slice = new TimeSlice(request);
+  let incomplete = false;
+  for (const found of recentEvents.find(textsOf(wanted), after)) {
+    if (slice.isOver) await slice.next();
+    const event = found === undefined ? undefined : summaryOf(JSON.parse(found.line) as AuditLine);
+    if (event === undefined || !matches(event, wanted)) continue;
+    incomplete = events.length >= limit;
+    if (incomplete) break;
+    events.push(event);
+  }
+  return { metadata: {}, spec, status: { events, incomplete, instance, sequence, since: toTimestamp(startedAt) } };
+};
+
+function specErrors({ cluster = '', credentialID = '', limit = 1, after = 0 }: Spec, pathCluster = ''): FieldError[] {
+  return [
+    ...(pathCluster === '' || cluster === '' || cluster === pathCluster
+      ? []
+      : [invalidValue('spec.cluster', cluster, `must be ${JSON.stringify(pathCluster)}, the cluster of the path`)]),
+    ...(credentialID === '' || isTokenId(credentialID)
+      ? []
+      : [invalidValue('spec.credentialID', credentialID, 'must be the id of a token (its claim jti): a UUID')]),
+    ...(limit >= 1 && limit <= MAX_LIMIT
+      ? []
+      : [invalidValue('spec.limit', limit, `must be between 1 and ${MAX_LIMIT}`)]),
+    ...(after >= 0 ? [] : [invalidValue('spec.after', after, 'must not be negative')]),
+  ];
+}
+
+const CLUSTER = 'clusterpass.dev/cluster';
+const USED = 'authentication.kubernetes.io/credential-id';
+const ISSUED = 'authentication.kubernetes.io/issued-credential-id';
+const REVOKED = 'clusterpass.dev/revoked-credential-id';
+
+/** Texts that every matching line contains: few lines are parsed. */
+function textsOf({ cluster = '', user = '', credentialID = '' }: Spec): string[] {
+  const quoted = (text: string): string => safeLine(JSON.stringify(text));
+  return [
+    ...(cluster === '' ? [] : [`${quoted(CLUSTER)}:${quoted(cluster)}`]),
+    ...(user === '' ? [] : [`"username":${quoted(user)}`]),
+    ...(credentialID === '' ? [] : [`JTI=${credentialID}`]),
+  ];
+}
+
+function matches(
+  event: AuditEventSummary,
+  { cluster, user = '', credentialID = '', changesOnly = false }: Spec,
+): boolean {
+  const ids = [event.credentialID, event.issuedCredentialID, event.revokedCredentialID];
+  return (
+    (cluster === '' || event.cluster === cluster) &&
+    (user === '' || event.user === user || event.impersonatedUser === user) &&
+    (credentialID === '' || ids.includes(credentialID)) &&
+    !(changesOnly && isRead(event))
+  );
+}
+
+const READS: ReadonlySet<string> = new Set(['get', 'list', 'watch', 'head']);
+
+/** Reviews read, although they are sent by POST. A refused read is worth seeing. */
+const isRead = ({ verb = '', resource = '', code = 0 }: AuditEventSummary): boolean =>
+  (code < 400 || code === 404) && (READS.has(verb) || resource.endsWith('reviews'));
+
+/** What auditLine and serverEvent write. */
+interface AuditLine {
+  readonly auditID?: string;
+  readonly stage?: string;
+  readonly requestURI?: string;
+  readonly verb?: string;
+  readonly user?: { readonly username?: string; readonly extra?: Readonly<Record<string, readonly string[]>> };
+  readonly impersonatedUser?: { readonly username?: string };
+  readonly sourceIPs?: readonly string[];
+  readonly userAgent?: string;
+  readonly objectRef?: {
+    readonly resource?: string;
+    readonly subresource?: string;
+    readonly namespace?: string;
+    readonly name?: string;
+    readonly apiGroup?: string;
+  };
+  readonly responseStatus?: { readonly code?: number; readonly reason?: string };
+  readonly stageTimestamp?: string;
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+function summaryOf(line: AuditLine): AuditEventSummary {
+  const { user, impersonatedUser, objectRef = {}, responseStatus, annotations = {} } = line;
+  const { resource, subresource } = objectRef;
+  return withoutUndefined({
+    auditID: line.auditID,
+    stage: line.stage,
+    time: line.stageTimestamp,
+    verb: line.verb,
+    path: line.requestURI,
+    user: user?.username,
+    impersonatedUser: impersonatedUser?.username,
+    cluster: annotations[CLUSTER],
+    group: objectRef.apiGroup,
+    resource: subresource === undefined ? resource : `${resource}/${subresource}`,
+    namespace: objectRef.namespace,
+    name: objectRef.name,
+    code: responseStatus?.code,
+    reason: responseStatus?.reason,
+    decision: annotations['authorization.k8s.io/reason'],
+    sourceIP: line.sourceIPs?.[0],
+    userAgent: line.userAgent,
+    credentialID: tokenIdIn(user?.extra?.[USED]?.[0]),
+    issuedCredentialID: tokenIdIn(annotations[ISSUED]),
+    revokedCredentialID: tokenIdIn(annotations[REVOKED]),
+  });
+}
+
+const tokenIdIn = (text: string | undefined): string | undefined => text?.replace(/^JTI=/, '');
+
+type Optional<T> = { readonly [K in keyof T]: T[K] | undefined };
+
+function withoutUndefined(summary: Optional<AuditEventSummary>): AuditEventSummary {
+  return Object.fromEntries(Object.entries(summary).filter(([, value]) => value !== undefined));
+}

@@ -1,0 +1,56 @@
+import { expect, it } from 'vitest';
+import { RecentEvents } from './recent-events.ts';
+
+const PROCESS = { instance: 'a', startedAt: 0 };
+
+const linesOf = (events: RecentEvents, texts: readonly string[] = [], after = 0): string[] =>
+  [...events.find(texts, after)].flatMap((found) => (found === undefined ? [] : [found.line]));
+
+it('finds the lines of both logs with all texts, the newest first, after a number', () => {
+  const events = new RecentEvents(PROCESS);
+  events.add('{"user":"carl","verb":"get"}', 'requests');
+  events.add('{"user":"dana","verb":"create","name":"ü"}', 'security');
+  events.add('{"user":"carl","verb":"create"}', 'security');
+  events.add('{"user":"carl","verb":"list"}', 'requests');
+  expect(linesOf(events, ['"carl"'])).toEqual([
+    '{"user":"carl","verb":"list"}',
+    '{"user":"carl","verb":"create"}',
+    '{"user":"carl","verb":"get"}',
+  ]);
+  expect(linesOf(events, ['"carl"', '"create"'])).toEqual(['{"user":"carl","verb":"create"}']);
+  expect(linesOf(events, ['"ü"'])).toEqual(['{"user":"dana","verb":"create","name":"ü"}']);
+  expect(linesOf(events, [], 2)).toHaveLength(2);
+  expect([...events.find(['"nobody"'], 0)]).toEqual([undefined, undefined, undefined, undefined]);
+  expect(events.sequence).toBe(4);
+});
+
+it('A9: forgets the oldest lines, and rejected requests do not push out security events', () => {
+  const events = new RecentEvents(PROCESS);
+  events.add('a token', 'security');
+  const line = 'x'.repeat(10_000);
+  for (let index = 0; index < 200; index++) events.add(`${index} ${line}`, 'requests');
+  const lines = linesOf(events);
+  expect(lines).toContain('a token');
+  expect(lines[0]).toBe(`199 ${line}`);
+  // 128 KiB hold 13 such lines; eight slabs, of which the newest is not full.
+  expect(lines.length).toBeGreaterThan(7 * 13);
+  expect(lines.length).toBeLessThanOrEqual(8 * 13 + 1);
+  const kept = lines.length;
+  events.add('y'.repeat(200_000), 'requests');
+  expect(linesOf(events)).toHaveLength(kept);
+});
+
+it('a reader who pauses sees no line twice, and no line that was added meanwhile', () => {
+  const events = new RecentEvents(PROCESS);
+  const line = 'x'.repeat(60_000);
+  for (let index = 0; index < 10; index++) events.add(`${index} ${line}`, 'requests');
+  const seen: number[] = [];
+  for (const found of events.find([], 0)) {
+    if (found !== undefined) seen.push(found.sequence);
+    // Overwrites slabs that the reader has not reached.
+    for (let index = 0; index < 2; index++) events.add(line, 'requests');
+  }
+  expect(seen).toEqual(seen.toSorted((a, b) => b - a));
+  expect(new Set(seen).size).toBe(seen.length);
+  expect(Math.max(...seen)).toBe(10);
+});
