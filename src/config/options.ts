@@ -1,15 +1,14 @@
 import { option } from './option.ts';
 import { RECORD_OPTIONS } from './record-options.ts';
 import { storeUrl } from './store-url.ts';
+import { TOKEN_OPTIONS } from './token-options.ts';
 import {
   addresses,
-  algorithmsByAudience,
   baseUrl,
   boolean,
   duration,
   durationOrNever,
   existing,
-  externalSigner,
   hstsDirectives,
   integer,
   inventoryNamespaces,
@@ -17,11 +16,8 @@ import {
   labelKeys,
   labelValue,
   listenAddress,
-  namePrefix,
-  oneOf,
   path,
   productName,
-  signingAlgorithm,
   word,
   workers,
 } from './values.ts';
@@ -245,89 +241,7 @@ export const OPTIONS = {
     default: 'false',
     doc: 'A changed address or CA of a cluster waits until a caller with the verb `confirm` confirms it (`clusterpass confirm`). Until then lists, watches, kubeconfigs and the server itself use the previous ones. The registration of a cluster counts as confirmed.',
   }),
-  serviceAccountMaxTokenExpiration: option({
-    value: 'DURATION',
-    // T-27: kube-apiserver accepts the same range, 1h to 2^32 seconds.
-    parse: duration('1h', '4294967296s'),
-    default: '24h',
-    doc: 'The longest lifetime of a token; a request for more is shortened, with a warning.',
-  }),
-  maxTrackedTokensPerCaller: option({
-    value: 'N',
-    parse: integer(1, 100_000),
-    default: '1000',
-    doc: 'How many unexpired tracked tokens (`clusterpass.dev/tracked`) one caller may have, those requested through service accounts included; further requests are rejected.',
-  }),
-  trackAllTokens: option({
-    parse: boolean,
-    default: 'false',
-    doc: 'Keeps a record of every token that the server signs, not only of those whose request asks for it (`clusterpass.dev/tracked`), so that `clusterpass token list` shows all. Each token is then a write to the store, and counts for `--max-tracked-tokens-per-caller`.',
-  }),
-  actorClaim: option({
-    value: 'WHEN',
-    parse: oneOf('fleet', 'always', 'never'),
-    default: 'fleet',
-    doc: 'Which tokens name their requester in the claim `act`: `fleet` those whose audiences are all clusters of this fleet, `always` every token, `never` none. A user name is personal data; services outside of the fleet would see it.',
-  }),
-  maxAccessRequestDuration: option({
-    value: 'DURATION',
-    parse: duration('1m', '8760h'),
-    default: '12h',
-    doc: 'The longest access that an access request can ask for. A longer one is rejected.',
-  }),
-  maxAccessRequestsPerCaller: option({
-    value: 'N',
-    parse: integer(1, 10_000),
-    default: '10',
-    doc: 'How many access requests of one caller may be pending or approved; further ones are rejected. Together with finished ones a caller may have ten times as many.',
-  }),
-  accessRequestRetention: option({
-    value: 'DURATION',
-    parse: duration('1m', '8760h'),
-    default: '168h',
-    doc: 'How long finished access requests (denied, withdrawn, expired) are kept. The audit log keeps who asked and who decided.',
-  }),
-  peoplePrefix: option({
-    value: 'PREFIX',
-    parse: namePrefix,
-    default: 'clusterpass:',
-    doc: 'What clusters put before the user name and the groups of a pass for a person, in the file of `clusterpass trust --people` and in TokenReviews. After a change, write those files again.',
-  }),
-  signingAlgorithm: option({
-    value: 'ALGORITHM',
-    parse: signingAlgorithm,
-    default: 'ES256',
-    doc: 'Algorithm of new signing keys: `ES256`, `ES384`, or `RS256` for verifiers that support no other. After a change the next key uses it, and signs once every verifier can have fetched it.',
-  }),
-  signingAlgorithmFor: option({
-    value: 'AUDIENCE=ALGORITHM',
-    parse: algorithmsByAudience,
-    repeatable: true,
-    doc: 'Signs tokens for this audience with another algorithm than `--signing-algorithm`, for example `api://AzureADTokenExchange=RS256`. Each algorithm has its own keys, which are all published and rotated. A request for audiences of two algorithms is rejected.',
-  }),
-  signingKeyRotation: option({
-    value: 'DURATION',
-    parse: durationOrNever('2h', '87600h'),
-    default: '2160h',
-    doc: 'How long a signing key signs before the next one replaces it; `0` rotates on request only. Tokens signed by an older key stay valid.',
-  }),
-  maxClockSkew: option({
-    value: 'DURATION',
-    parse: durationOrNever('5s', '1h'),
-    default: '30s',
-    doc: 'No token is signed while the local clock differs by more than this from the time of the store: the majority of the etcd members, or, with SQLite, the latest time stored. `0` disables the check.',
-  }),
-  externalSigner: option({
-    value: 'ADDRESS',
-    parse: externalSigner,
-    doc: 'A signer outside of the server that holds the signing keys and makes every signature: `unix:PATH` for a socket, or `exec:PROGRAM ARGUMENTS` for a program that answers on its standard output.',
-  }),
-  encryptionKeyFile: option({
-    value: 'FILE',
-    parse: existing('file'),
-    defaultText: '`<data-dir>/keys/encryption.key`, made at the first start',
-    doc: 'The key that encrypts the signing keys in the store and seals continue tokens; the same for all replicas: 32 random bytes, raw or in base64, in a file that only this user can read. Without it the signing keys are lost: keep a copy.',
-  }),
+  ...TOKEN_OPTIONS,
   probeInterval: option({
     value: 'DURATION',
     parse: durationOrNever('1s', '1h'),
