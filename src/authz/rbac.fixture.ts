@@ -125,6 +125,7 @@ export class Fleet {
   revision = 0;
   #objects: ReadonlyMap<string, ApiObject> = new Map();
   readonly #past = new Map<number, ReadonlyMap<string, ApiObject>>();
+  readonly #lists = new WeakMap<ReadonlyMap<string, ApiObject>, Map<string, ApiObject[]>>();
 
   constructor(options: Partial<PolicyOptions> = {}) {
     this.#past.set(0, this.#objects);
@@ -178,10 +179,20 @@ export class Fleet {
     this.policy.apply({ resource, namespace, name, object: state, revision: this.revision });
   }
 
+  /** The objects of a state by kind and namespace. A state does not change: it is sorted once. */
+  #listsOf(objects: ReadonlyMap<string, ApiObject>): Map<string, ApiObject[]> {
+    let lists = this.#lists.get(objects);
+    if (lists === undefined) {
+      lists = Map.groupBy(objects.values(), ({ kind, metadata }) => `${kind}/${metadata.namespace ?? ''}`);
+      this.#lists.set(objects, lists);
+    }
+    return lists;
+  }
+
   snapshot(revision = this.revision): PastRbacSnapshot {
     const objects = this.#past.get(revision) ?? new Map<string, ApiObject>();
-    const ofKind = (kind: string, namespace?: string): ApiObject[] =>
-      [...objects.values()].filter((o) => o.kind === kind && (o.metadata.namespace ?? '') === (namespace ?? ''));
+    const lists = this.#listsOf(objects);
+    const ofKind = (kind: string, namespace = ''): ApiObject[] => lists.get(`${kind}/${namespace}`) ?? [];
     return {
       clusterRoles: () => ofKind('ClusterRole'),
       clusterRoleBindings: () => ofKind('ClusterRoleBinding'),
