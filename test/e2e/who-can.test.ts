@@ -105,6 +105,9 @@ describe('AuditEventReview', () => {
     expect((await eventsOf(EVENTS, { user: 'carl', instance, after })).events).toEqual([]);
     // Of another process the number means nothing.
     expect((await eventsOf(EVENTS, { user: 'carl', instance: 'other', after })).events.length).toBeGreaterThan(0);
+    const dryRun = `/apis/${REGISTRY_GROUP}/v1alpha1/clusters/alpha?dryRun=All`;
+    expect((await server.call('DELETE', dryRun)).code).toBe(200);
+    expect((await eventsOf(EVENTS, { cluster: 'alpha' })).events[0]).toMatchObject({ verb: 'delete', dryRun: true });
     const changes = await eventsOf(EVENTS, { cluster: 'alpha', changesOnly: true, limit: 1 });
     expect(changes.events).toMatchObject([{ verb: 'create', cluster: 'alpha' }]);
     expect(changes.incomplete).toBe(true);

@@ -44,6 +44,7 @@ function Row({ event, hasLinks }: { event: AuditEventSummary; hasLinks: boolean 
       </th>
       <td data-label="Action" className="wrap-anywhere">
         {actionOf(event)}
+        {event.dryRun === true && <span className="muted"> (dry run)</span>}
         {event.stage === 'ResponseStarted' && <span className="muted"> (started)</span>}
         <span className="muted hint event-why">{decision || event.sourceIP}</span>
       </td>

@@ -39,7 +39,12 @@ export function TextField(props: TextFieldProps) {
           onChange={(event) => onChange(keepsSpaces ? event.target.value : event.target.value.trim())}
         />
       ) : (
-        <textarea {...shared} rows={rows} className="mono" onChange={(event) => onChange(event.target.value)} />
+        <textarea
+          {...shared}
+          rows={rows}
+          className={keepsSpaces ? undefined : 'mono'}
+          onChange={(event) => onChange(event.target.value)}
+        />
       )}
       {suggestions !== undefined && (
         <datalist id={`${id}list`}>

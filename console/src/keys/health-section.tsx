@@ -51,9 +51,11 @@ export function HealthSection({ client, fleet, readsMetrics }: HealthSectionProp
           {problem}
         </p>
       )}
-      <Facts facts={checks.status === 'loaded' ? checks.value : []} />
-      <Facts facts={metrics.status === 'loaded' ? metrics.value : []} />
-      <Facts facts={prober} />
+      <div className="stack facts">
+        <Facts facts={checks.status === 'loaded' ? checks.value : []} />
+        <Facts facts={metrics.status === 'loaded' ? metrics.value : []} />
+        <Facts facts={prober} />
+      </div>
     </Section>
   );
 }

@@ -46,7 +46,7 @@ export function RequestForm({ client, username, fields, clusterNames, onCreated 
     };
     try {
       const { metadata } = await createRequest(client, username, spec, false);
-      setOutcome(`Requested as ${metadata.name}. It appears in the list when it is decided.`);
+      setOutcome(`Requested as ${metadata.name}. Approvers see it now.`);
       setReason('');
       onCreated();
     } catch (error) {
@@ -70,6 +70,7 @@ export function RequestForm({ client, username, fields, clusterNames, onCreated 
             label="Reason"
             value={reason}
             rows={2}
+            keepsSpaces
             required
             placeholder="What for? Approvers read it."
             onChange={setReason}

@@ -13,7 +13,7 @@ export const auditEventReviewType = grantReview(
           cluster: text('Only events about this cluster. Below the path of a cluster it is that cluster.'),
           user: text('Only events of this user, or of callers who acted as this user.'),
           credentialID: text('Only events that issued, revoked or used the token with this id (`jti`).'),
-          changesOnly: flag('Leaves out requests that only read, unless they were refused.'),
+          changesOnly: flag('Leaves out dry runs, and requests that only read, unless they were refused.'),
           limit: int64('At most so many events; 100 by default, 500 at most.'),
           instance: text('The `status.instance` of the review before.'),
           after: int64('The `status.sequence` of the review before: only later events, if the same process answers.'),
@@ -32,6 +32,7 @@ export const auditEventReviewType = grantReview(
                   stage: text(),
                   time: text('When the response was complete, or the request was received if there is none yet.'),
                   verb: text(),
+                  dryRun: flag('Nothing was changed.'),
                   path: text(),
                   user: text(),
                   impersonatedUser: text(),
@@ -83,6 +84,7 @@ export interface AuditEventSummary {
   readonly stage?: string;
   readonly time?: string;
   readonly verb?: string;
+  readonly dryRun?: boolean;
   readonly path?: string;
   readonly user?: string;
   readonly impersonatedUser?: string;

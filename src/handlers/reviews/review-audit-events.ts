@@ -5,6 +5,7 @@ import {
   auditEventReviewType,
 } from '../../api/kinds/audit-event-review.ts';
 import { isTokenId } from '../../api/names.ts';
+import { DRY_RUN_ANNOTATION } from '../../api/request.ts';
 import { TimeSlice } from '../../lib/time-slice.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import { safeLine } from '../../observability/safe-line.ts';
@@ -84,8 +85,8 @@ function matches(
 const READS: ReadonlySet<string> = new Set(['get', 'list', 'watch', 'head']);
 
 /** Reviews read, although they are sent by POST. A refused read is worth seeing. */
-const isRead = ({ verb = '', resource = '', code = 0 }: AuditEventSummary): boolean =>
-  (code < 400 || code === 404) && (READS.has(verb) || resource.endsWith('reviews'));
+const isRead = ({ verb = '', dryRun = false, resource = '', code = 0 }: AuditEventSummary): boolean =>
+  dryRun || ((code < 400 || code === 404) && (READS.has(verb) || resource.endsWith('reviews')));
 
 /** What auditLine and serverEvent write. */
 interface AuditLine {
@@ -117,6 +118,7 @@ function summaryOf(line: AuditLine): AuditEventSummary {
     stage: line.stage,
     time: line.stageTimestamp,
     verb: line.verb,
+    dryRun: annotations[DRY_RUN_ANNOTATION] === undefined ? undefined : true,
     path: line.requestURI,
     user: user?.username,
     impersonatedUser: impersonatedUser?.username,

@@ -2,7 +2,7 @@ import type { User } from '../../api/caller.ts';
 import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
 import { CLUSTERPASS_GROUP } from '../../api/kinds/meta.ts';
 import { RBAC_GROUP } from '../../api/kinds/rbac.ts';
-import type { Target } from '../../api/request.ts';
+import { DRY_RUN_ANNOTATION, type Target } from '../../api/request.ts';
 import { unavailable } from '../../api/status.ts';
 import type { AuditLogs } from '../../observability/audit/open-audit.ts';
 import { microTime } from '../../observability/audit/server-event.ts';
@@ -143,6 +143,8 @@ function annotationsOf(record: RequestRecord): Record<string, string> {
   }
   if (cluster !== undefined)
     all['clusterpass.dev/cluster'] = cut(cluster, isBrief(record) ? MAX_REJECTED_NAME : MAX_NAME);
+  // The query is not recorded, and without this a dry run would look like a change.
+  if (record.dryRun) all[DRY_RUN_ANNOTATION] = 'All';
   for (const [key, value] of annotations) all[key] = value;
   return all;
 }
