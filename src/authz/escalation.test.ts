@@ -246,3 +246,25 @@ describe('bindings', () => {
     expect(writing(fleet, binding('new', 'ClusterRole/same', ['User:x']), old)).toContain('not currently held');
   });
 });
+
+describe('A31: roles and bindings of access requests', () => {
+  const name = 'clusterpass:access-request:x';
+  const held = () => holding(getPods).put(role(name, getPods));
+
+  it('no binding waits for the role of another request of the same name', () => {
+    const waiting = binding('mine', `ClusterRole/${name}`, ['User:jane']);
+    expect(writing(held(), waiting)).toContain('belong to access requests: it needs the verb bind');
+    const bind = [{ verbs: ['bind'], apiGroups: ['rbac.authorization.k8s.io'], resources: ['clusterroles'] }];
+    expect(writing(holding(bind).put(role(name, getPods)), waiting)).toBeUndefined();
+  });
+
+  it('neither is made before the approval, nor cut off from its request', () => {
+    const fleet = held().put(binding(name, `ClusterRole/${name}`, ['User:jane']));
+    const metadata = { name, ownerReferences: [] };
+    for (const object of [role(name, getPods), binding(name, 'ClusterRole/own', ['User:jane'])]) {
+      expect(writing(fleet, object)).toContain('belong to access requests');
+      expect(writing(fleet, { ...object, metadata }, object)).toContain('belong to access requests');
+      expect(writing(fleet, object, undefined, person('root', 'system:masters'))).toBeUndefined();
+    }
+  });
+});

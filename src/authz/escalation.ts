@@ -3,6 +3,7 @@ import type { Authorizer } from '../api/authorization.ts';
 import { type Caller, MASTERS, type User } from '../api/caller.ts';
 import { goQuote } from '../api/codec/go-text/go-quote.ts';
 import type { ApiObject, Kind } from '../api/kind.ts';
+import { ACCESS_GRANT_PREFIX } from '../api/kinds/access-request.ts';
 import { RBAC_GROUP } from '../api/kinds/rbac.ts';
 import { type ApiError, forbidden, notFound } from '../api/status.ts';
 import type { Reach } from './cluster-selector.ts';
@@ -64,8 +65,9 @@ function refuseRole(
   resource: 'clusterroles' | 'roles',
 ): ApiError | undefined {
   const user = caller.as(undefined);
-  if (user.groups.includes(MASTERS) || onlyHousekeeping(object, old)) return undefined;
   const name = object.metadata.name ?? '';
+  const isGrant = isGrantName(name);
+  if (user.groups.includes(MASTERS) || (!isGrant && onlyHousekeeping(object, old))) return undefined;
   const namespace = resource === 'roles' ? (object.metadata.namespace ?? '') : '';
   const isNamed = old !== undefined;
   const escalate = {
@@ -79,6 +81,7 @@ function refuseRole(
     cluster: undefined,
   };
   if (policy.decide(caller, escalate).allowed) return undefined;
+  if (isGrant) return refuseGrantName(resource, name, 'escalate');
 
   const held = policy.heldRules(user, namespace, EVERYWHERE, Number.POSITIVE_INFINITY);
   const refusal = refusalOf(user, held, readRules(object.rules));
@@ -98,16 +101,18 @@ function refuseBinding(
   resource: 'clusterrolebindings' | 'rolebindings',
 ): ApiError | undefined {
   const user = caller.as(undefined);
-  if (user.groups.includes(MASTERS) || onlyHousekeeping(object, old)) return undefined;
   const name = object.metadata.name ?? '';
   const namespace = resource === 'rolebindings' ? (object.metadata.namespace ?? '') : '';
   const target = readTarget(object.roleRef, namespace);
+  const isGrant = isGrantName(name) || isGrantName(target.name);
+  if (user.groups.includes(MASTERS) || (!isGrant && onlyHousekeeping(object, old))) return undefined;
   const roleResource = { group: RBAC_GROUP, resource: target.kind === 'Role' ? 'roles' : 'clusterroles' };
   const isKnownKind = target.kind === 'Role' || target.kind === 'ClusterRole';
   if (isKnownKind && target.name !== '' && field(object.roleRef, 'apiGroup') === RBAC_GROUP) {
     const bind = { verb: 'bind', ...roleResource, subresource: '', namespace, name: target.name, cluster: undefined };
     if (policy.decide(caller, bind).allowed) return undefined;
   }
+  if (isGrant) return refuseGrantName(resource, name, 'bind');
 
   const rules = policy.rulesOf(target);
   if (rules === undefined) return notFound(roleResource, target.name);
@@ -116,6 +121,18 @@ function refuseBinding(
   const held = policy.heldRules(user, namespace, reach.kind === 'nowhere' ? EVERYWHERE : reach, readExpiry(object));
   const refusal = refusalOf(user, held, rules);
   return refusal === undefined ? undefined : forbidden({ group: RBAC_GROUP, resource }, name, refusal);
+}
+
+/**
+ * Roles and bindings of access requests. Another request of the same name makes the role again with other rules, which
+ * its approver holds in one cluster only: a binding that waits for it would hold everywhere. And one without its owner
+ * reference would stay after a withdrawal.
+ */
+const isGrantName = (name: string): boolean => name.startsWith(ACCESS_GRANT_PREFIX);
+
+function refuseGrantName(resource: string, name: string, verb: 'bind' | 'escalate'): ApiError {
+  const why = `names that begin with ${goQuote(ACCESS_GRANT_PREFIX)} belong to access requests: it needs the verb ${verb}`;
+  return forbidden({ group: RBAC_GROUP, resource }, name, why);
 }
 
 /** A role may exceed the held rules in tens of thousands of parts; the first ones are enough for a person. */

@@ -19,6 +19,9 @@ export const REQUEST_NAMESPACE_LABEL = 'clusterpass.dev/namespace';
 /** On a role and a binding that an approval has made: the name of the request. */
 export const ACCESS_REQUEST_LABEL = 'clusterpass.dev/access-request';
 
+/** The names of these roles and bindings begin with it. */
+export const ACCESS_GRANT_PREFIX = 'clusterpass:access-request:';
+
 /** The labels that the server sets at the creation, and no later write changes. */
 const SERVER_LABELS = [REQUESTER_LABEL, COUNTED_LABEL, REQUEST_CLUSTER_LABEL, REQUEST_NAMESPACE_LABEL];
 

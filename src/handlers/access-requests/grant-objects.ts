@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Catalog } from '../../api/catalog.ts';
 import { type ApiObject, apiVersionOf, type Kind } from '../../api/kind.ts';
-import { ACCESS_REQUEST_LABEL, accessRequestKind } from '../../api/kinds/access-request.ts';
+import { ACCESS_GRANT_PREFIX, ACCESS_REQUEST_LABEL, accessRequestKind } from '../../api/kinds/access-request.ts';
 import { requestedRule, requestScope, requestSpec } from '../../api/kinds/access-request-spec.ts';
 import { CLUSTERS_ANNOTATION, EXPIRES_ANNOTATION, RBAC_GROUP } from '../../api/kinds/rbac.ts';
 import type { ObjectKey } from '../../api/object-key.ts';
@@ -12,7 +12,7 @@ import type { ObjectWriter } from '../../objects/writer.ts';
 import type { Guard } from '../../storage/contract.ts';
 
 /** The role and the binding of a request. */
-export const grantName = (request: string): string => `clusterpass:access-request:${request}`;
+export const grantName = (request: string): string => `${ACCESS_GRANT_PREFIX}${request}`;
 
 /** What identifies the grant of a request. */
 export interface GrantOwner {

@@ -25,13 +25,16 @@ describe('RFC 8693 section 4.1: the act claim', () => {
     expect(claimOf(mode, audiences)).toEqual(isThere ? { iss, sub: 'carl' } : undefined);
   });
 
-  it('names who requested the pass that was used, three at most, the newest outside', () => {
+  it('A31: names who requested the pass that was used, three at most, the newest outside and always the first', () => {
     const chain: Actor = { iss, sub: 'b', act: { iss, sub: 'c', act: { iss, sub: 'd' } } };
     expect(claimOf('fleet', [ALPHA], callerNamed('a', chain))).toEqual({
       iss,
       sub: 'a',
-      act: { iss, sub: 'b', act: { iss, sub: 'c' } },
+      act: { iss, sub: 'b', act: { iss, sub: 'd' } },
     });
+    // However often a pass requests itself.
+    const again = claimOf('fleet', [ALPHA], callerNamed('a', claimOf('fleet', [ALPHA], callerNamed('a', chain))));
+    expect(again?.act?.act?.sub).toBe('d');
   });
 
   it('names the impersonator, not the impersonated user', () => {
@@ -44,7 +47,7 @@ describe('RFC 8693 section 4.1: the act claim', () => {
     expect(claimOf('fleet', [ALPHA], caller, callerNamed('agent', { iss, sub: 'x' }))).toEqual({
       iss,
       sub: 'agent',
-      act: { iss, sub: 'carl', act: { iss, sub: 'b' } },
+      act: { iss, sub: 'carl', act: { iss, sub: 'c' } },
     });
   });
 

@@ -19,7 +19,7 @@ export type ActorClaim = (
 /** The `act` claim of a pass for a person. The subject is the caller, so only an actor is named. */
 export type PersonActor = (actor: Caller | undefined) => Actor | undefined;
 
-/** Requesters in one claim. A pass that requests a pass that requests a pass must not grow with each. */
+/** Requesters in one claim: the newest and the first. A pass that requests a pass must not grow with each. */
 const MAX_DEPTH = 3;
 const MAX_NAME = 256;
 
@@ -46,10 +46,14 @@ const named = (caller: Caller, iss: string, act: Actor | undefined): Actor => ({
   sub: shorten(caller.as(undefined).name),
 });
 
-function cut(actor: Actor | undefined, depth: number): Actor | undefined {
-  if (actor === undefined || depth === 0) return undefined;
-  const before = cut(actor.act, depth - 1);
-  return { ...(before === undefined ? {} : { act: before }), iss: actor.iss, sub: actor.sub };
+/** Keeps the oldest: otherwise a pass that requests itself a few times would no longer say which person began. */
+function cut(actor: Actor, depth: number): Actor {
+  const chain: Actor[] = [];
+  for (let at: Actor | undefined = actor; at !== undefined; at = at.act) chain.push(at);
+  const kept = chain.length <= depth ? chain : [...chain.slice(0, depth - 1), ...chain.slice(-1)];
+  return (
+    kept.reduceRight((act: Actor | undefined, { iss, sub }) => ({ ...(act && { act }), iss, sub }), undefined) ?? actor
+  );
 }
 
 const MARK = '...';
