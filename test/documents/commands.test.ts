@@ -191,18 +191,25 @@ describeWithKubectl('run', () => {
   }
 
   describe.each(RUN_HERE)('%s', (page) => {
-    it('its commands succeed, in the order of the page', async () => {
-      for (const block of blocksOf(page)) {
-        // Files of other folders are examples.
-        if (block.file !== undefined && !block.file.includes('/')) await runner.run(block);
-        else if (isRun(block))
-          await execute(block, async (text) => succeed(untilItPrints(runner.localize(await prepare(text)))));
-      }
-      expect((await server.call('GET', CLUSTERS)).code).toBe(200);
-    });
+    it(
+      'its commands succeed, in the order of the page',
+      async () => {
+        for (const block of blocksOf(page)) {
+          // Files of other folders are examples.
+          if (block.file !== undefined && !block.file.includes('/')) await runner.run(block);
+          else if (isRun(block))
+            await execute(block, async (text) => succeed(untilItPrints(runner.localize(await prepare(text)))));
+        }
+        expect((await server.call('GET', CLUSTERS)).code).toBe(200);
+      },
+      PAGE_MS,
+    );
     everyCommandWasRun(page);
   });
 });
+
+/** docs/cli.md has a hundred commands, each a process. */
+const PAGE_MS = 600_000;
 
 /** Commands that watch are stopped when they have printed something. */
 const untilItPrints = (script: string): string =>
