@@ -164,7 +164,7 @@ describeWithBrowser('the console for those who run the fleet', () => {
       await page.getByLabel('Select all shown passes').check();
       await page.getByRole('button', { name: 'Revoke 2 passes' }).click();
       await page.getByRole('heading', { name: 'Revoke 2 passes?' }).waitFor();
-      await page.getByText('The cluster prod-eu-1 does not notice: it accepts them until').waitFor();
+      await page.getByText('The cluster prod-eu-1 does not notice: it accepts its passes until').waitFor();
       await page.getByRole('button', { name: 'Revoke now' }).click();
       await page.getByText('No passes match').waitFor();
       expect([await isAccepted(first), await isAccepted(second), await isAccepted(other)]).toEqual([

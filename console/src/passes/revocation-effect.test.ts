@@ -40,7 +40,7 @@ it('describes several revocations together, with the latest time', () => {
   expect(describeEffects(effects)).toEqual([
     'Clusterpass refuses the passes from now on.',
     'The cluster asks asks Clusterpass, and refuses it within about 15 seconds.',
-    `vault does not notice: it accepts them until ${formatTime(9_000)}.`,
+    `vault does not notice: it accepts its passes until ${formatTime(9_000)}.`,
   ]);
   expect(describeEffects([effectOf(['vault'])])[1]).toContain('it accepts the pass until');
 });

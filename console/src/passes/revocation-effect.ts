@@ -50,7 +50,8 @@ export function describeEffects(effects: readonly RevocationEffect[]): string[] 
     `Clusterpass refuses ${one ? 'the pass' : 'the passes'} from now on.`,
     ...[...asking].map((name) => `${name} asks Clusterpass, and refuses it within about ${WEBHOOK_SECONDS} seconds.`),
     ...[...accepting].map(
-      ([name, until]) => `${name} does not notice: it accepts ${one ? 'the pass' : 'them'} until ${formatTime(until)}.`,
+      ([name, until]) =>
+        `${name} does not notice: it accepts ${one ? 'the pass' : 'its passes'} until ${formatTime(until)}.`,
     ),
   ];
 }
