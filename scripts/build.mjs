@@ -9,6 +9,8 @@ import { setUpConsole } from './setup-console.mjs';
 // Files of an earlier build would be packed, too.
 rmSync(join(ROOT, 'dist'), { recursive: true, force: true });
 const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
-const { code } = await runChild(process.execPath, [tsc, '-p', 'tsconfig.build.json'], { cwd: ROOT });
+// The tests of a release set this: `npm test` has checked the types before. The emitted files are the same.
+const unchecked = process.env.CLUSTERPASS_TYPES_CHECKED === 'true' ? ['--noCheck'] : [];
+const { code } = await runChild(process.execPath, [tsc, '-p', 'tsconfig.build.json', ...unchecked], { cwd: ROOT });
 if (code === 0) await bundlePlugin(join(ROOT, 'dist'));
 if (code !== 0 || !(await setUpConsole())) process.exitCode = 1;

@@ -3,7 +3,7 @@
  * the changelog. The version must be that of package.json. `--platforms linux-amd64,...` makes only these archives.
  */
 import { createHash } from 'node:crypto';
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -50,8 +50,9 @@ export function fillIn(template, { version, downloads, checksumOf }) {
  * @param {readonly string[]} options.platforms
  * @param {Readonly<Record<string, string>>} [options.nodes] Node's programs by platform; the others come from npm
  * @param {number} [options.level] of gzip
+ * @param {boolean} [options.typesChecked] the build does not check types again
  */
-export function makeRelease({ version, output, platforms, nodes = {}, level = 6 }) {
+export function makeRelease({ version, output, platforms, nodes = {}, level = 6, typesChecked = false }) {
   const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
   if (version !== manifest.version) {
     throw new ReleaseError(`package.json has version ${manifest.version}: run npm version ${version} first`);
@@ -64,7 +65,7 @@ export function makeRelease({ version, output, platforms, nodes = {}, level = 6 
   rmSync(output, { recursive: true, force: true });
   mkdirSync(output, { recursive: true });
   const program = join(output, 'program');
-  installProgram(program, pack(output));
+  installProgram(program, pack(output, { typesChecked }));
   const archives = platforms.map((platform) => [platform, join(output, `clusterpass-${version}-${platform}.tar.gz`)]);
   writeStandalones({ program, archives: Object.fromEntries(archives), nodes, level });
   const layout = join(output, imageName(version));
@@ -75,8 +76,9 @@ export function makeRelease({ version, output, platforms, nodes = {}, level = 6 
   run('tar', [...fixedTar(), '-C', ROOT, '-czf', join(output, `clusterpass-${version}-deploy.tar.gz`), 'deploy']);
 
   const downloads = `${manifest.repository.url.replace(/^git\+|\.git$/g, '')}/releases/download/v${version}`;
+  const sums = new Map(readdirSync(output).map((file) => [file, sha256(join(output, file))]));
   /** @param {string} file */
-  const checksumOf = (file) => (existsSync(join(output, file)) ? sha256(join(output, file)) : 'not made');
+  const checksumOf = (file) => sums.get(file) ?? 'not made';
   for (const path of ['deploy/krew/clusterpass.yaml', 'deploy/homebrew/clusterpass.rb']) {
     const filled = fillIn(readFileSync(join(ROOT, path), 'utf8'), { version, downloads, checksumOf });
     const name = path.startsWith('deploy/krew') ? 'krew-clusterpass.yaml' : basename(path);
@@ -85,7 +87,8 @@ export function makeRelease({ version, output, platforms, nodes = {}, level = 6 
   copyFileSync(join(ROOT, 'deploy/systemd/clusterpass.service'), join(output, 'clusterpass.service'));
   writeFileSync(join(output, 'RELEASE-NOTES.md'), notes);
   const files = readdirSync(output).sort();
-  writeFileSync(join(output, 'SHA256SUMS'), files.map((file) => `${sha256(join(output, file))}  ${file}\n`).join(''));
+  const lines = files.map((file) => `${sums.get(file) ?? sha256(join(output, file))}  ${file}\n`);
+  writeFileSync(join(output, 'SHA256SUMS'), lines.join(''));
   return [...files, 'SHA256SUMS'];
 }
 

@@ -7,10 +7,16 @@ import { ROOT } from '../setup.mjs';
 /**
  * Builds the npm package and returns the path of its tarball.
  * @param {string} folder
+ * @param {{ typesChecked?: boolean }} [options] `typesChecked`: the build does not check types again
  */
-export function pack(folder) {
+export function pack(folder, { typesChecked = false } = {}) {
   const args = ['pack', '--pack-destination', folder, '--loglevel=error'];
-  const printed = execFileSync('npm', args, { cwd: ROOT, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] });
+  const printed = execFileSync('npm', args, {
+    cwd: ROOT,
+    env: { ...process.env, CLUSTERPASS_TYPES_CHECKED: String(typesChecked) },
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   return join(folder, printed.trim().split('\n').at(-1) ?? '');
 }
 

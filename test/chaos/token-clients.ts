@@ -45,11 +45,11 @@ export class TokenClients {
   }
 
   async run(clients: number): Promise<void> {
-    const { running } = this.#world;
+    const { running, pauseMs = 0 } = this.#world;
     const ask = async (): Promise<void> => {
       while (running()) {
         await this.#askOnce();
-        await delay(PAUSE_MS);
+        await delay(PAUSE_MS + pauseMs);
       }
     };
     await Promise.all([this.#balancer.check(running), ...Array.from({ length: clients }, ask)]);

@@ -6,7 +6,6 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { describeWithEtcd, type Etcd, etcdCall, startEtcd } from '../conformance/etcd-process.ts';
 import { createOfEveryKind, type EveryRequest, everyRequest } from './support/every-request.ts';
 import { createParents } from './support/kinds.ts';
-import { type Replicas, startReplicas } from './support/replicas.ts';
 import { type Server, startServer } from './support/server.ts';
 
 /** More than all requests of this test, so that none is refused for another reason. */
@@ -78,16 +77,16 @@ describe('B32: no fault of an embedded store is a 500', () => {
 
 describeWithEtcd('B32: no fault of etcd is a 500', () => {
   let etcd: Etcd;
-  let replicas: Replicas;
+  let server: Server;
   beforeAll(async () => {
     etcd = await startEtcd({ size: 3 });
-    replicas = await startReplicas(etcd, { args: AMPLE });
-    await createParents(replicas.servers[0]);
-    await createOfEveryKind(replicas.servers[0]);
+    server = await startServer({ args: [...AMPLE, '--store', `etcd://${etcd.endpoints.join(',')}/fleet`] });
+    await createParents(server);
+    await createOfEveryKind(server);
   });
   afterAll(async () => {
     for (const member of etcd?.members ?? []) member.signal('SIGCONT');
-    await replicas?.destroy();
+    await server?.destroy();
     await etcd?.destroy();
   });
 
@@ -95,7 +94,7 @@ describeWithEtcd('B32: no fault of etcd is a 500', () => {
 
   it('a database that has reached its quota', async () => {
     await etcdCall(etcd, '/v3/maintenance/alarm', { action: 'ACTIVATE', ...NOSPACE });
-    const outcomes = await expectNoInternalError(replicas.servers[0]);
+    const outcomes = await expectNoInternalError(server);
     expect(failed(outcomes, 'create signingkeys')).toBe(true);
     const { alarms } = (await etcdCall(etcd, '/v3/maintenance/alarm', { action: 'GET' })) as {
       alarms: { memberID: string }[];
@@ -108,7 +107,6 @@ describeWithEtcd('B32: no fault of etcd is a 500', () => {
     ['members that hang', 'SIGSTOP'],
     ['members that are gone', 'SIGKILL'],
   ] as const)('no quorum: %s; and the answers come within four seconds', async (_, signal) => {
-    const [server] = replicas.servers;
     for (const member of etcd.members.slice(0, 2)) member.signal(signal);
     const outcomes = await expectNoInternalError(server);
     for (const label of ['create signingkeys', 'delete issuedtokens', 'create clusters', 'list pods']) {

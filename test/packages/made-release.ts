@@ -42,7 +42,9 @@ export class MadeRelease {
     await chmod(folder, 0o755);
     const release = new MadeRelease(folder, (await packageManifest()).version);
     const { version, output } = release;
-    makeRelease({ version, output, platforms: Object.keys(PLATFORMS), nodes: await otherNodes(folder), level: 0 });
+    const platforms = Object.keys(PLATFORMS);
+    const nodes = await otherNodes(folder);
+    makeRelease({ version, output, platforms, nodes, level: 0, typesChecked: true });
     await mkdir(join(folder, 'opt'));
     await run('tar', ['-xzf', release.archiveOf(HOST), '-C', join(folder, 'opt')]);
     return release;
