@@ -38,6 +38,7 @@ const LOADERS: Readonly<Record<string, Load>> = {
   'request list': () => import('./commands/request-list.ts'),
   'request show': () => import('./commands/request-show.ts'),
   'request withdraw': async () => ({ run: (await import('./commands/request-decide.ts')).runFor('Withdrawn') }),
+  'sync export': () => import('./commands/sync-export.ts'),
   'token list': () => import('./commands/token-list.ts'),
   'token revoke': () => import('./commands/token-revoke.ts'),
   trust: () => import('./commands/trust.ts'),
