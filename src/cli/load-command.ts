@@ -39,6 +39,7 @@ const LOADERS: Readonly<Record<string, Load>> = {
   'request show': () => import('./commands/request-show.ts'),
   'request withdraw': async () => ({ run: (await import('./commands/request-decide.ts')).runFor('Withdrawn') }),
   'sync export': () => import('./commands/sync-export.ts'),
+  'sync import': () => import('./commands/sync-import.ts'),
   'token list': () => import('./commands/token-list.ts'),
   'token revoke': () => import('./commands/token-revoke.ts'),
   trust: () => import('./commands/trust.ts'),

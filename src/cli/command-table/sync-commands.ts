@@ -58,4 +58,49 @@ export const SYNC_COMMANDS: readonly Command[] = [
       'clusterpass sync export --kubeconfig hub.yaml --namespace argocd --once --dry-run client',
     ],
   },
+  {
+    path: ['sync', 'import'],
+    summary: 'Register the clusters of a hub, and keep them up to date.',
+    details:
+      'Reads Cluster API clusters, ManagedClusters of Open Cluster Management or ClusterProfiles, and applies a Cluster ' +
+      'for each, with the annotation `clusterpass.dev/imported-from`. Clusters without this annotation, and those of ' +
+      'other sources, are never changed or deleted. Labels are copied only if `--copy-label` names them: they decide who ' +
+      'reaches a cluster. Only the address and the CA are read, and no credential. Of Cluster API, the CA is in the ' +
+      'Secret `NAME-kubeconfig`; `--without-ca` needs no permission to read Secrets. With `--prune` a cluster is deleted ' +
+      'when the hub no longer has it; one that the hub has and that cannot be read stays as it is.',
+    flags: [
+      { flags: '--from <capi|ocm|clusterprofile>', doc: 'What to read in the hub. Required.' },
+      ...HUB_FLAGS,
+      { flags: '--hub-name <name>', doc: 'Name of the hub in the annotation. Defaults to the host of its address.' },
+      { flags: '--hub-namespace <namespace>', doc: 'Namespace to read. Not with `--from ocm`.' },
+      { flags: '-A, --all-namespaces', doc: 'Read all namespaces.' },
+      {
+        flags: '--name <template>',
+        doc: 'Name of a cluster, with `{namespace}` and `{name}` of the object. Defaults to `{name}`.',
+      },
+      { flags: '--set-label <key=value>', doc: 'Label of every cluster.', repeatable: true },
+      {
+        flags: '--copy-label <key>',
+        doc: 'Label that is copied from the object, or a claim of a ManagedCluster. Who may change it there decides who reaches the cluster.',
+        repeatable: true,
+      },
+      { flags: '--ready', doc: 'Take health and version from the hub. Without it, the prober finds them.' },
+      { flags: '--without-ca', doc: 'Register no CA: the system CAs verify the clusters.' },
+      {
+        flags: '--access-provider <name>',
+        doc: 'With `--from clusterprofile`: access provider to read. Defaults to the first with an https address.',
+      },
+      {
+        flags: '--manager <name>',
+        doc: 'With `--from clusterprofile`: leave out profiles of this manager. Defaults to `clusterpass`.',
+      },
+      ...LOOP_FLAGS,
+    ],
+    notRun: 'they need a hub',
+    examples: [
+      'clusterpass sync import --from capi --kubeconfig hub.yaml -A --name {namespace}-{name} --copy-label env',
+      'clusterpass sync import --from ocm --kubeconfig hub.yaml --set-label source=ocm --ready --prune',
+      'clusterpass sync import --from clusterprofile --kubeconfig hub.yaml --hub-namespace fleet --once',
+    ],
+  },
 ];
