@@ -66,8 +66,12 @@ const FOLDERS = {
     why: 'config/ turns flags, variables and files into values. It does not reach into the parts those values configure.',
   },
   cli: {
-    imports: ['client', 'config', 'observability', 'api', 'lib'],
-    why: 'cli/ talks to a server over HTTP and shares only api/, config/, observability/ and lib/ with it.',
+    imports: ['sync', 'client', 'config', 'observability', 'api', 'lib'],
+    why: 'cli/ talks to a server over HTTP, by client/ and sync/; it shares only api/, config/, observability/ and lib/ with it.',
+  },
+  sync: {
+    imports: ['client', 'api', 'lib'],
+    why: 'sync/ is a client of two servers: it opens no sockets and reads no files, and shares only api/ and lib/ with them.',
   },
   client: {
     imports: ['api'],

@@ -31,6 +31,12 @@ export const MANIFEST_ANNOTATION = 'clusterpass.dev/manifest';
 export const CLUSTER_ID_ANNOTATION = 'clusterpass.dev/cluster-id';
 
 /**
+ * `<source>/<hub>/<namespace>/<name>`: where `clusterpass sync import` has found the cluster. It changes and deletes
+ * only clusters that have its annotation.
+ */
+export const IMPORTED_ANNOTATION = 'clusterpass.dev/imported-from';
+
+/**
  * `webhook`: the API server of the cluster asks for each token whether it is accepted, so that a revocation reaches it.
  * Set by the operator. The command line and the console derive from it when a revocation takes effect.
  */
@@ -60,6 +66,7 @@ const ANNOTATIONS: ReadonlyMap<string, readonly string[]> = new Map<string, read
   [PROBE_ANNOTATION, ['Cluster']],
   [CONFIRMED_ANNOTATION, ['Cluster']],
   [CLUSTER_ID_ANNOTATION, ['Cluster']],
+  [IMPORTED_ANNOTATION, ['Cluster']],
   [TOKEN_CHECKS_ANNOTATION, ['Cluster']],
   ...Object.values(TOKEN_ANNOTATIONS).map((key): [string, string[]] => [key, ['TokenRequest']]),
 ]);

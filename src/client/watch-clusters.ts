@@ -4,6 +4,7 @@ import { clustersPath } from './list-clusters.ts';
 import { backoffMs, type Timing } from './timing.ts';
 import type { Transport } from './transport.ts';
 import type { Cluster, ClusterEvent, WatchOptions } from './types.ts';
+import { readEvents, type WatchEvent } from './watch-events.ts';
 
 export interface WatchParts {
   readonly transport: Transport;
@@ -122,57 +123,5 @@ class Watch {
     if (version === undefined || this.#resourceVersion === undefined) return;
     // A cluster that became visible by a change of permissions has an older version than the watch.
     if (isLater(version, this.#resourceVersion)) this.#resourceVersion = version;
-  }
-}
-
-interface WatchEvent {
-  readonly type: string;
-  readonly object: unknown;
-}
-
-/** Longer than any event. Bounds the memory for a line that does not end. */
-const MAX_LINE = 16 * 1024 * 1024;
-
-/** Reads the events of a response. Throws after `idleMs` without data: a lost connection may not close. */
-async function* readEvents(
-  body: ReadableStream<Uint8Array>,
-  { idleMs, stop }: { readonly idleMs: number; readonly stop: () => void },
-): AsyncGenerator<WatchEvent> {
-  const decoder = new TextDecoder();
-  let rest = '';
-  let isIdle = false;
-  const onIdle = (): void => {
-    isIdle = true;
-    stop();
-  };
-  let timer = setTimeout(onIdle, idleMs);
-  // Not all browsers support asynchronous iteration of a stream.
-  const reader = body.getReader();
-  try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) return;
-      clearTimeout(timer);
-      timer = setTimeout(onIdle, idleMs);
-      rest += decoder.decode(value, { stream: true });
-      const lines = rest.split('\n');
-      rest = lines.pop() ?? '';
-      if (rest.length > MAX_LINE) throw new ConnectionError('the watch sent a line that is too long');
-      for (const line of lines) if (line !== '') yield parseEvent(line);
-    }
-  } catch (error) {
-    if (isIdle) throw new ConnectionError(`the watch sent nothing for ${Math.round(idleMs / 1000)} seconds`);
-    throw error instanceof ConnectionError ? error : new ConnectionError('the watch was interrupted', { cause: error });
-  } finally {
-    clearTimeout(timer);
-    reader.releaseLock();
-  }
-}
-
-function parseEvent(line: string): WatchEvent {
-  try {
-    return JSON.parse(line) as WatchEvent;
-  } catch (error) {
-    throw new ConnectionError('the watch sent a line that is not an event', { cause: error });
   }
 }

@@ -5,6 +5,7 @@ import { output } from './flags.ts';
 import { GET_COMMANDS } from './get-commands.ts';
 import { REQUEST_COMMANDS } from './request-commands.ts';
 import { SESSION_COMMANDS } from './session-commands.ts';
+import { SYNC_COMMANDS } from './sync-commands.ts';
 import { USER_COMMANDS } from './user-commands.ts';
 
 /** The groups of commands that share their first word, with their help texts. */
@@ -14,6 +15,7 @@ export const GROUPS: Readonly<Record<string, string>> = {
   create: 'Create a resource.',
   auth: 'Inspect authorization.',
   keys: 'Manage the signing keys.',
+  sync: 'Keep a hub and the fleet in step.',
   token: 'List and revoke tracked tokens.',
   request: 'Ask for access, and decide what others ask for.',
   'admin-token': 'Manage the admin token of a data directory, without a server.',
@@ -28,6 +30,7 @@ export const COMMANDS: readonly Command[] = [
   ...ACCESS_COMMANDS,
   ...REQUEST_COMMANDS,
   ...ADMIN_COMMANDS,
+  ...SYNC_COMMANDS,
   {
     path: ['completion'],
     summary: 'Output shell completion code.',

@@ -60,20 +60,24 @@ export async function connect(context: Context, invocation: Invocation): Promise
 
 /** Fails without a token: every request of a command needs one. */
 export async function clientFor(context: Context, connection: Connection, fetch?: Fetch): Promise<Client> {
+  return createClient(await clientOptions(context, connection, fetch));
+}
+
+export async function clientOptions(context: Context, connection: Connection, fetch?: Fetch) {
   const { server, token, productName } = connection;
   if (token === undefined) {
     throw new CliError(
       `not logged in to ${server}: run clusterpass login --server ${server}, or set --token-file or CLUSTERPASS_TOKEN`,
     );
   }
-  return createClient({
+  return {
     server,
     tokenProvider: token,
     productName,
     fetch: fetchWithProgress(context, server, fetch ?? (await fetchFor(connection))),
     userAgent: `clusterpass/${context.version}`,
-    onWarning: (text) => context.err.write(`Warning: ${text}\n`),
-  });
+    onWarning: (text: string): void => context.err.write(`Warning: ${text}\n`),
+  };
 }
 
 /** Normalizes the address of a server. Logins are stored under it. */

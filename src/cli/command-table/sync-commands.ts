@@ -1,0 +1,106 @@
+import type { Command, Flag } from '../command.ts';
+import { dryRunWithClient } from './flags.ts';
+
+/** The flags of both directions: the hub, the bound for deletions, one pass or the loop. */
+const HUB_FLAGS: readonly Flag[] = [
+  {
+    flags: '--kubeconfig <file>',
+    doc: 'Kubeconfig of the hub. Defaults to the cluster of the pod, else to the first file of `$KUBECONFIG`.',
+  },
+  { flags: '--context <context>', doc: 'Context of the kubeconfig. Defaults to the current context.' },
+];
+
+const LOOP_FLAGS: readonly Flag[] = [
+  { flags: '--prune', doc: 'Delete objects that this command has created and whose source is gone.' },
+  {
+    flags: '--max-delete <number>',
+    doc: 'Delete at most this many objects in ten minutes. If more would be deleted, none is.',
+    default: '5',
+  },
+  { flags: '--once', doc: 'Make one pass and end. The exit code is 1 if anything is not synchronized then.' },
+  dryRunWithClient,
+  {
+    flags: '--metrics-listen <address>',
+    doc: 'Serve `/metrics`, `/livez` and `/readyz` at this address, e.g. `0.0.0.0:9090`. Not with `--once`.',
+  },
+];
+
+/** Commands that keep a hub and the fleet in step. */
+export const SYNC_COMMANDS: readonly Command[] = [
+  {
+    path: ['sync', 'export'],
+    summary: 'Write clusters as ClusterProfiles into a hub, and keep them up to date.',
+    details:
+      'For controllers that read ClusterProfiles of their own cluster only (Kueue, Argo CD). Runs until it is stopped. ' +
+      'Writes by server-side apply as the field manager `clusterpass`, and only if something differs. A profile of ' +
+      'another manager is never changed; what others changed in a profile of this server is changed back. With ' +
+      '`--prune` it deletes profiles that it has written and whose cluster is gone or no longer visible. A caller that ' +
+      'lost its permissions sees an empty fleet: `--max-delete` keeps that from emptying the hub.',
+    flags: [
+      ...HUB_FLAGS,
+      { flags: '-n, --namespace <namespace>', doc: 'Namespace of the profiles. Required.' },
+      { flags: '-l, --selector <selector>', doc: 'Label selector of the clusters.' },
+      {
+        flags: '--manager <name>',
+        doc: 'Name of the cluster manager, different for each Clusterpass of a hub. Defaults to `clusterpass`.',
+      },
+      { flags: '--provider <name>', doc: 'Name of the access provider. Defaults to `clusterpass`.' },
+      { flags: '--property <label>', doc: 'Label of clusters that becomes a property.', repeatable: true },
+      {
+        flags: '--endpoint-for <address>',
+        doc: 'Choose the endpoint of each cluster as for a client at this IP address. Defaults to the first endpoint.',
+      },
+      ...LOOP_FLAGS,
+    ],
+    notRun: 'they need a hub',
+    examples: [
+      'clusterpass sync export --kubeconfig hub.yaml --namespace kueue-system -l env=prod --prune',
+      'clusterpass sync export --kubeconfig hub.yaml --namespace argocd --once --dry-run client',
+    ],
+  },
+  {
+    path: ['sync', 'import'],
+    summary: 'Register the clusters of a hub, and keep them up to date.',
+    details:
+      'Reads Cluster API clusters, ManagedClusters of Open Cluster Management or ClusterProfiles, and applies a Cluster ' +
+      'for each, with the annotation `clusterpass.dev/imported-from`. Clusters without this annotation, and those of ' +
+      'other sources, are never changed or deleted. Labels are copied only if `--copy-label` names them: they decide who ' +
+      'reaches a cluster. Only the address and the CA are read, and no credential. Of Cluster API, the CA is in the ' +
+      'Secret `NAME-kubeconfig`; `--without-ca` needs no permission to read Secrets. With `--prune` a cluster is deleted ' +
+      'when the hub no longer has it; one that the hub has and that cannot be read stays as it is.',
+    flags: [
+      { flags: '--from <capi|ocm|clusterprofile>', doc: 'What to read in the hub. Required.' },
+      ...HUB_FLAGS,
+      { flags: '--hub-name <name>', doc: 'Name of the hub in the annotation. Defaults to the host of its address.' },
+      { flags: '--hub-namespace <namespace>', doc: 'Namespace to read. Not with `--from ocm`.' },
+      { flags: '-A, --all-namespaces', doc: 'Read all namespaces.' },
+      {
+        flags: '--name <template>',
+        doc: 'Name of a cluster, with `{namespace}` and `{name}` of the object. Defaults to `{name}`.',
+      },
+      { flags: '--set-label <key=value>', doc: 'Label of every cluster.', repeatable: true },
+      {
+        flags: '--copy-label <key>',
+        doc: 'Label that is copied from the object, or a claim of a ManagedCluster. Who may change it there decides who reaches the cluster.',
+        repeatable: true,
+      },
+      { flags: '--ready', doc: 'Take health and version from the hub. Without it, the prober finds them.' },
+      { flags: '--without-ca', doc: 'Register no CA: the system CAs verify the clusters.' },
+      {
+        flags: '--access-provider <name>',
+        doc: 'With `--from clusterprofile`: access provider to read. Defaults to the first with an https address.',
+      },
+      {
+        flags: '--manager <name>',
+        doc: 'With `--from clusterprofile`: leave out profiles of this manager. Defaults to `clusterpass`.',
+      },
+      ...LOOP_FLAGS,
+    ],
+    notRun: 'they need a hub',
+    examples: [
+      'clusterpass sync import --from capi --kubeconfig hub.yaml -A --name {namespace}-{name} --copy-label env',
+      'clusterpass sync import --from ocm --kubeconfig hub.yaml --set-label source=ocm --ready --prune',
+      'clusterpass sync import --from clusterprofile --kubeconfig hub.yaml --hub-namespace fleet --once',
+    ],
+  },
+];

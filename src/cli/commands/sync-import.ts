@@ -1,0 +1,120 @@
+import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
+import { FULL_CLUSTERS } from '../../client/list-clusters.ts';
+import { realTiming } from '../../client/timing.ts';
+import { Transport } from '../../client/transport.ts';
+import { servedVersion } from '../../sync/api-version.ts';
+import { CapiKubeconfigs } from '../../sync/capi-kubeconfigs.ts';
+import { type ImportSettings, importedState, importFieldManager, importOwnership } from '../../sync/import-clusters.ts';
+import { IMPORT_SOURCES, type ImportFrom, SOURCES, sourcePath } from '../../sync/import-sources.ts';
+import { Informer } from '../../sync/informer.ts';
+import type { ConditionType } from '../../sync/reporter.ts';
+import { Target } from '../../sync/target.ts';
+import { CliError, type Invocation, type Run } from '../command.ts';
+import { clientOptions, resolveConnection } from '../connection/connection.ts';
+import { connectHub } from '../sync/hub-connection.ts';
+import { runSync, type Sides, syncFlags } from '../sync/run-sync.ts';
+
+/** Registers the clusters of a hub and keeps them up to date (CP-88, CP-89). */
+export const run: Run = async (context, invocation) => {
+  const { dryRun } = syncFlags(invocation);
+  const from = sourceFrom(invocation);
+  const source = SOURCES[from];
+  const hubNamespace = namespaceFrom(invocation, from);
+  const connection = await resolveConnection(context, invocation);
+  const server = new Transport({ ...(await clientOptions(context, connection)), timing: realTiming });
+  const hub = await connectHub(context, invocation);
+  const settings = settingsFrom(invocation, { from, hubNamespace, hubServer: hub.server }, connection.productName);
+  const kubeconfigs = new CapiKubeconfigs(hub.transport, context.now);
+  const sourceSettings = {
+    withoutCa: invocation.is('withoutCa'),
+    accessProvider: invocation.text('accessProvider'),
+    manager: invocation.text('manager') ?? 'clusterpass',
+    readKubeconfig: kubeconfigs.read,
+  };
+  return runSync(context, invocation, {
+    resource: `cluster.${CLUSTER_GROUP}`,
+    hubSide: 'SourceConnected',
+    open: async ({ reporter, wake, signal }): Promise<Sides> => {
+      const version = await servedVersion(hub.transport, source.group, source.versions, signal);
+      const informerOf = (transport: Transport, path: string, side: ConditionType): Informer =>
+        new Informer({
+          ...{ transport, path, timing: realTiming, onChange: wake },
+          onConnection: (problem) => reporter.setCondition(side, problem === undefined, problem?.message ?? ''),
+        });
+      const found = informerOf(hub.transport, sourcePath(source, version, hubNamespace), 'SourceConnected');
+      const clusters = informerOf(server, FULL_CLUSTERS, 'TargetConnected');
+      return {
+        read: async () => {
+          if (!found.isSynced) return undefined;
+          kubeconfigs.retain(found.objects.values());
+          return importedState(found.objects.values(), source, { ...settings, ...sourceSettings });
+        },
+        target: new Target({
+          ...{ transport: server, path: FULL_CLUSTERS, informer: clusters },
+          fieldManager: importFieldManager(from),
+          dryRun: dryRun === 'server',
+        }),
+        isTargetSynced: () => clusters.isSynced,
+        ownership: importOwnership(settings),
+        list: async () => {
+          await Promise.all([found.list(), clusters.list()]);
+        },
+        follow: async (until) => {
+          await Promise.all([found.run(until), clusters.run(until)]);
+        },
+      };
+    },
+  });
+};
+
+function sourceFrom(invocation: Invocation): ImportFrom {
+  const given = invocation.required('from', '--from');
+  const found = IMPORT_SOURCES.find((each) => each === given);
+  if (found === undefined) {
+    throw new CliError(`--from: ${JSON.stringify(given)} must be one of ${IMPORT_SOURCES.join(', ')}`);
+  }
+  return found;
+}
+
+/** Undefined: all namespaces. */
+function namespaceFrom(invocation: Invocation, from: ImportFrom): string | undefined {
+  const namespace = invocation.text('hubNamespace');
+  const isAll = invocation.is('allNamespaces');
+  if (!SOURCES[from].isNamespaced) {
+    if (namespace !== undefined) throw new CliError(`--hub-namespace: objects of --from ${from} have no namespace`);
+    return undefined;
+  }
+  if ((namespace !== undefined) === isAll) throw new CliError('set either --hub-namespace or -A');
+  return namespace;
+}
+
+function settingsFrom(
+  invocation: Invocation,
+  hub: { readonly from: ImportFrom; readonly hubNamespace: string | undefined; readonly hubServer: string },
+  productName: string,
+): ImportSettings {
+  const nameTemplate = invocation.text('name') ?? '{name}';
+  if (!nameTemplate.includes('{name}')) {
+    throw new CliError(`--name: ${JSON.stringify(nameTemplate)} must contain {name}, or all clusters have one name`);
+  }
+  const hubName = invocation.text('hubName') ?? new URL(hub.hubServer).host;
+  if (!/^[\w.:[\]-]{1,253}$/.test(hubName)) {
+    throw new CliError(`--hub-name: ${JSON.stringify(hubName)} must consist of letters, digits, ".", "-" and "_"`);
+  }
+  return {
+    from: hub.from,
+    hub: hubName,
+    hubNamespace: hub.hubNamespace,
+    nameTemplate,
+    setLabels: Object.fromEntries(invocation.list('setLabel').map(pairIn)),
+    copyLabels: invocation.list('copyLabel'),
+    ready: invocation.is('ready'),
+    productName,
+  };
+}
+
+function pairIn(text: string): [string, string] {
+  const sign = text.indexOf('=');
+  if (sign <= 0) throw new CliError(`--set-label: ${JSON.stringify(text)} is not key=value`);
+  return [text.slice(0, sign), text.slice(sign + 1)];
+}

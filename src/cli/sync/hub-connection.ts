@@ -1,0 +1,78 @@
+import { resolve } from 'node:path';
+import { createNodeFetch } from '../../client/node.ts';
+import { realTiming } from '../../client/timing.ts';
+import { type TokenProvider, Transport } from '../../client/transport.ts';
+import { CliError, type Context, type Invocation } from '../command.ts';
+import { isLoopback } from '../connection/fetch-for.ts';
+import { readGivenFile } from '../files/files.ts';
+import { kubeconfigFile } from '../files/folders.ts';
+import { type KubeconfigContext, readContext } from '../kubeconfig/kubeconfig-context.ts';
+
+/** Where a pod finds the credentials of its service account. */
+const POD_FOLDER = '/var/run/secrets/kubernetes.io/serviceaccount';
+
+export interface Hub {
+  readonly server: string;
+  readonly transport: Transport;
+}
+
+/** The hub of `--kubeconfig` and `--context`; in a pod without them, the cluster of the pod. */
+export async function connectHub(context: Context, invocation: Invocation): Promise<Hub> {
+  const isGiven = invocation.text('kubeconfig') !== undefined || invocation.text('context') !== undefined;
+  const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port = '443', KUBECONFIG } = context.env;
+  if (!isGiven && !KUBECONFIG && host) return podHub(context, host, port);
+  const file = resolve(context.cwd, invocation.text('kubeconfig') ?? kubeconfigFile(context.env));
+  const read = (): Promise<KubeconfigContext> => readContext(file, invocation.text('context'));
+  const config = await read();
+  if (config.token === undefined && (config.cert === undefined || config.key === undefined)) {
+    throw new CliError(
+      `the user in ${file} has neither a token (token, tokenFile) nor a client certificate; exec plugins are not supported`,
+    );
+  }
+  refusePlainHttp(config.server);
+  let token = config.token;
+  const provider: TokenProvider = async (refused) => {
+    // The file of the token may have a new one.
+    if (refused !== undefined) token = (await read()).token;
+    return token ?? '';
+  };
+  return hubAt(context, config, config.token === undefined ? undefined : provider);
+}
+
+async function podHub(context: Context, host: string, port: string): Promise<Hub> {
+  const ca = await readGivenFile(`${POD_FOLDER}/ca.crt`);
+  const server = `https://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  // The kubelet replaces the file before the token expires.
+  const provider: TokenProvider = async () => (await readGivenFile(`${POD_FOLDER}/token`)).trim();
+  return hubAt(context, { server, ca, insecureSkipTlsVerify: false }, provider);
+}
+
+type TlsPart = Pick<KubeconfigContext, 'server' | 'ca' | 'insecureSkipTlsVerify'> & Partial<KubeconfigContext>;
+
+function hubAt(context: Context, config: TlsPart, tokenProvider: TokenProvider | undefined): Hub {
+  const { server, ca, cert, key, tlsServerName, insecureSkipTlsVerify } = config;
+  const fetch = createNodeFetch({
+    insecureSkipTlsVerify,
+    ...(ca === undefined ? {} : { ca }),
+    ...(cert === undefined || key === undefined ? {} : { cert, key }),
+    ...(tlsServerName === undefined ? {} : { servername: tlsServerName }),
+  });
+  const transport = new Transport({
+    server,
+    tokenProvider,
+    fetch,
+    userAgent: `clusterpass-sync/${context.version}`,
+    onWarning: undefined,
+    timing: realTiming,
+  });
+  return { server, transport };
+}
+
+function refusePlainHttp(server: string): void {
+  if (!URL.canParse(server)) throw new CliError(`the hub's address ${JSON.stringify(server)} is not a URL`);
+  const { protocol, hostname } = new URL(server);
+  if (protocol === 'https:' || isLoopback(hostname)) return;
+  throw new CliError(
+    `the hub's address ${server} is plain HTTP, which exposes the credential on the network: use https`,
+  );
+}

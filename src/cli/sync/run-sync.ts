@@ -1,0 +1,114 @@
+import { backoffMs, realTiming } from '../../client/timing.ts';
+import { Reconciler, type ReconcilerOptions } from '../../sync/reconciler.ts';
+import { Reporter } from '../../sync/reporter.ts';
+import { Wakeup } from '../../sync/wakeup.ts';
+import { CliError, type Context, type Invocation } from '../command.ts';
+import { dryRunNote, dryRunOf } from '../dry-run.ts';
+import { terminalSafe } from '../output/terminal-safe.ts';
+import { serveStatus } from './status-server.ts';
+
+/** What the two directions of `clusterpass sync` share: the flags, one pass or the loop, and the exit code. */
+
+export interface SyncFlags {
+  readonly prune: boolean;
+  readonly maxDelete: number;
+  readonly isOnce: boolean;
+  readonly dryRun: 'none' | 'client' | 'server';
+}
+
+const DEFAULT_MAX_DELETE = 5;
+
+export function syncFlags(invocation: Invocation): SyncFlags {
+  const dryRun = dryRunOf(invocation);
+  const isOnce = invocation.is('once');
+  if (dryRun !== 'none' && !isOnce) throw new CliError('--dry-run needs --once');
+  return {
+    prune: invocation.is('prune'),
+    maxDelete: invocation.number('maxDelete', '--max-delete') ?? DEFAULT_MAX_DELETE,
+    isOnce,
+    dryRun,
+  };
+}
+
+/** The two sides, once they can be read. */
+export interface Sides extends Pick<ReconcilerOptions, 'read' | 'target' | 'isTargetSynced' | 'ownership'> {
+  /** Reads both sides once. */
+  list(): Promise<void>;
+  /** Follows both sides until the signal is aborted. Rejects for an error that a retry does not fix. */
+  follow(signal: AbortSignal): Promise<void>;
+}
+
+export interface SyncCommand {
+  readonly resource: string;
+  /** Asks the hub for its API versions and makes the sides. */
+  open(parts: { readonly reporter: Reporter; readonly wake: () => void; readonly signal: AbortSignal }): Promise<Sides>;
+  /** The side that the hub is. */
+  readonly hubSide: 'SourceConnected' | 'TargetConnected';
+}
+
+export async function runSync(context: Context, invocation: Invocation, command: SyncCommand): Promise<number> {
+  const flags = syncFlags(invocation);
+  const line =
+    (output: Context['out']) =>
+    (text: string): void =>
+      output.write(`${terminalSafe(text)}\n`);
+  const reporter = new Reporter({
+    resource: command.resource,
+    note: dryRunNote[flags.dryRun],
+    out: line(context.out),
+    err: line(context.err),
+    now: context.now,
+  });
+  const reconcilerFor = ({ read, target, isTargetSynced, ownership }: Sides): Reconciler =>
+    new Reconciler({
+      ...{ read, target, isTargetSynced, ownership, reporter },
+      prune: flags.prune,
+      maxDelete: flags.maxDelete,
+      planOnly: flags.dryRun === 'client',
+      timing: realTiming,
+    });
+  const wakeup = new Wakeup();
+  if (flags.isOnce) {
+    const sides = await command.open({ reporter, wake: wakeup.set, signal: new AbortController().signal });
+    await sides.list();
+    await reconcilerFor(sides).pass();
+    return reporter.isSynced ? 0 : 1;
+  }
+  const stopped = context.stopped();
+  const failed = new AbortController();
+  const signal = AbortSignal.any([stopped, failed.signal]);
+  const close = await serveStatus(context, invocation, reporter);
+  try {
+    const sides = await openWithRetries(command, { reporter, wake: wakeup.set, signal });
+    if (sides === undefined) return 0;
+    const running = [sides.follow(signal), reconcilerFor(sides).run(signal, wakeup)];
+    try {
+      await Promise.all(running);
+    } finally {
+      failed.abort();
+      await Promise.allSettled(running);
+    }
+    return 0;
+  } finally {
+    close?.();
+  }
+}
+
+/** The hub may be down when this starts. Undefined: stopped before it answered. */
+async function openWithRetries(
+  command: SyncCommand,
+  parts: Parameters<SyncCommand['open']>[0],
+): Promise<Sides | undefined> {
+  const { signal, reporter } = parts;
+  for (let failures = 1; !signal.aborted; failures++) {
+    try {
+      return await command.open(parts);
+    } catch (error) {
+      if (signal.aborted) break;
+      if (error instanceof CliError) throw error;
+      reporter.setCondition(command.hubSide, false, (error as Error).message);
+      await realTiming.delay(backoffMs(failures, realTiming.random), signal).catch(() => {});
+    }
+  }
+  return undefined;
+}

@@ -1,0 +1,86 @@
+import { chooseEndpoint } from '../api/choose-endpoint.ts';
+import { MANAGER_LABEL, PROFILE_GROUP, PROFILE_RESOURCE, toClusterProfile } from '../api/cluster-profile.ts';
+import type { ApiObject } from '../api/kind.ts';
+import { type Cluster, endpointsOf } from '../client/types.ts';
+import { type Desired, keyOf, type Ownership } from './plan.ts';
+
+/** Clusters of Clusterpass as ClusterProfiles of a hub: what is written there, and whose it is. */
+
+/** CP-87 */
+export const EXPORT_FIELD_MANAGER = 'clusterpass';
+/** The newest first. */
+export const PROFILE_VERSIONS = ['v1alpha2', 'v1alpha1'] as const;
+/** On an exported profile: the base URL of the server that has its cluster. */
+export const EXPORTED_ANNOTATION = 'clusterpass.dev/exported-from';
+
+export interface ExportSettings {
+  readonly namespace: string;
+  /** The name of the cluster manager and of the access provider. */
+  readonly manager: string;
+  readonly provider: string;
+  /** Labels that become properties. */
+  readonly properties: readonly string[];
+  /** Endpoints are chosen as for a client at this address; undefined: the first one. */
+  readonly endpointFor: string | undefined;
+  /** The base URL of Clusterpass. */
+  readonly server: string;
+}
+
+export const profilesPath = (version: string, namespace: string): string =>
+  `/apis/${PROFILE_GROUP}/${version}/namespaces/${encodeURIComponent(namespace)}/${PROFILE_RESOURCE}`;
+
+/** The profile of a cluster, without the fields that the hub sets. */
+export function exportedProfile(cluster: Cluster, version: string, settings: ExportSettings): Desired {
+  const endpoints = endpointsOf(cluster);
+  const { serverEndpoints = [] } = endpoints;
+  const { endpointFor, namespace } = settings;
+  const endpoint = endpointFor === undefined ? serverEndpoints[0] : chooseEndpoint(serverEndpoints, [endpointFor]);
+  const server = endpoint?.serverAddress || undefined;
+  const { status, metadata, ...rest } = toClusterProfile(cluster, settings, { version, namespace, endpoints, server });
+  const { name = '', labels = {} } = metadata;
+  const annotations = { [EXPORTED_ANNOTATION]: settings.server };
+  return {
+    object: { ...rest, metadata: { name, namespace, labels, annotations } },
+    status: status as Record<string, unknown>,
+  };
+}
+
+/**
+ * CP-87: a profile is ours if the manager in label and spec is ours. Two servers with the same manager name are told
+ * apart by the annotation; a profile whose annotation was removed gets it back, and is not removed without it.
+ */
+export function exportOwnership({ manager, server }: Pick<ExportSettings, 'manager' | 'server'>): Ownership {
+  const isManaged = ({ metadata, spec }: ApiObject): boolean =>
+    metadata.labels?.[MANAGER_LABEL] === manager &&
+    (spec as { clusterManager?: { name?: string } } | undefined)?.clusterManager?.name === manager;
+  const exporter = ({ metadata }: ApiObject): string | undefined => metadata.annotations?.[EXPORTED_ANNOTATION];
+  return {
+    mayChange: (actual) => isManaged(actual) && (exporter(actual) ?? server) === server,
+    mayRemove: (actual) => isManaged(actual) && exporter(actual) === server,
+  };
+}
+
+/** The profiles of the clusters that are known, translated once for each version of a cluster. */
+export class ExportedProfiles {
+  readonly #settings: ExportSettings;
+  readonly #version: string;
+  readonly #profiles = new Map<string, Desired>();
+
+  constructor(settings: ExportSettings, version: string) {
+    this.#settings = settings;
+    this.#version = version;
+  }
+
+  get objects(): ReadonlyMap<string, Desired> {
+    return this.#profiles;
+  }
+
+  put(cluster: Cluster): void {
+    const desired = exportedProfile(cluster, this.#version, this.#settings);
+    this.#profiles.set(keyOf(desired.object), desired);
+  }
+
+  delete({ metadata: { name } }: Cluster): void {
+    this.#profiles.delete(keyOf({ metadata: { namespace: this.#settings.namespace, name } }));
+  }
+}

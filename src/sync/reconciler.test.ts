@@ -1,0 +1,300 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { PROFILE_GROUP } from '../api/cluster-profile.ts';
+import type { ApiObject } from '../api/kind.ts';
+import { realTiming, type Timing } from '../client/timing.ts';
+import { Transport } from '../client/transport.ts';
+import type { Cluster } from '../client/types.ts';
+import { servedVersion } from './api-version.ts';
+import {
+  EXPORT_FIELD_MANAGER,
+  EXPORTED_ANNOTATION,
+  ExportedProfiles,
+  type ExportSettings,
+  exportOwnership,
+  PROFILE_VERSIONS,
+  profilesPath,
+} from './export-profiles.ts';
+import { FakeHub, HUB_TOKEN } from './hub.fixture.ts';
+import { Informer } from './informer.ts';
+import { Reconciler } from './reconciler.ts';
+import { Reporter } from './reporter.ts';
+import { Target } from './target.ts';
+import { Wakeup } from './wakeup.ts';
+
+const PROFILES = `${PROFILE_GROUP}/clusterprofiles`;
+const SETTINGS: ExportSettings = {
+  namespace: 'inventory',
+  manager: 'clusterpass',
+  provider: 'clusterpass',
+  properties: ['region'],
+  endpointFor: undefined,
+  server: 'https://clusterpass.example',
+};
+
+const cluster = (name: string, labels: Record<string, string> = {}, address = 'https://10.0.0.1:6443'): Cluster => ({
+  apiVersion: 'clusterregistry.k8s.io/v1alpha1',
+  kind: 'Cluster',
+  metadata: { name, uid: '6ba7b810-9dad-11d1-80b4-00c04fd430c8', creationTimestamp: '2026-01-01T00:00:00Z', labels },
+  spec: { orchestratorApiEndpoints: { serverEndpoints: [{ clientCIDR: '0.0.0.0/0', serverAddress: address }] } },
+});
+
+let hub: FakeHub;
+beforeAll(async () => {
+  hub = await new FakeHub({ [PROFILE_GROUP]: ['v1alpha1', 'v1alpha2'] }).start();
+});
+afterAll(() => hub.stop());
+beforeEach(() => {
+  hub.objects(PROFILES).clear();
+  hub.writes.length = 0;
+  hub.fault = () => undefined;
+  hub.afterGet = () => {};
+});
+
+interface Options {
+  readonly prune?: boolean;
+  readonly maxDelete?: number;
+  readonly timing?: Timing;
+  readonly settings?: ExportSettings;
+}
+
+/** An export into the hub, whose clusters the test sets. */
+function newExport({ prune = true, maxDelete = 5, timing = realTiming, settings = SETTINGS }: Options = {}) {
+  const transport = new Transport({
+    server: hub.url,
+    tokenProvider: () => HUB_TOKEN,
+    fetch: globalThis.fetch,
+    userAgent: undefined,
+    onWarning: undefined,
+    timing,
+  });
+  const lines: string[] = [];
+  const write = (line: string): void => void lines.push(line);
+  const reporter = new Reporter({ resource: 'profile', note: '', out: write, err: write, now: timing.now });
+  const path = profilesPath('v1alpha2', settings.namespace);
+  const wakeup = new Wakeup();
+  const informer = new Informer({
+    ...{ transport, path, timing },
+    onChange: wakeup.set,
+    onConnection: (problem) => reporter.setCondition('TargetConnected', problem === undefined, problem?.message),
+  });
+  const source = new ExportedProfiles(settings, 'v1alpha2');
+  const reconciler = new Reconciler({
+    read: async () => ({ objects: source.objects, kept: new Set<string>(), problems: new Map<string, string>() }),
+    target: new Target({ transport, path, informer, fieldManager: EXPORT_FIELD_MANAGER, dryRun: false }),
+    isTargetSynced: () => informer.isSynced,
+    ownership: exportOwnership(settings),
+    ...{ prune, maxDelete, timing, reporter, planOnly: false },
+  });
+  /** Reads the hub and makes one pass. */
+  const pass = async () => {
+    await informer.list();
+    return reconciler.pass();
+  };
+  return { transport, source, informer, reconciler, reporter, wakeup, lines, pass };
+}
+
+const profile = (name: string): ApiObject | undefined => hub.objects(PROFILES).get(`inventory/${name}`);
+
+const foreign = (name: string, manager = 'other', extra: object = {}): ApiObject => ({
+  apiVersion: `${PROFILE_GROUP}/v1alpha2`,
+  kind: 'ClusterProfile',
+  metadata: { name, namespace: 'inventory', labels: { 'x-k8s.io/cluster-manager': manager }, ...extra },
+  spec: { clusterManager: { name: manager } },
+});
+
+describe('an export into a hub', () => {
+  it('CP-87: takes the newest version that the hub has', async () => {
+    const { transport } = newExport();
+    expect(await servedVersion(transport, PROFILE_GROUP, PROFILE_VERSIONS)).toBe('v1alpha2');
+    await expect(servedVersion(transport, PROFILE_GROUP, ['v9'])).rejects.toThrow('in v9: are its CRDs installed?');
+    await expect(servedVersion(transport, 'none.example', ['v1'])).rejects.toThrow('does not serve none.example');
+  });
+
+  it('CP-87: applies spec and status, then writes nothing until something changes', async () => {
+    const { source, pass, lines } = newExport();
+    source.put(cluster('a', { env: 'prod', region: 'eu' }));
+    source.put(cluster('b'));
+    await pass();
+    expect(profile('a')).toMatchObject({
+      metadata: {
+        labels: { env: 'prod', 'x-k8s.io/cluster-manager': 'clusterpass' },
+        annotations: { [EXPORTED_ANNOTATION]: SETTINGS.server },
+      },
+      spec: { displayName: 'a', clusterManager: { name: 'clusterpass' } },
+      status: {
+        properties: [{ name: 'region', value: 'eu' }],
+        accessProviders: [{ name: 'clusterpass', cluster: { server: 'https://10.0.0.1:6443' } }],
+      },
+    });
+    expect(hub.writes).toHaveLength(4);
+    await pass();
+    // Another process after a restart knows nothing of the first.
+    const restarted = newExport();
+    restarted.source.put(cluster('a', { env: 'prod', region: 'eu' }));
+    restarted.source.put(cluster('b'));
+    await restarted.pass();
+    expect(hub.writes).toHaveLength(4);
+    expect(lines).toContain('profile/inventory/a created');
+
+    source.put(cluster('a', {}, 'https://10.0.0.2:6443'));
+    await pass();
+    expect(profile('a')?.metadata.labels).not.toHaveProperty('env');
+    expect(profile('a')?.status).not.toHaveProperty('properties');
+    expect(JSON.stringify(profile('a')?.status)).toContain('10.0.0.2');
+    expect(hub.writes).toHaveLength(6);
+  });
+
+  it('CP-87: changes back what others changed in its fields, and leaves theirs', async () => {
+    const { source, pass } = newExport();
+    source.put(cluster('a', { env: 'prod' }));
+    await pass();
+    const found = profile('a') as ApiObject;
+    const labels = { ...found.metadata.labels, env: 'dev', theirs: 'x' };
+    hub.put(PROFILES, { ...found, metadata: { ...found.metadata, labels, finalizers: ['example.com/theirs'] } });
+    await pass();
+    expect(profile('a')?.metadata).toMatchObject({
+      labels: { env: 'prod', theirs: 'x' },
+      finalizers: ['example.com/theirs'],
+    });
+  });
+
+  it('CP-87: never touches a profile of another manager or another server', async () => {
+    const { source, pass, lines, reporter } = newExport();
+    const others = [
+      foreign('a'),
+      foreign('b', 'clusterpass', { annotations: { [EXPORTED_ANNOTATION]: 'https://other.example' } }),
+      // Prune needs the annotation as well.
+      foreign('c', 'clusterpass'),
+      { ...foreign('d', 'clusterpass', { annotations: { [EXPORTED_ANNOTATION]: SETTINGS.server } }), spec: {} },
+    ].map((object) => hub.put(PROFILES, object));
+    source.put(cluster('a'));
+    source.put(cluster('b'));
+    await pass();
+    await pass();
+    expect([...hub.objects(PROFILES).values()]).toEqual(others);
+    expect(hub.writes).toEqual([]);
+    expect(reporter.isSynced).toBe(false);
+    // Said once, not at every pass.
+    expect(lines.filter((line) => line.startsWith('inventory/a: '))).toEqual([
+      'inventory/a: profile/inventory/a exists and is not of this synchronization',
+    ]);
+  });
+
+  it('takes over nothing that another client creates at the same time', async () => {
+    const { source, pass, lines } = newExport();
+    source.put(cluster('a'));
+    let isFirst = true;
+    hub.afterGet = () => {
+      if (isFirst) hub.put(PROFILES, { ...foreign('a'), spec: {}, metadata: { name: 'a', namespace: 'inventory' } });
+      isFirst = false;
+    };
+    expect(await pass()).toMatchObject({ failed: 1 });
+    expect(profile('a')?.metadata.annotations ?? {}).toEqual({});
+    expect(profile('a')?.metadata.labels ?? {}).toEqual({});
+    await pass();
+    expect(lines.at(-1)).toContain('1 names are taken');
+  });
+
+  it('CP-86: deletes what is gone within its bound, else nothing', async () => {
+    const { source, pass, lines, reporter } = newExport({ maxDelete: 2 });
+    for (const name of ['a', 'b', 'c', 'd', 'e']) source.put(cluster(name));
+    await pass();
+    for (const name of ['a', 'b', 'c']) source.delete(cluster(name));
+    await pass();
+    expect(hub.objects(PROFILES).size).toBe(5);
+    expect(reporter.isSynced).toBe(false);
+    expect(lines).toContain(
+      'PruneAllowed=False: 3 objects would be deleted, more than --max-delete 2: nothing is deleted',
+    );
+    source.put(cluster('c'));
+    await pass();
+    expect([...hub.objects(PROFILES).keys()]).toEqual(['inventory/c', 'inventory/d', 'inventory/e']);
+    // A fleet that disappears one by one is bounded, too.
+    source.delete(cluster('c'));
+    await pass();
+    expect(hub.objects(PROFILES).size).toBe(3);
+    expect(lines.at(-2)).toContain('1 objects would be deleted, after 2 in the last ten minutes');
+  });
+
+  it('leaves a deleted profile to the finalizers of others, and deletes it once', async () => {
+    const { source, pass } = newExport();
+    source.put(cluster('a'));
+    await pass();
+    const found = profile('a') as ApiObject;
+    hub.put(PROFILES, { ...found, metadata: { ...found.metadata, finalizers: ['argoproj.io/x'] } });
+    source.delete(cluster('a'));
+    hub.writes.length = 0;
+    await pass();
+    await pass();
+    expect(profile('a')?.metadata).toMatchObject({
+      finalizers: ['argoproj.io/x'],
+      deletionTimestamp: expect.any(String),
+    });
+    expect(hub.writes).toHaveLength(1);
+  });
+
+  it.each([
+    ['a 500', { code: 500 }],
+    ['a conflict', { code: 409 }],
+    ['a disconnect', 'disconnect'],
+    ['a lost answer', 'lose-answer'],
+  ] as const)('converges after %s for every other write', async (_, fault) => {
+    const { source, pass } = newExport();
+    for (let index = 0; index < 20; index++) source.put(cluster(`c-${index}`));
+    let count = 0;
+    hub.fault = (method) => (method === 'PATCH' && count++ % 2 === 0 ? fault : undefined);
+    expect(await pass()).toMatchObject({ failed: expect.toSatisfy((failed: number) => failed > 0) });
+    hub.fault = () => undefined;
+    await pass();
+    hub.writes.length = 0;
+    expect(await pass()).toMatchObject({ failed: 0, plan: { unchanged: 20 } });
+    expect(hub.writes).toEqual([]);
+  });
+
+  it('CP-26: writes an object at most ten times at once, then every 30 seconds', async () => {
+    let now = 0;
+    const { source, pass } = newExport({ timing: { ...realTiming, now: () => now } });
+    const flap = async (index: number) => {
+      source.put(cluster('a', { index: String(index) }));
+      return pass();
+    };
+    for (let index = 0; index < 10; index++) expect(await flap(index)).toMatchObject({ delayedMs: 0 });
+    expect(await flap(10)).toMatchObject({ delayedMs: 30_000 });
+    expect(profile('a')?.metadata.labels).toMatchObject({ index: '9' });
+    now = 30_000;
+    await flap(11);
+    expect(profile('a')?.metadata.labels).toMatchObject({ index: '11' });
+  });
+
+  it('follows the hub across lost connections, a 410 and a restart', async () => {
+    // Backoff without waiting.
+    const timing = { ...realTiming, delay: (_: number, signal?: AbortSignal) => realTiming.delay(1, signal) };
+    const { source, informer, reconciler, wakeup, reporter } = newExport({ timing });
+    const stop = new AbortController();
+    source.put(cluster('a', { env: 'prod' }));
+    const running = [informer.run(stop.signal), reconciler.run(stop.signal, wakeup)];
+    const restored = async (): Promise<void> => {
+      while (profile('a')?.metadata.labels?.env !== 'prod' || !reporter.isSynced)
+        await new Promise((resolve) => setTimeout(resolve, 2));
+    };
+    const breakIt = (): void => {
+      const found = profile('a') as ApiObject;
+      hub.put(PROFILES, { ...found, metadata: { ...found.metadata, labels: { ...found.metadata.labels, env: 'x' } } });
+    };
+    await restored();
+    breakIt();
+    await restored();
+    hub.disconnectWatches();
+    breakIt();
+    await restored();
+    breakIt();
+    hub.forgetHistory();
+    await restored();
+    await hub.stop();
+    breakIt();
+    await hub.start();
+    await restored();
+    stop.abort();
+    await Promise.all(running);
+  });
+});

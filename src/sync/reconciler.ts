@@ -1,0 +1,167 @@
+import type { ApiObject } from '../api/kind.ts';
+import { ConnectionError } from '../client/errors.ts';
+import { backoffMs, type Timing } from '../client/timing.ts';
+import { inBatches } from '../lib/in-batches.ts';
+import { TokenBuckets } from '../lib/token-buckets.ts';
+import { type Desired, keyOf, type Ownership, type Plan, planChanges } from './plan.ts';
+import type { PassResult, Reporter } from './reporter.ts';
+import type { Target } from './target.ts';
+import type { Wakeup } from './wakeup.ts';
+
+/** What the source has. */
+export interface DesiredState {
+  readonly objects: ReadonlyMap<string, Desired>;
+  /** Keys of objects that exist at the source and cannot be translated now. */
+  readonly kept: ReadonlySet<string>;
+  /** Why objects of the source are not synchronized, by their name there. */
+  readonly problems: ReadonlyMap<string, string>;
+}
+
+export interface ReconcilerOptions {
+  /** The state of the source; undefined while it was not read completely. */
+  readonly read: () => Promise<DesiredState | undefined>;
+  readonly target: Target;
+  /** Whether the target was read completely. */
+  readonly isTargetSynced: () => boolean;
+  readonly ownership: Ownership;
+  readonly prune: boolean;
+  readonly maxDelete: number;
+  /** Reports the plan and writes nothing. */
+  readonly planOnly: boolean;
+  readonly reporter: Reporter;
+  readonly timing: Timing;
+}
+
+/** Requests in flight. */
+const CONCURRENCY = 16;
+/** CP-87, CP-26: one write for each object in 30 seconds, with a burst of 10. */
+const WRITE_INTERVAL_SECONDS = 30;
+const WRITE_BURST = 10;
+/** Objects that disappear one after the other count together for `maxDelete`. */
+const REMOVAL_WINDOW_MS = 10 * 60_000;
+/** Changes that arrive together are planned together. */
+const SETTLE_MS = 100;
+const RESYNC_MS = 60_000;
+
+/**
+ * Compares source and target and writes the difference, level-triggered: a pass depends on the two states only, not on
+ * the events that led to them, so a lost event or a crash in the middle is repaired by the next pass.
+ */
+export class Reconciler {
+  readonly #options: ReconcilerOptions;
+  readonly #writes: TokenBuckets;
+  #removedAt: number[] = [];
+
+  constructor(options: ReconcilerOptions) {
+    this.#options = options;
+    this.#writes = new TokenBuckets({
+      perSecond: 1 / WRITE_INTERVAL_SECONDS,
+      burst: WRITE_BURST,
+      now: options.timing.now,
+    });
+  }
+
+  /** Undefined while a side was not read completely: half a state would look like many removals. */
+  async pass(): Promise<PassResult | undefined> {
+    const { target, ownership, prune, maxDelete, reporter, timing } = this.#options;
+    const state = this.#options.isTargetSynced() ? await this.#options.read() : undefined;
+    if (state === undefined) return undefined;
+    this.#removedAt = this.#removedAt.filter((time) => timing.now() - time < REMOVAL_WINDOW_MS);
+    const plan = planChanges({
+      desired: state.objects,
+      kept: state.kept,
+      actual: target.objects,
+      ownership,
+      fieldManager: target.fieldManager,
+      prune,
+      maxDelete,
+      removedRecently: this.#removedAt.length,
+    });
+    reporter.planned(plan, state.problems, { maxDelete, removedRecently: this.#removedAt.length });
+    const result = { plan, ...(await this.#execute(plan)) };
+    reporter.passed(result);
+    return result;
+  }
+
+  /** Runs until the signal is aborted. */
+  async run(signal: AbortSignal, wakeup: Wakeup): Promise<void> {
+    const { timing, reporter } = this.#options;
+    let failures = 0;
+    let waitMs = 0;
+    while (!signal.aborted) {
+      // A failed write is not repeated early by changes of other objects: those would come every few milliseconds.
+      if (failures > 0) await timing.delay(waitMs, signal).catch(() => {});
+      else await wakeup.wait(waitMs, signal);
+      await timing.delay(SETTLE_MS, signal).catch(() => {});
+      if (signal.aborted) return;
+      wakeup.reset();
+      try {
+        const result = await this.pass();
+        failures = result !== undefined && result.failed > 0 ? failures + 1 : 0;
+        waitMs = Math.min(RESYNC_MS, result?.delayedMs || RESYNC_MS);
+      } catch (error) {
+        failures++;
+        reporter.failed(error as Error);
+      }
+      if (failures > 0) waitMs = backoffMs(failures, timing.random);
+    }
+  }
+
+  async #execute(plan: Plan): Promise<{ failed: number; delayedMs: number }> {
+    const { target, reporter, planOnly } = this.#options;
+    const tasks: Task[] = [
+      ...plan.creates.map((desired) => ({
+        operation: 'create' as const,
+        object: desired.object,
+        write: () => target.create(desired),
+      })),
+      ...plan.updates.map((update) => ({
+        operation: 'update' as const,
+        object: update.actual,
+        write: () => target.update(update),
+      })),
+      ...plan.removals.map((object) => ({
+        operation: 'delete' as const,
+        object,
+        write: () => target.remove(object),
+      })),
+    ];
+    const counts = { failed: 0, delayedMs: 0 };
+    let isDown = false;
+    await inBatches(tasks, CONCURRENCY, async (task) => {
+      const { object, operation } = task;
+      const key = keyOf(object);
+      if (planOnly) return reporter.wrote(operation, key);
+      const waitMs = this.#writes.waitMs(key);
+      if (waitMs > 0) {
+        counts.delayedMs = counts.delayedMs === 0 ? waitMs : Math.min(counts.delayedMs, waitMs);
+        return;
+      }
+      // The others would fail, too. The next pass writes them.
+      if (isDown) {
+        counts.failed++;
+        return;
+      }
+      this.#writes.take(key);
+      try {
+        await task.write();
+        if (operation === 'delete') this.#removedAt.push(this.#options.timing.now());
+        reporter.wrote(operation, key);
+      } catch (error) {
+        counts.failed++;
+        const isLost = error instanceof ConnectionError;
+        isDown ||= isLost;
+        // The answer was lost, perhaps not the request.
+        if (isLost && operation === 'delete') this.#removedAt.push(this.#options.timing.now());
+        reporter.refused(operation, key, error as Error);
+      }
+    });
+    return counts;
+  }
+}
+
+interface Task {
+  readonly operation: 'create' | 'update' | 'delete';
+  readonly object: ApiObject;
+  readonly write: () => Promise<void>;
+}

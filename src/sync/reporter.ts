@@ -1,0 +1,137 @@
+import { Counter, Gauge, Registry } from '@prometheus-io/client';
+import type { Plan } from './plan.ts';
+
+export interface PassResult {
+  readonly plan: Plan;
+  readonly failed: number;
+  /** Milliseconds until an object that was written too often may be written again; 0 without one. */
+  readonly delayedMs: number;
+}
+
+export type ConditionType = 'SourceConnected' | 'TargetConnected' | 'PruneAllowed' | 'Synced';
+
+export interface ReporterOptions {
+  /** The resource in messages, e.g. `clusterprofile.multicluster.x-k8s.io`. */
+  readonly resource: string;
+  /** Appended to changes, e.g. ` (dry run)`. */
+  readonly note: string;
+  readonly out: (line: string) => void;
+  readonly err: (line: string) => void;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+}
+
+const PAST = { create: 'created', update: 'updated', delete: 'deleted' } as const;
+
+/**
+ * What a synchronization tells: a line for each change, a line for a problem when it begins and when it changes, and
+ * metrics. A loop that meets the same problem every minute does not repeat it.
+ */
+export class Reporter {
+  readonly registry = new Registry();
+  readonly #options: ReporterOptions;
+  readonly #conditions = new Map<ConditionType, { readonly isTrue: boolean; readonly message: string }>();
+  #problems: ReadonlyMap<string, string> = new Map();
+  #refusals = new Map<string, string>();
+  readonly #writes: Counter<'operation' | 'result'>;
+  readonly #objects: Gauge<'state'>;
+  readonly #condition: Gauge<'type'>;
+  readonly #lastSync: Gauge;
+
+  constructor(options: ReporterOptions) {
+    this.#options = options;
+    const registers = [this.registry];
+    this.#writes = new Counter({
+      name: 'clusterpass_sync_writes_total',
+      help: 'Objects written to the target, by operation and result.',
+      labelNames: ['operation', 'result'],
+      registers,
+    });
+    this.#objects = new Gauge({
+      name: 'clusterpass_sync_objects',
+      help: 'Objects of the last pass: synced, pending, taken by others, held back from removal, skipped at the source.',
+      labelNames: ['state'],
+      registers,
+    });
+    this.#condition = new Gauge({
+      name: 'clusterpass_sync_condition',
+      help: '1 if the condition is true: SourceConnected, TargetConnected, PruneAllowed, Synced.',
+      labelNames: ['type'],
+      registers,
+    });
+    this.#lastSync = new Gauge({
+      name: 'clusterpass_sync_last_success_timestamp_seconds',
+      help: 'When the target last had everything that the source has.',
+      registers,
+    });
+  }
+
+  /** Whether everything is as it should be. */
+  get isSynced(): boolean {
+    return this.#conditions.get('Synced')?.isTrue === true;
+  }
+
+  setCondition(type: ConditionType, isTrue: boolean, message = ''): void {
+    const before = this.#conditions.get(type);
+    this.#conditions.set(type, { isTrue, message });
+    this.#condition.set({ type }, isTrue ? 1 : 0);
+    if (before?.isTrue === isTrue && before.message === message) return;
+    this.#options.err(`${type}=${isTrue ? 'True' : 'False'}${message === '' ? '' : `: ${message}`}`);
+  }
+
+  planned(
+    plan: Plan,
+    problems: ReadonlyMap<string, string>,
+    { maxDelete, removedRecently }: { readonly maxDelete: number; readonly removedRecently: number },
+  ): void {
+    const { resource } = this.#options;
+    const all = new Map(problems);
+    for (const key of plan.taken) all.set(key, `${resource}/${key} exists and is not of this synchronization`);
+    for (const [key, text] of all) if (this.#problems.get(key) !== text) this.#options.err(`${key}: ${text}`);
+    this.#problems = all;
+    this.#objects.set({ state: 'pending' }, plan.creates.length + plan.updates.length + plan.removals.length);
+    this.#objects.set({ state: 'taken' }, plan.taken.length);
+    this.#objects.set({ state: 'held' }, plan.held.length);
+    this.#objects.set({ state: 'skipped' }, problems.size);
+    const recent = removedRecently === 0 ? '' : `, after ${removedRecently} in the last ten minutes`;
+    const isHeld = plan.held.length > 0;
+    this.setCondition(
+      'PruneAllowed',
+      !isHeld,
+      isHeld
+        ? `${plan.held.length} objects would be deleted${recent}, more than --max-delete ${maxDelete}: nothing is deleted`
+        : '',
+    );
+  }
+
+  wrote(operation: keyof typeof PAST, key: string): void {
+    this.#writes.inc({ operation, result: 'success' });
+    this.#refusals.delete(key);
+    this.#options.out(`${this.#options.resource}/${key} ${PAST[operation]}${this.#options.note}`);
+  }
+
+  refused(operation: keyof typeof PAST, key: string, error: Error): void {
+    this.#writes.inc({ operation, result: 'error' });
+    const text = `cannot ${operation}: ${error.message}`;
+    if (this.#refusals.get(key) !== text) this.#options.err(`${key}: ${text}`);
+    this.#refusals.set(key, text);
+  }
+
+  passed({ plan, failed, delayedMs }: PassResult): void {
+    const written = plan.creates.length + plan.updates.length - failed;
+    this.#objects.set({ state: 'synced' }, plan.unchanged + Math.max(0, written));
+    const waiting = [
+      ...(failed > 0 ? [`${failed} writes failed`] : []),
+      ...(plan.taken.length > 0 ? [`${plan.taken.length} names are taken`] : []),
+      ...(plan.held.length > 0 ? [`${plan.held.length} deletions are held back`] : []),
+      ...(delayedMs > 0 ? ['objects that changed often wait'] : []),
+    ];
+    this.setCondition('Synced', waiting.length === 0, waiting.join(', '));
+    if (waiting.length === 0) this.#lastSync.set(Math.floor(this.#options.now() / 1000));
+  }
+
+  /** A pass that could not be made. */
+  failed(error: Error): void {
+    this.setCondition('Synced', false, error.message);
+  }
+}

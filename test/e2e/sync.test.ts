@@ -1,0 +1,268 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Context, Invocation, type Run } from '../../src/cli/command.ts';
+import { run as runExport } from '../../src/cli/commands/sync-export.ts';
+import { run as runImport } from '../../src/cli/commands/sync-import.ts';
+import { NO_PROGRESS } from '../../src/cli/progress.ts';
+import { createAuthority } from '../../src/clusters/upstream/certificates.fixture.ts';
+import { FakeHub } from '../../src/sync/hub.fixture.ts';
+import { Person } from './support/cli.ts';
+import { addCluster, CLUSTERS, relabel, removeCluster } from './support/fleet.ts';
+import { type Server, startServer } from './support/server.ts';
+
+/** `clusterpass sync` between a server and a hub. */
+
+const PROFILE_GROUP = 'multicluster.x-k8s.io';
+const PROFILES = `${PROFILE_GROUP}/clusterprofiles`;
+
+let server: Server;
+let hub: FakeHub;
+let admin: Person;
+let kubeconfig: string;
+
+beforeAll(async () => {
+  hub = await new FakeHub({ [PROFILE_GROUP]: ['v1alpha1'], 'cluster.x-k8s.io': ['v1beta1', 'v1beta2'] }).start();
+  server = await startServer();
+  admin = await Person.as(server);
+  kubeconfig = join(admin.home, 'hub.yaml');
+  await writeFile(kubeconfig, hub.kubeconfig);
+  const endpoints = [
+    { clientCIDR: '10.0.0.0/8', serverAddress: 'https://10.0.0.1:6443' },
+    { clientCIDR: '0.0.0.0/0', serverAddress: 'https://prod.example:6443' },
+  ];
+  const spec = { orchestratorApiEndpoints: { serverEndpoints: endpoints } };
+  await addCluster(server, 'prod-1', { labels: { env: 'prod' }, spec, annotations: { note: 'secret' } });
+  await addCluster(server, 'prod-2', { labels: { env: 'prod' }, spec });
+  await addCluster(server, 'dev-1', { labels: { env: 'dev' }, spec });
+});
+afterAll(async () => {
+  await hub?.stop();
+  await server?.destroy();
+  await admin?.leave();
+});
+
+const untilTrue = async (test: () => boolean | Promise<boolean>): Promise<void> => {
+  while (!(await test())) await new Promise((resolve) => setTimeout(resolve, 5));
+};
+
+/** Starts a command that runs until it is stopped, in this process. */
+function start(run: Run, options: Readonly<Record<string, unknown>>) {
+  const stop = new AbortController();
+  const written = { out: '', err: '' };
+  const into = (name: 'out' | 'err') => ({
+    isTerminal: false,
+    write: (text: string): void => {
+      written[name] += text;
+    },
+  });
+  const context: Context = {
+    env: { HOME: admin.home, CLUSTERPASS_SERVER: server.url, CLUSTERPASS_TOKEN: server.adminToken },
+    cwd: admin.home,
+    version: '0.0.0',
+    now: Date.now,
+    out: into('out'),
+    err: into('err'),
+    readStdin: async () => '',
+    progress: NO_PROGRESS,
+    stopped: () => stop.signal,
+  };
+  const ended = run(context, new Invocation([], { kubeconfig, ...options }));
+  return {
+    written,
+    stop: () => {
+      stop.abort();
+      return ended;
+    },
+  };
+}
+
+const profiles = (): string[] => [...hub.objects(PROFILES).keys()].sort();
+
+describe('clusterpass sync export', () => {
+  const once = ['sync', 'export', '--kubeconfig', 'hub.yaml', '--namespace', 'inv', '--once'];
+
+  it('CP-86: writes the selected clusters once, and nothing the second time', async () => {
+    const dry = await admin.ok([...once, '-l', 'env=prod', '--dry-run', 'client']);
+    expect(dry).toContain('clusterprofile.multicluster.x-k8s.io/inv/prod-1 created (dry run)\n');
+    expect(await admin.ok([...once, '-l', 'env=prod', '--dry-run', 'server'])).toContain('(server dry run)');
+    expect(hub.writes).toEqual([]);
+    await admin.ok([...once, '-l', 'env=prod', '--endpoint-for', '10.1.2.3']);
+    expect(profiles()).toEqual(['inv/prod-1', 'inv/prod-2']);
+    const text = JSON.stringify(hub.objects(PROFILES).get('inv/prod-1'));
+    expect(text).toContain('"server":"https://10.0.0.1:6443"');
+    expect(text).toContain(`"clusterpass.dev/exported-from":"${server.url}"`);
+    expect(text).not.toContain('secret');
+    hub.writes.length = 0;
+    expect(await admin.ok([...once, '-l', 'env=prod', '--endpoint-for', '10.1.2.3'])).toBe('');
+    expect(hub.writes).toEqual([]);
+  });
+
+  it('CP-86: a caller who sees an empty fleet does not empty the hub', async () => {
+    const { code, stderr } = await admin.run([...once, '-l', 'env=none', '--prune', '--max-delete', '1']);
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringContaining('2 objects would be deleted, more than --max-delete 1'),
+    ]);
+    expect(profiles()).toHaveLength(2);
+    await admin.ok([...once, '-l', 'env=none', '--prune', '--max-delete', '2']);
+    expect(profiles()).toEqual([]);
+  });
+
+  it('names what is wrong', async () => {
+    expect(await admin.fails(['sync', 'export', '--kubeconfig', 'hub.yaml'])).toContain('--namespace is required');
+    expect(await admin.fails([...once, '--manager', 'a b'])).toContain('--manager: "a b" is not a label value');
+    expect(await admin.fails([...once, '--endpoint-for', 'here'])).toContain('"here" is not an IP address');
+    expect(await admin.fails([...once, '--max-delete', '-1'])).toContain('--max-delete: "-1" is not a whole number');
+    expect(await admin.fails([...once.slice(0, -1), '--dry-run', 'client'])).toContain('--dry-run needs --once');
+    expect(await admin.fails([...once, '-l', 'a==='])).toContain('BadRequest');
+    expect(await admin.fails([...once, '--context', 'none'])).toContain('has no context "none"');
+    hub.fault = () => ({ code: 401 });
+    expect(await admin.fails(once)).toContain('Unauthorized');
+    hub.fault = () => undefined;
+    await writeFile(join(admin.home, 'none.yaml'), hub.kubeconfig.replace(/"token":"[^"]*"/, '"exec":{}'));
+    expect(await admin.fails([...once, '--kubeconfig', 'none.yaml'])).toContain('exec plugins are not supported');
+    await writeFile(join(admin.home, 'plain.yaml'), hub.kubeconfig.replace('127.0.0.1', 'hub.example'));
+    expect(await admin.fails([...once, '--kubeconfig', 'plain.yaml'])).toContain('is plain HTTP');
+  });
+
+  it('follows the fleet while the hub and the server restart', async () => {
+    await hub.stop();
+    const sync = start(runExport, {
+      namespace: 'inv',
+      selector: 'env=prod',
+      prune: true,
+      metricsListen: '127.0.0.1:0',
+    });
+    await untilTrue(() => sync.written.err.includes('TargetConnected=False'));
+    await hub.start();
+    await untilTrue(() => profiles().length === 2 && sync.written.err.includes('Synced=True'));
+
+    const metricsUrl = /http:\S+\/metrics/.exec(sync.written.err)?.[0] ?? '';
+    expect(await (await fetch(metricsUrl)).text()).toContain('clusterpass_sync_condition{type="Synced"} 1');
+    expect((await fetch(metricsUrl.replace('metrics', 'readyz'))).status).toBe(200);
+
+    await relabel(server, 'dev-1', { env: 'prod' });
+    await untilTrue(() => profiles().length === 3);
+    await server.stop();
+    server = await server.restart();
+    await hub.stop();
+    await hub.start();
+    await removeCluster(server, 'dev-1');
+    await untilTrue(() => profiles().length === 2);
+    expect(await sync.stop()).toBe(0);
+    expect(sync.written.out).toContain('/inv/dev-1 deleted\n');
+  });
+});
+
+describe('clusterpass sync import', () => {
+  const CAPI = 'cluster.x-k8s.io/clusters';
+  const once = ['sync', 'import', '--from', 'capi', '--kubeconfig', 'hub.yaml', '--hub-name', 'hub', '-A', '--once'];
+  const ADMIN_KEY = Buffer.from('the key of an administrator').toString('base64');
+  let ca: string;
+
+  const addCapi = (name: string, host: string, labels: Record<string, string> = {}): void => {
+    hub.put('/secrets', {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: `${name}-kubeconfig`, namespace: 'team', labels: { 'cluster.x-k8s.io/cluster-name': name } },
+      type: 'cluster.x-k8s.io/secret',
+      data: { value: Buffer.from(kubeconfigOf(`https://${host}:6443`)).toString('base64') },
+    });
+    hub.put(CAPI, {
+      apiVersion: 'cluster.x-k8s.io/v1beta2',
+      kind: 'Cluster',
+      metadata: { name, namespace: 'team', labels },
+      spec: { controlPlaneEndpoint: { host, port: 6443 } },
+      status: {
+        initialization: { controlPlaneInitialized: true },
+        conditions: [
+          { type: 'Available', status: 'True', reason: 'Available', lastTransitionTime: '2026-01-01T00:00:00Z' },
+        ],
+      },
+    });
+  };
+  const kubeconfigOf = (address: string): string =>
+    JSON.stringify({
+      'current-context': 'c',
+      contexts: [{ name: 'c', context: { cluster: 'c', user: 'admin' } }],
+      clusters: [{ name: 'c', cluster: { server: address, 'certificate-authority-data': ca } }],
+      users: [{ name: 'admin', user: { 'client-key-data': ADMIN_KEY } }],
+    });
+  const clusterOf = async (name: string) => (await server.call('GET', `${CLUSTERS}/${name}`)).json;
+  const names = async (): Promise<string[]> =>
+    (await server.call('GET', CLUSTERS)).json.items.map((item: { metadata: { name: string } }) => item.metadata.name);
+
+  beforeAll(() => {
+    ca = Buffer.from(createAuthority('CA of team').cert).toString('base64');
+    addCapi('team-1', '10.0.1.1', { env: 'prod', 'protected.clusterpass.dev/tier': 'gold' });
+    addCapi('team-2', '10.0.1.2');
+    // Registered by people, under a name that the hub has, too.
+    addCapi('prod-1', '10.0.1.3');
+  });
+
+  it('CP-88 to CP-91: registers clusters with address and CA, without labels and without a credential', async () => {
+    const before = await clusterOf('prod-1');
+    const { code, stdout, stderr } = await admin.run([...once, '--ready']);
+    expect([code, stdout.trim().split('\n').sort()]).toEqual([
+      1,
+      ['cluster.clusterregistry.k8s.io/team-1 created', 'cluster.clusterregistry.k8s.io/team-2 created'],
+    ]);
+    expect(stderr).toContain('prod-1 exists and is not of this synchronization');
+    expect(await clusterOf('prod-1')).toEqual(before);
+    const imported = await clusterOf('team-1');
+    expect(imported).toMatchObject({
+      metadata: { annotations: { 'clusterpass.dev/imported-from': 'capi/hub/team/team-1' } },
+      spec: { orchestratorApiEndpoints: { caBundle: ca } },
+      status: { conditions: [{ type: 'Ready', status: 'True', reason: 'HubAvailable' }] },
+    });
+    expect(imported.metadata.labels ?? {}).toEqual({});
+    expect(JSON.stringify(imported)).not.toContain(ADMIN_KEY);
+    expect([code, stdout, stderr].join()).not.toContain(ADMIN_KEY);
+
+    const version = imported.metadata.resourceVersion;
+    expect((await admin.run([...once, '--ready'])).stdout).toBe('');
+    expect((await clusterOf('team-1')).metadata.resourceVersion).toBe(version);
+  });
+
+  it('CP-89: adds and removes labels that are named, and leaves those of others', async () => {
+    await relabel(server, 'team-1', { theirs: 'x' });
+    await admin.run([...once, '--ready', '--copy-label', 'env', '--set-label', 'from=capi']);
+    expect((await clusterOf('team-1')).metadata.labels).toEqual({ theirs: 'x', env: 'prod', from: 'capi' });
+    await admin.run([...once, '--ready']);
+    expect((await clusterOf('team-1')).metadata.labels).toEqual({ theirs: 'x' });
+  });
+
+  it('names what is wrong', async () => {
+    const fails = (...flags: string[]) => admin.fails(['sync', 'import', '--kubeconfig', 'hub.yaml', ...flags]);
+    expect(await fails()).toContain('--from is required');
+    expect(await fails('--from', 'eks')).toContain('--from: "eks" must be one of capi, ocm, clusterprofile');
+    expect(await fails('--from', 'capi')).toContain('set either --hub-namespace or -A');
+    expect(await fails('--from', 'ocm', '--hub-namespace', 'x')).toContain('have no namespace');
+    expect(await fails('--from', 'capi', '-A', '--name', 'x')).toContain('must contain {name}');
+    expect(await fails('--from', 'capi', '-A', '--set-label', 'x')).toContain('"x" is not key=value');
+    expect(await fails('--from', 'capi', '-A', '--hub-name', 'a/b')).toContain('--hub-name: "a/b" must consist of');
+    expect(await fails('--from', 'ocm', '--once')).toContain('does not serve cluster.open-cluster-management.io in v1');
+  });
+
+  it('follows the hub across restarts, and keeps clusters whose Secret cannot be read', async () => {
+    const sync = start(runImport, { from: 'capi', hubName: 'hub', allNamespaces: true, ready: true, prune: true });
+    await untilTrue(() => sync.written.err.includes('names are taken'));
+    hub.fault = (_, path) => (path.endsWith('/secrets/team-1-kubeconfig') ? { code: 403 } : undefined);
+    addCapi('team-1', '10.0.1.9');
+    hub.remove(CAPI, 'team/team-2');
+    await untilTrue(async () => !(await names()).includes('team-2'));
+    expect(JSON.stringify(await clusterOf('team-1'))).toContain('https://10.0.1.1:6443');
+    expect(sync.written.err).toContain('team/team-1: the Secret team-1-kubeconfig cannot be read');
+    hub.fault = () => undefined;
+    await hub.stop();
+    await server.stop();
+    server = await server.restart();
+    await hub.start();
+    addCapi('team-3', '10.0.1.4');
+    await untilTrue(async () => (await names()).includes('team-3'));
+    await untilTrue(async () => JSON.stringify(await clusterOf('team-1')).includes('https://10.0.1.9:6443'));
+    expect(await names()).toContain('prod-1');
+    await sync.stop();
+  });
+});
