@@ -500,6 +500,7 @@ describe('the resource and its schema', () => {
       expect(shown).toEqual([
         { name: 'clusters', kind: 'Cluster', namespaced: false, singularName: 'cluster', shortNames: undefined },
         { name: 'clusters/status', kind: 'Cluster', namespaced: false, singularName: '', shortNames: undefined },
+        { name: 'clusters/userpass', kind: 'TokenRequest', namespaced: false, singularName: '', shortNames: undefined },
       ]);
       const list = (await server.call('GET', CLUSTERS)).json;
       expect([list.apiVersion, list.kind]).toEqual(['clusterregistry.k8s.io/v1alpha1', 'ClusterList']);
