@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { cpuTimeOf, TEST_LIMIT_MS } from '../../lib/cpu-time.fixture.ts';
+import { propertyRuns } from '../../lib/property-runs.fixture.ts';
 import { tokenRequestType } from '../kinds/token-request.ts';
 import { refusal } from '../refusal.fixture.ts';
 import { ApiError } from '../status.ts';
@@ -337,7 +338,8 @@ describe('properties', () => {
           expect(encodeValue(decoded, type.shape, style)).toBe(text);
         },
       ),
-      { numRuns: 1_000 },
+      // Two styles by two media types: some 75 values each.
+      propertyRuns(300, 1_000),
     );
   });
 
@@ -394,7 +396,8 @@ describe('properties', () => {
           }
         },
       ),
-      { numRuns: 2_000 },
+      // Four kinds of input by three types: some 40 of each.
+      propertyRuns(500, 2_000),
     );
   });
 });

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { Type } from 'typebox';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { propertyRuns } from '../../lib/property-runs.fixture.ts';
 import { encodeValue, toJson, toYaml } from './encode.ts';
 import { compareBytes, sortByBytes } from './go-text/go-json-text.ts';
 import { parseYaml } from './parse-yaml.ts';
@@ -209,7 +210,8 @@ describe('F-13: forms', () => {
         const expected = JSON.parse(toJson(value));
         expect(JSON.parse(toJson(toPlain(parseYaml(toYaml(value)).root)))).toEqual(expected);
       }),
-      { numRuns: 2_000 },
+      // Trees of several texts each, a third of which are made of YAML's indicators.
+      propertyRuns(500, 2_000),
     );
   });
 });

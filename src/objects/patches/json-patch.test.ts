@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ApiError } from '../../api/status.ts';
+import { propertyRuns } from '../../lib/property-runs.fixture.ts';
 import { applyJsonPatch, MAX_JSON_PATCH_OPERATIONS } from './json-patch.ts';
 import { parseJsonPointer } from './json-pointer.ts';
 import type { JsonValue } from './json-value.ts';
@@ -348,7 +349,8 @@ describe('properties', () => {
         }
         expect([JSON.stringify(target), JSON.stringify(patch)]).toEqual(before);
       }),
-      { numRuns: 1000 },
+      // Up to five operations each, of six kinds.
+      propertyRuns(300, 1_000),
     );
   });
 
