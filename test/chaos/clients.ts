@@ -10,8 +10,6 @@ export interface World {
   readonly running: () => boolean;
   /** The address of a load balancer in front of the replicas. */
   readonly front?: string | undefined;
-  /** What a client waits after each request, beside what it waits anyway. */
-  readonly pauseMs?: number;
 }
 
 /** The timeout of a request. It is then retried at another replica. */
@@ -64,7 +62,6 @@ export async function write(world: World, name: string): Promise<{ unknown: numb
     if (got?.code !== 200) continue;
     const seen = Number(got.json.metadata.annotations?.n ?? 0);
     world.checker.read({ name, acknowledged: before, tried: n, seen, replica: index });
-    if (world.pauseMs !== undefined) await delay(world.pauseMs);
   }
   return { unknown };
 }
@@ -90,7 +87,7 @@ export async function contend(world: World, name: string, contenders: number): P
     world.checker.contended();
     // A write without an answer may have succeeded.
     if (answers.every((code) => code === 409)) world.checker.allRefused(name, base);
-    await delay(20 + (world.pauseMs ?? 0));
+    await delay(20);
   }
 }
 

@@ -14,8 +14,6 @@ export interface Plan {
   readonly writers: number;
   readonly tokenClients: number;
   readonly revocationClients: number;
-  /** What a client waits after each request: less load, and the same faults. */
-  readonly pauseMs?: number;
   /** Of the names of the objects, for several runs on one deployment. */
   readonly prefix?: string;
   readonly random: () => number;
@@ -71,7 +69,6 @@ export async function runChaos(machines: Machines, plan: Plan): Promise<Outcome>
     checker,
     running: () => running,
     front: machines.front,
-    ...(plan.pauseMs === undefined ? {} : { pauseMs: plan.pauseMs }),
   };
   const { prefix = '' } = plan;
   const contended = `${CONTENDED}${prefix}`.replace(/-$/, '');

@@ -44,8 +44,6 @@ describeWithEtcd('B2, B3, B8, B11: three replicas on three etcd members, a short
       writers: 3,
       tokenClients: 3,
       revocationClients: 2,
-      // A fault takes seconds, and waits for a few requests of each client: a hundred a second prove no more.
-      pauseMs: 40,
       random: Math.random,
       next: () => left.shift(),
       calm: (progress) => waitForProgress(progress, { writes: 3, reads: 3, tokens: 3, revocations: 1 }),

@@ -45,11 +45,11 @@ export class TokenClients {
   }
 
   async run(clients: number): Promise<void> {
-    const { running, pauseMs = 0 } = this.#world;
+    const { running } = this.#world;
     const ask = async (): Promise<void> => {
       while (running()) {
         await this.#askOnce();
-        await delay(PAUSE_MS + pauseMs);
+        await delay(PAUSE_MS);
       }
     };
     await Promise.all([this.#balancer.check(running), ...Array.from({ length: clients }, ask)]);
