@@ -33,6 +33,9 @@ export function SignedInApp({ signedIn, settings, onSignOut }: SignedInAppProps)
   const route = useMemo(() => parseRoute(hash), [hash]);
   const [filter, setFilter] = useFleetFilter(route);
   const fleetScrollTop = useRef(0);
+  const start = useRef<HTMLSpanElement>(null);
+  // The form of the sign-in had the focus. Without this the first Tab would go somewhere into the navigation.
+  useEffect(() => start.current?.focus(), []);
   // A new permission often comes with new clusters.
   const permissions = usePermissions(client, undefined, snapshot.synced ? snapshot.membership : 0);
   const hasRequests = useHasRequests(client);
@@ -52,6 +55,7 @@ export function SignedInApp({ signedIn, settings, onSignOut }: SignedInAppProps)
   }, [route]);
   return (
     <ConnectedContext value={isConnected}>
+      <span ref={start} tabIndex={-1} />
       <button type="button" className="skip-link" onClick={() => document.getElementById('main')?.focus()}>
         Skip to content
       </button>

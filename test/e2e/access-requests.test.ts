@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { readAudit } from './support/audit.ts';
 import { Person } from './support/cli.ts';
@@ -397,5 +398,35 @@ describeWithKubectl('kubectl', () => {
     );
     expect(await kubectlOk(server, ['explain', 'accessrequests.spec.reason'])).toContain('Approvers read it');
     await kubectlOk(server, ['delete', 'accessrequest', name]);
+  });
+});
+
+describe('A31: a pass that does not say who requested it', () => {
+  it('neither asks nor decides', async () => {
+    const request = may('create', 'accessrequests', GROUP);
+    await grant(server, { to: 'system:serviceaccount:ci:builder', rules: [request, TOKENS, APPROVE] });
+    const known = await issue(server);
+    const { iss } = decodeJwt(known);
+    // With an audience outside of the fleet the pass has no `act`, and without a record nothing else says it.
+    const unknown = await issue(server, tokenPath(), { audiences: [iss, 'vault'] });
+    const body = {
+      apiVersion: `${GROUP}/v1alpha1`,
+      kind: 'AccessRequest',
+      metadata: { name: 'by-pass' },
+      spec: builder,
+    };
+    const refused = await server.call('POST', PATH, { token: unknown, body });
+    expect([refused.code, refused.json.message]).toEqual([
+      403,
+      expect.stringContaining('does not say who requested it'),
+    ]);
+    expect((await server.call('POST', PATH, { token: known, body })).code).toBe(201);
+    const asked = await ask('jane');
+    const approval = { status: { conditions: [{ type: 'Approved', status: 'True' }] } };
+    const path = `${PATH}/${asked.json.metadata.name}/approval`;
+    const decide = (token: string) => server.call('PATCH', path, { token, body: approval, headers: MERGE });
+    const denied = await decide(unknown);
+    expect([denied.code, denied.json.message]).toEqual([403, expect.stringContaining('does not say who requested it')]);
+    expect((await decide(known)).code).toBe(200);
   });
 });

@@ -15,7 +15,7 @@ import { type ApiError, forbidden } from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import { type CountedFor, countedFor, requesterId } from '../../tokens/revocations/tracked-tokens.ts';
 import type { Completion } from '../write/write-parts.ts';
-import { userOf } from './people.ts';
+import { isPersonKnown, unknownPerson, userOf } from './people.ts';
 import type { AccessRequestParts } from './request-parts.ts';
 
 const DEFAULT_DURATION_SECONDS = 3_600;
@@ -69,6 +69,7 @@ export function createRequestCompletion(
         const scope = requestScope(spec);
         const refusal = rules.refuseRequest(caller, scope);
         if (refusal !== undefined) throw refusal;
+        if (!isPersonKnown(parts, caller)) throw unknownPerson(kind, name);
         const { maxDurationSeconds } = limits;
         const durationSeconds = spec.durationSeconds ?? Math.min(DEFAULT_DURATION_SECONDS, maxDurationSeconds);
         if (durationSeconds > maxDurationSeconds) {

@@ -24,7 +24,7 @@ import { checkSameObject, preconditionsIn, readObject } from '../write/read-body
 import { objectKeyOf, written } from '../write/write-parts.ts';
 import { annotate } from './complete-request.ts';
 import { type GrantOwner, grantName, grantObjects, RequestChanged } from './grant-objects.ts';
-import { isSamePerson, userOf } from './people.ts';
+import { isPersonKnown, isSamePerson, unknownPerson, userOf } from './people.ts';
 import type { AccessRequestParts } from './request-parts.ts';
 
 /** Others may write the request between the read and the write. */
@@ -98,6 +98,7 @@ async function decide(
     const { requestedBy } = requestSpec(old);
     if (isOwner || (requestedBy !== undefined && isSamePerson(person, requestedBy))) throw ownRequest(kind, entry);
     if (refusal !== undefined) throw refusal;
+    if (!isPersonKnown(parts, caller)) throw unknownPerson(kind, entry.name);
   }
   const { phase = 'Pending' } = requestStatus(old);
   if (wanted.type !== phase) {

@@ -1,7 +1,9 @@
 import type { Actor, Caller } from '../../api/caller.ts';
 import type { Catalog } from '../../api/catalog.ts';
+import type { Kind } from '../../api/kind.ts';
 import type { RequestUser } from '../../api/kinds/access-request-spec.ts';
 import type { IssuedTokenSpec } from '../../api/kinds/issued-token.ts';
+import { type ApiError, forbidden } from '../../api/status.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import { ownRecord } from '../../tokens/revocations/tracked-tokens.ts';
 import { shorten } from '../token/actor-claim.ts';
@@ -33,6 +35,30 @@ function namesBehind({ catalog, reader }: PeopleParts, caller: Caller, cluster: 
   }
   return names;
 }
+
+/** The names of accounts as other clusters and the fleet know them. */
+const ACCOUNT_PREFIX = 'system:cluster:';
+
+/**
+ * Whether the person behind the caller is known. Behind an account it is the first requester of its pass: a pass
+ * without the claim `act` and without a record, e.g. for several audiences, could be that of the requester.
+ */
+export function isPersonKnown({ catalog, reader }: PeopleParts, caller: Caller): boolean {
+  const real = caller.impersonator ?? caller;
+  if (real.home === undefined) return true;
+  let first: string | undefined;
+  for (let actor: Actor | undefined = real.actor; actor !== undefined; actor = actor.act) first = actor.sub;
+  const record = ownRecord(reader, catalog.issuedTokens, real.as(undefined));
+  first ??= (record?.object().spec as IssuedTokenSpec | undefined)?.requestedBy?.username;
+  return first !== undefined && !first.startsWith(ACCOUNT_PREFIX);
+}
+
+export const unknownPerson = (kind: Kind, name: string): ApiError =>
+  forbidden(
+    kind,
+    name,
+    'the pass does not say who requested it: use a pass for the API of its cluster only, or one with a record',
+  );
 
 /** By name: two identities of one name have the same permissions, whatever their uids. */
 export function isSamePerson(a: RequestUser, b: RequestUser): boolean {

@@ -109,7 +109,8 @@ export class PageRunner {
 
   async destroy(): Promise<void> {
     await this.stop();
-    rmSync(this.folder, { recursive: true, force: true });
+    // A command that was stopped may still be writing.
+    rmSync(this.folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
   }
 
   #spawn(text: string): ChildProcess {
