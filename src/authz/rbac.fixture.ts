@@ -116,6 +116,12 @@ const RESOURCES: Readonly<Record<string, PolicyChange['resource']>> = {
   RoleBinding: 'rolebindings',
 };
 
+interface State {
+  readonly objects: ReadonlyMap<string, ApiObject>;
+  /** The same by kind and namespace, made when they are first read. */
+  lists?: ReadonlyMap<string, ApiObject[]>;
+}
+
 /** Objects and cluster labels as plain maps, with every past state of the objects. */
 export class Fleet {
   readonly clusters = new Map<string, ClusterLabels>();
@@ -123,12 +129,11 @@ export class Fleet {
   readonly pastLabels = new Map<string, { readonly until: number; readonly labels: ClusterLabels | undefined }[]>();
   readonly policy: Policy;
   revision = 0;
-  #objects: ReadonlyMap<string, ApiObject> = new Map();
-  readonly #past = new Map<number, ReadonlyMap<string, ApiObject>>();
-  readonly #lists = new WeakMap<ReadonlyMap<string, ApiObject>, Map<string, ApiObject[]>>();
+  #state: State = { objects: new Map() };
+  readonly #past = new Map<number, State>();
 
   constructor(options: Partial<PolicyOptions> = {}) {
-    this.#past.set(0, this.#objects);
+    this.#past.set(0, this.#state);
     this.policy = createPolicy({
       labelsOf: (cluster) => this.clusters.get(cluster),
       labelsAt: (cluster, revision) => this.labelsAt(cluster, revision),
@@ -142,7 +147,7 @@ export class Fleet {
     const past = this.pastLabels.get(cluster) ?? [];
     this.pastLabels.set(cluster, [...past, { until: this.revision, labels: this.clusters.get(cluster) }]);
     this.revision++;
-    this.#past.set(this.revision, this.#objects);
+    this.#past.set(this.revision, this.#state);
     if (labels === undefined) this.clusters.delete(cluster);
     else this.clusters.set(cluster, labels);
     return this;
@@ -154,7 +159,7 @@ export class Fleet {
   }
 
   objects(): ApiObject[] {
-    return [...this.#objects.values()];
+    return [...this.#state.objects.values()];
   }
 
   put(...objects: ApiObject[]): this {
@@ -170,28 +175,20 @@ export class Fleet {
   #change({ kind, metadata: { namespace = '', name = '' } }: ApiObject, state: ApiObject | undefined): void {
     const resource = RESOURCES[kind];
     if (resource === undefined) throw new Error(`no such kind: ${kind}`);
-    const objects = new Map(this.#objects);
+    const objects = new Map(this.#state.objects);
     if (state === undefined) objects.delete(`${kind}/${namespace}/${name}`);
     else objects.set(`${kind}/${namespace}/${name}`, state);
-    this.#objects = objects;
+    this.#state = { objects };
     this.revision++;
-    this.#past.set(this.revision, objects);
+    this.#past.set(this.revision, this.#state);
     this.policy.apply({ resource, namespace, name, object: state, revision: this.revision });
   }
 
-  /** The objects of a state by kind and namespace. A state does not change: it is sorted once. */
-  #listsOf(objects: ReadonlyMap<string, ApiObject>): Map<string, ApiObject[]> {
-    let lists = this.#lists.get(objects);
-    if (lists === undefined) {
-      lists = Map.groupBy(objects.values(), ({ kind, metadata }) => `${kind}/${metadata.namespace ?? ''}`);
-      this.#lists.set(objects, lists);
-    }
-    return lists;
-  }
-
   snapshot(revision = this.revision): PastRbacSnapshot {
-    const objects = this.#past.get(revision) ?? new Map<string, ApiObject>();
-    const lists = this.#listsOf(objects);
+    const state = this.#past.get(revision) ?? { objects: new Map<string, ApiObject>() };
+    const { objects } = state;
+    state.lists ??= Map.groupBy(objects.values(), ({ kind, metadata }) => `${kind}/${metadata.namespace ?? ''}`);
+    const { lists } = state;
     const ofKind = (kind: string, namespace = ''): ApiObject[] => lists.get(`${kind}/${namespace}`) ?? [];
     return {
       clusterRoles: () => ofKind('ClusterRole'),
@@ -209,7 +206,7 @@ export class Fleet {
     const changed: string[] = [];
     const prefix = `${namespace === '' ? 'ClusterRoleBinding' : 'RoleBinding'}/${namespace}/`;
     for (let revision = since + 1; revision <= this.revision; revision++) {
-      const [before, after] = [this.#past.get(revision - 1), this.#past.get(revision)];
+      const [before, after] = [this.#past.get(revision - 1)?.objects, this.#past.get(revision)?.objects];
       for (const key of new Set([...(before?.keys() ?? []), ...(after?.keys() ?? [])])) {
         if (key.startsWith(prefix) && before?.get(key) !== after?.get(key)) changed.push(key.slice(prefix.length));
       }

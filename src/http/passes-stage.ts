@@ -5,14 +5,14 @@ import { apiVersionOf } from '../api/kind.ts';
 import { type Pass, type PassList, passListType, type RequestedPass } from '../api/kinds/pass-list.ts';
 import { TOKEN_ANNOTATIONS, type TokenRequest } from '../api/kinds/token-request.ts';
 import { isDns1123Label, isDns1123Subdomain } from '../api/names.ts';
-import { badRequest } from '../api/status.ts';
+import { badRequest, unauthorized } from '../api/status.ts';
 import { parseCreateOptions } from '../handlers/options/write-options.ts';
 import { TimeSlice } from '../lib/time-slice.ts';
 import { isClusterName } from '../tokens/claims.ts';
 import type { Exchange } from './exchange.ts';
 import { PLAIN_JSON } from './request/negotiate.ts';
-import type { ResourceInfo } from './request/request-info.ts';
-import { authorize, findRoute, handle, type StageParts, type StageRun } from './stages.ts';
+import { tokenRequestInfo } from './request/token-request-info.ts';
+import { authorize, callerOf, findRoute, handle, requireFreshState, type StageParts, type StageRun } from './stages.ts';
 
 /** They share the writes of the audit log, and none computes for long before the next request has its turn. */
 const AT_ONCE = 32;
@@ -53,10 +53,13 @@ async function issueAll(x: Exchange, parts: StageParts): Promise<void> {
 async function issueOne(x: Exchange, parts: StageParts, requested: RequestedPass, index: number): Promise<Pass> {
   const { cluster = '', namespace = '', serviceAccount = '' } = requested;
   const named = { cluster, namespace, serviceAccount };
-  const item = x.part(tokenRequestOf(named), tokenRequestBody(requested));
+  const item = x.part(tokenRequestInfo(cluster, namespace, serviceAccount), tokenRequestBody(requested));
   item.annotate('clusterpass.dev/item', String(index));
   try {
     refuseBadNames(named, index);
+    // A long list takes a while: the credential may have been revoked since it was authenticated.
+    await requireFreshState(item, parts);
+    if (!callerOf(item).isLive()) throw unauthorized();
     await authorize(item, parts);
     await findRoute(item, parts);
     item.accept = PLAIN_JSON;
@@ -95,15 +98,6 @@ function refuseBadNames({ cluster, namespace, serviceAccount }: Named, index: nu
     ...isDns1123Subdomain(serviceAccount).map((why) => invalidValue(`${at}.serviceAccount`, serviceAccount, why)),
   ];
   if (errors.length > 0) throw invalid(passListType, '', errors);
-}
-
-function tokenRequestOf({ cluster, namespace, serviceAccount: name }: Named): ResourceInfo {
-  const account = { verb: 'create', group: '', resource: 'serviceaccounts', subresource: 'token' } as const;
-  return {
-    type: 'resource',
-    target: { ...account, version: 'v1', cluster, namespace, name, alwaysPublic: false },
-    question: { ...account, cluster, namespace, name },
-  };
 }
 
 function tokenRequestBody({ audiences = [], expirationSeconds, tracked }: RequestedPass): Exchange['body'] & object {

@@ -62,7 +62,7 @@ export const REQUEST_COMMANDS: readonly Command[] = [
     summary: 'Approve requests of others.',
     details:
       'The requester has the access at once, until the time that the command prints. Needs the permission to `approve` ' +
-      '`accessrequests` in the cluster, and the permission that is granted. Nobody approves an own request.',
+      '`accessrequests` in the cluster, and the permission that is granted. Requesters cannot approve their own requests.',
     arguments: name,
     flags: [message('A message to the requester.'), dryRun],
     notRun: 'the names of the page do not exist',

@@ -15,7 +15,7 @@ export interface PeopleParts {
 
 /**
  * The caller as the rules of a cluster know it, with the other names of the people behind it: the impersonator, and
- * whoever requested the pass that the caller uses, by its claim `act` or its record.
+ * the requester of the pass that the caller uses, by its claim `act` or its record.
  */
 export function userOf(parts: PeopleParts, caller: Caller, cluster: string): RequestUser {
   const { name: username, uid } = caller.as(cluster);

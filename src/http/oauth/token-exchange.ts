@@ -7,6 +7,7 @@ import type { Issuers } from '../../tokens/claims.ts';
 import { TOKEN_EXCHANGE_GRANT } from '../../tokens/issuer-documents.ts';
 import { isJsonObject, type JsonObject } from '../../tokens/jws.ts';
 import type { ResourceInfo } from '../request/request-info.ts';
+import { tokenRequestInfo } from '../request/token-request-info.ts';
 import { type ExchangeTarget, PERSON_SCOPE, readTarget } from './exchange-target.ts';
 import type { Form } from './form.ts';
 import type { FormPlace, FormRoute } from './form-route.ts';
@@ -148,16 +149,7 @@ function annotationsOf(form: Form): ReadonlyMap<string, string> {
 }
 
 function requestOf({ cluster, account }: ExchangeTarget): ResourceInfo {
-  return account === undefined ? userpassOf(cluster) : tokenRequestOf(cluster, account);
-}
-
-function tokenRequestOf(cluster: string, { namespace, name }: Account): ResourceInfo {
-  const account = { verb: 'create', group: '', resource: 'serviceaccounts', subresource: 'token' } as const;
-  return {
-    type: 'resource',
-    target: { ...account, version: 'v1', cluster, namespace, name, alwaysPublic: false },
-    question: { ...account, cluster, namespace, name },
-  };
+  return account === undefined ? userpassOf(cluster) : tokenRequestInfo(cluster, account.namespace, account.name);
 }
 
 /** Bindings of this cluster count, as at the path of the API. */

@@ -1,0 +1,46 @@
+import { expect, test } from 'vitest';
+import { closeServersAfterEach, startFixture } from './http.fixture.ts';
+
+closeServersAfterEach();
+
+const ISSUED = JSON.stringify({ spec: { audiences: [] }, status: { token: 'issued' } });
+const item = { cluster: 'alpha', namespace: 'ci', serviceAccount: 'builder' };
+
+test('A9: a credential that is revoked while a list is issued gets none of the tokens that are left', async () => {
+  let isRevoked = false;
+  const user = { name: 'jane', uid: '', groups: [], extra: {} };
+  const { send, records } = await startFixture(undefined, {
+    authenticate: () => ({
+      as: () => user,
+      home: undefined,
+      key: 'jane',
+      flow: 'jane',
+      expiresAt: undefined,
+      dependsOn: [],
+      isLive: () => !isRevoked,
+    }),
+    resources: {
+      find: () => ({
+        style: 'builtin',
+        verbs: new Set(['create']),
+        offers: new Set(),
+        patchTypes: [],
+        handle: async () => {
+          isRevoked = true;
+          return { type: 'json', code: 201, json: ISSUED };
+        },
+      }),
+    },
+  });
+  const { code, json } = await send({
+    method: 'POST',
+    path: '/auth/v1/passes',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ items: Array(100).fill(item) }),
+  });
+  expect(code).toBe(200);
+  const { items } = json() as { items: object[] };
+  expect(items[0]).toMatchObject({ ...item, token: 'issued' });
+  expect(items[99]).toMatchObject({ ...item, error: { code: 401 } });
+  expect(records.filter((record) => record.code === 401).length).toBeGreaterThan(0);
+});
