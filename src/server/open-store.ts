@@ -4,8 +4,6 @@ import type { StoreOptions } from '../config/store-options.ts';
 import type { Logger } from '../observability/logger.ts';
 import { IMPORT_KEY, type Revision, StorageError, type Store } from '../storage/contract.ts';
 import { followCredentials, readCredentials } from '../storage/etcd/etcd-credentials.ts';
-import { openEtcdStore } from '../storage/etcd/open-etcd-store.ts';
-import { seedEtcdRevision } from '../storage/etcd/store-meta.ts';
 import { type Leadership, soleLeadership } from '../storage/leadership.ts';
 import { seedSqliteRevision } from '../storage/sqlite/database.ts';
 import { openSqliteStore } from '../storage/sqlite/sqlite-store.ts';
@@ -55,13 +53,13 @@ export async function openStore(
 
 /** Makes every later revision greater than this one. The store must be empty and closed. */
 export async function seedStoreRevision(options: StoreOptions, revision: Revision): Promise<void> {
-  if (options.engine === 'sqlite') seedSqliteRevision(options.path, revision);
-  else
-    await seedEtcdRevision(
-      { ...(await readCredentials(options)), endpoints: options.endpoints },
-      options.prefix,
-      revision,
-    );
+  if (options.engine === 'sqlite') {
+    seedSqliteRevision(options.path, revision);
+    return;
+  }
+  const { endpoints, prefix } = options;
+  const { seedEtcdRevision } = await import('../storage/etcd/store-meta.ts');
+  await seedEtcdRevision({ ...(await readCredentials(options)), endpoints }, prefix, revision);
 }
 
 async function openEngine(
@@ -73,6 +71,8 @@ async function openEngine(
   if (options.engine === 'etcd') {
     const { endpoints, prefix } = options;
     const credentials = await readCredentials(options);
+    // A server on SQLite does not load gRPC.
+    const { openEtcdStore } = await import('../storage/etcd/open-etcd-store.ts');
     return openEtcdStore({
       ...credentials,
       endpoints,

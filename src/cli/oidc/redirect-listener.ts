@@ -1,6 +1,7 @@
 import { once } from 'node:events';
-import { createServer, type ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { createServer } from '../../lib/node-http.ts';
 import { CliError } from '../command.ts';
 
 /** The redirect URI on loopback (RFC 8252 section 7.3). */

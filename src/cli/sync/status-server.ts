@@ -1,7 +1,7 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { listenAddress, ValueError } from '../../config/values.ts';
+import { createServer } from '../../lib/node-http.ts';
 import type { Reporter } from '../../sync/reporter.ts';
 import { CliError, type Context, type Invocation } from '../command.ts';
 

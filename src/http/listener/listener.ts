@@ -1,9 +1,10 @@
 import { once } from 'node:events';
-import { createServer as createPlainServer, type IncomingMessage, type Server, type ServerOptions } from 'node:http';
+import type { IncomingMessage, Server, ServerOptions } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as setTimeoutPromise } from 'node:timers/promises';
 import { ApiError } from '../../api/status.ts';
+import { createServer as createPlainServer } from '../../lib/node-http.ts';
 import type { Logger } from '../../observability/logger.ts';
 import type { Arrival } from '../exchange.ts';
 import { MAX_HEADERS } from '../request/header-checks.ts';

@@ -1,4 +1,5 @@
-import { type IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
+import { ServerResponse } from '../../lib/node-http.ts';
 
 /** As in Go's net/http. */
 const MAX_DISCARDED_BYTES = 256 * 1024;

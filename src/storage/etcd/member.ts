@@ -1,8 +1,8 @@
-import { request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { isIP } from 'node:net';
 import { checkServerIdentity, type PeerCertificate } from 'node:tls';
 import { type ChannelCredentials, Client, type ClientDuplexStream, credentials, Metadata } from '@grpc/grpc-js';
+import { request as requestHttp } from '../../lib/node-http.ts';
 import type { UnaryMethod } from './messages.ts';
 import type { Message } from './protobuf.ts';
 
