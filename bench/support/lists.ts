@@ -2,7 +2,7 @@ import { call, expectEqual, expectSuccess } from './client.ts';
 import { LABELLED, LIMITED_READER, READER } from './cluster-fleet.ts';
 import type { FleetServer } from './processes.ts';
 
-const LIST = '/auth/v1/clusters';
+export const LIST = '/auth/v1/clusters';
 
 /** A list of clusters in their public view. */
 export interface ListWork {
