@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { ApiObject } from '../../src/api/kind.ts';
 import { requestStatus } from '../../src/api/kinds/access-request-spec.ts';
+import { CLUSTERS_ANNOTATION, EXPIRES_ANNOTATION, RBAC_GROUP } from '../../src/api/kinds/rbac.ts';
 import type { ApiRequest } from '../../src/api/request.ts';
 import { Fleet, person } from '../../src/authz/rbac.fixture.ts';
 import { createRequestCompletion } from '../../src/handlers/access-requests/complete-request.ts';
 import { createDecisionHandler } from '../../src/handlers/access-requests/decide-request.ts';
-import { GrantStore } from '../../src/handlers/access-requests/grant-objects.ts';
+import { GrantStore, grantObjects } from '../../src/handlers/access-requests/grant-objects.ts';
 import type { AccessRequestParts } from '../../src/handlers/access-requests/request-parts.ts';
 import { createRequestSweep } from '../../src/handlers/access-requests/sweep-requests.ts';
 import { createViews } from '../../src/handlers/views.ts';
@@ -241,4 +242,28 @@ it('a role or binding of that name that is not of the request is not used', asyn
     expect(await decide('Denied')).toBe(200);
     expect(state()).toEqual(['Denied', undefined, ['Role']]);
   });
+});
+
+it('a binding that names the request as its owner is used only if it grants what the request asks for', async () => {
+  const changes = {
+    subjects: { subjects: [{ kind: 'Group', apiGroup: RBAC_GROUP, name: 'system:authenticated' }] },
+    role: { roleRef: { apiGroup: RBAC_GROUP, kind: 'ClusterRole', name: 'cluster-admin' } },
+    end: { annotations: { [EXPIRES_ANNOTATION]: '2099-01-01T00:00:00Z' } },
+    clusters: { annotations: { [CLUSTERS_ANNOTATION]: 'env=prod' } },
+  };
+  for (const [what, change] of Object.entries({ nothing: {}, ...changes })) {
+    await inWorld(async ({ broken, decide, reader, writer }) => {
+      broken.add(BINDING);
+      await decide('Approved');
+      broken.clear();
+      const approved = reader.find(KIND, at('', '', NAME))?.object();
+      if (approved === undefined) throw new Error('the request is gone');
+      const { binding } = grantObjects(approved, START + HOUR);
+      const { annotations = {}, ...fields }: { annotations?: Record<string, string> } = change;
+      const metadata = { ...binding.metadata, annotations: { ...binding.metadata.annotations, ...annotations } };
+      const other = { ...binding, ...fields, metadata };
+      await writer.create(catalog.roleBindings, at('', 'ci', GRANT), other, { dryRun: false });
+      expect([what, await decide('Approved')]).toEqual([what, what === 'nothing' ? 200 : 409]);
+    });
+  }
 });

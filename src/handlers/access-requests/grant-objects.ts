@@ -98,7 +98,7 @@ export class GrantStore {
   }
 
   ensureBinding(owner: GrantOwner, binding: ApiObject, guard: Guard): Promise<void> {
-    return this.#ensure(this.#kindsOf(owner).binding, owner, binding, guard, () => true);
+    return this.#ensure(this.#kindsOf(owner).binding, owner, binding, guard, (found) => isSameBinding(found, binding));
   }
 
   /** Removes the binding first: from then on nothing is granted. */
@@ -147,5 +147,13 @@ export class GrantStore {
     throw conflict(accessRequestKind, owner.name, why);
   }
 }
+
+/** Whether both grant the same: to whom, what, where and until when. Other annotations may differ. */
+const isSameBinding = (a: ApiObject, b: ApiObject): boolean =>
+  isDeepStrictEqual(a.subjects, b.subjects) &&
+  isDeepStrictEqual(a.roleRef, b.roleRef) &&
+  [CLUSTERS_ANNOTATION, EXPIRES_ANNOTATION].every(
+    (key) => a.metadata.annotations?.[key] === b.metadata.annotations?.[key],
+  );
 
 const keyOf = ({ name, namespace }: GrantOwner): ObjectKey => ({ cluster: '', namespace, name: grantName(name) });
