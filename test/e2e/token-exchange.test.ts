@@ -287,6 +287,11 @@ describe('RFC 8693 section 2.2.2, RFC 6749 section 5.2: errors', () => {
       expect(refused(await actedBy(may_act)), JSON.stringify(may_act)).toEqual([400, 'invalid_request']);
     }
     expect(refused(await actedBy({ sub: 'agent' }, tokenOf('carl')))).toEqual([400, 'invalid_request']);
+    // A subject of another issuer can have the same name.
+    const pass = await issue(server);
+    const account = decodeJwt(pass);
+    expect(refused(await actedBy({ sub: account.sub }, pass))).toEqual([400, 'invalid_request']);
+    expect((await actedBy({ sub: account.sub, iss: account.iss }, pass)).code).toBe(200);
     // The claims of an actor token count only if its signature holds.
     expect(refused(await actedBy({ sub: 'agent' }, `${agent}x`))).toEqual([400, 'invalid_request']);
   });

@@ -100,16 +100,18 @@ function actorToken(form: Form, subject: string): string | undefined {
     throw refuse('invalid_request', 'actor_token_type needs an actor_token');
   }
   checkType(form, 'actor_token_type');
-  const mayAct = unverifiedClaims(subject)?.may_act;
-  if (mayAct !== undefined && !isNamedBy(mayAct, unverifiedClaims(actor) ?? {})) {
+  const { may_act: mayAct, iss } = unverifiedClaims(subject) ?? {};
+  if (mayAct !== undefined && !isNamedBy(mayAct, unverifiedClaims(actor) ?? {}, iss)) {
     throw refuse('invalid_request', 'the claim may_act of the subject token names another actor');
   }
   return actor;
 }
 
-function isNamedBy(mayAct: unknown, { iss, sub }: JsonObject): boolean {
+/** A subject is unique within its issuer only (RFC 7519 section 4.1.2), so `may_act` without `iss` means its own. */
+function isNamedBy(mayAct: unknown, actor: JsonObject, subjectIssuer: unknown): boolean {
   if (!isJsonObject(mayAct) || typeof mayAct.sub !== 'string') return false;
-  return mayAct.sub === sub && (mayAct.iss === undefined || mayAct.iss === iss);
+  const { sub, iss = subjectIssuer } = mayAct;
+  return sub === actor.sub && iss === actor.iss;
 }
 
 /** RFC 8693 section 3. A token for the API of the cluster is an access token, so it is not issued as an ID token. */
