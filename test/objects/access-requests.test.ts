@@ -215,22 +215,36 @@ describe('A31: a request ends', () => {
       await sweep();
       expect(state()).toEqual(['Expired', 'BindingDeleted', []]);
     });
-    await inWorld(async ({ decide, state, sweep, store }) => {
-      await decide('Approved');
-      const cluster = await store.get('/registry/clusters/a');
-      await store.write({
-        key: '/registry/clusters/a',
-        value: null,
-        expect: { modRevision: cluster?.modRevision ?? 0 },
-      });
-      const swept = async () => {
-        await sweep();
-        return state();
-      };
-      await expect.poll(swept).toEqual(['Expired', 'ClusterDeleted', []]);
+    await inWorld(async (world) => {
+      await world.decide('Approved');
+      await removeCluster(world);
+      await expectClusterDeleted(world);
     });
   });
 });
+
+it('A31: a grant is for one cluster, not for another that is created with its name', async () => {
+  await inWorld(async (world) => {
+    await world.decide('Approved');
+    await removeCluster(world);
+    await make(world, catalog.clusters, at('', '', 'a'));
+    expect(await world.decide('Approved')).toBe(409);
+    await expectClusterDeleted(world);
+  });
+});
+
+async function removeCluster({ store }: World): Promise<void> {
+  const key = '/registry/clusters/a';
+  await store.write({ key, value: null, expect: { modRevision: (await store.get(key))?.modRevision ?? 0 } });
+}
+
+async function expectClusterDeleted({ state, sweep }: World): Promise<void> {
+  const swept = async () => {
+    await sweep();
+    return state();
+  };
+  await expect.poll(swept).toEqual(['Expired', 'ClusterDeleted', []]);
+}
 
 it('a role or binding of that name that is not of the request is not used', async () => {
   await inWorld(async (world) => {

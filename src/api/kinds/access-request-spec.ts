@@ -52,6 +52,7 @@ export interface AccessRequestStatus {
   decisionTimestamp?: string;
   withdrawnBy?: RequestUser;
   bindingRef?: { kind: string; namespace?: string; name: string };
+  clusterUID?: string;
   expirationTimestamp?: string;
 }
 

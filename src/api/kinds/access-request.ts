@@ -29,6 +29,9 @@ const SERVER_LABELS = [REQUESTER_LABEL, COUNTED_LABEL, REQUEST_CLUSTER_LABEL, RE
 export const EXPIRY_FIELD = 'status.expirationTimestamp';
 export const FINISHED_FIELD = 'status.finishedTimestamp';
 
+/** Derived field: the uid of the cluster that an approval is for. */
+export const CLUSTER_UID_FIELD = 'status.clusterUID';
+
 const NAME = { maxLength: 253 };
 
 const user = (description: string) =>
@@ -103,6 +106,7 @@ const StatusSchema = Type.Object(
         { goType: 'BindingReference', description: 'The binding that the approval has made.' },
       ),
     ),
+    clusterUID: text('The cluster that the approval is for. Another cluster of its name is not meant.'),
     expirationTimestamp: timestamp('When a pending request expires, or when the granted access ends.'),
   },
   { goType: 'AccessRequestStatus', description: 'What has become of the request. Set by the server.' },
@@ -165,6 +169,7 @@ export const accessRequestKind: Kind = {
   },
   derivedFields: {
     [EXPIRY_FIELD]: (object) => requestStatus(object).expirationTimestamp ?? '',
+    [CLUSTER_UID_FIELD]: (object) => requestStatus(object).clusterUID ?? '',
     [FINISHED_FIELD]: finishedAt,
   },
   ...bodySchema(

@@ -155,8 +155,8 @@ async function approve(attempt: Attempt, decision: Partial<AccessRequestStatus>)
     ? Date.parse(status.expirationTimestamp ?? '')
     : Date.parse(decision.decisionTimestamp ?? '') + (spec.durationSeconds ?? 0) * 1000;
   const { role, binding } = grantObjects(old, until);
-  /** Asked again just before the write. */
-  const refuse = (): void => {
+  /** Throws the refusal. Asked again just before the write. Returns the uid of the cluster. */
+  const checkGrant = (wantedUid: string | undefined): string => {
     const scope = requestScope(spec);
     const cluster = reader.find(catalog.clusters, { cluster: '', namespace: '', name: scope.cluster });
     if (cluster === undefined) {
@@ -165,15 +165,22 @@ async function approve(attempt: Attempt, decision: Partial<AccessRequestStatus>)
     const grant = { ...scope, name: entry.name, rules: [requestedRule(spec)], role: grantName(entry.name) };
     const refusal = rules.refuseApproval(request.caller, { ...grant, labels: cluster.labels ?? {}, until });
     if (refusal !== undefined) throw refusal;
+    if (cluster.uid !== (wantedUid ?? cluster.uid)) {
+      const why = `the cluster ${JSON.stringify(scope.cluster)} was deleted, and another of its name was created`;
+      throw conflict(catalog.accessRequests, entry.name, why);
+    }
+    return cluster.uid;
   };
-  refuse();
+  const clusterUID = checkGrant(status.clusterUID);
   const owner = ownerOf(old);
   if (!dryRun) await grants.ensureRole(owner, role, guardOf(entry.key, entry.revision));
   const { namespace } = owner;
   const bindingRef = { kind: binding.kind, ...(namespace === '' ? {} : { namespace }), name: grantName(entry.name) };
   const approved = isRepeated
     ? old
-    : await writeStatus(attempt, { ...decision, bindingRef, expirationTimestamp: toTimestamp(until) }, refuse);
+    : await writeStatus(attempt, { ...decision, bindingRef, clusterUID, expirationTimestamp: toTimestamp(until) }, () =>
+        checkGrant(clusterUID),
+      );
   if (!dryRun) {
     await grants.ensureBinding(owner, binding, guardOf(entry.key, Number(approved.metadata.resourceVersion)));
   }

@@ -1,5 +1,10 @@
 import type { Catalog } from '../../api/catalog.ts';
-import { EXPIRY_FIELD, FINISHED_FIELD, REQUEST_NAMESPACE_LABEL } from '../../api/kinds/access-request.ts';
+import {
+  CLUSTER_UID_FIELD,
+  EXPIRY_FIELD,
+  FINISHED_FIELD,
+  REQUEST_NAMESPACE_LABEL,
+} from '../../api/kinds/access-request.ts';
 import { isOpenPhase, requestStatus } from '../../api/kinds/access-request-spec.ts';
 import { kindPrefix } from '../../api/object-key.ts';
 import { ApiError } from '../../api/status.ts';
@@ -49,8 +54,10 @@ function stepFor(parts: RequestSweepParts, entry: StoredObject, time: number): S
       : { expire: 'TimeOver', message: 'the time of the access is over' };
   }
   if (phase === 'Pending') return undefined;
-  // The name could be given to another cluster.
-  if (reader.find(catalog.clusters, { cluster: '', namespace: '', name: entry.field('spec.cluster') }) === undefined) {
+  const cluster = reader.find(catalog.clusters, { cluster: '', namespace: '', name: entry.field('spec.cluster') });
+  // Another cluster can have the name by now. Approvals of older versions do not say which cluster they are for.
+  const uid = entry.field(CLUSTER_UID_FIELD);
+  if (cluster === undefined || (uid !== '' && uid !== cluster.uid)) {
     return { expire: 'ClusterDeleted', message: 'the cluster was deleted' };
   }
   if (grants.hasBinding(ownerOf(entry))) return undefined;
