@@ -69,8 +69,8 @@ export interface WantedGrant extends RequestScope {
   readonly rules: readonly PolicyRule[];
   /** The role that would be bound. */
   readonly role: string;
-  /** The labels of the cluster. */
-  readonly labels: ClusterLabels;
+  /** The labels of the cluster; undefined if it does not exist. */
+  readonly labels: ClusterLabels | undefined;
   /** When the access would end, in epoch milliseconds. */
   readonly until: number;
 }

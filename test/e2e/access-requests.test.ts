@@ -31,6 +31,7 @@ beforeAll(async () => {
     max: [],
     dev: [],
     weak: [],
+    wide: [],
     boss: ['system:masters'],
     nobody: [],
   };
@@ -215,6 +216,23 @@ describe('A31: who may do what', () => {
     for (const { json } of [hidden, absent].filter((each) => each !== undefined)) {
       expect((await server.call('DELETE', `${PATH}/${json.metadata.name}`, asUser('joe'))).code).toBe(200);
     }
+  });
+
+  it('an approval that is refused tells nothing about clusters', async () => {
+    await grant(server, { to: 'wide', rules: [APPROVE] });
+    const texts = await Promise.all(
+      ['beta', 'missing'].map(async (cluster) => {
+        const name = await asked('jane', { ...builder, cluster });
+        const { code, text } = await decide('wide', name, 'Approved');
+        await decide('jane', name, 'Withdrawn');
+        return `${code} ${text
+          .replaceAll(name, 'NAME')
+          .replaceAll(cluster, 'X')
+          .replaceAll(/\d\d:\d\d:\d\dZ/g, 'T')}`;
+      }),
+    );
+    expect(texts[0]).toMatch(/^403 .*not currently held in cluster/);
+    expect(texts[1]).toBe(texts[0]);
   });
 
   it('a request is seen by its requester and by those who may approve it', async () => {

@@ -159,12 +159,14 @@ async function approve(attempt: Attempt, decision: Partial<AccessRequestStatus>)
   const checkGrant = (wantedUid: string | undefined): string => {
     const scope = requestScope(spec);
     const cluster = reader.find(catalog.clusters, { cluster: '', namespace: '', name: scope.cluster });
+    const labels = cluster === undefined ? undefined : (cluster.labels ?? {});
+    const grant = { ...scope, name: entry.name, rules: [requestedRule(spec)], role: grantName(entry.name) };
+    const refusal = rules.refuseApproval(request.caller, { ...grant, labels, until });
+    // First: only approvers who hold the permission learn whether the cluster exists (decision 12).
+    if (refusal !== undefined) throw refusal;
     if (cluster === undefined) {
       throw conflict(catalog.accessRequests, entry.name, `there is no cluster ${JSON.stringify(scope.cluster)}`);
     }
-    const grant = { ...scope, name: entry.name, rules: [requestedRule(spec)], role: grantName(entry.name) };
-    const refusal = rules.refuseApproval(request.caller, { ...grant, labels: cluster.labels ?? {}, until });
-    if (refusal !== undefined) throw refusal;
     if (cluster.uid !== (wantedUid ?? cluster.uid)) {
       const why = `the cluster ${JSON.stringify(scope.cluster)} was deleted, and another of its name was created`;
       throw conflict(catalog.accessRequests, entry.name, why);

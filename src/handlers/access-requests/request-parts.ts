@@ -21,7 +21,7 @@ export interface RequestRules {
       readonly name: string;
       readonly rules: readonly PolicyRule[];
       readonly role: string;
-      readonly labels: Readonly<Record<string, string>>;
+      readonly labels: Readonly<Record<string, string>> | undefined;
       readonly until: number;
     },
   ): ApiError | undefined;
