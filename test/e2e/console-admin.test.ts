@@ -294,6 +294,10 @@ describeWithBrowser('the console for those who run the fleet', () => {
       await page.getByLabel('Permission').selectOption('account');
       await page.getByLabel('Namespace').fill('shop');
       await page.getByLabel('Service account').fill('deployer');
+      // The dry run covers every object: the role has no fault, the binding has.
+      await page.getByLabel('Labels').fill('env=staging,,');
+      await page.getByText('metadata.annotations[clusterpass.dev/clusters]: Invalid value').waitFor();
+      expect(await page.getByRole('button', { name: 'Apply' }).isDisabled()).toBe(true);
       await page.getByLabel('Labels').fill('env=staging,region=eu');
       await page.getByText('viewer newly gets passes for shop/deployer in 1 cluster').waitFor();
       await page.getByText('clusterpass.dev/clusters: env=staging,region=eu').waitFor();

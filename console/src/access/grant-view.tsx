@@ -8,32 +8,14 @@ import type { ClusterRow } from '../fleet/cluster-row.ts';
 import { ServerControls } from '../hooks/use-connected.tsx';
 import { useDebounced } from '../hooks/use-debounced.ts';
 import { useQuery } from '../hooks/use-query.ts';
+import { createGrant, tryGrant } from './create-grant.ts';
 import { GrantEffect } from './grant-effect.tsx';
-import {
-  collectionOf,
-  type GrantDraft,
-  grantObjects,
-  missingInGrant,
-  NEW_GRANT,
-  type RbacObject,
-} from './grant-manifest.ts';
+import { type GrantDraft, grantObjects, missingInGrant, NEW_GRANT } from './grant-manifest.ts';
 
 interface GrantViewProps {
   readonly client: Client;
   readonly clusterNames: readonly string[];
   readonly rows: () => readonly ClusterRow[];
-}
-
-/** The binding of a new role is refused in a dry run, because the role does not exist yet: only the first is tried. */
-const tryObjects = (objects: readonly RbacObject[]): readonly RbacObject[] => objects.slice(0, 1);
-
-async function createObjects(client: Client, objects: readonly RbacObject[], dryRun: boolean): Promise<void> {
-  for (const body of objects) {
-    await client.request('POST', collectionOf(body), {
-      query: { fieldManager: 'clusterpass-console', fieldValidation: 'Strict', ...(dryRun ? { dryRun: 'All' } : {}) },
-      body,
-    });
-  }
 }
 
 /** A form for the common grants. It shows the objects that it creates, and what they change. */
@@ -57,7 +39,7 @@ export function GrantView({ client, clusterNames, rows }: GrantViewProps) {
     return objects.map((object) => stringify(object, { lineWidth: 0 })).join('---\n');
   });
   const dryRun = useQuery(checked, async () => {
-    if (checked !== '') await createObjects(client, tryObjects(objects), true);
+    if (checked !== '') await tryGrant(client, objects);
     return true;
   });
   const isChecked = key !== '' && checked === key && dryRun.status === 'loaded';
@@ -66,7 +48,7 @@ export function GrantView({ client, clusterNames, rows }: GrantViewProps) {
     if (!isChecked || busy) return;
     setBusy(true);
     try {
-      await createObjects(client, objects, false);
+      await createGrant(client, objects);
       setDone(`Created ${objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`).join(' and ')}.`);
     } catch (error) {
       setProblem(errorMessage(error));
