@@ -11,7 +11,7 @@ import { useClusterNames } from './hooks/use-cluster-names.ts';
 import { KeysPage } from './keys/keys-page.tsx';
 import { NotFoundPage } from './not-found-page.tsx';
 import { PassesPage } from './passes/passes-page.tsx';
-import { CLUSTERPASS, CLUSTERS, type Permissions } from './permissions/permissions.ts';
+import { CLUSTERS, type Permissions } from './permissions/permissions.ts';
 import { RegisterPage } from './register/register-page.tsx';
 import { RequestsPage } from './requests/requests-page.tsx';
 import type { Route } from './router.ts';
@@ -65,7 +65,6 @@ export function Page(props: PageProps) {
           client={client}
           username={user.username ?? ''}
           clusterNames={clusterNames}
-          mayRequest={permissions.can('create', CLUSTERPASS, 'accessrequests')}
           cluster={route.cluster}
           account={route.account}
         />
@@ -86,13 +85,7 @@ export function Page(props: PageProps) {
       return <AuditPage client={client} clusterNames={clusterNames} query={route.query} />;
     case 'requests':
       return (
-        <RequestsPage
-          client={client}
-          username={user.username ?? ''}
-          permissions={permissions}
-          clusterNames={clusterNames}
-          query={route.query}
-        />
+        <RequestsPage client={client} username={user.username ?? ''} clusterNames={clusterNames} query={route.query} />
       );
     case 'register':
       return <RegisterPage client={client} fleetQuery={fleetQuery} />;

@@ -68,8 +68,9 @@ async function grantOwner(): Promise<void> {
       },
     }),
     await bind('demo-owner-administers', 'demo-owner', { 'clusterpass.dev/clusters': 'env=dev' }),
+    await bind('demo-owner-asks', 'clusterpass:access-requester', { 'clusterpass.dev/clusters': 'env=dev' }),
   ];
-  expect(answers.map(({ code }) => code)).toEqual([201, 201, 201, 201, 201, 201]);
+  expect(answers.map(({ code }) => code)).toEqual(Array(7).fill(201));
 }
 
 const hashOf = (page: Page): string => new URL(page.url()).hash;
@@ -424,6 +425,22 @@ describeWithBrowser('the console for those who run the fleet', () => {
       await admin.getByRole('radio', { name: 'All' }).check();
       await request.getByText('Withdrawn', { exact: true }).waitFor();
       expect(await issue()).toBe(403);
+    });
+
+    it('an owner asks where a binding allows it, and reads where it does not', async () => {
+      const page = await visitAs('owner', '#/can-i?cluster=dev-eu-1&account=shop%2Fdeployer');
+      await page.getByRole('button', { name: 'Check' }).click();
+      await page.getByRole('link', { name: 'Ask for access' }).click();
+      const cluster = page.getByRole('combobox', { name: 'Cluster', exact: true });
+      await cluster.fill('prod-us-2');
+      await page.getByText('do not allow you to ask for access in prod-us-2').waitFor();
+      expect(await page.getByRole('button', { name: 'Request access' }).isDisabled()).toBe(true);
+      await cluster.fill('dev-eu-1');
+      await page.getByLabel('Reason').fill('INC-8: look at the shop');
+      await page.getByRole('button', { name: 'Request access' }).click();
+      const request = page.getByRole('article', { name: 'You ask for passes for shop/deployer in dev-eu-1' });
+      await request.getByRole('button', { name: 'Withdraw' }).click();
+      await page.getByText('No request waits').waitFor();
     });
   });
 

@@ -93,6 +93,14 @@ export const toBePerson = (cluster: string): AccessRequest => ({
   name: cluster,
 });
 
+export const toAskForAccess = (cluster: string, namespace: string): AccessRequest => ({
+  cluster,
+  verb: 'create',
+  group: 'clusterpass.dev',
+  resource: 'accessrequests',
+  namespace,
+});
+
 export const toRevokePass = (jti: string): AccessRequest => ({
   cluster: undefined,
   verb: 'delete',

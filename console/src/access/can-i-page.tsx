@@ -5,13 +5,19 @@ import { Segments, TextField } from '../components/text-field.tsx';
 import { errorMessage } from '../error-message.ts';
 import { ServerControls } from '../hooks/use-connected.tsx';
 import { AccessResultCard } from './access-result.tsx';
-import { type AccessRequest, type AccessResult, checkAccess, toIssuePass, toViewCluster } from './access-review.ts';
+import {
+  type AccessRequest,
+  type AccessResult,
+  checkAccess,
+  toAskForAccess,
+  toIssuePass,
+  toViewCluster,
+} from './access-review.ts';
 
 interface CanIPageProps {
   readonly client: Client;
   readonly username: string;
   readonly clusterNames: readonly string[];
-  readonly mayRequest: boolean;
   readonly cluster: string;
   /** `namespace/name` */
   readonly account: string;
@@ -35,13 +41,15 @@ interface Form {
 interface Check {
   readonly request?: AccessRequest;
   readonly result?: AccessResult;
+  /** The user may ask for what is denied. */
+  readonly mayRequest?: boolean;
   readonly problem?: string;
   readonly busy: boolean;
 }
 
 /** `kubectl auth can-i` as a form. Memoized, because the fleet renders up to ten times a second. */
 export const CanIPage = memo(function CanIPage(props: CanIPageProps) {
-  const { client, username, clusterNames, mayRequest, cluster, account } = props;
+  const { client, username, clusterNames, cluster, account } = props;
   const [namespace = '', name = ''] = account.split('/', 2);
   const [form, setForm] = useState<Form>({
     action: cluster !== '' && account === '' ? 'view' : 'pass',
@@ -58,7 +66,8 @@ export const CanIPage = memo(function CanIPage(props: CanIPageProps) {
     const request = requestOf(form);
     setCheck({ request, busy: true });
     try {
-      setCheck({ request, result: await checkAccess(client, request), busy: false });
+      const result = await checkAccess(client, request);
+      setCheck({ request, result, mayRequest: !result.allowed && (await mayAsk(client, form)), busy: false });
     } catch (error) {
       setCheck({ problem: errorMessage(error), busy: false });
     }
@@ -131,7 +140,7 @@ export const CanIPage = memo(function CanIPage(props: CanIPageProps) {
               request={check.request}
               result={check.result}
               username={username}
-              mayRequest={mayRequest}
+              mayRequest={check.mayRequest === true}
             />
           )}
         </div>
@@ -139,6 +148,10 @@ export const CanIPage = memo(function CanIPage(props: CanIPageProps) {
     </div>
   );
 });
+
+/** In this cluster: a binding can allow it in some clusters only. */
+const mayAsk = async (client: Client, { action, cluster, namespace }: Form): Promise<boolean> =>
+  (await checkAccess(client, toAskForAccess(cluster, action === 'view' ? '' : namespace))).allowed;
 
 function requestOf({ action, cluster, namespace, name, verb, resource }: Form): AccessRequest {
   if (action === 'view') return toViewCluster(cluster);

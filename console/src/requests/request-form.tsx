@@ -1,11 +1,14 @@
 import { type FormEvent, useState } from 'react';
 import type { AccessRequestSpec } from '../../../src/api/kinds/access-request-spec.ts';
 import type { Client } from '../../../src/client/index.ts';
+import { checkAccess, toAskForAccess } from '../access/access-review.ts';
 import { Section } from '../components/section.tsx';
 import { SelectField, TextField } from '../components/text-field.tsx';
 import { errorMessage } from '../error-message.ts';
 import { ServerControls } from '../hooks/use-connected.tsx';
+import { useDebounced } from '../hooks/use-debounced.ts';
 import type { Fields } from '../hooks/use-fields.ts';
+import { useQuery } from '../hooks/use-query.ts';
 import { createRequest } from './access-requests.ts';
 
 interface RequestFormProps {
@@ -22,6 +25,16 @@ const DURATIONS = [1, 4, 8, 24].map(
   (hours) => [String(hours * HOUR), hours === 1 ? '1 hour' : `${hours} hours`] as const,
 );
 
+/** A binding can allow it in some clusters, and a namespace, only. */
+function useIsDenied(client: Client, cluster: string, namespace: string): boolean {
+  const key = cluster === '' ? '' : `${cluster}/${namespace}`;
+  const checked = useDebounced(key);
+  const query = useQuery(checked, async () =>
+    checked === '' ? undefined : checkAccess(client, toAskForAccess(cluster, namespace)),
+  );
+  return checked === key && query.status === 'loaded' && query.value?.allowed === false;
+}
+
 /** Asks for access to a cluster, or for passes of an account in it. */
 export function RequestForm({ client, username, fields, clusterNames, onCreated }: RequestFormProps) {
   const [cluster, setCluster] = useState(fields.get('cluster'));
@@ -31,13 +44,14 @@ export function RequestForm({ client, username, fields, clusterNames, onCreated 
   const [busy, setBusy] = useState(false);
   const [outcome, setOutcome] = useState('');
   const [problem, setProblem] = useState('');
+  const [namespace = '', name = ''] = account.split('/', 2);
+  const isDenied = useIsDenied(client, cluster, namespace);
   const submit = async (event: FormEvent): Promise<void> => {
     event.preventDefault();
     if (busy) return;
     setBusy(true);
     setProblem('');
     setOutcome('');
-    const [namespace = '', name = ''] = account.split('/', 2);
     const spec: AccessRequestSpec = {
       cluster,
       ...(account === '' ? {} : { serviceAccount: { namespace, name } }),
@@ -75,6 +89,11 @@ export function RequestForm({ client, username, fields, clusterNames, onCreated 
             placeholder="What for? Approvers read it."
             onChange={setReason}
           />
+          {isDenied && (
+            <p className="problem" role="status">
+              Your roles do not allow you to ask for access in {cluster}.
+            </p>
+          )}
           {problem !== '' && (
             <p className="problem" role="alert">
               {problem}
@@ -86,7 +105,7 @@ export function RequestForm({ client, username, fields, clusterNames, onCreated 
             </p>
           )}
           <div className="actions">
-            <button type="submit" className="button primary" disabled={busy}>
+            <button type="submit" className="button primary" disabled={busy || isDenied}>
               {busy ? 'Requesting…' : 'Request access'}
             </button>
           </div>

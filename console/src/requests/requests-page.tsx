@@ -4,7 +4,6 @@ import { Segments } from '../components/text-field.tsx';
 import { useFields } from '../hooks/use-fields.ts';
 import { useNow } from '../hooks/use-now.ts';
 import { useQuery, useRefresh } from '../hooks/use-query.ts';
-import { CLUSTERPASS, type Permissions } from '../permissions/permissions.ts';
 import { listRequests, phaseOf } from './access-requests.ts';
 import { RequestCard } from './request-card.tsx';
 import { RequestForm } from './request-form.tsx';
@@ -12,7 +11,6 @@ import { RequestForm } from './request-form.tsx';
 interface RequestsPageProps {
   readonly client: Client;
   readonly username: string;
-  readonly permissions: Permissions;
   readonly clusterNames: readonly string[];
   readonly query: string;
 }
@@ -21,7 +19,7 @@ const INTERVAL_MS = 10_000;
 
 /** For both sides: people ask for access, and approvers decide. */
 export const RequestsPage = memo(function RequestsPage(props: RequestsPageProps) {
-  const { client, username, permissions, clusterNames, query } = props;
+  const { client, username, clusterNames, query } = props;
   const fields = useFields('requests', query);
   const { generation } = useRefresh();
   const [changes, setChanges] = useState(0);
@@ -64,17 +62,13 @@ export const RequestsPage = memo(function RequestsPage(props: RequestsPageProps)
           ))}
         </div>
         <div className="column">
-          {permissions.can('create', CLUSTERPASS, 'accessrequests') ? (
-            <RequestForm
-              client={client}
-              username={username}
-              fields={fields}
-              clusterNames={clusterNames}
-              onCreated={reload}
-            />
-          ) : (
-            <p className="muted">Your roles do not allow you to ask for access in every cluster.</p>
-          )}
+          <RequestForm
+            client={client}
+            username={username}
+            fields={fields}
+            clusterNames={clusterNames}
+            onCreated={reload}
+          />
         </div>
       </div>
     </div>
