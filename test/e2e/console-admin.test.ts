@@ -187,6 +187,33 @@ describeWithBrowser('the console for those who run the fleet', () => {
       await page.getByText('No passes match').waitFor();
       expect(await isAccepted(token)).toBe(false);
     });
+
+    it('a person gets a pass as itself where a rule allows it; the admin token is offered none', async () => {
+      const apiGroup = 'rbac.authorization.k8s.io';
+      const rules = [{ apiGroups: ['clusterregistry.k8s.io'], resources: ['clusters/userpass'], verbs: ['create'] }];
+      const name = 'demo-owner-as-itself';
+      await server.call('POST', `${RBAC}/clusterroles`, { body: { metadata: { name }, rules } });
+      await server.call('POST', `${RBAC}/clusterrolebindings`, {
+        body: {
+          metadata: { name, annotations: { 'clusterpass.dev/clusters': 'env=staging,region=eu' } },
+          subjects: [{ kind: 'User', apiGroup, name: 'owner' }],
+          roleRef: { apiGroup, kind: 'ClusterRole', name },
+        },
+      });
+      const owner = await visitAs('owner', '#/clusters/staging-eu-1');
+      await owner.getByRole('button', { name: 'Issue a pass as me' }).click();
+      await owner.getByRole('button', { name: 'Show pass' }).click();
+      const token = await owner.getByLabel('Pass', { exact: true }).inputValue();
+      const { sub, aud } = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString());
+      expect([sub, aud]).toEqual(['owner', [`${server.url}/orchestrator/staging-eu-1/people`]]);
+      await visit?.close();
+      const admin = await visitAs('administrator');
+      const refused = admin.waitForResponse((response) => response.url().includes('/userpass?dryRun=All'));
+      await admin.evaluate(`void (location.hash = '#/clusters/staging-eu-1')`);
+      expect((await refused).status()).toBe(403);
+      await admin.getByText('Valid for 1 hour').waitFor();
+      expect(await admin.getByRole('button', { name: 'Issue a pass as me' }).count()).toBe(0);
+    });
   });
 
   describe('clusters', () => {

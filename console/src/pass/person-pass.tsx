@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import type { Client, IssuedToken } from '../../../src/client/index.ts';
+import { type Client, type IssuedToken, StatusError } from '../../../src/client/index.ts';
 import { checkAccess, toBePerson } from '../access/access-review.ts';
 import { errorMessage } from '../error-message.ts';
 import { useQuery } from '../hooks/use-query.ts';
@@ -10,12 +10,24 @@ interface PersonPassProps {
   readonly onIssued: (pass: IssuedToken, tracked: boolean) => void;
 }
 
+/** A rule may allow it, and the server still refuse it, e.g. to the admin token: a dry run says so before it is offered. */
+async function isOffered(client: Client, cluster: string): Promise<boolean> {
+  if (!(await checkAccess(client, toBePerson(cluster))).allowed) return false;
+  return client.createUserpass({ cluster, dryRun: true }).then(
+    () => true,
+    (error: unknown) => {
+      if (error instanceof StatusError) return false;
+      throw error;
+    },
+  );
+}
+
 /** A pass for the user itself, before those of service accounts. Nothing where it is not permitted. */
 export function PersonPass({ client, cluster, onIssued }: PersonPassProps) {
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState('');
-  const access = useQuery(cluster, () => checkAccess(client, toBePerson(cluster)));
-  if (access.status !== 'loaded' || !access.value.allowed) return null;
+  const offered = useQuery(cluster, () => isOffered(client, cluster));
+  if (offered.status !== 'loaded' || !offered.value) return null;
   const issue = async (): Promise<void> => {
     setBusy(true);
     setProblem('');
