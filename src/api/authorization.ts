@@ -4,6 +4,7 @@ import { accessRequestKind } from './kinds/access-request.ts';
 import { CLUSTER_GROUP } from './kinds/cluster-spec.ts';
 import { issuedTokenKind } from './kinds/issued-token.ts';
 import { passListType } from './kinds/pass-list.ts';
+import { USERPASS } from './kinds/token-request.ts';
 import type { Target } from './request.ts';
 
 /** May this caller do this? The attributes of a Kubernetes request (P-01..P-04). */
@@ -30,6 +31,12 @@ export const clusterQuestion = (verb: string, name: string): ResourceQuestion =>
   namespace: '',
   name,
   cluster: name,
+});
+
+/** A pass for the caller itself. */
+export const userpassQuestion = (cluster: string): ResourceQuestion => ({
+  ...clusterQuestion('create', cluster),
+  subresource: USERPASS,
 });
 
 export interface PathQuestion {

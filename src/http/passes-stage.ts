@@ -1,6 +1,6 @@
 import { isPassList } from '../api/authorization.ts';
 import { decodeBody } from '../api/codec/decode.ts';
-import { type FieldError, invalid, invalidValue, required } from '../api/field-error.ts';
+import { type FieldError, forbiddenField, invalid, invalidValue, required } from '../api/field-error.ts';
 import { apiVersionOf } from '../api/kind.ts';
 import { type Pass, type PassList, passListType, type RequestedPass } from '../api/kinds/pass-list.ts';
 import { TOKEN_ANNOTATIONS, type TokenRequest } from '../api/kinds/token-request.ts';
@@ -11,7 +11,7 @@ import { TimeSlice } from '../lib/time-slice.ts';
 import { isClusterName } from '../tokens/claims.ts';
 import type { Exchange } from './exchange.ts';
 import { PLAIN_JSON } from './request/negotiate.ts';
-import { tokenRequestInfo } from './request/token-request-info.ts';
+import { tokenRequestInfo, userpassInfo } from './request/token-request-info.ts';
 import { authorize, callerOf, findRoute, handle, requireFreshState, type StageParts, type StageRun } from './stages.ts';
 
 /** They share the writes of the audit log, and none computes for long before the next request has its turn. */
@@ -51,12 +51,13 @@ async function issueAll(x: Exchange, parts: StageParts): Promise<void> {
 
 /** Never rejects: an item that fails does not fail the others. */
 async function issueOne(x: Exchange, parts: StageParts, requested: RequestedPass, index: number): Promise<Pass> {
-  const { cluster = '', namespace = '', serviceAccount = '' } = requested;
-  const named = { cluster, namespace, serviceAccount };
-  const item = x.part(tokenRequestInfo(cluster, namespace, serviceAccount), tokenRequestBody(requested));
+  const { cluster = '', namespace = '', serviceAccount = '', userpass = false } = requested;
+  const named = userpass ? { cluster, userpass } : { cluster, namespace, serviceAccount };
+  const info = userpass ? userpassInfo(cluster) : tokenRequestInfo(cluster, namespace, serviceAccount);
+  const item = x.part(info, tokenRequestBody(requested));
   item.annotate('clusterpass.dev/item', String(index));
   try {
-    refuseBadNames(named, index);
+    refuseBadNames(requested, index);
     // A long list takes a while: the credential may have been revoked since it was authenticated.
     await requireFreshState(item, parts);
     if (!callerOf(item).isLive()) throw unauthorized();
@@ -87,18 +88,26 @@ function issuedBy({ answer }: Exchange): Pick<Pass, 'audiences' | 'token' | 'exp
   };
 }
 
-type Named = Required<Pick<RequestedPass, 'cluster' | 'namespace' | 'serviceAccount'>>;
-
 /** Of a path, the request line parser has checked them. */
-function refuseBadNames({ cluster, namespace, serviceAccount }: Named, index: number): void {
+function refuseBadNames(requested: RequestedPass, index: number): void {
   const at = `items[${index}]`;
+  const { cluster = '', userpass = false } = requested;
   const errors: FieldError[] = [
     ...(isClusterName(cluster) ? [] : [invalidValue(`${at}.cluster`, cluster, 'must be the name of a cluster')]),
-    ...isDns1123Label(namespace).map((why) => invalidValue(`${at}.namespace`, namespace, why)),
-    ...isDns1123Subdomain(serviceAccount).map((why) => invalidValue(`${at}.serviceAccount`, serviceAccount, why)),
+    ...(userpass ? personErrors(requested, at) : accountErrors(requested, at)),
   ];
   if (errors.length > 0) throw invalid(passListType, '', errors);
 }
+
+const accountErrors = ({ namespace = '', serviceAccount = '' }: RequestedPass, at: string): FieldError[] => [
+  ...isDns1123Label(namespace).map((why) => invalidValue(`${at}.namespace`, namespace, why)),
+  ...isDns1123Subdomain(serviceAccount).map((why) => invalidValue(`${at}.serviceAccount`, serviceAccount, why)),
+];
+
+const personErrors = ({ namespace = '', serviceAccount = '' }: RequestedPass, at: string): FieldError[] =>
+  Object.entries({ namespace, serviceAccount })
+    .filter(([, value]) => value !== '')
+    .map(([field]) => forbiddenField(`${at}.${field}`, 'may not be set together with userpass'));
 
 function tokenRequestBody({ audiences = [], expirationSeconds, tracked }: RequestedPass): Exchange['body'] & object {
   const annotations = tracked === undefined ? undefined : { [TOKEN_ANNOTATIONS.tracked]: String(tracked) };

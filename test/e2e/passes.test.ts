@@ -11,6 +11,7 @@ import { type Server, startServer } from './support/server.ts';
 /** `/auth/v1/passes`: tokens of many clusters in one request. */
 
 const MAY_SEE = { verbs: ['get', 'list'], apiGroups: ['clusterregistry.k8s.io'], resources: ['clusters'] };
+const USERPASS = { verbs: ['create'], apiGroups: ['clusterregistry.k8s.io'], resources: ['clusters/userpass'] };
 const PASSES = '/auth/v1/passes';
 const BUILDER = { cluster: 'alpha', namespace: 'ci', serviceAccount: 'builder' };
 let server: Server;
@@ -100,6 +101,18 @@ describe('a list of passes', () => {
     await expect.poll(refused).toEqual([403, 403, 403]);
   });
 
+  it('issues passes for the caller itself, where it may have them', async () => {
+    const me = { cluster: 'alpha', userpass: true };
+    await bind(server, 'jane-as-herself', { kind: 'User', name: 'jane' }, USERPASS);
+    const { json } = await request([me, BUILDER, { ...me, namespace: 'ci' }, { ...me, audiences: ['x'] }]);
+    const [own, account, ...wrong] = json.items;
+    expect(decodeJwt(own.token)).toMatchObject({ sub: 'jane', aud: [`${server.url}/orchestrator/alpha/people`] });
+    expect([own.userpass, own.serviceAccount, account.serviceAccount]).toEqual([true, undefined, 'builder']);
+    expect(wrong.map(({ error }: { error: { code: number } }) => error.code)).toEqual([422, 422]);
+    const refused = await request([me], 'nobody');
+    expect(refused.json.items[0]).toMatchObject({ ...me, error: { code: 403 } });
+  });
+
   it('predicts with dryRun', async () => {
     const { json } = await request([BUILDER, { ...BUILDER, serviceAccount: 'missing' }], 'jane', '?dryRun=All');
     expect([json.items[0].token, json.items[1].error.code]).toEqual(['', 404]);
@@ -150,6 +163,14 @@ describe('clusterpass exec', () => {
     expect(stderr).toContain('alpha: oops\n');
     expect(stderr).toMatch(/^error: empty: no token: .*not found\n1 of 2 clusters failed\n$/m);
     expect(code).toBe(1);
+  });
+
+  it('with passes for the user itself', async () => {
+    const args = ['exec', '-l', 'exec=yes', '--as-me', '--', 'sh', '-c', 'cat "$KUBECONFIG"; echo'];
+    const [line = ''] = (await jane.ok(args)).split('\n').filter((each) => each.startsWith('alpha: '));
+    const { users, contexts } = JSON.parse(line.slice('alpha: '.length));
+    expect([decodeJwt(users[0].user.token).sub, contexts[0].context.namespace]).toEqual(['jane', undefined]);
+    expect(await jane.fails(['exec', '--all', '--', 'true'])).toContain('set --as or --as-me');
   });
 
   it('does not wait for a command that hangs', async () => {

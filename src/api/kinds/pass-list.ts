@@ -38,6 +38,7 @@ export const passListType: VirtualType = {
                 cluster: text('The cluster.', SHORT),
                 namespace: text('The namespace of the service account.', SHORT),
                 serviceAccount: text('The name of the service account.', SHORT),
+                userpass: flag('A pass for the caller itself, instead of a service account.'),
                 audiences: texts('The intended recipients; empty for the API of the cluster itself.'),
                 expirationSeconds: int64('The requested lifetime in seconds; less may be granted.'),
                 tracked: flag('Store an IssuedToken until the token expires.'),
@@ -47,7 +48,7 @@ export const passListType: VirtualType = {
                   Type.Unknown({ goType: 'Status', description: 'Why the token was not issued: a v1 Status.' }),
                 ),
               },
-              { goType: 'Pass', description: 'A token of one service account in one cluster.' },
+              { goType: 'Pass', description: 'A token of one service account, or for the caller, in one cluster.' },
             ),
             { goType: '[]Pass', maxItems: MAX_PASSES },
           ),
@@ -63,6 +64,8 @@ export interface RequestedPass {
   readonly cluster?: string;
   readonly namespace?: string;
   readonly serviceAccount?: string;
+  /** A pass for the caller itself: without a service account and audiences. */
+  readonly userpass?: boolean;
   readonly audiences?: readonly string[];
   readonly expirationSeconds?: number;
   readonly tracked?: boolean;
@@ -71,8 +74,9 @@ export interface RequestedPass {
 /** An item of a response, in the order of the request: with a token, or with an error. */
 export interface Pass {
   readonly cluster: string;
-  readonly namespace: string;
-  readonly serviceAccount: string;
+  readonly namespace?: string;
+  readonly serviceAccount?: string;
+  readonly userpass?: boolean;
   readonly audiences?: readonly string[];
   readonly token?: string;
   readonly expirationTimestamp?: string;

@@ -203,7 +203,11 @@ export const USER_COMMANDS: readonly Command[] = [
       'does not answer does not hold up the others: its error is printed at the end, and the exit code is 1.',
     arguments: [{ name: '<COMMAND...>', doc: 'The command and its arguments, after `--`.' }],
     flags: [
-      { flags: '--as <namespace/name>', doc: 'Service account whose tokens are used in every cluster. Required.' },
+      {
+        flags: '--as <namespace/name>',
+        doc: 'Service account whose tokens are used in every cluster. Required without `--as-me`.',
+      },
+      { flags: '--as-me', doc: 'Use passes for yourself instead of those of a service account.' },
       { flags: '-l, --selector <selector>', doc: 'Label selector of clusters.' },
       { flags: '--all', doc: 'All clusters that you may see.' },
       { flags: '--parallel <number>', doc: 'How many commands run at the same time.', default: '16' },
@@ -213,6 +217,7 @@ export const USER_COMMANDS: readonly Command[] = [
     notRun: 'the clusters of the examples do not exist',
     examples: [
       'clusterpass exec -l env=prod --as ci/builder -- kubectl get nodes',
+      'clusterpass exec -l env=dev --as-me -- kubectl get nodes',
       'clusterpass exec --all --as ci/builder --parallel 50 -- kubectl version',
     ],
   },

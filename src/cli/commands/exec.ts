@@ -13,14 +13,15 @@ import { writePrivate } from '../files/files.ts';
 import { type ClusterEndpoint, endpointFor } from '../kubeconfig/cluster-endpoint.ts';
 import { localAddressTo } from '../kubeconfig/local-address.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
-import { parseServiceAccount, type ServiceAccount } from '../service-account.ts';
+import { type PassSubject, passSubject } from '../service-account.ts';
 
 const KILL_AFTER_MS = 2_000;
 
 /** One cluster that the command runs for. */
 interface Target extends ClusterEndpoint {
   readonly cluster: string;
-  readonly namespace: string;
+  /** That of the account; undefined for a pass of the user itself. */
+  readonly namespace: string | undefined;
   readonly token: string;
 }
 
@@ -34,7 +35,8 @@ interface Settings {
 
 /** Runs a command for each cluster that a selector matches, with a kubeconfig that holds a token for that cluster. */
 export const run: Run = async (context, invocation) => {
-  const account = parseServiceAccount(invocation.required('as', '--as'), '--as');
+  const subject = passSubject(invocation);
+  if (subject === undefined) throw new CliError('set --as or --as-me');
   const command = invocation.args;
   const parallel = invocation.number('parallel', '--parallel') ?? 16;
   if (parallel < 1) throw new CliError('--parallel must be at least 1');
@@ -45,7 +47,7 @@ export const run: Run = async (context, invocation) => {
   const clusters = await selected(client, invocation);
   const localAddress = await localAddressTo(connection.server);
   const failures = new Map<string, string>();
-  const targets = await targetsOf(client, clusters, { account, localAddress, expirationSeconds, failures });
+  const targets = await targetsOf(client, clusters, { subject, localAddress, expirationSeconds, failures });
   const signal = context.stopped();
   const folder = await mkdtemp(join(tmpdir(), 'clusterpass-exec-'));
   try {
@@ -83,23 +85,26 @@ async function targetsOf(
   client: Client,
   clusters: readonly Cluster[],
   settings: {
-    readonly account: ServiceAccount;
+    readonly subject: PassSubject;
     readonly localAddress: string | undefined;
     readonly expirationSeconds: number | undefined;
     readonly failures: Map<string, string>;
   },
 ): Promise<Target[]> {
-  const { account, localAddress, expirationSeconds, failures } = settings;
-  const { namespace, name: serviceAccount } = account;
+  const { subject, localAddress, expirationSeconds, failures } = settings;
   const endpoints = new Map<string, ClusterEndpoint>();
   for (const cluster of clusters) {
     const endpoint = endpointFor(cluster, localAddress);
     if (typeof endpoint === 'string') failures.set(cluster.metadata.name, endpoint);
     else endpoints.set(cluster.metadata.name, endpoint);
   }
-  const lifetime = expirationSeconds === undefined ? {} : { expirationSeconds };
-  const requested = [...endpoints.keys()].map((cluster) => ({ cluster, namespace, serviceAccount, ...lifetime }));
+  const wanted = {
+    ...(subject === 'me' ? { userpass: true } : { namespace: subject.namespace, serviceAccount: subject.name }),
+    ...(expirationSeconds === undefined ? {} : { expirationSeconds }),
+  };
+  const requested = [...endpoints.keys()].map((cluster) => ({ cluster, ...wanted }));
   const passes: readonly Pass[] = await client.createPasses(requested);
+  const namespace = subject === 'me' ? undefined : subject.namespace;
   return passes.flatMap(({ cluster, token, error }) => {
     const endpoint = endpoints.get(cluster);
     if (endpoint !== undefined && token !== undefined) return [{ ...endpoint, cluster, namespace, token }];

@@ -1,5 +1,4 @@
-import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
-import { TOKEN_ANNOTATIONS, type TokenRequest, USERPASS } from '../../api/kinds/token-request.ts';
+import { TOKEN_ANNOTATIONS, type TokenRequest } from '../../api/kinds/token-request.ts';
 import type { ApiError } from '../../api/status.ts';
 import { Secret } from '../../observability/secret.ts';
 import { withoutTokenWords } from '../../observability/token-text.ts';
@@ -7,7 +6,7 @@ import type { Issuers } from '../../tokens/claims.ts';
 import { TOKEN_EXCHANGE_GRANT } from '../../tokens/issuer-documents.ts';
 import { isJsonObject, type JsonObject } from '../../tokens/jws.ts';
 import type { ResourceInfo } from '../request/request-info.ts';
-import { tokenRequestInfo } from '../request/token-request-info.ts';
+import { tokenRequestInfo, userpassInfo } from '../request/token-request-info.ts';
 import { type ExchangeTarget, PERSON_SCOPE, readTarget } from './exchange-target.ts';
 import type { Form } from './form.ts';
 import type { FormPlace, FormRoute } from './form-route.ts';
@@ -151,18 +150,7 @@ function annotationsOf(form: Form): ReadonlyMap<string, string> {
 }
 
 function requestOf({ cluster, account }: ExchangeTarget): ResourceInfo {
-  return account === undefined ? userpassOf(cluster) : tokenRequestInfo(cluster, account.namespace, account.name);
-}
-
-/** Bindings of this cluster count, as at the path of the API. */
-function userpassOf(name: string): ResourceInfo {
-  const userpass = { verb: 'create', group: CLUSTER_GROUP, resource: 'clusters', subresource: USERPASS } as const;
-  const about = { ...userpass, namespace: '', name };
-  return {
-    type: 'resource',
-    target: { ...about, version: 'v1alpha1', cluster: undefined, alwaysPublic: false },
-    question: { ...about, cluster: name },
-  };
+  return account === undefined ? userpassInfo(cluster) : tokenRequestInfo(cluster, account.namespace, account.name);
 }
 
 type Account = NonNullable<ExchangeTarget['account']>;
