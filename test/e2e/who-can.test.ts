@@ -13,6 +13,7 @@ const SAR = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
 const tokens = may('create', 'serviceaccounts/token');
 const builder = may('create', 'serviceaccounts/token', '', ['builder']);
 const see = may('get', 'clusters', REGISTRY_GROUP);
+const asItself = may('create', 'clusters/userpass', REGISTRY_GROUP);
 const ask = (resource: string) => may('create', resource, 'clusterpass.dev');
 
 let server: Server;
@@ -22,7 +23,7 @@ let owner: Person;
 beforeAll(async () => {
   server = await startServer({ users: { owner: [], carl: [], nobody: [] } });
   await createObjects(server);
-  await grant(server, { to: 'carl', rules: [see, tokens], clusters: 'env=prod' });
+  await grant(server, { to: 'carl', rules: [see, tokens, asItself], clusters: 'env=prod' });
   await grant(server, { to: group('devs'), rules: [builder], namespace: 'ci', clusters: 'env=dev' });
   await grant(server, { to: { kind: 'ServiceAccount', namespace: 'ci', name: 'other' }, rules: [builder] });
   // Reads the bindings of one namespace, and sees one cluster.
@@ -232,6 +233,9 @@ describe('SubjectReachReview', () => {
     expect(clusters).toEqual([
       { name: 'beta', visible: false, accounts: [expect.objectContaining({ namespace: 'ci', name: 'builder' })] },
     ]);
+    // No pass as itself: only people get one.
+    const all = await reach({ user: 'system:serviceaccount:ci:x', groups: ['system:masters'] });
+    expect(all.clusters[0].userpass).toBeUndefined();
     const other = await reach({ user: 'system:cluster:alpha:serviceaccount:ci:other' });
     expect(other.clusters.map(({ name }: { name: string }) => name)).toEqual(['alpha']);
   });
@@ -292,6 +296,7 @@ describe('clusterpass auth reach', () => {
   it('prints clusters and accounts', async () => {
     const text = await admin.ok(['auth', 'reach', 'carl']);
     expect(text).toMatch(/^CLUSTER +REACHES +BINDING +ROLE\nalpha +cluster +ClusterRoleBinding\/granted-\d+ /);
+    expect(text).toMatch(/^alpha +userpass +ClusterRoleBinding\/granted-\d+ /m);
     expect(text).toMatch(/^alpha +ci\/builder +ClusterRoleBinding\/granted-\d+ /m);
     expect((await admin.run(['auth', 'reach', 'nobody'])).stderr).toBe('No clusters found.\n');
     expect(JSON.parse(await admin.ok(['auth', 'reach', 'x', '--group', 'devs', '-o', 'json'])).clusters).toHaveLength(

@@ -14,7 +14,7 @@ interface ReachProps {
 /** Every signed-in user is in this group. */
 const AUTHENTICATED = 'system:authenticated';
 
-/** The clusters that a person sees, and the accounts for which the person gets passes. */
+/** The clusters that a person sees, and the passes that the person gets: as a person, and of accounts. */
 export function Reach({ client, user, groups }: ReachProps) {
   const query = useQuery(JSON.stringify([user, groups]), async () =>
     reviewReach(client, undefined, { user, groups: [...new Set([...groups, AUTHENTICATED])] }),
@@ -46,7 +46,7 @@ export function Reach({ client, user, groups }: ReachProps) {
   );
 }
 
-function Row({ cluster: { name, visible, accounts, ...via } }: { cluster: ReachedCluster }) {
+function Row({ cluster: { name, visible, userpass, accounts, ...via } }: { cluster: ReachedCluster }) {
   return (
     <tr>
       <th scope="row" data-label="Cluster">
@@ -60,10 +60,15 @@ function Row({ cluster: { name, visible, accounts, ...via } }: { cluster: Reache
           : 'does not see it'}
       </td>
       <td data-label="Gets passes for">
-        {accounts.length === 0 ? (
+        {accounts.length === 0 && userpass === undefined ? (
           <span className="muted">no account</span>
         ) : (
           <ul>
+            {userpass !== undefined && (
+              <li className="wrap-anywhere">
+                themselves <span className="muted hint">{bindingText(userpass)}</span>
+              </li>
+            )}
             {accounts.map((account) => (
               <li key={`${account.namespace}/${account.name}`} className="wrap-anywhere">
                 {account.namespace}/{account.name} <span className="muted hint">{bindingText(account)}</span>

@@ -60,7 +60,7 @@ export const resourceAccessReviewType = grantReview(
   },
 );
 
-/** What a subject reaches: clusters, and the accounts whose tokens it may create. */
+/** What a subject reaches: clusters, passes for itself, and the accounts whose tokens it may create. */
 export const subjectReachReviewType = grantReview(
   'SubjectReachReview',
   'The clusters that a user may see, and the service accounts whose tokens it may create.',
@@ -86,6 +86,12 @@ export const subjectReachReviewType = grantReview(
                   name: text(),
                   visible: flag('Whether the user may get the cluster.'),
                   ...via,
+                  userpass: Type.Optional(
+                    Type.Object(via, {
+                      goType: 'ReachedUserpass',
+                      description: 'Set if the user may get passes for itself (`clusters/userpass`).',
+                    }),
+                  ),
                   accounts: Type.Optional(
                     Type.Array(Type.Object({ namespace: text(), name: text(), ...via }, { goType: 'ReachedAccount' }), {
                       goType: '[]ReachedAccount',
@@ -141,5 +147,7 @@ export interface ReachedAccount extends GrantPath {
 export interface ReachedCluster extends GrantPath {
   readonly name: string;
   readonly visible: boolean;
+  /** Passes for the user itself. */
+  readonly userpass?: GrantPath;
   readonly accounts: readonly ReachedAccount[];
 }

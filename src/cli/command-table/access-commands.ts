@@ -63,8 +63,8 @@ export const ACCESS_COMMANDS: readonly Command[] = [
     path: ['auth', 'reach'],
     summary: 'List the clusters and service accounts that a user reaches.',
     details:
-      'A cluster is listed if the user may see it, a service account if the user may request passes of it. You see the ' +
-      'clusters and accounts that you may see yourself. Groups are known to the identity provider alone: name those that ' +
+      'A cluster is listed if the user may see it, a service account if the user may request passes of it, `userpass` if ' +
+      'the user may request passes for itself. You see the clusters and accounts that you may see yourself. Groups are known to the identity provider alone: name those that ' +
       'are to count. The name of a service account is `system:cluster:CLUSTER:serviceaccount:NAMESPACE:NAME`. Needs the ' +
       'permission to `create` `subjectreachreviews` (API group `clusterpass.dev`).',
     arguments: [{ name: '<USER>', doc: 'Name of the user.' }],

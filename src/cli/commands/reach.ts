@@ -7,7 +7,7 @@ import { printerFor } from '../output/printer.ts';
 import { renderTable } from '../output/table.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
 
-/** Lists what a user reaches: clusters, then the accounts in each. */
+/** Lists what a user reaches: clusters, then passes for itself and the accounts in each. */
 export const run: Run = async (context, invocation) => {
   const print = await printerFor(invocation.text('output'), ['json', 'yaml']);
   const user = invocation.args[0] ?? '';
@@ -25,6 +25,7 @@ export const run: Run = async (context, invocation) => {
   const headers = invocation.isOff('headers') ? [] : [['CLUSTER', 'REACHES', ...GRANT_HEADERS]];
   const rows = clusters.flatMap((cluster) => [
     ...(cluster.visible ? [[cluster.name, 'cluster', ...grantCells(cluster)]] : []),
+    ...(cluster.userpass === undefined ? [] : [[cluster.name, 'userpass', ...grantCells(cluster.userpass)]]),
     ...cluster.accounts.map((account) => [
       cluster.name,
       terminalSafe(`${account.namespace}/${account.name}`),

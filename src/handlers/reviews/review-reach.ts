@@ -1,4 +1,4 @@
-import { clusterQuestion, type Decision, type ResourceQuestion } from '../../api/authorization.ts';
+import { clusterQuestion, type Decision, type ResourceQuestion, userpassQuestion } from '../../api/authorization.ts';
 import { AUTHENTICATED, type Identity, SERVICE_ACCOUNTS_GROUP, type User } from '../../api/caller.ts';
 import { type FieldError, invalid, invalidValue } from '../../api/field-error.ts';
 import {
@@ -11,6 +11,7 @@ import {
 import { collectionPrefix, kindPrefix } from '../../api/object-key.ts';
 import type { ApiRequest } from '../../api/request.ts';
 import { TimeSlice } from '../../lib/time-slice.ts';
+import { isSystemName } from '../../tokens/person-claims.ts';
 import { grantPath, mayReadBinding } from './grant-path.ts';
 import type { Review, ReviewParts } from './review.ts';
 
@@ -20,8 +21,8 @@ const MAX_LIMIT = 1_000;
 const MAX_CHECKED = 200_000;
 
 /**
- * What a subject reaches, cluster by cluster: those that it may get, and the accounts whose tokens it may create. Shows
- * only clusters that the asker may get, and only accounts that the asker may get or create tokens of.
+ * What a subject reaches, cluster by cluster: those that it may get, passes for itself, and the accounts whose tokens it may
+ * create. Shows only clusters that the asker may get, and only accounts that the asker may get or create tokens of.
  */
 export const reviewReach: Review = async (parts, request, sent) => {
   const { spec = {} } = sent as SubjectReachReview;
@@ -83,7 +84,8 @@ class ReachReview {
       if (this.#slice.isOver) await this.#slice.next();
       if (!this.#askerMay(clusterQuestion('get', name))) continue;
       const reached = await this.#reachIn(name);
-      if (reached.visible || reached.accounts.length > 0) clusters.push(reached);
+      const { visible, userpass, accounts } = reached;
+      if (visible || userpass !== undefined || accounts.length > 0) clusters.push(reached);
     }
     return { clusters };
   }
@@ -95,6 +97,7 @@ class ReachReview {
 
   async #reachIn(cluster: string): Promise<ReachedCluster> {
     const seen = this.#decide(clusterQuestion('get', cluster));
+    const userpass = this.#userpassIn(cluster);
     const accounts: ReachedAccount[] = [];
     const { catalog, reader } = this.#parts;
     const { snapshot } = reader.cache(catalog.serviceAccounts);
@@ -106,7 +109,15 @@ class ReachReview {
       if (!this.#askerMay(aboutAccount(cluster, namespace, name, '')) && !this.#askerMay(token)) continue;
       accounts.push({ namespace, name, ...this.#pathOf(decision) });
     }
-    return { name: cluster, visible: seen.allowed, ...this.#pathOf(seen), accounts };
+    const own = userpass === undefined ? {} : { userpass };
+    return { name: cluster, visible: seen.allowed, ...this.#pathOf(seen), ...own, accounts };
+  }
+
+  /** Accounts and other names of `system:` get none, whatever a rule allows. */
+  #userpassIn(cluster: string): GrantPath | undefined {
+    if (isSystemName(this.#subject.as(undefined).name)) return undefined;
+    const decision = this.#decide(userpassQuestion(cluster));
+    return decision.allowed ? this.#pathOf(decision) : undefined;
   }
 
   #decide(question: ResourceQuestion): Decision {
