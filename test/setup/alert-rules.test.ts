@@ -133,10 +133,12 @@ const FIRES: Readonly<Record<string, Case>> = {
     summary: 'The event loop of replica-1 is blocked.',
   },
   ClusterpassSigningKeyOld: {
-    series: { [`clusterpass_signing_key_age_seconds{${AT},kid="k1",state="current"}`]: stays(201 * 86_400) },
-    labels: { ...instance, kid: 'k1', state: 'current' },
+    series: {
+      [`clusterpass_signing_key_age_seconds{${AT},kid="k1",state="current",algorithm="RS256"}`]: stays(201 * 86_400),
+    },
+    labels: { ...instance, kid: 'k1', state: 'current', algorithm: 'RS256' },
     severity: 'warning',
-    summary: 'The signing key is older than 200 days.',
+    summary: 'The signing key for RS256 is older than 200 days.',
   },
   ClusterpassFileDescriptorsLow: {
     series: { [`process_open_fds{${AT}}`]: stays(900), [`process_max_fds{${AT}}`]: stays(1000) },

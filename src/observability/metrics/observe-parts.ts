@@ -16,7 +16,12 @@ export interface ObservedParts {
   /** How many events of each kind a watch can resume over. */
   readonly cacheCapacity: number;
   readonly objects: () => readonly { readonly group: string; readonly resource: string; readonly count: number }[];
-  readonly keys: () => readonly { readonly kid: string; readonly state: string; readonly created: number }[];
+  readonly keys: () => readonly {
+    readonly kid: string;
+    readonly state: string;
+    readonly algorithm: string;
+    readonly created: number;
+  }[];
   /** Seconds. */
   readonly clockSkew: () => number;
   /** Whether the callers of a file are refused, because it is gone or invalid; by option. */
@@ -71,11 +76,13 @@ export function observeParts({ registry }: Metrics, parts: ObservedParts): void 
   });
   gauge(
     'clusterpass_signing_key_age_seconds',
-    'The age of each signing key, by id and state.',
-    ['kid', 'state'],
+    'The age of each signing key, by id, state and algorithm.',
+    ['kid', 'state', 'algorithm'],
     function () {
       this.reset();
-      for (const { kid, state, created } of parts.keys()) this.set({ kid, state }, (parts.now() - created) / 1000);
+      for (const { kid, state, algorithm, created } of parts.keys()) {
+        this.set({ kid, state, algorithm }, (parts.now() - created) / 1000);
+      }
     },
   );
   gauge(
