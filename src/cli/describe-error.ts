@@ -1,6 +1,6 @@
 import { ConnectionError, StatusError } from '../client/errors.ts';
 import { CliError } from './command.ts';
-import { terminalSafe } from './output/terminal-safe.ts';
+import { terminalSafe, terminalSafeLines } from './output/terminal-safe.ts';
 
 /** The message for an error, in kubectl's words; undefined for a bug of this program. */
 export function describeError(error: unknown): string | undefined {
@@ -12,7 +12,7 @@ export function describeError(error: unknown): string | undefined {
   if (!(error instanceof StatusError)) return undefined;
   if (error.code === 401) return 'error: You must be logged in to the server (Unauthorized)';
   const reason = error.reason === '' ? '' : ` (${terminalSafe(error.reason)})`;
-  return `Error from server${reason}: ${terminalSafe(error.message)}`;
+  return `Error from server${reason}: ${terminalSafeLines(error.message)}`;
 }
 
 /** Whether the server refused one object only, so that the command can continue with the next. */

@@ -5,3 +5,6 @@ import { isPrint } from '../../api/codec/go-text/go-unicode.ts';
  * in them could move the cursor, change colours or hide text.
  */
 export const terminalSafe = (text: string): string => [...text].map((rune) => (isPrint(rune) ? rune : '?')).join('');
+
+/** The same for a text of several lines. Further lines are indented, so that none looks like another message. */
+export const terminalSafeLines = (text: string): string => text.split('\n').map(terminalSafe).join('\n  ');

@@ -1,0 +1,12 @@
+import { expect, it } from 'vitest';
+import { StatusError, statusFrom } from '../client/errors.ts';
+import { describeError } from './describe-error.ts';
+
+const described = (message: string): string | undefined =>
+  describeError(new StatusError({ ...statusFrom(403, ''), reason: 'Forbidden', message }));
+
+it('keeps the lines of an error of the server, and nothing else that moves the cursor', () => {
+  expect(described('not currently held:\n{Verbs:["create"]}\r\u001b[2K')).toBe(
+    'Error from server (Forbidden): not currently held:\n  {Verbs:["create"]}??[2K',
+  );
+});
