@@ -10,6 +10,7 @@ export interface AddressRules {
   refusal(address: string): string | undefined;
 }
 
+const LOOPBACK = 'a loopback address';
 const METADATA = "an address of a cloud's metadata service";
 const DOCUMENTATION = 'a documentation address';
 const TRANSLATION = 'an address of a translation prefix';
@@ -19,8 +20,8 @@ const TRANSLATION = 'an address of a translation prefix';
  * RFC 4193) and shared address space (RFC 6598).
  */
 const SPECIAL = [
-  ['127.0.0.0/8', 'a loopback address'],
-  ['::1/128', 'a loopback address'],
+  ['127.0.0.0/8', LOOPBACK],
+  ['::1/128', LOOPBACK],
   ['0.0.0.0/8', 'no address of a machine'],
   ['::/128', 'no address of a machine'],
   ['100::/64', 'no address of a machine'],
@@ -73,13 +74,20 @@ export function createAddressRules(networks: readonly Network[] = []): AddressRu
       const found = special.find(({ network, named }) =>
         forms.some((form) => network.holds(form) && !named.some((one) => one.holds(form))),
       );
-      if (found !== undefined) return `it is ${found.what}, which no --cluster-networks of the server names`;
+      if (found !== undefined) return refusalOf(found);
       // An address that is translated counts as the address that it is translated to.
       const reached = forms.at(-1) ?? address;
       if (networks.length === 0 || networks.some((network) => network.holds(reached))) return undefined;
       return 'it is in none of the --cluster-networks of the server';
     },
   };
+}
+
+/** Clusters of kind, k3d and minikube have loopback addresses. With the option, no other network is connected to. */
+function refusalOf({ what, network }: (typeof TABLE)[number]): string {
+  const refusal = `it is ${what}, which no --cluster-networks of the server names`;
+  if (what !== LOOPBACK) return refusal;
+  return `${refusal}; for clusters on its machine, start it with --cluster-networks ${network.cidr} and the networks of all other clusters`;
 }
 
 function isInside(inner: Network, outer: Network): boolean {

@@ -36,6 +36,16 @@ describe('an endpoint that is stored already', () => {
 });
 
 describe('an address', () => {
+  it('of a special network is reported once, with the option that allows it', () => {
+    const serverEndpoints = ['0.0.0.0/0', '::/0'].map((clientCIDR) => ({ clientCIDR, serverAddress: 'https://[::1]' }));
+    const [error, ...more] = validateEndpoints({ serverEndpoints }, [], 'spec.x', checks);
+    expect([error?.field, error?.detail, more]).toEqual([
+      'spec.x.serverEndpoints[0].serverAddress',
+      expect.stringContaining('start it with --cluster-networks ::1/128 and the networks of all other clusters'),
+      [],
+    ]);
+  });
+
   it('A19: is not parsed if it is too long or not ASCII', () => {
     const parse = vi.spyOn(URL, 'parse');
     try {

@@ -40,12 +40,15 @@ export function validateEndpoints(
   at: string,
   checks: EndpointChecks,
 ): FieldError[] {
-  const stored = new Set(
+  // Addresses whose host is not checked, or has been: one address often has an endpoint for IPv4 and one for IPv6.
+  const known = new Set(
     old.flatMap(({ serverEndpoints = [] }) => serverEndpoints.map(({ serverAddress }) => serverAddress)),
   );
-  const errors = checkEach(endpoints.serverEndpoints ?? [], (endpoint, index) =>
-    validateEndpoint(endpoint, `${at}.serverEndpoints[${index}]`, checks, stored),
-  );
+  const errors = checkEach(endpoints.serverEndpoints ?? [], (endpoint, index) => {
+    const found = validateEndpoint(endpoint, `${at}.serverEndpoints[${index}]`, checks, known);
+    known.add(endpoint.serverAddress);
+    return found;
+  });
   const { caBundle = '' } = endpoints;
   const isStored = old.some((one) => one.caBundle === caBundle);
   const bundle = isStored ? keyProblem(caBundle) : bundleProblem(caBundle, checks.now());
@@ -58,7 +61,7 @@ function validateEndpoint(
   { serverAddress: address = '', clientCIDR: cidr = '' }: ServerEndpoint,
   here: string,
   checks: EndpointChecks,
-  stored: ReadonlySet<string | undefined>,
+  known: ReadonlySet<string | undefined>,
 ): FieldError[] {
   const errors: FieldError[] = [];
   if (address === '') errors.push(required(`${here}.serverAddress`));
@@ -68,7 +71,7 @@ function validateEndpoint(
   } else {
     const url = parseAddress(address);
     const problem =
-      addressProblem(address, url) ?? (url === null || stored.has(address) ? undefined : hostProblem(url, checks));
+      addressProblem(address, url) ?? (url === null || known.has(address) ? undefined : hostProblem(url, checks));
     if (problem !== undefined) errors.push(invalidValue(`${here}.serverAddress`, address, problem));
   }
   if (cidr !== '' && readNetwork(cidr) === undefined) {
