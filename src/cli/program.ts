@@ -4,6 +4,7 @@ import { commandLine } from './command-line.ts';
 import { COMMANDS, GROUPS } from './command-table/commands.ts';
 import { CONNECTION_FLAGS, flagsOf } from './command-table/flags.ts';
 import { describeError } from './describe-error.ts';
+import { HELP_LAYOUT } from './help-layout.ts';
 import { loadCommand } from './load-command.ts';
 import { ProgressLine } from './progress.ts';
 
@@ -13,6 +14,7 @@ export const newProgram = ({ version, out, err }: Pick<Context, 'version' | 'out
     .description('Lists the Kubernetes clusters of a fleet and issues short-lived passes to them.')
     .version(version, '--version')
     .showHelpAfterError("See 'clusterpass --help' for usage.")
+    .configureHelp(HELP_LAYOUT)
     .configureOutput({ writeOut: (text) => out.write(text), writeErr: (text) => err.write(text) });
 
 /** Adds the commands of the table to a program; `finish` gets the exit code. */

@@ -21,6 +21,12 @@ it('serve with an unknown option ends with a hint, not with all options', async 
   expect(code).toBe(2);
 });
 
+it('the help of serve fits into 80 columns', async () => {
+  const { stdout } = await run(['serve', '--help']);
+  expect(stdout).toContain('--cluster-networks');
+  expect(stdout.split('\n').filter(({ length }) => length > 80)).toEqual([]);
+});
+
 /** Prints the packages whose modules are loaded. */
 const PRINT_PACKAGES = `data:text/javascript,${encodeURIComponent(`
   import { registerHooks } from 'node:module';

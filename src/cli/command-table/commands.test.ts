@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { fakeContext } from '../cli.fixture.ts';
 import { loadCommand } from '../load-command.ts';
-import { addCommands } from '../program.ts';
+import { addCommands, newProgram } from '../program.ts';
 import { renderCliReference } from '../reference.ts';
 import { COMMANDS, GROUPS } from './commands.ts';
 import { flagsOf } from './flags.ts';
@@ -44,6 +44,16 @@ describe('the table of commands', () => {
     await program.parseAsync(['node', 'x', 'credential', '--cluster', '--as', '--as', '-x/-y']);
     expect(codes).toEqual([1]);
     expect(context.written.err).toContain('"-x/-y" is not a service account');
+  });
+
+  it('makes help that fits into 80 columns', () => {
+    const context = fakeContext({});
+    const program = newProgram(context);
+    addCommands(program, context, () => {});
+    const all = program.commands.flatMap((command) => [command, ...command.commands]);
+    const lines = all.flatMap((command) => command.helpInformation().split('\n'));
+    // A usage is one line, with the aliases of its command.
+    expect(lines.filter((line) => line.length > 80 && !line.startsWith('Usage:'))).toEqual([]);
   });
 
   it('is documented completely', () => {
