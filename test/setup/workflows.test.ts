@@ -19,7 +19,7 @@ interface Job {
   readonly steps: readonly Step[];
 }
 interface Workflow {
-  readonly on: Readonly<Record<string, object | null>>;
+  readonly on: Readonly<Record<string, object | null>> & { readonly schedule?: readonly { readonly cron: string }[] };
   readonly permissions: Readonly<Record<string, string>>;
   readonly jobs: Readonly<Record<string, Job>>;
 }
@@ -55,7 +55,7 @@ describe.each(files)('the workflow %s', (file) => {
   it('is YAML with keys that GitHub knows', () => {
     expect([...document.errors, ...document.warnings]).toEqual([]);
     expect(unknown(workflow, KEYS.workflow)).toEqual([]);
-    expect(unknown(workflow.on, ['push', 'pull_request'])).toEqual([]);
+    expect(unknown(workflow.on, ['push', 'pull_request', 'schedule', 'workflow_dispatch'])).toEqual([]);
     expect(unknown(workflow.on.push, KEYS.push)).toEqual([]);
     expect(unknown(workflow.permissions, KEYS.permissions)).toEqual([]);
     for (const [name, job] of jobs) {
@@ -65,6 +65,13 @@ describe.each(files)('the workflow %s', (file) => {
     for (const step of steps) {
       expect(unknown(step, KEYS.step)).toEqual([]);
       expect('uses' in step, JSON.stringify(step)).not.toBe('run' in step);
+    }
+  });
+
+  it('is scheduled by minute, hour, day, month and weekday', () => {
+    for (const entry of workflow.on.schedule ?? []) {
+      expect(Object.keys(entry)).toEqual(['cron']);
+      expect(entry.cron).toMatch(/^\d{1,2} \d{1,2} (?:(?:\*|\d{1,2})(?: |$)){3}$/);
     }
   });
 
