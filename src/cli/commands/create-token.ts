@@ -92,9 +92,7 @@ async function createToken(
 /** The cluster issues its own tokens (422), or the caller has too many records (403). */
 const isAboutTracking = (error: unknown): error is StatusError =>
   error instanceof StatusError &&
-  ((error.code === 422 &&
-    error.status.details?.causes?.some(({ field }) => field?.includes('clusterpass.dev/tracked')) === true) ||
-    (error.code === 403 && error.message.includes('tracked tokens')));
+  error.status.details?.causes?.some(({ field }) => field === 'metadata.annotations[clusterpass.dev/tracked]') === true;
 
 const BOUND_KINDS = ['Pod', 'Secret'];
 

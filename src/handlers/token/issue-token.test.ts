@@ -367,7 +367,11 @@ describe('a tracked token', () => {
     await ask(recorder().signer, { annotations, jti: idOf(4) });
     const { signer, signed } = recorder();
     const error = (await ask(signer, { annotations, jti: idOf(5) }).catch((thrown: unknown) => thrown)) as ApiError;
-    expect(error.status).toMatchObject({ code: 403, reason: 'Forbidden' });
+    expect(error.status).toMatchObject({
+      code: 403,
+      reason: 'Forbidden',
+      details: { causes: [{ field: 'metadata.annotations[clusterpass.dev/tracked]' }] },
+    });
     expect(error.message).toBe(
       'serviceaccounts "builder" is forbidden: User "jane" has 2 tracked tokens, the most that one caller may have: ' +
         'revoke some, or wait until 2026-08-01T13:00:00Z when the first of them expires, or ask for one that is not tracked',

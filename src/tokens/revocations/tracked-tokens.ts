@@ -3,7 +3,8 @@ import type { Caller, User } from '../../api/caller.ts';
 import type { Catalog } from '../../api/catalog.ts';
 import type { Kind } from '../../api/kind.ts';
 import { COUNTED_LABEL, type IssuedTokenSpec, REQUESTER_LABEL } from '../../api/kinds/issued-token.ts';
-import { forbidden, type GroupResource } from '../../api/status.ts';
+import { TOKEN_ANNOTATIONS } from '../../api/kinds/token-request.ts';
+import { forbidden, type GroupResource, type StatusCause } from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
@@ -102,7 +103,8 @@ export function createTrackedTokens(parts: TrackedTokenParts): TrackedTokens {
       const expiries = expiriesOf(id, requester);
       const inFlight = reserved.get(id) ?? 0;
       if (expiries.length + inFlight >= maxPerCaller) {
-        throw forbidden(aboutKind, about, quotaReason(who, { max: maxPerCaller, expiries, isRequired }));
+        const reason = quotaReason(who, { max: maxPerCaller, expiries, isRequired });
+        throw forbidden(aboutKind, about, reason, isRequired ? undefined : [NOT_TRACKED]);
       }
       reserved.set(id, inFlight + 1);
       return {
@@ -127,6 +129,13 @@ export function createTrackedTokens(parts: TrackedTokenParts): TrackedTokens {
     },
   };
 }
+
+/** For clients: without this annotation the token would be issued. */
+const NOT_TRACKED: StatusCause = {
+  reason: 'FieldValueForbidden',
+  message: 'the caller has too many tracked tokens',
+  field: `metadata.annotations[${TOKEN_ANNOTATIONS.tracked}]`,
+};
 
 const ACCOUNTS: GroupResource = { group: '', resource: 'serviceaccounts' };
 
