@@ -33,17 +33,36 @@ const MATCH_UNITS = 20;
 const FAILURE_UNITS = 20;
 const MAX_SOURCE = 8 * 1024;
 
-/** State of the evaluation in progress, reset when one starts. Evaluations are synchronous, so they never overlap. */
-let budget = 0;
-let patterns = new Map<string, RE2JS>();
-let exceeded: ExpressionFailed | undefined;
+/** What an evaluation of one expression may take. Evaluations are synchronous, so those of one never overlap. */
+class Budget {
+  #left = 0;
+  #patterns = new Map<string, RE2JS>();
+  #exceeded: ExpressionFailed | undefined;
 
-function spend(units: number): void {
-  budget -= units;
-  if (budget >= 0) return;
-  // One Error for the whole evaluation: every further step of it throws this one.
-  exceeded ??= new ExpressionFailed('the expression takes too many steps for these claims');
-  throw exceeded;
+  /** An evaluation starts. */
+  reset(): void {
+    this.#left = BUDGET;
+    this.#patterns = new Map();
+    this.#exceeded = undefined;
+  }
+
+  spend(units: number): void {
+    this.#left -= units;
+    if (this.#left >= 0) return;
+    // One Error for the whole evaluation: every further step of it throws this one.
+    this.#exceeded ??= new ExpressionFailed('the expression takes too many steps for these claims');
+    throw this.#exceeded;
+  }
+
+  /** A pattern may come from a claim, so compiling it spends budget: once, however often it is matched. */
+  compile(pattern: string): RE2JS {
+    const known = this.#patterns.get(pattern);
+    if (known !== undefined) return known;
+    this.spend(100 + pattern.length * 10);
+    const compiled = RE2JS.compile(pattern);
+    this.#patterns.set(pattern, compiled);
+    return compiled;
+  }
 }
 
 const asciiOnly = (pattern: RegExp, convert: (letter: string) => string) => (text: string) =>
@@ -60,21 +79,11 @@ const REPLACED: Readonly<Record<string, string>> = {
   upperAscii: 'plain_upperAscii',
 };
 
-/** A pattern may come from a claim, so compiling it spends budget: once, however often it is matched. */
-function compilePattern(pattern: string): RE2JS {
-  const known = patterns.get(pattern);
-  if (known !== undefined) return known;
-  spend(100 + pattern.length * 10);
-  const compiled = RE2JS.compile(pattern);
-  patterns.set(pattern, compiled);
-  return compiled;
-}
-
-function environment(): Environment {
+function environment(budget: Budget): Environment {
   return new Environment({ enableOptionalTypes: true, homogeneousAggregateLiterals: false })
     .registerFunction('string.linear_matches(string): bool', (text: string, pattern: string) => {
-      spend(MATCH_UNITS + text.length);
-      return compilePattern(pattern).matcher(text).find();
+      budget.spend(MATCH_UNITS + text.length);
+      return budget.compile(pattern).matcher(text).find();
     })
     .registerFunction(
       'string.plain_lowerAscii(): string',
@@ -85,47 +94,45 @@ function environment(): Environment {
       asciiOnly(/[a-z]+/g, (letters) => letters.toUpperCase()),
     )
     .registerFunction('string.replace(string, string): string', (text: string, from: string, to: string) => {
-      spend(1 + text.length);
+      budget.spend(1 + text.length);
       return text.replaceAll(from, () => to);
     });
 }
 
-/** `claims`: the claims of the token. */
-const CLAIMS = environment().registerVariable('claims', 'map<string, dyn>');
-/** `user`: what the claims were mapped to. */
-const USER = environment().registerVariable('user', {
-  schema: { username: 'string', uid: 'string', groups: 'list<string>', extra: 'map<string, list<string>>' },
-});
+const USER_SCHEMA = { username: 'string', uid: 'string', groups: 'list<string>', extra: 'map<string, list<string>>' };
 
-/** Throws ExpressionError. */
-export const compileClaimsExpression = (source: string): Expression => compile(CLAIMS, source);
-export const compileUserExpression = (source: string): Expression => compile(USER, source);
+/** Over `claims`, the claims of the token. Throws ExpressionError. */
+export const compileClaimsExpression = (source: string): Expression =>
+  compile(source, (env) => env.registerVariable('claims', 'map<string, dyn>'));
 
-function compile(env: Environment, source: string): Expression {
+/** Over `user`, what the claims were mapped to. Throws ExpressionError. */
+export const compileUserExpression = (source: string): Expression =>
+  compile(source, (env) => env.registerVariable('user', { schema: USER_SCHEMA }));
+
+function compile(source: string, withVariable: (env: Environment) => Environment): Expression {
   if (source.length > MAX_SOURCE) throw new ExpressionError(`must not be longer than ${MAX_SOURCE} characters`);
+  const budget = new Budget();
   try {
-    const parsed = env.parse(source);
+    const parsed = withVariable(environment(budget)).parse(source);
     const selected = new Set<string>();
     visit(parsed.ast, (node) => {
-      limit(node);
+      limit(node, budget);
       const name = selectedClaim(node);
       if (name !== undefined) selected.add(name);
     });
     const { valid, type, error } = parsed.check();
     if (!valid) throw error ?? new Error('not valid');
-    chargeFailures(parsed.ast, new Set());
+    chargeFailures(parsed.ast, budget, new Set());
     return {
       source,
       type: type ?? 'dyn',
       mentions: (claim) => selected.has(claim),
       evaluate(variables) {
-        budget = BUDGET;
-        patterns = new Map();
-        exceeded = undefined;
+        budget.reset();
         try {
           const value: unknown = parsed(variables);
           // `||` continues after an error on one side: an evaluation that exceeded its budget has no value.
-          spend(0);
+          budget.spend(0);
           return value;
         } catch (cause) {
           if (cause instanceof ExpressionFailed) throw cause;
@@ -165,27 +172,27 @@ function selectedClaim({ op, args }: ASTNode): string | undefined {
  * Charges each failure to the budget. The library reads `input` of a node only when it makes an Error for that node, to
  * quote the source in the message. The getter returns no source: quoting it would take longer than the evaluation.
  */
-function chargeFailures(value: unknown, seen: Set<unknown>): void {
+function chargeFailures(value: unknown, budget: Budget, seen: Set<unknown>): void {
   if (typeof value !== 'object' || value === null || seen.has(value)) return;
   seen.add(value);
   if (Array.isArray(value)) {
-    for (const item of value) chargeFailures(item, seen);
+    for (const item of value) chargeFailures(item, budget, seen);
     return;
   }
   if (isNode(value)) {
     Object.defineProperty(value, 'input', {
       get: () => {
-        spend(FAILURE_UNITS);
+        budget.spend(FAILURE_UNITS);
         return '';
       },
     });
-    chargeFailures(value.args, seen);
+    chargeFailures(value.args, budget, seen);
     // A loop is replaced by the node in `meta.alternate`.
-    chargeFailures((value as { meta?: { alternate?: unknown } }).meta?.alternate, seen);
+    chargeFailures((value as { meta?: { alternate?: unknown } }).meta?.alternate, budget, seen);
     return;
   }
   // The parts of a loop: what it iterates over, and its step.
-  for (const part of Object.values(value)) if (isNode(part)) chargeFailures(part, seen);
+  for (const part of Object.values(value)) if (isNode(part)) chargeFailures(part, budget, seen);
 }
 
 const LOOPS: ReadonlySet<string> = new Set(['all', 'exists', 'exists_one', 'map', 'filter']);
@@ -197,7 +204,7 @@ interface Loop {
 }
 
 /** Makes a loop spend budget, and replaces the name of an unsafe function. */
-function limit(node: ASTNode): void {
+function limit(node: ASTNode, budget: Budget): void {
   if (node.op !== 'rcall') return;
   const args = node.args as unknown as [name: string, receiver: ASTNode, args: readonly ASTNode[]];
   const [name] = args;
@@ -207,7 +214,7 @@ function limit(node: ASTNode): void {
   if (!isLoop(loop)) throw new ExpressionError(`${name}() needs a variable and an expression`);
   const { condition } = loop.args;
   loop.args.condition = (value) => {
-    spend(1);
+    budget.spend(1);
     return condition === undefined || condition(value);
   };
 }
