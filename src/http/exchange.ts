@@ -42,10 +42,10 @@ export class Exchange {
   readonly startedAt: number;
 
   auditId = ''; //                            audit id
-  headers!: CheckedHeaders; //                header checks
+  checkedHeaders?: CheckedHeaders; //         header checks
   path = ''; //                               request info
   query = NO_QUERY; //                        request info
-  info!: RequestInfo; //                      request info
+  requestInfo?: RequestInfo; //               request info
   pathRoute?: PathRoute | undefined; //       public route, route
   formRoute?: FormRoute | undefined; //       public route
   credential?: Secret | undefined; //         form
@@ -104,14 +104,24 @@ export class Exchange {
     this.startedAt = startedAt;
   }
 
+  /** For stages after `header checks`. */
+  get headers(): CheckedHeaders {
+    return setBy('header checks', this.checkedHeaders);
+  }
+
+  /** For stages after `request info`. */
+  get info(): RequestInfo {
+    return setBy('request info', this.requestInfo);
+  }
+
   /** A request of the same caller that is part of this one: it has the same connection and deadline. */
   part(info: RequestInfo, body: RequestBody): Exchange {
     const part = new Exchange(this.req, this.res, this.arrival, this.deadline, this.startedAt);
     part.auditId = this.auditId;
-    part.headers = this.headers;
+    part.checkedHeaders = this.headers;
     part.path = this.path;
     part.query = this.query;
-    part.info = info;
+    part.requestInfo = info;
     if (this.caller !== undefined) part.caller = this.caller;
     part.body = body;
     part.hasWholeBody = true;
@@ -154,6 +164,16 @@ export class Exchange {
   abort(): void {
     this.#abort?.abort();
   }
+}
+
+/** A stage reads a field before the stage that sets it: the list of stages is in the wrong order. */
+export class StageNotRun extends Error {
+  override readonly name = 'StageNotRun';
+}
+
+function setBy<T>(stage: string, value: T | undefined): T {
+  if (value === undefined) throw new StageNotRun(`the stage ${stage} has not run`);
+  return value;
 }
 
 /** The resource a request names; for stages that run only for resources. */

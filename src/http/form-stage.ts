@@ -58,7 +58,7 @@ function readForm(x: Exchange, route: FormRoute, bytes: Uint8Array): void {
     cluster,
     query: x.query,
   });
-  x.info = info;
+  x.requestInfo = info;
   x.query = query;
   x.body = body;
   x.credential = credential;

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import { badRequest, tooManyRequests } from '../api/status.ts';
 import { StorageError } from '../storage/contract.ts';
+import { Exchange, StageNotRun } from './exchange.ts';
 import { CLUSTERS_PATH, closeServersAfterEach, startFixture, TOKEN_PATH } from './http.fixture.ts';
 import { STAGE_NAMES } from './pipeline.ts';
 
@@ -44,6 +45,12 @@ test('the stages, in order, and in the table of docs/architecture.md', async () 
   const [, table = ''] = text.split('| stage | may answer | why here |\n|---|---|---|\n');
   const rows = table.slice(0, table.indexOf('\n\n')).split('\n');
   expect(rows.map((row) => row.split('|')[1]?.trim())).toEqual(STAGE_NAMES);
+});
+
+test('a stage cannot read what a later one sets', () => {
+  const x = new Exchange(...([] as unknown as ConstructorParameters<typeof Exchange>));
+  expect(() => x.headers).toThrow(new StageNotRun('the stage header checks has not run'));
+  expect(() => x.info).toThrow(new StageNotRun('the stage request info has not run'));
 });
 
 describe('what is checked first', () => {

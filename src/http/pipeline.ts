@@ -216,7 +216,7 @@ export function createPipeline(options: PipelineOptions): Serve {
   const envelopeOf = (x: Exchange, { isError, isEarly }: { isError: boolean; isEarly: boolean }): Envelope => {
     const { req, res, auditId, warnings, accept } = x;
     // The header checks may have failed.
-    const headers: Exchange['headers'] | undefined = x.headers;
+    const { checkedHeaders: headers } = x;
     return {
       res,
       auditId,

@@ -71,14 +71,14 @@ export const assignAuditId: StageRun = (x) => {
 
 export const checkHeaders: StageRun = (x) => {
   if (x.arrival.refusal !== undefined) throw x.arrival.refusal;
-  x.headers = readCheckedHeaders(x.req);
+  x.checkedHeaders = readCheckedHeaders(x.req);
 };
 
 export const readRequestInfo: StageRun = (x, { parseRequestLine }) => {
   const { path, query, info } = parseRequestLine(x.headers.method, x.req.url ?? '');
   x.path = path;
   x.query = query;
-  x.info = info;
+  x.requestInfo = info;
 };
 
 /** C-07: a bad `timeout` is reported before authentication. A watch ends by itself (V-17). */

@@ -75,7 +75,7 @@ class ExchangeRecord implements RequestRecord {
 
   constructor(x: Exchange, milliseconds: number, code: number) {
     // The request may have failed before the stage that sets it.
-    const info: Exchange['info'] | undefined = x.info;
+    const { requestInfo: info } = x;
     const resource = info?.type === 'resource' ? info : undefined;
     this.#exchange = x;
     this.#credential = x.credential?.reveal() ?? credentialOf(x.req.headers.authorization);
@@ -105,7 +105,7 @@ class ExchangeRecord implements RequestRecord {
   }
 
   get cluster(): string | undefined {
-    const info: Exchange['info'] | undefined = this.#exchange.info;
+    const { requestInfo: info } = this.#exchange;
     const cluster = info?.type === 'resource' ? info.question.cluster : info?.cluster;
     return cluster === undefined ? undefined : this.redact(cluster);
   }
