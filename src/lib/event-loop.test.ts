@@ -1,13 +1,15 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { atEndOfTick, lastInTick } from './event-loop.ts';
+import { EndOfTick } from './event-loop.ts';
+
+const { handOver, work } = new EndOfTick();
 
 test('what hands over comes before what takes long, and what waits for it is started in between', async () => {
   const order: string[] = [];
-  lastInTick(() => order.push('long'));
-  atEndOfTick(() => order.push('hand over'));
-  new Promise<void>(atEndOfTick).then(() => order.push('handed over'));
-  lastInTick(() => order.push('longer'));
+  work(() => order.push('long'));
+  handOver(() => order.push('hand over'));
+  new Promise<void>(handOver).then(() => order.push('handed over'));
+  work(() => order.push('longer'));
   await nextTurn();
   expect(order).toEqual(['hand over', 'handed over', 'long', 'longer']);
 });
@@ -16,14 +18,14 @@ test('what is asked for at the end of a turn is for the next one, in the same or
   const order: string[] = [];
   const again = (): void => {
     order.push('long');
-    if (order.length < 6) lastInTick(again);
+    if (order.length < 6) work(again);
   };
-  lastInTick(() => {
+  work(() => {
     again();
     // As whatever arrives in the next turn does.
-    atEndOfTick(() => order.push('hand over'));
+    handOver(() => order.push('hand over'));
   });
-  atEndOfTick(() => atEndOfTick(() => order.push('second')));
+  handOver(() => handOver(() => order.push('second')));
   await nextTurn();
   expect(order).toEqual(['long']);
   await nextTurn();
@@ -40,14 +42,14 @@ test('one that throws keeps none of the others from running', async () => {
   process.removeAllListeners('uncaughtException');
   process.on('uncaughtException', (error) => thrown.push(error));
   try {
-    atEndOfTick(() => {
+    handOver(() => {
       throw new Error('first');
     });
-    atEndOfTick(() => order.push('second'));
-    lastInTick(() => {
+    handOver(() => order.push('second'));
+    work(() => {
       throw new Error('last');
     });
-    lastInTick(() => order.push('after it'));
+    work(() => order.push('after it'));
     for (let turn = 0; turn < 3; turn++) await nextTurn();
   } finally {
     process.removeAllListeners('uncaughtException');

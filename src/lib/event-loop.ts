@@ -3,46 +3,50 @@
  * batch to another thread runs first, then work that occupies this thread: the other thread computes meanwhile, and its
  * result is there in the next tick instead of the one after.
  */
-let first: (() => void)[] = [];
-let last: (() => void)[] = [];
-let scheduled = false;
+export class EndOfTick {
+  #first: (() => void)[] = [];
+  #last: (() => void)[] = [];
+  #isScheduled = false;
 
-/** For batching: collects what arrives in one tick and hands it to another thread at once. */
-export function atEndOfTick(act: () => void): void {
-  first.push(act);
-  schedule();
-}
+  /** For batching: collects what arrives in one tick and hands it to another thread at once. */
+  readonly handOver = (act: () => void): void => {
+    this.#first.push(act);
+    this.#schedule();
+  };
 
-/** For work on this thread that batches should not wait for. */
-export function lastInTick(act: () => void): void {
-  last.push(act);
-  schedule();
-}
+  /** For work on this thread that batches should not wait for. */
+  readonly work = (act: () => void): void => {
+    this.#last.push(act);
+    this.#schedule();
+  };
 
-/** Whether such work is scheduled in this tick, so that the next tick begins late. */
-export const endsWithWork = (): boolean => last.length > 0;
+  /** Whether such work is scheduled in this tick, so that the next tick begins late. */
+  get hasWork(): boolean {
+    return this.#last.length > 0;
+  }
 
-function schedule(): void {
-  if (scheduled) return;
-  scheduled = true;
-  // Two immediates: promises that the first settles run their continuations before the second begins.
-  setImmediate(runFirst);
-  setImmediate(runLast);
-}
+  #schedule(): void {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    // Two immediates: promises that the first settles run their continuations before the second begins.
+    setImmediate(this.#runFirst);
+    setImmediate(this.#runLast);
+  }
 
-function runFirst(): void {
-  const acts = first;
-  first = [];
-  runAll(acts);
-}
+  readonly #runFirst = (): void => {
+    const acts = this.#first;
+    this.#first = [];
+    runAll(acts);
+  };
 
-function runLast(): void {
-  const acts = last;
-  last = [];
-  scheduled = false;
-  // Batches that were scheduled meanwhile belong to the next tick.
-  if (first.length > 0) schedule();
-  runAll(acts);
+  readonly #runLast = (): void => {
+    const acts = this.#last;
+    this.#last = [];
+    this.#isScheduled = false;
+    // Batches that were scheduled meanwhile belong to the next tick.
+    if (this.#first.length > 0) this.#schedule();
+    runAll(acts);
+  };
 }
 
 /** A callback that throws does not keep the others from running; its error is an uncaught exception as usual. */
@@ -57,3 +61,6 @@ function runAll(acts: readonly (() => void)[]): void {
     if (done < acts.length) setImmediate(runAll, acts.slice(done));
   }
 }
+
+/** The event loop owns it: a thread has one loop, and the order of work within a tick is that of all its parts. */
+export const endOfTick = new EndOfTick();

@@ -1,7 +1,7 @@
 import type { Caller } from '../../api/caller.ts';
 import type { Kind } from '../../api/kind.ts';
 import { collectionPrefix, kindPrefix } from '../../api/object-key.ts';
-import { lastInTick } from '../../lib/event-loop.ts';
+import { endOfTick } from '../../lib/event-loop.ts';
 import type { ProjectionListener } from '../../objects/projected-cache.ts';
 import type { ReadableEvent, ReadableObject } from '../../objects/readable.ts';
 import { frameFor } from './frames.ts';
@@ -102,7 +102,7 @@ export class Broadcaster implements ProjectionListener {
   constructor(options: BroadcasterOptions) {
     this.#options = options;
     this.#now = options.now ?? (() => performance.now());
-    this.#defer = options.defer ?? lastInTick;
+    this.#defer = options.defer ?? endOfTick.work;
     this.#bookmarks = setInterval(() => this.#sendBookmarks(), options.bookmarkIntervalMs);
     this.#bookmarks.unref();
   }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { lastInTick } from '../../lib/event-loop.ts';
+import { endOfTick } from '../../lib/event-loop.ts';
 import { createLogger } from '../logger.ts';
 import { AuditLog } from './audit-log.ts';
 
@@ -87,7 +87,7 @@ test('A9: the next requests of clients that were answered share the next write w
 test('a write does not wait for a second tick while every tick ends with other work', async () => {
   let isBusy = true;
   const work = (): void => {
-    if (isBusy) lastInTick(work);
+    if (isBusy) endOfTick.work(work);
   };
   work();
   expect(await askAgain(setUp())).toEqual([['1'], ['2'], ['3']]);

@@ -1,4 +1,4 @@
-import { atEndOfTick, endsWithWork } from '../../lib/event-loop.ts';
+import { endOfTick } from '../../lib/event-loop.ts';
 import { firstWithin } from '../../lib/first-within.ts';
 import type { Logger } from '../logger.ts';
 import type { AuditFile } from './audit-file.ts';
@@ -29,7 +29,7 @@ interface Waiting {
   durable?: { readonly resolve: () => void; readonly reject: (error: unknown) => void } | undefined;
 }
 
-const endOfTick = (): Promise<void> => new Promise(atEndOfTick);
+const tickToEnd = (): Promise<void> => new Promise(endOfTick.handOver);
 
 /** Lines that no request waits for are collected for this long. */
 const GATHER_MS = 50;
@@ -149,8 +149,8 @@ export class AuditLog {
       // first tick the requests that waited are answered, and in the second most of their clients have sent the next
       // one. Otherwise clients fall into two halves that wait for each other, and there are twice as many writes. Not
       // while watchers are sent a burst of events, when ticks are long.
-      await endOfTick();
-      if (isNext && !endsWithWork()) await endOfTick();
+      await tickToEnd();
+      if (isNext && !endOfTick.hasWork) await tickToEnd();
       isNext = true;
       const batch = this.#waiting.slice(0, MAX_BATCH_LINES);
       let text = '';

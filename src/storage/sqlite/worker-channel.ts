@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import { atEndOfTick } from '../../lib/event-loop.ts';
+import { endOfTick } from '../../lib/event-loop.ts';
 import { workerEntry } from '../../lib/program-files.ts';
 import { type Revision, StorageError, type Write } from '../contract.ts';
 import { deserializeError } from '../serialize-error.ts';
@@ -129,7 +129,7 @@ export class WorkerChannel {
   #schedule(): void {
     if (this.#scheduled || this.#sentWrites.length > 0 || this.#sentCalls.length > 0) return;
     this.#scheduled = true;
-    atEndOfTick(() => this.#send());
+    endOfTick.handOver(() => this.#send());
   }
 
   /**
@@ -140,7 +140,7 @@ export class WorkerChannel {
   #sendNext(): void {
     if (this.#scheduled || this.#sentWrites.length > 0 || this.#sentCalls.length > 0) return;
     this.#scheduled = true;
-    atEndOfTick(() => atEndOfTick(() => this.#send()));
+    endOfTick.handOver(() => endOfTick.handOver(() => this.#send()));
   }
 
   #send(): void {
