@@ -97,6 +97,14 @@ export interface ResourceType extends BodyType {
  */
 export type VirtualType = ResourceType;
 
+export type ObjectPart = 'labels' | 'annotations' | 'spec' | 'status';
+
+/** The parts that an update leaves as they are stored. They are not validated again: rules change with releases. */
+export type UnchangedParts = ReadonlySet<ObjectPart>;
+
+/** Of an object that is created. */
+export const NOTHING_UNCHANGED: UnchangedParts = new Set();
+
 /** A namespace of a projection, and the source objects that are shown in it. */
 export interface ProjectedNamespace {
   readonly name: string;
@@ -152,7 +160,7 @@ export interface Kind extends ResourceType {
    */
   readonly deriveFields?: (object: ApiObject, old: ApiObject | undefined) => ApiObject;
   /** The errors of everything but the metadata. `old`: the object before an update. */
-  readonly validate: (object: ApiObject, old: ApiObject | undefined) => FieldError[];
+  readonly validate: (object: ApiObject, old: ApiObject | undefined, unchanged: UnchangedParts) => FieldError[];
   readonly columns: readonly TableColumn[];
   /** Present: the objects are computed from those of another kind, and are neither stored nor written. */
   readonly projection?: Projection;

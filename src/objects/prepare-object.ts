@@ -1,4 +1,12 @@
-import { type ApiObject, apiVersionOf, type Kind, type ManagedFieldsEntry, type ObjectMeta } from '../api/kind.ts';
+import {
+  type ApiObject,
+  apiVersionOf,
+  type Kind,
+  type ManagedFieldsEntry,
+  type ObjectMeta,
+  type ObjectPart,
+  type UnchangedParts,
+} from '../api/kind.ts';
 import type { ObjectKey } from '../api/object-key.ts';
 import { withOrigin, withStoredOrigin } from '../api/origin-annotation.ts';
 import { toTimestamp } from '../lib/utc-second.ts';
@@ -129,6 +137,19 @@ export function prepareForUpdate(
     next.metadata.generation = (old.metadata.generation ?? 0) + 1;
   }
   return next;
+}
+
+/**
+ * The parts of an update that its writer did not send. `prepareForUpdate` takes them from the old object; a part that
+ * was sent is a copy, also if it is equal.
+ */
+export function unchangedParts({ metadata, spec, status }: ApiObject, old: ApiObject): UnchangedParts {
+  const unchanged = new Set<ObjectPart>();
+  if (metadata.labels === old.metadata.labels) unchanged.add('labels');
+  if (metadata.annotations === old.metadata.annotations) unchanged.add('annotations');
+  if (spec === old.spec) unchanged.add('spec');
+  if (status === old.status) unchanged.add('status');
+  return unchanged;
 }
 
 function tracked(object: ApiObject, track: TrackFields | undefined): ApiObject {

@@ -10,7 +10,7 @@ import {
   tooLong,
   tooMany,
 } from '../api/field-error.ts';
-import type { ApiObject, Kind, ObjectMeta } from '../api/kind.ts';
+import type { ApiObject, Kind, ObjectMeta, UnchangedParts } from '../api/kind.ts';
 import { CLUSTERS_ANNOTATION, EXPIRES_ANNOTATION, parseExpiry } from '../api/kinds/rbac.ts';
 import {
   isDns1123Label,
@@ -36,28 +36,37 @@ const NAME_RULES = {
 /** What is wrong with the name of an object of this kind. */
 const nameProblems = (kind: Pick<Kind, 'nameRule'>, name: string): string[] => NAME_RULES[kind.nameRule](name);
 
-/**
- * What is wrong with an object before it is written. Parts that an update shares with the old object are not validated.
- * `cluster` is the cluster of the path; `""` for objects of the fleet.
- */
+export interface ObjectContext {
+  /** The cluster of the path; `""` for objects of the fleet. */
+  readonly cluster: string;
+  /** The object before an update. */
+  readonly old?: ApiObject;
+  readonly unchanged: UnchangedParts;
+}
+
+/** What is wrong with an object before it is written. */
 export function validateObject(
   kind: Kind,
   object: ApiObject,
-  old: ApiObject | undefined,
-  cluster: string,
+  { old, cluster, unchanged }: ObjectContext,
 ): FieldError[] {
   return [
-    ...validateMetadata(kind, object.metadata, old?.metadata),
+    ...validateMetadata(kind, object.metadata, old?.metadata, unchanged),
     ...validateFinalizers(object.metadata, old?.metadata),
     ...validateDomainKeys(kind.kind, object.metadata, old?.metadata),
     ...validateClustersAnnotation(kind, object.metadata, old?.metadata),
     ...validateExpiry(kind, object.metadata, old?.metadata),
     ...validateInClusterAnnotation(kind, object.metadata, cluster),
-    ...kind.validate(object, old),
+    ...kind.validate(object, old, unchanged),
   ];
 }
 
-function validateMetadata(kind: Kind, metadata: ObjectMeta, old: ObjectMeta | undefined): FieldError[] {
+function validateMetadata(
+  kind: Kind,
+  metadata: ObjectMeta,
+  old: ObjectMeta | undefined,
+  unchanged: UnchangedParts,
+): FieldError[] {
   const errors: FieldError[] = [];
   if ((metadata.name ?? '') === '') {
     errors.push(required('metadata.name', 'name or generateName is required'));
@@ -75,8 +84,8 @@ function validateMetadata(kind: Kind, metadata: ObjectMeta, old: ObjectMeta | un
     }
   }
   const { labels, annotations } = metadata;
-  if (labels !== undefined && labels !== old?.labels) errors.push(...validateLabels(labels, 'metadata.labels'));
-  if (annotations !== undefined && annotations !== old?.annotations) {
+  if (labels !== undefined && !unchanged.has('labels')) errors.push(...validateLabels(labels, 'metadata.labels'));
+  if (annotations !== undefined && !unchanged.has('annotations')) {
     errors.push(...validateAnnotations(annotations, 'metadata.annotations'));
   }
   return errors;

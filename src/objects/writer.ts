@@ -1,6 +1,6 @@
 import type { Catalog } from '../api/catalog.ts';
 import { type FieldError, invalid, invalidValue } from '../api/field-error.ts';
-import type { ApiObject, Kind, ManagedFieldsEntry } from '../api/kind.ts';
+import { type ApiObject, type Kind, type ManagedFieldsEntry, NOTHING_UNCHANGED } from '../api/kind.ts';
 import { type ObjectKey, storageKey } from '../api/object-key.ts';
 import { ApiError, alreadyExists, badRequest, conflict, notFound } from '../api/status.ts';
 import type { Guard, Store, Write, WriteResult } from '../storage/contract.ts';
@@ -12,6 +12,7 @@ import {
   prepareForUpdate,
   type TrackFields,
   type UpdatePart,
+  unchangedParts,
   withOldTimes,
 } from './prepare-object.ts';
 import type { ObjectReader } from './reader.ts';
@@ -154,7 +155,8 @@ export class ObjectWriter {
     const prepared = prepareForCreate(kind, objectKey, sent, stamp, metadata, track);
     const object = derive?.(prepared) ?? prepared;
     admit?.(object, undefined);
-    refuseIfInvalid(kind, objectKey.name, validateObject(kind, object, undefined, objectKey.cluster));
+    const context = { cluster: objectKey.cluster, unchanged: NOTHING_UNCHANGED };
+    refuseIfInvalid(kind, objectKey.name, validateObject(kind, object, context));
     if (dryRun) {
       await reader.catchUp();
       const existing = reader.find(kind, objectKey);
@@ -189,7 +191,8 @@ export class ObjectWriter {
       const prepared = prepareForUpdate(kind, sent, old, part, { ...this.#computedIn(kind), origin }, track);
       const next = withOldTimes(prepared, old);
       admit?.(next, old);
-      refuseIfInvalid(kind, objectKey.name, validateObject(kind, next, old, objectKey.cluster));
+      const context = { cluster: objectKey.cluster, old, unchanged: unchangedParts(next, old) };
+      refuseIfInvalid(kind, objectKey.name, validateObject(kind, next, context));
       const result = await this.#replace(kind, { current, old }, next, options);
       if (result !== 'conflict') return result;
       if (expected !== '' || attempt >= UPDATE_ATTEMPTS) throw modified(kind, objectKey.name);

@@ -3,7 +3,7 @@ import { describe, expect } from 'vitest';
 import { decodeBody, PROTOBUF_TYPE } from '../../src/api/codec/decode.ts';
 import { MAX_YAML_BYTES } from '../../src/api/codec/parse-yaml.ts';
 import { invalid } from '../../src/api/field-error.ts';
-import type { ApiObject, BodyType, Kind } from '../../src/api/kind.ts';
+import { type ApiObject, type BodyType, type Kind, NOTHING_UNCHANGED } from '../../src/api/kind.ts';
 import { clusterKind } from '../../src/api/kinds/cluster.ts';
 import { clusterRoleBindingKind } from '../../src/api/kinds/rbac.ts';
 import { tokenRequestType } from '../../src/api/kinds/token-request.ts';
@@ -75,7 +75,7 @@ const body = (mediaType: string, type: BodyType | Kind, bytes: Uint8Array): void
   readsOrRefuses(() => {
     const { value } = decodeBody({ bytes, mediaType }, type, 'Strict');
     if (!('validate' in type)) return;
-    const errors = validateObject(type, value as ApiObject, undefined, '');
+    const errors = validateObject(type, value as ApiObject, { cluster: '', unchanged: NOTHING_UNCHANGED });
     if (errors.length > 0) throw invalid(type, '', errors);
   });
 };

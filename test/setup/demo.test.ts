@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { createCatalog } from '../../src/api/catalog.ts';
-import type { ApiObject } from '../../src/api/kind.ts';
+import { type ApiObject, NOTHING_UNCHANGED } from '../../src/api/kind.ts';
 
 const folder = new URL('../../demo/', import.meta.url);
 const files = readdirSync(folder).filter((name) => name.endsWith('.yaml'));
@@ -61,7 +61,7 @@ describe('the demo fleet', () => {
       const where = `${file}: ${object.kind} ${object.metadata.name}`;
       expect(kind, where).toBeDefined();
       expect(unknownKeys(object, kind?.schema, where)).toEqual([]);
-      expect(kind?.validate(object, undefined), where).toEqual([]);
+      expect(kind?.validate(object, undefined, NOTHING_UNCHANGED), where).toEqual([]);
       expect(clusterOf(object) !== '', where).toBe(kind?.inCluster);
       expect(object.metadata.namespace !== undefined, where).toBe(kind?.namespaced);
     }

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { NOTHING_UNCHANGED } from '../kind.ts';
 import { namespaceKind, podKind, secretKind, serviceAccountKind } from '../kinds/core.ts';
 import { clusterRoleKind } from '../kinds/rbac.ts';
 import { refusal } from '../refusal.fixture.ts';
@@ -143,5 +144,7 @@ test('the deprecated name of the account of a pod is read, and its data never re
   expect(accountOf({ serviceAccount: 'a', serviceAccountName: 'b' })).toEqual({ serviceAccountName: 'b' });
   expect(accountOf({})).toEqual({ serviceAccountName: 'default' });
   const undecoded = { apiVersion: 'v1', kind: 'Secret', metadata: {}, stringData: { a: 'b' } };
-  expect(secretKind.validate(undecoded, undefined)).toMatchObject([{ field: 'stringData', type: 'forbidden' }]);
+  expect(secretKind.validate(undecoded, undefined, NOTHING_UNCHANGED)).toMatchObject([
+    { field: 'stringData', type: 'forbidden' },
+  ]);
 });

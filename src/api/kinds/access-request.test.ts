@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { NOTHING_UNCHANGED } from '../kind.ts';
 import { accessRequestKind } from './access-request.ts';
 import { accessText, requestedRule } from './access-request-spec.ts';
 
@@ -8,7 +9,7 @@ const pods = { verb: 'get', resource: 'pods', namespace: 'ci' };
 
 const fieldsOf = (spec: object, metadata: object = {}): string[] =>
   accessRequestKind
-    .validate({ apiVersion: '', kind: '', metadata: { name: 'x', ...metadata }, spec }, undefined)
+    .validate({ apiVersion: '', kind: '', metadata: { name: 'x', ...metadata }, spec }, undefined, NOTHING_UNCHANGED)
     .map(({ field }) => field);
 
 it.each([

@@ -201,9 +201,8 @@ export function clusterKind(productName: string, checks: EndpointChecks = DEFAUL
       ),
     ),
     deriveFields: (object, old) => deriveEndpointFields(object, old, changes),
-    // A part that the update shares with the stored object was validated when it was stored.
-    validate: (object, old) => [
-      ...(old !== undefined && object.spec === old.spec
+    validate: (object, old, unchanged) => [
+      ...(unchanged.has('spec')
         ? []
         : [
             ...validateEndpoints(
@@ -215,7 +214,7 @@ export function clusterKind(productName: string, checks: EndpointChecks = DEFAUL
             ...validateConfirmed(object, old, changes),
           ]),
       ...validateProbeChoice(object.metadata, old?.metadata),
-      ...(old !== undefined && object.status === old.status ? [] : validateStatus(statusOf(object))),
+      ...(unchanged.has('status') ? [] : validateStatus(statusOf(object))),
     ],
     columns: clusterColumns(productName),
     storedForm: {
