@@ -12,6 +12,7 @@ import { type RequestRecord, recordOf } from './records/request-record.ts';
 import { BodyReader, hasArrived } from './request/body.ts';
 import { acceptsGzip, prettyByAccept, prettyByDefault } from './request/negotiate.ts';
 import { RequestDeadlines } from './request-deadline.ts';
+import { ResponseBuffers } from './response/chunk-pool.ts';
 import { type Answer, type Envelope, respond } from './response/respond.ts';
 import type { WatchStream } from './response/watch-response.ts';
 import {
@@ -121,6 +122,7 @@ export function createPipeline(options: PipelineOptions): Serve {
     now = performance.now.bind(performance),
   } = options;
   const deadlines = new RequestDeadlines({ servingMs, unreadMs, now });
+  const buffers = new ResponseBuffers();
 
   const timeOut = (x: Exchange): void => {
     const error = timeout('request did not complete within requested timeout - context deadline exceeded');
@@ -232,6 +234,7 @@ export function createPipeline(options: PipelineOptions): Serve {
       strictTransportSecurity,
       onFailure: (error) => logger.error({ auditId, err: error }, 'watch failed'),
       trackWatch,
+      buffers,
     };
   };
 

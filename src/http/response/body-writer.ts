@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { constants, createGzip, type Gzip } from 'node:zlib';
-import { CHUNK_BYTES, CHUNKS, type Chunk } from './chunk-pool.ts';
+import { CHUNK_BYTES, type Chunk, type ChunkPool } from './chunk-pool.ts';
 
 /**
  * Writes bodies after `res.writeHead`. A large one never has more than a few chunks in memory, and never blocks the
@@ -29,7 +29,7 @@ export interface ReadyBytes {
 }
 
 /** One chunk after the other, each when the one before has left. */
-export async function writeReady(res: ServerResponse, bytes: ReadyBytes): Promise<void> {
+export async function writeReady(res: ServerResponse, bytes: ReadyBytes, buffers: ChunkPool): Promise<void> {
   if (bytes.length <= SMALL_BYTES) {
     const whole = Buffer.allocUnsafe(bytes.length);
     bytes.fill(whole, 0);
@@ -40,7 +40,7 @@ export async function writeReady(res: ServerResponse, bytes: ReadyBytes): Promis
   res.flushHeaders();
   let left = bytes.length;
   for (;;) {
-    const chunk = CHUNKS.take();
+    const chunk = buffers.take();
     const part = chunk.buffer.subarray(0, left <= chunk.buffer.length ? left : CHUNK_BYTES);
     bytes.fill(part, 0);
     left -= part.length;

@@ -44,5 +44,11 @@ export const CHUNK_BYTES = 512 * 1024;
 /** A remainder up to this size goes along with the last chunk: a write costs more than to encrypt that little. */
 const REST_BYTES = 64 * 1024;
 
-/** One for the process, so that what it keeps is bounded for all connections together, at 9 MiB. */
-export const CHUNKS = new ChunkPool({ size: CHUNK_BYTES + REST_BYTES, maxFree: 16 });
+export const LIST_BUFFER_BYTES = CHUNK_BYTES + REST_BYTES;
+
+/** The buffers of a server. What they keep is bounded for all connections together, at 14 MiB. */
+export class ResponseBuffers {
+  readonly lists = new ChunkPool({ size: LIST_BUFFER_BYTES, maxFree: 16 });
+  /** For a watcher that catches up. Fresh memory for each would make V8 collect its whole heap to free it. */
+  readonly frames = new ChunkPool({ size: 160 * 1024, maxFree: 32 });
+}

@@ -5,7 +5,7 @@ import { parse } from 'yaml';
 import type { ApiResponse, ListResponse } from '../../api/request.ts';
 import { notFound } from '../../api/status.ts';
 import { CLUSTERS_PATH, closeServersAfterEach, startFixture } from '../http.fixture.ts';
-import { CHUNK_BYTES, CHUNKS } from './chunk-pool.ts';
+import { CHUNK_BYTES, LIST_BUFFER_BYTES } from './chunk-pool.ts';
 import { listChunks } from './list-body.ts';
 
 closeServersAfterEach();
@@ -189,8 +189,8 @@ describe('lists', () => {
   test.each([
     ['less than one buffer', CHUNK_BYTES - 2_000],
     ['a little more than is written at once', CHUNK_BYTES + 2_000],
-    ['as much as just fits', CHUNKS.size - 1_500],
-    ['a little more than fits', CHUNKS.size + 500],
+    ['as much as just fits', LIST_BUFFER_BYTES - 1_500],
+    ['a little more than fits', LIST_BUFFER_BYTES + 500],
     ['two, and a little more', 2 * CHUNK_BYTES + 2_000],
     ['two, and more than goes along', 2 * CHUNK_BYTES + 80_000],
   ])('a list is whole however many buffers it takes: %s', async (_, bytes) => {
@@ -207,7 +207,7 @@ describe('lists', () => {
     const { send, port, records } = await startFixture(({ query }) => list(pageOf(query.get('letter') ?? '-')));
     const ask = async (letter: string): Promise<void> => {
       const reply = await send({ path: `${CLUSTERS_PATH}?letter=${letter}` });
-      expect(reply.bytes.length).toBeGreaterThan(CHUNKS.size);
+      expect(reply.bytes.length).toBeGreaterThan(LIST_BUFFER_BYTES);
       expect(reply.json()).toEqual(JSON.parse(textOf(list(pageOf(letter)))));
     };
     await Promise.all(letters.map(ask));

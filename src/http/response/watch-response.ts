@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { WatchSink } from '../../api/request.ts';
 import type { SharedFrames } from '../../api/shared-frames.ts';
-import { ChunkPool } from './chunk-pool.ts';
+import type { ChunkPool } from './chunk-pool.ts';
 
 /**
  * The response of one watch. Frames are sent chunked and never compressed. It does not wait for a slow client:
@@ -12,6 +12,7 @@ export class WatchStream implements WatchSink {
   readonly #res: ServerResponse;
   readonly #closeListeners: (() => void)[] = [];
   readonly #onFailure: (error: unknown) => void;
+  readonly #buffers: ChunkPool;
   /** Chunks are written to it directly; undefined when Node has to encode them, or to hold them back. */
   readonly #socket: Socket | undefined;
   #closed = false;
@@ -20,9 +21,10 @@ export class WatchStream implements WatchSink {
    * The headers must have been written to `res`. Listeners run inside events of the socket, where an exception would
    * end the process: `onFailure` gets it instead.
    */
-  constructor(res: ServerResponse, onFailure: (error: unknown) => void) {
+  constructor(res: ServerResponse, onFailure: (error: unknown) => void, buffers: ChunkPool) {
     this.#res = res;
     this.#onFailure = onFailure;
+    this.#buffers = buffers;
     // V-01: a client waits for the headers to know that the watch has started, also when there is no event.
     res.flushHeaders();
     // HTTP/1.0 has no chunks, and a pipelined answer no socket before the answers ahead of it are sent.
@@ -61,8 +63,8 @@ export class WatchStream implements WatchSink {
     if (socket === undefined) return this.#res.write(Buffer.concat(pieces));
     const size = sizeLine(length);
     const whole = size.length + length + CRLF.length;
-    if (whole > CATCH_UP.size) return socket.write(Buffer.concat([size, ...pieces, CRLF]));
-    const chunk = CATCH_UP.take();
+    if (whole > this.#buffers.size) return socket.write(Buffer.concat([size, ...pieces, CRLF]));
+    const chunk = this.#buffers.take();
     let at = 0;
     for (const piece of [size, ...pieces, CRLF]) {
       chunk.buffer.set(piece, at);
@@ -125,8 +127,3 @@ const toHttpChunk = (bytes: Uint8Array): Buffer => Buffer.concat([sizeLine(bytes
 
 const sizeLine = (length: number): Buffer => Buffer.from(`${length.toString(16)}\r\n`, 'latin1');
 const CRLF = Buffer.from('\r\n');
-
-/**
- * For the frames of a watcher that catches up. Fresh memory for each would make V8 collect its whole heap to free it.
- */
-const CATCH_UP = new ChunkPool({ size: 160 * 1024, maxFree: 32 });
