@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { mkdtempSync, writeFileSync } from 'node:fs';
+import { Server } from 'node:https';
 import { connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,7 +8,7 @@ import { type TLSSocket, connect as tlsConnect } from 'node:tls';
 import { afterEach, describe, expect, it } from 'vitest';
 import { selfSigned } from '../../clusters/upstream/certificates.fixture.ts';
 import { CLUSTERS_PATH, closeServersAfterEach, startFixture } from '../http.fixture.ts';
-import { HandshakeLimiter } from './handshake-limiter.ts';
+import { HandshakeLimitedServer, HandshakeLimiter } from './handshake-limiter.ts';
 
 closeServersAfterEach();
 const endings: (() => void)[] = [];
@@ -172,6 +173,12 @@ describe('A20: a server for TLS', () => {
     // Each gives its token to the next; one that has left holds it for a moment only.
     expect(await Promise.all(answers)).toEqual(['200', '200', '200']);
     await server.close();
+  });
+
+  it('keeps the listeners of Node', () => {
+    const names = (server: Server): string[] => server.listeners('connection').map(({ name }) => name);
+    expect(names(new HandshakeLimitedServer({}, () => {}))).toEqual(names(new Server()));
+    expect(names(new Server())).toHaveLength(1);
   });
 
   it('closes what waits when it stops', async () => {

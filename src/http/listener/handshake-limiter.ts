@@ -1,6 +1,8 @@
+import type { IncomingMessage } from 'node:http';
+import { Server, type ServerOptions } from 'node:https';
 import type { Socket } from 'node:net';
-import type { Server } from 'node:tls';
 import { TokenBuckets } from '../../lib/token-buckets.ts';
+import type { LingeringResponse } from '../response/lingering-response.ts';
 import { addressKey } from './address-limit.ts';
 
 export interface HandshakeLimiterOptions {
@@ -129,22 +131,35 @@ export class HandshakeLimiter {
   }
 }
 
+/** Calls `begin` when the handshake of a connection may begin, or closes the connection. */
+export type AdmitConnection = (socket: Socket, begin: () => void) => void;
+
 /**
- * From now on the limiter begins the handshakes of a server. Node's TLS server begins one in its listener of the event
- * `connection`; the limiter calls that listener instead of the event. The server must have been made with
- * `pauseOnConnect`, or what a client sends while it waits would be kept in memory.
+ * An HTTPS server whose handshakes begin when `admit` says so. Node begins a handshake at the event `connection`, which
+ * programs may emit, too: it is emitted late. Until then the connection is paused, or what its client sends would be
+ * kept in memory.
  */
-export function limitHandshakes(server: Server & { pauseOnConnect?: boolean }, limiter: HandshakeLimiter): void {
-  const listeners = server.listeners('connection');
-  server.removeAllListeners('connection');
-  server.on('connection', (socket: Socket) =>
-    limiter.accept(socket, () => {
-      // The listener reads it, too, and would pause the connection within TLS.
-      server.pauseOnConnect = false;
-      for (const begin of listeners) begin.call(server, socket);
-      server.pauseOnConnect = true;
-    }),
-  );
+export class HandshakeLimitedServer extends Server<typeof IncomingMessage, typeof LingeringResponse> {
+  readonly #admit: AdmitConnection;
+  declare pauseOnConnect: boolean;
+
+  constructor(options: ServerOptions<typeof IncomingMessage, typeof LingeringResponse>, admit: AdmitConnection) {
+    super({ ...options, pauseOnConnect: true });
+    this.#admit = admit;
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: the arguments of any event
+  override emit(event: string | symbol, ...args: any[]): boolean {
+    if (event !== 'connection') return super.emit(event, ...args);
+    const [socket] = args as [Socket];
+    this.#admit(socket, () => {
+      // TLS reads it, too, and would pause the connection within it.
+      this.pauseOnConnect = false;
+      super.emit('connection', socket);
+      this.pauseOnConnect = true;
+    });
+    return true;
+  }
 }
 
 function laterUnref(act: () => void, ms: number): void {

@@ -13,7 +13,7 @@ import type { WatchStream } from '../response/watch-response.ts';
 import { AddressLimit } from './address-limit.ts';
 import { ClientConnections } from './client-connections.ts';
 import { answerClientErrors } from './client-errors.ts';
-import { type HandshakeCounts, HandshakeLimiter, limitHandshakes } from './handshake-limiter.ts';
+import { type HandshakeCounts, HandshakeLimitedServer, HandshakeLimiter } from './handshake-limiter.ts';
 import { createReloader, type KeyPair, readKeyPair, type TlsFiles, tlsOptions } from './tls.ts';
 
 /** The limits of a connection. Slow and silent clients must cost little and not for long. */
@@ -81,7 +81,8 @@ export interface Listener {
 export type Serve = (req: IncomingMessage, res: LingeringResponse, arrival?: Arrival) => void;
 
 export function createListener(options: ListenerOptions): Listener {
-  const { host, port, tls, maxConnections, maxConnectionsPerAddress, handshakesPerAddress = 0, logger } = options;
+  const { host, port, tls, maxConnections, handshakesPerAddress = 0, logger } = options;
+  const { maxConnectionsPerAddress = Number.POSITIVE_INFINITY } = options;
   const { drainDelayMs = 0, sleep = setTimeoutPromise } = options;
   const limits: Limits = { ...LIMITS, ...options.limits };
   let draining = false;
@@ -90,17 +91,32 @@ export function createListener(options: ListenerOptions): Listener {
   const watches = new Set<WatchStream>();
   const connections = new ClientConnections();
 
-  const isLimited = tls !== undefined && handshakesPerAddress > 0;
+  // A flood of connections must not become a flood of log lines.
+  const warnRefused = atMostEvery(WARN_MS, (fields: object) => logger.warn(fields, 'connection refused: too many'));
+  const limiter =
+    tls !== undefined && handshakesPerAddress > 0
+      ? new HandshakeLimiter({
+          perSecond: handshakesPerAddress,
+          now: performance.now.bind(performance),
+          onRejected: (address) => warnRefused({ handshakesPerAddress, address }),
+        })
+      : undefined;
+  const limit = new AddressLimit(maxConnectionsPerAddress, (address) =>
+    warnRefused({ maxConnectionsPerAddress, address }),
+  );
+
+  const tlsServerOptions = { ...httpOptions(limits), ...tlsOptions(limits.handshakeTimeoutMs) };
   const tlsServer =
-    tls === undefined
-      ? undefined
-      : createTlsServer({
-          ...httpOptions(limits),
-          ...tlsOptions(limits.handshakeTimeoutMs),
-          pauseOnConnect: isLimited,
-        });
+    limiter !== undefined
+      ? new HandshakeLimitedServer(tlsServerOptions, (socket, begin) => {
+          if (limit.accept(socket)) limiter.accept(socket, begin);
+        })
+      : tls !== undefined
+        ? createTlsServer(tlsServerOptions)
+        : undefined;
   const server: Server<typeof IncomingMessage, typeof LingeringResponse> =
     tlsServer ?? createPlainServer(httpOptions(limits));
+  if (limiter === undefined) server.prependListener('connection', (socket) => limit.accept(socket));
   const useKeyPair = (pair: KeyPair): void =>
     tlsServer?.setSecureContext({ ...tlsOptions(limits.handshakeTimeoutMs), ...pair });
   let reloadCertificate = async (): Promise<void> => {};
@@ -120,23 +136,7 @@ export function createListener(options: ListenerOptions): Listener {
     }),
   );
 
-  // A flood of connections must not become a flood of log lines.
-  const warnRefused = atMostEvery(WARN_MS, (fields: object) => logger.warn(fields, 'connection refused: too many'));
   server.on('drop', () => warnRefused({ maxConnections }));
-  const limiter = isLimited
-    ? new HandshakeLimiter({
-        perSecond: handshakesPerAddress,
-        now: performance.now.bind(performance),
-        onRejected: (address) => warnRefused({ handshakesPerAddress, address }),
-      })
-    : undefined;
-  if (tlsServer !== undefined && limiter !== undefined) limitHandshakes(tlsServer, limiter);
-  if (maxConnectionsPerAddress !== undefined) {
-    const limit = new AddressLimit(maxConnectionsPerAddress, (address) =>
-      warnRefused({ maxConnectionsPerAddress, address }),
-    );
-    server.prependListener('connection', (socket) => limit.accept(socket));
-  }
 
   let certificateCheck: NodeJS.Timeout | undefined;
   const stopAccepting = (): Promise<void> => {
