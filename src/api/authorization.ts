@@ -1,6 +1,7 @@
 import type { Caller, Identity } from './caller.ts';
 import { PROFILE_GROUP, PROFILE_RESOURCE } from './cluster-profile.ts';
 import { accessRequestKind } from './kinds/access-request.ts';
+import { bootstrapTokenKind, JOIN_SUBRESOURCE } from './kinds/bootstrap-token.ts';
 import { CLUSTER_GROUP } from './kinds/cluster-spec.ts';
 import { issuedTokenKind } from './kinds/issued-token.ts';
 import { passListType } from './kinds/pass-list.ts';
@@ -176,13 +177,14 @@ export const isFilteredList = (asked: Asked): boolean =>
 /**
  * Requests that the handler authorizes. A caller may get and revoke the issued tokens it requested without a rule, and
  * get and delete its access requests. The permission to create or to decide an access request is asked for in the
- * cluster that the object names.
+ * cluster that the object names. A bootstrap token registers its cluster with the permissions of its creator.
  */
 export const isDecidedByHandler = (asked: Asked): boolean => {
   const { verb, subresource, cluster } = asked;
   if (cluster !== undefined) return false;
   const isOwners = subresource === '' && (verb === 'get' || verb === 'delete');
   if (isIssuedTokens(asked)) return isOwners;
+  if (isBootstrapTokens(asked)) return subresource === JOIN_SUBRESOURCE && verb === 'create';
   return isAccessRequests(asked) && (isOwners || (subresource === '' ? verb === 'create' : subresource === 'approval'));
 };
 
@@ -195,6 +197,9 @@ const isIssuedTokens = ({ group, resource }: Pick<ResourceQuestion, 'group' | 'r
 
 const isAccessRequests = ({ group, resource }: Pick<ResourceQuestion, 'group' | 'resource'>): boolean =>
   group === accessRequestKind.group && resource === accessRequestKind.resource;
+
+const isBootstrapTokens = ({ group, resource }: Pick<ResourceQuestion, 'group' | 'resource'>): boolean =>
+  group === bootstrapTokenKind.group && resource === bootstrapTokenKind.resource;
 
 const isProfiles = ({ group, resource }: Pick<ResourceQuestion, 'group' | 'resource'>): boolean =>
   group === PROFILE_GROUP && resource === PROFILE_RESOURCE;

@@ -40,6 +40,8 @@ export interface Caller {
   readonly actor?: Actor | undefined;
   /** True for the admin token: operators share it, so it is not the credential of a person. */
   readonly isShared?: boolean;
+  /** The id of the bootstrap token, if that is the credential. It may register one cluster and nothing else. */
+  readonly bootstrapToken?: string;
   /** When the credential expires (epoch milliseconds); undefined when it does not. */
   readonly expiresAt: number | undefined;
   /** Storage keys of the objects whose creation, deletion or replacement invalidates the credential. */

@@ -1,6 +1,7 @@
 import type { Kind, VirtualType } from './kind.ts';
 import { accessRequestKind } from './kinds/access-request.ts';
 import { auditEventReviewType } from './kinds/audit-event-review.ts';
+import { bootstrapTokenKind } from './kinds/bootstrap-token.ts';
 import { clusterKind } from './kinds/cluster.ts';
 import type { EndpointChecks } from './kinds/cluster-endpoints.ts';
 import { clusterGrantReviewType } from './kinds/cluster-grant-review.ts';
@@ -35,6 +36,7 @@ export interface Catalog {
   readonly signingKeys: Kind;
   readonly issuedTokens: Kind;
   readonly accessRequests: Kind;
+  readonly bootstrapTokens: Kind;
   /** Not served. */
   readonly revokedTokens: Kind;
   /** The kind of a path; undefined when nothing is served there. */
@@ -66,6 +68,7 @@ export function createCatalog({ productName, endpointChecks, inventory }: Catalo
     signingKeys: signingKeyKind,
     issuedTokens: issuedTokenKind,
     accessRequests: accessRequestKind,
+    bootstrapTokens: bootstrapTokenKind,
   };
   const kinds: readonly Kind[] = Object.values(named);
   const projections = clusterProfileKinds(named.clusters, productName, inventory);

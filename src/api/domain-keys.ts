@@ -37,6 +37,18 @@ export const CLUSTER_ID_ANNOTATION = 'clusterpass.dev/cluster-id';
 export const IMPORTED_ANNOTATION = 'clusterpass.dev/imported-from';
 
 /**
+ * On a copy of an object of a cluster: the identity of that cluster. A caller with the verb `MIRROR_VERB` sets it, and then
+ * the UID as well: `clusterpass mirror`.
+ */
+export const MIRRORED_ANNOTATION = 'clusterpass.dev/mirrored-from';
+
+/** The verb on namespaces, service accounts and Pods of a cluster for copies with the UIDs of that cluster. */
+export const MIRROR_VERB = 'mirror';
+
+/** `<name>/<uid>` of the bootstrap token with which the cluster has registered itself. The server sets it. */
+export const JOINED_ANNOTATION = 'clusterpass.dev/joined-with';
+
+/**
  * `webhook`: the API server of the cluster asks for each token whether it is accepted, so that a revocation reaches it.
  * Set by the operator. The command line and the console derive from it when a revocation takes effect.
  */
@@ -87,8 +99,11 @@ const BY_KIND: ReadonlyMap<string, readonly string[]> = new Map(
   ]),
 );
 
-/** Accepted and not suggested: the server computes them, and clients send back what they have read. */
-const COMPUTED: ReadonlyMap<string, readonly string[]> = new Map([['Cluster', Object.values(COMPUTED_ANNOTATIONS)]]);
+/** Accepted and not suggested: programs set them, and clients send back what they have read. */
+const COMPUTED: ReadonlyMap<string, readonly string[]> = new Map<string, readonly string[]>([
+  ['Cluster', [...Object.values(COMPUTED_ANNOTATIONS), JOINED_ANNOTATION]],
+  ...['Namespace', 'ServiceAccount', 'Pod'].map((kind): [string, string[]] => [kind, [MIRRORED_ANNOTATION]]),
+]);
 
 const annotationsOf = (kind: string): readonly string[] => BY_KIND.get(kind) ?? [];
 

@@ -28,6 +28,8 @@ export interface TokenAuthenticators {
   /** Further fixed tokens: those of the demo. */
   readonly fixedTokens?: readonly TokenAuthenticator[];
   readonly issuedTokens: TokenAuthenticator;
+  /** Only requests know them: no other server accepts a bootstrap token, so reviews do not. */
+  readonly bootstrapTokens?: TokenAuthenticator;
   /** The issuers of the AuthenticationConfiguration. */
   readonly jwt?: TokenAuthenticator | undefined;
   /** Passes for people, which only reviews know. */
@@ -38,12 +40,16 @@ export interface TokenAuthenticators {
 
 export function createAuthenticator(authenticators: TokenAuthenticators): Authenticator {
   // In this order; the first that knows the token decides.
-  const chain: readonly TokenAuthenticator[] = [
+  const reviewed: readonly TokenAuthenticator[] = [
     ...(authenticators.staticTokens === undefined ? [] : [authenticators.staticTokens]),
     authenticators.adminToken,
     ...(authenticators.fixedTokens ?? []),
     authenticators.issuedTokens,
     ...(authenticators.jwt === undefined ? [] : [authenticators.jwt]),
+  ];
+  const chain = [
+    ...reviewed,
+    ...(authenticators.bootstrapTokens === undefined ? [] : [authenticators.bootstrapTokens]),
   ];
   const { issuedTokens } = authenticators;
   const people = authenticators.people === undefined ? [] : [authenticators.people];
@@ -76,7 +82,7 @@ export function createAuthenticator(authenticators: TokenAuthenticators): Authen
       const api = cluster === undefined ? [] : [authenticators.audienceOf(cluster)];
       const wanted = audiences.length === 0 ? api : audiences;
       try {
-        for (const authenticator of passesOnly ? [issuedTokens, ...people] : [...chain, ...people]) {
+        for (const authenticator of passesOnly ? [issuedTokens, ...people] : [...reviewed, ...people]) {
           const found = await authenticateFor(authenticator, token, { wanted, api, cluster });
           if (found !== undefined) {
             return { authenticated: true, user: found.caller.as(cluster), audiences: found.audiences };

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type Authorizer, clusterQuestion } from '../api/authorization.ts';
-import type { Caller } from '../api/caller.ts';
+import type { Identity } from '../api/caller.ts';
 import { goQuote } from '../api/codec/go-text/go-quote.ts';
 import { PROTECT_VERB, PROTECTED_LABEL_PREFIX } from '../api/domain-keys.ts';
 import type { ApiObject, Kind } from '../api/kind.ts';
@@ -27,7 +27,7 @@ export type LabelPolicy = Pick<Policy, 'rulesHeldIn' | 'beginningGrants'> & Pick
 /** The 403 for labels that the caller may not set; `old` is undefined on create. */
 export function refuseLabels(
   policy: LabelPolicy,
-  caller: Caller,
+  caller: Identity,
   kind: Pick<Kind, 'group' | 'resource'>,
   object: ApiObject,
   old: ApiObject | undefined,
@@ -42,7 +42,7 @@ export function refuseLabels(
 /** Protected labels are added, changed and removed only with the verb `protect`, also if no binding selects them. */
 function refuseProtected(
   policy: LabelPolicy,
-  caller: Caller,
+  caller: Identity,
   { labels: old }: ClusterView,
   { name, labels }: ClusterView,
 ): ApiError | undefined {
@@ -55,7 +55,7 @@ function refuseProtected(
 
 function refuseBeginning(
   policy: LabelPolicy,
-  caller: Caller,
+  caller: Identity,
   before: ClusterView,
   after: ClusterView,
 ): ApiError | undefined {

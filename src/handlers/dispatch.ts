@@ -1,6 +1,7 @@
 import { isPassList } from '../api/authorization.ts';
 import type { Catalog } from '../api/catalog.ts';
 import type { Kind, VirtualType } from '../api/kind.ts';
+import { JOIN_SUBRESOURCE } from '../api/kinds/bootstrap-token.ts';
 import { passListType } from '../api/kinds/pass-list.ts';
 import { USERPASS } from '../api/kinds/token-request.ts';
 import { PASSES, tokenReviewType } from '../api/kinds/token-review.ts';
@@ -31,12 +32,23 @@ export interface HandlerParts extends GetParts, ListParts, WatchParts, WritePart
   readonly listAccounts: (request: ApiRequest) => Promise<ApiResponse>;
   /** A write of the subresource `approval` of an access request. */
   readonly decideRequest: (request: ApiRequest) => Promise<ApiResponse>;
+  /** A bootstrap token registers its cluster. */
+  readonly joinCluster: (request: ApiRequest) => Promise<ApiResponse>;
 }
 
 export type VerbOverrides = ReadonlyMap<Kind, Partial<Record<Verb, (request: ApiRequest) => Promise<ApiResponse>>>>;
 
 /** All subresources, and '' for the object itself. */
-export const SUBRESOURCES = ['', 'status', 'token', USERPASS, 'kubeconfig', 'accounts', 'approval'] as const;
+export const SUBRESOURCES = [
+  '',
+  'status',
+  'token',
+  USERPASS,
+  'kubeconfig',
+  'accounts',
+  'approval',
+  JOIN_SUBRESOURCE,
+] as const;
 
 /** What is served at a path: the verbs, and the kind of the objects. */
 export type Resource = StoredResource | VirtualResource | RedirectedResource;
@@ -78,6 +90,7 @@ const PUBLIC_LIST_VERBS: Verbs = new Set<Verb>(['list', 'watch']);
 const STATUS_VERBS: Verbs = new Set<Verb>(['get', 'update', 'patch']);
 const PROJECTED_STATUS_VERBS: Verbs = new Set<Verb>(['get']);
 const TOKEN_VERBS: Verbs = new Set<Verb>(['create']);
+const JOIN_VERBS: Verbs = new Set<Verb>(['create']);
 /** `kubeconfig` and `accounts` of a cluster. They need the permission to get the cluster. */
 const CLIENT_CONFIG_VERBS: Verbs = new Set<Verb>(['get']);
 const VIRTUAL_VERBS: Verbs = new Set<Verb>(['create']);
@@ -109,6 +122,7 @@ export function findResource(catalog: Catalog, target: Target): Resource | undef
   }
   if (subresource === 'token' && kind === catalog.serviceAccounts) return served(TOKEN_VERBS, subresource);
   if (subresource === USERPASS && kind === catalog.clusters) return served(TOKEN_VERBS, subresource);
+  if (subresource === JOIN_SUBRESOURCE && kind === catalog.bootstrapTokens) return served(JOIN_VERBS, subresource);
   const { statusSubresource = 'status' } = kind;
   if (kind.hasStatus && subresource === statusSubresource) {
     return served(kind.projection === undefined ? STATUS_VERBS : PROJECTED_STATUS_VERBS, statusSubresource);
@@ -151,6 +165,7 @@ export function createDispatcher(
     if (subresource === 'token') return parts.createToken(request);
     if (subresource === USERPASS) return parts.createUserpass(request);
     if (subresource === 'kubeconfig') return parts.getKubeconfig(request);
+    if (subresource === JOIN_SUBRESOURCE) return parts.joinCluster(request);
     if (subresource === 'approval' && request.target.verb !== 'get') return parts.decideRequest(request);
     const override = parts.verbOverrides.get(kind)?.[request.target.verb];
     if (override !== undefined) return override(request);

@@ -54,6 +54,8 @@ export interface CreateOptions extends FieldOwner {
   readonly keepStatus?: boolean;
   /** The file that the object comes from, see MANIFEST_ANNOTATION. */
   readonly origin?: string;
+  /** The UID of the object. Default: a random one. */
+  readonly uid?: string | undefined;
   /** Sets fields that belong to the server and to no manager. Called with the prepared object, before `admit`. */
   readonly derive?: ((object: ApiObject) => ApiObject) | undefined;
   readonly admit?: Admit;
@@ -149,7 +151,7 @@ export class ObjectWriter {
     const { dryRun, keepStatus = false, derive, admit, origin, guards = [] } = options;
     const { catalog, reader, now, randomUuid } = this.#options;
     const owners = await requireOwners(catalog, reader, kind, objectKey);
-    const stamp = { uid: randomUuid(), now: now() };
+    const stamp = { uid: options.uid ?? randomUuid(), now: now() };
     const track = this.#tracking(kind, options, keepStatus ? 'both' : 'object', sent, undefined);
     const metadata = { ...this.#computedIn(kind), keepStatus, origin };
     const prepared = prepareForCreate(kind, objectKey, sent, stamp, metadata, track);

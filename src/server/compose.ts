@@ -250,6 +250,10 @@ export async function compose(
       verifier: createVerifier({ ...verifying, clusterOfIssuer: issuers.clusterOfIssuer }),
       peopleVerifier: createPeopleVerifier({ ...verifying, clusterOfIssuer: issuers.clusterOfPeopleIssuer }),
       issuers,
+      bootstrapTokens: {
+        find: (name) => reader.find(catalog.bootstrapTokens, { cluster: '', namespace: '', name })?.object(),
+        now: () => clock.guard.latest(),
+      },
       logger,
     });
     closers.push(() => callers.close());

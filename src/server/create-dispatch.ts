@@ -5,7 +5,9 @@ import { refuseGrant } from '../authz/escalation.ts';
 import { refusalOf } from '../authz/forbidden.ts';
 import { createPastPermission } from '../authz/past-permission.ts';
 import { refuseConfirmation } from '../authz/refuse-confirmation.ts';
+import { refuseJoin } from '../authz/refuse-join.ts';
 import { refuseLabels } from '../authz/refuse-labels.ts';
+import { refuseMirror } from '../authz/refuse-mirror.ts';
 import type { ServeOptions } from '../config/serve-options.ts';
 import { accessRequestVerbs } from '../handlers/access-requests/access-request-verbs.ts';
 import { createRequestCompletion } from '../handlers/access-requests/complete-request.ts';
@@ -16,6 +18,9 @@ import { createContinueTokens } from '../handlers/continue-token.ts';
 import { createDispatcher } from '../handlers/dispatch.ts';
 import { createKubeconfigHandler } from '../handlers/get-kubeconfig.ts';
 import { issuedTokenVerbs } from '../handlers/issued-tokens/issued-token-verbs.ts';
+import { createTokenCompletion } from '../handlers/join/complete-token.ts';
+import { createJoinHandler } from '../handlers/join/join-cluster.ts';
+import type { JoinParts } from '../handlers/join/join-parts.ts';
 import { createListAccountsHandler } from '../handlers/list-accounts.ts';
 import { createReviewHandler } from '../handlers/reviews/create-review.ts';
 import type { ReviewParts, ReviewToken } from '../handlers/reviews/review.ts';
@@ -75,6 +80,18 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
     requireRightClock,
     now: Date.now,
   };
+  const joining: JoinParts = {
+    catalog,
+    reader,
+    writer,
+    views,
+    publicView,
+    productName,
+    refuseJoin: (creator, cluster) => refuseJoin(policy, creator, catalog.clusters, cluster),
+    now: Date.now,
+  };
+  const completeRequest = createRequestCompletion(accessRequests);
+  const completeToken = createTokenCompletion(joining);
   const issuing = {
     reader,
     productName,
@@ -108,11 +125,12 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
       policyChangesBetween: (after, upTo) => broadcaster.policyChangesBetween(after, upTo),
     }),
     refusal: (request, kind) => (views.isFiltered(kind) ? undefined : refusalOf(policy, request, 'watch')),
-    escalation: (caller, kind, object, old) =>
+    escalation: (caller, kind, object, old, cluster) =>
       refuseGrant(policy, caller, kind, object, old) ??
       refuseConfirmation(policy, caller, kind, object, old) ??
-      refuseLabels(policy, caller, kind, object, old),
-    completion: createRequestCompletion(accessRequests),
+      refuseLabels(policy, caller, kind, object, old) ??
+      refuseMirror(policy, caller, kind, object, old, cluster),
+    completion: (request, kind) => completeRequest(request, kind) ?? completeToken(request, kind),
     createRefusal: (request) => refusalOf(policy, request, 'create'),
     now: Date.now,
     random: Math.random,
@@ -162,6 +180,7 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
       ...accessRequestVerbs(accessRequests),
     ]),
     decideRequest: createDecisionHandler(accessRequests),
+    joinCluster: createJoinHandler(joining),
     listAccounts: createListAccountsHandler({ catalog, reader, authorizer: policy }),
   });
 }

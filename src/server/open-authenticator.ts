@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { type Authenticator, createAuthenticator } from '../authn/authenticator.ts';
+import { type BootstrapTokenParts, createBootstrapTokenAuthenticator } from '../authn/bootstrap-token-authenticator.ts';
 import {
   type FixedTokenAuthenticator,
   openAdminToken,
@@ -24,6 +25,7 @@ export interface AuthenticatorParts {
   readonly verifier: Verifier;
   readonly peopleVerifier: Verifier<PersonClaims>;
   readonly issuers: Issuers;
+  readonly bootstrapTokens: BootstrapTokenParts;
   readonly logger: Logger;
 }
 
@@ -45,6 +47,7 @@ export async function openAuthenticator({
   verifier,
   peopleVerifier,
   issuers,
+  bootstrapTokens,
   logger,
 }: AuthenticatorParts): Promise<OpenedAuthenticator> {
   const closers: (() => void)[] = [];
@@ -98,6 +101,7 @@ export async function openAuthenticator({
         adminToken,
         fixedTokens,
         issuedTokens: createIssuedTokenAuthenticator({ verifier }),
+        bootstrapTokens: createBootstrapTokenAuthenticator(bootstrapTokens),
         jwt,
         people: createPeopleAuthenticator({ verifier: peopleVerifier, prefix: options.peoplePrefix }),
         audienceOf: issuers.issuerFor,

@@ -18,6 +18,8 @@ export interface InformerOptions {
   /** The path of a collection. */
   readonly path: string;
   readonly timing: Timing;
+  /** What is kept of an object. Default: all of it. */
+  readonly transform?: (object: ApiObject) => ApiObject;
   /** Called after every change of the objects. */
   readonly onChange: () => void;
   /** Called when a connection is open (undefined) or was lost, with the reason. */
@@ -53,7 +55,8 @@ export class Informer {
   async list(signal?: AbortSignal): Promise<void> {
     const { transport, path, onChange } = this.#options;
     const pages = await readPages<ObjectList>(transport, path, { signal });
-    this.#objects = new Map(pages.flatMap(({ items }) => items).map((object) => [keyOf(object), object]));
+    const { transform = (object) => object } = this.#options;
+    this.#objects = new Map(pages.flatMap(({ items }) => items).map((item) => [keyOf(item), transform(item)]));
     this.#resourceVersion = pages.at(-1)?.metadata.resourceVersion;
     this.#isSynced = true;
     onChange();
@@ -88,7 +91,7 @@ export class Informer {
       before === undefined ||
       before.metadata.uid !== object.metadata.uid ||
       isLater(object.metadata.resourceVersion ?? '', before.metadata.resourceVersion ?? '');
-    if (isNewer) this.#objects.set(key, object);
+    if (isNewer) this.#objects.set(key, this.#options.transform?.(object) ?? object);
   }
 
   drop(object: ApiObject): void {

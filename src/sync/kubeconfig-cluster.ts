@@ -26,10 +26,23 @@ export function clusterOfKubeconfig(text: string): KubeconfigCluster | undefined
   const context = (contexts as NonNullable<Kubeconfig['contexts']>).find(
     (each) => each?.name === config?.['current-context'],
   );
-  const cluster = (clusters as NonNullable<Kubeconfig['clusters']>).find(
-    (each) => each?.name === context?.context?.cluster,
-  )?.cluster;
-  const { server, 'certificate-authority-data': caBundle } = cluster ?? {};
+  return clusterIn(
+    (clusters as NonNullable<Kubeconfig['clusters']>).find((each) => each?.name === context?.context?.cluster),
+  );
+}
+
+/**
+ * Address and CA in the ConfigMap `cluster-info` of the namespace `kube-public`, which kubeadm writes for clients that join
+ * the cluster: a kubeconfig with one cluster, and without contexts.
+ */
+export function clusterOfClusterInfo(text: string): KubeconfigCluster | undefined {
+  const { clusters } = withoutUsers(text) ?? {};
+  if (!Array.isArray(clusters) || clusters.length !== 1) return undefined;
+  return clusterIn((clusters as NonNullable<Kubeconfig['clusters']>)[0]);
+}
+
+function clusterIn(entry: NonNullable<Kubeconfig['clusters']>[number] | undefined): KubeconfigCluster | undefined {
+  const { server, 'certificate-authority-data': caBundle } = entry?.cluster ?? {};
   if (typeof server !== 'string' || server === '') return undefined;
   return { server, caBundle: typeof caBundle === 'string' && caBundle !== '' ? caBundle : undefined };
 }

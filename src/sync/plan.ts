@@ -35,6 +35,7 @@ export interface PlanInput {
   readonly maxDelete: number;
   /** Objects that were removed a short time ago: they count for `maxDelete`. */
   readonly removedRecently: number;
+  readonly keyOf?: (object: ApiObject) => string;
 }
 
 export interface Update {
@@ -82,7 +83,7 @@ export function planChanges(input: PlanInput): Plan {
     updates,
     removals: isWithin ? gone : [],
     taken,
-    held: isWithin ? [] : gone.map(keyOf),
+    held: isWithin ? [] : gone.map(input.keyOf ?? keyOf),
     unchanged,
   };
 }

@@ -3,9 +3,8 @@ import { ConnectionError } from '../client/errors.ts';
 import { backoffMs, type Timing } from '../client/timing.ts';
 import { inBatches } from '../lib/in-batches.ts';
 import { TokenBuckets } from '../lib/token-buckets.ts';
-import { type Desired, keyOf, type Ownership, type Plan, planChanges } from './plan.ts';
+import { type Desired, keyOf, type Ownership, type Plan, planChanges, type Update } from './plan.ts';
 import type { PassResult, Reporter } from './reporter.ts';
-import type { Target } from './target.ts';
 import type { Wakeup } from './wakeup.ts';
 
 /** What the source has. */
@@ -17,10 +16,23 @@ export interface DesiredState {
   readonly problems: ReadonlyMap<string, string>;
 }
 
+/** Where a plan is written to. */
+export interface SyncTarget {
+  readonly objects: ReadonlyMap<string, ApiObject>;
+  readonly fieldManager: string;
+  /** Objects with a lower number are created before the others, and deleted after them. Default: 0. */
+  order?(object: ApiObject): number;
+  create(desired: Desired): Promise<void>;
+  update(update: Update): Promise<void>;
+  remove(actual: ApiObject): Promise<void>;
+}
+
 export interface ReconcilerOptions {
   /** The state of the source; undefined while it was not read completely. */
   readonly read: () => Promise<DesiredState | undefined>;
-  readonly target: Target;
+  readonly target: SyncTarget;
+  /** The keys of the objects of both sides. Default: `namespace/name`. */
+  readonly keyOf?: (object: ApiObject) => string;
   /** Whether the target was read completely. */
   readonly isTargetSynced: () => boolean;
   readonly ownership: Ownership;
@@ -49,11 +61,13 @@ const RESYNC_MS = 60_000;
  */
 export class Reconciler {
   readonly #options: ReconcilerOptions;
+  readonly #keyOf: (object: ApiObject) => string;
   readonly #writes: TokenBuckets;
   #removedAt: number[] = [];
 
   constructor(options: ReconcilerOptions) {
     this.#options = options;
+    this.#keyOf = options.keyOf ?? keyOf;
     this.#writes = new TokenBuckets({
       perSecond: 1 / WRITE_INTERVAL_SECONDS,
       burst: WRITE_BURST,
@@ -76,6 +90,7 @@ export class Reconciler {
       prune,
       maxDelete,
       removedRecently: this.#removedAt.length,
+      keyOf: this.#keyOf,
     });
     reporter.planned(plan, state.problems, { maxDelete, removedRecently: this.#removedAt.length });
     const result = { plan, ...(await this.#execute(plan)) };
@@ -128,9 +143,9 @@ export class Reconciler {
     ];
     const counts = { failed: 0, delayedMs: 0 };
     let isDown = false;
-    await inBatches(tasks, CONCURRENCY, async (task) => {
+    const execute = async (task: Task): Promise<void> => {
       const { object, operation } = task;
-      const key = keyOf(object);
+      const key = this.#keyOf(object);
       if (planOnly) return reporter.wrote(operation, key);
       const waitMs = this.#writes.waitMs(key);
       if (waitMs > 0) {
@@ -155,10 +170,23 @@ export class Reconciler {
         if (isLost && operation === 'delete') this.#removedAt.push(this.#options.timing.now());
         reporter.refused(operation, key, error as Error);
       }
-    });
+    };
+    for (const group of inOrder(tasks, target)) await inBatches(group, CONCURRENCY, execute);
     return counts;
   }
 }
+
+/** Tasks that may run at the same time. Deletions are last, in the opposite order. */
+function inOrder(tasks: readonly Task[], target: SyncTarget): Task[][] {
+  const place = ({ operation, object }: Task): number => {
+    const order = target.order?.(object) ?? 0;
+    return operation === 'delete' ? LAST - order : order;
+  };
+  return [...Map.groupBy(tasks, place)].sort(([a], [b]) => a - b).map(([, group]) => group);
+}
+
+/** Above every order. */
+const LAST = 1_000;
 
 interface Task {
   readonly operation: 'create' | 'update' | 'delete';

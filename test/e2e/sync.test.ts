@@ -1,15 +1,15 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Context, Invocation, type Run } from '../../src/cli/command.ts';
+import type { Run } from '../../src/cli/command.ts';
 import { run as runExport } from '../../src/cli/commands/sync-export.ts';
 import { run as runImport } from '../../src/cli/commands/sync-import.ts';
-import { NO_PROGRESS } from '../../src/cli/progress.ts';
 import { createAuthority } from '../../src/clusters/upstream/certificates.fixture.ts';
 import { FakeHub } from '../../src/sync/hub.fixture.ts';
 import { Person } from './support/cli.ts';
 import { addCluster, CLUSTERS, relabel, removeCluster } from './support/fleet.ts';
 import { type Server, startServer } from './support/server.ts';
+import { type StartedCommand, startCommand, untilTrue } from './support/sync-command.ts';
 
 /** `clusterpass sync` between a server and a hub. */
 
@@ -42,40 +42,9 @@ afterAll(async () => {
   await admin?.leave();
 });
 
-const untilTrue = async (test: () => boolean | Promise<boolean>): Promise<void> => {
-  while (!(await test())) await new Promise((resolve) => setTimeout(resolve, 5));
-};
-
 /** Starts a command that runs until it is stopped, in this process. */
-function start(run: Run, options: Readonly<Record<string, unknown>>) {
-  const stop = new AbortController();
-  const written = { out: '', err: '' };
-  const into = (name: 'out' | 'err') => ({
-    isTerminal: false,
-    write: (text: string): void => {
-      written[name] += text;
-    },
-  });
-  const context: Context = {
-    env: { HOME: admin.home, CLUSTERPASS_SERVER: server.url, CLUSTERPASS_TOKEN: server.adminToken },
-    cwd: admin.home,
-    version: '0.0.0',
-    now: Date.now,
-    out: into('out'),
-    err: into('err'),
-    readStdin: async () => '',
-    progress: NO_PROGRESS,
-    stopped: () => stop.signal,
-  };
-  const ended = run(context, new Invocation([], { kubeconfig, ...options }));
-  return {
-    written,
-    stop: () => {
-      stop.abort();
-      return ended;
-    },
-  };
-}
+const start = (run: Run, options: Readonly<Record<string, unknown>>): StartedCommand =>
+  startCommand(run, { person: admin, server }, { kubeconfig, ...options });
 
 const profiles = (): string[] => [...hub.objects(PROFILES).keys()].sort();
 

@@ -3,6 +3,7 @@ import { ACCESS_COMMANDS } from './access-commands.ts';
 import { ADMIN_COMMANDS } from './admin-commands.ts';
 import { output } from './flags.ts';
 import { GET_COMMANDS } from './get-commands.ts';
+import { JOIN_COMMANDS } from './join-commands.ts';
 import { REQUEST_COMMANDS } from './request-commands.ts';
 import { SESSION_COMMANDS } from './session-commands.ts';
 import { SYNC_COMMANDS } from './sync-commands.ts';
@@ -30,6 +31,7 @@ export const COMMANDS: readonly Command[] = [
   ...ACCESS_COMMANDS,
   ...REQUEST_COMMANDS,
   ...ADMIN_COMMANDS,
+  ...JOIN_COMMANDS,
   ...SYNC_COMMANDS,
   {
     path: ['completion'],

@@ -36,6 +36,7 @@ export const LISTED_KINDS: readonly ListedKind[] = [
   listed('signingkeys', 'fleet', false),
   listed('issuedtokens', 'fleet', false),
   listed('accessrequests', 'fleet', false),
+  listed('bootstraptokens', 'fleet', false),
 ];
 
 function commandFor({ resource, singular, shortNames, inCluster, namespaced }: ListedKind): Command {

@@ -6,12 +6,14 @@ import { CLUSTER_GROUP, endpointsField } from '../../api/kinds/cluster-spec.ts';
 import { type Client, createClient } from '../../client/create-client.ts';
 import { FULL_CLUSTERS } from '../../client/list-clusters.ts';
 import { createNodeFetch } from '../../client/node.ts';
+import { readIdentity } from '../cluster-identity.ts';
 import { clusterPath } from '../clusters.ts';
-import { CliError, type Context, type Invocation, type Run } from '../command.ts';
+import { CliError, type Context, type Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
 import { isDryRun } from '../dry-run.ts';
 import { kubeconfigFile } from '../files/folders.ts';
 import { type KubeconfigContext, readContext } from '../kubeconfig/kubeconfig-context.ts';
+import { labelsFrom } from '../labels.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
 import { fetchWithProgress } from '../progress.ts';
 
@@ -31,7 +33,7 @@ export const run: Run = async (context, invocation) => {
     kind: 'Cluster',
     metadata: {
       name,
-      labels: labelsFrom(invocation),
+      labels: labelsFrom(invocation, 'label'),
       ...(id === undefined ? {} : { annotations: { [CLUSTER_ID_ANNOTATION]: id } }),
     },
     spec: {
@@ -96,28 +98,4 @@ async function readVersion(client: Client): Promise<string> {
       `cannot read the version of the cluster: ${terminalSafe((error as Error).message)} (use --offline to register it anyway)`,
     );
   }
-}
-
-/** The UID of the namespace kube-system: it is unique, and the namespace exists as long as the cluster. */
-async function readIdentity(context: Context, client: Client): Promise<string | undefined> {
-  try {
-    const path = '/api/v1/namespaces/kube-system';
-    const { metadata } = (await client.request<{ metadata?: { uid?: unknown } }>('GET', path)).value;
-    const uid = metadata?.uid;
-    if (typeof uid !== 'string' || !/^[\w.-]{1,128}$/.test(uid)) throw new Error('it has no UID');
-    return uid;
-  } catch (error) {
-    warn(context, `cannot read the identity of the cluster (namespace kube-system): ${(error as Error).message}`);
-    return undefined;
-  }
-}
-
-function labelsFrom(invocation: Invocation): Record<string, string> {
-  return Object.fromEntries(
-    invocation.list('label').map((label) => {
-      const sign = label.indexOf('=');
-      if (sign <= 0) throw new CliError(`--label: ${JSON.stringify(label)} is not key=value`);
-      return [label.slice(0, sign), label.slice(sign + 1)];
-    }),
-  );
 }

@@ -23,13 +23,14 @@ import { runSync, type Sides, syncFlags } from '../sync/run-sync.ts';
 
 /** Writes the clusters of Clusterpass as ClusterProfiles into a hub, and keeps them up to date (CP-86, CP-87). */
 export const run: Run = async (context, invocation) => {
-  const { dryRun } = syncFlags(invocation);
+  const flags = syncFlags(invocation);
   const connection = await resolveConnection(context, invocation);
   const settings = settingsFrom(invocation, connection.server);
   const client = await clientFor(context, connection);
   const { transport } = await connectHub(context, invocation);
   const labelSelector = invocation.text('selector');
   return runSync(context, invocation, {
+    flags,
     resource: `clusterprofile.${PROFILE_GROUP}`,
     hubSide: 'TargetConnected',
     open: async ({ reporter, wake, signal }): Promise<Sides> => {
@@ -50,7 +51,7 @@ export const run: Run = async (context, invocation) => {
         target: new Target({
           ...{ transport, path, informer },
           fieldManager: EXPORT_FIELD_MANAGER,
-          dryRun: dryRun === 'server',
+          dryRun: flags.dryRun === 'server',
         }),
         isTargetSynced: () => informer.isSynced,
         ownership: exportOwnership(settings),

@@ -16,7 +16,7 @@ import { runSync, type Sides, syncFlags } from '../sync/run-sync.ts';
 
 /** Registers the clusters of a hub and keeps them up to date (CP-88, CP-89). */
 export const run: Run = async (context, invocation) => {
-  const { dryRun } = syncFlags(invocation);
+  const flags = syncFlags(invocation);
   const from = sourceFrom(invocation);
   const source = SOURCES[from];
   const hubNamespace = namespaceFrom(invocation, from);
@@ -32,6 +32,7 @@ export const run: Run = async (context, invocation) => {
     readKubeconfig: kubeconfigs.read,
   };
   return runSync(context, invocation, {
+    flags,
     resource: `cluster.${CLUSTER_GROUP}`,
     hubSide: 'SourceConnected',
     open: async ({ reporter, wake, signal }): Promise<Sides> => {
@@ -52,7 +53,7 @@ export const run: Run = async (context, invocation) => {
         target: new Target({
           ...{ transport: server, path: FULL_CLUSTERS, informer: clusters },
           fieldManager: importFieldManager(from),
-          dryRun: dryRun === 'server',
+          dryRun: flags.dryRun === 'server',
         }),
         isTargetSynced: () => clusters.isSynced,
         ownership: importOwnership(settings),

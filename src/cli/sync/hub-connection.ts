@@ -13,6 +13,10 @@ const POD_FOLDER = '/var/run/secrets/kubernetes.io/serviceaccount';
 
 export interface Hub {
   readonly server: string;
+  /** PEM; undefined: the system CAs. */
+  readonly ca: string | undefined;
+  /** Whether this is the cluster of the pod, at an address that only pods reach. */
+  readonly isInPod: boolean;
   readonly transport: Transport;
 }
 
@@ -36,7 +40,7 @@ export async function connectHub(context: Context, invocation: Invocation): Prom
     if (refused !== undefined) token = (await read()).token;
     return token ?? '';
   };
-  return hubAt(context, config, config.token === undefined ? undefined : provider);
+  return { ...hubAt(context, config, config.token === undefined ? undefined : provider), isInPod: false };
 }
 
 async function podHub(context: Context, host: string, port: string): Promise<Hub> {
@@ -44,12 +48,12 @@ async function podHub(context: Context, host: string, port: string): Promise<Hub
   const server = `https://${host.includes(':') ? `[${host}]` : host}:${port}`;
   // The kubelet replaces the file before the token expires.
   const provider: TokenProvider = async () => (await readGivenFile(`${POD_FOLDER}/token`)).trim();
-  return hubAt(context, { server, ca, insecureSkipTlsVerify: false }, provider);
+  return { ...hubAt(context, { server, ca, insecureSkipTlsVerify: false }, provider), isInPod: true };
 }
 
 type TlsPart = Pick<KubeconfigContext, 'server' | 'ca' | 'insecureSkipTlsVerify'> & Partial<KubeconfigContext>;
 
-function hubAt(context: Context, config: TlsPart, tokenProvider: TokenProvider | undefined): Hub {
+function hubAt(context: Context, config: TlsPart, tokenProvider: TokenProvider | undefined): Omit<Hub, 'isInPod'> {
   const { server, ca, cert, key, tlsServerName, insecureSkipTlsVerify } = config;
   const fetch = createNodeFetch({
     insecureSkipTlsVerify,
@@ -65,7 +69,7 @@ function hubAt(context: Context, config: TlsPart, tokenProvider: TokenProvider |
     onWarning: undefined,
     timing: realTiming,
   });
-  return { server, transport };
+  return { server, ca, transport };
 }
 
 function refusePlainHttp(server: string): void {

@@ -31,7 +31,8 @@ export function syncFlags(invocation: Invocation): SyncFlags {
 }
 
 /** The two sides, once they can be read. */
-export interface Sides extends Pick<ReconcilerOptions, 'read' | 'target' | 'isTargetSynced' | 'ownership'> {
+export interface Sides
+  extends Pick<ReconcilerOptions, 'read' | 'target' | 'isTargetSynced' | 'ownership' | 'keyOf'> {
   /** Reads both sides once. */
   list(): Promise<void>;
   /** Follows both sides until the signal is aborted. Rejects for an error that a retry does not fix. */
@@ -40,6 +41,7 @@ export interface Sides extends Pick<ReconcilerOptions, 'read' | 'target' | 'isTa
 
 export interface SyncCommand {
   readonly resource: string;
+  readonly flags: SyncFlags;
   /** Asks the hub for its API versions and makes the sides. */
   open(parts: { readonly reporter: Reporter; readonly wake: () => void; readonly signal: AbortSignal }): Promise<Sides>;
   /** The side that the hub is. */
@@ -47,7 +49,7 @@ export interface SyncCommand {
 }
 
 export async function runSync(context: Context, invocation: Invocation, command: SyncCommand): Promise<number> {
-  const flags = syncFlags(invocation);
+  const { flags } = command;
   const line =
     (output: Context['out']) =>
     (text: string): void =>
@@ -59,9 +61,10 @@ export async function runSync(context: Context, invocation: Invocation, command:
     err: line(context.err),
     now: context.now,
   });
-  const reconcilerFor = ({ read, target, isTargetSynced, ownership }: Sides): Reconciler =>
+  const reconcilerFor = ({ read, target, isTargetSynced, ownership, keyOf }: Sides): Reconciler =>
     new Reconciler({
       ...{ read, target, isTargetSynced, ownership, reporter },
+      ...(keyOf === undefined ? {} : { keyOf }),
       prune: flags.prune,
       maxDelete: flags.maxDelete,
       planOnly: flags.dryRun === 'client',

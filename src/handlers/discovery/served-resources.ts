@@ -1,5 +1,6 @@
 import type { Catalog } from '../../api/catalog.ts';
 import type { BodyType, ResourceType } from '../../api/kind.ts';
+import { JOIN_SUBRESOURCE } from '../../api/kinds/bootstrap-token.ts';
 import { issuesToken, tokenRequestType } from '../../api/kinds/token-request.ts';
 import type { Target, Verb } from '../../api/request.ts';
 import { findResource, type Resource, SUBRESOURCES } from '../dispatch.ts';
@@ -12,7 +13,7 @@ export interface ServedResource {
   /** Virtual types have no lists. */
   readonly kind: ResourceType & { readonly listKind?: string };
   readonly subresource: Resource['subresource'];
-  /** The type of the bodies: the kind itself, or a TokenRequest. */
+  /** The type of the bodies: the kind itself, a TokenRequest, or the Cluster that a bootstrap token registers. */
   readonly body: Pick<BodyType, 'group' | 'version' | 'kind' | 'schema'>;
   readonly verbs: readonly Verb[];
 }
@@ -53,11 +54,16 @@ export function servedVersions(catalog: Catalog, realm: Realm): ServedVersion[] 
       const name = catalog.virtualTypes.some((type) => type === kind) ? '' : 'any';
       const found = findResource(catalog, targetOf(kind, realm, name, subresource));
       if (found === undefined || found.verbs.size === 0) continue;
-      const body = issuesToken(subresource) ? tokenRequestType : kind;
+      const body = bodyOf(catalog, kind, subresource);
       entry.resources.push({ kind, subresource, body, verbs: inOrder(kind, subresource, found.verbs) });
     }
   }
   return [...versions.values()];
+}
+
+function bodyOf(catalog: Catalog, kind: ResourceType, subresource: Resource['subresource']): ServedResource['body'] {
+  if (issuesToken(subresource)) return tokenRequestType;
+  return subresource === JOIN_SUBRESOURCE ? catalog.clusters : kind;
 }
 
 function inOrder({ style }: ResourceType, subresource: string, verbs: ReadonlySet<Verb>): Verb[] {

@@ -1,4 +1,3 @@
-import { issuesToken } from '../../api/kinds/token-request.ts';
 import type { Verb } from '../../api/request.ts';
 import { pathOf } from '../discovery/legacy-discovery.ts';
 import type { ServedResource, ServedVersion } from '../discovery/served-resources.ts';
@@ -94,7 +93,7 @@ const JSON_TYPE = 'application/json';
 const YAML_TYPE = 'application/yaml';
 
 function operation({ kind, subresource, body }: ServedResource, verb: Verb, components: SchemaComponents): Json {
-  const schema = components.body(issuesToken(subresource) ? body : kind);
+  const schema = components.body(body);
   const answered =
     verb === 'list'
       ? components.list(kind, kind.listKind ?? `${kind.kind}List`)

@@ -1,6 +1,7 @@
 import type { Kind } from '../../api/kind.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { parseCreateOptions } from '../options/write-options.ts';
+import { mirroredUid } from './mirrored-uid.ts';
 import { checkNamespace, readObject } from './read-body.ts';
 import { grantsOnlyHeld, managerOf, objectKeyOf, type WriteParts, written } from './write-parts.ts';
 
@@ -13,6 +14,7 @@ export async function createObject(parts: WriteParts, request: ApiRequest, kind:
     const object = await parts.writer.create(kind, objectKeyOf(request, kind), sent, {
       dryRun: options.dryRun,
       manager: managerOf(request, options),
+      uid: mirroredUid(kind, sent),
       derive: completion?.derive,
       admit: grantsOnlyHeld(parts, request, kind),
     });

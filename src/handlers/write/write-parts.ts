@@ -22,12 +22,13 @@ export interface WriteParts {
   readonly propagation: DeletionPropagation;
   readonly views: Views;
   readonly publicView: PublicView;
-  /** Refuses roles, bindings and labels of clusters that grant more than the caller has. */
+  /** Refuses roles, bindings, labels of clusters and copies of objects that grant more than the caller has. */
   readonly escalation: (
     caller: Caller,
     kind: Kind,
     object: ApiObject,
     old: ApiObject | undefined,
+    cluster: string | undefined,
   ) => ApiError | undefined;
   /** For kinds whose objects the server completes when they are created; undefined for the others. */
   readonly completion: (request: ApiRequest, kind: Kind) => Completion | undefined;
@@ -71,9 +72,9 @@ export function managerOf({ userAgent }: ApiRequest, { fieldManager }: Pick<Writ
 const MAX_MANAGER_BYTES = 128;
 
 /** Checks the object that would be stored: a caller cannot grant permissions that it does not have. */
-export function grantsOnlyHeld(parts: WriteParts, { caller }: ApiRequest, kind: Kind): Admit {
+export function grantsOnlyHeld(parts: WriteParts, { caller, target }: ApiRequest, kind: Kind): Admit {
   return (object, old) => {
-    const refusal = parts.escalation(caller, kind, object, old);
+    const refusal = parts.escalation(caller, kind, object, old, target.cluster);
     if (refusal !== undefined) throw refusal;
   };
 }

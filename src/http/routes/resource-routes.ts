@@ -26,6 +26,7 @@ const SUBRESOURCE_OFFERS: Readonly<Record<Resource['subresource'], ReadonlySet<A
   userpass: ANSWER_OFFERS,
   kubeconfig: new Set(['object']),
   accounts: new Set(['object']),
+  cluster: OFFERS,
 };
 
 /** The resources of the catalog, with their handlers, as routes of the pipeline. */

@@ -37,7 +37,7 @@ export async function openTokenRecords(parts: TokenRecordParts): Promise<TokenRe
   const longestLifetime = await recordLongestLifetime(store, parts.maxExpirationSeconds);
   const revocations = createRevocations({ catalog, reader, writer, longestLifetime, now });
   const sweep = createSweep({
-    kinds: [catalog.issuedTokens, catalog.revokedTokens],
+    kinds: [catalog.issuedTokens, catalog.revokedTokens, catalog.bootstrapTokens],
     reader,
     store,
     guards: () => leaderGuards(parts.leadership),

@@ -39,6 +39,12 @@ const SPECIAL: Readonly<Record<string, object>> = {
     metadata: { name: EXISTING },
     spec: { cluster: 'alpha', reason: 'a test' },
   },
+  bootstraptokens: {
+    apiVersion: 'clusterpass.dev/v1alpha1',
+    kind: 'BootstrapToken',
+    metadata: { name: EXISTING },
+    spec: { tokenDigest: `sha256:${'0'.repeat(64)}`, namePattern: 'new-*' },
+  },
 };
 
 /** An object of each kind that can be created. `alpha` and the namespace `ci` must exist. */
@@ -105,9 +111,16 @@ function subresourceRequests(): EveryRequest[] {
     body: { status: { conditions: [{ type: 'Approved', status: 'True' }] } },
     headers: MERGE,
   };
+  const join = {
+    label: 'a registration by a bootstrap token',
+    method: 'POST',
+    path: `/apis/clusterpass.dev/v1alpha1/bootstraptokens/${EXISTING}/cluster`,
+    body: { metadata: { name: 'new-1' } },
+  };
   return [
     ...status,
     approval,
+    join,
     { label: 'a token', method: 'POST', path: `${account}/token`, body: { spec: { audiences: [] } } },
     { label: 'a tracked token', method: 'POST', path: `${account}/token`, body: tracked },
     { label: 'a token of an absent account', method: 'POST', path: `${account}-not/token`, body: { spec: {} } },

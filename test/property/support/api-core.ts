@@ -113,6 +113,7 @@ export async function openApiCore(store: Store, windowSize: number): Promise<Api
     getKubeconfig: () => Promise.reject(new Error('no kubeconfigs are asked for here')),
     listAccounts: () => Promise.reject(new Error('no accounts are asked for here')),
     decideRequest: () => Promise.reject(new Error('no access requests are decided here')),
+    joinCluster: () => Promise.reject(new Error('no cluster joins here')),
   });
   await reflector.start();
 

@@ -1,0 +1,148 @@
+import { Type } from 'typebox';
+import { bodySchema } from '../codec/shape.ts';
+import { type FieldError, forbiddenField, invalidValue, required } from '../field-error.ts';
+import type { ApiObject, Kind, TableColumn } from '../kind.ts';
+import { validateLabels } from '../names.ts';
+import type { Verb } from '../request.ts';
+import { ageColumn, nameColumn } from './columns.ts';
+import { SHORT, stringMap, text, texts, timestamp, typeMeta } from './meta.ts';
+import { serverKind } from './server-kind.ts';
+
+/** With a bootstrap token a new cluster registers itself, once. The stored object has a digest of the token only. */
+
+export interface BootstrapTokenSpec {
+  tokenDigest?: string;
+  namePattern?: string;
+  labels?: Record<string, string>;
+  expirationTimestamp?: string;
+  createdBy?: { username: string; uid?: string; groups?: string[] };
+}
+
+export interface BootstrapTokenStatus {
+  /** The name that the token was used for. From then on it is good for no other. */
+  cluster?: string;
+  usedTimestamp?: string;
+  /** When the cluster was created. Until then the use can be repeated. */
+  registeredTimestamp?: string;
+}
+
+export const bootstrapSpec = (object: ApiObject): BootstrapTokenSpec => (object.spec ?? {}) as BootstrapTokenSpec;
+export const bootstrapStatus = (object: ApiObject): BootstrapTokenStatus =>
+  (object.status ?? {}) as BootstrapTokenStatus;
+
+/** The subresource to which a token is sent with the cluster to register. */
+export const JOIN_SUBRESOURCE = 'cluster';
+
+const DIGEST = /^sha256:[0-9a-f]{64}$/;
+/** Characters of cluster names, and `*` for any number of them. */
+const PATTERN = /^[a-z0-9.*-]{1,253}$/;
+const MAX_STARS = 3;
+
+/** Whether the pattern matches the whole name. Linear: the parts between the stars are searched one after the other. */
+export function matchesPattern(name: string, pattern: string): boolean {
+  const [first = '', ...parts] = pattern.split('*');
+  const last = parts.pop();
+  if (last === undefined) return name === pattern;
+  const end = name.length - last.length;
+  if (end < first.length || !name.startsWith(first) || !name.endsWith(last)) return false;
+  let at = first.length;
+  for (const part of parts) {
+    const found = name.indexOf(part, at);
+    if (found < 0 || found + part.length > end) return false;
+    at = found + part.length;
+  }
+  return true;
+}
+
+const column = (
+  name: string,
+  description: string,
+  cell: (object: ApiObject) => string | undefined,
+  priority: 0 | 1 = 0,
+): TableColumn => ({ name, type: 'string', format: '', description, priority, cell: (object) => cell(object) ?? '' });
+
+/** Its server changes the status, and no other caller changes anything. */
+const VERBS: ReadonlySet<Verb> = new Set<Verb>(['get', 'list', 'watch', 'create', 'delete']);
+
+export const bootstrapTokenKind: Kind = {
+  ...serverKind,
+  kind: 'BootstrapToken',
+  listKind: 'BootstrapTokenList',
+  resource: 'bootstraptokens',
+  singular: 'bootstraptoken',
+  nameRule: 'label',
+  verbs: VERBS,
+  expiresAt: (object) => Date.parse(bootstrapSpec(object).expirationTimestamp ?? ''),
+  selectableFields: { 'status.cluster': (object) => bootstrapStatus(object).cluster ?? '' },
+  ...bodySchema(
+    Type.Object(
+      {
+        ...typeMeta,
+        spec: Type.Optional(
+          Type.Object(
+            {
+              tokenDigest: text(
+                '`sha256:` and the SHA-256 digest of the token, in hex. The token is not stored.',
+                SHORT,
+              ),
+              namePattern: text('The names that the cluster may have, e.g. `prod-*`.', SHORT),
+              labels: stringMap('The labels of the cluster. It has no others.', { maxProperties: 100 }),
+              expirationTimestamp: timestamp(
+                'When the token expires. An hour after its creation if unset, at most a day.',
+              ),
+              createdBy: Type.Optional(
+                Type.Object(
+                  { username: text(), uid: text(), groups: texts() },
+                  {
+                    goType: 'BootstrapTokenCreator',
+                    description:
+                      'Who created the token. The cluster is registered with their permissions. Set by the server.',
+                  },
+                ),
+              ),
+            },
+            { goType: 'BootstrapTokenSpec', description: 'What the token can register. Cannot be changed.' },
+          ),
+        ),
+        status: Type.Optional(
+          Type.Object(
+            {
+              cluster: text('The cluster that the token was used for.'),
+              usedTimestamp: timestamp('When it was used.'),
+              registeredTimestamp: timestamp('When the cluster was created.'),
+            },
+            { goType: 'BootstrapTokenStatus', description: 'Whether the token was used. Set by the server.' },
+          ),
+        ),
+      },
+      { goType: 'BootstrapToken', description: 'A token with which one new cluster registers itself, once.' },
+    ),
+  ),
+  validate: bootstrapErrors,
+  columns: [
+    nameColumn,
+    column('Pattern', 'The names that the cluster may have.', (object) => bootstrapSpec(object).namePattern),
+    column('Cluster', 'The cluster that the token was used for.', (object) => bootstrapStatus(object).cluster),
+    column('Creator', 'Who created the token.', (object) => bootstrapSpec(object).createdBy?.username),
+    column('Expires', 'When the token expires.', (object) => bootstrapSpec(object).expirationTimestamp),
+    ageColumn,
+  ],
+};
+
+function bootstrapErrors(object: ApiObject): FieldError[] {
+  const { tokenDigest, namePattern, labels = {} } = bootstrapSpec(object);
+  const errors = validateLabels(labels, 'spec.labels');
+  if (tokenDigest === undefined) errors.push(required('spec.tokenDigest'));
+  else if (!DIGEST.test(tokenDigest)) {
+    errors.push(invalidValue('spec.tokenDigest', tokenDigest, 'must be sha256: and 64 hexadecimal digits'));
+  }
+  if (namePattern === undefined) errors.push(required('spec.namePattern'));
+  else if (!PATTERN.test(namePattern) || namePattern.split('*').length - 1 > MAX_STARS) {
+    const rule = `must consist of lower case letters, digits, "-", "." and at most ${MAX_STARS} "*", e.g. prod-*`;
+    errors.push(invalidValue('spec.namePattern', namePattern, rule));
+  }
+  if (object.metadata.finalizers !== undefined) {
+    errors.push(forbiddenField('metadata.finalizers', 'a bootstrap token that is deleted must be gone at once'));
+  }
+  return errors;
+}

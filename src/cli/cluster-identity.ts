@@ -1,0 +1,24 @@
+import type { Transport } from '../client/transport.ts';
+import type { Context } from './command.ts';
+import { terminalSafe } from './output/terminal-safe.ts';
+
+/** The UID of the namespace kube-system: it is unique, and the namespace exists as long as the cluster. */
+export async function clusterIdentity(cluster: Pick<Transport, 'request'>, signal?: AbortSignal): Promise<string> {
+  const path = '/api/v1/namespaces/kube-system';
+  const options = signal === undefined ? {} : { signal };
+  const { metadata } = (await cluster.request<{ metadata?: { uid?: unknown } }>('GET', path, options)).value;
+  const uid = metadata?.uid;
+  if (typeof uid !== 'string' || !/^[\w.-]{1,128}$/.test(uid)) throw new Error('it has no UID');
+  return uid;
+}
+
+/** The same with a warning if it cannot be read: a cluster can be registered without it. */
+export async function readIdentity(context: Context, cluster: Pick<Transport, 'request'>): Promise<string | undefined> {
+  try {
+    return await clusterIdentity(cluster);
+  } catch (error) {
+    const why = terminalSafe((error as Error).message);
+    context.err.write(`Warning: cannot read the identity of the cluster (namespace kube-system): ${why}\n`);
+    return undefined;
+  }
+}

@@ -1,0 +1,97 @@
+import type { Command, Flag } from '../command.ts';
+import { cluster, dryRun } from './flags.ts';
+
+/** The cluster in which a command runs. */
+const OWN_CLUSTER_FLAGS: readonly Flag[] = [
+  {
+    flags: '--kubeconfig <file>',
+    doc: 'Kubeconfig of the cluster. Defaults to the cluster of the pod, else to the first file of `$KUBECONFIG`.',
+  },
+  { flags: '--context <context>', doc: 'Context of the kubeconfig. Defaults to the current context.' },
+];
+
+/** Commands by which a cluster registers and describes itself. */
+export const JOIN_COMMANDS: readonly Command[] = [
+  {
+    path: ['create', 'bootstrap-token'],
+    summary: 'Create a token with which one new cluster registers itself.',
+    details:
+      'Writes only the token to stdout. It is made on this machine; the server stores its digest. It works once, for a ' +
+      'name that matches the pattern, and the cluster gets the given labels and no others. `clusterpass join` uses it. The ' +
+      'cluster is registered with the permissions that you have at that time: you need `create` of `bootstraptokens` and of ' +
+      '`clusters`, and what the labels require.',
+    arguments: [
+      { name: '[NAME]', doc: 'Name of the token, by which it is listed and deleted. Defaults to a random one.' },
+    ],
+    flags: [
+      {
+        flags: '--name-pattern <pattern>',
+        doc: 'Names that the cluster may have, with `*` for any characters. Required.',
+      },
+      { flags: '--label <key=value>', doc: 'Label of the cluster.', repeatable: true },
+      { flags: '--duration <duration>', doc: 'How long the token can be used, at most `24h`. Defaults to `1h`.' },
+      dryRun,
+    ],
+    examples: ["clusterpass create bootstrap-token --name-pattern 'dev-*' --label env=dev > join.token"],
+  },
+  {
+    path: ['join'],
+    summary: 'Register the cluster in which the command runs, with a bootstrap token.',
+    details:
+      'Runs in a pod or with a kubeconfig of the cluster. `--token-file` or `CLUSTERPASS_TOKEN` is the bootstrap token. ' +
+      'Sends the name, the address, the CA and the identity of the cluster (the UID of the namespace `kube-system`), and no ' +
+      'credential. In a pod, the address is that of the ConfigMap `cluster-info` in `kube-public`, which kubeadm writes; ' +
+      'other clusters need `--address`. Repeated with the same token and name, it succeeds and changes nothing.',
+    arguments: [{ name: '<NAME>', doc: 'Name of the cluster. Must match the pattern of the token.' }],
+    flags: [
+      ...OWN_CLUSTER_FLAGS,
+      {
+        flags: '--address <URL>',
+        doc: 'Address of the API server for clients outside of the cluster. Defaults to that of the kubeconfig.',
+      },
+      {
+        flags: '--client-cidr <network>',
+        doc: 'Network whose clients use this address. Defaults to all networks.',
+        repeatable: true,
+      },
+      { flags: '--without-ca', doc: 'Register no CA: the system CAs verify the cluster.' },
+      dryRun,
+    ],
+    notRun: 'they need a cluster',
+    examples: [
+      'clusterpass join dev-eu-7 --server https://clusterpass.example.com --token-file join.token',
+      'clusterpass join dev-eu-7 --token-file join.token --address https://dev-eu-7.example.com:6443',
+    ],
+  },
+  {
+    path: ['mirror'],
+    summary: 'Keep namespaces, service accounts and Pods of a cluster in step here.',
+    details:
+      'Runs in the cluster, or beside it with a kubeconfig, until it is stopped. Lists and watches the three kinds there, ' +
+      'and creates, changes and deletes their copies in Clusterpass: names, UIDs and, of a Pod, its account and node. ' +
+      'With them a token is bound to a Pod that exists, and ends when the Pod or its account is deleted in the cluster. ' +
+      'Copies have the annotation `clusterpass.dev/mirrored-from`; other objects are never changed or deleted. The ' +
+      'annotation is the identity of the cluster (the UID of the namespace `kube-system`); if the kubeconfig leads to ' +
+      'another cluster than the one that is registered, nothing is written.',
+    flags: [
+      cluster('Name of the cluster in Clusterpass. Required.'),
+      ...OWN_CLUSTER_FLAGS,
+      { flags: '--without-pods', doc: 'Leave out Pods: no permission to read them is needed.' },
+      { flags: '--once', doc: 'Make one pass and end. The exit code is 1 if anything is not synchronized then.' },
+      {
+        flags: '--dry-run <none|client>',
+        doc: 'With `--once`, `client`: print the changes without sending them.',
+        default: 'none',
+      },
+      {
+        flags: '--metrics-listen <address>',
+        doc: 'Serve `/metrics`, `/livez` and `/readyz` at this address, e.g. `0.0.0.0:9090`. Not with `--once`.',
+      },
+    ],
+    notRun: 'they need a cluster',
+    examples: [
+      'clusterpass mirror --cluster dev-eu-7 --kubeconfig dev.yaml --once --dry-run client',
+      'clusterpass mirror --cluster dev-eu-7 --metrics-listen 0.0.0.0:9090',
+    ],
+  },
+];

@@ -1,0 +1,72 @@
+import { bootstrapTokenId } from '../../api/bootstrap-credential.ts';
+import { CLUSTER_ID_ANNOTATION } from '../../api/domain-keys.ts';
+import type { ApiObject } from '../../api/kind.ts';
+import { CLUSTER_GROUP, endpointsField } from '../../api/kinds/cluster-spec.ts';
+import { isStatus } from '../../client/errors.ts';
+import { clusterOfClusterInfo, type KubeconfigCluster } from '../../sync/kubeconfig-cluster.ts';
+import { readIdentity } from '../cluster-identity.ts';
+import { CliError, type Invocation, type Run } from '../command.ts';
+import { clientFor, resolveConnection } from '../connection/connection.ts';
+import { isDryRun } from '../dry-run.ts';
+import { connectHub, type Hub } from '../sync/hub-connection.ts';
+import { BOOTSTRAP_TOKENS } from './create-bootstrap-token.ts';
+
+const ALL_NETWORKS = ['0.0.0.0/0', '::/0'];
+
+/** Registers the cluster in which it runs, with a bootstrap token. Repeated with the same token, it changes nothing. */
+export const run: Run = async (context, invocation) => {
+  const [name = ''] = invocation.args;
+  const dryRun = isDryRun(invocation);
+  const connection = await resolveConnection(context, invocation);
+  const id = bootstrapTokenId((await connection.token?.()) ?? '');
+  if (id === undefined) {
+    throw new CliError('no bootstrap token: set --token-file or CLUSTERPASS_TOKEN to one of create bootstrap-token');
+  }
+  const client = await clientFor(context, connection);
+  const source = await connectHub(context, invocation);
+  const { server, caBundle } = await reachableAt(source, invocation);
+  const identity = await readIdentity(context, source.transport);
+  const networks = invocation.list('clientCidr');
+  const body: ApiObject = {
+    apiVersion: `${CLUSTER_GROUP}/v1alpha1`,
+    kind: 'Cluster',
+    metadata: { name, ...(identity === undefined ? {} : { annotations: { [CLUSTER_ID_ANNOTATION]: identity } }) },
+    spec: {
+      [endpointsField(client.productName)]: {
+        serverEndpoints: (networks.length > 0 ? networks : ALL_NETWORKS).map((clientCIDR) => ({
+          clientCIDR,
+          serverAddress: server,
+        })),
+        ...(caBundle === undefined ? {} : { caBundle }),
+      },
+    },
+  };
+  const query = { fieldValidation: 'Strict', ...(dryRun ? { dryRun: 'All' } : {}) };
+  const { code } = await client.request('POST', `${BOOTSTRAP_TOKENS}/${id}/cluster`, { query, body });
+  const done = code === 201 ? 'registered' : 'is registered already';
+  context.out.write(`cluster.${CLUSTER_GROUP}/${name} ${done}${dryRun ? ' (server dry run)' : ''}\n`);
+  return undefined;
+};
+
+/** Address and CA for clients outside of the cluster. */
+async function reachableAt(source: Hub, invocation: Invocation): Promise<KubeconfigCluster> {
+  const given = invocation.text('address');
+  const found = given === undefined && source.isInPod ? await publishedAddress(source) : undefined;
+  const ownBundle = source.ca === undefined ? undefined : Buffer.from(source.ca).toString('base64');
+  const { server, caBundle } = found ?? { server: given ?? source.server, caBundle: ownBundle };
+  return { server, caBundle: invocation.is('withoutCa') ? undefined : caBundle };
+}
+
+/** A pod reaches its API server at an address that no client outside reaches. kubeadm publishes the other one. */
+async function publishedAddress({ transport }: Hub): Promise<KubeconfigCluster> {
+  const path = '/api/v1/namespaces/kube-public/configmaps/cluster-info';
+  const unknown = 'the address for clients outside of the cluster is not known: set --address';
+  try {
+    const { data } = (await transport.request<{ data?: { kubeconfig?: unknown } }>('GET', path)).value;
+    const found = typeof data?.kubeconfig === 'string' ? clusterOfClusterInfo(data.kubeconfig) : undefined;
+    if (found !== undefined) return found;
+  } catch (error) {
+    if (!isStatus(error, 403) && !isStatus(error, 404)) throw error;
+  }
+  throw new CliError(`${unknown} (the ConfigMap cluster-info in kube-public cannot be read)`);
+}

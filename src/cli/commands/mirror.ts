@@ -1,0 +1,154 @@
+import { CLUSTER_ID_ANNOTATION } from '../../api/domain-keys.ts';
+import type { ApiObject } from '../../api/kind.ts';
+import { FULL_CLUSTERS } from '../../client/list-clusters.ts';
+import { realTiming } from '../../client/timing.ts';
+import { Transport } from '../../client/transport.ts';
+import { Informer } from '../../sync/informer.ts';
+import {
+  MIRRORED_KINDS,
+  type MirroredKind,
+  MirrorTarget,
+  mirroredPart,
+  mirroredState,
+  mirrorKeyOf,
+  mirrorOwnership,
+} from '../../sync/mirror.ts';
+import type { ConditionType, Reporter } from '../../sync/reporter.ts';
+import { clusterIdentity } from '../cluster-identity.ts';
+import { CliError, type Invocation, type Run } from '../command.ts';
+import { clientOptions, resolveConnection } from '../connection/connection.ts';
+import { dryRunOf } from '../dry-run.ts';
+import { connectHub, type Hub } from '../sync/hub-connection.ts';
+import { runSync, type Sides, type SyncFlags } from '../sync/run-sync.ts';
+
+/** Keeps copies of the namespaces, service accounts and Pods of a cluster. */
+export const run: Run = async (context, invocation) => {
+  const cluster = invocation.required('cluster', '--cluster');
+  const kinds = MIRRORED_KINDS.filter(({ resource }) => resource !== 'pods' || !invocation.is('withoutPods'));
+  const connection = await resolveConnection(context, invocation);
+  const server = new Transport({ ...(await clientOptions(context, connection)), timing: realTiming });
+  const source = await connectHub(context, invocation);
+  const root = `/${connection.productName}/${encodeURIComponent(cluster)}/api/v1`;
+  return runSync(context, invocation, {
+    resource: cluster,
+    hubSide: 'SourceConnected',
+    flags: mirrorFlags(invocation),
+    open: async ({ reporter, wake, signal }): Promise<Sides> => {
+      const id = await identityOf(source, server, cluster, signal);
+      const identity = new CheckedIdentity(source, id);
+      const informersOf = (transport: Transport, base: string, side: ConditionType, onConnected = () => {}) => {
+        const connections = new Connections(reporter, side);
+        const informerOf = (kind: MirroredKind): Informer =>
+          new Informer({
+            ...{ transport, path: `${base}/${kind.resource}`, timing: realTiming, onChange: wake },
+            transform: (object) => mirroredPart(kind, object),
+            onConnection: (problem) => {
+              onConnected();
+              connections.set(kind.resource, problem);
+            },
+          });
+        return new Map(kinds.map((kind) => [kind, informerOf(kind)]));
+      };
+      const sources = informersOf(source.transport, '/api/v1', 'SourceConnected', () => identity.doubt());
+      const copies = informersOf(server, root, 'TargetConnected');
+      const all = [...sources.values(), ...copies.values()];
+      const areSynced = (informers: Iterable<Informer>): boolean => [...informers].every(({ isSynced }) => isSynced);
+      return {
+        read: async () => {
+          if (!areSynced(sources.values())) return undefined;
+          await identity.check();
+          return mirroredState(objectsOf(sources.values()), id);
+        },
+        target: new MirrorTarget({ transport: server, root, informers: copies }),
+        keyOf: mirrorKeyOf,
+        isTargetSynced: () => areSynced(copies.values()),
+        ownership: mirrorOwnership(id),
+        list: async () => {
+          await Promise.all(all.map((informer) => informer.list()));
+        },
+        follow: async (until) => {
+          await Promise.all(all.map((informer) => informer.run(until)));
+        },
+      };
+    },
+  });
+};
+
+function* objectsOf(informers: Iterable<Informer>): Generator<ApiObject> {
+  for (const { objects } of informers) yield* objects.values();
+}
+
+/**
+ * Deletions have no bound: Pods come and go in hundreds, and an account that is deleted in the cluster must not get
+ * tokens here. A cluster answers 403 to a caller that lost its permissions, not with an empty list.
+ */
+function mirrorFlags(invocation: Invocation): SyncFlags {
+  const isOnce = invocation.is('once');
+  const dryRun = dryRunOf(invocation, ['none', 'client']);
+  if (dryRun !== 'none' && !isOnce) throw new CliError('--dry-run needs --once');
+  return { prune: true, maxDelete: Number.POSITIVE_INFINITY, isOnce, dryRun };
+}
+
+/** The identity of the cluster, which must be the registered one. */
+async function identityOf(source: Hub, server: Transport, cluster: string, signal: AbortSignal): Promise<string> {
+  const path = `${FULL_CLUSTERS}/${encodeURIComponent(cluster)}`;
+  const [id, { value }] = await Promise.all([
+    clusterIdentity(source.transport, signal),
+    server.request<ApiObject>('GET', path, { signal }),
+  ]);
+  const registered = value.metadata.annotations?.[CLUSTER_ID_ANNOTATION];
+  if (registered !== undefined && registered !== id) {
+    throw new CliError(
+      `${source.server} is another cluster than ${cluster}: its namespace kube-system has the UID ${id}, and ` +
+        `${CLUSTER_ID_ANNOTATION} of ${cluster} is ${registered}`,
+    );
+  }
+  return id;
+}
+
+/** The address may lead to another cluster after an interruption: all objects of the first would look deleted. */
+class CheckedIdentity {
+  readonly #source: Hub;
+  readonly #id: string;
+  #isCertain = true;
+
+  constructor(source: Hub, id: string) {
+    this.#source = source;
+    this.#id = id;
+  }
+
+  doubt(): void {
+    this.#isCertain = false;
+  }
+
+  async check(): Promise<void> {
+    if (this.#isCertain) return;
+    this.#isCertain = true;
+    try {
+      const id = await clusterIdentity(this.#source.transport);
+      if (id !== this.#id) throw new Error(`${this.#source.server} is another cluster now: nothing is written`);
+    } catch (error) {
+      this.#isCertain = false;
+      throw error;
+    }
+  }
+}
+
+/** The condition of a side with several connections: true while all are open. */
+class Connections {
+  readonly #reporter: Reporter;
+  readonly #side: ConditionType;
+  readonly #problems = new Map<string, Error>();
+
+  constructor(reporter: Reporter, side: ConditionType) {
+    this.#reporter = reporter;
+    this.#side = side;
+  }
+
+  set(name: string, problem: Error | undefined): void {
+    if (problem === undefined) this.#problems.delete(name);
+    else this.#problems.set(name, problem);
+    const [first] = this.#problems.values();
+    this.#reporter.setCondition(this.#side, first === undefined, first?.message ?? '');
+  }
+}

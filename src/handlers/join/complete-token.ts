@@ -1,0 +1,57 @@
+import { invalid, invalidValue } from '../../api/field-error.ts';
+import { type ApiObject, apiVersionOf, type Kind } from '../../api/kind.ts';
+import { bootstrapSpec } from '../../api/kinds/bootstrap-token.ts';
+import type { ApiRequest } from '../../api/request.ts';
+import { toTimestamp } from '../../lib/utc-second.ts';
+import type { Completion } from '../write/write-parts.ts';
+import type { JoinParts } from './join-parts.ts';
+
+const DEFAULT_LIFETIME_MS = 3_600_000;
+const MAX_LIFETIME_MS = 24 * 3_600_000;
+
+/** The fields of a new bootstrap token that the server sets: its creator and its expiry. */
+export function createTokenCompletion(
+  parts: Pick<JoinParts, 'catalog' | 'refuseJoin' | 'now'>,
+): (request: ApiRequest, kind: Kind) => Completion | undefined {
+  const { catalog, refuseJoin, now } = parts;
+  return ({ caller }, kind) => {
+    if (kind !== catalog.bootstrapTokens) return undefined;
+    return {
+      derive: (object) => {
+        const spec = bootstrapSpec(object);
+        const { labels = {}, namePattern = '' } = spec;
+        // Refused when it is used, too. Its creator should not learn it from the cluster.
+        const refusal = refuseJoin(caller, sampleCluster(catalog.clusters, namePattern, labels));
+        if (refusal !== undefined) throw refusal;
+        const { name: username, uid, groups } = caller.as(undefined);
+        return {
+          ...object,
+          spec: {
+            ...spec,
+            expirationTimestamp: expiryOf(kind, object, now()),
+            createdBy: { username, ...(uid === '' ? {} : { uid }), groups: [...groups] },
+          },
+          status: {},
+        };
+      },
+      created: () => {},
+      release: () => {},
+    };
+  };
+}
+
+function expiryOf(kind: Kind, object: ApiObject, now: number): string {
+  const { expirationTimestamp } = bootstrapSpec(object);
+  if (expirationTimestamp === undefined) return toTimestamp(now + DEFAULT_LIFETIME_MS);
+  const expiresAt = Date.parse(expirationTimestamp);
+  if (expiresAt > now && expiresAt <= now + MAX_LIFETIME_MS) return expirationTimestamp;
+  throw invalid(kind, object.metadata.name ?? '', [
+    invalidValue('spec.expirationTimestamp', expirationTimestamp, 'must be in the future, and at most 24 hours away'),
+  ]);
+}
+
+const sampleCluster = (clusters: Kind, pattern: string, labels: Record<string, string>): ApiObject => ({
+  apiVersion: apiVersionOf(clusters),
+  kind: clusters.kind,
+  metadata: { name: pattern.replaceAll('*', 'x'), labels },
+});

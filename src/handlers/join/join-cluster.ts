@@ -1,0 +1,167 @@
+import type { User } from '../../api/caller.ts';
+import { CLUSTER_ID_ANNOTATION, JOINED_ANNOTATION } from '../../api/domain-keys.ts';
+import { checkEach, type FieldError, forbiddenField, invalid, invalidValue, required } from '../../api/field-error.ts';
+import type { ApiObject } from '../../api/kind.ts';
+import { bootstrapSpec, bootstrapStatus, matchesPattern } from '../../api/kinds/bootstrap-token.ts';
+import { endpointsField } from '../../api/kinds/cluster-spec.ts';
+import { type ObjectKey, storageKey } from '../../api/object-key.ts';
+import type { ApiRequest, ApiResponse } from '../../api/request.ts';
+import { ApiError, conflict, forbidden } from '../../api/status.ts';
+import { toTimestamp } from '../../lib/utc-second.ts';
+import { parseCreateOptions } from '../options/write-options.ts';
+import { readObject } from '../write/read-body.ts';
+import { written } from '../write/write-parts.ts';
+import type { JoinParts } from './join-parts.ts';
+
+/**
+ * A bootstrap token registers its cluster: `POST bootstraptokens/NAME/cluster`, with a Cluster as the body. A write of the
+ * store changes one key (ADR 2), so the token is spent first, for one name, and then the cluster is created. A client
+ * that lost the answer, or a crash in between, repeats the request with the same name.
+ */
+export function createJoinHandler(parts: JoinParts): (request: ApiRequest) => Promise<ApiResponse> {
+  const { catalog, reader, writer } = parts;
+  const { bootstrapTokens, clusters } = catalog;
+  return async (request) => {
+    const { caller, target } = request;
+    const id = target.name;
+    if (caller.bootstrapToken !== id) {
+      throw forbidden(bootstrapTokens, id, 'only the bootstrap token itself registers its cluster');
+    }
+    const options = parseCreateOptions(request.query);
+    const sent = readObject(request, clusters, options.fieldValidation);
+    await reader.catchUp();
+    const entry = reader.find(bootstrapTokens, fleetKey(id));
+    if (entry === undefined) throw gone(parts, id);
+    const token = entry.object();
+    const cluster = clusterFor(parts, token, sent);
+    const name = cluster.metadata.name ?? '';
+    refuseOtherName(parts, token, name);
+    const existing = joinedCluster(parts, token, name);
+    if (existing !== undefined) return written(parts, request, clusters, existing, { code: 200 });
+    if (bootstrapStatus(token).registeredTimestamp !== undefined) throw spent(parts, token);
+
+    const admit = (object: ApiObject): void => refuseByCreator(parts, token, object);
+    const manager = 'clusterpass-join';
+    // Every check of the creation first: a mistake in the request does not spend the token.
+    const checked = await writer.create(clusters, fleetKey(name), cluster, { dryRun: true, manager, admit });
+    if (options.dryRun) return written(parts, request, clusters, checked, { code: 201 });
+    await spend(parts, id, name);
+    const guards = [
+      { key: storageKey(bootstrapTokens, fleetKey(id)), expect: { createRevision: entry.createRevision } },
+    ];
+    const created = await writer.create(clusters, fleetKey(name), cluster, { dryRun: false, manager, admit, guards });
+    await finish(parts, id);
+    request.annotate('clusterpass.dev/bootstrap-token', id);
+    return written(parts, request, clusters, created, { code: 201 });
+  };
+}
+
+const fleetKey = (name: string): ObjectKey => ({ cluster: '', namespace: '', name });
+
+/** On a joined cluster: the uid of its bootstrap token, so that another token of the same name is another one. */
+const markOf = ({ metadata: { name = '', uid = '' } }: ApiObject): string => `${name}/${uid}`;
+
+function joinedCluster({ catalog, reader }: JoinParts, token: ApiObject, name: string): ApiObject | undefined {
+  if (bootstrapStatus(token).cluster !== name) return undefined;
+  const found = reader.find(catalog.clusters, fleetKey(name))?.object();
+  return found?.metadata.annotations?.[JOINED_ANNOTATION] === markOf(token) ? found : undefined;
+}
+
+/** The cluster that is created: what the client may choose, and what the token determines. */
+function clusterFor({ catalog, productName }: JoinParts, token: ApiObject, sent: ApiObject): ApiObject {
+  const { namePattern = '', labels = {} } = bootstrapSpec(token);
+  const { metadata, spec, apiVersion, kind } = sent;
+  const { name = '', annotations = {} } = metadata ?? {};
+  const endpoints = endpointsField(productName);
+  const errors: FieldError[] = [];
+  if (name === '') errors.push(required('metadata.name', 'a bootstrap token registers a cluster by its name'));
+  else if (!matchesPattern(name, namePattern)) {
+    errors.push(invalidValue('metadata.name', name, `the bootstrap token is for names like ${namePattern}`));
+  }
+  for (const [key, value] of Object.entries(metadata?.labels ?? {})) {
+    if (labels[key] === value) continue;
+    errors.push(forbiddenField(`metadata.labels[${key}]`, 'the bootstrap token determines the labels'));
+    break;
+  }
+  const others = [
+    ...Object.keys(annotations)
+      .filter((key) => key !== CLUSTER_ID_ANNOTATION)
+      .map((key) => `metadata.annotations[${key}]`),
+    ...(['generateName', 'finalizers', 'ownerReferences'] as const)
+      .filter((field) => metadata?.[field] !== undefined)
+      .map((field) => `metadata.${field}`),
+    ...Object.keys((spec ?? {}) as object)
+      .filter((field) => field !== endpoints)
+      .map((field) => `spec.${field}`),
+  ];
+  errors.push(
+    ...checkEach(others, (field) => [
+      forbiddenField(field, 'a bootstrap token registers a name, endpoints and the id of the cluster only'),
+    ]),
+  );
+  if (errors.length > 0) throw invalid(catalog.clusters, name, errors);
+  const id = annotations[CLUSTER_ID_ANNOTATION];
+  return {
+    apiVersion,
+    kind,
+    metadata: {
+      name,
+      labels,
+      annotations: { [JOINED_ANNOTATION]: markOf(token), ...(id === undefined ? {} : { [CLUSTER_ID_ANNOTATION]: id }) },
+    },
+    spec: { [endpoints]: ((spec ?? {}) as Record<string, unknown>)[endpoints] },
+  };
+}
+
+function refuseByCreator({ catalog, refuseJoin }: JoinParts, token: ApiObject, cluster: ApiObject): void {
+  const { createdBy } = bootstrapSpec(token);
+  const id = token.metadata.name ?? '';
+  if (createdBy === undefined) throw forbidden(catalog.bootstrapTokens, id, 'it does not say who created it');
+  const { username: name, uid = '', groups = [] } = createdBy;
+  const user: User = { name, uid, groups, extra: {} };
+  const refusal = refuseJoin({ as: () => user }, cluster);
+  if (refusal === undefined) return;
+  throw forbidden(catalog.bootstrapTokens, id, `its creator may not register this cluster: ${refusal.status.message}`);
+}
+
+/** The token is for one name from here on. Of two clusters that use it at the same time, one gets it. */
+async function spend(parts: JoinParts, id: string, name: string): Promise<void> {
+  const { catalog, writer, now } = parts;
+  await writer.update(
+    catalog.bootstrapTokens,
+    fleetKey(id),
+    (current) => {
+      refuseOtherName(parts, current, name);
+      const { usedTimestamp = toTimestamp(now()) } = bootstrapStatus(current);
+      return { ...current, status: { ...bootstrapStatus(current), cluster: name, usedTimestamp } };
+    },
+    { dryRun: false, part: 'both' },
+  );
+}
+
+/** Without it the token could register its cluster again after a deletion. A token that was deleted cannot. */
+async function finish({ catalog, writer, now }: JoinParts, id: string): Promise<void> {
+  const registered = (current: ApiObject): ApiObject => ({
+    ...current,
+    status: { ...bootstrapStatus(current), registeredTimestamp: toTimestamp(now()) },
+  });
+  try {
+    await writer.update(catalog.bootstrapTokens, fleetKey(id), registered, { dryRun: false, part: 'both' });
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.status.code !== 404) throw error;
+  }
+}
+
+function refuseOtherName(parts: JoinParts, token: ApiObject, name: string): void {
+  const { cluster } = bootstrapStatus(token);
+  if (cluster !== undefined && cluster !== name) throw spent(parts, token);
+}
+
+const spent = ({ catalog }: JoinParts, { metadata: { name = '' }, ...token }: ApiObject): ApiError =>
+  conflict(
+    catalog.bootstrapTokens,
+    name,
+    `it has registered the cluster ${bootstrapStatus(token as ApiObject).cluster}, and works once`,
+  );
+
+const gone = ({ catalog }: JoinParts, id: string): ApiError => conflict(catalog.bootstrapTokens, id, 'it was deleted');

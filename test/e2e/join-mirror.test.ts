@@ -1,0 +1,263 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { decodeJwt } from 'jose';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { run as runMirror } from '../../src/cli/commands/mirror.ts';
+import { FakeHub } from '../../src/sync/hub.fixture.ts';
+import { Person } from './support/cli.ts';
+import { addCluster, CLUSTERS, removeCluster } from './support/fleet.ts';
+import { codeFor, createAccount, createNamespace, inNamespace, issue, tokenPath } from './support/objects.ts';
+import { grant, may, user } from './support/rbac.ts';
+import { type Server, startServer, tokenOf } from './support/server.ts';
+import { startCommand, untilTrue } from './support/sync-command.ts';
+
+/** A cluster that registers itself, and keeps its accounts and Pods in step. */
+
+const IDENTITY = 'aaaaaaaa-0000-4000-8000-000000000001';
+const BOOTSTRAP = '/apis/clusterpass.dev/v1alpha1/bootstraptokens';
+const ADDRESS = 'https://10.9.0.1:6443';
+
+let server: Server;
+let admin: Person;
+let cluster: FakeHub;
+
+const put = (resource: string, name: string, uid: string, more: object = {}, namespace?: string): void => {
+  const metadata = { name, uid, ...(namespace === undefined ? {} : { namespace }) };
+  cluster.put(`/${resource}`, { apiVersion: 'v1', kind: 'any', metadata, ...more });
+};
+
+beforeAll(async () => {
+  cluster = await new FakeHub({}).start();
+  server = await startServer({ users: { registrar: [], mirror: [] } });
+  admin = await Person.as(server);
+  await writeFile(join(admin.home, 'edge.yaml'), cluster.kubeconfig);
+  put('namespaces', 'kube-system', IDENTITY);
+});
+afterAll(async () => {
+  await cluster?.stop();
+  await server?.destroy();
+  await admin?.leave();
+});
+
+describe('clusterpass join', () => {
+  const create = (...flags: string[]): Promise<string> => admin.ok(['create', 'bootstrap-token', ...flags]);
+  const joins = (name: string, token: string, ...flags: string[]) =>
+    admin.run(['join', name, '--kubeconfig', 'edge.yaml', '--address', ADDRESS, '--token', token.trim(), ...flags]);
+  const clusterOf = async (name: string) => (await server.call('GET', `${CLUSTERS}/${name}`)).json;
+  const bodyOf = (name: string, more: object = {}): object => ({
+    apiVersion: 'clusterregistry.k8s.io/v1alpha1',
+    kind: 'Cluster',
+    metadata: { name },
+    spec: { orchestratorApiEndpoints: { serverEndpoints: [{ clientCIDR: '0.0.0.0/0', serverAddress: ADDRESS }] } },
+    ...more,
+  });
+
+  it('registers one cluster, once, with the labels of the token, and can be repeated', async () => {
+    const token = await create('edge', '--name-pattern', 'edge-*', '--label', 'env=edge', '--duration', '10m');
+    const dry = await joins('edge-1', token, '--dry-run', 'server');
+    expect(dry.stdout).toBe('cluster.clusterregistry.k8s.io/edge-1 registered (server dry run)\n');
+    expect((await joins('edge-1', token)).stdout).toBe('cluster.clusterregistry.k8s.io/edge-1 registered\n');
+    expect(await clusterOf('edge-1')).toMatchObject({
+      metadata: { labels: { env: 'edge' }, annotations: { 'clusterpass.dev/cluster-id': IDENTITY } },
+      spec: { orchestratorApiEndpoints: { serverEndpoints: [{ serverAddress: ADDRESS }, { serverAddress: ADDRESS }] } },
+    });
+    expect((await joins('edge-1', token)).stdout).toContain('edge-1 is registered already');
+    const other = await joins('edge-2', token);
+    expect([other.code, other.stderr]).toEqual([1, expect.stringContaining('it has registered the cluster edge-1')]);
+
+    const { json } = await server.call('GET', `${BOOTSTRAP}/edge`);
+    expect(json.spec.createdBy.username).toBe('admin');
+    expect(json.status).toMatchObject({ cluster: 'edge-1', registeredTimestamp: expect.any(String) });
+    expect(JSON.stringify(json)).not.toContain(token.trim());
+    // Not even after its cluster was deleted.
+    await removeCluster(server, 'edge-1');
+    expect((await joins('edge-1', token)).stderr).toContain('works once');
+  });
+
+  it('of two clusters that use a token at the same time, one is registered', async () => {
+    const token = (await create('--name-pattern', 'race-*')).trim();
+    const id = token.split('_')[1];
+    const results = await Promise.all(
+      ['race-1', 'race-2', 'race-3'].map((name) =>
+        server.call('POST', `${BOOTSTRAP}/${id}/cluster`, { token, body: bodyOf(name) }),
+      ),
+    );
+    expect(results.map(({ code }) => code).sort()).toEqual([201, 409, 409]);
+    const { items } = (await server.call('GET', CLUSTERS)).json;
+    expect(
+      items.filter(({ metadata }: { metadata: { name: string } }) => metadata.name.startsWith('race-')),
+    ).toHaveLength(1);
+  });
+
+  it('refuses other names, labels and fields, and spends no token for them', async () => {
+    const token = (await create('strict', '--name-pattern', 'edge-*', '--label', 'env=edge')).trim();
+    const path = `${BOOTSTRAP}/strict/cluster`;
+    const refused = async (body: object) => (await server.call('POST', path, { token, body })).json.message;
+    expect(await refused(bodyOf('prod-1'))).toContain('the bootstrap token is for names like edge-*');
+    expect(await refused(bodyOf('edge-3', { metadata: { name: 'edge-3', labels: { env: 'prod' } } }))).toContain(
+      'metadata.labels[env]: Forbidden: the bootstrap token determines the labels',
+    );
+    const probe = { name: 'edge-3', annotations: { 'clusterpass.dev/probe': 'off' } };
+    expect(await refused(bodyOf('edge-3', { metadata: probe }))).toContain(
+      'metadata.annotations[clusterpass.dev/probe]',
+    );
+    const authInfo = { controller: { kind: 'Secret', name: 'other' } };
+    expect(await refused(bodyOf('edge-3', { spec: { authInfo } }))).toContain('spec.authInfo: Forbidden');
+    const lies = {
+      spec: { orchestratorApiEndpoints: { serverEndpoints: [{ serverAddress: 'https://169.254.169.254' }] } },
+    };
+    expect(await refused(bodyOf('edge-3', lies))).toContain('is invalid');
+    expect((await server.call('POST', path, { body: bodyOf('edge-3') })).code).toBe(403);
+    expect((await server.call('POST', path, { token, body: bodyOf('edge-3') })).code).toBe(201);
+  });
+
+  it('opens nothing else, and ends with its deletion and its expiry', async () => {
+    const token = (await create('narrow', '--name-pattern', 'edge-*')).trim();
+    const codes = async (...calls: [string, string][]): Promise<number[]> =>
+      Promise.all(calls.map(async ([method, path]) => (await server.call(method, path, { token })).code));
+    expect(
+      await codes(['GET', CLUSTERS], ['GET', `${BOOTSTRAP}/narrow`], ['GET', '/apis'], ['POST', CLUSTERS]),
+    ).toEqual([200, 403, 403, 403]);
+    expect((await server.call('GET', CLUSTERS, { token })).json.items).toEqual([]);
+    const review = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenReview', spec: { token } };
+    const path = '/apis/authentication.k8s.io/v1/tokenreviews';
+    expect((await server.call('POST', path, { body: review })).json.status.authenticated).not.toBe(true);
+    const wrong = `${token.slice(0, -1)}${token.endsWith('A') ? 'B' : 'A'}`;
+    expect((await server.call('GET', CLUSTERS, { token: wrong })).code).toBe(401);
+    await admin.ok(['delete', 'bootstraptoken', 'narrow']);
+    expect((await server.call('GET', CLUSTERS, { token })).code).toBe(401);
+
+    const fails = (...flags: string[]): Promise<string> => admin.fails(['create', 'bootstrap-token', ...flags]);
+    expect(await fails()).toContain('--name-pattern is required');
+    expect(await fails('--name-pattern', 'A*')).toContain('spec.namePattern');
+    expect(await fails('--name-pattern', 'a*', '--duration', '48h')).toContain('at most 24 hours away');
+    const none = await admin.fails(['join', 'edge-9', '--kubeconfig', 'edge.yaml']);
+    expect(none).toContain('no bootstrap token');
+  });
+
+  it('has the permissions that its creator has when it is used', async () => {
+    await server.call('POST', '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings', {
+      body: {
+        metadata: { name: 'prod-admins', annotations: { 'clusterpass.dev/clusters': 'env=prod' } },
+        subjects: [user('prod-admin')],
+        roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },
+      },
+    });
+    const group = 'clusterpass.dev';
+    await grant(server, { to: 'registrar', rules: [may('create', 'bootstraptokens', group)] });
+    const env = { CLUSTERPASS_TOKEN: tokenOf('registrar') };
+    const fails = (...flags: string[]) => admin.fails(['create', 'bootstrap-token', ...flags], { env });
+    expect(await fails('--name-pattern', 'edge-*')).toContain('cannot create resource "clusters"');
+    const revoke = await grant(server, {
+      to: 'registrar',
+      rules: [may('create', 'clusters', 'clusterregistry.k8s.io')],
+    });
+    expect(await fails('--name-pattern', 'edge-*', '--label', 'env=prod')).toContain('may not set these labels');
+    const protectedLabel = 'protected.clusterpass.dev/tier=gold';
+    expect(await fails('--name-pattern', 'edge-*', '--label', protectedLabel)).toContain('cannot protect resource');
+    const token = await admin.ok(['create', 'bootstrap-token', '--name-pattern', 'edge-*'], { env });
+    await revoke();
+    expect((await joins('edge-5', token)).stderr).toContain('its creator may not register this cluster');
+  });
+});
+
+describe('clusterpass mirror', () => {
+  const once = ['mirror', '--cluster', 'real', '--kubeconfig', 'edge.yaml', '--once'];
+  const uidOf = async (path: string) => (await server.call('GET', path)).json.metadata?.uid;
+  const account = `${inNamespace('serviceaccounts', 'ci', 'real')}/builder`;
+  const pod = `${inNamespace('pods', 'ci', 'real')}/builder-0`;
+
+  beforeAll(async () => {
+    await addCluster(server, 'real', { annotations: { 'clusterpass.dev/cluster-id': IDENTITY } });
+    // Written by people before: its name is also in the cluster.
+    await createNamespace(server, 'shop', 'real');
+    await createAccount(server, 'cashier', 'shop', 'real');
+    put('namespaces', 'ci', 'uid-of-ci');
+    put('namespaces', 'shop', 'uid-of-shop');
+    put('serviceaccounts', 'builder', 'uid-of-builder', {}, 'ci');
+    put('serviceaccounts', 'cashier', 'uid-of-cashier', {}, 'shop');
+    put('pods', 'builder-0', 'uid-of-pod', { spec: { serviceAccountName: 'builder', containers: [{}] } }, 'ci');
+  });
+
+  it('copies with the UIDs of the cluster, leaves objects of others, and writes nothing the second time', async () => {
+    const dry = await admin.run([...once, '--dry-run', 'client']);
+    expect(dry.stdout).toContain('real/pods/ci/builder-0 created (dry run)\n');
+    expect(await uidOf(account)).toBeUndefined();
+    const { code, stdout, stderr } = await admin.run(once);
+    expect([code, stdout.trim().split('\n').sort()]).toEqual([
+      1,
+      [
+        'real/namespaces/ci created',
+        'real/namespaces/kube-system created',
+        'real/pods/ci/builder-0 created',
+        'real/serviceaccounts/ci/builder created',
+      ],
+    ]);
+    expect(stderr).toContain('serviceaccounts/shop/cashier exists and is not of this synchronization');
+    expect(await Promise.all([account, pod].map(uidOf))).toEqual(['uid-of-builder', 'uid-of-pod']);
+    expect((await admin.run(once)).stdout).toBe('');
+  });
+
+  it('follows the cluster across restarts of both: a node, another object of the same name, a deletion', async () => {
+    const path = tokenPath('builder', 'ci', 'real');
+    const mirror = startCommand(runMirror, { person: admin, server }, { cluster: 'real', kubeconfig: 'edge.yaml' });
+    put('pods', 'builder-0', 'uid-of-pod', { spec: { serviceAccountName: 'builder', nodeName: 'node-1' } }, 'ci');
+    await untilTrue(async () => (await server.call('GET', pod)).json.spec.nodeName === 'node-1');
+    const boundObjectRef = { kind: 'Pod', apiVersion: 'v1', name: 'builder-0', uid: 'uid-of-pod' };
+    const bound = await issue(server, path, { audiences: [], boundObjectRef });
+    expect(decodeJwt(bound)['kubernetes.io']).toMatchObject({
+      serviceaccount: { uid: 'uid-of-builder' },
+      pod: { uid: 'uid-of-pod' },
+      node: { name: 'node-1' },
+    });
+    const unbound = await issue(server, path);
+    expect([await codeFor(server, bound), await codeFor(server, unbound)]).toEqual([200, 200]);
+
+    await cluster.stop();
+    await server.stop();
+    server = await server.restart();
+    cluster.remove('/pods', 'ci/builder-0');
+    put('pods', 'builder-0', 'uid-of-another', { spec: { serviceAccountName: 'builder' } }, 'ci');
+    await cluster.start();
+    await untilTrue(async () => (await uidOf(pod)) === 'uid-of-another');
+    expect([await codeFor(server, bound), await codeFor(server, unbound)]).toEqual([401, 200]);
+    cluster.remove('/serviceaccounts', 'ci/builder');
+    await untilTrue(async () => (await codeFor(server, unbound)) === 401);
+    expect(await mirror.stop()).toBe(0);
+  });
+
+  it('writes nothing if the kubeconfig leads to another cluster, also after an interruption', async () => {
+    const mirror = startCommand(runMirror, { person: admin, server }, { cluster: 'real', kubeconfig: 'edge.yaml' });
+    await untilTrue(() => mirror.written.err.includes('names are taken'));
+    await cluster.stop();
+    cluster.remove('/namespaces', 'kube-system');
+    put('namespaces', 'kube-system', 'another-cluster');
+    cluster.remove('/pods', 'ci/builder-0');
+    await cluster.start();
+    await untilTrue(() => mirror.written.err.includes('is another cluster now: nothing is written'));
+    await mirror.stop();
+    expect(await uidOf(pod)).toBe('uid-of-another');
+    expect(await admin.fails(once)).toContain('is another cluster than real');
+  });
+
+  it('takes a UID only with the verb mirror', async () => {
+    const metadata = { name: 'x', uid: 'chosen', annotations: { 'clusterpass.dev/mirrored-from': IDENTITY } };
+    const path = inNamespace('serviceaccounts', 'ci', 'real');
+    const rules = [may('create', 'serviceaccounts')];
+    await grant(server, { to: 'mirror', rules });
+    const post = (body: object) => server.call('POST', path, { token: tokenOf('mirror'), body });
+    const refused = await post({ metadata });
+    expect([refused.code, refused.json.message]).toEqual([
+      403,
+      expect.stringContaining('cannot mirror resource "serviceaccounts"'),
+    ]);
+    expect((await post({ metadata: { name: 'plain', uid: 'chosen' } })).json.metadata.uid).not.toBe('chosen');
+    const { uid: _, ...withoutUid } = metadata;
+    expect((await server.call('POST', path, { body: { metadata: withoutUid } })).json.message).toContain(
+      'metadata.uid: Required',
+    );
+    const bad = await server.call('POST', path, { body: { metadata: { ...metadata, uid: 'a b' } } });
+    expect(bad.json.message).toContain('metadata.uid: Invalid value');
+    expect((await server.call('POST', path, { body: { metadata } })).json.metadata.uid).toBe('chosen');
+  });
+});
