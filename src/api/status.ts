@@ -52,15 +52,18 @@ export const clipped = (text: string, limit: number): string =>
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly status: Status;
+  /** The methods of a path, for the header `Allow` of a 405. */
+  readonly allow: string | undefined;
 
   constructor(
     code: number,
     reason: string | undefined,
     text: string,
-    extra: { details?: StatusDetails; continue?: string; cause?: unknown } = {},
+    extra: { details?: StatusDetails; continue?: string; cause?: unknown; allow?: string | undefined } = {},
   ) {
     const message = clipped(text, MAX_MESSAGE);
     super(message, extra.cause === undefined ? undefined : { cause: extra.cause });
+    this.allow = extra.allow;
     this.status = {
       kind: 'Status',
       apiVersion: 'v1',

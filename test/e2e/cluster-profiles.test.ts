@@ -106,7 +106,8 @@ describe('cluster profiles', () => {
       ['PUT', `${item}/status`],
     ] as const) {
       const answer = await server.call(method, path, { body });
-      expect([answer.code, answer.json.reason], `${method} ${path}`).toEqual([405, 'MethodNotAllowed']);
+      const seen = [answer.code, answer.json.reason, answer.headers.get('allow')];
+      expect(seen, `${method} ${path}`).toEqual([405, 'MethodNotAllowed', 'GET']);
       expect((await server.call(method, path, { body, token: tokenOf('nobody') })).code).toBe(403);
     }
     expect((await get(item)).code).toBe(200);

@@ -226,7 +226,7 @@ export const USER_COMMANDS: readonly Command[] = [
     summary: 'Give kubectl a token, as an exec credential plugin.',
     details:
       'Writes only an ExecCredential to stdout, of the version that `KUBERNETES_EXEC_INFO` requests. Tokens are cached in ' +
-      '`$XDG_CACHE_HOME/clusterpass` or `~/.cache/clusterpass` (mode 0600) until shortly before they expire; that time is ' +
+      '`$XDG_CACHE_HOME/clusterpass` or `~/.cache/clusterpass` (mode 0600) until four fifths of their lifetime are over; that time is ' +
       'the `expirationTimestamp` for kubectl. Processes that start at the same time share one request. A cached token ' +
       'that is older than a minute, or that the same process asks for again, is first checked at the server (or at the ' +
       'cluster, if it issues its tokens itself) and replaced if it is refused: its key, its account or the token may have ' +

@@ -22,7 +22,7 @@ export const run: Run = async (context, invocation) => {
   const expirationSeconds = durationOf(context, invocation);
   const connection = await resolveConnection(context, invocation);
   const { server, tokenFile } = connection;
-  const client = await clientFor(context, connection, plainFetch(connection));
+  const client = await clientFor(context, connection, plainFetch(connection, context.env));
   const wanted = {
     ...(forServer === undefined ? {} : { forServer }),
     ...(expirationSeconds === undefined ? {} : { expirationSeconds }),

@@ -35,12 +35,12 @@ function issuer(context: { time: number }) {
 }
 
 describe('cached credentials', () => {
-  it('are used until a minute before they expire, even if the clocks differ', async () => {
+  it('are used for 80 % of their lifetime, even if the clocks differ', async () => {
     const context = fakeContext({ XDG_CACHE_HOME: home });
     const source = issuer(context);
     const get = () => cachedCredential(context, 'https://pass', ['jane'], source);
-    expect(await get()).toMatchObject({ token: 'token-1', refreshAt: context.time + 59 * MINUTE });
-    context.time += 59 * MINUTE - 1;
+    expect(await get()).toMatchObject({ token: 'token-1', refreshAt: context.time + 48 * MINUTE });
+    context.time += 48 * MINUTE - 1;
     expect((await get()).token).toBe('token-1');
     context.time += 1;
     expect((await get()).token).toBe('token-2');

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { RequestOptions } from 'node:https';
+import type { Agent, RequestOptions } from 'node:https';
 import type { Fetch } from '../../client/transport.ts';
 import type { TlsTrust } from './fetch-for.ts';
 
@@ -24,14 +24,17 @@ const WORDS: Readonly<Record<string, string>> = {
  * A fetch for one short request, by `node:https`: Node's own fetch takes longer to load than the whole plugin. It has the
  * parts of a response that `Transport` reads.
  */
-export function plainFetch({ certificateAuthority: ca, insecureSkipTlsVerify }: TlsTrust): Fetch {
+export function plainFetch(
+  { certificateAuthority: ca, insecureSkipTlsVerify }: TlsTrust,
+  env: Readonly<Record<string, string | undefined>> = {},
+): Fetch {
   return async (input, init = {}) => {
     const url = new URL(String(input));
     const { method = 'GET', headers, body, signal } = init;
     const options: RequestOptions = {
       method,
       headers: headers as Record<string, string>,
-      agent: false,
+      agent: url.protocol === 'https:' ? proxyAgent(env) : false,
       ...(ca === undefined ? {} : { ca }),
       rejectUnauthorized: !insecureSkipTlsVerify,
       minVersion: 'TLSv1.2',
@@ -64,6 +67,15 @@ export function plainFetch({ certificateAuthority: ca, insecureSkipTlsVerify }: 
       sent.destroy();
     }
   };
+}
+
+const PROXY_VARIABLES = ['HTTPS_PROXY', 'https_proxy', 'NO_PROXY', 'no_proxy'] as const;
+
+/** CP-96: the proxy of the environment, by Node from 24.5 on; false for a connection without an agent. */
+function proxyAgent(env: Readonly<Record<string, string | undefined>>): Agent | false {
+  if (!env.HTTPS_PROXY && !env.https_proxy) return false;
+  const proxyEnv = Object.fromEntries(PROXY_VARIABLES.map((name) => [name, env[name]]));
+  return new (process.getBuiltinModule('node:https').Agent)({ proxyEnv });
 }
 
 async function read(response: IncomingMessage): Promise<string> {

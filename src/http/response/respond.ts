@@ -131,6 +131,7 @@ function writeStatus(envelope: Envelope, error: ApiError): Promise<void> | undef
   if (status.code === 403) extra.push('X-Content-Type-Options', 'nosniff');
   const retryAfter = status.details?.retryAfterSeconds ?? 0;
   if (retryAfter > 0) extra.push('Retry-After', String(retryAfter));
+  if (error.allow !== undefined) extra.push('Allow', error.allow);
   // N-05: kube-apiserver indents it, too.
   const pretty = envelope.pretty || status.code === 406;
   return write({ ...envelope, mediaType: 'application/json', pretty }, status.code, toJson(status), extra);

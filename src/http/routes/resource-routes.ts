@@ -1,7 +1,7 @@
 import { isPassList } from '../../api/authorization.ts';
 import type { Catalog } from '../../api/catalog.ts';
 import { issuesToken } from '../../api/kinds/token-request.ts';
-import type { Accepted, ApiRequest, ApiResponse, Target } from '../../api/request.ts';
+import type { Accepted, ApiRequest, ApiResponse, Target, Verb } from '../../api/request.ts';
 import { ApiError, badRequest, notFound, pathNotFound, qualified } from '../../api/status.ts';
 import { findResource, isReviewOfPasses, type RedirectedResource, type Resource } from '../../handlers/dispatch.ts';
 import { patchMediaTypes } from '../../handlers/write/patch.ts';
@@ -92,11 +92,14 @@ function isServed({ style, verbs }: ResourceRoute, target: Target, method: Metho
   return onItem === (name !== '');
 }
 
-/** R-04 and R-05. */
-function verbNotAllowed({ style }: ResourceRoute, { verb, group, resource }: Target): ApiError {
+const READS: ReadonlySet<Verb> = new Set(['get', 'list', 'watch']);
+
+/** R-04 and R-05. CP-60: what can only be read says so in `Allow`. */
+function verbNotAllowed({ style, verbs }: ResourceRoute, { verb, group, resource }: Target): ApiError {
   if (style === 'builtin') return methodNotAllowed();
   const message = `${verb} is not supported on resources of kind "${qualified(group, resource)}"`;
   return new ApiError(405, 'MethodNotAllowed', message, {
     details: { ...(group === '' ? {} : { group }), kind: resource },
+    allow: verbs.isSubsetOf(READS) ? 'GET' : undefined,
   });
 }

@@ -1,0 +1,62 @@
+import { once } from 'node:events';
+import { createServer as createProxy, type Server } from 'node:http';
+import { createServer } from 'node:https';
+import { type AddressInfo, connect } from 'node:net';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { createAuthority } from '../../clusters/upstream/certificates.fixture.ts';
+import { plainFetch } from './plain-fetch.ts';
+import { refreshTime } from './refresh-time.ts';
+
+const authority = createAuthority('CA of the server');
+const { cert, key } = authority.issue({ names: ['server.example', '127.0.0.1'] });
+const server = createServer({ cert, key }, (request, response) => response.end(`${request.headers.host}`));
+const tunnels: string[] = [];
+/** Every name is this machine. */
+const proxy: Server = createProxy().on('connect', (request, socket) => {
+  tunnels.push(request.url ?? '');
+  const upstream = connect(portOf(server), '127.0.0.1', () => socket.write('HTTP/1.1 200 OK\r\n\r\n'));
+  socket.on('error', () => upstream.destroy());
+  upstream.on('error', () => socket.destroy());
+  socket.pipe(upstream).pipe(socket);
+});
+const portOf = (listening: { address(): unknown }): number => (listening.address() as AddressInfo).port;
+const trust = { certificateAuthority: authority.cert, insecureSkipTlsVerify: false };
+
+beforeAll(async () => {
+  for (const each of [server, proxy]) {
+    each.listen(0, '127.0.0.1');
+    await once(each, 'listening');
+  }
+});
+afterAll(() => {
+  for (const each of [server, proxy]) {
+    each.closeAllConnections();
+    each.close();
+  }
+});
+
+it('CP-96: goes through HTTPS_PROXY, verifies the server behind it, and knows NO_PROXY', async () => {
+  const env = { HTTPS_PROXY: `http://127.0.0.1:${portOf(proxy)}`, NO_PROXY: '127.0.0.1' };
+  const fetch = plainFetch(trust, env);
+  const proxied = await fetch('https://server.example/x');
+  expect([proxied.status, await proxied.text(), tunnels]).toEqual([200, 'server.example', ['server.example:443']]);
+  const direct = await fetch(`https://127.0.0.1:${portOf(server)}/x`);
+  expect([direct.status, tunnels.length]).toEqual([200, 1]);
+  await expect(fetch('https://other.example/x')).rejects.toThrow('its certificate is for another name');
+  await expect(
+    plainFetch({ ...trust, certificateAuthority: undefined }, env)('https://server.example/x'),
+  ).rejects.toThrow();
+});
+
+it.each([
+  ['a day', 86_400, 69_120],
+  ['ten minutes', 600, 480],
+  ['two minutes', 120, 90],
+  ['less than the margin', 20, 10],
+])(
+  'CP-99: a token of %s is replaced at 80 percent of its lifetime, 30 seconds before its end at the latest',
+  (_, seconds, at) => {
+    const issued = { issuedAt: 0, expirationTimestamp: new Date(seconds * 1000).toISOString() };
+    expect(refreshTime({ ...issued, token: '' } as Parameters<typeof refreshTime>[0], 5_000)).toBe(5_000 + at * 1000);
+  },
+);
