@@ -6,6 +6,7 @@ import { benchInterference } from './goals/interference.ts';
 import { benchList } from './goals/list.ts';
 import { benchMemory } from './goals/memory.ts';
 import { benchStart } from './goals/start.ts';
+import { benchSync } from './goals/sync.ts';
 import { benchTicks } from './goals/ticks.ts';
 import { benchToken } from './goals/token.ts';
 import { benchWatch } from './goals/watch.ts';
@@ -27,6 +28,7 @@ const GOALS: Readonly<Record<string, Benchmark>> = {
   memory: benchMemory,
   start: benchStart,
   credential: benchCredential,
+  sync: benchSync,
   growth: benchGrowth,
   watchers: benchWatchers,
   workers: benchWorkers,

@@ -1,12 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { builtPlugin } from '../support/built-program.ts';
 import type { Settings } from '../support/compare.ts';
+import { childrenCpuMs } from '../support/cpu.ts';
 import { median } from '../support/numbers.ts';
 import type { Figure, Report } from '../support/report.ts';
 
@@ -76,10 +77,4 @@ async function costOf(args: readonly string[], env: NodeJS.ProcessEnv): Promise<
   const wallMs = performance.now() - begun;
   if (code !== 0 || (args[0] !== '-e' && !output.includes('ExecCredential'))) throw new Error(`the plugin: ${output}`);
   return { wallMs, cpuMs: childrenCpuMs() - cpuBefore };
-}
-
-/** CPU time of the children that have ended, which the kernel counts in hundredths of a second. */
-function childrenCpuMs(): number {
-  const fields = readFileSync('/proc/self/stat', 'utf8').split(') ')[1]?.split(' ') ?? [];
-  return (Number(fields[13]) + Number(fields[14])) * 10;
 }
