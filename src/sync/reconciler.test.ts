@@ -54,11 +54,14 @@ interface Options {
   readonly prune?: boolean;
   readonly maxDelete?: number;
   readonly timing?: Timing;
+  /** Whether an earlier run may have deleted something. */
+  readonly isRestarted?: boolean;
   readonly settings?: ExportSettings;
 }
 
 /** An export into the hub, whose clusters the test sets. */
-function newExport({ prune = true, maxDelete = 5, timing = realTiming, settings = SETTINGS }: Options = {}) {
+function newExport(options: Options = {}) {
+  const { prune = true, maxDelete = 5, timing = realTiming, settings = SETTINGS, isRestarted = false } = options;
   const transport = new Transport({
     server: hub.url,
     tokenProvider: () => HUB_TOKEN,
@@ -69,7 +72,14 @@ function newExport({ prune = true, maxDelete = 5, timing = realTiming, settings 
   });
   const lines: string[] = [];
   const write = (line: string): void => void lines.push(line);
-  const reporter = new Reporter({ resource: 'profile', note: '', out: write, err: write, now: timing.now });
+  const reporter = new Reporter({
+    resource: 'profile',
+    note: '',
+    out: write,
+    err: write,
+    pruneWindow: '10m',
+    now: timing.now,
+  });
   const path = profilesPath('v1alpha2', settings.namespace);
   const wakeup = new Wakeup();
   const informer = new Informer({
@@ -84,6 +94,7 @@ function newExport({ prune = true, maxDelete = 5, timing = realTiming, settings 
     isTargetSynced: () => informer.isSynced,
     ownership: exportOwnership(settings),
     ...{ prune, maxDelete, timing, reporter, planOnly: false },
+    ...{ pruneWindowMs: 600_000, countsAlone: !isRestarted },
   });
   /** Reads the hub and makes one pass. */
   const pass = async () => {
@@ -213,7 +224,27 @@ describe('an export into a hub', () => {
     source.delete(cluster('c'));
     await pass();
     expect(hub.objects(PROFILES).size).toBe(3);
-    expect(lines.at(-2)).toContain('1 objects would be deleted, after 2 in the last ten minutes');
+    expect(lines.at(-2)).toContain('1 objects would be deleted, after 2 in the last 10m');
+  });
+
+  it('CP-86: a restart does not begin to count deletions again', async () => {
+    let now = 0;
+    const timing = { ...realTiming, now: () => now };
+    const first = newExport({ maxDelete: 2 });
+    for (const name of ['a', 'b', 'c']) first.source.put(cluster(name));
+    await first.pass();
+    const { source, pass, lines } = newExport({ maxDelete: 2, timing, isRestarted: true });
+    source.put(cluster('b'));
+    source.put(cluster('c'));
+    now = 540_000;
+    expect(await pass()).toMatchObject({ plan: { held: ['inventory/a'] }, delayedMs: 60_000 });
+    expect(lines.find((line) => line.startsWith('PruneAllowed'))).toContain(
+      '1 objects would be deleted: nothing is deleted in the first 10m',
+    );
+    expect(hub.objects(PROFILES).size).toBe(3);
+    now = 600_000;
+    await pass();
+    expect(hub.objects(PROFILES).size).toBe(2);
   });
 
   it('leaves a deleted profile to the finalizers of others, and deletes it once', async () => {

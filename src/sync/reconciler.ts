@@ -38,6 +38,13 @@ export interface ReconcilerOptions {
   readonly ownership: Ownership;
   readonly prune: boolean;
   readonly maxDelete: number;
+  /** Objects that disappear one after the other within this time count together for `maxDelete`. */
+  readonly pruneWindowMs: number;
+  /**
+   * Whether this run counts alone, as one pass that a person started. Otherwise the program may have been restarted, and
+   * what it deleted before is not known: it deletes nothing within `pruneWindowMs` of its start.
+   */
+  readonly countsAlone: boolean;
   /** Reports the plan and writes nothing. */
   readonly planOnly: boolean;
   readonly reporter: Reporter;
@@ -49,8 +56,6 @@ const CONCURRENCY = 16;
 /** CP-87, CP-26: one write for each object in 30 seconds, with a burst of 10. */
 const WRITE_INTERVAL_SECONDS = 30;
 const WRITE_BURST = 10;
-/** Objects that disappear one after the other count together for `maxDelete`. */
-const REMOVAL_WINDOW_MS = 10 * 60_000;
 /** Changes that arrive together are planned together. */
 const SETTLE_MS = 100;
 const RESYNC_MS = 60_000;
@@ -63,11 +68,13 @@ export class Reconciler {
   readonly #options: ReconcilerOptions;
   readonly #keyOf: (object: ApiObject) => string;
   readonly #writes: TokenBuckets;
+  readonly #startedAt: number;
   #removedAt: number[] = [];
 
   constructor(options: ReconcilerOptions) {
     this.#options = options;
     this.#keyOf = options.keyOf ?? keyOf;
+    this.#startedAt = options.timing.now();
     this.#writes = new TokenBuckets({
       perSecond: 1 / WRITE_INTERVAL_SECONDS,
       burst: WRITE_BURST,
@@ -77,10 +84,10 @@ export class Reconciler {
 
   /** Undefined while a side was not read completely: half a state would look like many removals. */
   async pass(): Promise<PassResult | undefined> {
-    const { target, ownership, prune, maxDelete, reporter, timing } = this.#options;
+    const { target, ownership, prune, maxDelete, reporter } = this.#options;
     const state = this.#options.isTargetSynced() ? await this.#options.read() : undefined;
     if (state === undefined) return undefined;
-    this.#removedAt = this.#removedAt.filter((time) => timing.now() - time < REMOVAL_WINDOW_MS);
+    const removals = this.#recentRemovals();
     const plan = planChanges({
       desired: state.objects,
       kept: state.kept,
@@ -89,13 +96,26 @@ export class Reconciler {
       fieldManager: target.fieldManager,
       prune,
       maxDelete,
-      removedRecently: this.#removedAt.length,
+      removedRecently: removals.count ?? maxDelete,
       keyOf: this.#keyOf,
     });
-    reporter.planned(plan, state.problems, { maxDelete, removedRecently: this.#removedAt.length });
+    reporter.planned(plan, state.problems, { maxDelete, removedRecently: removals.count });
     const result = { plan, ...(await this.#execute(plan)) };
     reporter.passed(result);
-    return result;
+    // A deletion that waits for the end of the window needs no event to be made.
+    const waitsMs = plan.held.length > 0 ? removals.windowEndsInMs : 0;
+    return waitsMs > 0 && result.delayedMs === 0 ? { ...result, delayedMs: waitsMs } : result;
+  }
+
+  /** How many were deleted within the window; undefined while what was deleted before the start is not known. */
+  #recentRemovals(): { readonly count: number | undefined; readonly windowEndsInMs: number } {
+    const { pruneWindowMs, countsAlone, timing } = this.#options;
+    const now = timing.now();
+    this.#removedAt = this.#removedAt.filter((time) => now - time < pruneWindowMs);
+    const unknownMs = countsAlone ? 0 : this.#startedAt + pruneWindowMs - now;
+    if (unknownMs > 0) return { count: undefined, windowEndsInMs: unknownMs };
+    const [oldest = now - pruneWindowMs] = this.#removedAt;
+    return { count: this.#removedAt.length, windowEndsInMs: oldest + pruneWindowMs - now };
   }
 
   /** Runs until the signal is aborted. */

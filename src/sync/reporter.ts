@@ -17,6 +17,8 @@ export interface ReporterOptions {
   readonly note: string;
   readonly out: (line: string) => void;
   readonly err: (line: string) => void;
+  /** `--prune-window`, e.g. `10m`. */
+  readonly pruneWindow: string;
   /** Epoch milliseconds. */
   readonly now: () => number;
 }
@@ -82,7 +84,8 @@ export class Reporter {
   planned(
     plan: Plan,
     problems: ReadonlyMap<string, string>,
-    { maxDelete, removedRecently }: { readonly maxDelete: number; readonly removedRecently: number },
+    /** `removedRecently`: undefined if it is not known. */
+    { maxDelete, removedRecently }: { readonly maxDelete: number; readonly removedRecently: number | undefined },
   ): void {
     const { resource } = this.#options;
     const all = new Map(problems);
@@ -93,15 +96,14 @@ export class Reporter {
     this.#objects.set({ state: 'taken' }, plan.taken.length);
     this.#objects.set({ state: 'held' }, plan.held.length);
     this.#objects.set({ state: 'skipped' }, problems.size);
-    const recent = removedRecently === 0 ? '' : `, after ${removedRecently} in the last ten minutes`;
+    const window = this.#options.pruneWindow;
+    const recent = removedRecently === 0 ? '' : `, after ${removedRecently} in the last ${window}`;
+    const why =
+      removedRecently === undefined
+        ? `: nothing is deleted in the first ${window}, because what was deleted before the start is not known`
+        : `${recent}, more than --max-delete ${maxDelete}: nothing is deleted`;
     const isHeld = plan.held.length > 0;
-    this.setCondition(
-      'PruneAllowed',
-      !isHeld,
-      isHeld
-        ? `${plan.held.length} objects would be deleted${recent}, more than --max-delete ${maxDelete}: nothing is deleted`
-        : '',
-    );
+    this.setCondition('PruneAllowed', !isHeld, isHeld ? `${plan.held.length} objects would be deleted${why}` : '');
   }
 
   wrote(operation: keyof typeof PAST, key: string): void {

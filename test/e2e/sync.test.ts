@@ -1,6 +1,8 @@
+import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parseAllDocuments } from 'yaml';
 import type { Run } from '../../src/cli/command.ts';
 import { run as runExport } from '../../src/cli/commands/sync-export.ts';
 import { run as runImport } from '../../src/cli/commands/sync-import.ts';
@@ -15,6 +17,7 @@ import { type StartedCommand, startCommand, untilTrue } from './support/sync-com
 
 const PROFILE_GROUP = 'multicluster.x-k8s.io';
 const PROFILES = `${PROFILE_GROUP}/clusterprofiles`;
+const OCM_GROUP = 'cluster.open-cluster-management.io';
 
 let server: Server;
 let hub: FakeHub;
@@ -22,7 +25,11 @@ let admin: Person;
 let kubeconfig: string;
 
 beforeAll(async () => {
-  hub = await new FakeHub({ [PROFILE_GROUP]: ['v1alpha1'], 'cluster.x-k8s.io': ['v1beta1', 'v1beta2'] }).start();
+  hub = await new FakeHub({
+    [PROFILE_GROUP]: ['v1alpha1'],
+    'cluster.x-k8s.io': ['v1beta1', 'v1beta2'],
+    [OCM_GROUP]: ['v1'],
+  }).start();
   server = await startServer();
   admin = await Person.as(server);
   kubeconfig = join(admin.home, 'hub.yaml');
@@ -78,11 +85,35 @@ describe('clusterpass sync export', () => {
     expect(profiles()).toEqual([]);
   });
 
+  it('needs no more in the hub than the Role of its manifest', () => {
+    const text = readFileSync(new URL('../../deploy/kubernetes/examples/sync-export.yaml', import.meta.url), 'utf8');
+    const role = parseAllDocuments(text)
+      .map((document) => document.toJS())
+      .find(({ kind }) => kind === 'Role');
+    const granted = new Set<string>(
+      role.rules.flatMap(({ verbs, resources }: { verbs: string[]; resources: string[] }) =>
+        verbs.map((verb) => `${verb} ${resources[0]}`),
+      ),
+    );
+    const needed = hub.requests.flatMap((request) => {
+      const [method = '', path = ''] = request.split(' ');
+      const [, rest, query] = /\/clusterprofiles([^?]*)(.*)$/.exec(path) ?? [];
+      if (rest === undefined) return [];
+      if (rest.endsWith('/status')) return ['patch clusterprofiles/status'];
+      const read = query?.includes('watch=true') ? 'watch' : rest === '' ? 'list' : 'get';
+      const verbs: Record<string, string[]> = { GET: [read], PATCH: ['create', 'patch'], DELETE: ['delete'] };
+      return (verbs[method] ?? [method]).map((verb) => `${verb} clusterprofiles`);
+    });
+    expect([...new Set(needed)].filter((each) => !granted.has(each))).toEqual([]);
+    expect(needed).toContain('delete clusterprofiles');
+  });
+
   it('names what is wrong', async () => {
     expect(await admin.fails(['sync', 'export', '--kubeconfig', 'hub.yaml'])).toContain('--namespace is required');
     expect(await admin.fails([...once, '--manager', 'a b'])).toContain('--manager: "a b" is not a label value');
     expect(await admin.fails([...once, '--endpoint-for', 'here'])).toContain('"here" is not an IP address');
     expect(await admin.fails([...once, '--max-delete', '-1'])).toContain('--max-delete: "-1" is not a whole number');
+    expect(await admin.fails([...once, '--prune-window', '10'])).toContain('--prune-window: "10" is not a duration');
     expect(await admin.fails([...once.slice(0, -1), '--dry-run', 'client'])).toContain('--dry-run needs --once');
     expect(await admin.fails([...once, '-l', 'a==='])).toContain('BadRequest');
     expect(await admin.fails([...once, '--context', 'none'])).toContain('has no context "none"');
@@ -101,6 +132,7 @@ describe('clusterpass sync export', () => {
       namespace: 'inv',
       selector: 'env=prod',
       prune: true,
+      pruneWindow: '100ms',
       metricsListen: '127.0.0.1:0',
     });
     await untilTrue(() => sync.written.err.includes('TargetConnected=False'));
@@ -211,11 +243,111 @@ describe('clusterpass sync import', () => {
     expect(await fails('--from', 'capi', '-A', '--name', 'x')).toContain('must contain {name}');
     expect(await fails('--from', 'capi', '-A', '--set-label', 'x')).toContain('"x" is not key=value');
     expect(await fails('--from', 'capi', '-A', '--hub-name', 'a/b')).toContain('--hub-name: "a/b" must consist of');
-    expect(await fails('--from', 'ocm', '--once')).toContain('does not serve cluster.open-cluster-management.io in v1');
+    hub.groups[OCM_GROUP] = ['v9'];
+    expect(await fails('--from', 'ocm', '--once')).toContain(`does not serve ${OCM_GROUP} in v1`);
+    hub.groups[OCM_GROUP] = ['v1'];
+  });
+
+  it('CP-92: registers and prunes ManagedClusters that the hub has accepted', async () => {
+    const OCM = `${OCM_GROUP}/managedclusters`;
+    const joined = { type: 'ManagedClusterJoined', status: 'True', reason: 'Joined' };
+    const addManaged = (name: string, spec: object, available = 'True'): void => {
+      const conditions = [joined, { type: 'ManagedClusterConditionAvailable', status: available, reason: 'Lease' }];
+      const clusterClaims = [{ name: 'platform', value: 'AWS' }];
+      hub.put(OCM, {
+        apiVersion: `${OCM_GROUP}/v1`,
+        kind: 'ManagedCluster',
+        metadata: { name, labels: { env: 'prod' } },
+        spec,
+        status: { conditions, clusterClaims, version: { kubernetes: 'v1.36.1' } },
+      });
+    };
+    const configs = [{ url: 'https://10.0.2.1:6443', caBundle: ca }, { url: 'https://10.0.2.2:6443' }];
+    addManaged('ocm-1', { hubAcceptsClient: true, managedClusterClientConfigs: configs });
+    addManaged('ocm-2', { hubAcceptsClient: false, managedClusterClientConfigs: configs });
+    addManaged('ocm-3', { hubAcceptsClient: true });
+    const run = (...flags: string[]) =>
+      admin.run([
+        'sync',
+        'import',
+        '--from',
+        'ocm',
+        '--kubeconfig',
+        'hub.yaml',
+        '--hub-name',
+        'hub',
+        '--once',
+        ...flags,
+      ]);
+    const taken = ['--ready', '--copy-label', 'platform', '--set-label', 'source=ocm'];
+    const { stdout, stderr } = await run(...taken);
+    expect(stdout).toBe('cluster.clusterregistry.k8s.io/ocm-1 created\n');
+    expect(stderr).toContain('ocm-2: the hub has not accepted it');
+    expect(stderr).toContain('ocm-3: the hub knows no address of it');
+    const { metadata, spec, status } = await clusterOf('ocm-1');
+    expect([metadata.labels, metadata.annotations['clusterpass.dev/imported-from']]).toEqual([
+      { platform: 'AWS', source: 'ocm' },
+      'ocm/hub//ocm-1',
+    ]);
+    expect([spec.orchestratorApiEndpoints.caBundle, spec.orchestratorApiEndpoints.serverEndpoints.length]).toEqual([
+      ca,
+      4,
+    ]);
+    expect(status).toMatchObject({ version: 'v1.36.1', conditions: [{ status: 'True', reason: 'HubLease' }] });
+
+    addManaged('ocm-1', { hubAcceptsClient: true, managedClusterClientConfigs: configs }, 'Unknown');
+    expect((await run(...taken)).stdout).toBe('cluster.clusterregistry.k8s.io/ocm-1 updated\n');
+    expect((await clusterOf('ocm-1')).status.conditions[0].status).toBe('Unknown');
+    hub.remove(OCM, 'ocm-1');
+    expect((await run(...taken, '--prune')).stdout).toBe('cluster.clusterregistry.k8s.io/ocm-1 deleted\n');
+  });
+
+  it('CP-93: registers the ClusterProfiles of other managers', async () => {
+    const addProfile = (name: string, manager: string, cluster: object, member = name): void => {
+      hub.put(PROFILES, {
+        apiVersion: `${PROFILE_GROUP}/v1alpha1`,
+        kind: 'ClusterProfile',
+        metadata: {
+          ...{ name, namespace: 'fleet', creationTimestamp: `2026-01-0${name.at(-1)}T00:00:00Z` },
+          labels: { 'x-k8s.io/cluster-manager': manager, 'multicluster.x-k8s.io/inventory-member-id': member },
+        },
+        spec: { displayName: name, clusterManager: { name: manager } },
+        status: {
+          version: { kubernetes: '1.36.2' },
+          conditions: [{ type: 'ControlPlaneHealthy', status: 'False', reason: 'Down' }],
+          accessProviders: [{ name: 'gke', cluster }],
+        },
+      });
+    };
+    addProfile('gke-1', 'gke', { server: 'https://10.0.3.1', 'certificate-authority-data': ca });
+    addProfile('gke-2', 'clusterpass', { server: 'https://10.0.3.2' });
+    addProfile('gke-3', 'gke', { server: 'https://10.0.3.3', 'insecure-skip-tls-verify': true });
+    addProfile('gke-4', 'gke', { server: 'https://10.0.3.1' }, 'gke-1');
+    addProfile('gke-5', 'gke', { server: 'https://gateway.example/v1/projects/x' });
+    const from = ['sync', 'import', '--from', 'clusterprofile', '--kubeconfig', 'hub.yaml', '--hub-namespace', 'fleet'];
+    const { stdout, stderr } = await admin.run([...from, '--hub-name', 'hub', '--ready', '--once']);
+    expect(stdout).toBe('cluster.clusterregistry.k8s.io/gke-1 created\n');
+    expect(stderr).toContain('fleet/gke-3: its access provider gke does not verify the certificate');
+    expect(stderr).toContain('fleet/gke-4: several profiles have the member id "gke-1", and this is not the oldest');
+    expect(stderr).toContain('fleet/gke-5: its address "https://gateway.example/v1/projects/x" has a path');
+    expect(await clusterOf('gke-1')).toMatchObject({
+      metadata: { annotations: { 'clusterpass.dev/imported-from': 'clusterprofile/hub/fleet/gke-1' } },
+      spec: { orchestratorApiEndpoints: { caBundle: ca } },
+      status: { version: '1.36.2', conditions: [{ type: 'Ready', status: 'False', reason: 'HubDown' }] },
+    });
+    const again = await admin.run([...from, '--hub-name', 'hub', '--ready', '--once']);
+    expect(again.stdout).toBe('');
   });
 
   it('follows the hub across restarts, and keeps clusters whose Secret cannot be read', async () => {
-    const sync = start(runImport, { from: 'capi', hubName: 'hub', allNamespaces: true, ready: true, prune: true });
+    const sync = start(runImport, {
+      from: 'capi',
+      hubName: 'hub',
+      allNamespaces: true,
+      ready: true,
+      prune: true,
+      pruneWindow: '100ms',
+    });
     await untilTrue(() => sync.written.err.includes('names are taken'));
     hub.fault = (_, path) => (path.endsWith('/secrets/team-1-kubeconfig') ? { code: 403 } : undefined);
     addCapi('team-1', '10.0.1.9');

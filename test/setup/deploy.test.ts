@@ -7,8 +7,9 @@ import { CONFIG } from '../../scripts/image.mjs';
 import { go } from '../../scripts/setup-go.mjs';
 import { loadServeOptions } from '../../src/config/load-options.ts';
 import { describeWith } from '../describe-with.ts';
+import { misuseOf } from '../documents/support/connect-pages.ts';
 import { describeWithKubectl } from '../e2e/support/kubectl.ts';
-import { DEPLOY, type Json, kustomize, type Manifest, misfitsOf } from '../helm/manifests.ts';
+import { DEPLOY, type Json, kustomize, type Manifest, misfitsOf, parseManifests } from '../helm/manifests.ts';
 import { buildRenderer, chartValues, renderChart } from '../helm/render-chart.ts';
 
 const read = (path: string): string => readFileSync(join(DEPLOY, path), 'utf8');
@@ -178,6 +179,44 @@ describeWith(go, 'the Helm chart', () => {
     checkInstallation('sqlite', () => renderChart({ values: [chartValues('default')] })));
   describe('with replicas on etcd', () =>
     checkInstallation('etcd', () => renderChart({ values: [chartValues('replicas')] })));
+});
+
+describe.each(['sync-export', 'join', 'mirror'])('kubernetes/examples/%s.yaml', (name) => {
+  const manifests = parseManifests(read(`kubernetes/examples/${name}.yaml`));
+  // biome-ignore lint/suspicious/noExplicitAny: checked against Kubernetes' models by the first test below
+  const objects: any[] = manifests;
+  const the = (kind: string) => objects.find((object) => object.kind === kind);
+  const workload = the('Deployment') ?? the('Job');
+  const pod = workload.spec.template.spec;
+  const [container] = pod.containers;
+
+  it('is what Kubernetes accepts, and runs the release with flags that the command has', () => {
+    expect(manifests.flatMap(misfitsOf)).toEqual([]);
+    const { version } = JSON.parse(read('../package.json')) as { version: string };
+    expect(container.image).toBe(`clusterpass:${version}`);
+    expect(misuseOf(container.args)).toBeUndefined();
+  });
+
+  it('has one account, with its role, and no more rights than the container needs', () => {
+    const account = the('ServiceAccount').metadata;
+    const binding = the('RoleBinding') ?? the('ClusterRoleBinding');
+    expect(binding.subjects).toEqual([{ kind: 'ServiceAccount', ...account }]);
+    expect(the(binding.roleRef.kind).metadata.name).toBe(binding.roleRef.name);
+    expect([pod.serviceAccountName, workload.metadata.namespace]).toEqual([account.name, account.namespace]);
+    expect(pod.securityContext).toMatchObject({ runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } });
+    const { capabilities, ...context } = container.securityContext;
+    expect(context).toEqual({ allowPrivilegeEscalation: false, readOnlyRootFilesystem: true });
+    expect(capabilities).toEqual({ drop: ['ALL'] });
+  });
+
+  it('mounts the token at the path that the command reads', () => {
+    const file = (container.args as string[]).find((arg) => arg.startsWith('--token-file='))?.split('=')[1] ?? '';
+    const mount = container.volumeMounts.find(({ mountPath }: Json) => dirname(file) === mountPath);
+    const volume = pod.volumes.find((each: Json) => each.name === mount.name);
+    expect(volume.secret ?? volume.projected.sources[0].serviceAccountToken).toBeDefined();
+    const server = container.env.find((variable: Json) => variable.name === 'CLUSTERPASS_SERVER').value;
+    if (volume.secret === undefined) expect(volume.projected.sources[0].serviceAccountToken.audience).toBe(server);
+  });
 });
 
 describe('the unit for systemd', () => {

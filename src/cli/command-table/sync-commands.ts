@@ -14,8 +14,13 @@ const LOOP_FLAGS: readonly Flag[] = [
   { flags: '--prune', doc: 'Delete objects that this command has created and whose source is gone.' },
   {
     flags: '--max-delete <number>',
-    doc: 'Delete at most this many objects in ten minutes. If more would be deleted, none is.',
+    doc: 'Delete at most this many objects within `--prune-window`. If more would be deleted, none is.',
     default: '5',
+  },
+  {
+    flags: '--prune-window <duration>',
+    doc: 'Time in which deletions count together. Without `--once`, nothing is deleted for this long after the start: a restart must not begin to count again.',
+    default: '10m',
   },
   { flags: '--once', doc: 'Make one pass and end. The exit code is 1 if anything is not synchronized then.' },
   dryRunWithClient,

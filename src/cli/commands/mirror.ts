@@ -86,7 +86,7 @@ function mirrorFlags(invocation: Invocation): SyncFlags {
   const isOnce = invocation.is('once');
   const dryRun = dryRunOf(invocation, ['none', 'client']);
   if (dryRun !== 'none' && !isOnce) throw new CliError('--dry-run needs --once');
-  return { prune: true, maxDelete: Number.POSITIVE_INFINITY, isOnce, dryRun };
+  return { prune: true, maxDelete: Number.POSITIVE_INFINITY, pruneWindow: '0s', isOnce, dryRun };
 }
 
 /** The identity of the cluster, which must be the registered one. */

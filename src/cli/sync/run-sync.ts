@@ -1,4 +1,5 @@
 import { backoffMs, realTiming } from '../../client/timing.ts';
+import { parseDuration } from '../../config/duration.ts';
 import { Reconciler, type ReconcilerOptions } from '../../sync/reconciler.ts';
 import { Reporter } from '../../sync/reporter.ts';
 import { Wakeup } from '../../sync/wakeup.ts';
@@ -12,11 +13,14 @@ import { serveStatus } from './status-server.ts';
 export interface SyncFlags {
   readonly prune: boolean;
   readonly maxDelete: number;
+  /** As it was given. */
+  readonly pruneWindow: string;
   readonly isOnce: boolean;
   readonly dryRun: 'none' | 'client' | 'server';
 }
 
 const DEFAULT_MAX_DELETE = 5;
+const DEFAULT_PRUNE_WINDOW = '10m';
 
 export function syncFlags(invocation: Invocation): SyncFlags {
   const dryRun = dryRunOf(invocation);
@@ -25,14 +29,14 @@ export function syncFlags(invocation: Invocation): SyncFlags {
   return {
     prune: invocation.is('prune'),
     maxDelete: invocation.number('maxDelete', '--max-delete') ?? DEFAULT_MAX_DELETE,
+    pruneWindow: invocation.text('pruneWindow') ?? DEFAULT_PRUNE_WINDOW,
     isOnce,
     dryRun,
   };
 }
 
 /** The two sides, once they can be read. */
-export interface Sides
-  extends Pick<ReconcilerOptions, 'read' | 'target' | 'isTargetSynced' | 'ownership' | 'keyOf'> {
+export interface Sides extends Pick<ReconcilerOptions, 'read' | 'target' | 'isTargetSynced' | 'ownership' | 'keyOf'> {
   /** Reads both sides once. */
   list(): Promise<void>;
   /** Follows both sides until the signal is aborted. Rejects for an error that a retry does not fix. */
@@ -50,6 +54,10 @@ export interface SyncCommand {
 
 export async function runSync(context: Context, invocation: Invocation, command: SyncCommand): Promise<number> {
   const { flags } = command;
+  const pruneWindowMs = parseDuration(flags.pruneWindow);
+  if (pruneWindowMs === undefined) {
+    throw new CliError(`--prune-window: ${JSON.stringify(flags.pruneWindow)} is not a duration such as 10m or 1h30m`);
+  }
   const line =
     (output: Context['out']) =>
     (text: string): void =>
@@ -57,6 +65,7 @@ export async function runSync(context: Context, invocation: Invocation, command:
   const reporter = new Reporter({
     resource: command.resource,
     note: dryRunNote[flags.dryRun],
+    pruneWindow: flags.pruneWindow,
     out: line(context.out),
     err: line(context.err),
     now: context.now,
@@ -67,6 +76,8 @@ export async function runSync(context: Context, invocation: Invocation, command:
       ...(keyOf === undefined ? {} : { keyOf }),
       prune: flags.prune,
       maxDelete: flags.maxDelete,
+      pruneWindowMs,
+      countsAlone: flags.isOnce,
       planOnly: flags.dryRun === 'client',
       timing: realTiming,
     });
