@@ -41,6 +41,7 @@ const LOADERS: Readonly<Record<string, Load>> = {
   'request list': () => import('./commands/request-list.ts'),
   'request show': () => import('./commands/request-show.ts'),
   'request withdraw': async () => ({ run: (await import('./commands/request-decide.ts')).runFor('Withdrawn') }),
+  servers: () => import('./commands/servers.ts'),
   'sync export': () => import('./commands/sync-export.ts'),
   'sync import': () => import('./commands/sync-import.ts'),
   'token list': () => import('./commands/token-list.ts'),

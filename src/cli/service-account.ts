@@ -33,26 +33,53 @@ export function parseServiceAccount(text: string, flag: string): ServiceAccount 
 
 /** A slow cluster must not block writing the kubeconfig. */
 const DRY_RUN_TIMEOUT_MS = 10_000;
+/** As many as one request takes. */
+const MAX_TESTED = 500;
+/** How many clusters a warning names. */
+const MAX_NAMED = 5;
 
 /**
- * Requests a token with a dry run and returns why that fails; undefined if it succeeds. Otherwise a kubeconfig for a
- * missing account would only fail when kubectl uses it.
+ * Requests a token for each cluster with a dry run, all in one request, and returns why that fails. Otherwise a
+ * kubeconfig for a missing account would only fail when kubectl uses it.
  */
-export async function tokenProblem(client: Client, cluster: string, account: PassSubject): Promise<string | undefined> {
-  if (account === 'me') return personProblem(client, cluster);
-  const who = `${account.namespace}/${account.name}`;
+export async function tokenProblems(
+  client: Client,
+  clusters: readonly string[],
+  account: PassSubject,
+): Promise<readonly string[]> {
+  const [first] = clusters;
+  if (first === undefined) return [];
+  if (account === 'me') {
+    const problem = await personProblem(client, first);
+    return problem === undefined ? [] : [problem];
+  }
+  const { namespace, name: serviceAccount } = account;
+  const who = `${namespace}/${serviceAccount}`;
   const signal = AbortSignal.timeout(DRY_RUN_TIMEOUT_MS);
+  const requested = clusters.slice(0, MAX_TESTED).map((cluster) => ({ cluster, namespace, serviceAccount }));
   try {
-    await client.createToken({ cluster, ...account, dryRun: true, signal });
-    return undefined;
+    const passes = await client.createPasses(requested, { dryRun: true, signal });
+    const byCode = Map.groupBy(
+      passes.filter(({ error }) => error !== undefined),
+      ({ error }) => error?.code ?? 0,
+    );
+    return [...byCode].map(([code, failed]) => {
+      const names = failed.slice(0, MAX_NAMED).map(({ cluster }) => cluster);
+      const more = failed.length - names.length;
+      const where = `${names.join(', ')}${more === 0 ? '' : ` and ${more} more`}`;
+      return `${problemFor(code, who)} in ${where}: ${terminalSafe(failed[0]?.error?.message ?? '')}`;
+    });
   } catch (error) {
-    if (isStatus(error, 404)) return `there is no service account ${who} in ${cluster}: ${terminalSafe(error.message)}`;
-    if (isStatus(error, 403))
-      return `you may not issue tokens for ${who} in ${cluster}: ${terminalSafe(error.message)}`;
     const text = signal.aborted ? 'timed out' : describeError(error);
     if (text === undefined) throw error;
-    return `could not test a token of ${who} in ${cluster}: ${text}`;
+    return [`could not test tokens of ${who}: ${text}`];
   }
+}
+
+function problemFor(code: number, who: string): string {
+  if (code === 404) return `there is no service account ${who}`;
+  if (code === 403) return `you may not issue tokens for ${who}`;
+  return `could not test a token of ${who}`;
 }
 
 async function personProblem(client: Client, cluster: string): Promise<string | undefined> {

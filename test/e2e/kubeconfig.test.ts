@@ -379,7 +379,9 @@ describe('clusterpass kubeconfig', () => {
     it('warns of an account that tokens will not be granted for, and ends with 0', async () => {
       const refused = await jane.run(AS);
       expect(refused.code).toBe(0);
-      expect(refused.stderr).toMatch(/^Warning: you may not issue tokens for ci\/builder in dev-1: .*forbidden/m);
+      expect(refused.stderr).toMatch(
+        /^Warning: you may not issue tokens for ci\/builder in dev-1, dev-2: .*forbidden/m,
+      );
       const admin = await Person.as(server);
       const asked = ['kubeconfig', '--as', 'ci/robot', '-l', 'zone=b'];
       const missing = await admin.run(asked);

@@ -182,7 +182,7 @@ describe('clusterpass exec', () => {
     [
       'no selector',
       ['exec', '--as', 'ci/builder', '--', 'true'],
-      /select clusters with --selector, or all that you see/,
+      /select clusters with --selector, by name with --cluster, or all that you see/,
     ],
     [
       'no match',

@@ -13,8 +13,14 @@ export const SESSION_COMMANDS: readonly Command[] = [
       'process at a time, so one login serves every command, every cluster and kubectl. The next login at the same server ' +
       'needs no flags.\n\nWithout a provider, a token must be given. In both cases the token is tested, then stored in ' +
       '`logins.json` (mode 0600) in `$XDG_CONFIG_HOME/clusterpass` or `~/.config/clusterpass`. There is one login per ' +
-      'server, and a token is only sent to its own server.',
+      'server, and a token is only sent to its own server.\n\nLog in to several servers to see their clusters in one list: ' +
+      '`get clusters`, `kubeconfig` and `exec` without `--server` are for all servers with a login, and every other ' +
+      'command is for the server of the last login ([passes.md](passes.md#several-servers)).',
     flags: [
+      {
+        flags: '--name <name>',
+        doc: "Your name for the server, for `--server` and before names of clusters (`eu/prod-1`). Defaults to the name of the login before, else the host. `''` removes it.",
+      },
       {
         flags: '--issuer-url <URL>',
         doc: "Issuer URL of the identity provider, as in the server's configuration.",
@@ -51,7 +57,16 @@ export const SESSION_COMMANDS: readonly Command[] = [
       'clusterpass login --server https://clusterpass.example.com --issuer-url https://id.example.com --client-id clusterpass --device',
       'clusterpass login --server https://clusterpass.example.com --token-file ./token',
       'cat token | clusterpass login --server https://clusterpass.example.com --token-file - --certificate-authority ca.crt',
+      'clusterpass login --server https://eu.example.com --name eu --issuer-url https://id.example.com --client-id clusterpass',
     ],
+  },
+  {
+    path: ['servers'],
+    summary: 'List the servers that you are logged in to.',
+    details:
+      'With the name of each, for `--server` and before names of clusters. The current one is that of the last login.',
+    connects: false,
+    examples: ['clusterpass servers'],
   },
   {
     path: ['logout'],
@@ -62,7 +77,7 @@ export const SESSION_COMMANDS: readonly Command[] = [
       'the default: select one with `--server`.',
     connects: false,
     flags: [
-      { flags: '-s, --server <URL>', doc: 'Server whose login is removed.' },
+      { flags: '-s, --server <URL>', doc: 'Name or address of the server whose login is removed.' },
       { flags: '--all', doc: 'Remove all logins.' },
     ],
     examples: ['clusterpass logout', 'clusterpass logout --all'],

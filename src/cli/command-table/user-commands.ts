@@ -14,7 +14,16 @@ export const USER_COMMANDS: readonly Command[] = [
     path: ['get', 'clusters'],
     aliases: ['cluster'],
     summary: 'List the clusters that you may see.',
-    arguments: [{ name: '[NAME...]', doc: 'Names of clusters; `get cluster/NAME` works, too.' }],
+    details:
+      'If you are logged in to several servers and give neither `--server` nor a token, the list has the clusters of all ' +
+      'of them, with the column `SERVER` (in JSON and YAML the annotation `clusterpass.dev/server`, and `SERVER/NAME` with ' +
+      '`-o name`). A server that fails is named on stderr; the clusters of the others are printed, and the exit code is 1.',
+    arguments: [
+      {
+        name: '[NAME...]',
+        doc: 'Names of clusters; `get cluster/NAME` works, too. `SERVER/NAME` is the cluster of one server.',
+      },
+    ],
     flags: [
       output('`wide`, `json`, `yaml`, `name`, `jsonpath=TEMPLATE`, `custom-columns=HEADER:PATH,...`'),
       { flags: '-l, --selector <selector>', doc: 'Label selector, e.g. `env in (dev,staging)`.' },
@@ -149,8 +158,11 @@ export const USER_COMMANDS: readonly Command[] = [
       'written: kubectl runs `clusterpass credential` when it needs a token. The address is the first endpoint whose ' +
       '`clientCIDR` contains the local address of the connection to the server. If the address or the CA of a context has ' +
       'changed since it was written, the command says so, leaves the context as it is and exits with 1: check the change, ' +
-      'then run it with `--accept-changes`. The command requests a token of the account ' +
-      'in the first cluster with a dry run, and warns if that fails.',
+      'then run it with `--accept-changes`. The command requests tokens of the account ' +
+      'in up to 500 clusters with a dry run, and warns of those that fail.\n\nIf you are logged in to several servers and give ' +
+      'neither `--server` nor a token, contexts for the clusters of all of them are written. A cluster whose name another ' +
+      'server has, too, gets the context `SERVER/NAME`; contexts in the file keep their names. Nothing is changed or pruned ' +
+      'for a server that fails: it is named on stderr, and the exit code is 1.',
     flags: [
       {
         flags: '--as <namespace/name>',
@@ -174,6 +186,7 @@ export const USER_COMMANDS: readonly Command[] = [
         flags: '-l, --selector <selector>',
         doc: 'Label selector of clusters. Contexts of other clusters are not pruned.',
       },
+      { ...cluster('Name of a cluster, or `SERVER/NAME`, in place of a selector.'), repeatable: true },
       {
         flags: '--accept-changes',
         doc: 'Update contexts whose cluster has another address or CA. kubectl sends tokens there.',
@@ -198,9 +211,13 @@ export const USER_COMMANDS: readonly Command[] = [
     summary: 'Run a command for every cluster that a selector matches.',
     details:
       'Requests a token for each cluster, all in one request, and runs the command once for each, in parallel. ' +
-      '`KUBECONFIG` is a file with the address, the CA and the token of the cluster (mode 0600, removed at the end), and ' +
-      '`CLUSTERPASS_CLUSTER` is its name. Each line of output starts with the name of its cluster. A cluster that fails or ' +
-      'does not answer does not hold up the others: its error is printed at the end, and the exit code is 1.',
+      '`KUBECONFIG` is a file with the address, the CA and the token of the cluster (mode 0600, removed at the end), ' +
+      '`CLUSTERPASS_CLUSTER` is its name, and `CLUSTERPASS_SERVER` the address of Clusterpass. Each line of output starts ' +
+      'with the name of its cluster. A cluster that fails or does not answer does not hold up the others: its error is ' +
+      'printed at the end, and the exit code is 1.\n\nIf you are logged in to several servers and give neither `--server` ' +
+      'nor a token, the clusters of all of them are selected, and lines start with `SERVER/NAME`. A server that fails is ' +
+      'named and does not hold up the others; the exit code is 1. A name that several servers have must be given as ' +
+      '`SERVER/NAME`, and so must any name while a server fails, because that server may have it, too.',
     arguments: [{ name: '<COMMAND...>', doc: 'The command and its arguments, after `--`.' }],
     flags: [
       {
@@ -209,6 +226,7 @@ export const USER_COMMANDS: readonly Command[] = [
       },
       { flags: '--as-me', doc: 'Use passes for yourself instead of those of a service account.' },
       { flags: '-l, --selector <selector>', doc: 'Label selector of clusters.' },
+      { ...cluster('Name of a cluster, or `SERVER/NAME`.'), repeatable: true },
       { flags: '--all', doc: 'All clusters that you may see.' },
       { flags: '--parallel <number>', doc: 'How many commands run at the same time.', default: '16' },
       { flags: '--timeout <duration>', doc: 'How long the command may take for one cluster.', default: '60s' },
@@ -218,6 +236,7 @@ export const USER_COMMANDS: readonly Command[] = [
     examples: [
       'clusterpass exec -l env=prod --as ci/builder -- kubectl get nodes',
       'clusterpass exec -l env=dev --as-me -- kubectl get nodes',
+      'clusterpass exec --cluster prod-eu-1 --cluster prod-us-1 --as ci/builder -- kubectl get nodes',
       'clusterpass exec --all --as ci/builder --parallel 50 -- kubectl version',
     ],
   },

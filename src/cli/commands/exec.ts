@@ -5,10 +5,16 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import type { Pass } from '../../api/kinds/pass-list.ts';
-import type { Client } from '../../client/create-client.ts';
 import type { Cluster } from '../../client/types.ts';
+import {
+  type ClusterReference,
+  clusterLabel,
+  clusterReferences,
+  clustersNamed,
+  namesAt,
+} from '../cluster-references.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
-import { clientFor, resolveConnection } from '../connection/connection.ts';
+import { askAll, connectAll, type NamedServer } from '../connection/servers.ts';
 import { writePrivate } from '../files/files.ts';
 import { type ClusterEndpoint, endpointFor } from '../kubeconfig/cluster-endpoint.ts';
 import { localAddressTo } from '../kubeconfig/local-address.ts';
@@ -20,6 +26,10 @@ const KILL_AFTER_MS = 2_000;
 /** One cluster that the command runs for. */
 interface Target extends ClusterEndpoint {
   readonly cluster: string;
+  /** The name of the cluster in the output: with that of its server, if there are several. */
+  readonly label: string;
+  /** The address of Clusterpass. */
+  readonly passServer: string;
   /** That of the account; undefined for a pass of the user itself. */
   readonly namespace: string | undefined;
   readonly token: string;
@@ -33,7 +43,7 @@ interface Settings {
   readonly signal: AbortSignal;
 }
 
-/** Runs a command for each cluster that a selector matches, with a kubeconfig that holds a token for that cluster. */
+/** Runs a command for each cluster that is selected, with a kubeconfig that holds a token for that cluster. */
 export const run: Run = async (context, invocation) => {
   const subject = passSubject(invocation);
   if (subject === undefined) throw new CliError('set --as or --as-me');
@@ -42,23 +52,37 @@ export const run: Run = async (context, invocation) => {
   if (parallel < 1) throw new CliError('--parallel must be at least 1');
   const timeoutMs = (invocation.seconds('timeout', '--timeout') ?? 60) * 1000;
   const expirationSeconds = invocation.seconds('duration', '--duration');
-  const connection = await resolveConnection(context, invocation);
-  const client = await clientFor(context, connection);
-  const clusters = await selected(client, invocation);
-  const localAddress = await localAddressTo(connection.server);
+  const labelSelector = checkedSelection(invocation);
+  const servers = await connectAll(context, invocation);
+  const references = clusterReferences(invocation.list('cluster'), servers);
   const failures = new Map<string, string>();
-  const targets = await targetsOf(client, clusters, { subject, localAddress, expirationSeconds, failures });
+  const named = references.length === 0 ? undefined : await findNamed(context, servers, references, failures);
   const signal = context.stopped();
   const folder = await mkdtemp(join(tmpdir(), 'clusterpass-exec-'));
+  const slots = new Slots(parallel);
+  const failedServers = new Set(named?.failed);
+  let count = 0;
   try {
-    const waiting = [...targets];
-    const runSome = async (): Promise<void> => {
-      for (let target = waiting.shift(); target !== undefined && !signal.aborted; target = waiting.shift()) {
-        const failure = await runFor(context, target, { command, timeoutMs, folder, signal });
-        if (failure !== undefined) failures.set(target.cluster, failure);
-      }
-    };
-    await Promise.all(Array.from({ length: Math.min(parallel, waiting.length) }, runSome));
+    const running = servers.filter((server) => !failedServers.has(server));
+    // The commands of a server start when its tokens are there: they do not wait for a server that does not answer.
+    const { failed } = await askAll(context, running, async (server) => {
+      const clusters =
+        named?.clusters.get(server) ??
+        (await server.client.listClusters(labelSelector === undefined ? {} : { labelSelector })).items;
+      count += clusters.length;
+      const settings = { servers, subject, expirationSeconds, failures };
+      const targets = clusters.length === 0 ? [] : await targetsOf(server, clusters, settings);
+      await Promise.all(
+        targets.map((target) =>
+          slots.run(async () => {
+            if (signal.aborted) return;
+            const failure = await runFor(context, target, { command, timeoutMs, folder, signal });
+            if (failure !== undefined) failures.set(target.label, failure);
+          }),
+        ),
+      );
+    });
+    for (const server of failed) failedServers.add(server);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
@@ -66,36 +90,80 @@ export const run: Run = async (context, invocation) => {
   for (const [cluster, failure] of failures) {
     context.err.write(`error: ${terminalSafe(cluster)}: ${terminalSafe(failure)}\n`);
   }
-  if (failures.size > 0) context.err.write(`${failures.size} of ${clusters.length} clusters failed\n`);
-  return failures.size === 0 ? 0 : 1;
+  if (count === 0 && failures.size === 0 && failedServers.size === 0) {
+    throw new CliError('no cluster that you may see is selected');
+  }
+  if (failures.size > 0) context.err.write(`${failures.size} of ${Math.max(count, failures.size)} clusters failed\n`);
+  if (failedServers.size > 0) context.err.write(`${failedServers.size} of ${servers.length} servers failed\n`);
+  return failures.size + failedServers.size === 0 ? 0 : 1;
 };
 
 /** `--all` is explicit: a forgotten selector must not run a command in the whole fleet. */
-async function selected(client: Client, invocation: Invocation): Promise<readonly Cluster[]> {
+function checkedSelection(invocation: Invocation): string | undefined {
   const labelSelector = invocation.text('selector');
-  if ((labelSelector === undefined) !== invocation.is('all')) {
-    throw new CliError('select clusters with --selector, or all that you see with --all');
+  const given = [labelSelector !== undefined, invocation.is('all'), invocation.list('cluster').length > 0];
+  if (given.filter(Boolean).length !== 1) {
+    throw new CliError('select clusters with --selector, by name with --cluster, or all that you see with --all');
   }
-  const { items } = await client.listClusters(labelSelector === undefined ? {} : { labelSelector });
-  if (items.length === 0) throw new CliError('no cluster that you may see is selected');
-  return items;
+  return labelSelector;
+}
+
+interface NamedClusters {
+  readonly clusters: ReadonlyMap<NamedServer, readonly Cluster[]>;
+  readonly failed: readonly NamedServer[];
+}
+
+/**
+ * The clusters with these names. The command may change something, so a name without a server must be that of one
+ * cluster: none of two servers, and none while a server that may have it, too, does not answer.
+ */
+async function findNamed(
+  context: Context,
+  servers: readonly NamedServer[],
+  references: readonly ClusterReference[],
+  failures: Map<string, string>,
+): Promise<NamedClusters> {
+  const asked = servers.filter((server) => namesAt(server, references).length > 0);
+  const { answers, failed } = await askAll(context, asked, (server) =>
+    clustersNamed(server, namesAt(server, references)),
+  );
+  const clusters = new Map<NamedServer, Cluster[]>(servers.map((server) => [server, []]));
+  for (const { name, server: wanted } of references) {
+    const found = answers.flatMap(({ server, value }) => {
+      const cluster = value.find(({ metadata }) => metadata.name === name);
+      return cluster !== undefined && (wanted === undefined || wanted === server) ? [{ server, cluster }] : [];
+    });
+    const [first, second] = found;
+    const label = wanted === undefined ? name : clusterLabel(servers, wanted, name);
+    if (first === undefined) {
+      if (failed.length === 0) failures.set(label, 'there is no such cluster that you may see');
+    } else if (wanted === undefined && (second !== undefined || failed.length > 0)) {
+      const labels = found.map(({ server }) => clusterLabel(servers, server, name)).join(' or ');
+      const why = second === undefined ? 'a server that did not answer may have it, too' : 'several servers have it';
+      failures.set(label, `${why}: write ${labels}`);
+    } else clusters.get(first.server)?.push(first.cluster);
+  }
+  return { clusters, failed };
 }
 
 async function targetsOf(
-  client: Client,
+  server: NamedServer,
   clusters: readonly Cluster[],
   settings: {
+    readonly servers: readonly NamedServer[];
     readonly subject: PassSubject;
-    readonly localAddress: string | undefined;
     readonly expirationSeconds: number | undefined;
     readonly failures: Map<string, string>;
   },
 ): Promise<Target[]> {
-  const { subject, localAddress, expirationSeconds, failures } = settings;
+  const { servers, subject, expirationSeconds, failures } = settings;
+  const passServer = server.connection.server;
+  const localAddress = await localAddressTo(passServer);
+  const labelOf = (cluster: string): string => clusterLabel(servers, server, cluster);
   const endpoints = new Map<string, ClusterEndpoint>();
   for (const cluster of clusters) {
     const endpoint = endpointFor(cluster, localAddress);
-    if (typeof endpoint === 'string') failures.set(cluster.metadata.name, endpoint);
+    if (typeof endpoint === 'string') failures.set(labelOf(cluster.metadata.name), endpoint);
     else endpoints.set(cluster.metadata.name, endpoint);
   }
   const wanted = {
@@ -103,26 +171,51 @@ async function targetsOf(
     ...(expirationSeconds === undefined ? {} : { expirationSeconds }),
   };
   const requested = [...endpoints.keys()].map((cluster) => ({ cluster, ...wanted }));
-  const passes: readonly Pass[] = await client.createPasses(requested);
+  const passes: readonly Pass[] = await server.client.createPasses(requested);
   const namespace = subject === 'me' ? undefined : subject.namespace;
   return passes.flatMap(({ cluster, token, error }) => {
     const endpoint = endpoints.get(cluster);
-    if (endpoint !== undefined && token !== undefined) return [{ ...endpoint, cluster, namespace, token }];
-    failures.set(cluster, `no token: ${error?.message ?? 'the response contains none'}`);
+    const label = labelOf(cluster);
+    if (endpoint !== undefined && token !== undefined) {
+      return [{ ...endpoint, cluster, label, passServer, namespace, token }];
+    }
+    failures.set(label, `no token: ${error?.message ?? 'the response contains none'}`);
     return [];
   });
+}
+
+/** Runs at most `size` tasks at a time, in the order of their calls. */
+class Slots {
+  #free: number;
+  readonly #waiting: (() => void)[] = [];
+
+  constructor(size: number) {
+    this.#free = size;
+  }
+
+  async run(task: () => Promise<void>): Promise<void> {
+    if (this.#free > 0) this.#free -= 1;
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    try {
+      await task();
+    } finally {
+      const next = this.#waiting.shift();
+      if (next === undefined) this.#free += 1;
+      else next();
+    }
+  }
 }
 
 /** Returns why it failed. */
 async function runFor(context: Context, target: Target, settings: Settings): Promise<string | undefined> {
   const { command, timeoutMs, folder, signal } = settings;
-  const { cluster } = target;
-  const file = join(folder, cluster);
+  const { cluster, label, passServer } = target;
+  const file = join(folder, encodeURIComponent(label));
   await writePrivate(file, kubeconfigWith(target));
   const [program = '', ...args] = command;
   const child = spawn(program, args, {
     cwd: context.cwd,
-    env: { ...context.env, KUBECONFIG: file, CLUSTERPASS_CLUSTER: cluster },
+    env: { ...context.env, KUBECONFIG: file, CLUSTERPASS_CLUSTER: cluster, CLUSTERPASS_SERVER: passServer },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const ended = new Promise<string | undefined>((resolve) => {
@@ -131,7 +224,7 @@ async function runFor(context: Context, target: Target, settings: Settings): Pro
       resolve(code === 0 ? undefined : code === null ? `ended by ${name}` : `exit code ${code}`),
     );
   });
-  const prefix = `${cluster}: `;
+  const prefix = `${label}: `;
   copyLines(child.stdout, (line) => context.out.write(`${prefix}${line}\n`));
   copyLines(child.stderr, (line) => context.err.write(`${prefix}${line}\n`));
   let isLate = false;

@@ -1,18 +1,21 @@
+import type { TableColumn } from '../../api/kind.ts';
 import { clusterColumns } from '../../api/kinds/cluster-columns.ts';
-import type { Client } from '../../client/create-client.ts';
-import type { Cluster, ClusterSelection } from '../../client/types.ts';
-import { clusterNames, fieldSelectorFor, getCluster, withConfirmedEndpoints } from '../clusters.ts';
+import type { Cluster, ClusterSelection, ListOptions } from '../../client/types.ts';
+import { type ClusterReference, clusterLabel, clusterReferences, namesAt } from '../cluster-references.ts';
+import { fieldSelectorFor, getCluster, withConfirmedEndpoints } from '../clusters.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
-import { connect } from '../connection/connection.ts';
+import { askAll, connectAll, type NamedServer } from '../connection/servers.ts';
 import { describeError, isObjectError } from '../describe-error.ts';
 import { asList, type Printer, printerFor } from '../output/printer.ts';
 import { sorterFor } from '../output/sort-by.ts';
 import { cellsOf, renderTable, widthsOf } from '../output/table.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
 
-/** `get clusters`, with kubectl's flags and output formats. */
+/** On clusters in output about several servers: the address of the server that has the cluster. */
+const SERVER_ANNOTATION = 'clusterpass.dev/server';
+
+/** `get clusters`, with kubectl's flags and output formats. Without `--server`, of all servers with a login. */
 export const run: Run = async (context, invocation) => {
-  const names = clusterNames(invocation.args);
   const print = await printerFor(invocation.text('output'));
   const labelSelector = invocation.text('selector');
   const fieldSelector = invocation.text('fieldSelector');
@@ -22,103 +25,184 @@ export const run: Run = async (context, invocation) => {
   if (watching && sortBy !== undefined) {
     context.err.write('warning: --watch or --watch-only requested, --sort-by will be ignored\n');
   }
-  if (names.length > 0 && (labelSelector !== undefined || fieldSelector !== undefined)) {
+  if (invocation.args.length > 0 && (labelSelector !== undefined || fieldSelector !== undefined)) {
     throw new CliError('selectors cannot be combined with names');
   }
-  if (names.length > 1 && watching) throw new CliError('only one name can be watched');
-  const client = await connect(context, invocation);
+  const servers = await connectAll(context, invocation);
+  const references = clusterReferences(invocation.args, servers);
+  if (references.length > 1 && watching) throw new CliError('only one name can be watched');
+  const [first] = references;
   const selection: ClusterSelection = {
     view: 'full',
     ...(labelSelector === undefined ? {} : { labelSelector }),
     ...(fieldSelector === undefined ? {} : { fieldSelector }),
-    ...(names.length === 1 ? { fieldSelector: fieldSelectorFor('metadata.name', names[0] ?? '') } : {}),
+    ...(first === undefined ? {} : { fieldSelector: fieldSelectorFor('metadata.name', first.name) }),
   };
-  if (watching) return watch(context, invocation, client, { selection, print, name: names[0] });
+  const table = tableFor(context, invocation, servers);
+  if (watching) return watch(context, invocation, { servers, selection, print, table, reference: first });
   const limit = invocation.number('chunkSize', '--chunk-size') ?? 500;
-  const { items, problems } =
-    names.length > 0
-      ? await getEach(client, names)
-      : { items: (await client.listClusters({ ...selection, limit })).items, problems: [] };
-  const one = names.length === 1;
-  if (one && problems[0] !== undefined) throw problems[0];
-  const clusters = sorted(items.map((cluster) => withConfirmedEndpoints(cluster, client.productName)));
+  const { items, problems, failed } =
+    references.length > 0
+      ? await getEach(context, servers, references)
+      : await listAll(context, servers, { ...selection, limit });
+  if (references.length === 1 && problems[0] !== undefined) throw problems[0];
+  const clusters = sorted(items);
+  if (failed.length === servers.length) return 1;
   if (print !== undefined) {
-    context.out.write(print(one ? clusters[0] : asList(clusters)));
+    const printed = clusters.map(table.printed);
+    context.out.write(print(references.length === 1 && printed.length === 1 ? printed[0] : asList(printed)));
   } else if (clusters.length === 0) {
     if (problems.length === 0) context.err.write('No resources found\n');
   } else {
-    const { headers, row } = tableFor(context, invocation, client);
-    context.out.write(renderTable([...headers, ...clusters.map(row)]));
+    context.out.write(renderTable([...table.headers, ...clusters.map(table.row)]));
   }
   for (const problem of problems) context.err.write(`${describeError(problem)}\n`);
-  return problems.length > 0 ? 1 : 0;
+  return problems.length > 0 || failed.length > 0 ? 1 : 0;
 };
 
-/** The clusters that could be read, and the errors of the others. */
+interface Found {
+  readonly items: readonly Cluster[];
+  /** Why a name was not found, at any server. */
+  readonly problems: readonly unknown[];
+  readonly failed: readonly NamedServer[];
+}
+
+async function listAll(context: Context, servers: readonly NamedServer[], options: ListOptions): Promise<Found> {
+  const { answers, failed } = await askAll(context, servers, ({ client }) => client.listClusters(options));
+  const items = answers.flatMap(({ server, value }) => value.items.map((item) => located(servers, server, item)));
+  return { items, problems: [], failed };
+}
+
+/** A name that several servers have is found once at each. */
 async function getEach(
-  client: Client,
-  names: readonly string[],
-): Promise<{ readonly items: readonly Cluster[]; readonly problems: readonly unknown[] }> {
-  const results = await Promise.allSettled(names.map((name) => getCluster(client, name)));
-  const items = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
-  const problems = results.flatMap((result) => (result.status === 'rejected' ? [result.reason as unknown] : []));
-  const fatal = problems.find((problem) => !isObjectError(problem));
-  if (fatal !== undefined) throw fatal;
-  return { items, problems };
+  context: Context,
+  servers: readonly NamedServer[],
+  references: readonly ClusterReference[],
+): Promise<Found> {
+  const asked = servers.filter((server) => namesAt(server, references).length > 0);
+  const { answers, failed } = await askAll(context, asked, async (server) => {
+    const names = namesAt(server, references);
+    const results = await Promise.allSettled(names.map((name) => getCluster(server.client, name)));
+    const fatal = results.find((result) => result.status === 'rejected' && !isObjectError(result.reason));
+    if (fatal?.status === 'rejected') throw fatal.reason;
+    return new Map(names.map((name, at) => [name, results[at] as PromiseSettledResult<Cluster>]));
+  });
+  const items: Cluster[] = [];
+  const problems: unknown[] = [];
+  for (const { name, server: wanted } of references) {
+    const at = answers.filter(({ server }) => wanted === undefined || server === wanted);
+    const found = at.flatMap(({ server, value }) => {
+      const result = value.get(name);
+      return result?.status === 'fulfilled' ? [located(servers, server, result.value)] : [];
+    });
+    items.push(...found);
+    if (found.length > 0) continue;
+    const reasons = at.flatMap(({ value }) => {
+      const result = value.get(name);
+      return result?.status === 'rejected' ? [result.reason as unknown] : [];
+    });
+    problems.push(...uniqueBy(reasons, describeError));
+  }
+  return { items, problems, failed: asked.length === failed.length ? servers : failed };
+}
+
+function uniqueBy<T>(values: readonly T[], key: (value: T) => unknown): readonly T[] {
+  return [...new Map(values.map((value) => [key(value), value])).values()];
+}
+
+/** A cluster of the output, with its confirmed endpoints, and with its server if there are several. */
+function located(servers: readonly NamedServer[], { client, connection }: NamedServer, cluster: Cluster): Cluster {
+  const confirmed = withConfirmedEndpoints(cluster, client.productName);
+  if (servers.length === 1) return confirmed;
+  const annotations = { ...confirmed.metadata.annotations, [SERVER_ANNOTATION]: connection.server };
+  return { ...confirmed, metadata: { ...confirmed.metadata, annotations } };
 }
 
 interface WatchSettings {
+  readonly servers: readonly NamedServer[];
   readonly selection: ClusterSelection;
   readonly print: Printer | undefined;
-  readonly name: string | undefined;
+  readonly table: ClusterTable;
+  readonly reference: ClusterReference | undefined;
 }
 
 async function watch(
   context: Context,
   invocation: Invocation,
-  client: Client,
-  { selection, print, name }: WatchSettings,
+  { servers, selection, print, table, reference }: WatchSettings,
 ): Promise<number> {
-  const from = await client.listClusters(selection);
+  const asked = servers.filter((server) => reference?.server === undefined || reference.server === server);
+  const { answers, failed } = await askAll(context, asked, ({ client }) => client.listClusters(selection));
+  const [first] = answers;
+  if (first === undefined) return 1;
+  const initial = answers.flatMap(({ server, value }) => value.items.map((item) => located(servers, server, item)));
   // Reports a name that does not exist or is not visible. Without this request, the watch would print nothing.
-  if (name !== undefined && from.items.length === 0) await getCluster(client, name);
-  const { headers, row } = tableFor(context, invocation, client);
-  const widths = widthsOf([...headers, ...from.items.map(row)]);
+  if (reference !== undefined && initial.length === 0) await getCluster(first.server.client, reference.name);
+  const { headers, row } = table;
+  const widths = widthsOf([...headers, ...initial.map(row)]);
   let head = headers;
-  const show = (found: readonly Cluster[]): void => {
-    const clusters = found.map((cluster) => withConfirmedEndpoints(cluster, client.productName));
-    if (print !== undefined) for (const cluster of clusters) context.out.write(print(cluster));
+  const show = (clusters: readonly Cluster[]): void => {
+    if (print !== undefined) for (const cluster of clusters) context.out.write(print(table.printed(cluster)));
     else context.out.write(renderTable([...head, ...clusters.map(row)], widths));
     head = [];
   };
-  if (!invocation.is('watchOnly') && from.items.length > 0) show(from.items);
-  for await (const { cluster } of client.watchClusters({ ...selection, from })) show([cluster]);
-  return 0;
+  if (!invocation.is('watchOnly') && initial.length > 0) show(initial);
+  const watched = answers.map(({ server }) => server);
+  const ended = await askAll(context, watched, async (server) => {
+    const from = answers.find((answer) => answer.server === server)?.value;
+    const options = from === undefined ? selection : { ...selection, from };
+    for await (const { cluster } of server.client.watchClusters(options)) show([located(servers, server, cluster)]);
+  });
+  return failed.length + ended.failed.length > 0 ? 1 : 0;
 }
 
 interface ClusterTable {
   /** One row, or none with `--no-headers`. */
   readonly headers: readonly string[][];
-  row(cluster: Cluster): string[];
+  readonly row: (cluster: Cluster) => string[];
+  /** The cluster for `-o`. With `-o name`, it has the name that other commands accept. */
+  readonly printed: (cluster: Cluster) => Cluster;
 }
 
-/** The columns of the server's own tables, then those of `-L` and `--show-labels`. */
-function tableFor(context: Context, invocation: Invocation, { productName }: Client): ClusterTable {
+/** The server if there are several, then the columns of the server's own tables, then those of `-L` and `--show-labels`. */
+function tableFor(context: Context, invocation: Invocation, servers: readonly NamedServer[]): ClusterTable {
   const isWide = invocation.text('output') === 'wide';
   const withLabels = invocation.is('showLabels');
   const labelColumns = invocation.list('labelColumns').flatMap((text) => text.split(',').filter((key) => key !== ''));
-  const columns = clusterColumns(productName).filter(({ priority }) => isWide || priority === 0);
+  const columnsOf = ({ client }: NamedServer): TableColumn[] =>
+    clusterColumns(client.productName).filter(({ priority }) => isWide || priority === 0);
+  const [only] = servers;
+  if (only === undefined) throw new Error('there is at least one server');
+  const isSeveral = servers.length > 1;
+  const byAddress = new Map(
+    servers.map((server) => [server.connection.server, { server, columns: columnsOf(server) }]),
+  );
+  const fallback = { server: only, columns: columnsOf(only) };
+  const tableOf = ({ metadata: { annotations = {} } }: Cluster): typeof fallback =>
+    (isSeveral ? byAddress.get(annotations[SERVER_ANNOTATION] ?? '') : undefined) ?? fallback;
   const names = [
-    ...columns.map(({ name }) => name.toUpperCase()),
+    ...(isSeveral ? ['SERVER'] : []),
+    ...fallback.columns.map(({ name }) => name.toUpperCase()),
     ...labelColumns.map((key) => terminalSafe((key.split('/').at(-1) ?? '').toUpperCase())),
     ...(withLabels ? ['LABELS'] : []),
   ];
   return {
     headers: invocation.isOff('headers') ? [] : [names],
     row: (cluster) => {
+      const { server, columns } = tableOf(cluster);
       const { labels = {} } = cluster.metadata;
       const values = labelColumns.map((key) => (Object.hasOwn(labels, key) ? terminalSafe(labels[key] ?? '') : ''));
-      return [...cellsOf(columns, cluster, context.now()), ...values, ...(withLabels ? [labelsOf(cluster)] : [])];
+      return [
+        ...(isSeveral ? [server.name] : []),
+        ...cellsOf(columns, cluster, context.now()),
+        ...values,
+        ...(withLabels ? [labelsOf(cluster)] : []),
+      ];
+    },
+    printed: (cluster) => {
+      if (invocation.text('output') !== 'name') return cluster;
+      const name = clusterLabel(servers, tableOf(cluster).server, cluster.metadata.name);
+      return { ...cluster, metadata: { ...cluster.metadata, name } };
     },
   };
 }

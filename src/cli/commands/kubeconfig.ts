@@ -1,102 +1,129 @@
 import { resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { endpointsFingerprint } from '../../api/confirmed-endpoint.ts';
-import { kubeconfigFor } from '../../api/kubeconfig-document.ts';
 import { isDns1123Subdomain } from '../../api/names.ts';
-import type { Client } from '../../client/create-client.ts';
-import { type Cluster, type ClusterSelection, endpointsOf } from '../../client/types.ts';
+import type { Cluster } from '../../client/types.ts';
+import {
+  type ClusterReference,
+  clusterLabel,
+  clusterReferences,
+  clustersNamed,
+  namesAt,
+} from '../cluster-references.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
-import { clientFor, resolveConnection } from '../connection/connection.ts';
+import { askAll, connectAll, type NamedServer, reportFailure } from '../connection/servers.ts';
 import { withLock } from '../files/file-lock.ts';
 import { readText, writePrivate } from '../files/files.ts';
 import { kubeconfigFile } from '../files/folders.ts';
-import { endpointFor } from '../kubeconfig/cluster-endpoint.ts';
 import { execCommand } from '../kubeconfig/exec-command.ts';
 import { type MergeResult, mergeKubeconfig, type WantedContext } from '../kubeconfig/kubeconfig-merge.ts';
 import { localAddressTo } from '../kubeconfig/local-address.ts';
 import { serverContexts } from '../kubeconfig/server-contexts.ts';
+import {
+  CLUSTER_TEMPLATE,
+  type ContextSettings,
+  checkedTemplate,
+  markShared,
+  wantedContext,
+} from '../kubeconfig/wanted-contexts.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
-import { type PassSubject, passSubject, tokenProblem } from '../service-account.ts';
+import { type PassSubject, passSubject, tokenProblems } from '../service-account.ts';
 
 const LOCK_WAIT_MS = 10_000;
 /** Changes within this time are written together. */
 const DEBOUNCE_MS = 200;
 
 /** The settings of all contexts. */
-interface Settings {
-  readonly server: string;
+interface Settings extends ContextSettings {
+  readonly servers: readonly NamedServer[];
   /** Undefined with `--server-context` alone. */
   readonly account: PassSubject | undefined;
-  /** Contexts for Clusterpass itself; undefined without `--server-context`. */
-  readonly serverContexts: ((clusters: readonly string[]) => WantedContext[]) | undefined;
-  readonly template: string;
-  readonly command: string;
-  readonly productName: string;
-  /** The names of visible clusters, whose contexts are not pruned; undefined without `--prune`. */
-  readonly visible: ((written: readonly Cluster[]) => Promise<ReadonlySet<string>>) | undefined;
+  /** Whether to write contexts for Clusterpass itself. */
+  readonly isServer: boolean;
+  readonly labelSelector: string | undefined;
+  /** Only these clusters, if there are any. */
+  readonly references: readonly ClusterReference[];
+  readonly prune: boolean;
   readonly acceptChanges: boolean;
   /** Changes of endpoints that were reported. With --watch, each is reported once. */
   readonly reported: Set<string>;
 }
 
-const namesOf = (clusters: readonly Cluster[]): ReadonlySet<string> =>
-  new Set(clusters.map(({ metadata }) => metadata.name));
+/** The selected clusters of one server. */
+interface Part {
+  readonly server: NamedServer;
+  readonly clusters: readonly Cluster[];
+}
 
 export const run: Run = async (context, invocation) => {
   const isServer = invocation.is('serverContext');
   const account = passSubject(invocation);
   if (account === undefined && !isServer) throw new CliError('--as is required, or --as-me');
-  const connection = await resolveConnection(context, invocation);
-  const { server, productName } = connection;
-  const client = await clientFor(context, connection);
+  const template = checkedTemplate(invocation.text('contextName') ?? CLUSTER_TEMPLATE);
   const labelSelector = invocation.text('selector');
-  const selection = labelSelector === undefined ? {} : { labelSelector };
-  // Clusters that do not match the selector are still visible, so they are not pruned.
-  const visible = async (written: readonly Cluster[]): Promise<ReadonlySet<string>> =>
-    namesOf(labelSelector === undefined ? written : (await client.listClusters({})).items);
-  const command = invocation.text('execCommand') ?? (await execCommand(context));
+  const names = invocation.list('cluster');
+  if (names.length > 0 && labelSelector !== undefined) throw new CliError('selectors cannot be combined with names');
+  const servers = await connectAll(context, invocation);
   const settings: Settings = {
-    server,
+    servers,
     account,
-    serverContexts: isServer ? (clusters) => serverContexts(connection, command, clusters) : undefined,
-    template: checkedTemplate(invocation.text('contextName') ?? '{cluster}'),
-    command,
-    productName,
-    visible: invocation.is('prune') ? visible : undefined,
+    isServer,
+    template,
+    command: invocation.text('execCommand') ?? (await execCommand(context)),
+    labelSelector,
+    references: clusterReferences(names, servers),
+    prune: invocation.is('prune'),
     acceptChanges: invocation.is('acceptChanges'),
     reported: new Set(),
   };
-  if (invocation.is('watch')) return watch(context, invocation, client, settings, selection);
-  const { items } = await client.listClusters(selection);
-  const result = await write(context, invocation, settings, items);
-  await printNextStep(context, invocation, client, settings, result);
-  return result.collisions.length > 0 || waits(settings, result) ? 1 : 0;
+  if (invocation.is('watch')) return watch(context, invocation, settings);
+  const { answers, failed } = await askAll(context, servers, (server) => selected(server, settings));
+  if (answers.length === 0) return 1;
+  const parts = answers.map(({ server, value: clusters }) => ({ server, clusters }));
+  const result = await write(context, invocation, settings, parts);
+  const missing = failed.length > 0 ? [] : missingNames(settings, parts);
+  for (const name of missing)
+    context.err.write(`error: ${terminalSafe(name)}: there is no such cluster that you may see\n`);
+  await printNextStep(context, invocation, settings, result);
+  const isWhole = failed.length === 0 && missing.length === 0 && result.collisions.length === 0;
+  return isWhole && !waits(settings, result) ? 0 : 1;
 };
+
+async function selected(server: NamedServer, { references, labelSelector }: Settings): Promise<readonly Cluster[]> {
+  if (references.length > 0) return clustersNamed(server, namesAt(server, references));
+  return (await server.client.listClusters(labelSelector === undefined ? {} : { labelSelector })).items;
+}
+
+const missingNames = ({ servers, references }: Settings, parts: readonly Part[]): readonly string[] =>
+  references
+    .filter(
+      ({ name, server: wanted }) =>
+        !parts.some(
+          ({ server, clusters }) =>
+            (wanted === undefined || wanted === server) && clusters.some(({ metadata }) => metadata.name === name),
+        ),
+    )
+    .map(({ name, server }) => (server === undefined ? name : clusterLabel(servers, server, name)));
 
 /** Whether contexts were left as they were, because their cluster has another address or CA. */
 const waits = ({ acceptChanges }: Settings, { moved }: MergeResult): boolean => moved.length > 0 && !acceptChanges;
 
-async function watch(
-  context: Context,
-  invocation: Invocation,
-  client: Client,
-  settings: Settings,
-  selection: ClusterSelection,
-): Promise<number> {
+async function watch(context: Context, invocation: Invocation, settings: Settings): Promise<number> {
   if (invocation.text('output') === '-') throw new CliError('--watch cannot write to stdout: set --output to a file');
+  const { servers, references, labelSelector } = settings;
   const signal = context.stopped();
-  const clusters = new Map<string, Cluster>();
-  let synced = false;
+  /** The servers whose clusters are known. Contexts of the others are neither written nor pruned. */
+  const synced = new Map<NamedServer, Map<string, Cluster>>();
   let hasWritten = false;
   let hasPrintedNextStep = false;
   let writing: Promise<unknown> | undefined;
   let isDirty = false;
   const writeOnce = async (): Promise<void> => {
-    const result = await write(context, invocation, settings, [...clusters.values()], { isRepeated: hasWritten });
+    const parts = [...synced].map(([server, clusters]) => ({ server, clusters: [...clusters.values()] }));
+    const result = await write(context, invocation, settings, parts, { isRepeated: hasWritten });
     hasWritten = true;
     if (hasPrintedNextStep || result.written.length === 0) return;
     hasPrintedNextStep = true;
-    await printNextStep(context, invocation, client, settings, result);
+    await printNextStep(context, invocation, settings, result);
   };
   const schedule = (): void => {
     isDirty = true;
@@ -112,42 +139,49 @@ async function watch(
       writing = undefined;
     })();
   };
-  const onSynced = (): void => {
-    synced = true;
-    schedule();
-  };
-  for await (const { type, cluster } of client.watchClusters({ ...selection, signal, onSynced })) {
-    if (type === 'DELETED') clusters.delete(cluster.metadata.name);
-    else clusters.set(cluster.metadata.name, cluster);
-    if (synced) schedule();
-  }
+  const { failed } = await askAll(context, servers, async (server) => {
+    const clusters = new Map<string, Cluster>();
+    const names = namesAt(server, references);
+    const selection = labelSelector === undefined ? {} : { labelSelector };
+    const onSynced = (): void => {
+      synced.set(server, clusters);
+      schedule();
+    };
+    let isReported = false;
+    const onInterruption = (error: unknown): void => {
+      // The contexts of the other servers are written meanwhile. One server alone is waited for without a word.
+      if (synced.has(server) || isReported || servers.length === 1 || error === undefined) return;
+      isReported = true;
+      reportFailure(context, server, error);
+    };
+    for await (const { type, cluster } of server.client.watchClusters({
+      ...selection,
+      signal,
+      onSynced,
+      onInterruption,
+    })) {
+      const { name } = cluster.metadata;
+      if (references.length > 0 && !names.includes(name)) continue;
+      if (type === 'DELETED') clusters.delete(name);
+      else clusters.set(name, cluster);
+      if (synced.has(server)) schedule();
+    }
+  });
   await writing;
-  return 0;
+  return failed.length === 0 ? 0 : 1;
 }
 
 async function write(
   context: Context,
   invocation: Invocation,
   settings: Settings,
-  clusters: readonly Cluster[],
+  parts: readonly Part[],
   { isRepeated = false } = {},
 ): Promise<MergeResult> {
   const print = (text: string): void => context.err.write(`${text}\n`);
-  const wanted: WantedContext[] = [];
-  // For each write: with --watch, the machine may move to another network.
-  const localAddress = await localAddressTo(settings.server);
-  wanted.push(...(settings.serverContexts?.(validNames(clusters)) ?? []));
-  const { account } = settings;
-  const found = account && clusters.map((cluster) => wantedContext(settings, account, cluster, localAddress));
-  for (const each of found ?? []) {
-    if (typeof each === 'string') print(`Warning: ${each}`);
-    else wanted.push(each);
-  }
-  const prune =
-    settings.visible === undefined
-      ? undefined
-      : // The context of the fleet is of no cluster.
-        { server: settings.server, visible: new Set([...(await settings.visible(clusters)), '']) };
+  const { wanted, skipped } = await contextsOf(settings, parts);
+  for (const reason of skipped) print(`Warning: ${reason}`);
+  const prune = settings.prune ? await Promise.all(parts.map((part) => pruneOf(settings, part))) : [];
   const file = fileOf(context, invocation);
   let result: MergeResult | undefined;
   if (file === undefined) {
@@ -172,6 +206,38 @@ async function write(
   reportMoved(settings, result, print);
   for (const collision of result.collisions) print(`error: ${terminalSafe(collision)}`);
   return result;
+}
+
+/** The contexts of all parts, and the reasons why clusters have none. */
+async function contextsOf(
+  settings: Settings,
+  parts: readonly Part[],
+): Promise<{ readonly wanted: readonly WantedContext[]; readonly skipped: readonly string[] }> {
+  const { servers, account, isServer, command } = settings;
+  const wanted: WantedContext[] = [];
+  const skipped: string[] = [];
+  for (const { server, clusters } of parts) {
+    if (isServer) wanted.push(...serverContexts(server, command, validNames(clusters)));
+    if (account === undefined) continue;
+    // For each write: with --watch, the machine may move to another network.
+    const localAddress = await localAddressTo(server.connection.server);
+    for (const cluster of clusters) {
+      const context = wantedContext(settings, server, account, cluster, localAddress);
+      if (typeof context !== 'string') wanted.push(context);
+      else skipped.push(`skipped ${terminalSafe(clusterLabel(servers, server, cluster.metadata.name))}: ${context}`);
+    }
+  }
+  return { wanted: markShared(wanted), skipped };
+}
+
+/** Clusters that are not selected are still visible, so they are not pruned. The context of the fleet is of no cluster. */
+async function pruneOf(
+  { labelSelector, references }: Settings,
+  { server, clusters }: Part,
+): Promise<{ server: string; visible: ReadonlySet<string> }> {
+  const isAll = labelSelector === undefined && references.length === 0;
+  const visible = isAll ? clusters : (await server.client.listClusters({})).items;
+  return { server: server.connection.server, visible: new Set(['', ...visible.map(({ metadata }) => metadata.name)]) };
 }
 
 function reportMoved(settings: Settings, result: MergeResult, print: (text: string) => void): void {
@@ -208,18 +274,24 @@ function summaryOf({ changed, written, added, renamed, removed, moved }: MergeRe
   );
 }
 
-/** Warns if the account cannot get a token, and prints a kubectl command to try. */
+/** Warns if the account cannot get tokens, and prints a kubectl command to try. */
 async function printNextStep(
   context: Context,
   invocation: Invocation,
-  client: Client,
-  { account }: Settings,
-  { written: [first] }: MergeResult,
+  { servers, account }: Settings,
+  { written }: MergeResult,
 ): Promise<void> {
+  const [first] = written;
   if (first === undefined) return;
-  const problem =
-    account === undefined || first.cluster === '' ? undefined : await tokenProblem(client, first.cluster, account);
-  if (problem !== undefined) context.err.write(`Warning: ${problem}\n`);
+  if (account !== undefined) {
+    const tested = await Promise.all(
+      servers.map(({ client, connection: { server } }) => {
+        const clusters = written.filter((each) => each.server === server && each.cluster !== '');
+        return tokenProblems(client, [...new Set(clusters.map(({ cluster }) => cluster))], account);
+      }),
+    );
+    for (const problem of tested.flat()) context.err.write(`Warning: ${problem}\n`);
+  }
   const file = fileOf(context, invocation);
   if (file === undefined) return;
   const where = file === kubeconfigFile(context.env) ? '' : `--kubeconfig ${shellWord(file)} `;
@@ -234,55 +306,3 @@ const shellWord = (text: string): string =>
 /** Names that can be part of a path and of the name of a context. */
 const validNames = (clusters: readonly Cluster[]): string[] =>
   clusters.map(({ metadata }) => metadata.name).filter((name) => isDns1123Subdomain(name).length === 0);
-
-/** The context of a cluster, or the reason why it has none. */
-function wantedContext(
-  settings: Settings,
-  subject: PassSubject,
-  cluster: Cluster,
-  localAddress: string | undefined,
-): WantedContext | string {
-  const { server: baseUrl, template, productName } = settings;
-  const { name } = cluster.metadata;
-  const endpoint = endpointFor(cluster, localAddress);
-  if (typeof endpoint === 'string') return `skipped ${terminalSafe(name)}: ${endpoint}`;
-  const entry = kubeconfigFor({ cluster: name, ...endpoint, baseUrl, account: subject, productName });
-  const [first, user] = [entry.clusters[0], entry.users[0]];
-  if (first === undefined || user === undefined) return `skipped ${name}`;
-  const account = subject === 'me' ? { namespace: 'default', name: subject } : subject;
-  const who = subject === 'me' ? subject : `${account.namespace}:${account.name}`;
-  const contextName = fill(template, {
-    cluster: name,
-    namespace: account.namespace,
-    account: account.name,
-    server: new URL(baseUrl).host,
-  });
-  const { exec } = user.user;
-  return {
-    key: { server: baseUrl, cluster: name, account: who.replace(':', '/') },
-    contextName,
-    userName: `${who}@${contextName}`,
-    cluster: first.cluster,
-    endpoints: endpointsFingerprint(endpointsOf(cluster)),
-    exec: { ...exec, command: settings.command },
-    namespace: account.namespace,
-  };
-}
-
-const PLACEHOLDERS = ['cluster', 'namespace', 'account', 'server'];
-
-function checkedTemplate(template: string): string {
-  const names = [...template.matchAll(/\{([^{}]*)\}/g)].map(([, name = '']) => name);
-  const unknown = names.find((name) => !PLACEHOLDERS.includes(name));
-  if (unknown !== undefined) {
-    throw new CliError(
-      `--context-name: {${unknown}} is unknown; supported are ${PLACEHOLDERS.map((name) => `{${name}}`).join(', ')}`,
-    );
-  }
-  if (!names.includes('cluster'))
-    throw new CliError('--context-name must contain {cluster}, or all contexts would have the same name');
-  return template;
-}
-
-const fill = (template: string, values: Readonly<Record<string, string>>): string =>
-  template.replaceAll(/\{(\w+)\}/g, (_, name: string) => values[name] ?? '');

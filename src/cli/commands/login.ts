@@ -2,9 +2,10 @@ import { reviewSelf } from '../../client/access-reviews.ts';
 import type { Client } from '../../client/create-client.ts';
 import { isStatus } from '../../client/errors.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
-import { type Connection, clientFor, resolveConnection } from '../connection/connection.ts';
+import { type Connection, clientFor, givenServer, resolveConnection } from '../connection/connection.ts';
 import { deleteCredentials } from '../connection/credential-cache.ts';
-import { changeLogins, type Login, loginFor, readLogins } from '../connection/logins.ts';
+import { changeLogins, type Login, type Logins, loginFor, readLogins } from '../connection/logins.ts';
+import { checkedName } from '../connection/server-names.ts';
 import { clientSettings, signIn } from '../oidc/sign-in.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
 
@@ -12,10 +13,12 @@ import { terminalSafe } from '../output/terminal-safe.ts';
 export const run: Run = async (context, invocation) => {
   const { connection, session } = await getToken(context, invocation);
   const { server, certificateAuthority, insecureSkipTlsVerify } = connection;
+  const name = nameFor(invocation.text('name'), server, await readLogins(context));
   const client = await clientFor(context, connection);
   const user = await userOf(client);
   const login: Login = {
     token: (await connection.token?.()) ?? '',
+    ...(name === undefined ? {} : { name }),
     ...(session === undefined ? {} : { session }),
     ...(certificateAuthority === undefined ? {} : { certificateAuthority }),
     ...(insecureSkipTlsVerify ? { insecureSkipTlsVerify } : {}),
@@ -27,6 +30,12 @@ export const run: Run = async (context, invocation) => {
   context.out.write(`Logged in to ${server} as ${JSON.stringify(terminalSafe(user))}.\n`);
   return undefined;
 };
+
+/** A login without `--name` keeps the name of the last one at the same server; `''` removes it. */
+function nameFor(given: string | undefined, server: string, logins: Logins): string | undefined {
+  if (given === undefined) return loginFor(logins, server)?.name;
+  return given === '' ? undefined : checkedName(given, server, logins);
+}
 
 interface TokenAndSession {
   /** Its token is the one to test and to store. */
@@ -43,8 +52,8 @@ async function getToken(context: Context, invocation: Invocation): Promise<Token
     return { connection: await resolveConnection(context, invocation), session: undefined };
   }
   const logins = await readLogins(context);
-  const server = invocation.text('server') ?? (context.env.CLUSTERPASS_SERVER || undefined) ?? logins.current;
-  if (server === undefined) throw new CliError(`set --server URL, and ${CREDENTIAL_FLAGS}`);
+  if ((givenServer(context, invocation) ?? logins.current) === undefined)
+    throw new CliError(`set --server URL, and ${CREDENTIAL_FLAGS}`);
   const connection = await resolveConnection(context, invocation);
   const settings = await clientSettings(context, invocation, loginFor(logins, connection.server)?.session);
   if (settings === undefined) throw new CliError(`set ${CREDENTIAL_FLAGS}`);

@@ -1,5 +1,5 @@
 import { CliError, type Context, type Run } from '../command.ts';
-import { serverUrl } from '../connection/connection.ts';
+import { serverAt } from '../connection/connection.ts';
 import { deleteCredentials } from '../connection/credential-cache.ts';
 import { changeLogins, type Login, type Logins, loginFor, readLogins } from '../connection/logins.ts';
 
@@ -41,11 +41,11 @@ async function revokeSession({ err }: Context, { session }: Login): Promise<void
   }
 }
 
-function selectedServer(server: string | undefined, { logins }: Logins): string {
+function selectedServer(server: string | undefined, found: Logins): string {
   if (server === undefined) {
-    const servers = Object.keys(logins);
+    const servers = Object.keys(found.logins);
     if (servers.length === 0) throw new CliError('not logged in');
     throw new CliError(`no current login: select one with --server (${servers.join(', ')}) or use --all`);
   }
-  return serverUrl(server);
+  return serverAt(found, server);
 }

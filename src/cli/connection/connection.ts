@@ -5,7 +5,7 @@ import { CliError, type Context, type Invocation } from '../command.ts';
 import { readCertificates, readGivenFile } from '../files/files.ts';
 import { fetchWithProgress } from '../progress.ts';
 import { fetchFor, isLoopback } from './fetch-for.ts';
-import { type Login, loginFor, readLogins } from './logins.ts';
+import { type Login, type Logins, loginFor, readLogins } from './logins.ts';
 
 /** A server, the token for it, and the certificates to trust. */
 export interface Connection {
@@ -22,15 +22,27 @@ export interface Connection {
 
 /** Flags take precedence over environment variables, and these over the login for the server. */
 export async function resolveConnection(context: Context, invocation: Invocation): Promise<Connection> {
-  const { env } = context;
   const logins = await readLogins(context);
-  const given = invocation.text('server') ?? (env.CLUSTERPASS_SERVER || undefined) ?? logins.current;
+  const given = givenServer(context, invocation) ?? logins.current;
   if (given === undefined) {
     const servers = Object.keys(logins.logins);
     if (servers.length > 0) throw new CliError(`no current login: select one with --server (${servers.join(', ')})`);
     throw new CliError('no server: run clusterpass login --server URL, or set --server or CLUSTERPASS_SERVER');
   }
-  const server = serverUrl(given);
+  return connectionTo(context, invocation, logins, serverAt(logins, given));
+}
+
+/** Of `--server` or its variable. */
+export const givenServer = ({ env }: Context, invocation: Invocation): string | undefined =>
+  invocation.text('server') ?? (env.CLUSTERPASS_SERVER || undefined);
+
+export async function connectionTo(
+  context: Context,
+  invocation: Invocation,
+  logins: Logins,
+  server: string,
+): Promise<Connection> {
+  const { env } = context;
   const login = loginFor(logins, server);
   const insecureSkipTlsVerify = invocation.is('insecureSkipTlsVerify') || login?.insecureSkipTlsVerify === true;
   refusePlainHttp(server, insecureSkipTlsVerify);
@@ -79,6 +91,10 @@ export async function clientOptions(context: Context, connection: Connection, fe
     onWarning: (text: string): void => context.err.write(`Warning: ${text}\n`),
   };
 }
+
+/** The address for a value of `--server`: the name of a login (`clusterpass login --name`), or an address. */
+export const serverAt = ({ logins }: Logins, given: string): string =>
+  Object.entries(logins).find(([, { name }]) => name === given)?.[0] ?? serverUrl(given);
 
 /** Normalizes the address of a server. Logins are stored under it. */
 export function serverUrl(given: string): string {

@@ -7,6 +7,8 @@ import type { Session } from '../oidc/oidc-session.ts';
 /** A stored login at one server. */
 export interface Login {
   readonly token: string;
+  /** The user's name for the server, of `clusterpass login --name`. */
+  readonly name?: string;
   /** How the token is refreshed, if it is from an identity provider. */
   readonly session?: Session;
   /** PEM */

@@ -23,6 +23,35 @@ function wanted(cluster: string, contextName = cluster, server = `https://${clus
 const read = (text: string): any => parse(text);
 const names = (text: string): string[] => read(text).contexts.map(({ name }: { name: string }) => name);
 
+describe('names of contexts of several servers', () => {
+  const qualified = (cluster: string, server: string): WantedContext => {
+    const contextName = `${new URL(server).host}/${cluster}`;
+    return {
+      ...wanted(cluster, cluster, `https://${cluster}`, server),
+      qualified: { contextName, userName: `ci:builder@${contextName}` },
+    };
+  };
+
+  it('contain the server if a context of another server has the name, and stay as they are', () => {
+    const { text } = mergeKubeconfig(undefined, [qualified('a', 'https://eu')]);
+    const both = mergeKubeconfig(text, [qualified('a', 'https://eu'), qualified('a', 'https://us')]);
+    expect([names(both.text), both.renamed, both.collisions]).toEqual([['a', 'us/a'], [], []]);
+    // Without the other one, too.
+    const prune = [{ server: 'https://eu', visible: new Set<string>() }];
+    expect(names(mergeKubeconfig(both.text, [qualified('a', 'https://us')], { prune }).text)).toEqual(['us/a']);
+  });
+
+  it('contain the server if both are new', () => {
+    const shared = ['https://eu', 'https://us'].map((server) => ({ ...qualified('a', server), isShared: true }));
+    expect(names(mergeKubeconfig(undefined, shared).text)).toEqual(['eu/a', 'us/a']);
+  });
+
+  it('still collide with those of other programs', () => {
+    const before = 'contexts: [{name: a, context: {}}]';
+    expect(mergeKubeconfig(before, [qualified('a', 'https://eu')]).collisions).toHaveLength(1);
+  });
+});
+
 describe('merging', () => {
   it('creates a file', () => {
     const { text, changed, added } = mergeKubeconfig(undefined, [wanted('a'), wanted('b')]);
@@ -49,7 +78,7 @@ describe('merging', () => {
     expect(mergeKubeconfig(text, [wanted('a')])).toEqual({
       text,
       changed: false,
-      written: [{ cluster: 'a', contextName: 'a' }],
+      written: [{ server: PASS, cluster: 'a', contextName: 'a' }],
       added: [],
       renamed: [],
       removed: [],
@@ -200,7 +229,7 @@ describe('pruning', () => {
   ]);
 
   it('removes contexts of this server for clusters that are not visible', () => {
-    const result = mergeKubeconfig(text, [wanted('a')], { prune: { server: PASS, visible: new Set(['a']) } });
+    const result = mergeKubeconfig(text, [wanted('a')], { prune: [{ server: PASS, visible: new Set(['a']) }] });
     expect(result.removed).toEqual(['b']);
     expect(names(result.text)).toEqual(['mine', 'a', 'c']);
     expect(read(result.text).users).toHaveLength(2);
@@ -209,7 +238,7 @@ describe('pruning', () => {
 
   it('selects no other context if the current one is removed: kubectl would act on another cluster', () => {
     const current = JSON.stringify({ ...read(text), 'current-context': 'b' });
-    const result = mergeKubeconfig(current, [wanted('a')], { prune: { server: PASS, visible: new Set(['a']) } });
+    const result = mergeKubeconfig(current, [wanted('a')], { prune: [{ server: PASS, visible: new Set(['a']) }] });
     expect(read(result.text)['current-context']).toBe('b');
     expect([result.lost, result.selected]).toEqual(['b', undefined]);
   });

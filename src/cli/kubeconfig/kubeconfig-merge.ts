@@ -1,4 +1,4 @@
-import { type Document, isMap, isSeq, parseDocument } from 'yaml';
+import { type Document, isMap, isNode, isSeq, parseDocument } from 'yaml';
 import type { ExecConfig } from '../../api/kubeconfig-document.ts';
 import { CliError } from '../command.ts';
 import { yamlProblem } from '../describe-error.ts';
@@ -10,6 +10,10 @@ export interface WantedContext {
   readonly key: ContextKey;
   readonly contextName: string;
   readonly userName: string;
+  /** Names with that of the server, in place of those above if a context of another server has them. */
+  readonly qualified?: { readonly contextName: string; readonly userName: string };
+  /** A context of another server in the same list has the same name, so a new one gets its qualified name. */
+  readonly isShared?: boolean;
   readonly cluster: { readonly server: string; readonly 'certificate-authority-data'?: string };
   /** Identifies all endpoints of the cluster, of which `cluster` has one. */
   readonly endpoints: string;
@@ -24,11 +28,17 @@ export interface ContextKey {
   readonly account: string;
 }
 
+export interface WrittenContext {
+  readonly server: string;
+  readonly cluster: string;
+  readonly contextName: string;
+}
+
 export interface MergeResult {
   readonly text: string;
   readonly changed: boolean;
   /** The contexts in the file, by cluster. */
-  readonly written: readonly { readonly cluster: string; readonly contextName: string }[];
+  readonly written: readonly WrittenContext[];
   readonly added: readonly string[];
   /** Contexts with a new name, after a change of the template. */
   readonly renamed: readonly { readonly from: string; readonly to: string }[];
@@ -68,28 +78,29 @@ interface Mark extends ContextKey {
 }
 
 export interface MergeOptions {
-  readonly prune?: { readonly server: string; readonly visible: ReadonlySet<string> } | undefined;
+  readonly prune?: readonly { readonly server: string; readonly visible: ReadonlySet<string> }[];
   readonly acceptChanges?: boolean;
 }
 
 /**
- * Adds and updates contexts in the text of a kubeconfig, and removes those of `prune.server` for clusters that are not
- * visible. Other entries, comments and the order stay. In our entries, only our fields are set. A context whose cluster
+ * Adds and updates contexts in the text of a kubeconfig, and removes those of the servers of `prune` for clusters that
+ * are not visible. Other entries, comments and the order stay. In our entries, only our fields are set. A context whose cluster
  * has another address or CA is not updated, unless `acceptChanges` is set: kubectl would send tokens there.
  */
 export function mergeKubeconfig(
   text: string | undefined,
   wanted: readonly WantedContext[],
-  { prune, acceptChanges = false }: MergeOptions = {},
+  { prune = [], acceptChanges = false }: MergeOptions = {},
 ): MergeResult {
   const file = new KubeconfigDocument(text);
-  const removed = prune === undefined ? [] : file.prune(prune.server, prune.visible);
-  const written: { cluster: string; contextName: string }[] = [];
+  const removed = prune.flatMap(({ server, visible }) => file.prune(server, visible));
+  const written: WrittenContext[] = [];
   const added: string[] = [];
   const renamed: { from: string; to: string }[] = [];
   const moved: EndpointChange[] = [];
   const collisions: string[] = [];
-  for (const context of wanted) {
+  for (const each of wanted) {
+    const context = file.withName(each);
     const problem = file.collision(context);
     if (problem !== undefined) {
       collisions.push(problem);
@@ -101,7 +112,7 @@ export function mergeKubeconfig(
       if (!acceptChanges) continue;
     }
     const { before, name } = file.put(context);
-    written.push({ cluster: context.key.cluster, contextName: name });
+    written.push({ server: context.key.server, cluster: context.key.cluster, contextName: name });
     if (before === undefined) added.push(name);
     else if (before !== name) renamed.push({ from: before, to: name });
   }
@@ -115,6 +126,8 @@ const EMPTY = 'apiVersion: v1\nkind: Config\nclusters: []\nusers: []\ncontexts: 
 
 class KubeconfigDocument {
   readonly #document: Document;
+  /** The entries as they are in the document. Reading all of them for each of 500 contexts would take half a minute. */
+  readonly #read = new Map<Section, Entry[]>();
   changed = false;
 
   constructor(text: string | undefined) {
@@ -132,16 +145,35 @@ class KubeconfigDocument {
   }
 
   #entries(section: Section): Entry[] {
-    const list = (this.#document.toJS() as Record<string, unknown>)[section];
-    if (!Array.isArray(list)) return [];
-    return list.map((item: Record<string, unknown> | null, index) => {
-      const fields = (item?.[SECTIONS[section]] ?? {}) as Fields;
-      return { index, name: String(item?.name ?? ''), fields, mark: markIn(fields) };
-    });
+    const known = this.#read.get(section);
+    if (known !== undefined) return known;
+    const list = this.#document.get(section);
+    const entries = isSeq(list) ? list.items.map((_, index) => this.#readEntry(section, index)) : [];
+    this.#read.set(section, entries);
+    return entries;
+  }
+
+  #readEntry(section: Section, index: number): Entry {
+    const node: unknown = this.#document.getIn([section, index], true);
+    const item = (isNode(node) ? node.toJS(this.#document) : null) as Record<string, unknown> | null;
+    const fields = (item?.[SECTIONS[section]] ?? {}) as Fields;
+    return { index, name: String(item?.name ?? ''), fields, mark: markIn(fields) };
   }
 
   #own(section: Section, key: ContextKey): Entry | undefined {
     return this.#entries(section).find(({ mark }) => mark !== undefined && sameKey(mark, key));
+  }
+
+  /** With its qualified name, if it needs one. A context that is in the file keeps the form of its name. */
+  withName(wanted: WantedContext): WantedContext {
+    const { key, contextName, qualified, isShared = false } = wanted;
+    if (qualified === undefined) return wanted;
+    const name = this.#own('contexts', key)?.mark?.name;
+    const isOfAnother = ({ name: used, mark }: Entry): boolean =>
+      used === contextName && mark !== undefined && mark.server !== key.server;
+    const isQualified =
+      name === undefined ? isShared || this.#entries('contexts').some(isOfAnother) : name === qualified.contextName;
+    return isQualified ? { ...wanted, ...qualified } : wanted;
   }
 
   /** The reason why a context cannot be written; undefined if it can. */
@@ -213,6 +245,7 @@ class KubeconfigDocument {
     // An empty list is in flow style ([]), which would put all entries on one line.
     if (sequence.items.length === 0) sequence.flow = false;
     sequence.items.push(this.#document.createNode(entry));
+    this.#read.get(section)?.push(this.#readEntry(section, sequence.items.length - 1));
     this.changed = true;
   }
 
@@ -226,6 +259,9 @@ class KubeconfigDocument {
   #change(path: readonly (string | number)[], value: unknown): void {
     if (value === undefined) this.#document.deleteIn(path);
     else this.#document.setIn(path, this.#document.createNode(value));
+    const [section, index] = path as readonly [Section, number];
+    const entries = this.#read.get(section);
+    if (entries !== undefined) entries[index] = this.#readEntry(section, index);
     this.changed = true;
   }
 
@@ -247,13 +283,13 @@ class KubeconfigDocument {
   prune(server: string, visible: ReadonlySet<string>): string[] {
     const removed: string[] = [];
     for (const section of SECTION_NAMES) {
-      for (const { index, name, mark } of this.#entries(section).reverse()) {
+      for (const { index, name, mark } of this.#entries(section).toReversed()) {
         if (mark === undefined || mark.server !== server || visible.has(mark.cluster)) continue;
         this.#document.deleteIn([section, index]);
         this.changed = true;
-        if (section !== 'contexts') continue;
-        removed.push(name);
+        if (section === 'contexts') removed.push(name);
       }
+      this.#read.delete(section);
     }
     return removed.reverse();
   }

@@ -1,5 +1,5 @@
 import { CliError } from '../command.ts';
-import type { Connection } from '../connection/connection.ts';
+import type { NamedServer } from '../connection/servers.ts';
 import type { WantedContext } from './kubeconfig-merge.ts';
 
 const FLEET_CONTEXT = 'clusterpass';
@@ -7,10 +7,11 @@ const INSTALL_HINT = 'The program "clusterpass" gives the token of your login. I
 
 /** Contexts for Clusterpass itself, with the login of the user: the API of the fleet, and that of each cluster. */
 export function serverContexts(
-  { server, productName, certificateAuthority, insecureSkipTlsVerify }: Connection,
+  { name: serverName, connection }: NamedServer,
   command: string,
   clusters: readonly string[],
 ): WantedContext[] {
+  const { server, productName, certificateAuthority, insecureSkipTlsVerify } = connection;
   if (!server.startsWith('https://')) {
     throw new CliError('--server-context needs an https server: kubectl sends no token over http');
   }
@@ -23,10 +24,14 @@ export function serverContexts(
     certificateAuthority === undefined
       ? {}
       : { 'certificate-authority-data': Buffer.from(certificateAuthority).toString('base64') };
-  const contextFor = (cluster: string, path: string, contextName: string): WantedContext => ({
-    key: { server, cluster, account: '' },
+  const namesFor = (contextName: string): { contextName: string; userName: string } => ({
     contextName,
     userName: `login@${contextName}`,
+  });
+  const contextFor = (cluster: string, path: string, suffix: string): WantedContext => ({
+    key: { server, cluster, account: '' },
+    ...namesFor(`${FLEET_CONTEXT}${suffix}`),
+    qualified: namesFor(`${FLEET_CONTEXT}@${serverName}${suffix}`),
     cluster: { server: `${server}${path}`, ...ca },
     endpoints: '',
     exec: {
@@ -39,8 +44,5 @@ export function serverContexts(
     },
     namespace: 'default',
   });
-  return [
-    contextFor('', '', FLEET_CONTEXT),
-    ...clusters.map((name) => contextFor(name, `/${productName}/${name}`, `${FLEET_CONTEXT}/${name}`)),
-  ];
+  return [contextFor('', '', ''), ...clusters.map((name) => contextFor(name, `/${productName}/${name}`, `/${name}`))];
 }

@@ -1,0 +1,79 @@
+import { endpointsFingerprint } from '../../api/confirmed-endpoint.ts';
+import { kubeconfigFor } from '../../api/kubeconfig-document.ts';
+import { type Cluster, endpointsOf } from '../../client/types.ts';
+import { CliError } from '../command.ts';
+import type { NamedServer } from '../connection/servers.ts';
+import type { PassSubject } from '../service-account.ts';
+import { endpointFor } from './cluster-endpoint.ts';
+import type { WantedContext } from './kubeconfig-merge.ts';
+
+export interface ContextSettings {
+  /** Of `--context-name`. */
+  readonly template: string;
+  /** The program that kubectl runs for a token. */
+  readonly command: string;
+}
+
+/** The default. */
+export const CLUSTER_TEMPLATE = '{cluster}';
+const QUALIFIED_TEMPLATE = '{server}/{cluster}';
+
+/** The context of a cluster, or the reason why it has none. */
+export function wantedContext(
+  { template, command }: ContextSettings,
+  { name: serverName, connection }: NamedServer,
+  subject: PassSubject,
+  cluster: Cluster,
+  localAddress: string | undefined,
+): WantedContext | string {
+  const { server: baseUrl, productName } = connection;
+  const { name } = cluster.metadata;
+  const endpoint = endpointFor(cluster, localAddress);
+  if (typeof endpoint === 'string') return endpoint;
+  const entry = kubeconfigFor({ cluster: name, ...endpoint, baseUrl, account: subject, productName });
+  const [first, user] = [entry.clusters[0], entry.users[0]];
+  if (first === undefined || user === undefined) return 'it has no entry';
+  const account = subject === 'me' ? { namespace: 'default', name: subject } : subject;
+  const who = subject === 'me' ? subject : `${account.namespace}:${account.name}`;
+  const namesBy = (text: string): { contextName: string; userName: string } => {
+    const values = { cluster: name, namespace: account.namespace, account: account.name, server: serverName };
+    const contextName = text.replaceAll(/\{(\w+)\}/g, (_, key: string) => values[key as keyof typeof values] ?? '');
+    return { contextName, userName: `${who}@${contextName}` };
+  };
+  return {
+    key: { server: baseUrl, cluster: name, account: who.replace(':', '/') },
+    ...namesBy(template),
+    ...(template === CLUSTER_TEMPLATE ? { qualified: namesBy(QUALIFIED_TEMPLATE) } : {}),
+    cluster: first.cluster,
+    endpoints: endpointsFingerprint(endpointsOf(cluster)),
+    exec: { ...user.user.exec, command },
+    namespace: account.namespace,
+  };
+}
+
+const PLACEHOLDERS = ['cluster', 'namespace', 'account', 'server'];
+
+export function checkedTemplate(template: string): string {
+  const names = [...template.matchAll(/\{([^{}]*)\}/g)].map(([, name = '']) => name);
+  const unknown = names.find((name) => !PLACEHOLDERS.includes(name));
+  if (unknown !== undefined) {
+    throw new CliError(
+      `--context-name: {${unknown}} is unknown; supported are ${PLACEHOLDERS.map((name) => `{${name}}`).join(', ')}`,
+    );
+  }
+  if (!names.includes('cluster'))
+    throw new CliError('--context-name must contain {cluster}, or all contexts would have the same name');
+  return template;
+}
+
+/** Contexts of several servers whose default names are the same. A new one gets its qualified name. */
+export function markShared(wanted: readonly WantedContext[]): readonly WantedContext[] {
+  const servers = new Map<string, Set<string>>();
+  for (const { contextName, key } of wanted) {
+    const known = servers.get(contextName) ?? new Set();
+    servers.set(contextName, known.add(key.server));
+  }
+  return wanted.map((context) =>
+    (servers.get(context.contextName)?.size ?? 0) > 1 ? { ...context, isShared: true } : context,
+  );
+}

@@ -1,0 +1,239 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { Person } from './support/cli.ts';
+import { addCluster, grant, touch } from './support/fleet.ts';
+import { bind, createAccount, createNamespace } from './support/objects.ts';
+import { type Server, startServer, tokenOf } from './support/server.ts';
+
+/** A user who is logged in to two servers. Both have a cluster `prod-1`. */
+
+let eu: Server;
+let us: Server;
+let jane: Person;
+
+const EXEC = ['exec', '--as', 'ci/builder'];
+const KUBECONFIG = ['kubeconfig', '--as', 'ci/builder', '--exec-command', 'clusterpass'];
+
+async function start(clusters: Readonly<Record<string, string>>): Promise<Server> {
+  const server = await startServer({ users: { jane: [] } });
+  for (const [name, env] of Object.entries(clusters)) {
+    const serverEndpoints = [{ clientCIDR: '0.0.0.0/0', serverAddress: `https://${name}.example.com` }];
+    await addCluster(server, name, { labels: { env }, spec: { orchestratorApiEndpoints: { serverEndpoints } } });
+    await createNamespace(server, 'ci', name);
+    await createAccount(server, 'builder', 'ci', name);
+  }
+  await grant(server, 'jane-sees', 'jane');
+  await bind(server, 'jane-tokens', { kind: 'User', name: 'jane' });
+  return server;
+}
+
+const logIn = (server: Server, ...flags: string[]): Promise<string> =>
+  jane.ok(['login', '--server', server.url, '--token-file', '-', ...flags], { stdin: tokenOf('jane') });
+
+beforeAll(async () => {
+  [eu, us, jane] = await Promise.all([
+    start({ 'dev-1': 'dev', 'prod-1': 'prod' }),
+    start({ 'prod-1': 'prod', 'stage-1': 'stage' }),
+    Person.at(),
+  ]);
+  await logIn(us);
+  await logIn(eu, '--name', 'eu');
+});
+afterAll(async () => {
+  await jane?.leave();
+  await Promise.all([eu?.destroy(), us?.destroy()]);
+});
+
+/** The words of each line, without the header. */
+const rows = (text: string): string[][] =>
+  text
+    .trimEnd()
+    .split('\n')
+    .slice(1)
+    .map((line) => line.split(/ +/));
+
+const contexts = async (file: string): Promise<Record<string, string>> => {
+  const { contexts: all, users } = parse(await readFile(join(jane.home, file), 'utf8'));
+  return Object.fromEntries(
+    all.map(({ name, context }: { name: string; context: { user: string } }) => {
+      const { user } = users.find((entry: { name: string }) => entry.name === context.user);
+      return [name, user.exec.args[user.exec.args.indexOf('--server') + 1]];
+    }),
+  );
+};
+
+describe('logins at two servers', () => {
+  it('have names, which --server takes', async () => {
+    const host = new URL(us.url).host;
+    expect(rows(await jane.ok(['servers']))).toEqual([
+      ['', host, us.url],
+      ['*', 'eu', eu.url],
+    ]);
+    await logIn(us, '--name', 'us');
+    // A login keeps the name of the one before, and becomes the current one.
+    await logIn(us);
+    expect(rows(await jane.ok(['servers']))).toEqual([
+      ['', 'eu', eu.url],
+      ['*', 'us', us.url],
+    ]);
+    const user = ['whoami', '-o', 'jsonpath={.status.userInfo.username}', '--server'];
+    expect([await jane.ok([...user, 'eu']), await jane.ok([...user, us.url])]).toEqual(['jane', 'jane']);
+  });
+
+  it.each([
+    ['eu', /^error: --name: "eu" is the name of http/],
+    ['e/u', /^error: --name: "e\/u" is not a name/],
+    ['clusters', /^error: --name: "clusters" is not a name/],
+  ])('are not named %s', async (name, message) => {
+    const login = ['login', '--server', us.url, '--token', tokenOf('jane'), '--name', name];
+    expect(await jane.fails(login)).toMatch(message);
+  });
+});
+
+describe('get clusters', () => {
+  it('lists the clusters of both, by selector or name', async () => {
+    const list = async (...args: string[]) =>
+      rows(await jane.ok(['get', 'clusters', ...args])).map((row) => row.slice(0, 2));
+    expect(await list()).toEqual([
+      ['eu', 'dev-1'],
+      ['eu', 'prod-1'],
+      ['us', 'prod-1'],
+      ['us', 'stage-1'],
+    ]);
+    const both = [
+      ['eu', 'prod-1'],
+      ['us', 'prod-1'],
+    ];
+    expect(await list('-l', 'env=prod')).toEqual(both);
+    expect(await list('prod-1')).toEqual(both);
+    expect(await list('us/prod-1', 'dev-1')).toEqual([
+      ['us', 'prod-1'],
+      ['eu', 'dev-1'],
+    ]);
+    expect(await list('--sort-by', '.metadata.name')).toEqual([['eu', 'dev-1'], ...both, ['us', 'stage-1']]);
+    expect(await jane.fails(['get', 'clusters', 'nope'])).toMatch(/^Error from server \(NotFound\): .*\n$/);
+    expect(await jane.fails(['get', 'clusters', 'asia/prod-1'])).toBe(
+      'error: "asia/prod-1": expected NAME or SERVER/NAME, with one of these servers: eu, us\n',
+    );
+  });
+
+  it('prints the server of each in every format', async () => {
+    const type = 'cluster.clusterregistry.k8s.io';
+    expect(await jane.ok(['get', 'clusters', 'prod-1', '-o', 'name'])).toBe(`${type}/eu/prod-1\n${type}/us/prod-1\n`);
+    expect(await jane.ok(['get', `${type}/us/stage-1`, '-o', 'name'])).toBe(`${type}/us/stage-1\n`);
+    const { metadata } = JSON.parse(await jane.ok(['get', 'clusters', 'stage-1', '-o', 'json']));
+    expect(metadata.annotations['clusterpass.dev/server']).toBe(us.url);
+  });
+
+  it('is for one server if a server or a token is given', async () => {
+    const names = ['get', 'clusters', '-o', 'name'];
+    const type = 'cluster.clusterregistry.k8s.io';
+    const ofUs = `${type}/prod-1\n${type}/stage-1\n`;
+    expect(await jane.ok([...names, '--server', 'us'])).toBe(ofUs);
+    // To the server of the last login, and to no other.
+    expect(await jane.ok(names, { env: { CLUSTERPASS_TOKEN: tokenOf('jane') } })).toBe(ofUs);
+    expect(await jane.ok(names, { env: { CLUSTERPASS_SERVER: 'eu' } })).toBe(`${type}/dev-1\n${type}/prod-1\n`);
+  });
+
+  it('-w reports the changes of both', async () => {
+    const running = jane.start(['get', 'clusters', 'prod-1', '-w', '--no-headers']);
+    await running.until(({ stdout }) => stdout.split('\n').length === 3);
+    await touch(us, 'prod-1', 'one');
+    await running.until(({ stdout }) => /\nus +prod-1.*\nus +prod-1/.test(stdout));
+    await touch(eu, 'prod-1', 'two');
+    await running.until(({ stdout }) => /\neu +prod-1/.test(stdout));
+    await running.stop();
+  });
+});
+
+describe('kubeconfig', () => {
+  it('writes contexts of both, with the server in names that both have', async () => {
+    await jane.ok([...KUBECONFIG, '--output', 'both']);
+    const all = { 'dev-1': eu.url, 'eu/prod-1': eu.url, 'us/prod-1': us.url, 'stage-1': us.url };
+    expect(await contexts('both')).toEqual(all);
+    const { stderr } = await jane.run([...KUBECONFIG, '--output', 'both', '--prune']);
+    expect(stderr).toContain('up to date, 4 contexts\n');
+    await jane.ok([...KUBECONFIG, '--output', 'named', '--cluster', 'us/prod-1', '--cluster', 'dev-1']);
+    expect(await contexts('named')).toEqual({ 'dev-1': eu.url, 'prod-1': us.url });
+    expect(await jane.run([...KUBECONFIG, '--output', 'named', '--cluster', 'nope'])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('error: nope: there is no such cluster that you may see\n'),
+    });
+  });
+
+  it('keeps the names of contexts that are in the file', async () => {
+    await jane.ok([...KUBECONFIG, '--output', 'kept', '--server', 'us']);
+    await jane.ok([...KUBECONFIG, '--output', 'kept', '--prune']);
+    expect(await contexts('kept')).toEqual({
+      'prod-1': us.url,
+      'stage-1': us.url,
+      'dev-1': eu.url,
+      'eu/prod-1': eu.url,
+    });
+  });
+});
+
+describe('exec', () => {
+  const PRINT = ['--', 'sh', '-c', 'echo "$CLUSTERPASS_CLUSTER $CLUSTERPASS_SERVER"'];
+
+  it('runs in the clusters of both, by selector or name', async () => {
+    const printed = await jane.ok([...EXEC, '-l', 'env=prod', ...PRINT]);
+    expect(printed.trimEnd().split('\n').sort()).toEqual([
+      `eu/prod-1: prod-1 ${eu.url}`,
+      `us/prod-1: prod-1 ${us.url}`,
+    ]);
+    expect(await jane.ok([...EXEC, '--cluster', 'us/prod-1', ...PRINT])).toBe(`us/prod-1: prod-1 ${us.url}\n`);
+    expect(await jane.ok([...EXEC, '--cluster', 'dev-1', ...PRINT])).toBe(`eu/dev-1: dev-1 ${eu.url}\n`);
+  });
+
+  it('refuses a name that both have', async () => {
+    expect(await jane.fails([...EXEC, '--cluster', 'prod-1', ...PRINT])).toBe(
+      'error: prod-1: several servers have it: write eu/prod-1 or us/prod-1\n1 of 1 clusters failed\n',
+    );
+    expect(await jane.fails([...EXEC, '--cluster', 'us/nope', ...PRINT])).toContain(
+      'error: us/nope: there is no such cluster that you may see\n',
+    );
+  });
+});
+
+describe('a server that is down', () => {
+  const DOWN = /^error: server us: Unable to connect to the server: http.* cannot be reached: .*$/m;
+  const PRINT = ['--', 'sh', '-c', 'echo ran'];
+
+  beforeAll(async () => {
+    await writeFile(join(jane.home, 'down'), await readFile(join(jane.home, 'both')));
+    await us.stop();
+  });
+
+  it('is named, and does not fail the other', async () => {
+    const list = await jane.run(['get', 'clusters', '--no-headers']);
+    expect(list).toMatchObject({ code: 1, stdout: expect.stringMatching(/^eu +dev-1 .*\neu +prod-1 .*\n$/) });
+    expect(list.stderr).toMatch(DOWN);
+    const run = await jane.run([...EXEC, '-l', 'env=prod', ...PRINT]);
+    expect(run).toMatchObject({ code: 1, stdout: 'eu/prod-1: ran\n' });
+    expect(run.stderr).toMatch(DOWN);
+    expect(run.stderr).toMatch(/^1 of 2 servers failed$/m);
+    const written = await jane.run([...KUBECONFIG, '--prune', '--output', 'down']);
+    expect(written.code).toBe(1);
+    expect(written.stderr).toMatch(DOWN);
+    expect(Object.keys(await contexts('down'))).toEqual(['dev-1', 'eu/prod-1', 'us/prod-1', 'stage-1']);
+  });
+
+  it('may have a cluster of the same name, so exec needs the server of a name', async () => {
+    expect(await jane.fails([...EXEC, '--cluster', 'dev-1', ...PRINT])).toMatch(
+      /^error: dev-1: a server that did not answer may have it, too: write eu\/dev-1$/m,
+    );
+    expect(await jane.ok([...EXEC, '--cluster', 'eu/dev-1', ...PRINT])).toBe('eu/dev-1: ran\n');
+  });
+
+  it('is taken up by kubeconfig --watch when it is back', async () => {
+    const running = jane.start([...KUBECONFIG, '--watch', '--output', 'watched']);
+    await running.until(({ stderr }) => stderr.includes('2 contexts, 2 new') && DOWN.test(stderr));
+    us = await us.restart();
+    await running.until(({ stderr }) => stderr.includes('4 contexts, 2 new'));
+    expect(Object.keys(await contexts('watched'))).toEqual(['dev-1', 'prod-1', 'us/prod-1', 'stage-1']);
+    expect((await running.stop()).code).toBe(0);
+  });
+});
