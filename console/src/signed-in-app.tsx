@@ -1,6 +1,8 @@
 import { useEffect, useMemo, useRef, useSyncExternalStore } from 'react';
+import { reviewSelf } from '../../src/client/index.ts';
 import { queryOf } from './fleet/filter-query.ts';
 import { type Connection, FleetStore } from './fleet/fleet-store.ts';
+import { SharedWatch } from './fleet/shared-watch.ts';
 import { useFleetFilter } from './fleet/use-fleet-filter.ts';
 import { ConnectedContext } from './hooks/use-connected.tsx';
 import { useOnline } from './hooks/use-online.ts';
@@ -23,8 +25,12 @@ interface SignedInAppProps {
 }
 
 export function SignedInApp({ signedIn, settings, onSignOut }: SignedInAppProps) {
-  const { client } = signedIn;
-  const fleet = useMemo(() => new FleetStore(client), [client]);
+  const { client, user, retryNow } = signedIn;
+  const watch = useMemo(
+    () => new SharedWatch({ client, user, retryNow, checkSession: () => reviewSelf(client) }),
+    [client, user, retryNow],
+  );
+  const fleet = useMemo(() => new FleetStore(watch), [watch]);
   const latest = useSyncExternalStore(fleet.subscribe, fleet.snapshot);
   const online = useOnline();
   const snapshot = online ? latest : { ...latest, connection: OFFLINE };
@@ -60,14 +66,14 @@ export function SignedInApp({ signedIn, settings, onSignOut }: SignedInAppProps)
         Skip to content
       </button>
       <TopBar
-        user={signedIn.user}
+        user={user}
         expiresAt={signedIn.expiresAt}
         refreshes={signedIn.refreshes}
         connection={snapshot.connection}
         navigation={navigation}
         page={route.page}
         version={settings.version}
-        onRetry={signedIn.retryNow}
+        onRetry={() => watch.retryNow()}
         onSignOut={onSignOut}
       />
       <main id="main" tabIndex={-1} className={`page page-${route.page}${isConnected ? '' : ' stale'}`}>
@@ -75,7 +81,7 @@ export function SignedInApp({ signedIn, settings, onSignOut }: SignedInAppProps)
         <Page
           route={route}
           client={client}
-          user={signedIn.user}
+          user={user}
           permissions={permissions}
           fleet={fleet}
           snapshot={snapshot}

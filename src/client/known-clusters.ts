@@ -17,6 +17,10 @@ export class KnownClusters {
     for (const cluster of list?.items ?? []) this.#clusters.set(cluster.metadata.name, cluster);
   }
 
+  clusters(): Iterable<Cluster> {
+    return this.#clusters.values();
+  }
+
   /** Call before the initial events. Clusters that are not among them are deleted by `endInitialEvents`. */
   beginInitialEvents(): void {
     this.#missing = new Set(this.#clusters.keys());

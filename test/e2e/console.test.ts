@@ -215,6 +215,34 @@ describeWithBrowser('the console', () => {
     await page.getByText('7 clusters').waitFor();
   });
 
+  it('shares one watch among seven tabs, and continues when the tab that watches is closed', async () => {
+    visit = await openPage(browser);
+    const { page, requested } = visit;
+    const token = await demoToken('devi');
+    const context = page.context();
+    const tabs = [page];
+    // Six watches would use up the connections of the browser, and the seventh tab would wait for ever.
+    while (tabs.length < 7) tabs.push(await context.newPage());
+    for (const tab of tabs.slice(1)) tab.on('request', (request) => requested.push(request.url()));
+    for (const tab of tabs) {
+      await signIn(tab, server, token);
+      await tab.getByText('7 clusters').waitFor();
+    }
+    const watches = (): number => requested.filter((address) => address.includes('watch=true')).length;
+    expect(watches()).toBe(1);
+    await setReady('dev-eu-1', 'False', 'CableUnplugged');
+    const row = /dev-eu-1 .*CableUnplugged/;
+    for (const tab of tabs) await tab.getByRole('row', { name: row }).waitFor({ state: 'attached' });
+    await page.close();
+    await setReady('dev-eu-1', 'True', 'ClusterReady');
+    for (const tab of tabs.slice(1)) {
+      await tab.getByText('Live', { exact: true }).waitFor();
+      await tab.getByRole('row', { name: row }).waitFor({ state: 'detached' });
+    }
+    expect(watches()).toBe(2);
+    expect(requested.filter((address) => address.includes('sendInitialEvents'))).toHaveLength(1);
+  });
+
   it('shows endpoints, CA, access and commands of a cluster', async () => {
     const page = await visitAs('carl', '#/clusters/prod-eu-1');
     const { items } = (await server.call('GET', '/auth/v1/clusters?fieldSelector=metadata.name%3Dprod-eu-1')).json;

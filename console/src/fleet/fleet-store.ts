@@ -51,7 +51,7 @@ const MAX_TRANSITIONS = 50;
  * rendering happen in animation frames, for all events since the last one together.
  */
 export class FleetStore {
-  readonly #client: Client;
+  readonly #client: Pick<Client, 'watchClusters'>;
   readonly #scheduler: RenderScheduler;
   readonly #rows = new Map<string, ClusterRow>();
   /** The clusters that changed since the last render, as that render showed them. */
@@ -67,7 +67,7 @@ export class FleetStore {
   #renderIntervalMs = MIN_RENDER_INTERVAL_MS;
   #cancelRender: (() => void) | undefined;
 
-  constructor(client: Client, scheduler: RenderScheduler = browserScheduler) {
+  constructor(client: Pick<Client, 'watchClusters'>, scheduler: RenderScheduler = browserScheduler) {
     this.#client = client;
     this.#scheduler = scheduler;
   }
