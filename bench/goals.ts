@@ -5,6 +5,8 @@ import { benchGrowth } from './goals/growth.ts';
 import { benchInterference } from './goals/interference.ts';
 import { benchList } from './goals/list.ts';
 import { benchMemory } from './goals/memory.ts';
+import { benchPasses } from './goals/passes.ts';
+import { benchSlo } from './goals/slo.ts';
 import { benchStart } from './goals/start.ts';
 import { benchSync } from './goals/sync.ts';
 import { benchTicks } from './goals/ticks.ts';
@@ -34,6 +36,8 @@ const GOALS: Readonly<Record<string, Benchmark>> = {
   workers: benchWorkers,
   interference: benchInterference,
   ticks: benchTicks,
+  passes: benchPasses,
+  slo: benchSlo,
 };
 
 interface Arguments {

@@ -26,6 +26,7 @@ const STUDIES = [
   'scale',
   'console',
   'who-can',
+  'reconnect',
 ];
 
 const [first = '', ...others] = process.argv.slice(2);

@@ -7,12 +7,15 @@ import { fileURLToPath } from 'node:url';
 import { renderCliReference } from '../src/cli/reference.ts';
 import { renderOptionsReference } from '../src/config/options-reference.ts';
 import { renderHelmSchema, SCHEMA } from './helm-schema.mjs';
+import { PAGE, RULES, renderAlertRules, renderPerformancePage } from './objectives.mjs';
 
 /** @type {Record<string, () => string>} */
 const FILES = {
   'docs/options.md': renderOptionsReference,
   'docs/cli.md': renderCliReference,
   [SCHEMA]: renderHelmSchema,
+  [RULES]: renderAlertRules,
+  [PAGE]: renderPerformancePage,
 };
 
 /** @param {string} path */

@@ -22,6 +22,11 @@ export interface Work {
   readonly connections: number;
   /** How many responses complete the work. */
   readonly total: number;
+  /**
+   * Requests a second of all connections together; by default each sends the next request after the response. Times
+   * count from when a request was due, so that a slow server does not hide its delay by getting fewer requests.
+   */
+  readonly rate?: number;
 }
 
 export interface Done {
@@ -134,36 +139,44 @@ function sourceOf(requests: Requests): () => Buffer | string {
   };
 }
 
-function work({ requests, total }: Work): Promise<Done> {
+function work({ requests, total, rate }: Work): Promise<Done> {
   const milliseconds: number[] = [];
   const next = sourceOf(requests);
   let sent = 0;
   return new Promise((resolve, reject) => {
     const begun = performance.now();
-    for (const socket of sockets) {
+    for (const [index, socket] of sockets.entries()) {
       // The listeners of earlier work on the same connections.
       for (const event of ['data', 'error', 'close']) socket.removeAllListeners(event);
       let sentAt = 0;
       let pending = false;
+      let due = rate === undefined ? 0 : begun + (index * 1000) / rate;
       const send = (): void => {
         pending = sent < total;
         if (!pending) return;
         sent++;
         const data = next();
-        sentAt = performance.now();
+        sentAt = rate === undefined ? performance.now() : due;
         socket.write(data);
+      };
+      const sendWhenDue = (): void => {
+        if (rate === undefined) send();
+        else setTimeout(send, Math.max(0, due - performance.now()));
       };
       readResponses(
         socket,
         () => {
           milliseconds.push(performance.now() - sentAt);
           if (milliseconds.length === total) resolve({ seconds: (performance.now() - begun) / 1000, milliseconds });
-          else send();
+          else {
+            due += (sockets.length * 1000) / (rate ?? Number.POSITIVE_INFINITY);
+            sendWhenDue();
+          }
         },
         // A server may close a connection that has no request pending.
         (error) => pending && reject(error),
       );
-      send();
+      sendWhenDue();
     }
   });
 }

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
+import { OBJECTIVES } from '../../scripts/objectives.mjs';
 import { promtool as program } from '../../scripts/setup-promtool.mjs';
 import { describeWith } from '../describe-with.ts';
 
@@ -27,6 +28,13 @@ const instance = { instance: 'replica-1' };
 /** Counts that grow by so much a minute. */
 const grows = (by: number): string => `0+${by}x70`;
 const stays = (value: number): string => `${value}x70`;
+
+/** One request in ten takes longer than the objective. */
+const slow = (labels: string, seconds: number): Record<string, string> => ({
+  [`apiserver_request_duration_seconds_bucket{${AT},${labels},le="${seconds}"}`]: grows(90),
+  [`apiserver_request_duration_seconds_bucket{${AT},${labels},le="${seconds * 2}"}`]: grows(100),
+  [`apiserver_request_duration_seconds_bucket{${AT},${labels},le="+Inf"}`]: grows(100),
+});
 
 /** What makes each alert fire. */
 const FIRES: Readonly<Record<string, Case>> = {
@@ -68,13 +76,24 @@ const FIRES: Readonly<Record<string, Case>> = {
     summary: 'More than 5 % of token requests fail.',
   },
   ClusterpassTokensSlow: {
-    series: {
-      [`apiserver_request_duration_seconds_bucket{${AT},subresource="token",le="1"}`]: grows(90),
-      [`apiserver_request_duration_seconds_bucket{${AT},subresource="token",le="2"}`]: grows(100),
-      [`apiserver_request_duration_seconds_bucket{${AT},subresource="token",le="+Inf"}`]: grows(100),
-    },
+    series: slow('verb="POST",scope="resource",subresource="token"', 0.2),
     severity: 'warning',
-    summary: 'The p99 of token requests is above one second.',
+    summary: 'The p99 of token requests is above 200 ms.',
+  },
+  ClusterpassReadsSlow: {
+    series: slow('verb="GET",scope="resource",subresource=""', 0.1),
+    severity: 'warning',
+    summary: 'The p99 of reads of one object is above 100 ms.',
+  },
+  ClusterpassListsSlow: {
+    series: slow('verb="LIST",scope="cluster",subresource=""', 1),
+    severity: 'warning',
+    summary: 'The p99 of lists is above 1 s.',
+  },
+  ClusterpassWritesSlow: {
+    series: slow('verb="PATCH",scope="resource",subresource=""', 0.4),
+    severity: 'warning',
+    summary: 'The p99 of writes of one object is above 400 ms.',
   },
   ClusterpassRequestsRejected: {
     series: {
@@ -163,6 +182,22 @@ const WELL: Readonly<Record<string, string>> = {
   [`clusterpass_log_lines_dropped_total{${AT}}`]: grows(0),
   [`clusterpass_token_requests_total{${AT},cluster="a",result="failed"}`]: grows(1),
   [`clusterpass_token_requests_total{${AT},cluster="a",result="issued"}`]: grows(99),
+  ...Object.fromEntries(
+    Object.values(OBJECTIVES).flatMap(({ seconds }, index) => {
+      const [verb, subresource] =
+        [
+          ['POST', 'token'],
+          ['GET', ''],
+          ['LIST', ''],
+          ['PATCH', ''],
+        ][index] ?? [];
+      const labels = `${AT},verb="${verb}",scope="${verb === 'LIST' ? 'cluster' : 'resource'}",subresource="${subresource}"`;
+      return [String(seconds), '+Inf'].map((le) => [
+        `apiserver_request_duration_seconds_bucket{${labels},le="${le}"}`,
+        grows(100),
+      ]);
+    }),
+  ),
   [`clusterpass_cache_ready{${AT}}`]: stays(1),
   [`clusterpass_cache_lag_seconds{${AT}}`]: stays(0.01),
   [`clusterpass_leader{${AT}}`]: stays(1),

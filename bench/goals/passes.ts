@@ -1,0 +1,141 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { decodeJwt } from 'jose';
+import { TLS } from '../../test/e2e/support/server.ts';
+import { builtProgram } from '../support/built-program.ts';
+import { call, expectEqual, expectSuccess, requestText } from '../support/client.ts';
+import { alternate, type Settings } from '../support/compare.ts';
+import { Driver } from '../support/driver.ts';
+import type { Work } from '../support/driver-process.ts';
+import type { Fleet } from '../support/fleet.ts';
+import { median } from '../support/numbers.ts';
+import { bindingObject, clusterName, tokenPath, user } from '../support/objects.ts';
+import { type FleetServer, makeFolder, startFleetServer } from '../support/processes.ts';
+import type { Report } from '../support/report.ts';
+import { TickTimes } from '../support/tick-times.ts';
+import { tokenFleet } from '../support/token-fleet.ts';
+
+const PASSES = 500;
+/** The goals: share of the CPU time of single requests; CPU time of the longest tick; duration of `exec`. */
+const SHARE = 0.35;
+const TICK_MS = 30;
+const EXEC_SECONDS = 3;
+/** Rounds before the measurement: V8 still optimizes after 60,000 tokens. */
+const WARM_UP_LISTS = 120;
+
+const PIPELINE = { name: 'pipeline', token: 'token-of-pipeline-0123456789' };
+const ACCOUNT = { namespace: 'ci', serviceAccount: 'account-0' };
+
+/** The fleet of the token benchmark, and one caller who may get tokens in all of its clusters. */
+function pipelineFleet(): Fleet {
+  const fleet = tokenFleet({ clusters: 1_000, accounts: 10_000, bindings: 1_000 });
+  return {
+    callers: [...fleet.callers, PIPELINE],
+    *objects() {
+      yield* fleet.objects();
+      for (const role of ['issuer', 'viewer'] as const) {
+        yield bindingObject(`pipeline-${role}`, { role, subjects: [user(PIPELINE.name)] });
+      }
+    },
+  };
+}
+
+const ITEMS = Array.from({ length: PASSES }, (_, index) => ({ cluster: clusterName(index), ...ACCOUNT }));
+
+interface PassList {
+  readonly items: readonly { readonly cluster: string; readonly token?: string }[];
+}
+
+/** Every item has a token of its account and cluster. */
+async function checkList(server: FleetServer): Promise<void> {
+  const sent = { token: PIPELINE.token, body: { items: ITEMS } };
+  const { items } = await expectSuccess<PassList>(call(server, 'POST', '/auth/v1/passes', sent));
+  expectEqual('passes', items.length, PASSES);
+  for (const { cluster, token = '' } of items) {
+    const { iss, sub } = decodeJwt(token);
+    expectEqual('issuer', iss, `${server.url}/orchestrator/${cluster}`);
+    expectEqual('subject', sub, `system:serviceaccount:${ACCOUNT.namespace}:${ACCOUNT.serviceAccount}`);
+  }
+}
+
+/** The same 500 passes in one request and in 500 requests of one caller. */
+export async function benchPasses(settings: Settings): Promise<Report> {
+  const ticks = await TickTimes.prepare();
+  const server = await startFleetServer(pipelineFleet(), { nodeArgs: ticks.nodeArgs });
+  await checkList(server);
+  const driver = new Driver();
+  const file = join(await makeFolder(), 'requests.json');
+  const single = ITEMS.map(({ cluster, namespace, serviceAccount }) =>
+    requestText('POST', tokenPath(cluster, namespace, serviceAccount), {
+      token: PIPELINE.token,
+      body: { spec: { audiences: [] } },
+    }),
+  );
+  await writeFile(file, JSON.stringify(single));
+  const list = requestText('POST', '/auth/v1/passes', { token: PIPELINE.token, body: { items: ITEMS } });
+  const lists: Omit<Work, 'total'> = { requests: { same: list }, connections: 1 };
+  const singles: Omit<Work, 'total'> = { requests: { file }, connections: 16 };
+  await driver.run(server, { ...singles, total: WARM_UP_LISTS * PASSES });
+  const warm = await driver.run(server, { ...lists, total: WARM_UP_LISTS });
+  const count = Math.max(4, Math.round((WARM_UP_LISTS / warm.seconds) * settings.seconds));
+  ticks.takeLongest();
+  let longest = 0;
+  const { ours, floor } = await alternate(
+    settings,
+    async () => {
+      ticks.takeLongest();
+      const { seconds, cpuPerUnit } = await driver.run(server, { ...lists, total: count });
+      longest = Math.max(longest, ticks.takeLongest());
+      return { rate: (count * PASSES) / seconds, cpuPerUnit: cpuPerUnit / PASSES };
+    },
+    async () => {
+      const { seconds, cpuPerUnit } = await driver.run(server, { ...singles, total: count * PASSES });
+      return { rate: (count * PASSES) / seconds, cpuPerUnit };
+    },
+  );
+  const shares = ours.map(({ cpuPerUnit }, round) => cpuPerUnit / (floor[round]?.cpuPerUnit ?? Number.NaN));
+  return {
+    figures: [
+      { name: 'CPU time of a pass in a list of 500', value: median(ours.map((each) => each.cpuPerUnit)), unit: 'us' },
+      { name: 'CPU time of a pass by itself', value: median(floor.map((each) => each.cpuPerUnit)), unit: 'us' },
+      { name: 'a list of 500, as a share of 500 requests', value: median(shares), unit: 'by CPU', limit: SHARE },
+      { name: 'longest tick during lists of 500', value: longest, unit: 'ms of CPU', limit: TICK_MS },
+      {
+        name: 'clusterpass exec: until the credentials of 500 clusters are there',
+        value: await execSeconds(server, settings.rounds),
+        unit: 's',
+        limit: EXEC_SECONDS,
+      },
+    ],
+  };
+}
+
+/** From the start of a cold process until its first command runs: that is after all credentials have arrived. */
+async function execSeconds(server: FleetServer, rounds: number): Promise<number> {
+  const program = builtProgram();
+  const values: number[] = [];
+  // The first fills the compile cache.
+  for (let round = 0; round <= rounds; round++) {
+    const begun = Date.now();
+    const args = ['exec', '-l', `kubernetes.io/metadata.name in (${ITEMS.map(({ cluster }) => cluster).join(',')})`];
+    args.push('--as', `${ACCOUNT.namespace}/${ACCOUNT.serviceAccount}`, '--parallel', '4', '--', 'date', '+%s%3N');
+    const env = {
+      ...process.env,
+      CLUSTERPASS_SERVER: server.url,
+      CLUSTERPASS_TOKEN: PIPELINE.token,
+      CLUSTERPASS_CA: TLS.caFile,
+    };
+    const child = spawn(process.execPath, [program, ...args], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+    let output = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+    });
+    await once(child, 'close');
+    const times = [...output.matchAll(/: (\d+)$/gm)].map(([, time]) => Number(time));
+    expectEqual('commands', times.length, PASSES);
+    if (round > 0) values.push((Math.min(...times) - begun) / 1000);
+  }
+  return median(values);
+}
