@@ -1,6 +1,5 @@
 import { isDns1123Label, isDns1123Subdomain } from '../api/names.ts';
 import type { Client } from '../client/create-client.ts';
-import { isStatus } from '../client/errors.ts';
 import { CliError, type Invocation } from './command.ts';
 import { describeError } from './describe-error.ts';
 import { terminalSafe } from './output/terminal-safe.ts';
@@ -45,52 +44,33 @@ const MAX_NAMED = 5;
 export async function tokenProblems(
   client: Client,
   clusters: readonly string[],
-  account: PassSubject,
+  subject: PassSubject,
 ): Promise<readonly string[]> {
-  const [first] = clusters;
-  if (first === undefined) return [];
-  if (account === 'me') {
-    const problem = await personProblem(client, first);
-    return problem === undefined ? [] : [problem];
-  }
-  const { namespace, name: serviceAccount } = account;
-  const who = `${namespace}/${serviceAccount}`;
+  const wanted = subject === 'me' ? { userpass: true } : { namespace: subject.namespace, serviceAccount: subject.name };
+  const requested = clusters.slice(0, MAX_TESTED).map((cluster) => ({ cluster, ...wanted }));
   const signal = AbortSignal.timeout(DRY_RUN_TIMEOUT_MS);
-  const requested = clusters.slice(0, MAX_TESTED).map((cluster) => ({ cluster, namespace, serviceAccount }));
   try {
     const passes = await client.createPasses(requested, { dryRun: true, signal });
-    const byCode = Map.groupBy(
-      passes.filter(({ error }) => error !== undefined),
-      ({ error }) => error?.code ?? 0,
-    );
-    return [...byCode].map(([code, failed]) => {
-      const names = failed.slice(0, MAX_NAMED).map(({ cluster }) => cluster);
-      const more = failed.length - names.length;
+    const failed = passes.filter(({ error }) => error !== undefined);
+    return [...Map.groupBy(failed, ({ error }) => error?.code ?? 0)].map(([code, group]) => {
+      const names = group.slice(0, MAX_NAMED).map(({ cluster }) => cluster);
+      const more = group.length - names.length;
       const where = `${names.join(', ')}${more === 0 ? '' : ` and ${more} more`}`;
-      return `${problemFor(code, who)} in ${where}: ${terminalSafe(failed[0]?.error?.message ?? '')}`;
+      return `${problemFor(code, subject)} in ${where}: ${terminalSafe(group[0]?.error?.message ?? '')}`;
     });
   } catch (error) {
     const text = signal.aborted ? 'timed out' : describeError(error);
     if (text === undefined) throw error;
-    return [`could not test tokens of ${who}: ${text}`];
+    return [`could not test tokens: ${text}`];
   }
 }
 
-function problemFor(code: number, who: string): string {
+function problemFor(code: number, subject: PassSubject): string {
+  if (subject === 'me') {
+    return code === 403 ? 'you may not get a pass as yourself' : 'could not test a pass as yourself';
+  }
+  const who = `${subject.namespace}/${subject.name}`;
   if (code === 404) return `there is no service account ${who}`;
   if (code === 403) return `you may not issue tokens for ${who}`;
   return `could not test a token of ${who}`;
-}
-
-async function personProblem(client: Client, cluster: string): Promise<string | undefined> {
-  const signal = AbortSignal.timeout(DRY_RUN_TIMEOUT_MS);
-  try {
-    await client.createUserpass({ cluster, dryRun: true, signal });
-    return undefined;
-  } catch (error) {
-    if (isStatus(error, 403)) return `you may not get a pass as yourself in ${cluster}: ${terminalSafe(error.message)}`;
-    const text = signal.aborted ? 'timed out' : describeError(error);
-    if (text === undefined) throw error;
-    return `could not test a pass as yourself in ${cluster}: ${text}`;
-  }
 }
