@@ -1,4 +1,4 @@
-import { reviewAccess } from '../client/access-reviews.ts';
+import { type ResourceAttributes, reviewAccess } from '../client/access-reviews.ts';
 import type { Client } from '../client/create-client.ts';
 import { isStatus } from '../client/errors.ts';
 import type { TokenOptions } from '../client/types.ts';
@@ -13,11 +13,18 @@ export async function requestHint(
   { cluster, namespace, name }: Pick<TokenOptions, 'cluster' | 'namespace' | 'name'>,
   error: unknown,
 ): Promise<string | undefined> {
-  if (!isStatus(error, 403) || !error.message.includes('cannot create')) return undefined;
-  const resourceAttributes = { verb: 'create', group: GROUP, resource: 'accessrequests', namespace };
-  // The refusal is what matters: it is printed also if this fails.
-  const review = await reviewAccess(client, cluster, { resourceAttributes }).catch(() => undefined);
-  if (review?.allowed !== true) return undefined;
+  if (!isStatus(error, 403)) return undefined;
+  const may = async (attributes: Pick<ResourceAttributes, 'group' | 'resource' | 'subresource' | 'name'>) => {
+    const review = reviewAccess(client, cluster, { resourceAttributes: { verb: 'create', namespace, ...attributes } });
+    // The refusal is what matters: it is printed also if this fails.
+    return (await review.catch(() => undefined))?.allowed;
+  };
+  const [mayIssue, mayAsk] = await Promise.all([
+    may({ resource: 'serviceaccounts', subresource: 'token', name }),
+    may({ group: GROUP, resource: 'accessrequests' }),
+  ]);
+  // A caller with the permission was refused for another reason, e.g. a quota.
+  if (mayIssue !== false || mayAsk !== true) return undefined;
   const account = terminalSafe(`${namespace}/${name}`);
   return `Ask for it: clusterpass request create --cluster ${terminalSafe(cluster)} --account ${account} --reason '...'`;
 }
