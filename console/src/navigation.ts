@@ -55,7 +55,7 @@ const RESTRICTED: readonly RestrictedEntry[] = [
 export const navigationFor = ({ permissions, hasRequests }: Visible, fleetQuery: string): NavigationEntry[] => [
   { title: 'Clusters', href: hrefOf({ page: 'fleet', query: fleetQuery }), pages: ['fleet', 'cluster', 'register'] },
   // Everyone may list and revoke the passes that they requested.
-  { title: 'Passes', href: linkTo('passes'), pages: ['passes'] },
+  { title: 'Passes', href: linkTo('passes'), pages: ['passes', 'pass'] },
   { title: 'Can I …?', href: hrefOf({ page: 'can-i', cluster: '', account: '' }), pages: ['can-i'] },
   ...RESTRICTED.filter(({ isShown }) => isShown(permissions, hasRequests)),
 ];

@@ -7,6 +7,7 @@ import { ClusterPage } from './cluster/cluster-page.tsx';
 import type { FleetFilter } from './fleet/fleet-filter.ts';
 import { FleetPage } from './fleet/fleet-page.tsx';
 import type { FleetSnapshot, FleetStore } from './fleet/fleet-store.ts';
+import { HandlePage } from './handles/handle-page.tsx';
 import { useClusterNames } from './hooks/use-cluster-names.ts';
 import { KeysPage } from './keys/keys-page.tsx';
 import { NotFoundPage } from './not-found-page.tsx';
@@ -58,6 +59,8 @@ export function Page(props: PageProps) {
           fleetQuery={fleetQuery}
         />
       );
+    case 'pass':
+      return <HandlePage key={route.name} name={route.name} client={client} username={user.username ?? ''} />;
     case 'can-i':
       return (
         <CanIPage

@@ -6,6 +6,7 @@ it.each<Route>([
   { page: 'fleet', query: 'search=a%26b&label=env%3Dprod&sort=version' },
   { page: 'cluster', name: 'prod-eu-1' },
   { page: 'cluster', name: 'a/b?c#d%' },
+  { page: 'pass', name: 'pass_4e6xk2vqz7h3m5tcoywn2r4jdaglbuep' },
   { page: 'can-i', cluster: '', account: '' },
   { page: 'can-i', cluster: 'a&b', account: 'ci/builder' },
   { page: 'passes', query: 'scope=all' },
@@ -19,7 +20,7 @@ it.each(['', '#', '#/', '#/clusters', '#/clusters/'])('%j is the list of cluster
   expect(parseRoute(hash)).toEqual({ page: 'fleet', query: '' });
 });
 
-it.each(['#/nowhere', '#/passes/more', '#/clusters/a/b', '#nowhere/x'])('%j is no page', (hash) => {
+it.each(['#/nowhere', '#/passes/a/b', '#/clusters/a/b', '#nowhere/x'])('%j is no page', (hash) => {
   expect(parseRoute(hash)).toEqual({ page: 'not-found', path: hash.slice(1) });
 });
 

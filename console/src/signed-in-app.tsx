@@ -55,7 +55,7 @@ export function SignedInApp({ signedIn, settings, onSignOut }: SignedInAppProps)
     void fleet.run(controller.signal);
     return () => controller.abort();
   }, [fleet]);
-  useFocusOnNewPage(route.page === 'cluster' ? route.name : route.page);
+  useFocusOnNewPage('name' in route ? route.name : route.page);
   useEffect(() => {
     document.title = `${titleOf(route)} · Clusterpass`;
   }, [route]);
@@ -111,6 +111,7 @@ const TITLES: Readonly<Record<Exclude<Route['page'], 'cluster'>, string>> = {
   fleet: 'Clusters',
   'can-i': 'Can I …?',
   register: 'Register a cluster',
+  pass: 'Pass',
   passes: 'Passes',
   access: 'Access',
   requests: 'Access requests',

@@ -1,10 +1,13 @@
 import type { Caller, Identity } from './caller.ts';
 import { PROFILE_GROUP, PROFILE_RESOURCE } from './cluster-profile.ts';
+import type { Kind } from './kind.ts';
 import { accessRequestKind } from './kinds/access-request.ts';
 import { bootstrapTokenKind, JOIN_SUBRESOURCE } from './kinds/bootstrap-token.ts';
 import { CLUSTER_GROUP } from './kinds/cluster-spec.ts';
 import { issuedTokenKind } from './kinds/issued-token.ts';
+import { passKind } from './kinds/pass.ts';
 import { passListType } from './kinds/pass-list.ts';
+import type { PassApproval } from './kinds/pass-spec.ts';
 import { USERPASS } from './kinds/token-request.ts';
 import type { Target } from './request.ts';
 
@@ -77,6 +80,30 @@ export interface Authorizer {
   decide(caller: Identity, question: ResourceQuestion): Decision;
   decidePath(caller: Identity, question: PathQuestion): Decision;
 }
+
+/** A decision about passes of an account. */
+export interface PassDecision extends Decision {
+  /** What a pass needs that the caller asks for. */
+  readonly approval: PassApproval;
+}
+
+export interface PassAuthorizer {
+  /** `isAgent`: an agent asks for the caller. */
+  decidePass(caller: Identity, question: ResourceQuestion, isAgent: boolean): PassDecision;
+}
+
+/** About tokens of a service account. */
+export const tokenQuestion = (account: {
+  readonly cluster: string;
+  readonly namespace: string;
+  readonly name: string;
+}): ResourceQuestion => ({
+  verb: 'create',
+  group: '',
+  resource: 'serviceaccounts',
+  subresource: 'token',
+  ...account,
+});
 
 /** Decides by the rules of a past revision, and by the labels that the cluster of the question had then. */
 export interface PastAuthorizer {
@@ -165,19 +192,20 @@ type Asked = Pick<ResourceQuestion, 'verb' | 'group' | 'resource' | 'subresource
 
 /**
  * Decision 9: a list of clusters, or of their profiles, is never refused as a whole, but filtered cluster by cluster. Nor
- * is a list of issued tokens or of access requests: a caller who may not see all of them gets those it requested, and the
- * requests that it may approve.
+ * is a list of issued tokens, access requests or passes: a caller who may not see all of them gets those it requested,
+ * and those that it may approve.
  */
 export const isFilteredList = (asked: Asked): boolean =>
   asked.cluster === undefined &&
-  (isClusters(asked) || isIssuedTokens(asked) || isAccessRequests(asked) || isProfiles(asked)) &&
+  (isClusters(asked) || isIssuedTokens(asked) || isApprovable(asked) || isProfiles(asked)) &&
   asked.subresource === '' &&
   (asked.verb === 'list' || asked.verb === 'watch');
 
 /**
  * Requests that the handler authorizes. A caller may get and revoke the issued tokens it requested without a rule, and
- * get and delete its access requests. The permission to create or to decide an access request is asked for in the
- * cluster that the object names. A bootstrap token registers its cluster with the permissions of its creator.
+ * get and delete its access requests and passes. The permission to create or to decide one of these is asked for in the
+ * cluster that the object names, and so is the one to redeem a pass. A bootstrap token registers its cluster with the
+ * permissions of its creator.
  */
 export const isDecidedByHandler = (asked: Asked): boolean => {
   const { verb, subresource, cluster } = asked;
@@ -185,7 +213,8 @@ export const isDecidedByHandler = (asked: Asked): boolean => {
   const isOwners = subresource === '' && (verb === 'get' || verb === 'delete');
   if (isIssuedTokens(asked)) return isOwners;
   if (isBootstrapTokens(asked)) return subresource === JOIN_SUBRESOURCE && verb === 'create';
-  return isAccessRequests(asked) && (isOwners || (subresource === '' ? verb === 'create' : subresource === 'approval'));
+  if (isPasses(asked) && subresource === 'token') return true;
+  return isApprovable(asked) && (isOwners || (subresource === '' ? verb === 'create' : subresource === 'approval'));
 };
 
 /** `/auth/v1/passes`: each token of the list is authorized by itself. */
@@ -200,6 +229,12 @@ const isAccessRequests = ({ group, resource }: Pick<ResourceQuestion, 'group' | 
 
 const isBootstrapTokens = ({ group, resource }: Pick<ResourceQuestion, 'group' | 'resource'>): boolean =>
   group === bootstrapTokenKind.group && resource === bootstrapTokenKind.resource;
+
+const isPasses = ({ group, resource }: Pick<ResourceQuestion, 'group' | 'resource'>): boolean =>
+  group === passKind.group && resource === passKind.resource;
+
+const isApprovable = (asked: Pick<ResourceQuestion, 'group' | 'resource'>): boolean =>
+  isAccessRequests(asked) || isPasses(asked);
 
 const isProfiles = ({ group, resource }: Pick<ResourceQuestion, 'group' | 'resource'>): boolean =>
   group === PROFILE_GROUP && resource === PROFILE_RESOURCE;
@@ -255,7 +290,7 @@ export const NO_CLUSTERS: ClusterRule = {
   candidates: { names: [], labels: [] },
 };
 
-/** Which access requests one caller may approve, by the bindings of the moment at which the rule was made. */
+/** Which access requests, or passes, one caller may approve, by the bindings of the moment at which the rule was made. */
 export interface ApprovalRule {
   /** Rules of the same fingerprint admit the same requests. */
   readonly fingerprint: string;
@@ -273,7 +308,7 @@ export interface ClusterVisibility {
   /** The revision of the last change that may have changed this caller's rules. */
   changedAt(caller: Caller): number;
   /** Made for each call: it costs what the caller is bound to. */
-  approvalRule(caller: Caller): ApprovalRule;
+  approvalRule(caller: Caller, kind: Pick<Kind, 'group' | 'resource'>): ApprovalRule;
   /** The rule as it was at a past revision, for a watch that resumes across a permission change. */
   ruleAt(caller: Caller, verb: 'get' | 'list' | 'watch' | 'update', revision: number): ClusterRule;
 }

@@ -15,6 +15,14 @@ export interface Actor {
   readonly sub: string;
 }
 
+/** A program that acts for a caller, with a token of its own client. */
+export interface Agent {
+  /** The id of its client, as the token says. */
+  readonly id: string;
+  /** What it calls itself. Never a reason for a decision. */
+  readonly name: string;
+}
+
 /** The key in `extra` with the requesters of a pass, the newest first. */
 export const REQUESTED_BY = 'clusterpass.dev/requested-by';
 

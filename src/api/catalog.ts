@@ -9,6 +9,7 @@ import { clusterProfileKinds, type InventorySettings } from './kinds/cluster-pro
 import { namespaceKind, podKind, secretKind, serviceAccountKind } from './kinds/core.ts';
 import { resourceAccessReviewType, subjectReachReviewType } from './kinds/grant-reviews.ts';
 import { issuedTokenKind } from './kinds/issued-token.ts';
+import { passKind } from './kinds/pass.ts';
 import { clusterRoleBindingKind, clusterRoleKind, roleBindingKind, roleKind } from './kinds/rbac.ts';
 import { localSubjectAccessReviewType, selfReviewTypes, subjectAccessReviewType } from './kinds/reviews.ts';
 import { revokedTokenKind } from './kinds/revoked-token.ts';
@@ -37,6 +38,7 @@ export interface Catalog {
   readonly issuedTokens: Kind;
   readonly accessRequests: Kind;
   readonly bootstrapTokens: Kind;
+  readonly passes: Kind;
   /** Not served. */
   readonly revokedTokens: Kind;
   /** The kind of a path; undefined when nothing is served there. */
@@ -69,6 +71,7 @@ export function createCatalog({ productName, endpointChecks, inventory }: Catalo
     issuedTokens: issuedTokenKind,
     accessRequests: accessRequestKind,
     bootstrapTokens: bootstrapTokenKind,
+    passes: passKind,
   };
   const kinds: readonly Kind[] = Object.values(named);
   const projections = clusterProfileKinds(named.clusters, productName, inventory);

@@ -4,7 +4,8 @@ import { checkEach, type FieldError, invalidValue } from './field-error.ts';
 import type { ObjectMeta } from './kind.ts';
 import { ACCESS_REQUEST_LABEL, REQUEST_CLUSTER_LABEL, REQUEST_NAMESPACE_LABEL } from './kinds/access-request.ts';
 import { COUNTED_LABEL, REQUESTER_LABEL } from './kinds/issued-token.ts';
-import { CLUSTERS_ANNOTATION, EXPIRES_ANNOTATION } from './kinds/rbac.ts';
+import { PASS_APPROVAL_LABEL } from './kinds/pass-spec.ts';
+import { AGENTS_ANNOTATION, APPROVAL_ANNOTATION, CLUSTERS_ANNOTATION, EXPIRES_ANNOTATION } from './kinds/rbac.ts';
 import { TOKEN_ANNOTATIONS } from './kinds/token-request.ts';
 import { PROBE_ANNOTATION } from './probe-annotation.ts';
 import { clipped } from './status.ts';
@@ -74,6 +75,8 @@ const IN_CLUSTER_KINDS = ['Namespace', 'ServiceAccount', 'Pod', 'Secret'];
 const ANNOTATIONS: ReadonlyMap<string, readonly string[]> = new Map<string, readonly string[]>([
   [CLUSTERS_ANNOTATION, BINDINGS],
   [EXPIRES_ANNOTATION, BINDINGS],
+  [AGENTS_ANNOTATION, BINDINGS],
+  [APPROVAL_ANNOTATION, BINDINGS],
   [IN_CLUSTER_ANNOTATION, IN_CLUSTER_KINDS],
   [PROBE_ANNOTATION, ['Cluster']],
   [CONFIRMED_ANNOTATION, ['Cluster']],
@@ -85,10 +88,11 @@ const ANNOTATIONS: ReadonlyMap<string, readonly string[]> = new Map<string, read
 
 /** Each label, and the kinds that have it. The server sets them. */
 const LABELS: ReadonlyMap<string, readonly string[]> = new Map([
-  [REQUESTER_LABEL, ['IssuedToken', 'AccessRequest']],
-  [COUNTED_LABEL, ['IssuedToken', 'AccessRequest']],
-  [REQUEST_CLUSTER_LABEL, ['AccessRequest']],
-  [REQUEST_NAMESPACE_LABEL, ['AccessRequest']],
+  [REQUESTER_LABEL, ['IssuedToken', 'AccessRequest', 'Pass']],
+  [COUNTED_LABEL, ['IssuedToken', 'AccessRequest', 'Pass']],
+  [REQUEST_CLUSTER_LABEL, ['AccessRequest', 'Pass']],
+  [REQUEST_NAMESPACE_LABEL, ['AccessRequest', 'Pass']],
+  [PASS_APPROVAL_LABEL, ['Pass']],
   [ACCESS_REQUEST_LABEL, [...BINDINGS, 'ClusterRole', 'Role']],
 ]);
 

@@ -28,6 +28,8 @@ export interface KubeconfigFacts {
   readonly baseUrl: string;
   /** `me`: the passes are for the person who uses the kubeconfig. */
   readonly account: { readonly namespace: string; readonly name: string } | 'me';
+  /** The handle of a pass for the account: the plugin redeems it. */
+  readonly pass?: string;
   /** The product name in the paths below `baseUrl`, if it is not the default. */
   readonly productName?: string;
 }
@@ -58,7 +60,10 @@ export function kubeconfigFor(facts: KubeconfigFacts): Kubeconfig {
   };
 }
 
-const execConfig = ({ cluster, baseUrl, account, productName }: KubeconfigFacts): ExecConfig => ({
+const subjectArguments = (account: KubeconfigFacts['account']): string[] =>
+  account === 'me' ? ['--as-me'] : ['--namespace', account.namespace, '--service-account', account.name];
+
+const execConfig = ({ cluster, baseUrl, account, productName, pass }: KubeconfigFacts): ExecConfig => ({
   apiVersion: 'client.authentication.k8s.io/v1',
   command: 'clusterpass',
   args: [
@@ -67,7 +72,7 @@ const execConfig = ({ cluster, baseUrl, account, productName }: KubeconfigFacts)
     baseUrl,
     '--cluster',
     cluster,
-    ...(account === 'me' ? ['--as-me'] : ['--namespace', account.namespace, '--service-account', account.name]),
+    ...(pass === undefined ? subjectArguments(account) : ['--pass', pass]),
     ...(productName === undefined || productName === DEFAULT_PRODUCT_NAME ? [] : ['--product-name', productName]),
   ],
   installHint: INSTALL_HINT,

@@ -1,4 +1,4 @@
-import type { Caller } from './caller.ts';
+import type { Agent, Caller } from './caller.ts';
 import type { BodyStyle } from './codec/shape.ts';
 import type { SharedFrames } from './shared-frames.ts';
 
@@ -10,6 +10,8 @@ export interface ApiRequest {
   readonly caller: Caller;
   /** Who acts for the caller (`actor_token` of RFC 8693). It has no part in what is permitted. */
   readonly actor?: Caller | undefined;
+  /** The agent that asks for the caller, if it is known that one does. */
+  readonly agent?: Agent | undefined;
   readonly target: Target;
   readonly query: Query;
   readonly body: RequestBody | undefined;

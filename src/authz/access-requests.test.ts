@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { accessRequestKind } from '../api/kinds/access-request.ts';
 import { refuseApproval, refuseDecision, refuseRequest } from './access-requests.ts';
 import { account, binding, Fleet, person, type Rules, role } from './rbac.fixture.ts';
 
@@ -62,12 +63,12 @@ describe('who may approve', () => {
   ])('%#', (bindings, expected) => {
     const { policy } = fleet().put(...bindings);
     const codes = ['a', 'b'].map(
-      (cluster) => refuseDecision(policy, jane, 'x', { cluster, namespace: 'ci' })?.status.code,
+      (cluster) => refuseDecision(policy, accessRequestKind, jane, 'x', { cluster, namespace: 'ci' })?.status.code,
     );
     expect(codes).toEqual(expected);
-    const rule = policy.approvalRule(jane);
+    const rule = policy.approvalRule(jane, accessRequestKind);
     expect(['a', 'b'].map((cluster) => rule.admits(cluster, 'ci'))).toEqual(expected.map((code) => code === undefined));
-    const absent = refuseDecision(policy, jane, 'x', { cluster: 'none', namespace: 'ci' });
+    const absent = refuseDecision(policy, accessRequestKind, jane, 'x', { cluster: 'none', namespace: 'ci' });
     expect(rule.admits('none', 'ci')).toBe(absent === undefined);
   });
 
@@ -75,9 +76,9 @@ describe('who may approve', () => {
     const named = role('named', [{ ...APPROVE[0], resourceNames: ['x'] }]);
     const { policy } = fleet().put(named, bound('named'));
     const scope = { cluster: 'a', namespace: '' };
-    expect(refuseDecision(policy, jane, 'x', scope)).toBeUndefined();
-    expect(refuseDecision(policy, jane, 'y', scope)?.status.code).toBe(403);
-    expect(policy.approvalRule(jane).none).toBe(true);
+    expect(refuseDecision(policy, accessRequestKind, jane, 'x', scope)).toBeUndefined();
+    expect(refuseDecision(policy, accessRequestKind, jane, 'y', scope)?.status.code).toBe(403);
+    expect(policy.approvalRule(jane, accessRequestKind).none).toBe(true);
   });
 
   it('follows the labels of clusters, and the account of a caller at home', () => {
@@ -85,13 +86,13 @@ describe('who may approve', () => {
       bound('approve', { clusters: 'env=prod' }),
       binding('sa', 'ClusterRole/approve', ['ServiceAccount:n/s']),
     );
-    const rule = world.policy.approvalRule(jane);
+    const rule = world.policy.approvalRule(jane, accessRequestKind);
     expect(rule.changesWith('b', { env: 'dev' }, { env: 'prod' })).toBe(true);
     expect(rule.changesWith('b', undefined, { env: 'prod' })).toBe(true);
     expect(rule.changesWith('b', { env: 'dev' }, { env: 'dev', x: 'y' })).toBe(false);
     world.relabel('b', { env: 'prod' });
     expect(rule.admits('b', '')).toBe(true);
-    const local = world.policy.approvalRule(account('a', 'n', 's'));
+    const local = world.policy.approvalRule(account('a', 'n', 's'), accessRequestKind);
     expect(['a', 'b'].map((cluster) => local.admits(cluster, ''))).toEqual([true, false]);
   });
 });

@@ -7,6 +7,7 @@ import {
 } from '../api/authorization.ts';
 import { type Caller, MASTERS } from '../api/caller.ts';
 import { goQuote } from '../api/codec/go-text/go-quote.ts';
+import type { Kind } from '../api/kind.ts';
 import { APPROVE_VERB, accessRequestKind } from '../api/kinds/access-request.ts';
 import type { RequestScope } from '../api/kinds/access-request-spec.ts';
 import { type PolicyRule, RBAC_GROUP } from '../api/kinds/rbac.ts';
@@ -25,11 +26,13 @@ type RequestPolicy = Pick<Policy, 'decideForAnyLabels' | 'rulesHeldIn'> & Pick<A
 
 const { group, resource } = accessRequestKind;
 
-/** About requests for access in a cluster and a namespace; without a scope, about all requests. */
-const question = (verb: string, name: string, scope?: RequestScope): ResourceQuestion => ({
+type Approvable = Pick<Kind, 'group' | 'resource'>;
+
+/** About requests for access, or passes, in a cluster and a namespace; without a scope, about all of them. */
+const question = (kind: Approvable, verb: string, name: string, scope?: RequestScope): ResourceQuestion => ({
   verb,
-  group,
-  resource,
+  group: kind.group,
+  resource: kind.resource,
   subresource: '',
   namespace: scope?.namespace ?? '',
   name,
@@ -44,21 +47,22 @@ const refusal = (caller: Caller, asked: ResourceQuestion, decision: Decision): A
  * the caller sees: otherwise the answer would tell which hidden clusters exist.
  */
 export function refuseRequest(policy: RequestPolicy, caller: Caller, scope: RequestScope): ApiError | undefined {
-  const asked = question('create', '', scope);
+  const asked = question(accessRequestKind, 'create', '', scope);
   const decision = policy.decideForAnyLabels(caller, asked);
   if (decision.allowed) return undefined;
   const isSeen = policy.decide(caller, clusterQuestion('get', scope.cluster)).allowed;
   return isSeen && policy.decide(caller, asked).allowed ? undefined : refusal(caller, asked, decision);
 }
 
-/** The 403 of a caller who may not decide this request; without a scope, of one who may not decide every request. */
+/** The 403 of a caller who may not decide this object; without a scope, of one who may not decide every one. */
 export function refuseDecision(
   policy: Pick<Authorizer, 'decide'>,
+  kind: Approvable,
   caller: Caller,
   name: string,
   scope?: RequestScope,
 ): ApiError | undefined {
-  const asked = question(APPROVE_VERB, name, scope);
+  const asked = question(kind, APPROVE_VERB, name, scope);
   return refusal(caller, asked, policy.decide(caller, asked));
 }
 

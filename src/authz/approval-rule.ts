@@ -1,19 +1,17 @@
 import { hash } from 'node:crypto';
 import type { ApprovalRule, ClusterLabels, ClusterRule } from '../api/authorization.ts';
 import { type Caller, MASTERS, type User } from '../api/caller.ts';
-import { APPROVE_VERB, accessRequestKind } from '../api/kinds/access-request.ts';
+import type { Kind } from '../api/kind.ts';
+import { APPROVE_VERB } from '../api/kinds/access-request.ts';
 import { type ClusterGrant, clusterRule } from './cluster-rule.ts';
 import { ResourceMatch } from './rule-index.ts';
 import type { SubjectEntry } from './subject-table.ts';
-
-/** A rule that is restricted to names of requests permits to decide about these, not to list them. */
-const MATCH = new ResourceMatch({ ...accessRequestKind, verb: APPROVE_VERB, subresource: '', name: '' });
 
 /** The subjects of a user that bindings name. */
 type EntriesOf = (user: User) => readonly SubjectEntry[];
 
 /** The grants of the permission to approve, by namespace; `""` for those of ClusterRoleBindings. */
-function grantsByNamespace(user: User, entriesOf: EntriesOf): Map<string, ClusterGrant[]> {
+function grantsByNamespace(user: User, match: ResourceMatch, entriesOf: EntriesOf): Map<string, ClusterGrant[]> {
   const grants = new Map<string, ClusterGrant[]>();
   if (user.groups.includes(MASTERS)) grants.set('', [{ names: undefined, selector: undefined }]);
   for (const { scopes } of entriesOf(user)) {
@@ -21,7 +19,7 @@ function grantsByNamespace(user: User, entriesOf: EntriesOf): Map<string, Cluste
       const found: ClusterGrant[] = [];
       for (const { role, facts } of bindings.all) {
         const { reach } = facts;
-        if (reach.kind === 'nowhere' || !MATCH.admits(role.index)) continue;
+        if (reach.kind === 'nowhere' || !match.admits(role.index)) continue;
         found.push({ names: undefined, selector: reach.kind === 'clusters' ? reach.selector : undefined });
       }
       if (found.length > 0) grants.set(namespace, [...(grants.get(namespace) ?? []), ...found]);
@@ -32,12 +30,15 @@ function grantsByNamespace(user: User, entriesOf: EntriesOf): Map<string, Cluste
 
 export function approvalRule(
   caller: Caller,
+  { group, resource }: Pick<Kind, 'group' | 'resource'>,
   entriesOf: EntriesOf,
   labelsOf: (cluster: string) => ClusterLabels | undefined,
 ): ApprovalRule {
   const { home } = caller;
-  const elsewhere = grantsByNamespace(caller.as(undefined), entriesOf);
-  const atHome = home === undefined ? undefined : grantsByNamespace(caller.as(home), entriesOf);
+  // A rule that is restricted to names permits to decide about these objects, not to list them.
+  const match = new ResourceMatch({ group, resource, verb: APPROVE_VERB, subresource: '', name: '' });
+  const elsewhere = grantsByNamespace(caller.as(undefined), match, entriesOf);
+  const atHome = home === undefined ? undefined : grantsByNamespace(caller.as(home), match, entriesOf);
   const ruleIn = (namespace: string): ClusterRule => {
     const scopes = namespace === '' ? [''] : ['', namespace];
     const grantsIn = (all: ReadonlyMap<string, ClusterGrant[]>) => scopes.flatMap((scope) => all.get(scope) ?? []);

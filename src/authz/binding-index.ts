@@ -78,7 +78,7 @@ class BindingIndex implements RoleHolder {
     for (const role of roles) {
       if (!match.admits(role.index)) continue;
       for (const binding of this.#byRole.get(role) ?? []) {
-        if (holds(binding, view)) return binding;
+        if (holds(binding, view) && match.counts(binding.facts)) return binding;
       }
     }
     return undefined;

@@ -3,6 +3,7 @@ import type { ApiObject } from '../api/kind.ts';
 import { APPROVE_VERB, accessRequestKind } from '../api/kinds/access-request.ts';
 import { CLUSTER_GROUP } from '../api/kinds/cluster-spec.ts';
 import { issuedTokenKind } from '../api/kinds/issued-token.ts';
+import { passKind } from '../api/kinds/pass.ts';
 import { RBAC_GROUP } from '../api/kinds/rbac.ts';
 import { selfReviewTypes } from '../api/kinds/reviews.ts';
 
@@ -52,6 +53,9 @@ export const BOOTSTRAP_CLUSTER_ROLES: readonly ApiObject[] = [
   ]),
   clusterRole('clusterpass:access-approver', [
     { verbs: [APPROVE_VERB], apiGroups: [accessRequestKind.group], resources: [accessRequestKind.resource] },
+  ]),
+  clusterRole('clusterpass:pass-approver', [
+    { verbs: [APPROVE_VERB], apiGroups: [passKind.group], resources: [passKind.resource] },
   ]),
   // As in Kubernetes: reviews about the caller itself, not about others.
   clusterRole(

@@ -1,7 +1,8 @@
 import type { CallerRules } from '../api/authorization.ts';
 import { holds } from './binding-index.ts';
 import type { ClusterView } from './cluster-selector.ts';
-import type { CompiledBinding } from './compiled-rbac.ts';
+import type { CompiledBinding, CompiledRole } from './compiled-rbac.ts';
+import { isAlwaysReviewed } from './pass-decision.ts';
 import { ANY, type Rule, ruleText, stringCount } from './rules.ts';
 
 export interface CallerBindings {
@@ -29,6 +30,23 @@ export function collectRules({ forResources, forPaths, view }: CallerBindings): 
     nonResourceRules,
     restricted: view === undefined && forResources.some(({ facts }) => facts.reach.kind === 'clusters'),
   };
+}
+
+/**
+ * The rules of bindings that count as held: they do not end before `until`, and need no approval for tokens. A caller who
+ * needs an approval must not grant a binding without one, to itself or to others.
+ */
+export function rulesOfHeld(
+  bindings: Iterable<CompiledBinding>,
+  until: number,
+  isHeld: (binding: CompiledBinding) => boolean,
+): Rule[] {
+  const roles = new Set<CompiledRole>();
+  for (const binding of bindings) {
+    const { facts, role } = binding;
+    if (facts.expiresAt >= until && !isAlwaysReviewed(facts) && isHeld(binding)) roles.add(role);
+  }
+  return [...roles].flatMap(({ index }) => index.rules);
 }
 
 /** P-19: system:masters needs no binding. */

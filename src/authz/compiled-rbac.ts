@@ -95,7 +95,7 @@ export class CompiledBinding {
   readonly id: string;
   readonly facts: BindingFacts;
   readonly role: CompiledRole;
-  /** Equal when role and reach are: then an update concerns only the subjects that it adds or removes. */
+  /** Equal when role, reach and what passes need are: then an update concerns only the subjects that it adds or removes. */
   readonly grantText: string;
   /** The index keys of a restricted binding; undefined for an unrestricted one. */
   readonly pins: readonly Pin[] | undefined;
@@ -104,7 +104,8 @@ export class CompiledBinding {
     this.id = bindingId(facts.namespace, facts.name);
     this.facts = facts;
     this.role = role;
-    this.grantText = JSON.stringify([facts.target.kind, facts.target.name, reachText(facts.reach)]);
+    const { target, reach, agents, approval } = facts;
+    this.grantText = JSON.stringify([target.kind, target.name, reachText(reach), agents, approval]);
     this.pins = pinsOf(facts.reach);
   }
 

@@ -17,7 +17,8 @@ export function* findGrants(
   for (const role of roles) {
     if (role.bindings.size > 0 && role.exists && match.admits(role.index)) {
       for (const binding of role.bindings) {
-        yield namespaces.includes(binding.facts.namespace) && holds(binding, view) ? binding.facts : undefined;
+        const { facts } = binding;
+        yield namespaces.includes(facts.namespace) && holds(binding, view) && match.counts(facts) ? facts : undefined;
       }
     }
     yield undefined;

@@ -11,27 +11,30 @@ import type {
   Grant,
   GrantFinder,
   GrantInCluster,
+  PassAuthorizer,
+  PassDecision,
   PastAuthorizer,
   PathQuestion,
   ResourceQuestion,
   RuleLister,
 } from '../api/authorization.ts';
 import { type Caller, type Identity, MASTERS, type User } from '../api/caller.ts';
-import type { ApiObject } from '../api/kind.ts';
+import type { ApiObject, Kind } from '../api/kind.ts';
 import { Cache } from '../lib/cache.ts';
 import { approvalRule } from './approval-rule.ts';
 import { holds } from './binding-index.ts';
-import { collectRules, RULES_OF_MASTERS } from './caller-rules.ts';
+import { collectRules, RULES_OF_MASTERS, rulesOfHeld } from './caller-rules.ts';
 import { clusterRule, type VisibilityVerb } from './cluster-rule.ts';
 import { type ClusterView, type Reach, reachText, viewCluster } from './cluster-selector.ts';
-import { CompiledBinding, type CompiledRole } from './compiled-rbac.ts';
+import { CompiledBinding } from './compiled-rbac.ts';
 import { ExpiringBindings } from './expiring-bindings.ts';
 import { findGrants, findGrantsIn } from './grant-finder.ts';
 import { affectedSubjects, type Grantees, grantsOf } from './grantees.ts';
+import { decidePass, isAlwaysReviewed, withApprovalHint } from './pass-decision.ts';
 import { type BindingFacts, bindingId, type RoleTarget, readBinding } from './rbac-objects.ts';
-import { type PastRbacSnapshot, referenceDecide, referenceRuleSource } from './reference-evaluator.ts';
+import { type PastRbacSnapshot, referenceDecide, referenceRuleSource, withBindings } from './reference-evaluator.ts';
 import { RoleTable } from './role-table.ts';
-import { type Match, PathMatch, ResourceMatch } from './rule-index.ts';
+import { type Match, PathMatch, ResourceMatch, type Through } from './rule-index.ts';
 import type { Rule } from './rules.ts';
 import { type BeginningGrant, SelectorIndex } from './selector-index.ts';
 import { reasonFor, SubjectTable, scopesFor } from './subject-table.ts';
@@ -46,12 +49,13 @@ export interface PolicyChange {
   readonly revision: number;
 }
 
-export interface Policy extends Authorizer, PastAuthorizer, GrantFinder, RuleLister, ClusterVisibility {
+export interface Policy extends Authorizer, PassAuthorizer, PastAuthorizer, GrantFinder, RuleLister, ClusterVisibility {
   /** Takes one change. The changes of one object must come in order; the next decision follows the change. */
   apply(change: PolicyChange): void;
   /**
    * The rules that the user holds in a namespace (`""`: everywhere) through unrestricted bindings, and through bindings
-   * of the same reach as `reach`, that do not end before `until`. Incomplete on purpose: see escalation.ts.
+   * of the same reach as `reach`, that do not end before `until` and need no approval for tokens. Incomplete on
+   * purpose: see escalation.ts.
    */
   heldRules(user: User, namespace: string, reach: Reach, until: number): Rule[];
   /** Drops bindings that have ended. Every decision does so first; this is for watches, which wait for no decision. */
@@ -66,7 +70,7 @@ export interface Policy extends Authorizer, PastAuthorizer, GrantFinder, RuleLis
   rulesOf(target: RoleTarget): readonly Rule[] | undefined;
   /**
    * The rules of the user's bindings in a namespace (`""`: ClusterRoleBindings) that hold in a cluster and do not end
-   * before `until`.
+   * before `until`, and that need no approval for tokens.
    */
   rulesHeldIn(cluster: ClusterView, user: User, namespace: string, until: number): Rule[];
   /**
@@ -212,14 +216,30 @@ class CompiledPolicy implements Policy {
   }
 
   decide(caller: Identity, question: ResourceQuestion): Decision {
-    const { cluster } = question;
-    const user = caller.as(cluster);
     // P-19.
-    if (user.groups.includes(MASTERS)) return ALLOWED_AS_MASTER;
+    if (caller.as(question.cluster).groups.includes(MASTERS)) return ALLOWED_AS_MASTER;
     const match = new ResourceMatch(question);
-    if (cluster === undefined) return this.#decide(user, question.namespace, match, NO_VIEW);
+    const decision = this.#decideBy(caller, question, match);
+    if (decision.allowed || !match.isAboutTokens) return decision;
+    const reviewed = new ResourceMatch(question, isAlwaysReviewed);
+    return withApprovalHint(decision, this.#decideBy(caller, question, reviewed).allowed);
+  }
+
+  decidePass(caller: Identity, question: ResourceQuestion, isAgent: boolean): PassDecision {
+    const isMaster = caller.as(question.cluster).groups.includes(MASTERS);
+    if (isMaster && !isAgent) return { ...ALLOWED_AS_MASTER, approval: 'none' };
+    const decide = (through?: Through): Decision =>
+      through === undefined
+        ? this.decide(caller, question)
+        : this.#decideBy(caller, question, new ResourceMatch(question, through));
+    return decidePass(decide, isAgent);
+  }
+
+  #decideBy(caller: Identity, { cluster, namespace }: ResourceQuestion, match: ResourceMatch): Decision {
+    const user = caller.as(cluster);
+    if (cluster === undefined) return this.#decide(user, namespace, match, NO_VIEW);
     let view: ClusterView | undefined;
-    return this.#decide(user, question.namespace, match, () => {
+    return this.#decide(user, namespace, match, () => {
       view ??= viewCluster(cluster, this.#labelsOf(cluster));
       return view;
     });
@@ -300,8 +320,8 @@ class CompiledPolicy implements Policy {
     for (const { scopes } of this.#subjectsNow.entriesOf(user)) yield* scopes.get(namespace)?.all ?? [];
   }
 
-  approvalRule(caller: Caller): ApprovalRule {
-    return approvalRule(caller, (user) => this.#subjectsNow.entriesOf(user), this.#labelsOf);
+  approvalRule(caller: Caller, kind: Pick<Kind, 'group' | 'resource'>): ApprovalRule {
+    return approvalRule(caller, kind, (user) => this.#subjectsNow.entriesOf(user), this.#labelsOf);
   }
 
   changedAt(caller: Caller): number {
@@ -325,15 +345,9 @@ class CompiledPolicy implements Policy {
    * named the caller then either names it now or was changed since.
    */
   #snapshotFor(caller: Caller, revision: number): PastRbacSnapshot {
-    const snapshot = this.#snapshot(revision);
-    const bindings = (namespace: string): ApiObject[] => {
-      const names = new Set(snapshot.changedBindings(namespace));
-      for (const user of identities(caller)) {
-        for (const { facts } of this.#bindingsOf(user, namespace)) names.add(facts.name);
-      }
-      return [...names].flatMap((name) => snapshot.binding(namespace, name) ?? []);
-    };
-    return { ...snapshot, clusterRoleBindings: () => bindings(''), roleBindings: bindings };
+    return withBindings(this.#snapshot(revision), (namespace) =>
+      identities(caller).flatMap((user) => [...this.#bindingsOf(user, namespace)].map(({ facts }) => facts.name)),
+    );
   }
 
   decideForAnyLabels(caller: Caller, question: ResourceQuestion): Decision {
@@ -359,15 +373,10 @@ class CompiledPolicy implements Policy {
 
   heldRules(user: User, namespace: string, reach: Reach, until: number): Rule[] {
     const accepted = new Set(['everywhere', reachText(reach)]);
-    const roles = new Set<CompiledRole>();
-    for (const scope of scopesFor(namespace)) {
-      for (const { facts, role } of this.#bindingsOf(user, scope)) {
-        if (facts.reach.kind === 'nowhere' || !accepted.has(reachText(facts.reach))) continue;
-        if (facts.expiresAt < until) continue;
-        roles.add(role);
-      }
-    }
-    return [...roles].flatMap(({ index }) => index.rules);
+    const bindings = scopesFor(namespace).flatMap((scope) => [...this.#bindingsOf(user, scope)]);
+    const isHeld = ({ facts: { reach: held } }: CompiledBinding): boolean =>
+      held.kind !== 'nowhere' && accepted.has(reachText(held));
+    return rulesOfHeld(bindings, until, isHeld);
   }
 
   rulesOf(target: RoleTarget): readonly Rule[] | undefined {
@@ -375,11 +384,7 @@ class CompiledPolicy implements Policy {
   }
 
   rulesHeldIn(cluster: ClusterView, user: User, namespace: string, until: number): Rule[] {
-    const roles = new Set<CompiledRole>();
-    for (const binding of this.#bindingsOf(user, namespace)) {
-      if (binding.facts.expiresAt >= until && holds(binding, cluster)) roles.add(binding.role);
-    }
-    return [...roles].flatMap(({ index }) => index.rules);
+    return rulesOfHeld(this.#bindingsOf(user, namespace), until, (binding) => holds(binding, cluster));
   }
 
   *beginningGrants(before: ClusterView, after: ClusterView): Generator<BeginningGrant> {

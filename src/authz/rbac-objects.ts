@@ -2,7 +2,17 @@ import type { BoundSubject } from '../api/authorization.ts';
 import { goQuote } from '../api/codec/go-text/go-quote.ts';
 import { unknownAnnotation, unknownAnnotationText, unknownLabel, unknownLabelText } from '../api/domain-keys.ts';
 import type { ApiObject } from '../api/kind.ts';
-import { CLUSTERS_ANNOTATION, EXPIRES_ANNOTATION, parseExpiry, RBAC_GROUP } from '../api/kinds/rbac.ts';
+import {
+  AGENTS_ALLOWED,
+  AGENTS_ANNOTATION,
+  APPROVAL_ANNOTATION,
+  type BindingApproval,
+  CLUSTERS_ANNOTATION,
+  EXPIRES_ANNOTATION,
+  parseApproval,
+  parseExpiry,
+  RBAC_GROUP,
+} from '../api/kinds/rbac.ts';
 import { qualified } from '../api/status.ts';
 import { makeRequirement } from '../objects/selectors/label-requirement.ts';
 import {
@@ -67,6 +77,10 @@ export interface BindingFacts {
   readonly reach: Reach;
   /** When it ends, in epoch milliseconds; Infinity when it does not. */
   readonly expiresAt: number;
+  /** Agents may ask for passes through it. */
+  readonly agents: boolean;
+  /** What a pass through it needs. */
+  readonly approval: BindingApproval;
 }
 
 export function readBinding(object: ApiObject, namespace: string, name: string): BindingFacts {
@@ -78,6 +92,8 @@ export function readBinding(object: ApiObject, namespace: string, name: string):
     target: readTarget(object.roleRef, namespace),
     reach: readReach(object),
     expiresAt: readExpiry(object),
+    agents: field(object.metadata.annotations, AGENTS_ANNOTATION) === AGENTS_ALLOWED,
+    approval: parseApproval(field(object.metadata.annotations, APPROVAL_ANNOTATION)) ?? 'none',
   };
 }
 
@@ -130,7 +146,10 @@ export function readExpiry({ metadata }: ApiObject): number {
   return text === undefined ? Number.POSITIVE_INFINITY : (parseExpiry(text) ?? Number.NEGATIVE_INFINITY);
 }
 
-/** A binding with a misspelled annotation, or with a label instead, holds nowhere: it was meant for some clusters. */
+/**
+ * A binding with a misspelled annotation, or with a label instead, holds nowhere: it was meant for some clusters, or
+ * with an approval.
+ */
 export function readReach(binding: ApiObject): Reach {
   const { annotations, labels } = binding.metadata;
   const label = isRecord(labels) ? unknownLabel('ClusterRoleBinding', labels) : undefined;
@@ -141,6 +160,10 @@ export function readReach(binding: ApiObject): Reach {
   if (unknown !== undefined) {
     const why = unknownAnnotationText('ClusterRoleBinding', unknown);
     return { kind: 'nowhere', reason: `annotation ${goQuote(unknown)} ${why}` };
+  }
+  const approval = field(annotations, APPROVAL_ANNOTATION);
+  if (approval !== undefined && parseApproval(approval) === undefined) {
+    return { kind: 'nowhere', reason: `annotation ${APPROVAL_ANNOTATION}: unknown value` };
   }
   const text = field(annotations, CLUSTERS_ANNOTATION);
   if (text === undefined) return { kind: 'everywhere' };

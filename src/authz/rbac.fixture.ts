@@ -2,7 +2,13 @@ import type { ClusterLabels, ResourceQuestion } from '../api/authorization.ts';
 import type { Caller, User } from '../api/caller.ts';
 import type { ApiObject } from '../api/kind.ts';
 import { CLUSTER_GROUP } from '../api/kinds/cluster-spec.ts';
-import { CLUSTERS_ANNOTATION, EXPIRES_ANNOTATION, RBAC_GROUP } from '../api/kinds/rbac.ts';
+import {
+  AGENTS_ANNOTATION,
+  APPROVAL_ANNOTATION,
+  CLUSTERS_ANNOTATION,
+  EXPIRES_ANNOTATION,
+  RBAC_GROUP,
+} from '../api/kinds/rbac.ts';
 import { createPolicy, type Policy, type PolicyChange, type PolicyOptions } from './policy.ts';
 import type { PastRbacSnapshot } from './reference-evaluator.ts';
 
@@ -18,14 +24,19 @@ export interface Extras {
   readonly clusters?: string;
   /** When a binding ends. */
   readonly expires?: string;
+  /** Who may use a binding for passes, and with which approval. */
+  readonly agents?: string;
+  readonly approval?: string;
   readonly aggregate?: unknown[];
 }
 
 function object(kind: string, name: string, extras: Extras, fields: Record<string, unknown>): ApiObject {
-  const { namespace, labels, clusters, expires } = extras;
+  const { namespace, labels, clusters, expires, agents, approval } = extras;
   const annotations = {
     ...(clusters === undefined ? {} : { [CLUSTERS_ANNOTATION]: clusters }),
     ...(expires === undefined ? {} : { [EXPIRES_ANNOTATION]: expires }),
+    ...(agents === undefined ? {} : { [AGENTS_ANNOTATION]: agents }),
+    ...(approval === undefined ? {} : { [APPROVAL_ANNOTATION]: approval }),
   };
   return {
     apiVersion: `${RBAC_GROUP}/v1`,

@@ -4,6 +4,7 @@ import type { ApiObject } from '../api/kind.ts';
 import { CLUSTER_GROUP } from '../api/kinds/cluster-spec.ts';
 import type { ClusterGrant, RuleSource, VisibilityVerb } from './cluster-rule.ts';
 import { type ClusterView, viewCluster } from './cluster-selector.ts';
+import { isAlwaysReviewed, withApprovalHint } from './pass-decision.ts';
 import {
   type BindingFacts,
   bindingId,
@@ -41,6 +42,18 @@ export interface PastRbacSnapshot extends NamespacedRbacSnapshot {
   binding(namespace: string, name: string): ApiObject | undefined;
   /** The names of all bindings in the namespace that were created, changed or deleted since. */
   changedBindings(namespace: string): Iterable<string>;
+}
+
+/** The snapshot with these bindings and those that have changed since, and no others. */
+export function withBindings(
+  snapshot: PastRbacSnapshot,
+  namesIn: (namespace: string) => Iterable<string>,
+): PastRbacSnapshot {
+  const bindings = (namespace: string): ApiObject[] => {
+    const names = new Set([...snapshot.changedBindings(namespace), ...namesIn(namespace)]);
+    return [...names].flatMap((name) => snapshot.binding(namespace, name) ?? []);
+  };
+  return { ...snapshot, clusterRoleBindings: () => bindings(''), roleBindings: bindings };
 }
 
 const nameOf = (object: ApiObject): string => object.metadata.name ?? '';
@@ -138,13 +151,25 @@ export function referenceDecide(
   if (namespace !== '') {
     bound.push(...boundRules(sorted(snapshot.roleBindings(namespace)), namespace, user, roleOf, rulesOf));
   }
-  const bindings = bound
-    .filter(({ facts, rules }) => reaches(facts, view) && rules.some((rule) => ruleAllows(rule, question)))
+  const matching = bound.filter(
+    ({ facts, rules }) => reaches(facts, view) && rules.some((rule) => ruleAllows(rule, question)),
+  );
+  const needsApproval = isAboutTokens(question) ? matching.filter(({ facts }) => isAlwaysReviewed(facts)) : [];
+  const bindings = matching
+    .filter((each) => !needsApproval.includes(each))
     .map(({ facts }) => bindingId(facts.namespace, facts.name));
   const [binding] = bindings;
   if (binding !== undefined) return { allowed: true, binding, reason: '', bindings };
   const errors = bound.flatMap(({ error }) => (error === undefined ? [] : [error]));
-  return { allowed: false, reason: reasonText(errors), bindings };
+  const refused = withApprovalHint({ allowed: false, reason: reasonText(errors) }, needsApproval.length > 0);
+  return { ...refused, bindings };
+}
+
+function isAboutTokens(question: ResourceQuestion | PathQuestion): boolean {
+  if ('path' in question) return false;
+  const { group, resource, subresource } = question;
+  if (subresource === 'token') return group === '' && resource === 'serviceaccounts';
+  return subresource === 'userpass' && group === CLUSTER_GROUP && resource === 'clusters';
 }
 
 const sorted = (objects: Iterable<ApiObject>): ApiObject[] =>

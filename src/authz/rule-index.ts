@@ -1,4 +1,9 @@
+import { CLUSTER_GROUP } from '../api/kinds/cluster-spec.ts';
+import type { BindingFacts } from './rbac-objects.ts';
 import { ANY, contains, pathMatches, type Rule, type StringSet, stringSet } from './rules.ts';
+
+/** Which bindings count for a question, besides their roles and clusters. */
+export type Through = (binding: Pick<BindingFacts, 'agents' | 'approval'>) => boolean;
 
 /** A question about a resource, prepared once for many roles. */
 export class ResourceMatch {
@@ -7,19 +12,24 @@ export class ResourceMatch {
   readonly name: string;
   /** The elements of `resources` that match (P-12): itself, any, or any resource's subresource of that name. */
   readonly elements: readonly string[];
+  readonly #through: Through | undefined;
   #keys: readonly string[] | undefined;
 
-  constructor(question: {
-    readonly verb: string;
-    readonly group: string;
-    readonly resource: string;
-    readonly subresource: string;
-    readonly name: string;
-  }) {
+  constructor(
+    question: {
+      readonly verb: string;
+      readonly group: string;
+      readonly resource: string;
+      readonly subresource: string;
+      readonly name: string;
+    },
+    through?: Through,
+  ) {
     const { resource, subresource } = question;
     this.verb = question.verb;
     this.group = question.group;
     this.name = question.name;
+    this.#through = through;
     this.elements = subresource === '' ? [resource, ANY] : [`${resource}/${subresource}`, ANY, `*/${subresource}`];
   }
 
@@ -33,6 +43,19 @@ export class ResourceMatch {
 
   admits(role: RuleIndex): boolean {
     return role.allows(this);
+  }
+
+  /** Whether the question is about tokens: a binding may allow them only with an approval. */
+  get isAboutTokens(): boolean {
+    const [element] = this.elements;
+    return this.group === ''
+      ? element === 'serviceaccounts/token'
+      : element === 'clusters/userpass' && this.group === CLUSTER_GROUP;
+  }
+
+  counts(binding: Parameters<Through>[0]): boolean {
+    if (this.#through !== undefined) return this.#through(binding);
+    return binding.approval !== 'review-always' || !this.isAboutTokens;
   }
 }
 
@@ -49,6 +72,10 @@ export class PathMatch {
 
   admits(role: RuleIndex): boolean {
     return role.allowsPath(this.verb, this.path);
+  }
+
+  counts(): boolean {
+    return true;
   }
 }
 

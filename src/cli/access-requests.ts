@@ -1,19 +1,32 @@
-import type { ApiObject } from '../api/kind.ts';
+import type { ApiObject, Kind } from '../api/kind.ts';
 import { apiVersionOf } from '../api/kind.ts';
 import { accessRequestKind } from '../api/kinds/access-request.ts';
+import { passKind } from '../api/kinds/pass.ts';
 import { CliError } from './command.ts';
 
-export const REQUESTS_PATH = `/apis/${apiVersionOf(accessRequestKind)}/${accessRequestKind.resource}`;
+/** A kind whose objects people ask for and others approve. */
+export interface Approvable {
+  readonly kind: Kind;
+  readonly path: string;
+  readonly type: { readonly apiVersion: string; readonly kind: string };
+}
 
-export const REQUEST_TYPE = { apiVersion: apiVersionOf(accessRequestKind), kind: accessRequestKind.kind };
+const approvable = (kind: Kind): Approvable => ({
+  kind,
+  path: `/apis/${apiVersionOf(kind)}/${kind.resource}`,
+  type: { apiVersion: apiVersionOf(kind), kind: kind.kind },
+});
 
-export function requestPath(argument: string): string {
+export const REQUESTS = approvable(accessRequestKind);
+export const PASSES = approvable(passKind);
+
+export function objectPath({ path }: Approvable, argument: string): string {
   const name = argument.split('/').at(-1) ?? '';
   // A URL parser would remove these segments, and the request would go to another path.
   if (name === '' || name === '.' || name === '..') throw new CliError(`${JSON.stringify(name)} is not a name`);
-  return `${REQUESTS_PATH}/${encodeURIComponent(name)}`;
+  return `${path}/${encodeURIComponent(name)}`;
 }
 
 /** `accessrequest.clusterpass.dev/jane-x7k2p` */
-export const requestName = ({ metadata }: ApiObject): string =>
-  `${accessRequestKind.singular}.${accessRequestKind.group}/${metadata.name}`;
+export const objectName = ({ kind }: Approvable, { metadata }: ApiObject): string =>
+  `${kind.singular}.${kind.group}/${metadata.name}`;

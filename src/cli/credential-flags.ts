@@ -7,6 +7,7 @@ export const VALUES: ReadonlyMap<string, string> = new Map([
   ['--as', 'as'],
   ['--audience', 'audience'],
   ['--duration', 'duration'],
+  ['--pass', 'pass'],
   ['-s', 'server'],
   ['--server', 'server'],
   ['--token', 'token'],

@@ -7,6 +7,19 @@ const getObjects = async (resource: string): Promise<{ readonly run: Run }> => (
   run: (await import('./commands/get-objects.ts')).runFor(resource),
 });
 
+const decide = async (of: 'PASSES' | 'REQUESTS', type: 'Approved' | 'Denied' | 'Withdrawn') => {
+  const [{ runFor }, kinds] = await Promise.all([
+    import('./commands/request-decide.ts'),
+    import('./access-requests.ts'),
+  ]);
+  return { run: runFor(type, kinds[of]) };
+};
+
+const listOf = async (of: 'PASSES' | 'REQUESTS') => {
+  const [{ runFor }, kinds] = await Promise.all([import('./commands/request-list.ts'), import('./access-requests.ts')]);
+  return { run: runFor(kinds[of]) };
+};
+
 /**
  * The code of each command, by its path. Imported when the command runs: every kubectl starts `credential` and must not
  * wait for the modules of the other commands.
@@ -35,12 +48,17 @@ const LOADERS: Readonly<Record<string, Load>> = {
   logout: () => import('./commands/logout.ts'),
   mirror: () => import('./commands/mirror.ts'),
   register: () => import('./commands/register.ts'),
-  'request approve': async () => ({ run: (await import('./commands/request-decide.ts')).runFor('Approved') }),
+  'pass approve': () => decide('PASSES', 'Approved'),
+  'pass deny': () => decide('PASSES', 'Denied'),
+  'pass list': () => listOf('PASSES'),
+  'pass request': () => import('./commands/pass-request.ts'),
+  'pass revoke': () => import('./commands/pass-revoke.ts'),
+  'request approve': () => decide('REQUESTS', 'Approved'),
   'request create': () => import('./commands/request-create.ts'),
-  'request deny': async () => ({ run: (await import('./commands/request-decide.ts')).runFor('Denied') }),
-  'request list': () => import('./commands/request-list.ts'),
+  'request deny': () => decide('REQUESTS', 'Denied'),
+  'request list': () => listOf('REQUESTS'),
   'request show': () => import('./commands/request-show.ts'),
-  'request withdraw': async () => ({ run: (await import('./commands/request-decide.ts')).runFor('Withdrawn') }),
+  'request withdraw': () => decide('REQUESTS', 'Withdrawn'),
   servers: () => import('./commands/servers.ts'),
   'sync export': () => import('./commands/sync-export.ts'),
   'sync import': () => import('./commands/sync-import.ts'),

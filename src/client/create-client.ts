@@ -2,7 +2,7 @@ import type { Pass, RequestedPass } from '../api/kinds/pass-list.ts';
 import { listIssuedTokens, revokeToken } from './issued-tokens.ts';
 import { clusterPages, listClusters } from './list-clusters.ts';
 import { createPasses, type PassOptions } from './request-passes.ts';
-import { createToken, createUserpass } from './request-token.ts';
+import { createToken, createUserpass, redeemPass } from './request-token.ts';
 import { realTiming, type Timing } from './timing.ts';
 import { createTokenSource, type TokenSource } from './token-source.ts';
 import { type Fetch, type Reply, type RequestOptions, type TokenProvider, Transport } from './transport.ts';
@@ -11,6 +11,7 @@ import type {
   ClusterList,
   IssuedToken,
   ListOptions,
+  RedeemOptions,
   TokenOptions,
   TokenSelection,
   TrackedToken,
@@ -52,6 +53,8 @@ export interface Client {
   createToken(options: TokenOptions): Promise<IssuedToken>;
   /** Requests a pass for the caller itself, for a cluster that accepts people. */
   createUserpass(options: UserpassOptions): Promise<IssuedToken>;
+  /** Requests a token for a pass (`passes.clusterpass.dev`) that the caller has requested. */
+  redeemPass(options: RedeemOptions): Promise<IssuedToken>;
   /** Requests tokens of many service accounts. Each item of the result has a token or an error, in the same order. */
   createPasses(requested: readonly RequestedPass[], options?: PassOptions): Promise<Pass[]>;
   /** A token of a service account that is refreshed before it expires. */
@@ -93,6 +96,7 @@ export function createClient(options: ClientOptions): Client {
     watchClusters: (watch) => watchClusters(watchParts, watch),
     createToken: (request) => createToken(tokenParts, request),
     createUserpass: (request) => createUserpass(tokenParts, request),
+    redeemPass: (request) => redeemPass(tokenParts, request),
     createPasses: (requested, passOptions) => createPasses(transport, requested, passOptions),
     tokenSource: (request) => createTokenSource(() => createToken(tokenParts, request), timing),
     listIssuedTokens: (selection) => listIssuedTokens(transport, selection),

@@ -2,7 +2,7 @@ import type { TOKEN_ANNOTATIONS, TokenRequest } from '../api/kinds/token-request
 import { ConnectionError } from './errors.ts';
 import type { Timing } from './timing.ts';
 import type { Transport } from './transport.ts';
-import type { IssuedToken, TokenOptions, UserpassOptions } from './types.ts';
+import type { IssuedToken, RedeemOptions, TokenOptions, UserpassOptions } from './types.ts';
 
 /** Repeated here, because the client imports only types. The type makes sure that both tables are equal. */
 const ANNOTATIONS: typeof TOKEN_ANNOTATIONS = {
@@ -35,6 +35,13 @@ export async function createUserpass(parts: TokenParts, options: UserpassOptions
   checkNames({ cluster });
   const path = `/apis/clusterregistry.k8s.io/v1alpha1/clusters/${encodeURIComponent(cluster)}/userpass`;
   return send(parts, path, options, expirationSeconds === undefined ? {} : { expirationSeconds });
+}
+
+/** Redeems a pass that the caller has requested. */
+export async function redeemPass(parts: TokenParts, options: RedeemOptions): Promise<IssuedToken> {
+  const { handle } = options;
+  checkNames({ handle });
+  return send(parts, `/apis/clusterpass.dev/v1alpha1/passes/${encodeURIComponent(handle)}/token`, options, {});
 }
 
 function checkNames(names: Readonly<Record<string, string>>): void {

@@ -88,6 +88,11 @@ export type UserpassOptions = Pick<
   'cluster' | 'expirationSeconds' | 'minExpirationSeconds' | 'forServer' | 'tracked' | 'dryRun' | 'signal'
 >;
 
+export interface RedeemOptions extends Pick<TokenOptions, 'dryRun' | 'signal'> {
+  /** The name of the pass. */
+  readonly handle: string;
+}
+
 export interface IssuedToken {
   /** `""` after a dry run. */
   readonly token: string;

@@ -1,3 +1,4 @@
+import { MCP_OPTIONS } from './mcp-options.ts';
 import { option } from './option.ts';
 import { RECORD_OPTIONS } from './record-options.ts';
 import { storeUrl } from './store-url.ts';
@@ -242,6 +243,7 @@ export const OPTIONS = {
     doc: 'A changed address or CA of a cluster waits until a caller with the verb `confirm` confirms it (`clusterpass confirm`). Until then lists, watches, kubeconfigs and the server itself use the previous ones. The registration of a cluster counts as confirmed.',
   }),
   ...TOKEN_OPTIONS,
+  ...MCP_OPTIONS,
   probeInterval: option({
     value: 'DURATION',
     parse: durationOrNever('1s', '1h'),

@@ -54,6 +54,8 @@ export interface ServeOptions {
     readonly maxOpenPerCaller: number;
     readonly retentionMs: number;
   };
+  /** Of passes that are requested as handles. */
+  readonly passes: { readonly maxHandles: number; readonly maxDurationSeconds: number };
   readonly peoplePrefix: string;
   readonly signingAlgorithm: OptionValues['signingAlgorithm'];
   readonly signingAlgorithmFor: ReadonlyMap<string, OptionValues['signingAlgorithm']>;
@@ -161,6 +163,7 @@ export function resolveOptions(values: OptionValues): { options: ServeOptions; p
       maxOpenPerCaller: values.maxAccessRequestsPerCaller,
       retentionMs: values.accessRequestRetention,
     },
+    passes: { maxHandles: values.mcpMaxHandles, maxDurationSeconds: Math.floor(values.mcpMaxDuration / 1000) },
     peoplePrefix: values.peoplePrefix,
     signingAlgorithm: values.signingAlgorithm,
     signingAlgorithmFor: values.signingAlgorithmFor ?? new Map(),

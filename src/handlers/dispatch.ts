@@ -30,8 +30,9 @@ export interface HandlerParts extends GetParts, ListParts, WatchParts, WritePart
   /** Handlers of kinds for which a verb does more than read or write the object. */
   readonly verbOverrides: VerbOverrides;
   readonly listAccounts: (request: ApiRequest) => Promise<ApiResponse>;
-  /** A write of the subresource `approval` of an access request. */
-  readonly decideRequest: (request: ApiRequest) => Promise<ApiResponse>;
+  /** Writes of the subresource `approval`. */
+  readonly decisions: ReadonlyMap<Kind, (request: ApiRequest) => Promise<ApiResponse>>;
+  readonly redeemPass: (request: ApiRequest) => Promise<ApiResponse>;
   /** A bootstrap token registers its cluster. */
   readonly joinCluster: (request: ApiRequest) => Promise<ApiResponse>;
 }
@@ -120,7 +121,9 @@ export function findResource(catalog: Catalog, target: Target): Resource | undef
     // R-02: across namespaces there is only list and watch.
     return target.name === '' ? served(ACROSS_NAMESPACES_VERBS) : undefined;
   }
-  if (subresource === 'token' && kind === catalog.serviceAccounts) return served(TOKEN_VERBS, subresource);
+  if (subresource === 'token' && (kind === catalog.serviceAccounts || kind === catalog.passes)) {
+    return served(TOKEN_VERBS, subresource);
+  }
   if (subresource === USERPASS && kind === catalog.clusters) return served(TOKEN_VERBS, subresource);
   if (subresource === JOIN_SUBRESOURCE && kind === catalog.bootstrapTokens) return served(JOIN_VERBS, subresource);
   const { statusSubresource = 'status' } = kind;
@@ -162,11 +165,13 @@ export function createDispatcher(
     // The routes answer it: a handler would write an object without a cluster.
     if (resource.type === 'redirected') throw new Error('a redirected resource has no handler');
     const { kind, subresource } = resource;
-    if (subresource === 'token') return parts.createToken(request);
+    if (subresource === 'token')
+      return kind === parts.catalog.passes ? parts.redeemPass(request) : parts.createToken(request);
     if (subresource === USERPASS) return parts.createUserpass(request);
     if (subresource === 'kubeconfig') return parts.getKubeconfig(request);
     if (subresource === JOIN_SUBRESOURCE) return parts.joinCluster(request);
-    if (subresource === 'approval' && request.target.verb !== 'get') return parts.decideRequest(request);
+    const decide = subresource === 'approval' && request.target.verb !== 'get' ? parts.decisions.get(kind) : undefined;
+    if (decide !== undefined) return decide(request);
     const override = parts.verbOverrides.get(kind)?.[request.target.verb];
     if (override !== undefined) return override(request);
     if (subresource === 'accounts') return parts.listAccounts(request);

@@ -9,6 +9,7 @@ import type { Caller } from '../api/caller.ts';
 import type { Catalog } from '../api/catalog.ts';
 import { goQuote } from '../api/codec/go-text/go-quote.ts';
 import { type Kind, storedKindOf } from '../api/kind.ts';
+import { PASS_APPROVAL_LABEL } from '../api/kinds/pass-spec.ts';
 import { collectionPrefix } from '../api/object-key.ts';
 import type { ApiRequest, Query } from '../api/request.ts';
 import { ApiError, badRequest, gone } from '../api/status.ts';
@@ -43,18 +44,21 @@ export function createViews(
   labelsChangedAt: () => number,
   now = Date.now,
 ): Views {
-  const { clusters, issuedTokens, accessRequests } = catalog;
+  const { clusters, issuedTokens, accessRequests, passes } = catalog;
+  const needsReview = (labels: ClusterLabels | undefined): boolean => labels?.[PASS_APPROVAL_LABEL] === 'review';
   const rule: Views['rule'] = (kind, caller, verb) => {
     if (storedKindOf(kind) === clusters) return visibility.ruleFor(caller, verb);
-    if (kind === accessRequests) return visibleRequests(visibility, caller, verb);
+    if (kind === accessRequests) return visibleRequests(kind, visibility, caller, verb);
+    if (kind === passes) return visibleRequests(kind, visibility, caller, verb, needsReview);
     return kind === issuedTokens ? visibleTokens(visibility, caller, verb) : undefined;
   };
+  const isApprovable = (kind: Kind): boolean => kind === accessRequests || kind === passes;
   const isFiltered = (kind: Kind): boolean =>
-    storedKindOf(kind) === clusters || kind === issuedTokens || kind === accessRequests;
+    storedKindOf(kind) === clusters || kind === issuedTokens || isApprovable(kind);
   const changedAt = (kind: Kind, caller: Caller): number => {
     if (!isFiltered(kind)) return 0;
     const revision = visibility.changedAt(caller);
-    const followsLabels = kind === accessRequests && rule(kind, caller, 'list')?.changesWith !== undefined;
+    const followsLabels = isApprovable(kind) && rule(kind, caller, 'list')?.changesWith !== undefined;
     return followsLabels ? Math.max(revision, labelsChangedAt()) : revision;
   };
   return {

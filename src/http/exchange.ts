@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { Caller } from '../api/caller.ts';
+import type { Agent, Caller } from '../api/caller.ts';
 import type { ApiRequest, Query, RequestBody, Target } from '../api/request.ts';
 import type { ApiError } from '../api/status.ts';
 import type { Secret } from '../observability/secret.ts';
@@ -53,6 +53,7 @@ export class Exchange {
   render?: Render; //                         public route, form
   caller?: Caller; //                         public authentication, authentication, impersonation
   actor?: Caller; //                          actor authentication
+  agent?: Agent; //                           set by the stage that makes a part for an agent
   seat?: Seat; //                             public flow control, flow control
   decision?: AuditedDecision; //              impersonation, authorization
   route?: ResourceRoute; //                   route
@@ -123,6 +124,7 @@ export class Exchange {
     part.query = this.query;
     part.requestInfo = info;
     if (this.caller !== undefined) part.caller = this.caller;
+    if (this.agent !== undefined) part.agent = this.agent;
     part.body = body;
     part.hasWholeBody = true;
     part.#whole = this;
@@ -189,6 +191,7 @@ export function targetOf({ info }: Exchange): Target {
 export class HandlerRequest implements ApiRequest {
   readonly caller: Caller;
   readonly actor: Caller | undefined;
+  readonly agent: Agent | undefined;
   readonly target: Target;
   readonly query: Query;
   readonly body: RequestBody | undefined;
@@ -203,6 +206,7 @@ export class HandlerRequest implements ApiRequest {
   constructor(exchange: Exchange, caller: Caller, accept: NegotiatedAnswer, willAnswer: (code: number) => void) {
     this.caller = caller;
     this.actor = exchange.actor;
+    this.agent = exchange.agent;
     this.target = targetOf(exchange);
     this.query = exchange.query;
     this.body = exchange.body;

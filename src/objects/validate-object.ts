@@ -9,9 +9,18 @@ import {
   required,
   tooLong,
   tooMany,
+  unsupportedValue,
 } from '../api/field-error.ts';
 import type { ApiObject, Kind, ObjectMeta, UnchangedParts } from '../api/kind.ts';
-import { CLUSTERS_ANNOTATION, EXPIRES_ANNOTATION, parseExpiry } from '../api/kinds/rbac.ts';
+import {
+  AGENTS_ALLOWED,
+  AGENTS_ANNOTATION,
+  APPROVAL_ANNOTATION,
+  BINDING_APPROVALS,
+  CLUSTERS_ANNOTATION,
+  EXPIRES_ANNOTATION,
+  parseExpiry,
+} from '../api/kinds/rbac.ts';
 import {
   isDns1123Label,
   isDns1123Subdomain,
@@ -56,6 +65,8 @@ export function validateObject(
     ...validateDomainKeys(kind.kind, object.metadata, old?.metadata),
     ...validateClustersAnnotation(kind, object.metadata, old?.metadata),
     ...validateExpiry(kind, object.metadata, old?.metadata),
+    ...validateWord(kind, AGENTS_ANNOTATION, [AGENTS_ALLOWED], object.metadata, old?.metadata),
+    ...validateWord(kind, APPROVAL_ANNOTATION, BINDING_APPROVALS, object.metadata, old?.metadata),
     ...validateInClusterAnnotation(kind, object.metadata, cluster),
     ...kind.validate(object, old, unchanged),
   ];
@@ -114,6 +125,20 @@ function validateExpiry(kind: Kind, metadata: ObjectMeta, old: ObjectMeta | unde
   if (text === old?.annotations?.[EXPIRES_ANNOTATION] || parseExpiry(text) !== undefined) return [];
   const why = 'must be a time in UTC with seconds, e.g. 2026-11-16T18:00:00Z';
   return [invalidValue(`metadata.annotations[${EXPIRES_ANNOTATION}]`, text, why)];
+}
+
+/** An annotation of a binding with one of some words. */
+function validateWord(
+  kind: Kind,
+  annotation: string,
+  words: readonly string[],
+  metadata: ObjectMeta,
+  old: ObjectMeta | undefined,
+): FieldError[] {
+  const word = metadata.annotations?.[annotation];
+  if (word === undefined || !kind.resource.endsWith('rolebindings')) return [];
+  if (word === old?.annotations?.[annotation] || words.includes(word)) return [];
+  return [unsupportedValue(`metadata.annotations[${annotation}]`, word, words)];
 }
 
 /** Room for 2,000 names of clusters. Parsing three megabytes of selector took 500 ms, and this much takes 15. */

@@ -15,6 +15,7 @@ import { defaultBaseUrl } from '../config/values.ts';
 import { GrantStore } from '../handlers/access-requests/grant-objects.ts';
 import { startRequestSweep } from '../handlers/access-requests/sweep-requests.ts';
 import { createIssuerIndex } from '../handlers/issuer-index.ts';
+import { startPassSweep } from '../handlers/passes/sweep-passes.ts';
 import { issuesOwnTokens } from '../handlers/token/forward-token.ts';
 import { openForwarding } from '../handlers/token/open-forwarding.ts';
 import { createViews } from '../handlers/views.ts';
@@ -243,6 +244,8 @@ export async function compose(
       }),
     );
     closers.push(records.close);
+    const { revocations } = records;
+    closers.push(startPassSweep({ ...sweeping, catalog, revocations, writer: recording('passes') }));
     const verifying = { keyRing, live, isRevoked: records.revocations.isRevoked, now: Date.now };
     const callers = await openAuthenticator({
       options,

@@ -1,8 +1,9 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { tokenQuestion } from '../api/authorization.ts';
 import type { Catalog } from '../api/catalog.ts';
 import { refuseApproval, refuseDecision, refuseRequest } from '../authz/access-requests.ts';
 import { refuseGrant } from '../authz/escalation.ts';
-import { refusalOf } from '../authz/forbidden.ts';
+import { forbiddenFor, refusalOf } from '../authz/forbidden.ts';
 import { createPastPermission } from '../authz/past-permission.ts';
 import { refuseConfirmation } from '../authz/refuse-confirmation.ts';
 import { refuseJoin } from '../authz/refuse-join.ts';
@@ -11,7 +12,7 @@ import { refuseMirror } from '../authz/refuse-mirror.ts';
 import type { ServeOptions } from '../config/serve-options.ts';
 import { accessRequestVerbs } from '../handlers/access-requests/access-request-verbs.ts';
 import { createRequestCompletion } from '../handlers/access-requests/complete-request.ts';
-import { createDecisionHandler } from '../handlers/access-requests/decide-request.ts';
+import { createRequestDecisions } from '../handlers/access-requests/decide-request.ts';
 import type { GrantStore } from '../handlers/access-requests/grant-objects.ts';
 import type { AccessRequestParts } from '../handlers/access-requests/request-parts.ts';
 import { createContinueTokens } from '../handlers/continue-token.ts';
@@ -22,6 +23,10 @@ import { createTokenCompletion } from '../handlers/join/complete-token.ts';
 import { createJoinHandler } from '../handlers/join/join-cluster.ts';
 import type { JoinParts } from '../handlers/join/join-parts.ts';
 import { createListAccountsHandler } from '../handlers/list-accounts.ts';
+import { createPassDecisions } from '../handlers/passes/decide-pass.ts';
+import type { PassParts } from '../handlers/passes/pass-parts.ts';
+import { passVerbs } from '../handlers/passes/pass-verbs.ts';
+import { createRedeemHandler } from '../handlers/passes/redeem-pass.ts';
 import { createReviewHandler } from '../handlers/reviews/create-review.ts';
 import type { ReviewParts, ReviewToken } from '../handlers/reviews/review.ts';
 import { signingKeyVerbs } from '../handlers/signing-keys/signing-key-verbs.ts';
@@ -39,7 +44,7 @@ import type { Objects } from './create-objects.ts';
 export interface DispatchParts {
   readonly options: Pick<
     ServeOptions,
-    'productName' | 'maxTokenExpirationSeconds' | 'actorClaim' | 'trackAllTokens' | 'accessRequests'
+    'productName' | 'maxTokenExpirationSeconds' | 'actorClaim' | 'trackAllTokens' | 'accessRequests' | 'passes'
   >;
   readonly baseUrl: string;
   readonly catalog: Catalog;
@@ -73,7 +78,7 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
     limits: parts.options.accessRequests,
     rules: {
       refuseRequest: (caller, scope) => refuseRequest(policy, caller, scope),
-      refuseDecision: (caller, name, scope) => refuseDecision(policy, caller, name, scope),
+      refuseDecision: (caller, name, scope) => refuseDecision(policy, catalog.accessRequests, caller, name, scope),
       refuseApproval: (caller, grant) => refuseApproval(policy, caller, grant),
     },
     refusalOf: (request) => refusalOf(policy, request),
@@ -108,6 +113,34 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
     baseUrl: issuers.baseUrl,
     clusterOfIssuer: issuers.clusterOfIssuer,
   };
+  const createToken = createIssueTokenHandler({
+    ...issuing,
+    catalog,
+    issuerOf: issuers.issuerFor,
+    clusterOfIssuer: issuers.clusterOfIssuer,
+    clusterOfPeopleIssuer: issuers.clusterOfPeopleIssuer,
+    authorizer: policy,
+    forward,
+    actorClaim: createActorClaim(actors),
+  });
+  // Without --credentials-dir the server issues for every cluster.
+  const issuesItself = forward === undefined ? () => false : issuesOwnTokens;
+  const passes: PassParts = {
+    ...accessRequests,
+    limits: parts.options.passes,
+    rules: {
+      decide: (caller, account, isAgent) => policy.decidePass(caller, tokenQuestion(account), isAgent),
+      refusal: (caller, account, decision) =>
+        forbiddenFor(caller.as(account.cluster), tokenQuestion(account), decision),
+      refuseApproval: (caller, name, scope) => refuseDecision(policy, catalog.passes, caller, name, scope),
+    },
+    revocations: records.revocations,
+    issueToken: createToken,
+    clusterOfIssuer: issuers.clusterOfIssuer,
+    clusterOfPeopleIssuer: issuers.clusterOfPeopleIssuer,
+    issuesOwnTokens: issuesItself,
+    randomBytes,
+  };
   return createDispatcher({
     catalog,
     reader,
@@ -134,22 +167,12 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
     createRefusal: (request) => refusalOf(policy, request, 'create'),
     now: Date.now,
     random: Math.random,
-    createToken: createIssueTokenHandler({
-      ...issuing,
-      catalog,
-      issuerOf: issuers.issuerFor,
-      clusterOfIssuer: issuers.clusterOfIssuer,
-      clusterOfPeopleIssuer: issuers.clusterOfPeopleIssuer,
-      authorizer: policy,
-      forward,
-      actorClaim: createActorClaim(actors),
-    }),
+    createToken,
     createUserpass: createIssueUserpassHandler({
       ...issuing,
       catalog,
       peopleIssuerOf: issuers.peopleIssuerFor,
-      // Without --credentials-dir the server issues for every cluster.
-      issuesOwnTokens: forward === undefined ? () => false : issuesOwnTokens,
+      issuesOwnTokens: issuesItself,
       actorOf: createPersonActor(actors),
     }),
     createReview: createReviewHandler({
@@ -178,8 +201,13 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
         refusalOf: (request) => refusalOf(policy, request),
       }),
       ...accessRequestVerbs(accessRequests),
+      ...passVerbs(passes),
     ]),
-    decideRequest: createDecisionHandler(accessRequests),
+    decisions: new Map([
+      [catalog.accessRequests, createRequestDecisions(accessRequests)],
+      [catalog.passes, createPassDecisions(passes)],
+    ]),
+    redeemPass: createRedeemHandler(passes),
     joinCluster: createJoinHandler(joining),
     listAccounts: createListAccountsHandler({ catalog, reader, authorizer: policy }),
   });

@@ -5,7 +5,7 @@ import { CLUSTERS_ANNOTATION, EXPIRES_ANNOTATION, RBAC_GROUP } from '../../src/a
 import type { ApiRequest } from '../../src/api/request.ts';
 import { Fleet, person } from '../../src/authz/rbac.fixture.ts';
 import { createRequestCompletion } from '../../src/handlers/access-requests/complete-request.ts';
-import { createDecisionHandler } from '../../src/handlers/access-requests/decide-request.ts';
+import { createRequestDecisions } from '../../src/handlers/access-requests/decide-request.ts';
 import { GrantStore, grantObjects } from '../../src/handlers/access-requests/grant-objects.ts';
 import type { AccessRequestParts } from '../../src/handlers/access-requests/request-parts.ts';
 import { createRequestSweep } from '../../src/handlers/access-requests/sweep-requests.ts';
@@ -67,7 +67,7 @@ async function inWorld(test: (world: World) => Promise<void>): Promise<void> {
       removalTime: now,
       retentionMs: 24 * HOUR,
     });
-    const handle = createDecisionHandler(parts);
+    const handle = createRequestDecisions(parts);
     const complete = createRequestCompletion(parts);
     const world: World = {
       ...objects,

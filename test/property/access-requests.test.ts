@@ -4,6 +4,7 @@ import type { ResourceQuestion } from '../../src/api/authorization.ts';
 import type { Actor, Caller } from '../../src/api/caller.ts';
 import { createCatalog } from '../../src/api/catalog.ts';
 import type { ApiObject } from '../../src/api/kind.ts';
+import { accessRequestKind } from '../../src/api/kinds/access-request.ts';
 import { type AccessRequestSpec, requestedRule, requestScope } from '../../src/api/kinds/access-request-spec.ts';
 import { refuseApproval, refuseDecision } from '../../src/authz/access-requests.ts';
 import { account, ask, binding, Fleet, person, role } from '../../src/authz/rbac.fixture.ts';
@@ -134,7 +135,7 @@ describe('A31: an approval', () => {
         const rule = requestedRule(asked);
         const labels = fleet.clusters.get(scope.cluster) ?? {};
         const grant = { ...scope, name: 'x', rules: [rule], role: grantName('x'), labels, until };
-        const mayDecide = refuseDecision(policy, approver, 'x', scope) === undefined;
+        const mayDecide = refuseDecision(policy, accessRequestKind, approver, 'x', scope) === undefined;
         if (!mayDecide || refuseApproval(policy, approver, grant) !== undefined) return;
 
         const answers = (caller: Caller): boolean[] =>
@@ -204,7 +205,7 @@ describe('A31: an approval', () => {
         (objects, caller, after) => {
           const fleet = new Fleet({ now: () => START }).put(...objects);
           for (const [name, labels] of Object.entries(CLUSTERS)) fleet.clusters.set(name, labels);
-          const rule = fleet.policy.approvalRule(caller);
+          const rule = fleet.policy.approvalRule(caller, accessRequestKind);
           const type = { verb: 'approve', group: 'clusterpass.dev', resource: 'accessrequests' };
           for (const cluster of ['a', 'b']) {
             for (const namespace of NAMESPACES) {

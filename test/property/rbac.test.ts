@@ -33,6 +33,7 @@ const CALLERS: readonly Caller[] = [
 const QUESTIONS: readonly (ResourceQuestion | PathQuestion)[] = [
   ...[...CLUSTERS, 'gone'].flatMap((name) => VERBS.map((verb) => askCluster(verb, name))),
   ask({ verb: 'create', group: 'clusterregistry.k8s.io', resource: 'clusters' }),
+  { ...askCluster('create', 'a'), subresource: 'userpass' },
   ...[undefined, ...CLUSTERS, 'gone'].flatMap((cluster) =>
     ['', ...NAMESPACES].flatMap((namespace) => [
       ask({ verb: 'get', namespace, cluster }),
@@ -141,11 +142,13 @@ const roleBinding = fc
     target: fc.constantFrom(...ROLE_NAMES, 'missing'),
     subjects,
     clusters: clusterSelector,
+    approval: fc.option(fc.constantFrom('review-always', 'review', 'no approval'), { nil: undefined, freq: 3 }),
   })
-  .map(({ name, namespace, kind, target, subjects: who, clusters }) =>
+  .map(({ name, namespace, kind, target, subjects: who, clusters, approval }) =>
     binding(name, `${kind}/${target}`, who, {
       ...(namespace !== undefined && { namespace }),
       ...(clusters !== undefined && { clusters }),
+      ...(approval !== undefined && { approval }),
     }),
   );
 

@@ -3,6 +3,7 @@ import type { Client } from '../../../src/client/index.ts';
 import { EmptyState } from '../components/empty-state.tsx';
 import { FilterField, Segments } from '../components/text-field.tsx';
 import type { FleetStore } from '../fleet/fleet-store.ts';
+import { HandleList } from '../handles/handle-list.tsx';
 import { ServerControls } from '../hooks/use-connected.tsx';
 import { useFields } from '../hooks/use-fields.ts';
 import { useRefresh } from '../hooks/use-query.ts';
@@ -72,6 +73,7 @@ export const PassesPage = memo(function PassesPage(props: PassesPageProps) {
             : 'All recorded passes that are valid.'}
         </p>
       </header>
+      <HandleList client={client} />
       <search className="filter-row">
         <FilterField
           label="Cluster"

@@ -1,12 +1,9 @@
-import { useId, useState } from 'react';
-import type { RequestDecision } from '../../../src/api/kinds/access-request-spec.ts';
+import { useId } from 'react';
 import type { Client } from '../../../src/client/index.ts';
-import { TextField } from '../components/text-field.tsx';
 import { Age, Remaining } from '../components/time.tsx';
-import { errorMessage } from '../error-message.ts';
-import { ServerControls } from '../hooks/use-connected.tsx';
 import { formatDuration } from '../pass/lifetime.ts';
 import { type AccessRequestObject, accessOf, decideRequest, phaseOf } from './access-requests.ts';
+import { type Decision, DecisionForm } from './decision-form.tsx';
 
 interface RequestCardProps {
   readonly client: Client;
@@ -15,36 +12,20 @@ interface RequestCardProps {
   readonly onDecided: () => void;
 }
 
-const DONE: Readonly<Record<RequestDecision, string>> = {
-  Approved: 'Approve',
-  Denied: 'Deny',
-  Withdrawn: 'Withdraw',
-};
-
 /** A requester withdraws; others approve or deny, and can end what was approved. The server decides who may. */
-function decisionsFor(phase: string, isOwn: boolean): RequestDecision[] {
+function decisionsFor(phase: string, isOwn: boolean): Decision[] {
   if (phase === 'Pending') return isOwn ? ['Withdrawn'] : ['Approved', 'Denied'];
   return phase === 'Approved' ? ['Withdrawn'] : [];
 }
 
 export function RequestCard({ client, request, isOwn, onDecided }: RequestCardProps) {
   const id = useId();
-  const [message, setMessage] = useState('');
-  const [busy, setBusy] = useState(false);
-  const [problem, setProblem] = useState('');
   const { metadata, spec, status = {} } = request;
   const phase = phaseOf(request);
   const decisions = decisionsFor(phase, isOwn);
-  const decide = async (type: RequestDecision): Promise<void> => {
-    setBusy(true);
-    setProblem('');
-    try {
-      await decideRequest(client, request, type, message);
-      onDecided();
-    } catch (error) {
-      setProblem(errorMessage(error));
-    }
-    setBusy(false);
+  const decide = async (type: Decision, message: string): Promise<void> => {
+    await decideRequest(client, request, type, message);
+    onDecided();
   };
   return (
     <article className="card section" aria-labelledby={id}>
@@ -73,31 +54,7 @@ export function RequestCard({ client, request, isOwn, onDecided }: RequestCardPr
           </p>
         ),
       )}
-      {problem !== '' && (
-        <p className="problem" role="alert">
-          {problem}
-        </p>
-      )}
-      {decisions.length > 0 && (
-        <ServerControls>
-          <div className="decision">
-            <TextField label="Message" value={message} placeholder="Optional" keepsSpaces onChange={setMessage} />
-            <div className="actions">
-              {decisions.map((type) => (
-                <button
-                  key={type}
-                  type="button"
-                  className={type === 'Approved' ? 'button primary' : 'button danger'}
-                  disabled={busy}
-                  onClick={() => decide(type)}
-                >
-                  {DONE[type]}
-                </button>
-              ))}
-            </div>
-          </div>
-        </ServerControls>
-      )}
+      <DecisionForm decisions={decisions} decide={decide} />
     </article>
   );
 }

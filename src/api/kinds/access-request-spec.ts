@@ -114,7 +114,11 @@ const MAX_PAIRS_BYTES = 4_096;
 export function requestErrors({ metadata, ...object }: ApiObject): FieldError[] {
   const spec = requestSpec({ ...object, metadata } as ApiObject);
   const { reason = '', durationSeconds } = spec;
-  const errors = [...metadataErrors(metadata), ...clusterErrors(spec.cluster ?? ''), ...accessErrors(spec)];
+  const errors = [
+    ...metadataErrors(metadata, 'an access request'),
+    ...clusterErrors(spec.cluster ?? ''),
+    ...accessErrors(spec),
+  ];
   if (reason.trim() === '') errors.push(required('spec.reason', 'say why the access is needed: approvers read it'));
   else if (Buffer.byteLength(reason) > MAX_REASON) errors.push(tooLong('spec.reason', MAX_REASON));
   else if (/(?!\n)\p{Cc}/u.test(reason)) {
@@ -128,20 +132,23 @@ export function requestErrors({ metadata, ...object }: ApiObject): FieldError[] 
 }
 
 /** The owner decides about the metadata, and must not keep the server from removing a finished request. */
-function metadataErrors({ labels = {}, annotations = {}, finalizers = [], ownerReferences = [] }: ObjectMeta) {
+export function metadataErrors(
+  { labels = {}, annotations = {}, finalizers = [], ownerReferences = [] }: ObjectMeta,
+  what: string,
+): FieldError[] {
   const errors: FieldError[] = [];
   let size = 0;
   for (const [key, value] of [...Object.entries(labels), ...Object.entries(annotations)]) {
     size += Buffer.byteLength(key) + Buffer.byteLength(value);
   }
   if (size > MAX_PAIRS_BYTES) errors.push(tooLong('metadata.annotations', MAX_PAIRS_BYTES));
-  if (finalizers.length > 0) errors.push(forbiddenField('metadata.finalizers', 'an access request has none'));
-  if (ownerReferences.length > 0) errors.push(forbiddenField('metadata.ownerReferences', 'an access request has none'));
+  if (finalizers.length > 0) errors.push(forbiddenField('metadata.finalizers', `${what} has none`));
+  if (ownerReferences.length > 0) errors.push(forbiddenField('metadata.ownerReferences', `${what} has none`));
   return errors;
 }
 
 /** The binding selects the cluster by its name, as the value of a label. */
-function clusterErrors(cluster: string): FieldError[] {
+export function clusterErrors(cluster: string): FieldError[] {
   if (cluster === '') return [required('spec.cluster', 'the name of the cluster')];
   const problems = isDns1123Subdomain(cluster);
   return (problems.length > 0 ? problems : isValidLabelValue(cluster)).map((problem) =>
@@ -153,15 +160,14 @@ function accessErrors({ cluster, serviceAccount, resourceAttributes }: AccessReq
   if (serviceAccount !== undefined && resourceAttributes !== undefined) {
     return [forbiddenField('spec.resourceAttributes', 'may not be set together with spec.serviceAccount')];
   }
-  if (serviceAccount !== undefined) {
-    const { namespace = '', name = '' } = serviceAccount;
-    return [
-      ...named('spec.serviceAccount.namespace', namespace, isDns1123Label),
-      ...named('spec.serviceAccount.name', name, isDns1123Subdomain),
-    ];
-  }
+  if (serviceAccount !== undefined) return accountErrors(serviceAccount);
   return resourceAttributes === undefined ? [] : attributeErrors(resourceAttributes, cluster);
 }
+
+export const accountErrors = ({ namespace = '', name = '' }: { namespace?: string; name?: string }): FieldError[] => [
+  ...named('spec.serviceAccount.namespace', namespace, isDns1123Label),
+  ...named('spec.serviceAccount.name', name, isDns1123Subdomain),
+];
 
 function attributeErrors(attributes: RequestedAttributes, cluster: string | undefined): FieldError[] {
   const at = 'spec.resourceAttributes';

@@ -32,9 +32,10 @@ export const FINISHED_FIELD = 'status.finishedTimestamp';
 /** Derived field: the uid of the cluster that an approval is for. */
 export const CLUSTER_UID_FIELD = 'status.clusterUID';
 
-const NAME = { maxLength: 253 };
+export const NAME = { maxLength: 253 };
 
-const user = (description: string) =>
+/** A person in the status or the spec of an object that others approve. */
+export const userSchema = (description: string) =>
   Type.Optional(
     Type.Object(
       {
@@ -70,21 +71,25 @@ const SpecSchema = Type.Object(
     ),
     reason: text('Why the access is needed. Approvers read it.', SHORT),
     durationSeconds: int64('For how long after the approval. An hour if unset; the server has an upper bound.'),
-    requestedBy: user('The requester, as the cluster knows it. Set by the server.'),
+    requestedBy: userSchema('The requester, as the cluster knows it. Set by the server.'),
   },
   { goType: 'AccessRequestSpec', description: 'What is requested. Cannot be changed.' },
 );
 
-const ConditionSchema = Type.Object(
-  {
-    type: text('`Approved`, `Denied`, `Withdrawn` or `Expired`.', SHORT),
-    status: text('`True`.', SHORT),
-    reason: text('One word for why.', SHORT),
-    message: text('Details, for people.', SHORT),
-    lastTransitionTime: timestamp('When it was decided. Set by the server.'),
-  },
-  { goType: 'AccessRequestCondition', description: 'A decision about the request, or its end.' },
-);
+/** A decision about an object that others approve. */
+export const conditionSchema = (types: string, goType: string) =>
+  Type.Object(
+    {
+      type: text(types, SHORT),
+      status: text('`True`.', SHORT),
+      reason: text('One word for why.', SHORT),
+      message: text('Details, for people.', SHORT),
+      lastTransitionTime: timestamp('When it was decided. Set by the server.'),
+    },
+    { goType, description: 'A decision, or the end.' },
+  );
+
+const ConditionSchema = conditionSchema('`Approved`, `Denied`, `Withdrawn` or `Expired`.', 'AccessRequestCondition');
 
 const StatusSchema = Type.Object(
   {
@@ -97,9 +102,9 @@ const StatusSchema = Type.Object(
         description: 'Empty while the request is pending. The subresource `approval` adds one.',
       }),
     ),
-    decidedBy: user('Who approved or denied it.'),
+    decidedBy: userSchema('Who approved or denied it.'),
     decisionTimestamp: timestamp('When it was approved or denied.'),
-    withdrawnBy: user('Who withdrew it.'),
+    withdrawnBy: userSchema('Who withdrew it.'),
     bindingRef: Type.Optional(
       Type.Object(
         { kind: text('`RoleBinding` or `ClusterRoleBinding`.'), namespace: text(), name: text() },
@@ -112,7 +117,7 @@ const StatusSchema = Type.Object(
   { goType: 'AccessRequestStatus', description: 'What has become of the request. Set by the server.' },
 );
 
-const column = (
+export const textColumn = (
   name: string,
   description: string,
   cell: (object: ApiObject) => string | undefined,
@@ -189,13 +194,13 @@ export const accessRequestKind: Kind = {
   },
   columns: [
     nameColumn,
-    column('Requester', 'Who asks.', (object) => requestSpec(object).requestedBy?.username),
-    column('Cluster', 'The cluster.', (object) => requestSpec(object).cluster),
-    column('Access', 'What is requested.', (object) => accessText(requestSpec(object))),
-    column('Phase', 'What has become of it.', (object) => requestStatus(object).phase),
-    column('Expires', 'When it, or the access, ends.', (object) => requestStatus(object).expirationTimestamp),
-    column('Reason', 'Why the access is needed.', (object) => requestSpec(object).reason, 1),
-    column('Decided By', 'Who approved or denied it.', (object) => requestStatus(object).decidedBy?.username, 1),
+    textColumn('Requester', 'Who asks.', (object) => requestSpec(object).requestedBy?.username),
+    textColumn('Cluster', 'The cluster.', (object) => requestSpec(object).cluster),
+    textColumn('Access', 'What is requested.', (object) => accessText(requestSpec(object))),
+    textColumn('Phase', 'What has become of it.', (object) => requestStatus(object).phase),
+    textColumn('Expires', 'When it, or the access, ends.', (object) => requestStatus(object).expirationTimestamp),
+    textColumn('Reason', 'Why the access is needed.', (object) => requestSpec(object).reason, 1),
+    textColumn('Decided By', 'Who approved or denied it.', (object) => requestStatus(object).decidedBy?.username, 1),
     ageColumn,
   ],
 };

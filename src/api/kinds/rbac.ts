@@ -15,6 +15,21 @@ export const CLUSTERS_ANNOTATION = 'clusterpass.dev/clusters';
 /** When a binding ends: `2026-11-16T18:00:00Z`. From then on it grants nothing, and the server deletes it. */
 export const EXPIRES_ANNOTATION = 'clusterpass.dev/expires-at';
 
+/** `allow`: agents may ask for passes through this binding. Without it only people may. */
+export const AGENTS_ANNOTATION = 'clusterpass.dev/agents';
+export const AGENTS_ALLOWED = 'allow';
+
+/** Whose approval a pass through this binding needs. See ADR 39. */
+export const APPROVAL_ANNOTATION = 'clusterpass.dev/approval';
+
+/** `confirm` and `review` hold for agents, `review-always` for every caller. */
+export const BINDING_APPROVALS = ['confirm', 'review', 'review-always'] as const;
+export type BindingApproval = 'none' | (typeof BINDING_APPROVALS)[number];
+
+/** The approval of the annotation; undefined when it is not one. */
+export const parseApproval = (text: unknown): BindingApproval | undefined =>
+  BINDING_APPROVALS.find((known) => known === text);
+
 /** The time of the annotation in epoch milliseconds; undefined when it is not one. */
 export function parseExpiry(text: unknown): number | undefined {
   if (typeof text !== 'string' || !/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/.test(text)) return undefined;

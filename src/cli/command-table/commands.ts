@@ -4,6 +4,7 @@ import { ADMIN_COMMANDS } from './admin-commands.ts';
 import { output } from './flags.ts';
 import { GET_COMMANDS } from './get-commands.ts';
 import { JOIN_COMMANDS } from './join-commands.ts';
+import { PASS_COMMANDS } from './pass-commands.ts';
 import { REQUEST_COMMANDS } from './request-commands.ts';
 import { SESSION_COMMANDS } from './session-commands.ts';
 import { SYNC_COMMANDS } from './sync-commands.ts';
@@ -18,6 +19,7 @@ export const GROUPS: Readonly<Record<string, string>> = {
   keys: 'Manage the signing keys.',
   sync: 'Keep a hub and the fleet in step.',
   token: 'List and revoke tracked tokens.',
+  pass: 'Ask for passes that others may have to approve, and decide those of others.',
   request: 'Ask for access, and decide what others ask for.',
   'admin-token': 'Manage the admin token of a data directory, without a server.',
   store: 'Back up, export, import and check a store, without the API.',
@@ -30,6 +32,7 @@ export const COMMANDS: readonly Command[] = [
   ...GET_COMMANDS,
   ...ACCESS_COMMANDS,
   ...REQUEST_COMMANDS,
+  ...PASS_COMMANDS,
   ...ADMIN_COMMANDS,
   ...JOIN_COMMANDS,
   ...SYNC_COMMANDS,

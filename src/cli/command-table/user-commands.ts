@@ -272,6 +272,10 @@ export const USER_COMMANDS: readonly Command[] = [
         doc: 'Requested lifetime, e.g. `10m`.',
         variable: 'CLUSTERPASS_DURATION',
       },
+      {
+        flags: '--pass <handle>',
+        doc: 'Redeem a pass of `clusterpass pass request` or of an agent, which says for what the token is.',
+      },
       { flags: '--no-cache', doc: 'Request a new token, which replaces the cached one.' },
       {
         flags: '--login',

@@ -16,10 +16,11 @@ export const run: Run = async (context, invocation) => {
   const info = readExecInfo(context.env.KUBERNETES_EXEC_INFO);
   const { apiVersion } = info;
   if (invocation.is('login')) return giveLogin(context, invocation, apiVersion);
-  const { cluster, forServer } = clusterOf(invocation, info);
-  const subject = subjectOf(context, invocation);
-  const audiences = audiencesOf(context, invocation);
-  const expirationSeconds = durationOf(context, invocation);
+  const handle = handleOf(invocation);
+  const { cluster, forServer } = clusterOf(invocation, info, handle);
+  const subject = handle === undefined ? subjectOf(context, invocation) : 'pass';
+  const audiences = handle === undefined ? audiencesOf(context, invocation) : [];
+  const expirationSeconds = handle === undefined ? durationOf(context, invocation) : undefined;
   const connection = await resolveConnection(context, invocation);
   const { server, tokenFile } = connection;
   const client = await clientFor(context, connection, plainFetch(connection, context.env));
@@ -28,12 +29,15 @@ export const run: Run = async (context, invocation) => {
     ...(expirationSeconds === undefined ? {} : { expirationSeconds }),
   };
   const source: CredentialSource = {
-    issue: () =>
-      subject === 'me'
-        ? client.createUserpass({ cluster, ...wanted, signal: AbortSignal.timeout(TIMEOUT_MS) })
-        : client.createToken({ cluster, ...subject, audiences, ...wanted, signal: AbortSignal.timeout(TIMEOUT_MS) }),
+    issue: () => {
+      const signal = AbortSignal.timeout(TIMEOUT_MS);
+      if (subject === 'pass') return client.redeemPass({ handle: handle ?? '', signal });
+      return subject === 'me'
+        ? client.createUserpass({ cluster, ...wanted, signal })
+        : client.createToken({ cluster, ...subject, audiences, ...wanted, signal });
+    },
     check: async (token, verifier) => {
-      if (verifier === 'none') return 'unknown';
+      if (verifier === 'none' || cluster === '') return 'unknown';
       const { checkAtCluster, checkAtServer } = await import('../connection/check-token.ts');
       // Clusterpass refuses passes for people as bearer tokens: only the cluster can say whether it accepts one.
       return verifier === 'server' && subject !== 'me'
@@ -59,7 +63,8 @@ export const run: Run = async (context, invocation) => {
     const { cachedCredential } = await import('../connection/credential-cache.ts');
     // The ID of a session stays the same when its token is refreshed.
     const caller = connection.sessionId ?? (await connection.token?.()) ?? '';
-    const identity = [caller, cluster, subject, audiences, expirationSeconds ?? null, forServer ?? null];
+    const what = handle === undefined ? [subject, audiences, expirationSeconds ?? null, forServer ?? null] : [handle];
+    const identity = [caller, cluster, ...what];
     return cachedCredential(context, server, identity, source, { replace: invocation.isOff('cache') });
   }
 
@@ -92,10 +97,26 @@ async function giveLogin(context: Context, invocation: Invocation, apiVersion: s
 /** To the second. */
 const utcText = (milliseconds: number): string => new Date(milliseconds).toISOString().replace(/\.\d+Z$/, 'Z');
 
+/** The handle of a pass, which says for what the token is. */
+function handleOf(invocation: Invocation): string | undefined {
+  const handle = invocation.text('pass');
+  if (handle === undefined) return undefined;
+  const others = ['as', 'namespace', 'serviceAccount', 'duration'].some((name) => invocation.text(name) !== undefined);
+  if (others || invocation.is('asMe') || invocation.list('audience').length > 0) {
+    throw new CliError('--pass says for what the token is: set no account, audience or duration');
+  }
+  return handle;
+}
+
 /** `--cluster` is the consumer's own configuration, so it comes before what a profile says (CP-97). */
-function clusterOf(invocation: Invocation, { profile }: ExecInfo): { cluster: string; forServer?: string } {
+function clusterOf(
+  invocation: Invocation,
+  { profile }: ExecInfo,
+  handle: string | undefined,
+): { cluster: string; forServer?: string } {
   const given = invocation.text('cluster');
   if (given !== undefined && given !== '') return { cluster: given };
+  if (handle !== undefined) return { cluster: '' };
   if (profile !== undefined) return { cluster: profile.cluster, forServer: profile.server };
   throw new CliError('--cluster is required: KUBERNETES_EXEC_INFO has no spec.cluster.config.clusterName');
 }

@@ -1,4 +1,4 @@
-import { CliError, type Context, type Run } from '../command.ts';
+import { CliError, type Context, Invocation, type Run } from '../command.ts';
 import { serverAt } from '../connection/connection.ts';
 import { deleteCredentials } from '../connection/credential-cache.ts';
 import { changeLogins, type Login, type Logins, loginFor, readLogins } from '../connection/logins.ts';
@@ -12,6 +12,7 @@ export const run: Run = async (context, invocation) => {
   for (const server of servers) {
     const login = loginFor(found, server);
     if (login === undefined) throw new CliError(`not logged in to ${server}`);
+    await endPasses(context, server);
     await changeLogins(context, ({ current, logins }) => {
       const { [server]: _, ...rest } = logins;
       return { ...(current === undefined || current === server ? {} : { current }), logins: rest };
@@ -28,6 +29,13 @@ export const run: Run = async (context, invocation) => {
   }
   return undefined;
 };
+
+/** Passes that were requested with the login end with it. One that cannot be reached ends by itself, within minutes. */
+async function endPasses(context: Context, server: string): Promise<void> {
+  const { revokeOwnPasses } = await import('../own-passes.ts');
+  const ended = await revokeOwnPasses(context, new Invocation([], { server })).catch(() => 0);
+  if (ended > 0) context.out.write(`Ended ${ended} ${ended === 1 ? 'pass' : 'passes'} of ${server}.\n`);
+}
 
 /** Revokes the refresh token. The login is already removed, so a failure is only a warning. */
 async function revokeSession({ err }: Context, { session }: Login): Promise<void> {

@@ -2,7 +2,7 @@ import type { ApiObject } from '../../api/kind.ts';
 import type { AccessRequestSpec } from '../../api/kinds/access-request-spec.ts';
 import { reviewSelf } from '../../client/access-reviews.ts';
 import type { Client } from '../../client/create-client.ts';
-import { REQUEST_TYPE, REQUESTS_PATH, requestName } from '../access-requests.ts';
+import { objectName, REQUESTS } from '../access-requests.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
 import { isDryRun } from '../dry-run.ts';
@@ -23,11 +23,11 @@ export const run: Run = async (context, invocation) => {
     reason,
     ...(durationSeconds === undefined ? {} : { durationSeconds }),
   };
-  const body = { ...REQUEST_TYPE, metadata: { generateName: await prefixOf(client) }, spec };
+  const body = { ...REQUESTS.type, metadata: { generateName: await prefixOf(client) }, spec };
   const query = { fieldManager: 'clusterpass', ...(dryRun ? { dryRun: 'All' } : {}) };
-  const { value } = await client.request<ApiObject>('POST', REQUESTS_PATH, { body, query });
+  const { value } = await client.request<ApiObject>('POST', REQUESTS.path, { body, query });
   if (print !== undefined) context.out.write(print(value));
-  else context.out.write(`${requestName(value)} created${dryRun ? ' (server dry run)' : ''}\n`);
+  else context.out.write(`${objectName(REQUESTS, value)} created${dryRun ? ' (server dry run)' : ''}\n`);
   return 0;
 };
 

@@ -1,31 +1,32 @@
 import type { ApiObject } from '../../api/kind.ts';
-import { accessRequestKind } from '../../api/kinds/access-request.ts';
 import type { Client } from '../../client/create-client.ts';
-import { REQUEST_TYPE, REQUESTS_PATH } from '../access-requests.ts';
+import type { Approvable } from '../access-requests.ts';
 import { fieldSelectorFor } from '../clusters.ts';
 import type { Invocation, Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
 import { asList, printerFor } from '../output/printer.ts';
 import { cellsOf, renderTable } from '../output/table.ts';
 
-export const run: Run = async (context, invocation) => {
-  const format = invocation.text('output');
-  const print = await printerFor(format);
-  const client = await connect(context, invocation);
-  const requests = await listRequests(client, fieldSelectorOf(invocation));
-  if (print !== undefined) {
-    context.out.write(print(asList(requests)));
+export const runFor =
+  (of: Approvable): Run =>
+  async (context, invocation) => {
+    const format = invocation.text('output');
+    const print = await printerFor(format);
+    const client = await connect(context, invocation);
+    const requests = await listObjects(client, of, fieldSelectorOf(invocation));
+    if (print !== undefined) {
+      context.out.write(print(asList(requests)));
+      return 0;
+    }
+    if (requests.length === 0) {
+      context.err.write('No resources found\n');
+      return 0;
+    }
+    const columns = of.kind.columns.filter(({ priority }) => format === 'wide' || priority === 0);
+    const headers = invocation.isOff('headers') ? [] : [columns.map(({ name }) => name.toUpperCase())];
+    context.out.write(renderTable([...headers, ...requests.map((each) => cellsOf(columns, each, context.now()))]));
     return 0;
-  }
-  if (requests.length === 0) {
-    context.err.write('No resources found\n');
-    return 0;
-  }
-  const columns = accessRequestKind.columns.filter(({ priority }) => format === 'wide' || priority === 0);
-  const headers = invocation.isOff('headers') ? [] : [columns.map(({ name }) => name.toUpperCase())];
-  context.out.write(renderTable([...headers, ...requests.map((each) => cellsOf(columns, each, context.now()))]));
-  return 0;
-};
+  };
 
 function fieldSelectorOf(invocation: Invocation): string {
   const wanted: Readonly<Record<string, string | undefined>> = {
@@ -38,13 +39,13 @@ function fieldSelectorOf(invocation: Invocation): string {
     .join(',');
 }
 
-interface RequestList {
+interface ObjectList {
   readonly items: readonly ApiObject[];
 }
 
-/** In one page: the server bounds the requests of each caller. */
-async function listRequests(client: Client, fieldSelector: string): Promise<ApiObject[]> {
+/** In one page: the server bounds the objects of each caller. */
+async function listObjects(client: Client, of: Approvable, fieldSelector: string): Promise<ApiObject[]> {
   const query = fieldSelector === '' ? {} : { fieldSelector };
-  const { value } = await client.request<RequestList>('GET', REQUESTS_PATH, { query });
-  return value.items.map((item) => ({ ...item, ...REQUEST_TYPE }));
+  const { value } = await client.request<ObjectList>('GET', of.path, { query });
+  return value.items.map((item) => ({ ...item, ...of.type }));
 }

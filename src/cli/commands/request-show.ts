@@ -1,6 +1,6 @@
 import type { ApiObject } from '../../api/kind.ts';
 import { accessText, type RequestUser, requestSpec, requestStatus } from '../../api/kinds/access-request-spec.ts';
-import { requestPath } from '../access-requests.ts';
+import { objectPath, REQUESTS } from '../access-requests.ts';
 import type { Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
 import { asList, printerFor } from '../output/printer.ts';
@@ -12,7 +12,7 @@ export const run: Run = async (context, invocation) => {
   const client = await connect(context, invocation);
   const requests: ApiObject[] = [];
   for (const name of invocation.args) {
-    requests.push((await client.request<ApiObject>('GET', requestPath(name))).value);
+    requests.push((await client.request<ApiObject>('GET', objectPath(REQUESTS, name))).value);
   }
   if (print !== undefined) context.out.write(print(requests.length === 1 ? requests[0] : asList(requests)));
   else context.out.write(requests.map(describe).join('\n'));
@@ -44,7 +44,7 @@ function describe(request: ApiObject): string {
   return renderTable(rows.flatMap(([title, text]) => (text ? [[terminalSafe(title), terminalSafe(text)]] : [])));
 }
 
-function person(user: RequestUser | undefined): string | undefined {
+export function person(user: RequestUser | undefined): string | undefined {
   if (user === undefined) return undefined;
   const { username, actors = [] } = user;
   return actors.length === 0 ? username : `${username} (also ${actors.join(', ')})`;

@@ -1,11 +1,12 @@
+import type { Kind } from '../../api/kind.ts';
 import { isOpenPhase, requestStatus } from '../../api/kinds/access-request-spec.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
-import { notFound } from '../../api/status.ts';
+import { type ApiError, notFound } from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import { checkPreconditions } from '../../objects/writer.ts';
 import type { VerbOverrides } from '../dispatch.ts';
-import { getObject } from '../get.ts';
+import { type GetParts, getObject } from '../get.ts';
 import { isOwn } from '../issued-tokens/own-tokens.ts';
 import { parseDeleteOptions } from '../options/delete-options.ts';
 import { deleted } from '../write/delete.ts';
@@ -20,28 +21,34 @@ export const accessRequestVerbs = (parts: AccessRequestParts): VerbOverrides =>
     [
       parts.catalog.accessRequests,
       {
-        get: (request: ApiRequest) => getRequest(parts, request),
+        get: (request: ApiRequest) => getListed(parts, request, parts.catalog.accessRequests),
         delete: (request: ApiRequest) => deleteRequest(parts, request),
       },
     ],
   ]);
 
-async function getRequest(parts: AccessRequestParts, request: ApiRequest): Promise<ApiResponse> {
-  const { catalog, views } = parts;
-  const rule = (entry: StoredObject): boolean =>
-    views.rule(catalog.accessRequests, request.caller, 'list')?.admits(entry.name, entry.labels) === true;
-  await findForCaller(parts, request, rule);
-  return getObject(parts, request, catalog.accessRequests);
+export interface OwnedParts extends GetParts {
+  /** The refusal of the policy for a request about all objects; undefined when a rule allows it. */
+  readonly refusalOf: (request: ApiRequest) => ApiError | undefined;
 }
 
-/** The refusal is the same for a request that the caller may not name and for one that does not exist (decision 12). */
-async function findForCaller(
-  { catalog, reader, refusalOf }: AccessRequestParts,
+/** `get` of a kind that callers list without a rule: they get what they list. */
+export async function getListed(parts: OwnedParts, request: ApiRequest, kind: Kind): Promise<ApiResponse> {
+  const isListed = (entry: StoredObject): boolean =>
+    parts.views.rule(kind, request.caller, 'list')?.admits(entry.name, entry.labels) === true;
+  await findForCaller(parts, request, kind, isListed);
+  return getObject(parts, request, kind);
+}
+
+/** The refusal is the same for an object that the caller may not name and for one that does not exist (decision 12). */
+export async function findForCaller(
+  { reader, refusalOf }: OwnedParts,
   request: ApiRequest,
+  kind: Kind,
   mayName: (entry: StoredObject) => boolean,
 ): Promise<StoredObject | undefined> {
   await reader.catchUp();
-  const entry = reader.find(catalog.accessRequests, { cluster: '', namespace: '', name: request.target.name });
+  const entry = reader.find(kind, { cluster: '', namespace: '', name: request.target.name });
   const refusal = refusalOf(request);
   if (refusal !== undefined && (entry === undefined || !mayName(entry))) throw refusal;
   return entry;
@@ -56,7 +63,7 @@ async function deleteRequest(parts: AccessRequestParts, request: ApiRequest): Pr
   const kind = catalog.accessRequests;
   const { caller, target } = request;
   const { dryRun, preconditions } = parseDeleteOptions(request);
-  const entry = await findForCaller(parts, request, (found) => isOwn(found, caller));
+  const entry = await findForCaller(parts, request, kind, (found) => isOwn(found, caller));
   if (entry === undefined) throw notFound(kind, target.name);
   const object = entry.object();
   checkPreconditions(kind, object, preconditions);

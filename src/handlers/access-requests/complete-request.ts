@@ -15,6 +15,7 @@ import { type ApiError, forbidden } from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import { type CountedFor, countedFor, requesterId } from '../../tokens/revocations/tracked-tokens.ts';
 import type { Completion } from '../write/write-parts.ts';
+import { InFlightCounts } from './in-flight.ts';
 import { isPersonKnown, unknownPerson, userOf } from './people.ts';
 import type { AccessRequestParts } from './request-parts.ts';
 
@@ -33,11 +34,10 @@ export function createRequestCompletion(
   parts: CompletionParts,
 ): (request: ApiRequest, kind: Kind) => Completion | undefined {
   const { catalog, reader, rules, limits, now } = parts;
-  /** Requests in flight: concurrent ones must not exceed the limit together. */
-  const reserved = new Map<string, number>();
+  const reserved = new InFlightCounts();
 
   function reserve({ id, who }: CountedFor): () => void {
-    const inFlight = reserved.get(id) ?? 0;
+    const inFlight = reserved.of(id);
     const stored = [...reader.cache(catalog.accessRequests).current.withLabel(COUNTED_LABEL, id)];
     const open = stored.filter((entry) => isOpenPhase(entry.field('status.phase'))).length;
     const { maxOpenPerCaller: max } = limits;
@@ -46,12 +46,7 @@ export function createRequestCompletion(
     if (stored.length + inFlight >= maxStored) {
       throw tooMany(catalog.accessRequests, `${who} ${maxStored} access requests, open and finished`);
     }
-    reserved.set(id, inFlight + 1);
-    return () => {
-      const left = (reserved.get(id) ?? 0) - 1;
-      if (left > 0) reserved.set(id, left);
-      else reserved.delete(id);
-    };
+    return reserved.add(id);
   }
 
   return (request, kind) => {

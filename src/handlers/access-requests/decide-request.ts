@@ -1,76 +1,39 @@
-import { type FieldError, forbiddenField, invalid, required, unsupportedValue } from '../../api/field-error.ts';
 import type { ApiObject } from '../../api/kind.ts';
 import {
   type AccessRequestStatus,
   DECISIONS,
   isOpenPhase,
   type RequestCondition,
-  type RequestDecision,
   requestedRule,
   requestScope,
   requestSpec,
   requestStatus,
 } from '../../api/kinds/access-request-spec.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
-import { ApiError, conflict, forbidden, notFound } from '../../api/status.ts';
+import { type ApiError, conflict, forbidden, notFound } from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
-import { checkPreconditions } from '../../objects/writer.ts';
 import type { Guard } from '../../storage/contract.ts';
 import { isOwn } from '../issued-tokens/own-tokens.ts';
-import { parseUpdateOptions } from '../options/write-options.ts';
-import { readPatch } from '../write/patch.ts';
-import { checkSameObject, preconditionsIn, readObject } from '../write/read-body.ts';
-import { objectKeyOf, written } from '../write/write-parts.ts';
+import { objectKeyOf } from '../write/write-parts.ts';
 import { annotate } from './complete-request.ts';
-import { type GrantOwner, grantName, grantObjects, RequestChanged } from './grant-objects.ts';
+import { createDecisionHandler, decisionIn, type SentFor, writeDecision } from './decision.ts';
+import { type GrantOwner, grantName, grantObjects } from './grant-objects.ts';
 import { isPersonKnown, isSamePerson, unknownPerson, userOf } from './people.ts';
 import type { AccessRequestParts } from './request-parts.ts';
 
-/** Others may write the request between the read and the write. */
-const ATTEMPTS = 8;
-
 /**
- * A write of the subresource `approval`, as for a CertificateSigningRequest: it adds a condition `Approved`, `Denied` or
- * `Withdrawn`. The decision is one compare-and-swap of the request, so of two approvers one decides. The binding is
- * created after it, on the condition that the request is still what it was, and deleted after a withdrawal: a crash in
- * between leaves less than was granted, or is completed by the sweep. Repeating a decision completes it.
+ * A decision about an access request: `Approved`, `Denied` or `Withdrawn`. The binding is created after it, on the
+ * condition that the request is still what it was, and deleted after a withdrawal: a crash in between leaves less than
+ * was granted, or is completed by the sweep. Repeating a decision completes it.
  */
-export function createDecisionHandler(parts: AccessRequestParts): (request: ApiRequest) => Promise<ApiResponse> {
-  const kind = parts.catalog.accessRequests;
-  return async (request) => {
-    const { dryRun, sentFor } = readBody(parts, request);
-    for (let attempt = 1; ; attempt++) {
-      try {
-        const object = await decide(parts, request, sentFor, dryRun);
-        if (!dryRun) annotate(request, object);
-        return written(parts, request, kind, object, { code: 200 });
-      } catch (error) {
-        if (!(error instanceof RequestChanged)) throw error;
-        if (attempt >= ATTEMPTS) throw conflict(kind, request.target.name, 'it is being changed; please try again');
-      }
-    }
-  };
-}
-
-/** The object that the client wants, as a function of the current one. */
-type SentFor = (current: ApiObject) => ApiObject;
-
-function readBody(parts: AccessRequestParts, request: ApiRequest): { dryRun: boolean; sentFor: SentFor } {
-  const kind = parts.catalog.accessRequests;
-  if (request.target.verb === 'patch') {
-    const { options, patched } = readPatch(parts, request, kind);
-    return { dryRun: options.dryRun, sentFor: patched };
-  }
-  const { dryRun, fieldValidation } = parseUpdateOptions(request.query);
-  const sent = readObject(request, kind, fieldValidation);
-  checkSameObject(sent, kind, objectKeyOf(request, kind));
-  const sentFor: SentFor = (current) => {
-    checkPreconditions(kind, current, preconditionsIn(sent));
-    return sent;
-  };
-  return { dryRun, sentFor };
-}
+export const createRequestDecisions = (parts: AccessRequestParts): ((request: ApiRequest) => Promise<ApiResponse>) =>
+  createDecisionHandler(
+    parts,
+    parts.catalog.accessRequests,
+    (request, sentFor, dryRun) => decide(parts, request, sentFor, dryRun),
+    annotate,
+  );
 
 async function decide(
   parts: AccessRequestParts,
@@ -92,7 +55,8 @@ async function decide(
   const isOwner = isOwn(entry, caller);
   if (refusal !== undefined && !isOwner) throw refusal;
 
-  const wanted = decisionIn(parts, sentFor(old), old);
+  const taken = requestStatus(old).phase;
+  const wanted = decisionIn(kind, DECISIONS, { sent: sentFor(old), old, taken });
   const person = userOf(parts, caller, scope.cluster);
   if (wanted.type !== 'Withdrawn') {
     const { requestedBy } = requestSpec(old);
@@ -200,24 +164,17 @@ async function finish(attempt: Attempt, decision: Partial<AccessRequestStatus>):
   return finished;
 }
 
-async function writeStatus(
+const writeStatus = (
   { parts, entry, condition, dryRun }: Attempt,
   changes: Partial<AccessRequestStatus>,
   refuse: () => void = () => {},
-): Promise<ApiObject> {
-  const key = { cluster: '', namespace: '', name: entry.name };
-  try {
-    return await parts.writer.update(
-      parts.catalog.accessRequests,
-      key,
-      (current) => ({ ...current, status: { ...withCondition(requestStatus(current), condition), ...changes } }),
-      { dryRun, part: 'status', preconditions: { resourceVersion: String(entry.revision) }, admit: refuse },
-    );
-  } catch (error) {
-    if (error instanceof ApiError && error.status.code === 409) throw new RequestChanged();
-    throw error;
-  }
-}
+): Promise<ApiObject> =>
+  writeDecision(
+    parts.writer,
+    entry,
+    (current) => ({ ...withCondition(requestStatus(current), condition), ...changes }),
+    { dryRun, admit: refuse },
+  );
 
 /** The status after a decision, or at the end of the request. */
 export const withCondition = (status: AccessRequestStatus, condition: RequestCondition): AccessRequestStatus => ({
@@ -225,35 +182,3 @@ export const withCondition = (status: AccessRequestStatus, condition: RequestCon
   phase: condition.type as NonNullable<AccessRequestStatus['phase']>,
   conditions: [...(status.conditions ?? []), condition],
 });
-
-interface WantedDecision {
-  readonly type: RequestDecision;
-  readonly reason?: string;
-  readonly message?: string;
-}
-
-/** The condition that the client adds; the one of the present phase if it adds none. */
-function decisionIn({ catalog }: AccessRequestParts, sent: ApiObject, old: ApiObject): WantedDecision {
-  const { conditions = [] } = requestStatus(sent);
-  const { conditions: known = [], phase } = requestStatus(old);
-  const added = conditions.filter(({ type }) => !known.some((each) => each.type === type));
-  const errors: FieldError[] = [];
-  const [first = conditions.find(({ type }) => type === phase), second] = added;
-  const at = 'status.conditions';
-  if (first === undefined) {
-    errors.push(required(at, `add a condition of type ${DECISIONS.join(', ')}, with the status True`));
-  } else if (second !== undefined) {
-    errors.push(forbiddenField(at, 'add one condition only'));
-  } else if (!DECISIONS.some((type) => type === first.type)) {
-    errors.push(unsupportedValue(`${at}.type`, first.type ?? '', DECISIONS));
-  } else if ((first.status ?? '') !== 'True') {
-    errors.push(unsupportedValue(`${at}.status`, first.status ?? '', ['True']));
-  }
-  if (first === undefined || errors.length > 0) throw invalid(catalog.accessRequests, old.metadata.name ?? '', errors);
-  const { type, reason = '', message = '' } = first;
-  return {
-    type: type as RequestDecision,
-    ...(reason === '' ? {} : { reason }),
-    ...(message === '' ? {} : { message }),
-  };
-}

@@ -10,6 +10,7 @@ import { toTimestamp } from '../../lib/utc-second.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import type { ObjectWriter } from '../../objects/writer.ts';
 import type { Guard } from '../../storage/contract.ts';
+import { ObjectChanged } from './decision.ts';
 
 /** The role and the binding of a request. */
 export const grantName = (request: string): string => `${ACCESS_GRANT_PREFIX}${request}`;
@@ -59,11 +60,6 @@ export interface GrantParts {
   readonly reader: Pick<ObjectReader, 'find'>;
   /** Records each change in the audit log. */
   readonly writer: Pick<ObjectWriter, 'create' | 'remove'>;
-}
-
-/** The request was written by others meanwhile: decide again. */
-export class RequestChanged extends Error {
-  override readonly name = 'RequestChanged';
 }
 
 /** The roles and bindings of approved requests in the store. */
@@ -137,7 +133,7 @@ export class GrantStore {
         return;
       } catch (error) {
         const reason = error instanceof ApiError ? error.status.reason : undefined;
-        if (reason === 'Conflict') throw new RequestChanged();
+        if (reason === 'Conflict') throw new ObjectChanged();
         if (reason !== 'AlreadyExists') throw error;
       }
     }

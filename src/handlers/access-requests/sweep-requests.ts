@@ -12,10 +12,10 @@ import { toTimestamp } from '../../lib/utc-second.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import type { ObjectWriter } from '../../objects/writer.ts';
-import type { Logger } from '../../observability/logger.ts';
 import { type Leadership, leaderGuards } from '../../storage/leadership.ts';
 import { withCondition } from './decide-request.ts';
 import type { GrantOwner, GrantStore } from './grant-objects.ts';
+import { type SweepTimer, startSweep } from './sweep-timer.ts';
 
 export interface RequestSweepParts {
   readonly catalog: Pick<Catalog, 'accessRequests' | 'clusters'>;
@@ -120,26 +120,5 @@ export function createRequestSweep(parts: RequestSweepParts): () => Promise<void
   };
 }
 
-export interface RequestSweepTimer extends RequestSweepParts {
-  readonly every: (ms: number, act: () => void) => () => void;
-  readonly logger: Pick<Logger, 'warn'>;
-}
-
-const SWEEP_MS = 1_000;
-
-export function startRequestSweep(parts: RequestSweepTimer): () => Promise<void> {
-  const sweep = createRequestSweep(parts);
-  let running: Promise<void> | undefined;
-  const stop = parts.every(SWEEP_MS, () => {
-    if (!parts.leadership.leads()) return;
-    running ??= sweep()
-      .catch((error: unknown) => parts.logger.warn({ err: error }, 'access requests could not be swept yet'))
-      .finally(() => {
-        running = undefined;
-      });
-  });
-  return async () => {
-    stop();
-    await running;
-  };
-}
+export const startRequestSweep = (parts: RequestSweepParts & SweepTimer): (() => Promise<void>) =>
+  startSweep(parts, createRequestSweep(parts), 'access requests could not be swept yet');

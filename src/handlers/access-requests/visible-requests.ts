@@ -1,23 +1,31 @@
-import { ALL_CLUSTERS, type Authorizer, type ClusterRule, type ClusterVisibility } from '../../api/authorization.ts';
+import {
+  ALL_CLUSTERS,
+  type Authorizer,
+  type ClusterLabels,
+  type ClusterRule,
+  type ClusterVisibility,
+} from '../../api/authorization.ts';
 import type { Caller } from '../../api/caller.ts';
-import { accessRequestKind, REQUEST_CLUSTER_LABEL, REQUEST_NAMESPACE_LABEL } from '../../api/kinds/access-request.ts';
+import type { Kind } from '../../api/kind.ts';
+import { REQUEST_CLUSTER_LABEL, REQUEST_NAMESPACE_LABEL } from '../../api/kinds/access-request.ts';
 import { requestedBy } from '../issued-tokens/own-tokens.ts';
 
 /**
- * All access requests, if a rule allows the caller to see them; otherwise the requests of the caller, and those that it
- * may approve.
+ * All access requests or passes, if a rule allows the caller to see them; otherwise those of the caller, and those that
+ * it may approve. `isForApprovers` tells by the labels which objects others approve.
  */
 export function visibleRequests(
+  { group, resource }: Pick<Kind, 'group' | 'resource'>,
   visibility: Pick<ClusterVisibility, 'approvalRule'> & Pick<Authorizer, 'decide'>,
   caller: Caller,
   verb: 'get' | 'list' | 'watch',
+  isForApprovers?: (labels: ClusterLabels | undefined) => boolean,
 ): ClusterRule {
-  const { group, resource } = accessRequestKind;
   const question = { verb, group, resource, subresource: '', namespace: '', name: '', cluster: undefined };
   if (visibility.decide(caller, question).allowed) return ALL_CLUSTERS;
   const own = requestedBy(caller);
-  const approvable = visibility.approvalRule(caller);
-  if (approvable.all) return ALL_CLUSTERS;
+  const approvable = visibility.approvalRule(caller, { group, resource });
+  if (approvable.all && isForApprovers === undefined) return ALL_CLUSTERS;
   if (approvable.none) return own;
   return {
     fingerprint: `${own.fingerprint} or to approve: ${approvable.fingerprint}`,
@@ -26,7 +34,8 @@ export function visibleRequests(
     candidates: undefined,
     admits: (name, labels) =>
       own.admits(name, labels) ||
-      approvable.admits(labels?.[REQUEST_CLUSTER_LABEL] ?? '', labels?.[REQUEST_NAMESPACE_LABEL] ?? ''),
+      (isForApprovers?.(labels) !== false &&
+        approvable.admits(labels?.[REQUEST_CLUSTER_LABEL] ?? '', labels?.[REQUEST_NAMESPACE_LABEL] ?? '')),
     changesWith: approvable.changesWith,
   };
 }

@@ -10,10 +10,14 @@ export interface ActorClaimParts {
   readonly clusterOfIssuer: (issuer: string) => string | undefined;
 }
 
-/** The `act` claim of a pass for an account, with these audiences: the actor of the request, if any, and its caller. */
+/**
+ * The `act` claim of a pass for an account, with these audiences: the agent and the actor of the request, if any, and its
+ * caller.
+ */
 export type ActorClaim = (
   request: Pick<ApiRequest, 'caller' | 'actor'>,
   audiences: readonly string[],
+  agent?: string | undefined,
 ) => Actor | undefined;
 
 /** The `act` claim of a pass for a person. The subject is the caller, so only an actor is named. */
@@ -25,13 +29,14 @@ const MAX_NAME = 256;
 
 /** RFC 8693 section 4.1. A name is personal data, so by default it stays within the fleet. */
 export function createActorClaim({ mode, baseUrl, clusterOfIssuer }: ActorClaimParts): ActorClaim {
-  return ({ caller, actor }, audiences) => {
+  return ({ caller, actor }, audiences, agent) => {
     if (mode === 'never') return undefined;
     if (mode === 'fleet' && !audiences.every((audience) => clusterOfIssuer(audience) !== undefined)) return undefined;
     // Impersonation changes permissions, not who asked.
     const requester = caller.impersonator ?? caller;
     const requested = named(requester, baseUrl, requester.actor);
-    return cut(actor === undefined ? requested : named(actor, baseUrl, requested), MAX_DEPTH);
+    const chain = actor === undefined ? requested : named(actor, baseUrl, requested);
+    return cut(agent === undefined ? chain : { act: chain, iss: baseUrl, sub: shorten(agentName(agent)) }, MAX_DEPTH);
   };
 }
 
@@ -39,6 +44,9 @@ export const createPersonActor =
   ({ mode, baseUrl }: Pick<ActorClaimParts, 'mode' | 'baseUrl'>): PersonActor =>
   (actor) =>
     actor === undefined || mode === 'never' ? undefined : named(actor, baseUrl, undefined);
+
+/** A client is no user: with the prefix its id is not mistaken for a name. */
+export const agentName = (clientId: string): string => `agent:${clientId}`;
 
 const named = (caller: Caller, iss: string, act: Actor | undefined): Actor => ({
   ...(act === undefined ? {} : { act }),

@@ -1,13 +1,10 @@
-import type { Authorizer } from '../../api/authorization.ts';
 import { goQuote } from '../../api/codec/go-text/go-quote.ts';
-import type { ApiRequest } from '../../api/request.ts';
 import type { AudienceCheck } from './validate-token-request.ts';
 
 export interface ForeignAudienceParts {
   /** The cluster of this fleet whose issuer, and so whose API audience, is exactly this text. */
   readonly clusterOfIssuer: (issuer: string) => string | undefined;
   readonly clusterOfPeopleIssuer: (issuer: string) => string | undefined;
-  readonly authorizer: Pick<Authorizer, 'decide'>;
 }
 
 /**
@@ -16,17 +13,15 @@ export interface ForeignAudienceParts {
  * error is the same whether or not the other cluster exists.
  */
 export function foreignAudienceCheck(
-  { clusterOfIssuer, clusterOfPeopleIssuer, authorizer }: ForeignAudienceParts,
-  { caller, target }: ApiRequest,
+  { clusterOfIssuer, clusterOfPeopleIssuer }: ForeignAudienceParts,
+  account: { readonly cluster: string; readonly namespace: string; readonly name: string },
+  mayIn: (cluster: string) => boolean,
 ): AudienceCheck {
-  const { namespace, name } = target;
   return (audience) => {
     if (clusterOfPeopleIssuer(audience) !== undefined) return 'is the audience of passes for people';
     const cluster = clusterOfIssuer(audience);
-    if (cluster === undefined || cluster === target.cluster) return undefined;
-    const token = { verb: 'create', group: '', resource: 'serviceaccounts', subresource: 'token' };
-    if (authorizer.decide(caller, { ...token, namespace, name, cluster }).allowed) return undefined;
-    const account = goQuote(`${namespace}/${name}`);
-    return `is the audience of cluster ${goQuote(cluster)}, where you may not create tokens of ${account}`;
+    if (cluster === undefined || cluster === account.cluster || mayIn(cluster)) return undefined;
+    const named = goQuote(`${account.namespace}/${account.name}`);
+    return `is the audience of cluster ${goQuote(cluster)}, where you may not create tokens of ${named}`;
   };
 }

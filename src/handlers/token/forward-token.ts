@@ -25,6 +25,7 @@ import type { StoredObject } from '../../objects/stored-object.ts';
 import { type GrantedToken, readTokenResponse, UnexpectedResponse } from '../../tokens/forwarding/token-response.ts';
 import { checkReference } from './bound-object.ts';
 import type { ParsedTokenRequest } from './parse-token-request.ts';
+import type { PassUse } from './pass-use.ts';
 import { annotationField, lifetimeErrors, type TokenRequestAnnotations } from './token-request-annotations.ts';
 import { fromAnswer, fromFailure, refusesCredential } from './upstream-errors.ts';
 import { checkName, refuseIfInvalid } from './validate-token-request.ts';
@@ -53,7 +54,7 @@ export type ForwardToken = (
   cluster: StoredObject,
   request: ApiRequest,
   tokenRequest: ParsedTokenRequest,
-  options: { readonly dryRun: boolean },
+  options: { readonly dryRun: boolean; readonly pass?: Pick<PassUse, 'claim'> | undefined },
 ) => Promise<ApiObject>;
 
 const TIMEOUT_MS = 10_000;
@@ -73,7 +74,7 @@ const NOT_TRACKED = forbiddenField(
 export function createForwardToken(parts: ForwardTokenParts): ForwardToken {
   const { catalog, reader } = parts;
   const inFlight = new InFlight(parts.maxInFlightPerCluster);
-  return async (cluster, request, tokenRequest, { dryRun }) => {
+  return async (cluster, request, tokenRequest, { dryRun, pass }) => {
     const { sent, annotations, audiences } = tokenRequest;
     const { namespace, name } = request.target;
     const objectKey = { cluster: cluster.name, namespace: '', name: namespace };
@@ -111,6 +112,7 @@ export function createForwardToken(parts: ForwardTokenParts): ForwardToken {
     const granted = readGranted(cluster.name, answered, expected);
     refuseIfInvalid(lifetimeErrors(annotations, { requested, granted: secondsOf(granted) }));
     warnOfLess(request, annotations, { requested, audiences, granted });
+    await pass?.claim(granted.id, granted.expiresAt * 1000);
     if (granted.id !== undefined) {
       request.annotate('authentication.kubernetes.io/issued-credential-id', `JTI=${granted.id}`);
     }

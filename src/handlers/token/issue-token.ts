@@ -1,3 +1,4 @@
+import { type Authorizer, tokenQuestion } from '../../api/authorization.ts';
 import type { Catalog } from '../../api/catalog.ts';
 import { encodeValue, toJson } from '../../api/codec/encode.ts';
 import { endpointsInForce } from '../../api/confirmed-endpoint.ts';
@@ -17,11 +18,13 @@ import { resolveBinding } from './bound-object.ts';
 import { type ForeignAudienceParts, foreignAudienceCheck } from './foreign-audiences.ts';
 import { type ForwardToken, issuesOwnTokens } from './forward-token.ts';
 import { type ParsedTokenRequest, parseTokenRequest } from './parse-token-request.ts';
+import type { IssueToken } from './pass-use.ts';
 import { CREATED, checkSignature, type ReleaseParts, releaseToken } from './release-token.ts';
 import { lifetimeErrors, serverErrors } from './token-request-annotations.ts';
 import { checkName, checkNamespace, refuseIfInvalid, TOKEN_REQUEST } from './validate-token-request.ts';
 
 export interface IssueTokenParts extends ForeignAudienceParts, ReleaseParts {
+  readonly authorizer: Pick<Authorizer, 'decide'>;
   readonly catalog: Catalog;
   readonly reader: ObjectReader;
   readonly productName: string;
@@ -41,12 +44,15 @@ export interface IssueTokenParts extends ForeignAudienceParts, ReleaseParts {
  * Operation 1: a short-lived token for a service account. The order of the checks is part of the contract (T-12): the
  * first that fails decides the answer. Without a record (`tracked`) nothing here waits for the store.
  */
-export function createIssueTokenHandler(parts: IssueTokenParts): (request: ApiRequest) => Promise<ApiResponse> {
+export function createIssueTokenHandler(parts: IssueTokenParts): IssueToken {
   const { catalog, reader, forward } = parts;
-  return async (request) => {
+  return async (request, pass) => {
     const { cluster = '', namespace, name } = request.target;
     const options = parseCreateOptions(request.query);
-    const audienceProblem = foreignAudienceCheck(parts, request);
+    const objectKey = { cluster, namespace, name };
+    const mayIn = (other: string): boolean =>
+      parts.authorizer.decide(request.caller, tokenQuestion({ ...objectKey, cluster: other })).allowed;
+    const audienceProblem = foreignAudienceCheck(parts, objectKey, pass?.mayIn ?? mayIn);
     const tokenRequest = parseTokenRequest(request, options.fieldValidation, audienceProblem);
     const { sent, annotations } = tokenRequest;
     checkNamespace(sent, namespace);
@@ -55,10 +61,9 @@ export function createIssueTokenHandler(parts: IssueTokenParts): (request: ApiRe
       const found = reader.findFresh(catalog.clusters, { cluster: '', namespace: '', name: cluster });
       const stored = found instanceof Promise ? await found : found;
       if (stored !== undefined && issuesOwnTokens(stored)) {
-        return respond(request, await forward(stored, request, tokenRequest, options), sent);
+        return respond(request, await forward(stored, request, tokenRequest, { ...options, pass }), sent);
       }
     }
-    const objectKey = { cluster, namespace, name };
     // What is in memory is not awaited: each `await` would cost a promise and a microtask.
     const owners = requireOwners(catalog, reader, catalog.serviceAccounts, objectKey);
     if (owners instanceof Promise) await owners;
@@ -72,7 +77,7 @@ export function createIssueTokenHandler(parts: IssueTokenParts): (request: ApiRe
     const audiences = tokenRequest.audiences.length === 0 ? [issuer] : tokenRequest.audiences;
     checkSignature(parts, audiences, request.warn);
     const requested = tokenRequest.expirationSeconds;
-    const granted = Math.min(requested, parts.maxExpirationSeconds);
+    const granted = Math.min(requested, parts.maxExpirationSeconds, pass?.seconds ?? requested);
     refuseIfInvalid(lifetimeErrors(annotations, { requested, granted }));
     const reference = sent.spec?.boundObjectRef;
     const binding = reference && (await resolveBinding(parts, { reference, cluster, namespace, serviceAccount: name }));
@@ -87,18 +92,19 @@ export function createIssueTokenHandler(parts: IssueTokenParts): (request: ApiRe
       ...binding,
       now,
       expirationSeconds: granted,
-      actor: parts.actorClaim(request, audiences),
+      actor: parts.actorClaim(request, audiences, pass?.agent),
       randomUUID: parts.randomUuid,
     });
     // T-27: a token never expires earlier than requested without a warning.
-    if (granted < requested) {
+    if (granted < requested && pass === undefined) {
       request.warn(`requested expiration of ${requested} seconds shortened to ${granted} seconds`);
     }
     if (annotations.forCluster && !claims.aud.includes(issuer)) request.warn(audienceWarning(cluster, issuer));
     if (!options.dryRun) request.annotate('authentication.kubernetes.io/issued-credential-id', `JTI=${claims.jti}`);
+    await pass?.claim(claims.jti, claims.exp * 1000);
     const token = await releaseToken(parts, request, claims, {
       dryRun: options.dryRun,
-      tracked: annotations.tracked,
+      tracked: annotations.tracked || pass !== undefined,
       cluster,
       kind: catalog.serviceAccounts,
     });

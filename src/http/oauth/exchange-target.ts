@@ -1,3 +1,4 @@
+import { isHandle } from '../../api/kinds/pass-spec.ts';
 import { isDns1123Label, isDns1123Subdomain } from '../../api/names.ts';
 import { type Issuers, isClusterName } from '../../tokens/claims.ts';
 import type { Form } from './form.ts';
@@ -20,6 +21,24 @@ export interface ExchangeTarget {
 
 /** The scope of a pass for the subject itself. It is also the default, for clients that can send no scope. */
 export const PERSON_SCOPE = 'userpass';
+
+/** The scope of a pass that was requested as a handle: `pass:<handle>`. */
+const HANDLE_SCOPE = 'pass:';
+
+/** The handle that the scope names. The handle says for what the token is, so nothing else does. */
+export function readHandle(form: Form, place: FormPlace): string | undefined {
+  const scope = (form.get('scope') ?? '').trim();
+  if (!scope.split(' ').some((token) => token.startsWith(HANDLE_SCOPE))) return undefined;
+  const handle = scope.slice(HANDLE_SCOPE.length);
+  if (!isHandle(handle)) throw refuse('invalid_scope', `scope must be ${HANDLE_SCOPE}HANDLE and nothing else`);
+  if (place.cluster !== undefined) throw refuse('invalid_target', 'a handle is redeemed at /oauth/token of the server');
+  for (const parameter of ['audience', 'resource', 'expiration_seconds', 'tracked']) {
+    if (form.getAll(parameter).length > 0) {
+      throw refuse('invalid_request', `the handle says for what the token is: leave out ${parameter}`);
+    }
+  }
+  return handle;
+}
 
 /** What a parameter names: a cluster, or an account in it. */
 interface Named {

@@ -1,3 +1,4 @@
+import { passKind } from '../../api/kinds/pass.ts';
 import { TOKEN_ANNOTATIONS, type TokenRequest } from '../../api/kinds/token-request.ts';
 import type { ApiError } from '../../api/status.ts';
 import { Secret } from '../../observability/secret.ts';
@@ -7,9 +8,9 @@ import { TOKEN_EXCHANGE_GRANT } from '../../tokens/issuer-documents.ts';
 import { isJsonObject, type JsonObject } from '../../tokens/jws.ts';
 import type { ResourceInfo } from '../request/request-info.ts';
 import { tokenRequestInfo, userpassInfo } from '../request/token-request-info.ts';
-import { type ExchangeTarget, PERSON_SCOPE, readTarget } from './exchange-target.ts';
+import { type ExchangeTarget, PERSON_SCOPE, readHandle, readTarget } from './exchange-target.ts';
 import type { Form } from './form.ts';
-import type { FormPlace, FormRoute } from './form-route.ts';
+import type { FormPlace, FormRequest, FormRoute } from './form-route.ts';
 import { errorAnswer, jsonAnswer, jsonOf, OAuthError, type OAuthErrorCode, type Render } from './oauth-error.ts';
 import { unverifiedClaims } from './unverified-claims.ts';
 
@@ -37,6 +38,12 @@ export function tokenExchange(issuers: () => Issuers): FormRoute {
       const subject = form.required('subject_token');
       checkType(form, 'subject_token_type');
       const actor = actorToken(form, subject);
+      const credentials = {
+        credential: new Secret(subject),
+        ...(actor === undefined ? {} : { actorCredential: new Secret(actor) }),
+      };
+      const handle = readHandle(form, place);
+      if (handle !== undefined) return { ...redemption(form, place, handle), ...credentials };
       const target = readTarget(form, place, issuers());
       const issuedType = requestedType(form, target, issuers());
       const tokenRequest = {
@@ -49,8 +56,7 @@ export function tokenExchange(issuers: () => Issuers): FormRoute {
         info: requestOf(target),
         query: dryRunOf(place),
         body: { bytes: Buffer.from(JSON.stringify(tokenRequest)), mediaType: 'application/json' },
-        credential: new Secret(subject),
-        ...(actor === undefined ? {} : { actorCredential: new Secret(actor) }),
+        ...credentials,
         annotations: annotationsOf(form),
         render: renderWith(issuedType, target.account),
       };
@@ -153,14 +159,40 @@ function requestOf({ cluster, account }: ExchangeTarget): ResourceInfo {
   return account === undefined ? userpassInfo(cluster) : tokenRequestInfo(cluster, account.namespace, account.name);
 }
 
+/** A handle is redeemed as `create` of `passes/token`, whose handler knows what it is for. */
+function redemption(form: Form, place: FormPlace, handle: string): FormRequest {
+  const type = form.get('requested_token_type') ?? ACCESS_TOKEN;
+  if (type !== ACCESS_TOKEN && type !== JWT) {
+    throw refuse('invalid_request', `requested_token_type must be ${ACCESS_TOKEN} or ${JWT}`);
+  }
+  const { group, version, resource } = passKind;
+  const about = { verb: 'create', group, resource, subresource: 'token', namespace: '', name: handle } as const;
+  return {
+    info: {
+      type: 'resource',
+      target: { ...about, version, cluster: undefined, alwaysPublic: false },
+      question: { ...about, cluster: undefined },
+    },
+    query: dryRunOf(place),
+    body: undefined,
+    annotations: annotationsOf(form),
+    render: renderWith(type, undefined, translateHandle),
+  };
+}
+
 type Account = NonNullable<ExchangeTarget['account']>;
 
 /** RFC 8693 section 2.2.1. */
-function renderWith(issuedType: string, account: Account | undefined): Render {
-  const subject = account === undefined ? PERSON_SCOPE : `serviceaccount:${account.namespace}:${account.name}`;
+function renderWith(
+  issuedType: string,
+  account: Account | undefined,
+  translateError = account === undefined ? translatePerson : translate,
+): Render {
   return (answer) => {
-    if (answer.type === 'status') return errorAnswer(answer.error, account === undefined ? translatePerson : translate);
-    const { spec, status } = jsonOf(answer) as TokenRequest;
+    if (answer.type === 'status') return errorAnswer(answer.error, translateError);
+    const { metadata, spec, status } = jsonOf(answer) as TokenRequest;
+    const isForAccount = (metadata?.namespace ?? '') !== '';
+    const subject = isForAccount ? `serviceaccount:${metadata?.namespace}:${metadata?.name}` : PERSON_SCOPE;
     const token = status?.token ?? '';
     const isDryRun = token === '';
     const audiences = (spec?.audiences ?? []).map((audience) => `aud:${audience}`);
@@ -211,6 +243,21 @@ function translatePerson(error: ApiError): OAuthError | undefined {
       return refuse('invalid_scope', PERSON_REFUSED);
     case 409:
       return refuse('invalid_target', error.message);
+    default:
+      return translate(error);
+  }
+}
+
+const HANDLE_REFUSED = 'there is no such handle, or it is not one of the subject';
+
+function translateHandle(error: ApiError): OAuthError | undefined {
+  switch (error.status.code) {
+    case 404:
+      return refuse('invalid_scope', HANDLE_REFUSED);
+    // The requester may know what has become of its handle.
+    case 403:
+    case 409:
+      return refuse('invalid_scope', error.message);
     default:
       return translate(error);
   }

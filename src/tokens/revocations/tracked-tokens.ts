@@ -48,7 +48,7 @@ export type Requester = Pick<Caller, 'as' | 'home'>;
  */
 export const requesterId = ({ name, uid }: User): string => digestOf([name, uid]);
 
-const digestOf = (parts: readonly string[]): string =>
+export const digestOf = (parts: readonly string[]): string =>
   createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 32);
 
 /** For whom a record counts, as the value of a label, and in the words of a refusal. */

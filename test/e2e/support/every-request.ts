@@ -45,6 +45,11 @@ const SPECIAL: Readonly<Record<string, object>> = {
     metadata: { name: EXISTING },
     spec: { tokenDigest: `sha256:${'0'.repeat(64)}`, namePattern: 'new-*' },
   },
+  passes: {
+    apiVersion: 'clusterpass.dev/v1alpha1',
+    kind: 'Pass',
+    spec: { cluster: 'alpha', serviceAccount: { namespace: 'ci', name: EXISTING }, purpose: 'a test of requests' },
+  },
 };
 
 /** An object of each kind that can be created. `alpha` and the namespace `ci` must exist. */
@@ -117,10 +122,13 @@ function subresourceRequests(): EveryRequest[] {
     path: `/apis/clusterpass.dev/v1alpha1/bootstraptokens/${EXISTING}/cluster`,
     body: { metadata: { name: 'new-1' } },
   };
+  const passes = '/apis/clusterpass.dev/v1alpha1/passes';
   return [
     ...status,
     approval,
     join,
+    { ...approval, label: 'an approval of a pass', path: `${passes}/${EXISTING}/approval` },
+    { label: 'a redemption', method: 'POST', path: `${passes}/${EXISTING}/token`, body: {} },
     { label: 'a token', method: 'POST', path: `${account}/token`, body: { spec: { audiences: [] } } },
     { label: 'a tracked token', method: 'POST', path: `${account}/token`, body: tracked },
     { label: 'a token of an absent account', method: 'POST', path: `${account}-not/token`, body: { spec: {} } },

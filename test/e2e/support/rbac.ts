@@ -21,6 +21,8 @@ export interface Grant {
   readonly namespace?: string;
   /** The selector of `clusterpass.dev/clusters`. */
   readonly clusters?: string;
+  /** Of the binding: `agents`, `approval`, without their domain. */
+  readonly annotations?: Readonly<Record<string, string>>;
 }
 
 export const user = (name: string): object => ({ kind: 'User', apiGroup: RBAC_GROUP, name });
@@ -35,12 +37,17 @@ export const may = (verb: string, resource: string, apiGroup = '', resourceNames
 let counter = 0;
 
 /** A ClusterRole and a binding to it, made by the administrator; gives the way to take both back. */
-export async function grant(server: Server, { to, rules, namespace, clusters }: Grant): Promise<() => Promise<void>> {
+export async function grant(
+  server: Server,
+  { to, rules, namespace, clusters, annotations: words = {} }: Grant,
+): Promise<() => Promise<void>> {
   const name = `granted-${++counter}`;
+  const all = { ...(clusters === undefined ? {} : { clusters }), ...words };
+  const annotations = Object.fromEntries(Object.entries(all).map(([key, text]) => [`clusterpass.dev/${key}`, text]));
   const bindings = namespace === undefined ? 'clusterrolebindings' : `namespaces/${namespace}/rolebindings`;
   await create(server, `${RBAC}/clusterroles`, { metadata: { name }, rules });
   await create(server, `${RBAC}/${bindings}`, {
-    metadata: { name, ...(clusters === undefined ? {} : { annotations: { 'clusterpass.dev/clusters': clusters } }) },
+    metadata: { name, annotations },
     subjects: [typeof to === 'string' ? user(to) : to],
     roleRef: { apiGroup: RBAC_GROUP, kind: 'ClusterRole', name },
   });

@@ -112,7 +112,8 @@ export async function openApiCore(store: Store, windowSize: number): Promise<Api
     verbOverrides: new Map(),
     getKubeconfig: () => Promise.reject(new Error('no kubeconfigs are asked for here')),
     listAccounts: () => Promise.reject(new Error('no accounts are asked for here')),
-    decideRequest: () => Promise.reject(new Error('no access requests are decided here')),
+    decisions: new Map(),
+    redeemPass: () => Promise.reject(new Error('no passes are redeemed here')),
     joinCluster: () => Promise.reject(new Error('no cluster joins here')),
   });
   await reflector.start();

@@ -1,0 +1,115 @@
+import { type FieldError, invalidValue, required, tooLong } from '../field-error.ts';
+import type { ApiObject } from '../kind.ts';
+import {
+  accountErrors,
+  clusterErrors,
+  metadataErrors,
+  type RequestCondition,
+  type RequestScope,
+  type RequestUser,
+} from './access-request-spec.ts';
+
+/** What a pass is for, and what has become of it. A pass is a handle: no token exists until it is redeemed. */
+
+export type PassPhase = 'Ready' | 'Pending' | 'Denied' | 'Ended';
+
+/** What a pass needs before it can be redeemed: nothing, the requester at the console, or another person. */
+export type PassApproval = 'none' | 'confirm' | 'review';
+
+/** What people decide about a pass: the types of conditions that the subresource `approval` takes. */
+export const PASS_DECISIONS = ['Approved', 'Denied'] as const;
+export type PassDecisionType = (typeof PASS_DECISIONS)[number];
+
+/** The condition of a pass that has ended. */
+export const ENDED = 'Ended';
+
+/** Why a pass has ended, if its tokens have to be revoked. */
+export const REVOKED = 'Revoked';
+
+/** On every Pass: what it needs. Approvers see only those that need a review. */
+export const PASS_APPROVAL_LABEL = 'clusterpass.dev/approval';
+
+export interface PassSpec {
+  cluster?: string;
+  serviceAccount?: { namespace?: string; name?: string };
+  audiences?: string[];
+  durationSeconds?: number;
+  purpose?: string;
+  requestedBy?: RequestUser;
+  /** Absent for a pass that a person has asked for itself. */
+  client?: { id?: string; name?: string };
+}
+
+export interface PassStatus {
+  phase?: PassPhase;
+  approval?: PassApproval;
+  conditions?: RequestCondition[];
+  decidedBy?: RequestUser;
+  decisionTimestamp?: string;
+  bindingRef?: { kind: string; namespace?: string; name: string; resourceVersion?: string };
+  expirationTimestamp?: string;
+  tokens?: { id: string; expirationTimestamp: string }[];
+}
+
+export const passSpec = (object: ApiObject): PassSpec => (object.spec ?? {}) as PassSpec;
+export const passStatus = (object: ApiObject): PassStatus => (object.status ?? {}) as PassStatus;
+
+/** A live pass waits for an approval, or can be redeemed. */
+export const isLivePhase = (phase: string): boolean => phase === 'Pending' || phase === 'Ready';
+
+/** The service account of a pass. */
+export const passAccount = ({ cluster = '', serviceAccount }: PassSpec): RequestScope & { readonly name: string } => ({
+  cluster,
+  namespace: serviceAccount?.namespace ?? '',
+  name: serviceAccount?.name ?? '',
+});
+
+/** The name of a pass is its handle: 160 random bits. It opens nothing by itself. */
+const HANDLE = /^pass_[a-z2-7]{32}$/;
+const HANDLE_BYTES = 20;
+const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567';
+
+export const isHandle = (text: string): boolean => HANDLE.test(text);
+
+export function newHandle(randomBytes: (size: number) => Uint8Array): string {
+  let bits = '';
+  for (const byte of randomBytes(HANDLE_BYTES)) bits += byte.toString(2).padStart(8, '0');
+  return `pass_${(bits.match(/.{5}/g) ?? []).map((five) => BASE32[Number.parseInt(five, 2)]).join('')}`;
+}
+
+export const MIN_PASS_SECONDS = 600;
+export const MAX_PASS_SECONDS = 900;
+const MIN_PURPOSE = 8;
+const MAX_PURPOSE = 200;
+export const MAX_CLIENT_NAME = 128;
+
+/** What is wrong with a new pass. The handler checks the audiences and the bound of the duration, an option. */
+export function passErrors(object: ApiObject): FieldError[] {
+  const { cluster = '', serviceAccount = {}, durationSeconds, purpose = '', client } = passSpec(object);
+  const errors = [
+    ...metadataErrors(object.metadata, 'a pass'),
+    ...clusterErrors(cluster),
+    ...accountErrors(serviceAccount),
+    ...purposeErrors(purpose),
+  ];
+  if (durationSeconds !== undefined && durationSeconds < MIN_PASS_SECONDS) {
+    const why = `must be at least ${MIN_PASS_SECONDS} seconds`;
+    errors.push(invalidValue('spec.durationSeconds', durationSeconds, why));
+  }
+  for (const [field, text = ''] of Object.entries(client ?? {})) {
+    if (/\p{Cc}/u.test(text)) {
+      errors.push(invalidValue(`spec.client.${field}`, text, 'may not contain control characters'));
+    }
+  }
+  return errors;
+}
+
+/** One line: approvers and the audit log read it. */
+function purposeErrors(purpose: string): FieldError[] {
+  const field = 'spec.purpose';
+  if (purpose.trim() === '') return [required(field, 'say what the pass is for: approvers and auditors read it')];
+  const { length } = [...purpose.trim()];
+  if (length < MIN_PURPOSE) return [invalidValue(field, purpose, `must have at least ${MIN_PURPOSE} characters`)];
+  if (length > MAX_PURPOSE) return [tooLong(field, MAX_PURPOSE)];
+  return /[\p{Cc}\u2028\u2029]/u.test(purpose) ? [invalidValue(field, purpose, 'must be one line')] : [];
+}

@@ -1,0 +1,68 @@
+import type { Command } from '../command.ts';
+import { audience, cluster, dryRun, noHeaders, output } from './flags.ts';
+
+const handle = [{ name: '<HANDLE...>', doc: 'Handles, the names of passes.' }];
+const message = { flags: '-m, --message <text>', doc: 'A message to the requester.' };
+
+/** Passes as handles: to ask for them, and to decide those of others. */
+export const PASS_COMMANDS: readonly Command[] = [
+  {
+    path: ['pass', 'request'],
+    summary: 'Ask for a pass of a service account, for a purpose and some minutes.',
+    details:
+      'Prints the handle of the pass, and writes a kubeconfig that redeems it: no token is shown or stored before kubectl ' +
+      'needs it. Needs the permission to `create` `serviceaccounts/token` in the cluster. If the binding that gives it has ' +
+      'the annotation `clusterpass.dev/approval: review-always`, another person has to approve the pass first. Nothing ' +
+      'that the pass gives outlives it.',
+    flags: [
+      cluster('The cluster. Required.'),
+      { flags: '--account <namespace/name>', doc: 'Service account. Required.' },
+      { flags: '--purpose <text>', doc: 'What for, in one line. Approvers and the audit log have it. Required.' },
+      { flags: '--duration <duration>', doc: 'How long the pass can be used: 10m to 15m. Defaults to 10m.' },
+      audience,
+      output('`json`, `yaml`, `name`'),
+    ],
+    notRun: 'the names of the page do not exist',
+    examples: ["clusterpass pass request --cluster prod-eu-1 --account ci/builder --purpose 'INC-4711: read the logs'"],
+  },
+  {
+    path: ['pass', 'list'],
+    summary: 'List your passes, and those that you may review.',
+    details: 'With the permission to `list` `passes`, all of them. Passes that have ended are listed for an hour.',
+    flags: [
+      cluster('Only passes of this cluster.'),
+      { flags: '--phase <phase>', doc: '`Pending`, `Ready`, `Denied` or `Ended`.' },
+      { flags: '--requester <user>', doc: 'Only passes of this user.' },
+      noHeaders,
+      output('`wide`, `json`, `yaml`, `name`, `jsonpath=TEMPLATE`, `custom-columns=HEADER:PATH,...`'),
+    ],
+    examples: ['clusterpass pass list', 'clusterpass pass list --phase Pending -o wide'],
+  },
+  {
+    path: ['pass', 'approve'],
+    summary: 'Approve passes.',
+    details:
+      'A pass that needs a `review` is approved by another person, with the permission to `approve` `passes` in its ' +
+      'cluster; one that needs a `confirm` by its requester.',
+    arguments: handle,
+    flags: [message, dryRun],
+    notRun: 'the names of the page do not exist',
+    examples: ['clusterpass pass approve pass_4e6xk2vqz7h3m5tcoywn2r4jdaglbuep'],
+  },
+  {
+    path: ['pass', 'deny'],
+    summary: 'Deny passes.',
+    arguments: handle,
+    flags: [message, dryRun],
+    notRun: 'the names of the page do not exist',
+    examples: ["clusterpass pass deny pass_4e6xk2vqz7h3m5tcoywn2r4jdaglbuep -m 'use the staging cluster'"],
+  },
+  {
+    path: ['pass', 'revoke'],
+    summary: 'End passes, and revoke the tokens that were issued for them.',
+    details: 'Your own; with the permission to `delete` `passes`, all of them.',
+    arguments: handle,
+    notRun: 'the names of the page do not exist',
+    examples: ['clusterpass pass revoke pass_4e6xk2vqz7h3m5tcoywn2r4jdaglbuep'],
+  },
+];

@@ -1,0 +1,54 @@
+import type { ApiObject } from '../../api/kind.ts';
+import { type PassSpec, passStatus } from '../../api/kinds/pass-spec.ts';
+import { objectName, PASSES } from '../access-requests.ts';
+import { CliError, type Run } from '../command.ts';
+import { clientFor, resolveConnection } from '../connection/connection.ts';
+import { writePassKubeconfig } from '../kubeconfig/pass-kubeconfig.ts';
+import { printerFor } from '../output/printer.ts';
+import { terminalSafe } from '../output/terminal-safe.ts';
+import { parseServiceAccount } from '../service-account.ts';
+
+/** A pass for the person itself: no client is named, so no binding for agents is needed. */
+export const run: Run = async (context, invocation) => {
+  const print = await printerFor(invocation.text('output'), ['json', 'name', 'yaml']);
+  const durationSeconds = invocation.seconds('duration', '--duration');
+  const audiences = invocation.list('audience');
+  const spec: PassSpec = {
+    cluster: invocation.required('cluster', '--cluster'),
+    serviceAccount: parseServiceAccount(invocation.required('account', '--account'), '--account'),
+    ...(audiences.length === 0 ? {} : { audiences: [...audiences] }),
+    ...(durationSeconds === undefined ? {} : { durationSeconds }),
+    purpose: invocation.required('purpose', '--purpose'),
+  };
+  const connection = await resolveConnection(context, invocation);
+  const client = await clientFor(context, connection);
+  const { value } = await client.request<ApiObject>('POST', PASSES.path, {
+    query: { fieldManager: 'clusterpass' },
+    body: { ...PASSES.type, metadata: {}, spec },
+  });
+  if (print !== undefined) {
+    context.out.write(print(value));
+    return 0;
+  }
+  const { phase, approval, expirationTimestamp } = passStatus(value);
+  const isReady = phase === 'Ready';
+  const state = isReady ? `ready until ${expirationTimestamp}` : `waits for an approval until ${expirationTimestamp}`;
+  context.out.write(`${terminalSafe(`${objectName(PASSES, value)} ${state}`)}\n`);
+  if (!isReady) {
+    const who = approval === 'confirm' ? 'Confirm it' : 'Another person has to approve it';
+    context.err.write(`${who}: ${connection.server}/console/#/passes/${value.metadata.name}\n`);
+  }
+  context.err.write(`${await nextStep()}\n`);
+  return 0;
+
+  async function nextStep(): Promise<string> {
+    const redeem = `clusterpass credential --pass ${value.metadata.name}`;
+    if (audiences.length > 0) return `Next: ${redeem}`;
+    try {
+      return `Next: kubectl --kubeconfig ${await writePassKubeconfig(context, connection, client, value)} get ns`;
+    } catch (error) {
+      if (!(error instanceof CliError)) throw error;
+      return `Warning: ${error.message}\nNext: ${redeem}`;
+    }
+  }
+};

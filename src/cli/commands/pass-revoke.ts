@@ -1,0 +1,17 @@
+import { objectPath, PASSES } from '../access-requests.ts';
+import type { Run } from '../command.ts';
+import { connect } from '../connection/connection.ts';
+import { deletePassKubeconfig } from '../kubeconfig/pass-kubeconfig.ts';
+import { forEach } from './request-decide.ts';
+
+/** Deletes passes, which revokes the tokens that they were redeemed for. */
+export const run: Run = async (context, invocation) => {
+  const client = await connect(context, invocation);
+  return forEach(context, invocation.args, async (argument) => {
+    const path = objectPath(PASSES, argument);
+    await client.request('DELETE', path);
+    const name = path.slice(path.lastIndexOf('/') + 1);
+    await deletePassKubeconfig(context, name);
+    return `${PASSES.kind.singular}.${PASSES.kind.group}/${name} revoked`;
+  });
+};

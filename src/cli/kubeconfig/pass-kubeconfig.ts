@@ -1,0 +1,64 @@
+import { readdir, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { stringify } from 'yaml';
+import type { ApiObject } from '../../api/kind.ts';
+import { isHandle, passAccount, passSpec } from '../../api/kinds/pass-spec.ts';
+import { kubeconfigFor } from '../../api/kubeconfig-document.ts';
+import type { Client } from '../../client/create-client.ts';
+import { fieldSelectorFor } from '../clusters.ts';
+import { CliError, type Context } from '../command.ts';
+import type { Connection } from '../connection/connection.ts';
+import { writePrivate } from '../files/files.ts';
+import { cacheFolder } from '../files/folders.ts';
+import { endpointFor } from './cluster-endpoint.ts';
+import { execCommand } from './exec-command.ts';
+import { localAddressTo } from './local-address.ts';
+
+/** Files of passes that have ended: no pass lives as long. */
+const MAX_AGE_MS = 3_600_000;
+
+const folderOf = ({ env }: Context): string => join(cacheFolder(env), 'passes');
+
+/**
+ * Writes a kubeconfig, mode 0600, whose exec plugin redeems the pass with the login of the person, and returns its path.
+ * The file contains no secret: the handle opens nothing by itself.
+ */
+export async function writePassKubeconfig(
+  context: Context,
+  connection: Connection,
+  client: Pick<Client, 'listClusters'>,
+  pass: ApiObject,
+): Promise<string> {
+  const handle = pass.metadata.name ?? '';
+  // It becomes a file name and an argument of a program.
+  if (!isHandle(handle)) throw new CliError('the server did not answer with a pass');
+  const { cluster: name, ...account } = passAccount(passSpec(pass));
+  const { items } = await client.listClusters({ fieldSelector: fieldSelectorFor('metadata.name', name) });
+  const [cluster] = items;
+  if (cluster === undefined) {
+    throw new CliError(`no kubeconfig for ${handle}: your roles do not allow you to see the cluster ${name}`);
+  }
+  const endpoint = endpointFor(cluster, await localAddressTo(connection.server));
+  if (typeof endpoint === 'string') throw new CliError(`no kubeconfig for ${handle}: the cluster ${name}: ${endpoint}`);
+  const { server: baseUrl, productName } = connection;
+  const config = kubeconfigFor({ cluster: name, ...endpoint, baseUrl, account, productName, pass: handle });
+  const command = await execCommand(context);
+  for (const { user } of config.users) user.exec.command = command;
+  await deleteOld(context);
+  const file = join(folderOf(context), `${handle}.yaml`);
+  await writePrivate(file, stringify(config));
+  return file;
+}
+
+export async function deletePassKubeconfig(context: Context, handle: string): Promise<void> {
+  if (isHandle(handle)) await rm(join(folderOf(context), `${handle}.yaml`), { force: true });
+}
+
+async function deleteOld(context: Context): Promise<void> {
+  const folder = folderOf(context);
+  for (const name of await readdir(folder).catch(() => [])) {
+    const file = join(folder, name);
+    const { mtimeMs } = await stat(file).catch(() => ({ mtimeMs: Number.POSITIVE_INFINITY }));
+    if (mtimeMs + MAX_AGE_MS < context.now()) await rm(file, { force: true });
+  }
+}

@@ -1,0 +1,28 @@
+import type { ApiObject } from '../api/kind.ts';
+import { isLivePhase, passSpec, passStatus } from '../api/kinds/pass-spec.ts';
+import { reviewSelf } from '../client/access-reviews.ts';
+import { objectPath, PASSES } from './access-requests.ts';
+import type { Context, Invocation } from './command.ts';
+import { clientFor, resolveConnection } from './connection/connection.ts';
+
+/** A logout must not wait for a server that does not answer. */
+const TIMEOUT_MS = 3_000;
+
+/** Ends the live passes that were requested with this login, and returns their number. */
+export async function revokeOwnPasses(context: Context, invocation: Invocation): Promise<number> {
+  const client = await clientFor(context, await resolveConnection(context, invocation));
+  const signal = AbortSignal.timeout(TIMEOUT_MS);
+  const { value } = await client.request<{ items: ApiObject[] }>('GET', PASSES.path, { signal });
+  if (value.items.length === 0) return 0;
+  const { status } = await reviewSelf(client);
+  const own = value.items.filter((pass) => {
+    const { requestedBy, client: agent } = passSpec(pass);
+    const isOfLogin = agent === undefined || agent.id === 'login';
+    const isLive = isLivePhase(passStatus(pass).phase ?? '');
+    return isLive && isOfLogin && requestedBy?.username === status?.userInfo?.username;
+  });
+  for (const { metadata } of own) {
+    await client.request('DELETE', objectPath(PASSES, metadata.name ?? ''), { signal });
+  }
+  return own.length;
+}

@@ -1,0 +1,125 @@
+import { type FieldError, forbiddenField, invalid, required, unsupportedValue } from '../../api/field-error.ts';
+import type { ApiObject, Kind } from '../../api/kind.ts';
+import type { RequestCondition } from '../../api/kinds/access-request-spec.ts';
+import type { ApiRequest, ApiResponse } from '../../api/request.ts';
+import { ApiError, conflict } from '../../api/status.ts';
+import type { PublicView, StoredObject } from '../../objects/stored-object.ts';
+import { checkPreconditions, type ObjectWriter } from '../../objects/writer.ts';
+import { parseUpdateOptions } from '../options/write-options.ts';
+import type { Views } from '../views.ts';
+import { readPatch } from '../write/patch.ts';
+import { checkSameObject, preconditionsIn, readObject } from '../write/read-body.ts';
+import { objectKeyOf, written } from '../write/write-parts.ts';
+
+/**
+ * Writes of the subresource `approval` of access requests and passes, as for a CertificateSigningRequest: each adds a
+ * condition. A decision is one compare-and-swap of the object, so of two approvers one decides.
+ */
+
+/** Others may write the object between the read and the write. */
+const ATTEMPTS = 8;
+
+/** The object was written by others meanwhile: decide again. */
+export class ObjectChanged extends Error {
+  override readonly name = 'ObjectChanged';
+}
+
+/** The object that the client wants, as a function of the current one. */
+export type SentFor = (current: ApiObject) => ApiObject;
+
+export interface DecisionParts {
+  readonly views: Views;
+  readonly publicView: PublicView;
+}
+
+/** `decide` reads and writes the object; it throws ObjectChanged to be called again. */
+export function createDecisionHandler(
+  parts: DecisionParts,
+  kind: Kind,
+  decide: (request: ApiRequest, sentFor: SentFor, dryRun: boolean) => Promise<ApiObject>,
+  annotate: (request: ApiRequest, object: ApiObject) => void,
+): (request: ApiRequest) => Promise<ApiResponse> {
+  return async (request) => {
+    const { dryRun, sentFor } = readBody(parts, kind, request);
+    for (let attempt = 1; ; attempt++) {
+      try {
+        const object = await decide(request, sentFor, dryRun);
+        if (!dryRun) annotate(request, object);
+        return written(parts, request, kind, object, { code: 200 });
+      } catch (error) {
+        if (!(error instanceof ObjectChanged)) throw error;
+        if (attempt >= ATTEMPTS) throw conflict(kind, request.target.name, 'it is being changed; please try again');
+      }
+    }
+  };
+}
+
+function readBody(parts: DecisionParts, kind: Kind, request: ApiRequest): { dryRun: boolean; sentFor: SentFor } {
+  if (request.target.verb === 'patch') {
+    const { options, patched } = readPatch(parts, request, kind);
+    return { dryRun: options.dryRun, sentFor: patched };
+  }
+  const { dryRun, fieldValidation } = parseUpdateOptions(request.query);
+  const sent = readObject(request, kind, fieldValidation);
+  checkSameObject(sent, kind, objectKeyOf(request, kind));
+  const sentFor: SentFor = (current) => {
+    checkPreconditions(kind, current, preconditionsIn(sent));
+    return sent;
+  };
+  return { dryRun, sentFor };
+}
+
+export interface WantedDecision<T extends string> {
+  readonly type: T;
+  readonly reason?: string;
+  readonly message?: string;
+}
+
+const conditionsOf = (object: ApiObject): readonly RequestCondition[] =>
+  (object.status as { conditions?: RequestCondition[] } | undefined)?.conditions ?? [];
+
+/** The condition that the client adds; if it adds none, the one of the decision that was taken. */
+export function decisionIn<T extends string>(
+  kind: Kind,
+  decisions: readonly T[],
+  { sent, old, taken }: { readonly sent: ApiObject; readonly old: ApiObject; readonly taken: string | undefined },
+): WantedDecision<T> {
+  const conditions = conditionsOf(sent);
+  const known = conditionsOf(old);
+  const added = conditions.filter(({ type }) => !known.some((each) => each.type === type));
+  const errors: FieldError[] = [];
+  const [first = conditions.find(({ type }) => type === taken), second] = added;
+  const at = 'status.conditions';
+  if (first === undefined) {
+    errors.push(required(at, `add a condition of type ${decisions.join(', ')}, with the status True`));
+  } else if (second !== undefined) {
+    errors.push(forbiddenField(at, 'add one condition only'));
+  } else if (!decisions.some((type) => type === first.type)) {
+    errors.push(unsupportedValue(`${at}.type`, first.type ?? '', decisions));
+  } else if ((first.status ?? '') !== 'True') {
+    errors.push(unsupportedValue(`${at}.status`, first.status ?? '', ['True']));
+  }
+  if (first === undefined || errors.length > 0) throw invalid(kind, old.metadata.name ?? '', errors);
+  const { type, reason = '', message = '' } = first;
+  return { type: type as T, ...(reason === '' ? {} : { reason }), ...(message === '' ? {} : { message }) };
+}
+
+/** Writes the status if the object is still what was read. */
+export async function writeDecision(
+  writer: Pick<ObjectWriter, 'update'>,
+  { kind, name, revision }: StoredObject,
+  status: (current: ApiObject) => object,
+  { dryRun, admit = () => {} }: { readonly dryRun: boolean; readonly admit?: () => void },
+): Promise<ApiObject> {
+  try {
+    return await writer.update(
+      kind,
+      { cluster: '', namespace: '', name },
+      (current) => ({ ...current, status: status(current) }),
+      { dryRun, part: 'status', preconditions: { resourceVersion: String(revision) }, admit },
+    );
+  } catch (error) {
+    if (error instanceof ApiError && error.status.code === 409) throw new ObjectChanged();
+    throw error;
+  }
+}

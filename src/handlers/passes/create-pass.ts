@@ -1,0 +1,231 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { PassDecision } from '../../api/authorization.ts';
+import { type FieldError, forbiddenField, invalid, invalidValue } from '../../api/field-error.ts';
+import type { ObjectMeta } from '../../api/kind.ts';
+import { REQUEST_CLUSTER_LABEL, REQUEST_NAMESPACE_LABEL } from '../../api/kinds/access-request.ts';
+import { COUNTED_LABEL, REQUESTER_LABEL } from '../../api/kinds/issued-token.ts';
+import { PASS_EXPIRY_FIELD } from '../../api/kinds/pass.ts';
+import {
+  isLivePhase,
+  MIN_PASS_SECONDS,
+  newHandle,
+  PASS_APPROVAL_LABEL,
+  type PassSpec,
+  type PassStatus,
+  passAccount,
+  passErrors,
+  passSpec,
+} from '../../api/kinds/pass-spec.ts';
+import type { ApiRequest, ApiResponse } from '../../api/request.ts';
+import { forbidden, notFound, tooManyRequests } from '../../api/status.ts';
+import { toTimestamp } from '../../lib/utc-second.ts';
+import type { StoredObject } from '../../objects/stored-object.ts';
+import { withoutTokenWords } from '../../observability/token-text.ts';
+import { countedFor, digestOf, requesterId } from '../../tokens/revocations/tracked-tokens.ts';
+import { InFlightCounts } from '../access-requests/in-flight.ts';
+import { isPersonKnown, unknownPerson, userOf } from '../access-requests/people.ts';
+import { parseCreateOptions } from '../options/write-options.ts';
+import { foreignAudienceCheck } from '../token/foreign-audiences.ts';
+import { audienceErrors, withoutDuplicates } from '../token/validate-token-request.ts';
+import { readObject } from '../write/read-body.ts';
+import { managerOf, written } from '../write/write-parts.ts';
+import { annotate, type PassAccount, type PassParts } from './pass-parts.ts';
+
+/** How long a pass waits for its approval. */
+const PENDING_MS = 10 * 60_000;
+const MAX_PENDING = 3;
+/** Ended passes stay for a while, so all that are stored have a bound, too: that many times the live ones. */
+const STORED_PER_LIVE = 10;
+/** Such a cluster grants ten minutes at least, and some time passes before the first redemption. */
+const MIN_SECONDS_OF_ISSUING_CLUSTER = 660;
+
+/** `create` of a pass: the permission is that of a TokenRequest for the account, by the bindings that count. */
+export function createPassHandler(parts: PassParts): (request: ApiRequest) => Promise<ApiResponse> {
+  const { catalog, reader, writer, rules } = parts;
+  const kind = catalog.passes;
+  const inFlight = new InFlightCounts();
+  return async (request) => {
+    const { caller } = request;
+    const options = parseCreateOptions(request.query);
+    const sent = readObject(request, kind, options.fieldValidation);
+    refuseIfInvalid(parts, [...nameErrors(sent.metadata), ...passErrors(sent), ...purposeErrors(passSpec(sent))]);
+    const { requestedBy: _, client: _client, ...asked } = passSpec(sent);
+    const account = passAccount(asked);
+    const client = clientOf(request, passSpec(sent));
+    const isAgent = client !== undefined;
+    const decision = rules.decide(caller, account, isAgent);
+    if (!decision.allowed) throw rules.refusal(caller, account, decision);
+    if (decision.approval === 'review' && !isPersonKnown(parts, caller)) throw unknownPerson(kind, '');
+    await reader.catchUp();
+    const cluster = requireAccount(parts, account);
+    const audiences = withoutDuplicates(asked.audiences ?? []);
+    const mayIn = audiencePermission(parts, request, account, isAgent);
+    refuseIfInvalid(parts, audienceErrors(audiences, foreignAudienceCheck(parts, account, mayIn)));
+    const spec: PassSpec = {
+      ...asked,
+      ...(audiences.length === 0 ? {} : { audiences: [...audiences] }),
+      durationSeconds: durationOf(parts, asked, cluster),
+      purpose: (asked.purpose ?? '').trim(),
+      requestedBy: userOf(parts, caller, account.cluster),
+      ...(client === undefined ? {} : { client }),
+    };
+    const counted = countedFor(reader, catalog.issuedTokens, caller.impersonator ?? caller);
+    const countId = digestOf([counted.id, client?.id ?? '']);
+    const stored = [...reader.cache(kind).current.withLabel(COUNTED_LABEL, countId)];
+    const same = stored.find((entry) => isWaiting(parts, entry) && isDeepStrictEqual(passSpec(entry.object()), spec));
+    if (same !== undefined) {
+      annotate(request, same.object());
+      return written(parts, request, kind, same.object(), { code: 200 });
+    }
+    refuseTooMany(parts, stored, inFlight.of(countId), counted.who, decision);
+    parts.requireRightClock();
+    const release = inFlight.add(countId);
+    try {
+      const metadata = { ...sent.metadata, name: newHandle(parts.randomBytes) };
+      const labels = {
+        ...metadata.labels,
+        [REQUESTER_LABEL]: requesterId(caller.as(undefined)),
+        [COUNTED_LABEL]: countId,
+        [REQUEST_CLUSTER_LABEL]: account.cluster,
+        [REQUEST_NAMESPACE_LABEL]: account.namespace,
+        [PASS_APPROVAL_LABEL]: decision.approval,
+      };
+      const object = await writer.create(
+        kind,
+        { cluster: '', namespace: '' },
+        { ...sent, metadata, spec },
+        {
+          dryRun: options.dryRun,
+          manager: managerOf(request, options),
+          derive: (prepared) => ({
+            ...prepared,
+            metadata: { ...prepared.metadata, labels },
+            status: newStatus(parts, spec, decision),
+          }),
+        },
+      );
+      annotate(request, object);
+      return written(parts, request, kind, object, { code: 201 });
+    } finally {
+      release();
+    }
+  };
+}
+
+const refuseIfInvalid = ({ catalog }: PassParts, errors: readonly FieldError[]): void => {
+  if (errors.length > 0) throw invalid(catalog.passes, '', [...errors]);
+};
+
+const nameErrors = ({ name = '', generateName = '' }: ObjectMeta): FieldError[] =>
+  name === '' && generateName === ''
+    ? []
+    : [forbiddenField(`metadata.${name === '' ? 'generateName' : 'name'}`, 'the server makes the handle')];
+
+/** The purpose is logged and shown, so it must not be where a token ends up. */
+const purposeErrors = ({ purpose = '' }: PassSpec): FieldError[] =>
+  withoutTokenWords(purpose) === purpose
+    ? []
+    : [invalidValue('spec.purpose', withoutTokenWords(purpose), 'must not contain a token')];
+
+/** An agent with a token of its client is known by it. One that uses the login of a person says so itself. */
+function clientOf({ agent }: ApiRequest, { client }: PassSpec): PassSpec['client'] {
+  if (agent !== undefined) return { id: agent.id, name: withoutTokenWords(agent.name) };
+  return client === undefined ? undefined : { id: 'login', name: withoutTokenWords(client.name ?? '') };
+}
+
+/** After the permission: then a 404 tells nothing that a TokenRequest would not tell. */
+function requireAccount({ catalog, reader, issuesOwnTokens }: PassParts, account: PassAccount): StoredObject {
+  const { cluster, namespace, name } = account;
+  const found = reader.find(catalog.clusters, { cluster: '', namespace: '', name: cluster });
+  if (found === undefined) throw notFound(catalog.clusters, cluster);
+  if (!issuesOwnTokens(found) && reader.find(catalog.serviceAccounts, account) === undefined) {
+    if (reader.find(catalog.namespaces, { cluster, namespace: '', name: namespace }) === undefined) {
+      throw notFound(catalog.namespaces, namespace);
+    }
+    throw notFound(catalog.serviceAccounts, name);
+  }
+  return found;
+}
+
+/** For the audience of another cluster the pass must be allowed there, too, without an approval. */
+export function audiencePermission(
+  { rules }: PassParts,
+  { caller }: Pick<ApiRequest, 'caller'>,
+  account: PassAccount,
+  isAgent: boolean,
+): (cluster: string) => boolean {
+  return (cluster) => {
+    const { allowed, approval } = rules.decide(caller, { ...account, cluster }, isAgent);
+    return allowed && approval === 'none';
+  };
+}
+
+function durationOf(parts: PassParts, { durationSeconds }: PassSpec, cluster: StoredObject): number {
+  const { maxDurationSeconds: max } = parts.limits;
+  const issuesItself = parts.issuesOwnTokens(cluster);
+  const seconds = durationSeconds ?? (issuesItself ? max : MIN_PASS_SECONDS);
+  const wrong = (why: string): FieldError => invalidValue('spec.durationSeconds', seconds, why);
+  if (seconds > max) refuseIfInvalid(parts, [wrong(`must be no more than ${max} seconds`)]);
+  if (issuesItself && seconds < MIN_SECONDS_OF_ISSUING_CLUSTER) {
+    const why = `must be at least ${MIN_SECONDS_OF_ISSUING_CLUSTER} seconds: the cluster issues its own tokens, of ten minutes at least`;
+    refuseIfInvalid(parts, [wrong(why)]);
+  }
+  return seconds;
+}
+
+const isWaiting = ({ now }: PassParts, entry: StoredObject): boolean =>
+  entry.field('status.phase') === 'Pending' && Date.parse(entry.field(PASS_EXPIRY_FIELD)) > now();
+
+function refuseTooMany(
+  parts: PassParts,
+  stored: readonly StoredObject[],
+  inFlight: number,
+  who: string,
+  { approval }: PassDecision,
+): void {
+  const { limits, now, catalog } = parts;
+  const live = stored.filter((entry) => isLivePhase(entry.field('status.phase')));
+  const pending = live.filter((entry) => entry.field('status.phase') === 'Pending');
+  const wait = (entries: readonly StoredObject[]): number => {
+    const ends = entries.map((entry) => Date.parse(entry.field(PASS_EXPIRY_FIELD)));
+    return Math.max(1, Math.ceil((Math.min(...ends, now() + PENDING_MS) - now()) / 1000));
+  };
+  const { maxHandles } = limits;
+  if (live.length + inFlight >= maxHandles) {
+    const text = `${who} ${maxHandles} live passes with this client, the most that are allowed: revoke one, or wait`;
+    throw tooManyRequests(text, wait(live));
+  }
+  if (approval !== 'none' && pending.length + inFlight >= MAX_PENDING) {
+    const text = `${who} ${MAX_PENDING} passes that wait for an approval, the most that are allowed: revoke one, or wait`;
+    throw tooManyRequests(text, wait(pending));
+  }
+  if (stored.length + inFlight >= maxHandles * STORED_PER_LIVE) {
+    throw forbidden(catalog.passes, '', `${who} too many passes, live and ended: delete some, or wait an hour`);
+  }
+}
+
+function newStatus(
+  { catalog, reader, now }: PassParts,
+  { durationSeconds = 0 }: PassSpec,
+  { approval, grant }: PassDecision,
+): PassStatus {
+  const isReady = approval === 'none';
+  const expiresAt = now() + (isReady ? durationSeconds * 1000 : PENDING_MS);
+  return {
+    phase: isReady ? 'Ready' : 'Pending',
+    approval,
+    ...(grant === undefined ? {} : { bindingRef: bindingRef(grant) }),
+    expirationTimestamp: toTimestamp(expiresAt),
+  };
+
+  function bindingRef({ kind, namespace, name }: NonNullable<typeof grant>): PassStatus['bindingRef'] & object {
+    const bindings = namespace === '' ? catalog.clusterRoleBindings : catalog.roleBindings;
+    const revision = reader.find(bindings, { cluster: '', namespace, name })?.revision;
+    return {
+      kind,
+      ...(namespace === '' ? {} : { namespace }),
+      name,
+      ...(revision === undefined ? {} : { resourceVersion: String(revision) }),
+    };
+  }
+}

@@ -1,0 +1,71 @@
+import type { PassDecision } from '../../api/authorization.ts';
+import type { Caller } from '../../api/caller.ts';
+import type { Catalog } from '../../api/catalog.ts';
+import type { ApiObject } from '../../api/kind.ts';
+import type { RequestScope } from '../../api/kinds/access-request-spec.ts';
+import { type PassSpec, passSpec, passStatus } from '../../api/kinds/pass-spec.ts';
+import type { ApiRequest } from '../../api/request.ts';
+import type { ApiError } from '../../api/status.ts';
+import type { PublicView, StoredObject } from '../../objects/stored-object.ts';
+import type { ObjectWriter } from '../../objects/writer.ts';
+import type { Revocations } from '../../tokens/revocations/revocations.ts';
+import type { OwnedParts } from '../access-requests/access-request-verbs.ts';
+import type { IssueToken } from '../token/pass-use.ts';
+
+/** A service account of a cluster. */
+export interface PassAccount extends RequestScope {
+  readonly name: string;
+}
+
+/** What authz/ decides about passes. */
+export interface PassRules {
+  decide(caller: Caller, account: PassAccount, isAgent: boolean): PassDecision;
+  /** The 403 of a decision that is not allowed. */
+  refusal(caller: Caller, account: PassAccount, decision: PassDecision): ApiError;
+  /** The 403 of a caller who may not approve this pass; without a scope, of one who may not approve every pass. */
+  refuseApproval(caller: Caller, name: string, scope?: RequestScope): ApiError | undefined;
+}
+
+export interface PassLimits {
+  /** Live passes of one requester and client. */
+  readonly maxHandles: number;
+  readonly maxDurationSeconds: number;
+}
+
+/** What the handlers of passes share. */
+export interface PassParts extends OwnedParts {
+  readonly catalog: Catalog;
+  readonly writer: ObjectWriter;
+  readonly publicView: PublicView;
+  readonly rules: PassRules;
+  readonly limits: PassLimits;
+  readonly revocations: Revocations;
+  readonly issueToken: IssueToken;
+  readonly clusterOfIssuer: (issuer: string) => string | undefined;
+  readonly clusterOfPeopleIssuer: (issuer: string) => string | undefined;
+  /** Whether the cluster issues its own tokens. */
+  readonly issuesOwnTokens: (cluster: StoredObject) => boolean;
+  readonly randomBytes: (size: number) => Uint8Array;
+  /** Throws while the clock is known to be wrong: a pass says when it ends. */
+  readonly requireRightClock: () => void;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+}
+
+export const isAgentsPass = ({ client }: PassSpec): boolean => client !== undefined;
+
+/** The audit event says which pass, for whom and why. The purpose is the one text of a body that is logged. */
+export function annotate({ annotate: add }: Pick<ApiRequest, 'annotate'>, object: ApiObject): void {
+  const { purpose = '', client, requestedBy } = passSpec(object);
+  const { approval = 'none', decidedBy, phase } = passStatus(object);
+  add('clusterpass.dev/pass', object.metadata.name ?? '');
+  add('clusterpass.dev/purpose', purpose);
+  add('clusterpass.dev/requester', requestedBy?.username ?? '');
+  add('clusterpass.dev/phase', phase ?? '');
+  if (client !== undefined) {
+    add('clusterpass.dev/client', client.id ?? '');
+    add('clusterpass.dev/client-name', client.name ?? '');
+  }
+  if (approval !== 'none') add('clusterpass.dev/approval', approval);
+  if (decidedBy !== undefined) add('clusterpass.dev/approved-by', decidedBy.username);
+}

@@ -1,0 +1,102 @@
+import type { User } from '../../api/caller.ts';
+import type { ApiObject } from '../../api/kind.ts';
+import type { RequestCondition } from '../../api/kinds/access-request-spec.ts';
+import { ENDED, isLivePhase, type PassStatus, passStatus, REVOKED } from '../../api/kinds/pass-spec.ts';
+import type { ApiRequest, ApiResponse } from '../../api/request.ts';
+import { ApiError, notFound } from '../../api/status.ts';
+import { toTimestamp } from '../../lib/utc-second.ts';
+import { checkPreconditions } from '../../objects/writer.ts';
+import { findForCaller, getListed } from '../access-requests/access-request-verbs.ts';
+import type { VerbOverrides } from '../dispatch.ts';
+import { isOwn } from '../issued-tokens/own-tokens.ts';
+import { parseDeleteOptions } from '../options/delete-options.ts';
+import { deleted } from '../write/delete.ts';
+import { createPassHandler } from './create-pass.ts';
+import { annotate, type PassParts } from './pass-parts.ts';
+
+/** Verbs of passes that check whose they are. `list` and `watch` are those of every kind. */
+export const passVerbs = (parts: PassParts): VerbOverrides =>
+  new Map([
+    [
+      parts.catalog.passes,
+      {
+        create: createPassHandler(parts),
+        get: (request: ApiRequest) => getListed(parts, request, parts.catalog.passes),
+        delete: (request: ApiRequest) => deletePass(parts, request),
+      },
+    ],
+  ]);
+
+/**
+ * Deleting a pass revokes its tokens. It ends first, so that no redemption in flight can add a token, and is removed
+ * last: after a crash in between the sweep completes the deletion.
+ */
+async function deletePass(parts: PassParts, request: ApiRequest): Promise<ApiResponse> {
+  const { catalog, writer, now } = parts;
+  const kind = catalog.passes;
+  const { caller, target } = request;
+  const { dryRun, preconditions } = parseDeleteOptions(request);
+  const entry = await findForCaller(parts, request, kind, (found) => isOwn(found, caller));
+  if (entry === undefined) throw notFound(kind, target.name);
+  checkPreconditions(kind, entry.object(), preconditions);
+  if (dryRun) return deleted(kind, target.name, entry.uid);
+  const key = { cluster: '', namespace: '', name: entry.name };
+  const lastTransitionTime = toTimestamp(now());
+  const condition = { type: ENDED, status: 'True', reason: REVOKED, lastTransitionTime };
+  const ended = await writer.update(
+    kind,
+    key,
+    (current) => ({ ...current, status: endedStatus(passStatus(current), condition) }),
+    { dryRun: false, part: 'status', preconditions: { uid: entry.uid } },
+  );
+  const revoked = await revokeTokens(parts, ended, caller.as(undefined));
+  await writer.remove(kind, key, { dryRun: false, preconditions: { uid: entry.uid } });
+  annotate(request, ended);
+  if (revoked.length > 0) {
+    request.annotate('clusterpass.dev/revoked-credential-ids', revoked.map((id) => `JTI=${id}`).join(','));
+    warnOfOwnTokens(parts, request, entry.field('spec.cluster'));
+  }
+  return deleted(kind, target.name, entry.uid);
+}
+
+/** Of a live pass; one that was denied or has ended stays as it is. */
+export const endedStatus = (status: PassStatus, condition: RequestCondition): PassStatus =>
+  isLivePhase(status.phase ?? '')
+    ? { ...status, phase: ENDED, conditions: [...(status.conditions ?? []), condition] }
+    : status;
+
+/** Returns the ids of the tokens that have not expired. */
+export async function revokeTokens(
+  {
+    catalog,
+    writer,
+    revocations,
+    now,
+  }: Pick<PassParts, 'catalog' | 'revocations' | 'now'> & {
+    readonly writer: Pick<PassParts['writer'], 'remove'>;
+  },
+  pass: ApiObject,
+  by: User,
+): Promise<string[]> {
+  const revoked: string[] = [];
+  for (const { id, expirationTimestamp } of passStatus(pass).tokens ?? []) {
+    const expiresAt = Date.parse(expirationTimestamp);
+    if (expiresAt <= now()) continue;
+    await revocations.revoke(id, by, expiresAt);
+    await writer.remove(catalog.issuedTokens, { cluster: '', namespace: '', name: id }, { dryRun: false }).catch(
+      // The token was never released, or another request has removed its record.
+      (error: unknown) => {
+        if (!(error instanceof ApiError && error.status.code === 404)) throw error;
+      },
+    );
+    revoked.push(id);
+  }
+  return revoked;
+}
+
+/** A revocation is no use there: the cluster accepts its own tokens until they expire. */
+function warnOfOwnTokens({ catalog, reader, issuesOwnTokens }: PassParts, { warn }: ApiRequest, name: string): void {
+  const cluster = reader.find(catalog.clusters, { cluster: '', namespace: '', name });
+  if (cluster === undefined || !issuesOwnTokens(cluster)) return;
+  warn(`cluster "${name}" issues its own tokens and accepts those of this pass until they expire`);
+}

@@ -1,0 +1,144 @@
+import { decodeBody } from '../../api/codec/decode.ts';
+import { forbiddenField, invalid } from '../../api/field-error.ts';
+import { MAX_PASS_TOKENS } from '../../api/kinds/pass.ts';
+import { type PassApproval, type PassStatus, passAccount, passSpec, passStatus } from '../../api/kinds/pass-spec.ts';
+import { type TokenRequest, tokenRequestType } from '../../api/kinds/token-request.ts';
+import { isTokenId } from '../../api/names.ts';
+import type { ApiRequest, ApiResponse, RequestBody, Target } from '../../api/request.ts';
+import { type ApiError, conflict, forbidden, notFound } from '../../api/status.ts';
+import { toTimestamp } from '../../lib/utc-second.ts';
+import type { StoredObject } from '../../objects/stored-object.ts';
+import { isOwn } from '../issued-tokens/own-tokens.ts';
+import { parseCreateOptions } from '../options/write-options.ts';
+import { objectKeyOf } from '../write/write-parts.ts';
+import { audiencePermission } from './create-pass.ts';
+import { annotate, isAgentsPass, type PassParts } from './pass-parts.ts';
+
+/** No TokenRequest asks for less. A token for a pass may be granted less: it ends with the pass. */
+const MIN_REQUESTED_SECONDS = 600;
+
+const LEVELS: Readonly<Record<PassApproval, number>> = { none: 0, confirm: 1, review: 2 };
+
+/**
+ * `create` of `passes/token`: a TokenRequest for the account of the pass. The handle opens nothing by itself: the caller
+ * is the requester, and its permission is asked for again.
+ */
+export function createRedeemHandler(parts: PassParts): (request: ApiRequest) => Promise<ApiResponse> {
+  const { catalog, reader, rules, now } = parts;
+  const kind = catalog.passes;
+  return async (request) => {
+    const { caller, agent, target } = request;
+    const { dryRun } = parseCreateOptions(request.query);
+    if (agent !== undefined) throw forbidden(kind, target.name, 'agents do not get tokens: the kubeconfig redeems it');
+    refuseOptions(parts, request);
+    await reader.catchUp();
+    const entry = reader.find(kind, objectKeyOf(request, kind));
+    // The same for the pass of another and for one that does not exist.
+    if (entry === undefined || !isOwn(entry, caller)) throw notFound(kind, target.name);
+    const object = entry.object();
+    annotate(request, object);
+    const spec = passSpec(object);
+    const status = passStatus(object);
+    const problem = whyUnusable(parts, entry, status);
+    if (problem !== undefined) throw problem;
+    const account = passAccount(spec);
+    const isAgent = isAgentsPass(spec);
+    const decision = rules.decide(caller, account, isAgent);
+    if (!decision.allowed) throw rules.refusal(caller, account, decision);
+    if (LEVELS[decision.approval] > LEVELS[status.approval ?? 'none']) {
+      const why = `the binding that allows it needs an approval now (${decision.approval}): ask for another pass`;
+      throw forbidden(kind, entry.name, why);
+    }
+    const expiresAt = Date.parse(status.expirationTimestamp ?? '');
+    const seconds = Math.floor((expiresAt - now()) / 1000);
+    const cluster = reader.find(catalog.clusters, { cluster: '', namespace: '', name: account.cluster });
+    const issuesItself = cluster !== undefined && parts.issuesOwnTokens(cluster);
+    if (seconds < (issuesItself ? MIN_REQUESTED_SECONDS : 1)) {
+      const left = `only ${Math.max(0, seconds)} seconds of it are left, and the cluster issues no token for less than`;
+      throw conflict(kind, entry.name, `${left} ${MIN_REQUESTED_SECONDS}: ask for another pass`);
+    }
+    const tokenRequest = {
+      spec: {
+        audiences: spec.audiences ?? [],
+        expirationSeconds: issuesItself ? MIN_REQUESTED_SECONDS : Math.max(seconds, MIN_REQUESTED_SECONDS),
+      },
+    };
+    const body = { bytes: Buffer.from(JSON.stringify(tokenRequest)), mediaType: 'application/json' };
+    return parts.issueToken(requestFor(request, accountTarget(target, account), body), {
+      seconds,
+      agent: spec.client?.id,
+      mayIn: audiencePermission(parts, request, account, isAgent),
+      claim: (id, tokenExpiresAt) => (dryRun ? Promise.resolve() : claim(parts, entry, id, tokenExpiresAt)),
+    });
+  };
+}
+
+/** The pass says what is issued, so the body says nothing. */
+function refuseOptions({ catalog }: PassParts, { body, target }: ApiRequest): void {
+  if (body === undefined || body.bytes.length === 0) return;
+  const { value } = decodeBody<TokenRequest>(body, tokenRequestType, 'Ignore');
+  const { audiences, expirationSeconds, boundObjectRef } = value.spec ?? {};
+  if ((audiences ?? []).length === 0 && expirationSeconds === undefined && boundObjectRef === undefined) return;
+  throw invalid(catalog.passes, target.name, [forbiddenField('spec', 'the pass says what is issued: leave it out')]);
+}
+
+function whyUnusable({ catalog, now }: PassParts, { name }: StoredObject, status: PassStatus): ApiError | undefined {
+  const kind = catalog.passes;
+  const { phase, decidedBy, expirationTimestamp = '' } = status;
+  const hasEnded = phase === 'Ended' || !(Date.parse(expirationTimestamp) > now());
+  if (phase === 'Denied') return forbidden(kind, name, `${decidedBy?.username ?? 'an approver'} has denied it`);
+  if (hasEnded) return conflict(kind, name, 'it has ended: ask for another pass');
+  if (phase !== 'Ready') return conflict(kind, name, 'it waits for an approval');
+  return undefined;
+}
+
+/** A token leaves only after its id is stored with the pass: to end the pass is to revoke all of its tokens. */
+async function claim(
+  { catalog, writer }: PassParts,
+  { name, uid }: StoredObject,
+  id: string | undefined,
+  expiresAt: number,
+): Promise<void> {
+  const kind = catalog.passes;
+  await writer.update(
+    kind,
+    { cluster: '', namespace: '', name },
+    (current) => {
+      const status = passStatus(current);
+      const { tokens = [] } = status;
+      if (status.phase !== 'Ready') throw conflict(kind, name, 'it has ended: ask for another pass');
+      if (tokens.length >= MAX_PASS_TOKENS) {
+        throw conflict(kind, name, `it was redeemed ${MAX_PASS_TOKENS} times: ask for another pass`);
+      }
+      if (id === undefined || !isTokenId(id)) return current;
+      const token = { id, expirationTimestamp: toTimestamp(expiresAt) };
+      return { ...current, status: { ...status, tokens: [...tokens, token] } };
+    },
+    { dryRun: false, part: 'status', preconditions: { uid } },
+  );
+}
+
+const accountTarget = (
+  target: Target,
+  account: { readonly cluster: string; readonly namespace: string; readonly name: string },
+): Target => ({ ...target, group: '', version: 'v1', resource: 'serviceaccounts', ...account });
+
+/** The same request about another object. `request` must not be spread: its signal is a getter. */
+const requestFor = (request: ApiRequest, target: Target, body: RequestBody): ApiRequest => ({
+  caller: request.caller,
+  actor: request.actor,
+  target,
+  query: request.query,
+  body,
+  warn: request.warn,
+  path: request.path,
+  accept: request.accept,
+  auditId: request.auditId,
+  annotate: request.annotate,
+  willAnswer: request.willAnswer,
+  clientAddress: request.clientAddress,
+  userAgent: request.userAgent,
+  get signal() {
+    return request.signal;
+  },
+});

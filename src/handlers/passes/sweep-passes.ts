@@ -1,0 +1,113 @@
+import type { User } from '../../api/caller.ts';
+import type { Catalog } from '../../api/catalog.ts';
+import { PASS_EXPIRY_FIELD, PASS_FINISHED_FIELD } from '../../api/kinds/pass.ts';
+import { ENDED, isLivePhase, type PassStatus, passStatus, REVOKED } from '../../api/kinds/pass-spec.ts';
+import { kindPrefix } from '../../api/object-key.ts';
+import { ApiError } from '../../api/status.ts';
+import { toTimestamp } from '../../lib/utc-second.ts';
+import type { ObjectReader } from '../../objects/reader.ts';
+import type { StoredObject } from '../../objects/stored-object.ts';
+import type { ObjectWriter } from '../../objects/writer.ts';
+import { type Leadership, leaderGuards } from '../../storage/leadership.ts';
+import type { Revocations } from '../../tokens/revocations/revocations.ts';
+import { type SweepTimer, startSweep } from '../access-requests/sweep-timer.ts';
+import { endedStatus, revokeTokens } from './pass-verbs.ts';
+
+export interface PassSweepParts {
+  readonly catalog: Catalog;
+  readonly reader: Pick<ObjectReader, 'cache' | 'find' | 'ready'>;
+  /** Records each change in the audit log. */
+  readonly writer: Pick<ObjectWriter, 'update' | 'remove'>;
+  readonly revocations: Revocations;
+  readonly leadership: Pick<Leadership, 'leads' | 'fence'>;
+  /** See ClockGuard: epoch milliseconds, and -Infinity while nothing may be ended by the clock. */
+  readonly removalTime: () => number;
+}
+
+/** In one call. */
+const MAX_CHANGED = 64;
+/** Passes that have ended are listed for that long. */
+const RETENTION_MS = 3_600_000;
+const SWEEPER: User = { name: 'system:clusterpass:passes', uid: '', groups: [], extra: {} };
+
+type Step = 'remove' | 'complete-revocation' | { readonly reason: string; readonly message: string };
+
+const hasPassed = (time: string, now: number): boolean => !(Date.parse(time) > now);
+
+/** Whether the binding is no longer the one that asked for the approval. */
+export function hasBindingChanged(
+  { catalog, reader }: { readonly catalog: Catalog; readonly reader: Pick<ObjectReader, 'find'> },
+  { bindingRef }: PassStatus,
+): boolean {
+  if (bindingRef === undefined) return false;
+  const { namespace = '', name, resourceVersion } = bindingRef;
+  const kind = namespace === '' ? catalog.clusterRoleBindings : catalog.roleBindings;
+  return String(reader.find(kind, { cluster: '', namespace, name })?.revision) !== resourceVersion;
+}
+
+function stepFor(parts: PassSweepParts, entry: StoredObject, time: number): Step | undefined {
+  const { catalog, reader } = parts;
+  const phase = entry.field('status.phase');
+  if (!isLivePhase(phase)) {
+    const { conditions = [] } = passStatus(entry.object());
+    // A deletion that a crash has interrupted.
+    if (conditions.at(-1)?.reason === REVOKED) return 'complete-revocation';
+    return hasPassed(entry.field(PASS_FINISHED_FIELD), time - RETENTION_MS) ? 'remove' : undefined;
+  }
+  const isPending = phase === 'Pending';
+  if (hasPassed(entry.field(PASS_EXPIRY_FIELD), time)) {
+    return isPending
+      ? { reason: 'NotDecided', message: 'it was not decided in time' }
+      : { reason: 'TimeOver', message: 'its time is over' };
+  }
+  // The name could be given to another cluster.
+  if (reader.find(catalog.clusters, { cluster: '', namespace: '', name: entry.field('spec.cluster') }) === undefined) {
+    return { reason: 'ClusterDeleted', message: 'the cluster was deleted' };
+  }
+  return isPending && hasBindingChanged(parts, passStatus(entry.object()))
+    ? { reason: 'BindingChanged', message: 'the binding that allows it has changed: ask for another pass' }
+    : undefined;
+}
+
+/** Ends passes whose time is over, completes deletions that a crash interrupted, and removes ended passes. */
+export function createPassSweep(parts: PassSweepParts): () => Promise<void> {
+  const { catalog, reader, writer, leadership } = parts;
+  const kind = catalog.passes;
+
+  async function perform(entry: StoredObject, step: Step, time: number): Promise<void> {
+    const guards = leaderGuards(leadership);
+    const key = { cluster: '', namespace: '', name: entry.name };
+    // Keeps a pass that was decided meanwhile.
+    const preconditions = { resourceVersion: String(entry.revision) };
+    if (step === 'remove' || step === 'complete-revocation') {
+      if (step !== 'remove') await revokeTokens({ ...parts, now: () => time }, entry.object(), SWEEPER);
+      await writer.remove(kind, key, { dryRun: false, preconditions, guards });
+      return;
+    }
+    const condition = { type: ENDED, status: 'True', ...step, lastTransitionTime: toTimestamp(time) };
+    await writer.update(kind, key, (current) => ({ ...current, status: endedStatus(passStatus(current), condition) }), {
+      dryRun: false,
+      part: 'status',
+      preconditions,
+      guards,
+    });
+  }
+
+  return async () => {
+    const time = parts.removalTime();
+    if (!reader.ready || time === Number.NEGATIVE_INFINITY) return;
+    let changed = 0;
+    for (const entry of reader.cache(kind).current.copy().scan(kindPrefix(kind))) {
+      const step = stepFor(parts, entry, time);
+      if (step === undefined) continue;
+      if (++changed > MAX_CHANGED) return;
+      await perform(entry, step, time).catch((error: unknown) => {
+        // Written by others: the next call decides again.
+        if (!(error instanceof ApiError && [404, 409].includes(error.status.code))) throw error;
+      });
+    }
+  };
+}
+
+export const startPassSweep = (parts: PassSweepParts & SweepTimer): (() => Promise<void>) =>
+  startSweep(parts, createPassSweep(parts), 'passes could not be swept yet');

@@ -1,0 +1,360 @@
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { decodeJwt } from 'jose';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { readAudit } from './support/audit.ts';
+import { Person } from './support/cli.ts';
+import { asUser, CLUSTERS, codeFor, createObjects, tokenPath } from './support/objects.ts';
+import { grant, may, RBAC } from './support/rbac.ts';
+import { type Answer, type Server, startServer, tokenOf } from './support/server.ts';
+
+/** Passes as handles: people and agents ask for them, others approve them, and their requester redeems them. */
+
+const GROUP = 'clusterpass.dev';
+const PATH = `/apis/${GROUP}/v1alpha1/passes`;
+const TYPE = { apiVersion: `${GROUP}/v1alpha1`, kind: 'Pass' };
+const MERGE = { 'Content-Type': 'application/merge-patch+json' };
+const FORM = { 'Content-Type': 'application/x-www-form-urlencoded' };
+const TOKENS = may('create', 'serviceaccounts/token');
+const HANDLE = /^pass_[a-z2-7]{32}$/;
+const AGENT = { client: { name: 'some-agent/1.0' } };
+
+let server: Server;
+let folder: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'clusterpass-handles-'));
+  const users = { ann: [], con: [], rev: [], alw: [], pln: [], eve: [], lea: [], boss: ['system:masters'] };
+  server = await startServer({
+    users,
+    args: ['--audit-log-path', join(folder, 'audit.log'), '--mcp-max-handles', '4'],
+  });
+  await createObjects(server);
+  const agents = 'allow';
+  const toProd = (to: string, annotations: Record<string, string>) =>
+    grant(server, { to, rules: [TOKENS], clusters: 'env=prod', annotations });
+  await toProd('ann', { agents });
+  await toProd('con', { agents, approval: 'confirm' });
+  await toProd('rev', { agents, approval: 'review' });
+  await toProd('alw', { agents, approval: 'review-always' });
+  await toProd('pln', {});
+  await grant(server, { to: 'lea', rules: [may('approve', 'passes', GROUP)], clusters: 'env=prod' });
+  await grant(server, { to: 'rev', rules: [may('approve', 'passes', GROUP)] });
+  await grant(server, { to: 'ann', rules: [may('get', 'clusters', 'clusterregistry.k8s.io')] });
+});
+afterAll(async () => {
+  await server?.destroy();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const SPEC = {
+  cluster: 'alpha',
+  serviceAccount: { namespace: 'ci', name: 'builder' },
+  purpose: 'INC-1: read the logs',
+};
+
+const ask = (user: string, spec: object = {}, metadata: object = {}, query = ''): Promise<Answer> =>
+  server.call('POST', `${PATH}${query}`, { ...asUser(user), body: { ...TYPE, metadata, spec: { ...SPEC, ...spec } } });
+
+async function asked(user: string, spec: object = {}): Promise<string> {
+  const { code, json, text } = await ask(user, spec);
+  expect(code, text).toBe(201);
+  return json.metadata.name;
+}
+
+const redeem = (user: string, name: string, body?: object): Promise<Answer> =>
+  server.call('POST', `${PATH}/${name}/token`, { ...asUser(user), ...(body === undefined ? {} : { body }) });
+
+const decide = (user: string, name: string, type = 'Approved', more: object = {}): Promise<Answer> =>
+  server.call('PATCH', `${PATH}/${name}/approval`, {
+    ...asUser(user),
+    body: { status: { conditions: [{ type, status: 'True' }] }, ...more },
+    headers: MERGE,
+  });
+
+const revoke = async (user: string, name: string): Promise<number> =>
+  (await server.call('DELETE', `${PATH}/${name}`, asUser(user))).code;
+
+const listed = async (user: string): Promise<string[]> =>
+  (await server.call('GET', PATH, asUser(user))).json.items.map(
+    (item: { metadata: { name: string } }) => item.metadata.name,
+  );
+
+describe('MC-75: a handle', () => {
+  it('gives no token until its requester redeems it, and takes all of them back', async () => {
+    const { code, json: pass } = await ask('ann', { ...AGENT, requestedBy: { username: 'boss' } });
+    const { name } = pass.metadata;
+    expect([code, HANDLE.test(name)]).toEqual([201, true]);
+    expect(pass.spec).toEqual({
+      ...SPEC,
+      durationSeconds: 600,
+      requestedBy: { username: 'ann', uid: 'uid-ann' },
+      client: { id: 'login', name: 'some-agent/1.0' },
+    });
+    expect(pass.status).toMatchObject({ phase: 'Ready', approval: 'none', bindingRef: { kind: 'ClusterRoleBinding' } });
+    // Possession is not authentication: the handle of another is like one that does not exist.
+    const absent = `pass_${'a'.repeat(32)}`;
+    expect([(await redeem('eve', name)).code, (await redeem('boss', name)).code]).toEqual([404, 404]);
+    expect((await redeem('eve', name)).json.message).toBe(
+      (await redeem('eve', absent)).json.message.replace(absent, name),
+    );
+    const redeemed = await redeem('ann', name);
+    expect(redeemed.code, redeemed.text).toBe(201);
+    const { token } = redeemed.json.status;
+    const { exp = 0, jti, act, sub } = decodeJwt(token);
+    expect(exp * 1000).toBeLessThanOrEqual(Date.parse(pass.status.expirationTimestamp));
+    expect(sub).toBe('system:serviceaccount:ci:builder');
+    // TX-61: the agent outside, the person inside.
+    expect(act).toMatchObject({ sub: 'agent:login', act: { sub: 'ann' } });
+    expect(await codeFor(server, token)).toBe(200);
+    const { json: after } = await server.call('GET', `${PATH}/${name}`, asUser('ann'));
+    expect(after.status.tokens).toEqual([{ id: jti, expirationTimestamp: expect.any(String) }]);
+    const tracked = `/apis/${GROUP}/v1alpha1/issuedtokens/${jti}`;
+    expect((await server.call('GET', tracked, asUser('ann'))).code).toBe(200);
+    expect([await revoke('eve', name), await revoke('ann', name)]).toEqual([403, 200]);
+    expect([await codeFor(server, token), (await redeem('ann', name)).code]).toEqual([401, 404]);
+    const events = async () => {
+      const all = await readAudit(join(folder, 'audit.log'));
+      return all.filter(
+        ({ annotations, responseStatus }) =>
+          annotations?.['clusterpass.dev/pass'] === name && responseStatus.code < 300,
+      );
+    };
+    await expect.poll(async () => (await events()).length).toBe(3);
+    const [creation, redemption, deletion] = await events();
+    expect(creation?.annotations).toMatchObject({ 'clusterpass.dev/purpose': SPEC.purpose });
+    expect(redemption?.annotations).toMatchObject({
+      'clusterpass.dev/client': 'login',
+      'clusterpass.dev/client-name': 'some-agent/1.0',
+      'authentication.kubernetes.io/issued-credential-id': `JTI=${jti}`,
+    });
+    expect(deletion?.annotations?.['clusterpass.dev/revoked-credential-ids']).toBe(`JTI=${jti}`);
+  });
+
+  it.each<[string, object, number]>([
+    ['ann', AGENT, 201],
+    ['ann', {}, 201],
+    ['pln', {}, 201],
+    // Agents act only through marked bindings, also those of an administrator.
+    ['pln', AGENT, 403],
+    ['boss', AGENT, 403],
+    ['boss', {}, 201],
+    ['eve', {}, 403],
+    ['ann', { ...AGENT, cluster: 'beta' }, 403],
+    // A 404 only for those who may have passes there.
+    ['ann', { serviceAccount: { namespace: 'ci', name: 'absent' } }, 404],
+    ['ann', { serviceAccount: { namespace: 'absent', name: 'absent' } }, 404],
+    ['boss', { cluster: 'absent' }, 404],
+    ['eve', { cluster: 'absent' }, 403],
+    // A3: the audience of a cluster where the caller may not have passes.
+    ['ann', { audiences: ['BETA'] }, 422],
+    ['ann', { audiences: [''] }, 422],
+    ['ann', { durationSeconds: 599 }, 422],
+    ['ann', { durationSeconds: 901 }, 422],
+    ['ann', { purpose: 'short' }, 422],
+    ['ann', { purpose: 'x'.repeat(201) }, 422],
+    ['ann', { purpose: 'two lines\nof it' }, 422],
+    ['ann', { purpose: `token ${'aB3'.repeat(20)}` }, 422],
+    ['ann', { client: { name: 'x'.repeat(129) } }, 422],
+    ['ann', { client: { name: 'an\u0007agent' } }, 422],
+    ['ann', { cluster: '' }, 422],
+    ['ann', { serviceAccount: {} }, 422],
+  ])('%s asks with %j: %i', async (user, spec, expected) => {
+    const text = JSON.stringify(spec).replace('BETA', `${server.url}/orchestrator/beta`);
+    const { code, json } = await ask(user, JSON.parse(text), {}, '?dryRun=All');
+    expect([code, json.message]).toEqual([expected, expected === 201 ? undefined : expect.any(String)]);
+  });
+
+  it('has no name of the client, and is not changed', async () => {
+    expect((await ask('ann', {}, { name: `pass_${'b'.repeat(32)}` })).code).toBe(422);
+    expect((await ask('ann', {}, { generateName: 'pass_' })).code).toBe(422);
+    const name = await asked('ann');
+    const patch = { ...asUser('ann'), body: { spec: { purpose: 'another purpose' } }, headers: MERGE };
+    expect((await server.call('PATCH', `${PATH}/${name}`, patch)).code).toBe(405);
+    expect((await redeem('ann', name, { spec: { expirationSeconds: 86_400 } })).code).toBe(422);
+    expect(await revoke('ann', name)).toBe(200);
+  });
+
+  it('needs the permission again when it is redeemed', async () => {
+    const take = await grant(server, { to: 'eve', rules: [TOKENS], annotations: { agents: 'allow' } });
+    const name = await asked('eve', AGENT);
+    expect((await redeem('eve', name)).code).toBe(201);
+    await take();
+    expect((await redeem('eve', name)).code).toBe(403);
+    // As a person, eve may have passes again; the agent of eve may not.
+    const takePlain = await grant(server, { to: 'eve', rules: [TOKENS] });
+    const refused = await redeem('eve', name);
+    expect([refused.code, refused.json.message]).toEqual([
+      403,
+      expect.stringContaining('clusterpass.dev/agents: allow'),
+    ]);
+    await takePlain();
+    expect(await revoke('eve', name)).toBe(200);
+  });
+
+  it('MC-78: a requester has a bound of them', async () => {
+    const names = await Promise.all(
+      ['one', 'two', 'three', 'four'].map((n) => asked('pln', { purpose: `number ${n}` })),
+    );
+    const refused = await ask('pln', { purpose: 'number five' });
+    expect([refused.code, Number(refused.headers.get('retry-after'))]).toEqual([429, expect.any(Number)]);
+    expect(await listed('pln')).toEqual([...names].sort());
+    expect(await listed('eve')).toEqual([]);
+    for (const name of names) expect(await revoke('pln', name)).toBe(200);
+  });
+});
+
+describe('RFC 8693: a handle is redeemed by token exchange', () => {
+  const exchange = (user: string, parameters: Record<string, string>, path = '/oauth/token'): Promise<Answer> =>
+    server.call('POST', path, {
+      token: null,
+      body: new URLSearchParams({
+        grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
+        subject_token: tokenOf(user),
+        subject_token_type: 'urn:ietf:params:oauth:token-type:access_token',
+        ...parameters,
+      }).toString(),
+      headers: FORM,
+    });
+
+  it('with the credential of its requester only', async () => {
+    const name = await asked('ann', { ...AGENT, audiences: ['vault'] });
+    const scope = `pass:${name}`;
+    const { code, json } = await exchange('ann', { scope });
+    expect([code, json.scope, json.token_type]).toEqual([200, 'serviceaccount:ci:builder aud:vault', 'Bearer']);
+    expect(decodeJwt(json.access_token)).toMatchObject({ aud: ['vault'], sub: 'system:serviceaccount:ci:builder' });
+    const errorOf = async (...args: Parameters<typeof exchange>) => {
+      const answer = await exchange(...args);
+      return [answer.code, answer.json.error];
+    };
+    expect(await errorOf('eve', { scope })).toEqual([400, 'invalid_scope']);
+    expect(await errorOf('ann', { scope: `${scope} aud:other` })).toEqual([400, 'invalid_scope']);
+    expect(await errorOf('ann', { scope: 'pass:../../x' })).toEqual([400, 'invalid_scope']);
+    expect(await errorOf('ann', { scope, audience: 'alpha' })).toEqual([400, 'invalid_request']);
+    expect(await errorOf('ann', { scope, expiration_seconds: '900' })).toEqual([400, 'invalid_request']);
+    expect(await errorOf('ann', { scope }, '/orchestrator/alpha/oauth/token')).toEqual([400, 'invalid_target']);
+    expect(await errorOf('ann', { scope, subject_token: 'wrong' })).toEqual([400, 'invalid_request']);
+    expect(await revoke('ann', name)).toBe(200);
+    expect(await errorOf('ann', { scope })).toEqual([400, 'invalid_scope']);
+  });
+});
+
+describe('MC-90: an approval', () => {
+  it('confirm: the requester agrees, and no other', async () => {
+    const name = await asked('con', AGENT);
+    expect((await redeem('con', name)).code).toBe(409);
+    const again = await ask('con', AGENT);
+    expect([again.code, again.json.metadata.name]).toEqual([200, name]);
+    // lea may review passes in this cluster, and does not see what needs no review.
+    expect(await listed('lea')).toEqual([]);
+    expect([(await decide('lea', name)).code, (await decide('eve', name)).code]).toEqual([403, 403]);
+    const impersonated = await server.call('PATCH', `${PATH}/${name}/approval`, {
+      body: { status: { conditions: [{ type: 'Approved', status: 'True' }] } },
+      headers: { ...MERGE, 'Impersonate-User': 'con', 'Impersonate-Uid': 'uid-con' },
+    });
+    expect(impersonated.code).toBe(403);
+    const { code, json } = await decide('con', name);
+    expect([code, json.status.phase, json.status.decidedBy]).toEqual([
+      200,
+      'Ready',
+      { username: 'con', uid: 'uid-con' },
+    ]);
+    expect((await redeem('con', name)).code).toBe(201);
+    expect(await revoke('con', name)).toBe(200);
+    // A person needs none.
+    expect((await ask('con', {}, {}, '?dryRun=All')).json.status).toMatchObject({ phase: 'Ready', approval: 'none' });
+  });
+
+  it('review: another person agrees, and not the requester, who may review others', async () => {
+    const name = await asked('rev', AGENT);
+    expect((await decide('rev', name)).json.message).toContain('requesters do not review their own passes');
+    expect(await listed('lea')).toEqual([name]);
+    // What an approver sends besides the condition changes nothing.
+    const more = { spec: { purpose: 'another purpose', cluster: 'beta' } };
+    const { code, json, text } = await decide('lea', name, 'Approved', more);
+    expect(code, text).toBe(200);
+    expect([json.status.phase, json.spec.purpose, json.spec.cluster]).toEqual(['Ready', SPEC.purpose, 'alpha']);
+    expect(Date.parse(json.status.expirationTimestamp) - Date.parse(json.status.decisionTimestamp)).toBe(600_000);
+    const again = await decide('lea', name);
+    expect([again.code, again.json.status.conditions.length]).toEqual([200, 1]);
+    expect((await decide('lea', name, 'Denied')).code).toBe(409);
+    expect((await redeem('lea', name)).code).toBe(404);
+    const { json: redeemed } = await redeem('rev', name);
+    expect(await revoke('rev', name)).toBe(200);
+    expect(await codeFor(server, redeemed.status.token)).toBe(401);
+  });
+
+  it('denied, it cannot be redeemed', async () => {
+    const name = await asked('rev', AGENT);
+    expect((await decide('lea', name, 'Denied')).json.status.phase).toBe('Denied');
+    expect([(await redeem('rev', name)).code, (await decide('lea', name)).code]).toEqual([403, 409]);
+    expect(await revoke('rev', name)).toBe(200);
+  });
+
+  it('review-always: bounds token requests of everyone, which say what to do', async () => {
+    const plain = await server.call('POST', tokenPath(), { ...asUser('alw'), body: { spec: { audiences: [] } } });
+    expect([plain.code, plain.json.message]).toEqual([403, expect.stringContaining('clusterpass pass request')]);
+    const name = await asked('alw');
+    expect((await redeem('alw', name)).code).toBe(409);
+    expect((await decide('lea', name)).code).toBe(200);
+    expect((await redeem('alw', name)).code).toBe(201);
+    expect(await revoke('alw', name)).toBe(200);
+  });
+
+  it('a mistake in a value is refused', async () => {
+    const wrong = async (annotations: object) => {
+      const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' };
+      const body = { metadata: { name: 'wrong', annotations }, roleRef };
+      return (await server.call('POST', `${RBAC}/clusterrolebindings`, { body })).code;
+    };
+    expect(await wrong({ 'clusterpass.dev/agents': 'yes' })).toBe(422);
+    expect(await wrong({ 'clusterpass.dev/approval': 'always' })).toBe(422);
+    expect(await wrong({ 'clusterpass.dev/agent': 'allow' })).toBe(422);
+  });
+});
+
+describe('the command line', () => {
+  it('asks, approves, redeems and revokes, and writes no token', async () => {
+    const serverEndpoints = [{ clientCIDR: '0.0.0.0/0', serverAddress: 'https://alpha.example' }];
+    const { code } = await server.call('PATCH', `${CLUSTERS}/alpha`, {
+      body: { spec: { orchestratorApiEndpoints: { serverEndpoints } } },
+      headers: MERGE,
+    });
+    expect(code).toBe(200);
+    const [ann, lea] = [await Person.as(server, 'ann'), await Person.as(server, 'lea')];
+    const wanted = ['--cluster', 'alpha', '--account', 'ci/builder', '--purpose', 'read the logs'];
+    const { stdout, stderr } = await ann.run(['pass', 'request', ...wanted]);
+    const name = /pass_\w{32}/.exec(stdout)?.[0] ?? '';
+    expect(name).toMatch(HANDLE);
+    const file = /--kubeconfig (\S+)/.exec(stderr)?.[1] ?? '';
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    const [{ user }] = parse(await readFile(file, 'utf8')).users;
+    const { args } = user.exec;
+    expect(args).toEqual(['credential', '--server', server.url, '--cluster', 'alpha', '--pass', name]);
+    expect(await ann.ok(['pass', 'list', '--phase', 'Ready'])).toContain(name);
+    const { token } = JSON.parse(await ann.ok(args)).status;
+    expect(await codeFor(server, token)).toBe(200);
+    // The next process has the same token, from the cache.
+    expect(JSON.parse(await ann.ok(args)).status.token).toBe(token);
+    expect(await ann.fails([...args, '--as', 'ci/builder'])).toContain('--pass says for what the token is');
+    expect(await lea.fails(args)).toContain('not found');
+    expect(await lea.fails(['pass', 'approve', name])).toContain('it needs no approval');
+    expect(await ann.ok(['pass', 'revoke', name])).toBe(`pass.clusterpass.dev/${name} revoked\n`);
+    expect(await codeFor(server, token)).toBe(401);
+    expect(await ann.fails([...args, '--no-cache'])).toContain('not found');
+    await expect(stat(file)).rejects.toThrow('ENOENT');
+    await Promise.all([ann, lea].map((person) => person.leave()));
+  });
+
+  it('the passes of a login end with it', async () => {
+    const con = await Person.at();
+    await con.ok(['login', '--server', server.url, '--token-file', '-'], { stdin: tokenOf('con') });
+    const wanted = ['--cluster', 'alpha', '--account', 'ci/builder', '--purpose', 'read the logs'];
+    const name = /pass_\w{32}/.exec((await con.run(['pass', 'request', ...wanted])).stdout)?.[0] ?? '';
+    expect(await con.ok(['logout'])).toContain('Ended 1 pass');
+    expect((await redeem('con', name)).code).toBe(404);
+    await con.leave();
+  });
+});

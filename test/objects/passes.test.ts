@@ -1,0 +1,255 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import type { ApiObject, Kind } from '../../src/api/kind.ts';
+import { passStatus } from '../../src/api/kinds/pass-spec.ts';
+import { kindPrefix } from '../../src/api/object-key.ts';
+import type { ApiRequest, Verb } from '../../src/api/request.ts';
+import { ApiError } from '../../src/api/status.ts';
+import { Fleet, person } from '../../src/authz/rbac.fixture.ts';
+import { createPassDecisions } from '../../src/handlers/passes/decide-pass.ts';
+import type { PassParts } from '../../src/handlers/passes/pass-parts.ts';
+import { passVerbs } from '../../src/handlers/passes/pass-verbs.ts';
+import { createRedeemHandler } from '../../src/handlers/passes/redeem-pass.ts';
+import { createPassSweep } from '../../src/handlers/passes/sweep-passes.ts';
+import { createViews } from '../../src/handlers/views.ts';
+import { StorageError, type Write } from '../../src/storage/contract.ts';
+import { soleLeadership } from '../../src/storage/leadership.ts';
+import { createRevocations } from '../../src/tokens/revocations/revocations.ts';
+import { at, catalog, inFolder, make, object, openObjects } from './object-store.ts';
+
+/** Passes over time, and crashes between their writes, in a real database and with a clock of the test. */
+
+const START = Date.UTC(2026, 10, 16, 12);
+const MINUTE = 60_000;
+const KIND = catalog.passes;
+const BINDING = at('', '', 'reviewed');
+
+type World = Awaited<ReturnType<typeof openWorld>>;
+
+async function openWorld(file: string) {
+  const clock = { now: START };
+  const disk = { fails: (_: Write): boolean => false };
+  const objects = await openObjects(file, (write, next) => {
+    if (disk.fails(write)) throw new StorageError('unavailable', 'the disk is full');
+    return next();
+  });
+  const { reader, writer } = objects;
+  const now = () => clock.now;
+  const approval = { needed: 'none' as 'none' | 'review' };
+  const grant = { kind: 'ClusterRoleBinding' as const, ...BINDING, target: { kind: '', name: '' }, subjects: [] };
+  const revocations = createRevocations({ catalog, reader, writer, longestLifetime: { read: async () => 900 }, now });
+  const lifetimes: number[] = [];
+  const parts: PassParts = {
+    catalog,
+    reader,
+    writer,
+    views: createViews(catalog, new Fleet().policy, () => 0, now),
+    publicView: (whole) => whole,
+    rules: {
+      decide: () => ({ allowed: true, reason: '', approval: approval.needed, grant }),
+      refusal: () => new ApiError(403, 'Forbidden', ''),
+      refuseApproval: () => undefined,
+    },
+    limits: { maxHandles: 4, maxDurationSeconds: 900 },
+    revocations,
+    issueToken: async (_, pass) => {
+      lifetimes.push(pass?.seconds ?? 0);
+      await pass?.claim(randomUUID(), clock.now + (pass?.seconds ?? 0) * 1000);
+      return { type: 'value', code: 201, value: {} };
+    },
+    clusterOfIssuer: () => undefined,
+    clusterOfPeopleIssuer: () => undefined,
+    issuesOwnTokens: () => false,
+    randomBytes,
+    refusalOf: () => new ApiError(403, 'Forbidden', ''),
+    requireRightClock: () => {},
+    now,
+  };
+  const verbs = passVerbs(parts).get(KIND);
+  const redeem = createRedeemHandler(parts);
+  const decide = createPassDecisions(parts);
+  const sweep = createPassSweep({ catalog, reader, writer, revocations, leadership: soleLeadership, removalTime: now });
+  const codeOf = (answer: Promise<unknown>): Promise<number> =>
+    answer.then(
+      (value) => (value as { code: number }).code,
+      (error) => error.status.code,
+    );
+  await make(objects, catalog.clusters, at('', '', 'a'));
+  await make(objects, catalog.namespaces, at('a', '', 'ci'));
+  await make(objects, catalog.serviceAccounts, at('a', 'ci', 'builder'));
+  const binding = { ...object({ name: BINDING.name }), roleRef: { kind: 'ClusterRole', name: 'x' } };
+  await writer.create(catalog.clusterRoleBindings, BINDING, binding, { dryRun: false });
+  const find = (name: string): ApiObject | undefined => reader.find(KIND, at('', '', name))?.object();
+  return {
+    ...objects,
+    clock,
+    disk,
+    approval,
+    lifetimes,
+    sweep,
+    revocations,
+    find,
+    ask: async (purpose = 'read the logs') => {
+      const spec = { cluster: 'a', serviceAccount: { namespace: 'ci', name: 'builder' }, purpose };
+      const type = { apiVersion: 'clusterpass.dev/v1alpha1', kind: 'Pass' };
+      const answer = await verbs?.create?.(requestOf('jane', 'create', '', { ...type, metadata: {}, spec }));
+      if (answer?.type !== 'json') throw new Error('no pass');
+      return JSON.parse(String(answer.json)) as ApiObject & { metadata: { name: string } };
+    },
+    redeem: (name: string) => codeOf(redeem(requestOf('jane', 'create', name))),
+    remove: (name: string) => codeOf(Promise.resolve(verbs?.delete?.(requestOf('jane', 'delete', name)))),
+    approve: (name: string) => {
+      const conditions = [{ type: 'Approved', status: 'True' }];
+      return codeOf(decide(requestOf('lea', 'patch', name, { status: { conditions } })));
+    },
+    state: (name: string) => {
+      const { phase, conditions } = passStatus(find(name) ?? ({} as ApiObject));
+      return [phase, conditions?.at(-1)?.reason];
+    },
+    tokens: (name: string) => (passStatus(find(name) ?? ({} as ApiObject)).tokens ?? []).map(({ id }) => id),
+  };
+}
+
+const inWorld = (test: (world: World) => Promise<void>): Promise<void> =>
+  inFolder(async (file) => {
+    const world = await openWorld(file);
+    try {
+      await test(world);
+    } finally {
+      await world.close();
+    }
+  });
+
+function requestOf(user: string, verb: Verb, name: string, body?: object): ApiRequest {
+  const { group, version, resource } = KIND;
+  const target = { verb, group, version, resource, subresource: '', cluster: undefined, namespace: '', name };
+  const mediaType = verb === 'patch' ? 'application/merge-patch+json' : 'application/json';
+  return {
+    caller: person(user),
+    target: { ...target, alwaysPublic: false },
+    query: new URLSearchParams(),
+    body: body && { bytes: Buffer.from(JSON.stringify(body)), mediaType },
+    warn: () => {},
+    clientAddress: '',
+    userAgent: 'test/1',
+    path: '',
+    signal: AbortSignal.timeout(60_000),
+    accept: { mediaType: 'application/json', as: 'object' },
+    auditId: '',
+    annotate: () => {},
+    willAnswer: () => {},
+  };
+}
+
+describe('a pass ends', () => {
+  it('MC-77: with its time, after which it gives no token, and none that was given outlives it', async () => {
+    await inWorld(async ({ ask, redeem, clock, lifetimes, sweep, state, find }) => {
+      const { name } = (await ask()).metadata;
+      for (const minutes of [0, 4, 9]) {
+        clock.now = START + minutes * MINUTE;
+        expect(await redeem(name)).toBe(201);
+      }
+      expect(lifetimes).toEqual([600, 360, 60]);
+      clock.now = START + 10 * MINUTE - 500;
+      expect(await redeem(name)).toBe(409);
+      clock.now = START + 10 * MINUTE;
+      expect(await redeem(name)).toBe(409);
+      await sweep();
+      expect([...state(name), await redeem(name)]).toEqual(['Ended', 'TimeOver', 409]);
+      clock.now += 60 * MINUTE;
+      await sweep();
+      expect([find(name), await redeem(name)]).toEqual([undefined, 404]);
+    });
+  });
+
+  it('MC-92: undecided after ten minutes, and cannot be approved from then on', async () => {
+    await inWorld(async ({ ask, approve, approval, clock, sweep, state }) => {
+      approval.needed = 'review';
+      const { name } = (await ask()).metadata;
+      clock.now += 10 * MINUTE;
+      expect(await approve(name)).toBe(409);
+      await sweep();
+      expect(state(name)).toEqual(['Ended', 'NotDecided']);
+    });
+  });
+
+  it('its time begins with the approval', async () => {
+    await inWorld(async ({ ask, approve, approval, clock, redeem, lifetimes }) => {
+      approval.needed = 'review';
+      const { name } = (await ask()).metadata;
+      clock.now += 9 * MINUTE;
+      expect([await redeem(name), await approve(name), await redeem(name)]).toEqual([409, 200, 201]);
+      expect(lifetimes).toEqual([600]);
+    });
+  });
+
+  it('MC-94: pending, when its binding changes; approved, it needs no more than was approved', async () => {
+    await inWorld(async ({ ask, approve, approval, redeem, sweep, state, writer }) => {
+      const change = (label: string) =>
+        writer.update(
+          catalog.clusterRoleBindings,
+          BINDING,
+          (current) => ({ ...current, metadata: { ...current.metadata, labels: { label } } }),
+          { dryRun: false, part: 'object' },
+        );
+      approval.needed = 'review';
+      const [first, second] = [await ask('the first one'), await ask('the second one')];
+      expect(await approve(second.metadata.name)).toBe(200);
+      await change('x');
+      expect(await approve(first.metadata.name)).toBe(409);
+      await sweep();
+      expect(state(first.metadata.name)).toEqual(['Ended', 'BindingChanged']);
+      expect([await redeem(second.metadata.name), state(second.metadata.name)[0]]).toEqual([201, 'Ready']);
+    });
+    await inWorld(async ({ ask, approval, redeem }) => {
+      const { name } = (await ask()).metadata;
+      approval.needed = 'review';
+      expect(await redeem(name)).toBe(403);
+    });
+  });
+});
+
+const isUnder = (kind: Kind, { key }: Write): boolean => key.startsWith(kindPrefix(kind));
+
+describe('a revocation', () => {
+  it.each<[string, (write: Write) => boolean]>([
+    ['is whole', () => false],
+    ['is interrupted before the first token', (write) => isUnder(catalog.revokedTokens, write)],
+    ['is interrupted before the removal', (write) => write.value === null && isUnder(KIND, write)],
+  ])('%s: every token is revoked, at the latest by the sweep', async (_, fails) => {
+    await inWorld(async ({ ask, redeem, remove, tokens, disk, sweep, find, revocations }) => {
+      const { name } = (await ask()).metadata;
+      expect([await redeem(name), await redeem(name)]).toEqual([201, 201]);
+      const ids = tokens(name);
+      disk.fails = fails;
+      const code = await remove(name);
+      disk.fails = () => false;
+      if (code !== 200) {
+        expect([code, await redeem(name)]).toEqual([503, 409]);
+        await sweep();
+      }
+      expect([find(name), ids.map((id) => revocations.isRevoked(id))]).toEqual([undefined, [true, true]]);
+    });
+  });
+});
+
+it('MC-78: live and pending passes have a bound, and the same question has the same answer', async () => {
+  await inWorld(async ({ ask, approval, clock, remove, sweep }) => {
+    const failure = (purpose: string) => ask(purpose).catch((error) => [error.status.code, error.status.details]);
+    approval.needed = 'review';
+    const first = await ask('purpose 1');
+    expect((await ask('purpose 1')).metadata.name).toBe(first.metadata.name);
+    await ask('purpose 2');
+    await ask('purpose 3');
+    clock.now += 4 * MINUTE;
+    expect(await failure('purpose 4')).toEqual([429, { retryAfterSeconds: 360 }]);
+    approval.needed = 'none';
+    await ask('purpose 4');
+    expect(await failure('purpose 5')).toEqual([429, { retryAfterSeconds: 360 }]);
+    expect(await remove(first.metadata.name)).toBe(200);
+    await ask('purpose 5');
+    clock.now += 10 * MINUTE;
+    await sweep();
+    await ask('purpose 6');
+  });
+});
