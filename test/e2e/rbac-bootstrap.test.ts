@@ -15,6 +15,7 @@ const ROLES = [
   'cluster-admin',
   'clusterpass:access-approver',
   'clusterpass:access-requester',
+  'clusterpass:pass-approver',
   'clusterpass:token-creator',
   'clusterpass:token-revoker',
   'clusterpass:viewer',

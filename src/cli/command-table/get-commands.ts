@@ -17,7 +17,7 @@ const listed = (
   ...shortNames: string[]
 ): ListedKind => ({
   resource,
-  singular: resource.replace(/s$/, ''),
+  singular: resource.replace(/(?<=ss)es$|s$/, ''),
   shortNames,
   inCluster: scope === 'cluster',
   namespaced,
@@ -37,6 +37,7 @@ export const LISTED_KINDS: readonly ListedKind[] = [
   listed('issuedtokens', 'fleet', false),
   listed('accessrequests', 'fleet', false),
   listed('bootstraptokens', 'fleet', false),
+  listed('passes', 'fleet', false),
 ];
 
 function commandFor({ resource, singular, shortNames, inCluster, namespaced }: ListedKind): Command {
