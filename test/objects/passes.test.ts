@@ -173,6 +173,20 @@ describe('a pass ends', () => {
     });
   });
 
+  it('with its cluster, also if another one has the name at once', async () => {
+    await inWorld(async (world) => {
+      const { ask, redeem, sweep, state, store } = world;
+      const { name } = (await ask()).metadata;
+      const key = '/registry/clusters/a';
+      const modRevision = (await store.get(key))?.modRevision ?? 0;
+      await store.write({ key, value: null, expect: { modRevision } });
+      await make(world, catalog.clusters, at('', '', 'a'));
+      expect(await redeem(name)).toBe(409);
+      await sweep();
+      expect(state(name)).toEqual(['Ended', 'ClusterDeleted']);
+    });
+  });
+
   it('its time begins with the approval', async () => {
     await inWorld(async ({ ask, approve, approval, clock, redeem, lifetimes }) => {
       approval.needed = 'review';

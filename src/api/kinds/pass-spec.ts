@@ -46,6 +46,7 @@ export interface PassStatus {
   conditions?: RequestCondition[];
   decidedBy?: RequestUser;
   decisionTimestamp?: string;
+  clusterUID?: string;
   bindingRef?: { kind: string; namespace?: string; name: string; resourceVersion?: string };
   expirationTimestamp?: string;
   tokens?: { id: string; expirationTimestamp: string }[];

@@ -59,6 +59,7 @@ const StatusSchema = Type.Object(
     ),
     decidedBy: userSchema('Who approved or denied it.'),
     decisionTimestamp: timestamp('When it was approved or denied.'),
+    clusterUID: text('The cluster that the pass is for. Another cluster of its name is not meant.'),
     bindingRef: Type.Optional(
       Type.Object(
         {

@@ -100,7 +100,7 @@ export function createPassHandler(parts: PassParts): (request: ApiRequest) => Pr
           derive: (prepared) => ({
             ...prepared,
             metadata: { ...prepared.metadata, labels },
-            status: newStatus(parts, spec, decision),
+            status: newStatus(parts, spec, decision, cluster.uid),
           }),
         },
       );
@@ -208,12 +208,14 @@ function newStatus(
   { catalog, reader, now }: PassParts,
   { durationSeconds = 0 }: PassSpec,
   { approval, grant }: PassDecision,
+  clusterUID: string,
 ): PassStatus {
   const isReady = approval === 'none';
   const expiresAt = now() + (isReady ? durationSeconds * 1000 : PENDING_MS);
   return {
     phase: isReady ? 'Ready' : 'Pending',
     approval,
+    clusterUID,
     ...(grant === undefined ? {} : { bindingRef: bindingRef(grant) }),
     expirationTimestamp: toTimestamp(expiresAt),
   };

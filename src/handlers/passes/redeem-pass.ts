@@ -52,6 +52,8 @@ export function createRedeemHandler(parts: PassParts): (request: ApiRequest) => 
     const expiresAt = Date.parse(status.expirationTimestamp ?? '');
     const seconds = Math.floor((expiresAt - now()) / 1000);
     const cluster = reader.find(catalog.clusters, { cluster: '', namespace: '', name: account.cluster });
+    // Another cluster may have the name by now.
+    if (cluster?.uid !== status.clusterUID) throw conflict(kind, entry.name, 'the cluster was deleted');
     const issuesItself = cluster !== undefined && parts.issuesOwnTokens(cluster);
     if (seconds < (issuesItself ? MIN_REQUESTED_SECONDS : 1)) {
       const left = `only ${Math.max(0, seconds)} seconds of it are left, and the cluster issues no token for less than`;

@@ -60,11 +60,11 @@ function stepFor(parts: PassSweepParts, entry: StoredObject, time: number): Step
       ? { reason: 'NotDecided', message: 'it was not decided in time' }
       : { reason: 'TimeOver', message: 'its time is over' };
   }
-  // The name could be given to another cluster.
-  if (reader.find(catalog.clusters, { cluster: '', namespace: '', name: entry.field('spec.cluster') }) === undefined) {
-    return { reason: 'ClusterDeleted', message: 'the cluster was deleted' };
-  }
-  return isPending && hasBindingChanged(parts, passStatus(entry.object()))
+  const status = passStatus(entry.object());
+  const cluster = reader.find(catalog.clusters, { cluster: '', namespace: '', name: entry.field('spec.cluster') });
+  // Another cluster may have the name by now.
+  if (cluster?.uid !== status.clusterUID) return { reason: 'ClusterDeleted', message: 'the cluster was deleted' };
+  return isPending && hasBindingChanged(parts, status)
     ? { reason: 'BindingChanged', message: 'the binding that allows it has changed: ask for another pass' }
     : undefined;
 }
