@@ -425,6 +425,34 @@ describeWithBrowser('the console for those who run the fleet', () => {
     });
   });
 
+  it('MC-93: a pass of an agent is approved on its page, which shows what others wrote as text', async () => {
+    const apiGroup = 'rbac.authorization.k8s.io';
+    const marks = { agents: 'allow', approval: 'review', clusters: 'kubernetes.io/metadata.name=prod-us-2' };
+    const binding = {
+      metadata: {
+        name: 'demo-viewer-agents',
+        annotations: Object.fromEntries(Object.entries(marks).map(([key, value]) => [`clusterpass.dev/${key}`, value])),
+      },
+      subjects: [{ kind: 'User', apiGroup, name: 'viewer' }],
+      roleRef: { apiGroup, kind: 'ClusterRole', name: 'clusterpass:token-creator' },
+    };
+    expect((await server.call('POST', `${RBAC}/clusterrolebindings`, { body: binding })).code).toBe(201);
+    const path = '/apis/clusterpass.dev/v1alpha1/passes';
+    const account = { cluster: 'prod-us-2', serviceAccount: { namespace: 'shop', name: 'deployer' } };
+    const texts = { purpose: '<b>approve me</b> at once', client: { name: 'agent [approve](#/passes)' } };
+    const body = { apiVersion: 'clusterpass.dev/v1alpha1', kind: 'Pass', spec: { ...account, ...texts } };
+    const asked = await server.call('POST', path, { body, token: tokenOf('viewer') });
+    const { name } = asked.json.metadata;
+    const admin = await visitAs('administrator', '#/passes');
+    await admin.getByRole('link', { name: 'shop/deployer in prod-us-2' }).click();
+    for (const text of [name, texts.purpose, texts.client.name, 'login', 'viewer', 'Pending']) {
+      await admin.getByText(text, { exact: true }).waitFor();
+    }
+    await admin.getByRole('button', { name: 'Approve' }).click();
+    await admin.getByText('Ready', { exact: true }).waitFor();
+    expect((await server.call('POST', `${path}/${name}/token`, { token: tokenOf('viewer') })).code).toBe(201);
+  });
+
   describe('access requests', () => {
     it('a person asks, an administrator approves, and the access is there until it is withdrawn', async () => {
       const asker = await visitAs('viewer', '#/can-i?cluster=prod-us-2&account=shop%2Fdeployer');

@@ -4,11 +4,12 @@ import { join } from 'node:path';
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { readAudit } from './support/audit.ts';
+import { allAuditBytes, readAudit } from './support/audit.ts';
 import { Person } from './support/cli.ts';
+import { describeWithKubectl, kubectlOk } from './support/kubectl.ts';
 import { asUser, CLUSTERS, codeFor, createObjects, tokenPath } from './support/objects.ts';
 import { grant, may, RBAC } from './support/rbac.ts';
-import { type Answer, type Server, startServer, tokenOf } from './support/server.ts';
+import { type Answer, type Server, startServer, TLS, tokenOf } from './support/server.ts';
 
 /** Passes as handles: people and agents ask for them, others approve them, and their requester redeems them. */
 
@@ -29,6 +30,7 @@ beforeAll(async () => {
   const users = { ann: [], con: [], rev: [], alw: [], pln: [], eve: [], lea: [], boss: ['system:masters'] };
   server = await startServer({
     users,
+    tls: true,
     args: ['--audit-log-path', join(folder, 'audit.log'), '--mcp-max-handles', '4'],
   });
   await createObjects(server);
@@ -315,6 +317,9 @@ describe('MC-90: an approval', () => {
   });
 });
 
+const personAs = (user: string): Promise<Person> =>
+  Person.at({ CLUSTERPASS_SERVER: server.url, CLUSTERPASS_TOKEN: tokenOf(user), CLUSTERPASS_CA: TLS.caFile });
+
 describe('the command line', () => {
   it('asks, approves, redeems and revokes, and writes no token', async () => {
     const serverEndpoints = [{ clientCIDR: '0.0.0.0/0', serverAddress: 'https://alpha.example' }];
@@ -323,7 +328,7 @@ describe('the command line', () => {
       headers: MERGE,
     });
     expect(code).toBe(200);
-    const [ann, lea] = [await Person.as(server, 'ann'), await Person.as(server, 'lea')];
+    const [ann, lea] = [await personAs('ann'), await personAs('lea')];
     const wanted = ['--cluster', 'alpha', '--account', 'ci/builder', '--purpose', 'read the logs'];
     const { stdout, stderr } = await ann.run(['pass', 'request', ...wanted]);
     const name = /pass_\w{32}/.exec(stdout)?.[0] ?? '';
@@ -345,16 +350,32 @@ describe('the command line', () => {
     expect(await codeFor(server, token)).toBe(401);
     expect(await ann.fails([...args, '--no-cache'])).toContain('not found');
     await expect(stat(file)).rejects.toThrow('ENOENT');
+    const logged = `${await allAuditBytes(join(folder, 'audit.log'))}${server.output.stdout}${server.output.stderr}`;
+    expect(logged).toContain(name);
+    expect(logged).not.toContain(token.split('.')[2]);
     await Promise.all([ann, lea].map((person) => person.leave()));
   });
 
   it('the passes of a login end with it', async () => {
-    const con = await Person.at();
+    const con = await Person.at({ CLUSTERPASS_CA: TLS.caFile });
     await con.ok(['login', '--server', server.url, '--token-file', '-'], { stdin: tokenOf('con') });
     const wanted = ['--cluster', 'alpha', '--account', 'ci/builder', '--purpose', 'read the logs'];
     const name = /pass_\w{32}/.exec((await con.run(['pass', 'request', ...wanted])).stdout)?.[0] ?? '';
     expect(await con.ok(['logout'])).toContain('Ended 1 pass');
     expect((await redeem('con', name)).code).toBe(404);
     await con.leave();
+  });
+});
+
+describeWithKubectl('kubectl', () => {
+  it('gets, describes, explains and deletes passes', async () => {
+    const name = await asked('ann', AGENT);
+    expect(await kubectlOk(server, ['get', 'passes', name])).toMatch(
+      /REQUESTER +CLIENT +CLUSTER +ACCOUNT +PHASE[\s\S]*ann +login +alpha +ci\/builder +Ready/,
+    );
+    expect(await kubectlOk(server, ['describe', 'pass', name])).toContain(SPEC.purpose);
+    expect(await kubectlOk(server, ['explain', 'passes.spec.purpose'])).toContain('in one line of 8 to 200 characters');
+    await kubectlOk(server, ['delete', 'pass', name]);
+    expect((await redeem('ann', name)).code).toBe(404);
   });
 });
