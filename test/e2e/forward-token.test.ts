@@ -113,6 +113,32 @@ describe('a cluster that issues for itself', () => {
     await conditionOf(forwarding, 'real', 'Accepted');
   });
 
+  it('MC-77: a handle is redeemed while ten minutes of it are left, and its end does not reach the cluster', async () => {
+    const path = '/apis/clusterpass.dev/v1alpha1/passes';
+    const account = { cluster: 'real', serviceAccount: { namespace: 'ci', name: 'builder' }, purpose: 'read the logs' };
+    const request = (spec: object = {}) =>
+      server.call('POST', path, {
+        ...asUser('creator'),
+        body: { apiVersion: 'clusterpass.dev/v1alpha1', kind: 'Pass', spec: { ...account, ...spec } },
+      });
+    expect((await request({ durationSeconds: 600 })).json.message).toContain('must be at least 660 seconds');
+    const { code, json } = await request();
+    expect([code, json.spec.durationSeconds]).toEqual([201, 900]);
+    const at = `${path}/${json.metadata.name}`;
+    const redeemed = await server.call('POST', `${at}/token`, asUser('creator'));
+    expect(redeemed.code, redeemed.text).toBe(201);
+    expect(JSON.parse(cluster.requests[0]?.body ?? '').spec.expirationSeconds).toBe(600);
+    const ends = Date.parse(json.status.expirationTimestamp);
+    expect(Date.parse(redeemed.json.status.expirationTimestamp)).toBeLessThanOrEqual(ends);
+    const { tokens } = (await server.call('GET', at, asUser('creator'))).json.status;
+    expect(tokens).toEqual([{ id: expect.any(String), expirationTimestamp: expect.any(String), revocable: false }]);
+    const removed = await server.call('DELETE', at, asUser('creator'));
+    expect([removed.code, removed.warnings]).toEqual([
+      200,
+      [expect.stringContaining('accepts them until they expire')],
+    ]);
+  });
+
   it('gives a token that the cluster accepts, for an account that only the cluster knows', async () => {
     const real = await startServer({ tls: true });
     try {

@@ -54,7 +54,7 @@ async function openWorld(file: string) {
     revocations,
     issueToken: async (_, pass) => {
       lifetimes.push(pass?.seconds ?? 0);
-      await pass?.claim(randomUUID(), clock.now + (pass?.seconds ?? 0) * 1000);
+      await pass?.claim(randomUUID(), clock.now + (pass?.seconds ?? 0) * 1000, 'ours');
       return { type: 'value', code: 201, value: {} };
     },
     clusterOfIssuer: () => undefined,

@@ -49,7 +49,7 @@ export interface PassStatus {
   clusterUID?: string;
   bindingRef?: { kind: string; namespace?: string; name: string; resourceVersion?: string };
   expirationTimestamp?: string;
-  tokens?: { id: string; expirationTimestamp: string }[];
+  tokens?: { id: string; expirationTimestamp: string; revocable?: boolean }[];
 }
 
 export const passSpec = (object: ApiObject): PassSpec => (object.spec ?? {}) as PassSpec;

@@ -6,7 +6,17 @@ import type { ApiObject, Kind } from '../kind.ts';
 import type { Verb } from '../request.ts';
 import { conditionSchema, NAME, textColumn, userSchema } from './access-request.ts';
 import { ageColumn, nameColumn } from './columns.ts';
-import { CLUSTERPASS_GROUP, CLUSTERPASS_VERSION, int64, SHORT, text, texts, timestamp, typeMeta } from './meta.ts';
+import {
+  CLUSTERPASS_GROUP,
+  CLUSTERPASS_VERSION,
+  flag,
+  int64,
+  SHORT,
+  text,
+  texts,
+  timestamp,
+  typeMeta,
+} from './meta.ts';
 import { isHandle, isLivePhase, MAX_CLIENT_NAME, passErrors, passSpec, passStatus } from './pass-spec.ts';
 
 /** Derived fields: when the pass ends, and when it was denied or has ended; `""` for a live one. */
@@ -75,7 +85,11 @@ const StatusSchema = Type.Object(
     tokens: Type.Optional(
       Type.Array(
         Type.Object(
-          { id: text('The id of the token, its claim `jti`.'), expirationTimestamp: timestamp() },
+          {
+            id: text('The id of the token, its claim `jti`.'),
+            expirationTimestamp: timestamp(),
+            revocable: flag('False if the cluster has issued the token: it accepts it until it expires.'),
+          },
           { goType: 'PassToken', description: 'A token that was issued for the pass.' },
         ),
         { goType: '[]PassToken', maxItems: MAX_PASS_TOKENS, description: 'The tokens that were issued for the pass.' },

@@ -54,7 +54,10 @@ async function deletePass(parts: PassParts, request: ApiRequest): Promise<ApiRes
   annotate(request, ended);
   if (revoked.length > 0) {
     request.annotate('clusterpass.dev/revoked-credential-ids', revoked.map((id) => `JTI=${id}`).join(','));
-    warnOfOwnTokens(parts, request, entry.field('spec.cluster'));
+  }
+  if (passStatus(ended).tokens?.some(({ revocable }) => revocable === false)) {
+    const cluster = entry.field('spec.cluster');
+    request.warn(`cluster "${cluster}" has issued tokens of this pass itself, and accepts them until they expire`);
   }
   return deleted(kind, target.name, entry.uid);
 }
@@ -65,7 +68,7 @@ export const endedStatus = (status: PassStatus, condition: RequestCondition): Pa
     ? { ...status, phase: ENDED, conditions: [...(status.conditions ?? []), condition] }
     : status;
 
-/** Returns the ids of the tokens that have not expired. */
+/** Revokes the tokens that this server has issued and that have not expired, and returns their ids. */
 export async function revokeTokens(
   {
     catalog,
@@ -79,9 +82,9 @@ export async function revokeTokens(
   by: User,
 ): Promise<string[]> {
   const revoked: string[] = [];
-  for (const { id, expirationTimestamp } of passStatus(pass).tokens ?? []) {
+  for (const { id, expirationTimestamp, revocable } of passStatus(pass).tokens ?? []) {
     const expiresAt = Date.parse(expirationTimestamp);
-    if (expiresAt <= now()) continue;
+    if (expiresAt <= now() || revocable === false) continue;
     await revocations.revoke(id, by, expiresAt);
     await writer.remove(catalog.issuedTokens, { cluster: '', namespace: '', name: id }, { dryRun: false }).catch(
       // The token was never released, or another request has removed its record.
@@ -92,11 +95,4 @@ export async function revokeTokens(
     revoked.push(id);
   }
   return revoked;
-}
-
-/** A revocation is no use there: the cluster accepts its own tokens until they expire. */
-function warnOfOwnTokens({ catalog, reader, issuesOwnTokens }: PassParts, { warn }: ApiRequest, name: string): void {
-  const cluster = reader.find(catalog.clusters, { cluster: '', namespace: '', name });
-  if (cluster === undefined || !issuesOwnTokens(cluster)) return;
-  warn(`cluster "${name}" issues its own tokens and accepts those of this pass until they expire`);
 }

@@ -70,7 +70,9 @@ export function createRedeemHandler(parts: PassParts): (request: ApiRequest) => 
       seconds,
       agent: spec.client?.id,
       mayIn: audiencePermission(parts, request, account, isAgent),
-      claim: (id, tokenExpiresAt) => (dryRun ? Promise.resolve() : claim(parts, entry, id, tokenExpiresAt)),
+      claim: async (id, tokenExpiresAt, issuer) => {
+        if (!dryRun) await claim(parts, entry, { id, expiresAt: tokenExpiresAt, issuer });
+      },
     });
   };
 }
@@ -98,8 +100,7 @@ function whyUnusable({ catalog, now }: PassParts, { name }: StoredObject, status
 async function claim(
   { catalog, writer }: PassParts,
   { name, uid }: StoredObject,
-  id: string | undefined,
-  expiresAt: number,
+  { id, expiresAt, issuer }: { id: string | undefined; expiresAt: number; issuer: 'ours' | 'cluster' },
 ): Promise<void> {
   const kind = catalog.passes;
   await writer.update(
@@ -113,7 +114,8 @@ async function claim(
         throw conflict(kind, name, `it was redeemed ${MAX_PASS_TOKENS} times: ask for another pass`);
       }
       if (id === undefined || !isTokenId(id)) return current;
-      const token = { id, expirationTimestamp: toTimestamp(expiresAt) };
+      const isForeign = issuer === 'cluster';
+      const token = { id, expirationTimestamp: toTimestamp(expiresAt), ...(isForeign ? { revocable: false } : {}) };
       return { ...current, status: { ...status, tokens: [...tokens, token] } };
     },
     { dryRun: false, part: 'status', preconditions: { uid } },

@@ -51,6 +51,17 @@ describe('RFC 8693 section 4.1: the act claim', () => {
     });
   });
 
+  it('MC-77: with an agent, the agent is the outer one, by a name that no user has, and the person stays', () => {
+    const claim = createActorClaim({ ...issuers, mode: 'fleet' });
+    const caller = callerNamed('carl', { iss, sub: 'b', act: { iss, sub: 'c' } });
+    expect(claim({ caller, actor: callerNamed('gateway') }, [ALPHA], 'editor')).toEqual({
+      iss,
+      sub: 'agent:editor',
+      act: { iss, sub: 'gateway', act: { iss, sub: 'c' } },
+    });
+    expect(claim({ caller: callerNamed('jane') }, [ALPHA], 'editor')?.act).toEqual({ iss, sub: 'jane' });
+  });
+
   it('TX-71: a pass for a person has the claim only through an actor', () => {
     const actorOf = (mode: ActorClaimMode, actor?: Caller) => createPersonActor({ mode, baseUrl: iss })(actor);
     expect(actorOf('fleet')).toBeUndefined();

@@ -112,7 +112,7 @@ export function createForwardToken(parts: ForwardTokenParts): ForwardToken {
     const granted = readGranted(cluster.name, answered, expected);
     refuseIfInvalid(lifetimeErrors(annotations, { requested, granted: secondsOf(granted) }));
     warnOfLess(request, annotations, { requested, audiences, granted });
-    await pass?.claim(granted.id, granted.expiresAt * 1000);
+    await pass?.claim(granted.id, granted.expiresAt * 1000, 'cluster');
     if (granted.id !== undefined) {
       request.annotate('authentication.kubernetes.io/issued-credential-id', `JTI=${granted.id}`);
     }

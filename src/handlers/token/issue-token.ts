@@ -101,7 +101,7 @@ export function createIssueTokenHandler(parts: IssueTokenParts): IssueToken {
     }
     if (annotations.forCluster && !claims.aud.includes(issuer)) request.warn(audienceWarning(cluster, issuer));
     if (!options.dryRun) request.annotate('authentication.kubernetes.io/issued-credential-id', `JTI=${claims.jti}`);
-    await pass?.claim(claims.jti, claims.exp * 1000);
+    await pass?.claim(claims.jti, claims.exp * 1000, 'ours');
     const token = await releaseToken(parts, request, claims, {
       dryRun: options.dryRun,
       tracked: annotations.tracked || pass !== undefined,

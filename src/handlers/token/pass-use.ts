@@ -8,8 +8,11 @@ export interface PassUse {
   readonly agent: string | undefined;
   /** Whether the pass could be for this cluster as well. */
   readonly mayIn: (cluster: string) => boolean;
-  /** Stores the id with the pass, before the token leaves. `expiresAt`: epoch milliseconds. */
-  readonly claim: (id: string | undefined, expiresAt: number) => Promise<void>;
+  /**
+   * Stores the id with the pass, before the token leaves. `expiresAt`: epoch milliseconds. A token that its cluster has
+   * issued is not `ours`: its id is the word of that cluster, and may be the id of a token of another.
+   */
+  readonly claim: (id: string | undefined, expiresAt: number, issuer: 'ours' | 'cluster') => Promise<void>;
 }
 
 export type IssueToken = (request: ApiRequest, pass?: PassUse) => Promise<ApiResponse>;
