@@ -28,7 +28,7 @@ function needs({ policy }: Fleet, caller = jane) {
 
 const agents = 'allow';
 
-describe('MC-90: what a pass needs', () => {
+describe('A48, MC-90: what a pass needs', () => {
   it.each<[Extras[], (string | undefined)[]]>([
     [[], [undefined, undefined]],
     [[{}], ['none', undefined]],
@@ -106,7 +106,7 @@ describe('MC-90: what a pass needs', () => {
   });
 });
 
-describe('review-always', () => {
+describe('A48: review-always', () => {
   const reviewed = { approval: 'review-always' };
 
   it('bounds every token request, and says what to do', () => {

@@ -84,7 +84,7 @@ const listed = async (user: string): Promise<string[]> =>
     (item: { metadata: { name: string } }) => item.metadata.name,
   );
 
-describe('MC-75: a handle', () => {
+describe('A48, MC-75: a handle', () => {
   it('gives no token until its requester redeems it, and takes all of them back', async () => {
     const { code, json: pass } = await ask('ann', { ...AGENT, requestedBy: { username: 'boss' } });
     const { name } = pass.metadata;
@@ -243,7 +243,7 @@ describe('RFC 8693: a handle is redeemed by token exchange', () => {
   });
 });
 
-describe('MC-90: an approval', () => {
+describe('A48, MC-90: an approval', () => {
   it('confirm: the requester agrees, and no other', async () => {
     const name = await asked('con', AGENT);
     expect((await redeem('con', name)).code).toBe(409);

@@ -141,7 +141,7 @@ function requestOf(user: string, verb: Verb, name: string, body?: object): ApiRe
   };
 }
 
-describe('a pass ends', () => {
+describe('A48: a pass ends', () => {
   it('MC-77: with its time, after which it gives no token, and none that was given outlives it', async () => {
     await inWorld(async ({ ask, redeem, clock, lifetimes, sweep, state, find }) => {
       const { name } = (await ask()).metadata;
@@ -225,7 +225,7 @@ describe('a pass ends', () => {
 
 const isUnder = (kind: Kind, { key }: Write): boolean => key.startsWith(kindPrefix(kind));
 
-describe('a revocation', () => {
+describe('A48: a revocation', () => {
   it.each<[string, (write: Write) => boolean]>([
     ['is whole', () => false],
     ['is interrupted before the first token', (write) => isUnder(catalog.revokedTokens, write)],
