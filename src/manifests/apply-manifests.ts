@@ -6,7 +6,7 @@ import type { ClusterStatus } from '../api/kinds/cluster-spec.ts';
 import { RBAC_GROUP } from '../api/kinds/rbac.ts';
 import { originOf } from '../api/origin-annotation.ts';
 import { ApiError } from '../api/status.ts';
-import { inBatches } from '../lib/in-batches.ts';
+import { inParallel } from '../lib/in-parallel.ts';
 import { toTimestamp } from '../lib/utc-second.ts';
 import type { DeletionPropagation } from '../objects/deletion-propagation.ts';
 import { storedEntries } from '../objects/managed-fields.ts';
@@ -52,7 +52,7 @@ export async function applyManifests(parts: ApplyParts, source: string, read: Ma
   // In the catalog's order, so that clusters and namespaces exist before what is inside them.
   for (const kind of parts.catalog.kinds) {
     const ofKind = read.manifests.filter((manifest) => manifest.kind === kind);
-    await inBatches(ofKind, CONCURRENCY, async (manifest) => {
+    await inParallel(ofKind, CONCURRENCY, async (manifest) => {
       try {
         const takenOver = await applyOne(parts, source, manifest);
         applied++;

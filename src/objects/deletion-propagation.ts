@@ -2,7 +2,7 @@ import type { Catalog } from '../api/catalog.ts';
 import type { Kind } from '../api/kind.ts';
 import { kindPrefix, type ObjectKey } from '../api/object-key.ts';
 import { ApiError } from '../api/status.ts';
-import { inBatches } from '../lib/in-batches.ts';
+import { inParallel } from '../lib/in-parallel.ts';
 import type { Store, Write, WriteResult } from '../storage/contract.ts';
 import { findOwners } from './owners.ts';
 import type { ObjectReader } from './reader.ts';
@@ -78,7 +78,7 @@ export class DeletionPropagation {
   /** True when no dependent is left, false when one waits for its finalizers. */
   async #deleteDependents(owner: StoredObject): Promise<boolean> {
     for (let round = 1; ; round++) {
-      await inBatches(this.#dependents(owner), CONCURRENCY, (dependent) => this.#delete(dependent));
+      await inParallel(this.#dependents(owner), CONCURRENCY, (dependent) => this.#delete(dependent));
       const left = this.#dependents(owner);
       if (left.length === 0) return true;
       // Dependents created in the meantime are not marked yet: another round, up to a limit.
@@ -113,7 +113,7 @@ export class DeletionPropagation {
     const { catalog, reader } = this.#options;
     for (const kind of catalog.kinds.filter(({ inCluster }) => inCluster)) {
       const orphans = [...reader.cache(kind).current.scan(prefixOf(kind))].filter((entry) => this.#isOrphan(entry));
-      await inBatches(orphans, CONCURRENCY, ({ key, createRevision }) =>
+      await inParallel(orphans, CONCURRENCY, ({ key, createRevision }) =>
         this.#write({ key, value: null, expect: { createRevision } }),
       );
     }

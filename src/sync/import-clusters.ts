@@ -2,7 +2,7 @@ import { IMPORTED_ANNOTATION } from '../api/domain-keys.ts';
 import type { ApiObject } from '../api/kind.ts';
 import { CLUSTER_GROUP, type ClusterCondition, endpointsField } from '../api/kinds/cluster-spec.ts';
 import { isDns1123Subdomain, isValidLabelValue } from '../api/names.ts';
-import { inBatches } from '../lib/in-batches.ts';
+import { inParallel } from '../lib/in-parallel.ts';
 import type { Found, HubCondition, ImportFrom, ImportSource, SourceSettings, Unusable } from './import-sources.ts';
 import { type Desired, keyOf, type Ownership } from './plan.ts';
 import type { DesiredState } from './reconciler.ts';
@@ -128,7 +128,7 @@ export async function importedState(
     kept: new Set(candidates.map(nameOf)),
     problems: new Map(duplicates),
   };
-  await inBatches([...byName], CONCURRENCY, async ([name, sharing]) => {
+  await inParallel([...byName], CONCURRENCY, async ([name, sharing]) => {
     const [object, other] = sharing;
     if (object === undefined) return;
     if (other !== undefined) {

@@ -1,7 +1,7 @@
 import type { ApiObject } from '../api/kind.ts';
 import { ConnectionError } from '../client/errors.ts';
 import { backoffMs, type Timing } from '../client/timing.ts';
-import { inBatches } from '../lib/in-batches.ts';
+import { inParallel } from '../lib/in-parallel.ts';
 import { TokenBuckets } from '../lib/token-buckets.ts';
 import { type Desired, keyOf, type Ownership, type Plan, planChanges, type Update } from './plan.ts';
 import type { PassResult, Reporter } from './reporter.ts';
@@ -191,7 +191,7 @@ export class Reconciler {
         reporter.refused(operation, key, error as Error);
       }
     };
-    for (const group of inOrder(tasks, target)) await inBatches(group, CONCURRENCY, execute);
+    for (const group of inOrder(tasks, target)) await inParallel(group, CONCURRENCY, execute);
     return counts;
   }
 }

@@ -1,7 +1,7 @@
 import type { Catalog } from '../api/catalog.ts';
 import type { Kind } from '../api/kind.ts';
 import { collectionPrefix, storageKey } from '../api/object-key.ts';
-import { inBatches } from '../lib/in-batches.ts';
+import { inParallel } from '../lib/in-parallel.ts';
 import type { Revision, Store } from '../storage/contract.ts';
 
 /** Lists a path at a running server. Returns the parsed response. */
@@ -50,7 +50,7 @@ export async function compareServer(
   const stored = catalog.kinds.filter((kind) => kind !== catalog.signingKeys && kind !== catalog.issuedTokens);
   for (const kind of stored.filter((one) => !one.inCluster && one !== catalog.clusters)) await compare(kind, '');
   const clusters = (await compare(catalog.clusters, '')).items.map(({ metadata }) => metadata.name);
-  await inBatches(clusters, CONCURRENCY, async (cluster) => {
+  await inParallel(clusters, CONCURRENCY, async (cluster) => {
     for (const kind of stored.filter((one) => one.inCluster)) await compare(kind, cluster);
   });
   return { compared, problems };

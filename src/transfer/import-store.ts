@@ -1,4 +1,4 @@
-import { inBatches } from '../lib/in-batches.ts';
+import { inParallel } from '../lib/in-parallel.ts';
 import { ENGINE_KEYS, IMPORT_KEY, type Revision, type Store } from '../storage/contract.ts';
 import { type Archive, ArchiveError, type ArchiveItem } from './archive.ts';
 
@@ -27,7 +27,7 @@ export async function importStore(target: ImportTarget, { revision, items }: Arc
     await target.seedRevision(revision);
     store = await target.open();
     for (const level of byDepth(items)) {
-      await inBatches(level, CONCURRENCY, (item) => create(store, item.key, item.value));
+      await inParallel(level, CONCURRENCY, (item) => create(store, item.key, item.value));
     }
     const mark = await store.get(IMPORT_KEY);
     if (mark === undefined) throw new ArchiveError('another import into this store has finished first');
@@ -47,7 +47,7 @@ async function clear(store: Store): Promise<void> {
     if (imported.length > 0 && mark === undefined) {
       throw new ArchiveError('the store is not empty: choose another file or another prefix');
     }
-    await inBatches(imported, CONCURRENCY, async ({ key, modRevision }) => {
+    await inParallel(imported, CONCURRENCY, async ({ key, modRevision }) => {
       await store.write({ key, value: null, expect: { modRevision } });
     });
     if (!more || imported.length === 0) break;

@@ -2,7 +2,7 @@ import { CLUSTER_ID_ANNOTATION } from '../../api/domain-keys.ts';
 import type { ApiObject } from '../../api/kind.ts';
 import { FULL_CLUSTERS } from '../../client/list-clusters.ts';
 import { realTiming } from '../../client/timing.ts';
-import { Transport } from '../../client/transport.ts';
+import type { Transport } from '../../client/transport.ts';
 import { Informer } from '../../sync/informer.ts';
 import {
   MIRRORED_KINDS,
@@ -16,9 +16,9 @@ import {
 import type { ConditionType, Reporter } from '../../sync/reporter.ts';
 import { clusterIdentity } from '../cluster-identity.ts';
 import { CliError, type Invocation, type Run } from '../command.ts';
-import { clientOptions, resolveConnection } from '../connection/connection.ts';
+import { resolveConnection } from '../connection/connection.ts';
 import { dryRunOf } from '../dry-run.ts';
-import { connectHub, type Hub } from '../sync/hub-connection.ts';
+import { connectHub, connectServer, type Hub } from '../sync/hub-connection.ts';
 import { runSync, type Sides, type SyncFlags } from '../sync/run-sync.ts';
 
 /** Keeps copies of the namespaces, service accounts and Pods of a cluster. */
@@ -26,7 +26,7 @@ export const run: Run = async (context, invocation) => {
   const cluster = invocation.required('cluster', '--cluster');
   const kinds = MIRRORED_KINDS.filter(({ resource }) => resource !== 'pods' || !invocation.is('withoutPods'));
   const connection = await resolveConnection(context, invocation);
-  const server = new Transport({ ...(await clientOptions(context, connection)), timing: realTiming });
+  const server = await connectServer(context, connection);
   const source = await connectHub(context, invocation);
   const root = `/${connection.productName}/${encodeURIComponent(cluster)}/api/v1`;
   return runSync(context, invocation, {

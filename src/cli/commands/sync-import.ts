@@ -1,7 +1,7 @@
 import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
 import { FULL_CLUSTERS } from '../../client/list-clusters.ts';
 import { realTiming } from '../../client/timing.ts';
-import { Transport } from '../../client/transport.ts';
+import type { Transport } from '../../client/transport.ts';
 import { servedVersion } from '../../sync/api-version.ts';
 import { CapiKubeconfigs } from '../../sync/capi-kubeconfigs.ts';
 import { type ImportSettings, importedState, importFieldManager, importOwnership } from '../../sync/import-clusters.ts';
@@ -10,8 +10,8 @@ import { Informer } from '../../sync/informer.ts';
 import type { ConditionType } from '../../sync/reporter.ts';
 import { Target } from '../../sync/target.ts';
 import { CliError, type Invocation, type Run } from '../command.ts';
-import { clientOptions, resolveConnection } from '../connection/connection.ts';
-import { connectHub } from '../sync/hub-connection.ts';
+import { resolveConnection } from '../connection/connection.ts';
+import { connectHub, connectServer } from '../sync/hub-connection.ts';
 import { runSync, type Sides, syncFlags } from '../sync/run-sync.ts';
 
 /** Registers the clusters of a hub and keeps them up to date (CP-88, CP-89). */
@@ -21,7 +21,7 @@ export const run: Run = async (context, invocation) => {
   const source = SOURCES[from];
   const hubNamespace = namespaceFrom(invocation, from);
   const connection = await resolveConnection(context, invocation);
-  const server = new Transport({ ...(await clientOptions(context, connection)), timing: realTiming });
+  const server = await connectServer(context, connection);
   const hub = await connectHub(context, invocation);
   const settings = settingsFrom(invocation, { from, hubNamespace, hubServer: hub.server }, connection.productName);
   const kubeconfigs = new CapiKubeconfigs(hub.transport, context.now);

@@ -1,12 +1,13 @@
 import { resolve } from 'node:path';
-import { createNodeFetch } from '../../client/node.ts';
 import { realTiming } from '../../client/timing.ts';
 import { type TokenProvider, Transport } from '../../client/transport.ts';
 import { CliError, type Context, type Invocation } from '../command.ts';
+import { type Connection, clientOptions } from '../connection/connection.ts';
 import { isLoopback } from '../connection/fetch-for.ts';
 import { readGivenFile } from '../files/files.ts';
 import { kubeconfigFile } from '../files/folders.ts';
 import { type KubeconfigContext, readContext } from '../kubeconfig/kubeconfig-context.ts';
+import { createRequestFetch } from './request-fetch.ts';
 
 /** Where a pod finds the credentials of its service account. */
 const POD_FOLDER = '/var/run/secrets/kubernetes.io/serviceaccount';
@@ -55,7 +56,7 @@ type TlsPart = Pick<KubeconfigContext, 'server' | 'ca' | 'insecureSkipTlsVerify'
 
 function hubAt(context: Context, config: TlsPart, tokenProvider: TokenProvider | undefined): Omit<Hub, 'isInPod'> {
   const { server, ca, cert, key, tlsServerName, insecureSkipTlsVerify } = config;
-  const fetch = createNodeFetch({
+  const fetch = createRequestFetch({
     insecureSkipTlsVerify,
     ...(ca === undefined ? {} : { ca }),
     ...(cert === undefined || key === undefined ? {} : { cert, key }),
@@ -79,4 +80,11 @@ function refusePlainHttp(server: string): void {
   throw new CliError(
     `the hub's address ${server} is plain HTTP, which exposes the credential on the network: use https`,
   );
+}
+
+/** Clusterpass as the side that is written to. */
+export async function connectServer(context: Context, connection: Connection): Promise<Transport> {
+  const { certificateAuthority: ca, insecureSkipTlsVerify } = connection;
+  const fetch = createRequestFetch({ insecureSkipTlsVerify, ...(ca === undefined ? {} : { ca }) });
+  return new Transport({ ...(await clientOptions(context, connection, fetch)), timing: realTiming });
 }

@@ -97,7 +97,7 @@ export class Broadcaster implements ProjectionListener {
   #revision = 0;
   #labelsChangedAt = 0;
   #lastId = 0;
-  readonly joinBatches = createJoinCache();
+  readonly joinParallel = createJoinCache();
 
   constructor(options: BroadcasterOptions) {
     this.#options = options;

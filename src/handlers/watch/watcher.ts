@@ -55,7 +55,7 @@ export class Watcher implements Subscriber {
     this.caller = options.caller;
     this.#view = options.views.current();
     const { sink, broadcaster } = options;
-    this.#sendBuffer = new SendBuffer(sink, broadcaster.joinBatches);
+    this.#sendBuffer = new SendBuffer(sink, broadcaster.joinParallel);
     broadcaster.add(this);
     this.#startTimers();
     sink.onDrain(() => {

@@ -1,0 +1,37 @@
+import { Readable } from 'node:stream';
+import { Agent, request } from 'undici';
+import type { TlsOptions } from '../../client/node.ts';
+import type { Fetch } from '../../client/transport.ts';
+
+/**
+ * A fetch for thousands of short requests: `request` of undici, with the parts of a response that `Transport` reads. The
+ * Request, Response and web streams of a real fetch cost more CPU than everything else in a synchronization.
+ */
+export function createRequestFetch({ insecureSkipTlsVerify = false, ...tls }: TlsOptions): Fetch {
+  const dispatcher = new Agent({
+    connect: { ...tls, rejectUnauthorized: !insecureSkipTlsVerify },
+    // A watch may be silent for a minute. The client has its own idle timeout.
+    bodyTimeout: 0,
+  });
+  return async (input, init = {}) => {
+    const { method = 'GET', headers, body, signal } = init;
+    const response = await request(String(input), {
+      dispatcher,
+      method: method as 'GET',
+      headers: headers as Record<string, string>,
+      ...(typeof body === 'string' ? { body } : {}),
+      ...(signal == null ? {} : { signal }),
+    });
+    const { statusCode: status, headers: received, body: stream } = response;
+    return {
+      status,
+      // A redirect is not followed: it is a response that is not ok.
+      ok: status >= 200 && status < 300,
+      headers: { get: (name: string) => received[name.toLowerCase()]?.toString() ?? null },
+      text: () => stream.text(),
+      get body() {
+        return Readable.toWeb(stream);
+      },
+    } as unknown as Response;
+  };
+}
