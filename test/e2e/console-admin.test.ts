@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import {
   type Browser,
   describeWithBrowser,
@@ -437,6 +437,9 @@ describeWithBrowser('the console for those who run the fleet', () => {
       roleRef: { apiGroup, kind: 'ClusterRole', name: 'clusterpass:token-creator' },
     };
     expect((await server.call('POST', `${RBAC}/clusterrolebindings`, { body: binding })).code).toBe(201);
+    onTestFinished(async () => {
+      await server.call('DELETE', `${RBAC}/clusterrolebindings/demo-viewer-agents`);
+    });
     const path = '/apis/clusterpass.dev/v1alpha1/passes';
     const account = { cluster: 'prod-us-2', serviceAccount: { namespace: 'shop', name: 'deployer' } };
     const texts = { purpose: '<b>approve me</b> at once', client: { name: 'agent [approve](#/passes)' } };
