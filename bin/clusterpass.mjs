@@ -3,17 +3,18 @@
  * The launcher. Plain JavaScript, because it must start on any Node from 20 on. The credential plugin starts with every
  * kubectl and for every client of a controller: it is run at once, without the modules that the other commands need.
  */
-import { existsSync } from 'node:fs';
 import { enableCompileCache } from './compile-cache.mjs';
-import { isNewEnough } from './find-node.mjs';
+
+/** OLDEST_MAJOR of find-node.mjs. That file, and an import of `node:fs`, would make the plugin start a tenth later. */
+const isNewEnough = Number.parseInt(process.versions.node, 10) >= 24;
 
 /** The sources in a clone, else the bundle of the published package. */
 const plugin = () =>
   ['../src/cli/credential-main.ts', '../dist/plugin/credential.js']
     .map((path) => new URL(path, import.meta.url))
-    .find((url) => existsSync(url));
+    .find((url) => process.getBuiltinModule('node:fs').existsSync(url));
 
-const entry = process.argv[2] === 'credential' && isNewEnough(process.versions.node) ? plugin() : undefined;
+const entry = process.argv[2] === 'credential' && isNewEnough ? plugin() : undefined;
 if (entry === undefined) {
   const { launch } = await import('./launch.mjs');
   await launch({ isMain: import.meta.main });
