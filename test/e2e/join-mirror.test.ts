@@ -6,7 +6,7 @@ import { run as runMirror } from '../../src/cli/commands/mirror.ts';
 import { FakeHub } from '../../src/sync/hub.fixture.ts';
 import { Person } from './support/cli.ts';
 import { addCluster, CLUSTERS, removeCluster } from './support/fleet.ts';
-import { codeFor, createAccount, createNamespace, inNamespace, issue, tokenPath } from './support/objects.ts';
+import { codeFor, createAccount, createNamespace, inNamespace, issue, remove, tokenPath } from './support/objects.ts';
 import { grant, may, user } from './support/rbac.ts';
 import { type Server, startServer, tokenOf } from './support/server.ts';
 import { startCommand, untilTrue } from './support/sync-command.ts';
@@ -52,7 +52,7 @@ describe('clusterpass join', () => {
     ...more,
   });
 
-  it('registers one cluster, once, with the labels of the token, and can be repeated', async () => {
+  it('A49: registers one cluster, once, with the labels of the token, and can be repeated', async () => {
     const token = await create('edge', '--name-pattern', 'edge-*', '--label', 'env=edge', '--duration', '10m');
     const dry = await joins('edge-1', token, '--dry-run', 'server');
     expect(dry.stdout).toBe('cluster.clusterregistry.k8s.io/edge-1 registered (server dry run)\n');
@@ -74,7 +74,7 @@ describe('clusterpass join', () => {
     expect((await joins('edge-1', token)).stderr).toContain('works once');
   });
 
-  it('of two clusters that use a token at the same time, one is registered', async () => {
+  it('A49: of two clusters that use a token at the same time, one is registered', async () => {
     const token = (await create('--name-pattern', 'race-*')).trim();
     const id = token.split('_')[1];
     const results = await Promise.all(
@@ -89,7 +89,7 @@ describe('clusterpass join', () => {
     ).toHaveLength(1);
   });
 
-  it('refuses other names, labels and fields, and spends no token for them', async () => {
+  it('A49: refuses other names, labels and fields, and spends no token for them', async () => {
     const token = (await create('strict', '--name-pattern', 'edge-*', '--label', 'env=edge')).trim();
     const path = `${BOOTSTRAP}/strict/cluster`;
     const refused = async (body: object) => (await server.call('POST', path, { token, body })).json.message;
@@ -111,7 +111,7 @@ describe('clusterpass join', () => {
     expect((await server.call('POST', path, { token, body: bodyOf('edge-3') })).code).toBe(201);
   });
 
-  it('opens nothing else, and ends with its deletion and its expiry', async () => {
+  it('A49: opens nothing else, and ends with its deletion', async () => {
     const token = (await create('narrow', '--name-pattern', 'edge-*')).trim();
     const codes = async (...calls: [string, string][]): Promise<number[]> =>
       Promise.all(calls.map(async ([method, path]) => (await server.call(method, path, { token })).code));
@@ -135,7 +135,7 @@ describe('clusterpass join', () => {
     expect(none).toContain('no bootstrap token');
   });
 
-  it('has the permissions that its creator has when it is used', async () => {
+  it('A49: has the permissions that its creator has when it is used', async () => {
     await server.call('POST', '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings', {
       body: {
         metadata: { name: 'prod-admins', annotations: { 'clusterpass.dev/clusters': 'env=prod' } },
@@ -198,6 +198,25 @@ describe('clusterpass mirror', () => {
     expect((await admin.run(once)).stdout).toBe('');
   });
 
+  it('copies from the API of another Clusterpass, page by page', async () => {
+    await addCluster(server, 'copy');
+    const config = cluster.kubeconfig
+      .replace(cluster.url, `${server.url}/orchestrator/real`)
+      .replace(/"token":"[^"]*"/, JSON.stringify({ token: server.adminToken }).slice(1, -1));
+    await writeFile(join(admin.home, 'real.yaml'), config);
+    await admin.ok(['mirror', '--cluster', 'copy', '--kubeconfig', 'real.yaml', '--once']);
+    const all = async (name: string) =>
+      (await server.call('GET', `/orchestrator/${name}/api/v1/serviceaccounts`)).json.items.map(
+        ({ metadata: { namespace, name: account, uid } }: { metadata: Record<string, string> }) => [
+          namespace,
+          account,
+          uid,
+        ],
+      );
+    expect(await all('copy')).toEqual(await all('real'));
+    expect(await all('copy')).toHaveLength(2);
+  });
+
   it('follows the cluster across restarts of both: a node, another object of the same name, a deletion', async () => {
     const path = tokenPath('builder', 'ci', 'real');
     const mirror = startCommand(runMirror, { person: admin, server }, { cluster: 'real', kubeconfig: 'edge.yaml' });
@@ -211,6 +230,9 @@ describe('clusterpass mirror', () => {
       node: { name: 'node-1' },
     });
     const unbound = await issue(server, path);
+    // A copy that another client deleted comes back as the same object.
+    await remove(server, account);
+    await untilTrue(async () => (await uidOf(account)) === 'uid-of-builder');
     expect([await codeFor(server, bound), await codeFor(server, unbound)]).toEqual([200, 200]);
 
     await cluster.stop();
@@ -226,7 +248,7 @@ describe('clusterpass mirror', () => {
     expect(await mirror.stop()).toBe(0);
   });
 
-  it('writes nothing if the kubeconfig leads to another cluster, also after an interruption', async () => {
+  it('A49: writes nothing if the kubeconfig leads to another cluster, also after an interruption', async () => {
     const mirror = startCommand(runMirror, { person: admin, server }, { cluster: 'real', kubeconfig: 'edge.yaml' });
     await untilTrue(() => mirror.written.err.includes('names are taken'));
     await cluster.stop();
@@ -240,7 +262,7 @@ describe('clusterpass mirror', () => {
     expect(await admin.fails(once)).toContain('is another cluster than real');
   });
 
-  it('takes a UID only with the verb mirror', async () => {
+  it('A49: takes a UID only with the verb mirror', async () => {
     const metadata = { name: 'x', uid: 'chosen', annotations: { 'clusterpass.dev/mirrored-from': IDENTITY } };
     const path = inNamespace('serviceaccounts', 'ci', 'real');
     const rules = [may('create', 'serviceaccounts')];
