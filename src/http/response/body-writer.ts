@@ -20,6 +20,27 @@ const SMALL_BYTES = 65_536;
 /** A body up to this length is sent together with the headers: one write costs less than two. */
 const ONE_WRITE_BYTES = 4_096;
 
+/** A longer body than this makes a socket wait for `drain`: Node's limit is 64 KB. */
+const LONG_BYTES = 32_768;
+const HELD_BACK_BYTES = 1_024;
+
+/**
+ * Ends a response with these bytes. The last bytes of a long body are held back until the others have left.
+ *
+ * Node pauses a connection if a request arrives on it while the socket waits for `drain`, and over TLS its parser then
+ * fails at the second record of the request (HPE_PAUSED), which closes the connection. A client that has received a long
+ * response could send its next request, e.g. a list of 500 passes, before Node noticed that the response had left.
+ */
+function endLong(res: ServerResponse, bytes: Buffer, onSent?: () => void): void {
+  const at = bytes.length - HELD_BACK_BYTES;
+  if (at < LONG_BYTES) res.end(bytes, onSent);
+  else {
+    res.write(bytes.subarray(0, at), (error) => {
+      if (!error && !res.destroyed) res.end(bytes.subarray(at), onSent);
+    });
+  }
+}
+
 /** Bytes that exist, to be copied into the buffers that are sent. */
 export interface ReadyBytes {
   readonly length: number;
@@ -33,7 +54,7 @@ export async function writeReady(res: ServerResponse, bytes: ReadyBytes, buffers
   if (bytes.length <= SMALL_BYTES) {
     const whole = Buffer.allocUnsafe(bytes.length);
     bytes.fill(whole, 0);
-    res.end(whole);
+    endLong(res, whole);
     return;
   }
   // On their own: Node would copy headers and first chunk into one buffer before it encrypts them.
@@ -45,7 +66,7 @@ export async function writeReady(res: ServerResponse, bytes: ReadyBytes, buffers
     bytes.fill(part, 0);
     left -= part.length;
     if (bytes.done) {
-      res.end(part, () => chunk.release());
+      endLong(res, part, () => chunk.release());
       return;
     }
     await sent(res, part, chunk);
@@ -65,7 +86,7 @@ export function endWith(res: ServerResponse, body: Uint8Array | string, ending =
   }
   const bytes = typeof body === 'string' ? Buffer.from(body) : Buffer.from(body.buffer, body.byteOffset, body.length);
   if (bytes.length <= ONE_WRITE_BYTES) res.end(bytes.toString('latin1') + ending, 'latin1');
-  else res.end(ending === '' ? bytes : Buffer.concat([bytes, Buffer.from(ending)]));
+  else endLong(res, ending === '' ? bytes : Buffer.concat([bytes, Buffer.from(ending)]));
 }
 
 /** Resolves when the bytes have left, or never will. */
