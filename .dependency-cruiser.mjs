@@ -20,7 +20,7 @@ const FOLDERS = {
   },
   http: {
     imports: [
-      ...['authn', 'authz', 'handlers', 'clusters', 'tokens', 'objects', 'storage'],
+      ...['mcp', 'authn', 'authz', 'handlers', 'clusters', 'tokens', 'objects', 'storage'],
       ...['observability', 'api', 'lib'],
     ],
     why: 'http/ imports the folders below it. Options and the store reach it as arguments, from server/compose.ts.',
@@ -66,12 +66,16 @@ const FOLDERS = {
     why: 'config/ turns flags, variables and files into values. It does not reach into the parts those values configure.',
   },
   cli: {
-    imports: ['sync', 'client', 'config', 'observability', 'api', 'lib'],
-    why: 'cli/ talks to a server over HTTP, by client/ and sync/; it shares only api/, config/, observability/ and lib/ with it.',
+    imports: ['sync', 'mcp', 'client', 'config', 'observability', 'api', 'lib'],
+    why: 'cli/ talks to a server over HTTP, by client/ and sync/; it shares only mcp/, api/, config/, observability/ and lib/ with it.',
   },
   sync: {
     imports: ['client', 'api', 'lib'],
     why: 'sync/ is a client of two servers: it opens no sockets and reads no files, and shares only api/ and lib/ with them.',
+  },
+  mcp: {
+    imports: ['observability', 'api', 'lib'],
+    why: 'mcp/ is the protocol and the tools without a transport: http/ and cli/ hand it messages and send its requests.',
   },
   client: {
     imports: ['api'],

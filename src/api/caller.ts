@@ -46,6 +46,8 @@ export interface Caller {
   readonly flow: string;
   /** The requester of the credential, from the `act` claim of a pass. */
   readonly actor?: Actor | undefined;
+  /** Of a token of an identity provider, and of a pass for the MCP endpoint. */
+  readonly oauthClient?: OAuthClient | undefined;
   /** True for the admin token: operators share it, so it is not the credential of a person. */
   readonly isShared?: boolean;
   /** The id of the bootstrap token, if that is the credential. It may register one cluster and nothing else. */
@@ -62,6 +64,16 @@ export interface Caller {
    */
   readonly impersonator?: Caller;
 }
+
+/** What a token says of the OAuth client that it was issued to. */
+export interface OAuthClient {
+  readonly id: string | undefined;
+  readonly scopes: readonly string[];
+}
+
+/** MC-45. RBAC decides; a scope only narrows what a token for the MCP endpoint can be used for. */
+export const MCP_SCOPES = { read: 'clusterpass:read', pass: 'clusterpass:pass' } as const;
+export type McpScope = (typeof MCP_SCOPES)[keyof typeof MCP_SCOPES];
 
 /** What decisions need of a caller. */
 export type Identity = Pick<Caller, 'as'>;

@@ -50,6 +50,8 @@ export interface Context {
   readonly out: Output;
   readonly err: Output;
   readonly readStdin: () => Promise<string>;
+  /** For a command that reads while it runs. Absent where no such command is run. */
+  readonly stdin?: () => AsyncIterable<Uint8Array>;
   readonly progress: Progress;
   /** Aborted by SIGINT and SIGTERM. After the first call, these signals no longer end the process. */
   readonly stopped: () => AbortSignal;

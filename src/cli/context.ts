@@ -17,6 +17,7 @@ export function processContext(version: string): Context {
       const { text } = await import('node:stream/consumers');
       return text(process.stdin);
     },
+    stdin: () => process.stdin,
     progress: NO_PROGRESS,
     stopped: () => {
       if (stopped !== undefined) return stopped.signal;

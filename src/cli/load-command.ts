@@ -46,6 +46,7 @@ const LOADERS: Readonly<Record<string, Load>> = {
   kubeconfig: () => import('./commands/kubeconfig.ts'),
   login: () => import('./commands/login.ts'),
   logout: () => import('./commands/logout.ts'),
+  mcp: () => import('./commands/mcp.ts'),
   mirror: () => import('./commands/mirror.ts'),
   register: () => import('./commands/register.ts'),
   'pass approve': () => decide('PASSES', 'Approved'),

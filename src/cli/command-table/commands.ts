@@ -1,6 +1,7 @@
 import type { Command } from '../command.ts';
 import { ACCESS_COMMANDS } from './access-commands.ts';
 import { ADMIN_COMMANDS } from './admin-commands.ts';
+import { AGENT_COMMANDS } from './agent-commands.ts';
 import { output } from './flags.ts';
 import { GET_COMMANDS } from './get-commands.ts';
 import { JOIN_COMMANDS } from './join-commands.ts';
@@ -36,6 +37,7 @@ export const COMMANDS: readonly Command[] = [
   ...ADMIN_COMMANDS,
   ...JOIN_COMMANDS,
   ...SYNC_COMMANDS,
+  ...AGENT_COMMANDS,
   {
     path: ['completion'],
     summary: 'Output shell completion code.',

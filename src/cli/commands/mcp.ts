@@ -1,0 +1,96 @@
+import type { ApiObject } from '../../api/kind.ts';
+import { type Client, createClient } from '../../client/create-client.ts';
+import { ConnectionError, StatusError } from '../../client/errors.ts';
+import { type Send, ToolError } from '../../mcp/api-call.ts';
+import { cleanText } from '../../mcp/clean-text.ts';
+import { createProtocol, type ToolCall } from '../../mcp/protocol.ts';
+import { errorResult, runTool, type ToolResult } from '../../mcp/tool-result.ts';
+import { READ_ONLY_TOOLS, TOOLS } from '../../mcp/tools.ts';
+import { CliError, type Context, type Run } from '../command.ts';
+import { type Connection, clientOptions, resolveConnection } from '../connection/connection.ts';
+import { describeError } from '../describe-error.ts';
+import { writePassKubeconfig } from '../kubeconfig/pass-kubeconfig.ts';
+import { serveStdio } from '../mcp/stdio-server.ts';
+
+const CALL_MS = 30_000;
+const MAX_MESSAGE = 512;
+
+/** Serves MCP on stdin and stdout, with the login of the person. */
+export const run: Run = async (context, invocation) => {
+  if (invocation.text('tokenFile') === '-') throw new CliError('--token-file - cannot be used: stdin has the messages');
+  if (context.stdin === undefined) throw new CliError('there is no stdin to read messages from');
+  const connection = await resolveConnection(context, invocation);
+  const options = await clientOptions(context, connection);
+  const client = createClient({ ...options, userAgent: `clusterpass-mcp/${context.version}` });
+  const tools = invocation.is('readOnly') ? READ_ONLY_TOOLS : TOOLS;
+  await serveStdio({
+    input: context.stdin(),
+    write: (line) => context.out.write(line),
+    protocol: createProtocol({ version: context.version, tools }),
+    callTool: (call, signal) => callTool({ context, connection, client }, call, signal),
+    onError: (error) => reportError(context, error),
+  });
+  return 0;
+};
+
+interface Session {
+  readonly context: Context;
+  readonly connection: Connection;
+  readonly client: Client;
+}
+
+async function callTool(session: Session, call: ToolCall, cancelled: AbortSignal): Promise<ToolResult> {
+  const { client, connection } = session;
+  const timeout = AbortSignal.timeout(CALL_MS);
+  const signal = AbortSignal.any([cancelled, timeout]);
+  try {
+    return await runTool(call.tool, call.args, {
+      send: sendBy(client, signal),
+      productName: client.productName,
+      baseUrl: connection.server,
+      clientName: call.client.name,
+      opensUrls: call.client.opensUrls,
+      requestState: call.requestState,
+      useOf: (pass) => kubeconfigOf(session, pass),
+    });
+  } catch (error) {
+    if (timeout.aborted)
+      return errorResult(`The call took longer than ${CALL_MS / 1000} s. Try again, or ask for less.`);
+    throw error;
+  }
+}
+
+/** MC-75: the path of a kubeconfig whose exec plugin redeems the pass, with the login of the person. */
+async function kubeconfigOf({ context, connection, client }: Session, pass: ApiObject): Promise<string> {
+  try {
+    return `KUBECONFIG=${await writePassKubeconfig(context, connection, client, pass)}`;
+  } catch (error) {
+    // The pass is there: what failed is the file for it.
+    if (!(error instanceof CliError)) throw error;
+    return `${cleanText(error.message, MAX_MESSAGE)}; clusterpass credential --pass ${pass.metadata.name} redeems it`;
+  }
+}
+
+/** Every answer of the server is a reply, errors too. */
+const sendBy =
+  (client: Client, signal: AbortSignal): Send =>
+  async ({ method, path, query = {}, body }) => {
+    try {
+      const { code, value, warnings } = await client.request(method, path, { query, body, signal });
+      return { code, body: value, warnings };
+    } catch (error) {
+      if (error instanceof StatusError) return { code: error.code, body: error.status, warnings: error.warnings };
+      // A person has to act: sign in again, or start the server.
+      if (error instanceof CliError || error instanceof ConnectionError) {
+        throw new ToolError(`Tell the person: ${cleanText(describeError(error) ?? error.message, MAX_MESSAGE)}`);
+      }
+      throw error;
+    }
+  };
+
+/** Standard error is for logs. The answer says nothing on purpose. */
+function reportError({ err }: Context, error: unknown): void {
+  err.write(
+    `error: ${describeError(error) ?? (error instanceof Error ? (error.stack ?? error.message) : String(error))}\n`,
+  );
+}

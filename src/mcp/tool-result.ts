@@ -1,0 +1,62 @@
+import { Check, Default, Errors } from 'typebox/value';
+import { ToolError } from './api-call.ts';
+import { type InputRequired, NAME_PATTERN, type Tool, type ToolContext } from './tool.ts';
+
+/** MC-78 */
+export const MAX_RESULT_BYTES = 64 * 1024;
+
+/** What a tool answers, before it is written for a protocol version. */
+export type ToolResult =
+  | { readonly type: 'complete'; readonly text: string; readonly value: object }
+  | { readonly type: 'error'; readonly text: string }
+  | ({ readonly type: 'input' } & InputRequired);
+
+export const errorResult = (text: string): ToolResult => ({ type: 'error', text });
+
+/** Checks the arguments and runs the tool. A refusal is a result that a model can act on (MC-32). */
+export async function runTool(tool: Tool, given: unknown, context: ToolContext): Promise<ToolResult> {
+  const args = Default(tool.inputSchema, structuredClone(given));
+  if (!Check(tool.inputSchema, args)) return errorResult(argumentProblems(tool, args));
+  try {
+    const outcome = await tool.run(args, context);
+    return outcome.type === 'input' ? outcome : bounded(outcome.value);
+  } catch (error) {
+    if (error instanceof ToolError) return errorResult(error.message);
+    throw error;
+  }
+}
+
+/** The text block has the same JSON, for clients that do not read structured content. */
+function bounded(value: object): ToolResult {
+  const text = JSON.stringify(value);
+  if (2 * Buffer.byteLength(JSON.stringify(text)) > MAX_RESULT_BYTES) {
+    return errorResult(`The result is longer than ${MAX_RESULT_BYTES} bytes: ask for less, e.g. with a smaller limit.`);
+  }
+  return { type: 'complete', text, value };
+}
+
+const MAX_PROBLEMS = 5;
+const MAX_SHOWN_NAME = 64;
+
+/** Names each argument and what would be right. It does not repeat the value, which may be a secret sent by mistake. */
+function argumentProblems(tool: Tool, args: unknown): string {
+  const problems = Errors(tool.inputSchema, args)
+    .slice(0, MAX_PROBLEMS)
+    .map((error) => {
+      const at = error.instancePath.slice(1).replaceAll('/', '.');
+      switch (error.keyword) {
+        case 'additionalProperties':
+          return `unknown: ${error.params.additionalProperties.map(shown).join(', ')}`;
+        case 'required':
+          return `required: ${error.params.requiredProperties.join(', ')}`;
+        case 'pattern':
+          return `${at} must be ${error.params.pattern === NAME_PATTERN ? 'a Kubernetes name such as prod-eu-1' : `like ${error.params.pattern}`}`;
+        default:
+          return `${at === '' ? 'the arguments' : at} ${error.message}`;
+      }
+    });
+  const known = Object.keys(tool.inputSchema.properties).join(', ');
+  return `The arguments are not right: ${[...new Set(problems)].join('; ')}. The arguments of ${tool.name} are: ${known}.`;
+}
+
+const shown = (name: string): string => JSON.stringify(name.slice(0, MAX_SHOWN_NAME));

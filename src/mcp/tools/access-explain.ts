@@ -1,0 +1,99 @@
+import { Type } from 'typebox';
+import { MCP_SCOPES } from '../../api/caller.ts';
+import { type ApiReply, isSuccess, refusal } from '../api-call.ts';
+import { cleanText, defined, textField } from '../clean-text.ts';
+import { closed, complete, fields, READS, type ToolContext, tool } from '../tool.ts';
+import { reviewOf } from './access-review.ts';
+import { memberOf } from './cluster-view.ts';
+import { MAX_SECONDS, MIN_SECONDS, PASSES_PATH, type PassWish, passBody } from './pass-object.ts';
+
+const APPROVALS = ['none', 'confirm', 'review'] as const;
+
+const input = closed({
+  cluster: fields.cluster,
+  namespace: fields.namespace,
+  account: fields.account,
+  audience: Type.Optional(fields.audience),
+  durationSeconds: Type.Optional(Type.Integer({ minimum: 1, maximum: 2 ** 31, description: 'How long it is needed.' })),
+});
+
+const output = Type.Object({
+  allowed: Type.Boolean({ description: 'Whether a pass would be granted, perhaps after an approval.' }),
+  rule: Type.Optional(Type.String({ description: 'The rule that allows it.' })),
+  missing: Type.Optional(Type.String({ description: 'What is missing, and what to do about it.' })),
+  grantedSeconds: Type.Optional(Type.Integer({ description: 'How long a pass would last.' })),
+  approval: Type.Optional(Type.Enum(APPROVALS, { description: 'Who has to approve it.' })),
+  warnings: Type.Optional(Type.Array(Type.String())),
+});
+
+const MAX_WARNINGS = 8;
+
+/** MC-72 */
+export const accessExplain = tool({
+  name: 'access_explain',
+  title: 'Explain access',
+  description:
+    'Says whether you may have a pass of a service account in a cluster, by which rule, for how long, and what is missing ' +
+    'if you may not. A dry run: it changes nothing and issues nothing.',
+  inputSchema: input,
+  outputSchema: output,
+  annotations: READS,
+  scope: MCP_SCOPES.read,
+  async run({ cluster, namespace, account, audience, durationSeconds }, context) {
+    const attributes = { verb: 'create', group: '', resource: 'serviceaccounts', subresource: 'token' };
+    const review = await reviewOf(context, cluster, { ...attributes, namespace, name: account });
+    if (!review.allowed) {
+      const next = await nextStep(context, cluster, namespace);
+      const missing = `No rule lets you create serviceaccounts/token of ${namespace}/${account} in ${cluster}. ${next}`;
+      return complete({ allowed: false, missing });
+    }
+    const wish = { cluster, namespace, account, audience, durationSeconds };
+    const reply = await tryPass(wish, context);
+    const { reason: rule } = review;
+    if (!isSuccess(reply)) return complete(defined({ allowed: false, rule, missing: refusal(reply).message }));
+    const approval = memberOf(memberOf(reply.body, 'status'), 'approval');
+    return complete(
+      defined({
+        allowed: true,
+        rule: bindingOf(reply) ?? rule,
+        grantedSeconds: grantedSeconds(reply),
+        approval: APPROVALS.find((one) => one === approval),
+        warnings: warningsOf(reply),
+      }),
+    );
+  },
+});
+
+type Wish = Omit<PassWish, 'purpose'>;
+
+/** The pass itself, as a dry run: it tells whether an approval is needed. */
+function tryPass(wish: Wish, { send, clientName }: ToolContext): Promise<ApiReply> {
+  const { durationSeconds: asked } = wish;
+  const durationSeconds = asked && Math.min(Math.max(asked, MIN_SECONDS), MAX_SECONDS);
+  const body = passBody({ ...wish, durationSeconds, purpose: 'access_explain: a dry run' }, clientName);
+  return send({ method: 'POST', path: PASSES_PATH, query: { dryRun: 'All' }, body });
+}
+
+/** Whether access can be asked for. */
+async function nextStep(context: ToolContext, cluster: string, namespace: string): Promise<string> {
+  const attributes = { verb: 'create', group: 'clusterpass.dev', resource: 'accessrequests', namespace };
+  const { allowed } = await reviewOf(context, cluster, attributes);
+  return allowed
+    ? 'Ask for it with access_request: a person decides about it.'
+    : 'You may not ask for it with access_request either: a person who manages the fleet has to grant it.';
+}
+
+function grantedSeconds({ body }: ApiReply): number | undefined {
+  const seconds = memberOf(memberOf(body, 'spec'), 'durationSeconds');
+  return Number.isSafeInteger(seconds) ? (seconds as number) : undefined;
+}
+
+/** The binding that gives the pass: for an agent it can be another than the one that gives the permission. */
+function bindingOf({ body }: ApiReply): string | undefined {
+  const binding = memberOf(memberOf(body, 'status'), 'bindingRef');
+  const [kind, name] = [textField(memberOf(binding, 'kind')), textField(memberOf(binding, 'name'))];
+  return kind === undefined || name === undefined ? undefined : `RBAC: allowed by ${kind} "${name}"`;
+}
+
+const warningsOf = ({ warnings }: ApiReply): string[] | undefined =>
+  warnings.length === 0 ? undefined : warnings.slice(0, MAX_WARNINGS).map((text) => cleanText(text));

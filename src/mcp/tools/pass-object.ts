@@ -1,0 +1,96 @@
+import { type Static, Type } from 'typebox';
+import { cleanText, defined, textField } from '../clean-text.ts';
+import { fields } from '../tool.ts';
+import { memberOf } from './cluster-view.ts';
+
+/** The Pass of the API, as tools show it. */
+
+export const PASSES_PATH = '/apis/clusterpass.dev/v1alpha1/passes';
+
+export const HANDLE_PATTERN = '^pass_[a-z2-7]{32}$';
+
+export const MIN_SECONDS = 600;
+export const MAX_SECONDS = 900;
+
+export const handle = Type.String({ pattern: HANDLE_PATTERN, description: 'The handle of a pass.' });
+
+export const passProperties = {
+  handle,
+  state: Type.Enum(['ready', 'pending', 'denied', 'ended']),
+  expires: fields.time,
+  cluster: Type.String(),
+  namespace: Type.String(),
+  account: Type.String(),
+} as const;
+
+const PassSchema = Type.Object(passProperties);
+
+export interface PassWish {
+  readonly cluster: string;
+  readonly namespace: string;
+  readonly account: string;
+  readonly audience?: string | undefined;
+  readonly durationSeconds?: number | undefined;
+  readonly purpose: string;
+}
+
+/** The member `client` marks the pass as one of an agent, also where no verified client is known (stdio). */
+export const passBody = (
+  { cluster, namespace, account, audience, durationSeconds, purpose }: PassWish,
+  clientName: string,
+): object => ({
+  apiVersion: 'clusterpass.dev/v1alpha1',
+  kind: 'Pass',
+  metadata: {},
+  spec: defined({
+    cluster,
+    serviceAccount: { namespace, name: account },
+    audiences: audience === undefined ? undefined : [audience],
+    durationSeconds,
+    purpose,
+    client: { name: clientName },
+  }),
+});
+
+const STATES = { Ready: 'ready', Pending: 'pending', Denied: 'denied', Ended: 'ended' } as const;
+
+export function passView(pass: unknown): Static<typeof PassSchema> {
+  const spec = memberOf(pass, 'spec');
+  const status = memberOf(pass, 'status');
+  const account = memberOf(spec, 'serviceAccount');
+  const phase = memberOf(status, 'phase');
+  return {
+    handle: textField(memberOf(memberOf(pass, 'metadata'), 'name')) ?? '',
+    state: STATES[phase as keyof typeof STATES] ?? 'ended',
+    expires: textField(memberOf(status, 'expirationTimestamp')) ?? '',
+    cluster: textField(memberOf(spec, 'cluster')) ?? '',
+    namespace: textField(memberOf(account, 'namespace')) ?? '',
+    account: textField(memberOf(account, 'name')) ?? '',
+  };
+}
+
+/** Whether the pass is the one that was asked for. */
+export function isPassFor(pass: unknown, { cluster, namespace, account, audience, purpose }: PassWish): boolean {
+  const spec = memberOf(pass, 'spec');
+  const view = passView(pass);
+  const audiences = memberOf(spec, 'audiences');
+  const [first, ...others] = Array.isArray(audiences) ? audiences : [];
+  return (
+    view.cluster === cluster &&
+    view.namespace === namespace &&
+    view.account === account &&
+    memberOf(spec, 'purpose') === purpose &&
+    (audience === undefined || (first === audience && others.length === 0))
+  );
+}
+
+/** The ids of the tokens that a pass was redeemed for. */
+export function tokensOf(pass: unknown): { id: string; expires?: string }[] {
+  const tokens = memberOf(memberOf(pass, 'status'), 'tokens');
+  return (Array.isArray(tokens) ? tokens : []).map((token) =>
+    defined({
+      id: cleanText(String(memberOf(token, 'id') ?? '')),
+      expires: textField(memberOf(token, 'expirationTimestamp')),
+    }),
+  );
+}

@@ -1,0 +1,121 @@
+import { Type } from 'typebox';
+import { MCP_SCOPES } from '../../api/caller.ts';
+import type { ApiObject } from '../../api/kind.ts';
+import { isSuccess, objectOf, ToolError } from '../api-call.ts';
+import { cleanText, defined } from '../clean-text.ts';
+import { closed, complete, fields, type ToolContext, type ToolOutcome, tool } from '../tool.ts';
+import { memberOf } from './cluster-view.ts';
+import {
+  HANDLE_PATTERN,
+  isPassFor,
+  MAX_SECONDS,
+  MIN_SECONDS,
+  PASSES_PATH,
+  type PassWish,
+  passBody,
+  passProperties,
+  passView,
+} from './pass-object.ts';
+
+const input = closed({
+  cluster: fields.cluster,
+  namespace: fields.namespace,
+  account: fields.account,
+  audience: Type.Optional(fields.audience),
+  durationSeconds: Type.Optional(
+    Type.Integer({ minimum: MIN_SECONDS, maximum: MAX_SECONDS, description: 'As short as the work allows.' }),
+  ),
+  purpose: Type.String({
+    minLength: 8,
+    maxLength: 200,
+    description: 'Why, for the audit log and for the person who approves. One line.',
+  }),
+});
+
+const output = Type.Object({
+  ...passProperties,
+  use: Type.Optional(Type.String({ description: 'How the pass is used.' })),
+  approveUrl: Type.Optional(Type.String({ format: 'uri', description: 'Where a person approves it.' })),
+  next: Type.Optional(Type.String({ description: 'How to go on.' })),
+});
+
+const ADVICE = {
+  403: 'Call access_explain: it says what is missing.',
+  404: 'Call cluster_describe for the accounts of the cluster.',
+  422: 'Correct the argument and call the tool again.',
+};
+
+/** MC-74, MC-92. No token exists until the pass is redeemed, and the model does not redeem it. */
+export const passRequest = tool({
+  name: 'pass_request',
+  title: 'Request a pass',
+  description:
+    'Requests a pass: access as one service account to one cluster, for one purpose, at most 15 minutes. Returns a handle, ' +
+    'never a token. The handle is of use only together with the own sign-in of the same person. If a person has to ' +
+    'approve it, the state is pending for at most 10 minutes: give the person the approveUrl, then call pass_list; the ' +
+    'same arguments give the same handle.',
+  inputSchema: input,
+  outputSchema: output,
+  annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
+  scope: MCP_SCOPES.pass,
+  async run(wish, context) {
+    const pass = (await retried(wish, context)) ?? (await created(wish, context));
+    return outcomeOf(pass, wish, context);
+  },
+});
+
+async function created(wish: PassWish, { send, clientName }: ToolContext): Promise<ApiObject> {
+  const body = passBody(wish, clientName);
+  return objectOf(await send({ method: 'POST', path: PASSES_PATH, body }), ADVICE) as unknown as ApiObject;
+}
+
+/**
+ * The pass that the client waits for. The state is the handle and nothing else: it is looked up as the caller, and must
+ * be for what is asked now, so a client gains nothing by changing it (MC-51).
+ */
+async function retried(wish: PassWish, { send, requestState }: ToolContext): Promise<ApiObject | undefined> {
+  if (requestState === undefined || !new RegExp(HANDLE_PATTERN).test(requestState)) return undefined;
+  const reply = await send({ method: 'GET', path: `${PASSES_PATH}/${requestState}` });
+  return isSuccess(reply) && isPassFor(reply.body, wish) ? (reply.body as ApiObject) : undefined;
+}
+
+async function outcomeOf(
+  pass: ApiObject,
+  wish: PassWish,
+  context: ToolContext,
+): Promise<ToolOutcome<ReturnType<typeof passView>>> {
+  const view = passView(pass);
+  switch (view.state) {
+    case 'ready':
+      return complete({ ...view, use: await context.useOf(pass) });
+    case 'pending':
+      return pending(view, wish, pass, context);
+    case 'denied':
+      throw new ToolError('The pass was denied. Do not ask for the same again: tell the person, and go on without it.');
+    case 'ended':
+      throw new ToolError('The pass has ended. Call pass_request again if it is still needed.');
+  }
+}
+
+function pending(
+  view: ReturnType<typeof passView>,
+  wish: PassWish,
+  pass: ApiObject,
+  { baseUrl, opensUrls }: ToolContext,
+): ToolOutcome<ReturnType<typeof passView>> {
+  const approveUrl = `${baseUrl}/console/#/passes/${view.handle}`;
+  const approval = memberOf(memberOf(pass, 'status'), 'approval');
+  const who = approval === 'review' ? 'Another person who may approve it' : 'The person whose sign-in is used';
+  if (opensUrls && approval !== 'review') {
+    const { cluster, namespace, account } = view;
+    const message = `Approve a pass of ${namespace}/${account} in ${cluster}? Purpose: ${cleanText(wish.purpose, 200)}`;
+    return { type: 'input', message, url: approveUrl, state: view.handle };
+  }
+  return complete(
+    defined({
+      ...view,
+      approveUrl,
+      next: `${who} has to approve it there before ${view.expires}. Then call pass_list.`,
+    }),
+  );
+}
