@@ -18,6 +18,8 @@ export interface Authenticator {
   authenticate(authorization: string | undefined, warn: (text: string) => void): Caller | Promise<Caller>;
   /** The same for a token that was sent in another place. */
   authenticateToken(token: Secret): Caller | Promise<Caller>;
+  /** As `authenticate`, for the MCP endpoint: it takes only tokens that were issued for it (MC-43). */
+  authenticateMcp(authorization: string | undefined, warn: (text: string) => void): Promise<Caller>;
   /** The caller of a token that another server received, and whether the token is meant for that server. */
   review: ReviewToken;
 }
@@ -75,6 +77,20 @@ export function createAuthenticator(authenticators: TokenAuthenticators): Authen
     authenticate(authorization, warn) {
       const token = bearerToken(authorization, warn);
       return token === undefined ? Promise.reject(refusal('no bearer token')) : authenticateToken(token);
+    },
+
+    async authenticateMcp(authorization, warn) {
+      const token = bearerToken(authorization, warn);
+      if (token === undefined) throw refusal('no bearer token');
+      try {
+        for (const { authenticateMcp } of chain) {
+          const caller = await authenticateMcp?.(token);
+          if (caller !== undefined) return caller;
+        }
+      } catch (error) {
+        throw asRefusal(error);
+      }
+      throw refusal(unknownBecause(token.reveal()));
     },
 
     async review(token, { cluster, audiences, passesOnly = false }) {

@@ -1,4 +1,12 @@
-import { type Actor, AUTHENTICATED, type Caller, REQUESTED_BY, type User } from '../api/caller.ts';
+import {
+  type Actor,
+  AUTHENTICATED,
+  type Caller,
+  MCP_SCOPES,
+  type OAuthClient,
+  REQUESTED_BY,
+  type User,
+} from '../api/caller.ts';
 import { storageKey } from '../api/object-key.ts';
 import { type NodeRef, type ObjectRef, subjectOf, type TokenClaims } from '../tokens/claims.ts';
 import { expiryOf } from '../tokens/liveness.ts';
@@ -9,7 +17,13 @@ import type { TokenAuthenticator } from './token-authenticator.ts';
  * The tokens that this server issued. Without audiences the verifier asks for the API audience of the token's own
  * cluster, so a token that was issued for a vault or a registry is no credential here.
  */
-export function createIssuedTokenAuthenticator({ verifier }: { verifier: Verifier }): TokenAuthenticator {
+export function createIssuedTokenAuthenticator({
+  verifier,
+  mcpAudience,
+}: {
+  readonly verifier: Verifier;
+  readonly mcpAudience?: string;
+}): TokenAuthenticator {
   const callerOf = (verified: VerifiedToken | undefined): Caller | undefined =>
     verified && new IssuedCaller(verified, () => verifier.isLive(verified));
   return {
@@ -21,6 +35,10 @@ export function createIssuedTokenAuthenticator({ verifier }: { verifier: Verifie
     authenticateToken(token) {
       const verified = verifier.verify(token);
       return verified instanceof Promise ? verified.then(callerOf) : callerOf(verified);
+    },
+    async authenticateMcp(token) {
+      if (mcpAudience === undefined) return undefined;
+      return callerOf(await verifier.verify(token, [mcpAudience]));
     },
   };
 }
@@ -60,6 +78,11 @@ class IssuedCaller implements Caller {
 
   get actor(): Actor | undefined {
     return this.#claims.act;
+  }
+
+  /** An agent with its own account is its own client. It has no scopes to be narrowed by: RBAC decides. */
+  get oauthClient(): OAuthClient {
+    return { id: this.as(undefined).name, scopes: Object.values(MCP_SCOPES) };
   }
 
   /** The name of a cluster has no space, unlike the flow of a user. */

@@ -1,7 +1,7 @@
-import { AUTHENTICATED, type Caller, type User } from '../api/caller.ts';
+import { AUTHENTICATED, type Caller, type OAuthClient, type User } from '../api/caller.ts';
 
 /** A caller who is the same user in every cluster: from a token file or an AuthenticationConfiguration. */
-export function plainCaller(user: User, isLive: () => boolean, expiresAt?: number): Caller {
+export function plainCaller(user: User, isLive: () => boolean, expiresAt?: number, oauthClient?: OAuthClient): Caller {
   return {
     as: () => user,
     home: undefined,
@@ -9,6 +9,7 @@ export function plainCaller(user: User, isLive: () => boolean, expiresAt?: numbe
     key: JSON.stringify([null, user.name, user.uid, user.groups]),
     flow: `user ${user.name}`,
     expiresAt,
+    oauthClient,
     dependsOn: [],
     isLive,
   };

@@ -9,6 +9,8 @@ export interface TokenAuthenticator {
    * at once.
    */
   authenticateToken(token: Secret): Promise<Caller | undefined> | Caller | undefined;
+  /** As `authenticateToken`, for tokens of the MCP endpoint (MC-43). An authenticator without it knows none. */
+  authenticateMcp?(token: Secret): Promise<Caller | undefined> | Caller | undefined;
   /**
    * For tokens that name their audiences: as `authenticateToken`, for these audiences, and for tokens of one cluster
    * if it is given. An authenticator without it knows only tokens for this server.

@@ -1,8 +1,25 @@
 import { option } from './option.ts';
-import { duration, integer } from './values.ts';
+import { boolean, duration, integer, issuerUrls, origins } from './values.ts';
 
 /** Options of agents and of the passes that they ask for. */
 export const MCP_OPTIONS = {
+  mcp: option({
+    parse: boolean,
+    default: 'false',
+    doc: 'Serves agents at `<base-url>/mcp` (Model Context Protocol over HTTP), with tokens whose audience is that address. Needs `--mcp-authorization-server`.',
+  }),
+  mcpAuthorizationServer: option({
+    value: 'URL',
+    parse: issuerUrls,
+    repeatable: true,
+    doc: 'Where clients of `/mcp` get their tokens: an issuer of `--authentication-config`, whose `audiences` there include `<base-url>/mcp`.',
+  }),
+  mcpAllowedOrigin: option({
+    value: 'ORIGIN',
+    parse: origins,
+    repeatable: true,
+    doc: 'An origin of web pages that may call `/mcp`, e.g. `https://agent.example.com`. Requests with another `Origin` header are refused; requests without one do not come from web pages.',
+  }),
   mcpMaxHandles: option({
     value: 'N',
     parse: integer(1, 1_000),
@@ -15,4 +32,4 @@ export const MCP_OPTIONS = {
     default: '15m',
     doc: 'The longest duration of a pass. A longer one is rejected. No token of a pass outlives it.',
   }),
-};
+} as const;

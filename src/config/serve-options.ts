@@ -37,6 +37,10 @@ export interface ServeOptions {
   readonly authenticationConfig: string | undefined;
   /** The identity provider of the console. */
   readonly consoleProvider: { readonly issuer: string; readonly clientId: string } | undefined;
+  /** Undefined: MCP is not served. */
+  readonly mcp:
+    | { readonly authorizationServers: readonly string[]; readonly allowedOrigins: readonly string[] }
+    | undefined;
   readonly manifests: string | undefined;
   /** Undefined: nothing is deleted. */
   readonly manifestsPrune: { readonly maxPercent: number } | undefined;
@@ -114,6 +118,17 @@ export function resolveOptions(values: OptionValues): { options: ServeOptions; p
     problems.push(`--console-oidc-${one} is set and --console-oidc-${other} is not: signing in needs both`);
   }
 
+  const { mcpAuthorizationServer = [], mcpAllowedOrigin = [] } = values;
+  if (values.mcp && mcpAuthorizationServer.length === 0) {
+    problems.push('--mcp is set and --mcp-authorization-server is not: clients could not find out where to sign in');
+  }
+  if (values.mcp && values.authenticationConfig === undefined) {
+    problems.push('--mcp is set and --authentication-config is not: no token would be accepted at /mcp');
+  }
+  if (!values.mcp && mcpAuthorizationServer.length + mcpAllowedOrigin.length > 0) {
+    problems.push('--mcp-authorization-server and --mcp-allowed-origin need --mcp');
+  }
+
   if (values.manifestsPrune && values.manifests === undefined) {
     problems.push('--manifests-prune is set and --manifests is not: there is no folder to compare with');
   }
@@ -148,6 +163,7 @@ export function resolveOptions(values: OptionValues): { options: ServeOptions; p
     tokenAuthFile: values.tokenAuthFile,
     authenticationConfig: values.authenticationConfig,
     consoleProvider: issuer === undefined || clientId === undefined ? undefined : { issuer, clientId },
+    mcp: values.mcp ? { authorizationServers: mcpAuthorizationServer, allowedOrigins: mcpAllowedOrigin } : undefined,
     manifests: values.manifests,
     manifestsPrune: values.manifestsPrune ? { maxPercent: values.manifestsPruneLimit } : undefined,
     credentialsDir: values.credentialsDir,

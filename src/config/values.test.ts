@@ -21,6 +21,7 @@ import {
   labelValue,
   listenAddress,
   oneOf,
+  origins,
   path,
   productName,
   ValueError,
@@ -95,6 +96,23 @@ describe('what an address means', () => {
     expect(defaultBaseUrl({ host: '0:0::1', port: 8443 }, 'https')).toBe('https://[::1]:8443');
     expect(defaultBaseUrl({ host: 'Example.com', port: 443 }, 'https')).toBe('https://example.com');
   });
+});
+
+describe('origins', () => {
+  it('are those that browsers and desktop programs send', () => {
+    const text = 'https://agent.example.com, http://127.0.0.1:6274,vscode-file://vscode-app';
+    expect(origins(text)).toEqual(['https://agent.example.com', 'http://127.0.0.1:6274', 'vscode-file://vscode-app']);
+  });
+
+  it.each([
+    ['https://agent.example.com/', 'without a path'],
+    ['*', 'such as https://agent.example.com'],
+    ['null', 'such as https://agent.example.com'],
+    ['', 'such as https://agent.example.com'],
+    ['https://user@agent.example.com', 'such as https://agent.example.com'],
+    ['https://Agent.example.com', 'as browsers write it'],
+    ['https://agent.example.com:443', 'as browsers write it'],
+  ])('%j is none', (text, why) => expect(() => origins(text)).toThrow(why));
 });
 
 describe('hstsDirectives', () => {

@@ -242,9 +242,26 @@ export function issuerUrl(text: string): string {
   return text;
 }
 
+/** Issuers, separated by commas. */
+export const issuerUrls = (text: string): readonly string[] => text.split(',').map((one) => issuerUrl(one.trim()));
+
+/** Origins of web pages (RFC 6454), separated by commas, as browsers write them in the header `Origin`. */
+export const origins = (text: string): readonly string[] =>
+  text.split(',').map((one) => {
+    const origin = one.trim();
+    const match = /^([a-z][a-z0-9+.-]*):\/\/[^/\s?#@]+$/.exec(origin);
+    if (match === null) throw new ValueError('expected an origin such as https://agent.example.com, without a path');
+    // Browsers leave out a default port and write hosts in lower case. Other schemes are compared as they are.
+    const isWeb = match[1] === 'https' || match[1] === 'http';
+    if (isWeb && (!URL.canParse(origin) || new URL(origin).origin !== origin)) {
+      throw new ValueError('expected it as browsers write it: lower case, without a default port');
+    }
+    return origin;
+  });
+
 /** First path segments the server uses itself, now or in kube-apiserver, whose clients may ask for them. */
 const TAKEN = new Set(
-  'api apis auth openid openapi version healthz livez readyz metrics console assets static logs debug swagger'.split(
+  'api apis auth openid openapi version healthz livez readyz metrics mcp console assets static logs debug swagger'.split(
     ' ',
   ),
 );

@@ -17,6 +17,7 @@ import type { IssuerDocuments } from '../tokens/issuer-documents.ts';
 import { createFlowControl } from './flow-control/flow-control.ts';
 import { createHttpServer, type HttpServer, type HttpServerOptions } from './http-server.ts';
 import type { TlsFiles } from './listener/tls.ts';
+import { createMcpEndpoint, type McpOptions } from './mcp/mcp-endpoint.ts';
 import { formRoutes } from './oauth/form-routes.ts';
 import { createAuditor } from './records/audit.ts';
 import { createRequestMetrics } from './records/request-metrics.ts';
@@ -68,6 +69,8 @@ export interface ApiServerOptions {
   readonly catalog: Catalog;
   readonly audit: Pick<AuditLogs, 'requests' | 'security'>;
   readonly console: Pick<ConsoleOptions, 'files' | 'provider'>;
+  /** Undefined: MCP is not served. */
+  readonly mcp: Pick<McpOptions, 'authorizationServers' | 'allowedOrigins'> | undefined;
   readonly metrics: Metrics;
   readonly tracer: Pick<Tracer, 'ended'> | undefined;
   readonly logger: Logger;
@@ -81,7 +84,7 @@ export interface ApiServer {
 
 /** The HTTP server of the API. Until `open` it answers health checks, and every other request with 503. */
 export function createApiServer(options: ApiServerOptions): ApiServer {
-  const { catalog, productName, version, console, audit, metrics, tracer, logger, ...listener } = options;
+  const { catalog, productName, version, console, mcp: agents, audit, metrics, tracer, logger, ...listener } = options;
   const auditor = createAuditor(audit, Date.now);
   const log = logRequests(logger);
   const counts = createRequestMetrics(metrics, (name) => opened?.isCluster(name) === true);
@@ -92,6 +95,16 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     if (opened === undefined) throw unavailable('the server is starting, please try again');
     return opened;
   };
+  const mcp =
+    agents &&
+    createMcpEndpoint({
+      ...agents,
+      version,
+      productName,
+      baseUrl: () => parts().issuers.baseUrl,
+      authenticate: (authorization, warn) => parts().authenticator.authenticateMcp(authorization, warn),
+      now: performance.now.bind(performance),
+    });
   const server = createHttpServer({
     ...listener,
     logger,
@@ -127,7 +140,9 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     },
     resources: resourceRoutes(catalog, productName, (request, resource) => parts().dispatch(request, resource)),
     forms: formRoutes(() => parts().issuers),
+    mcp,
     paths: firstOf([
+      ...(mcp === undefined ? [] : [mcp.routes]),
       issuerRoutes({
         documents: () => parts().documents,
         index: (caller, request) => parts().issuerIndex(caller, request),

@@ -11,7 +11,8 @@ export const authenticatePublic: StageRun = (x, parts) => (presentsCredential(x)
 export const authenticate: StageRun = (x, parts) => identify(x, parts);
 
 function identify(x: Exchange, parts: StageParts): void | Promise<void> {
-  const { authenticate, authenticateToken, onAuthenticated } = parts;
+  const { authenticateToken, onAuthenticated } = parts;
+  const { authenticate } = x.mcp ?? parts;
   const found =
     x.credential === undefined ? authenticate(x.req.headers.authorization, x.warn) : authenticateToken(x.credential);
   return keepFound(x, parts, found, (caller) => {

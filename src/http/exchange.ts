@@ -4,8 +4,10 @@ import type { ApiRequest, Query, RequestBody, Target } from '../api/request.ts';
 import type { ApiError } from '../api/status.ts';
 import type { Secret } from '../observability/secret.ts';
 import type { Seat } from './flow-control/priority-level.ts';
+import type { McpEndpoint } from './mcp/mcp-endpoint.ts';
 import type { FormRoute } from './oauth/form-route.ts';
 import type { Render } from './oauth/oauth-error.ts';
+import { MAX_BODY_BYTES } from './request/body.ts';
 import type { CheckedHeaders } from './request/header-checks.ts';
 import type { NegotiatedAnswer } from './request/negotiate.ts';
 import type { RequestInfo } from './request/request-info.ts';
@@ -48,9 +50,11 @@ export class Exchange {
   requestInfo?: RequestInfo; //               request info
   pathRoute?: PathRoute | undefined; //       public route, route
   formRoute?: FormRoute | undefined; //       public route
+  mcp?: McpEndpoint; //                       mcp endpoint
+  maxBodyBytes = MAX_BODY_BYTES; //           mcp endpoint
   credential?: Secret | undefined; //         form
   actorCredential?: Secret | undefined; //    form
-  render?: Render; //                         public route, form
+  render?: Render; //                         public route, form, mcp endpoint
   caller?: Caller; //                         public authentication, authentication, impersonation
   actor?: Caller; //                          actor authentication
   agent?: Agent; //                           set by the stage that makes a part for an agent
@@ -116,7 +120,7 @@ export class Exchange {
   }
 
   /** A request of the same caller that is part of this one: it has the same connection and deadline. */
-  part(info: RequestInfo, body: RequestBody): Exchange {
+  part(info: RequestInfo, body: RequestBody | undefined): Exchange {
     const part = new Exchange(this.req, this.res, this.arrival, this.deadline, this.startedAt);
     part.auditId = this.auditId;
     part.checkedHeaders = this.headers;
@@ -142,6 +146,11 @@ export class Exchange {
   /** Values of `Warning` headers. */
   get warnings(): readonly string[] {
     return this.#warnings?.headers ?? NO_WARNINGS;
+  }
+
+  /** The same, as they were given. */
+  get warningTexts(): readonly string[] {
+    return this.#warnings?.texts ?? NO_WARNINGS;
   }
 
   get annotations(): ReadonlyMap<string, string> {

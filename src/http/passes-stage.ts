@@ -5,14 +5,14 @@ import { apiVersionOf } from '../api/kind.ts';
 import { type Pass, type PassList, passListType, type RequestedPass } from '../api/kinds/pass-list.ts';
 import { TOKEN_ANNOTATIONS, type TokenRequest } from '../api/kinds/token-request.ts';
 import { isDns1123Label, isDns1123Subdomain } from '../api/names.ts';
-import { badRequest, unauthorized } from '../api/status.ts';
+import { badRequest } from '../api/status.ts';
 import { parseCreateOptions } from '../handlers/options/write-options.ts';
 import { TimeSlice } from '../lib/time-slice.ts';
 import { isClusterName } from '../tokens/claims.ts';
 import type { Exchange } from './exchange.ts';
-import { PLAIN_JSON } from './request/negotiate.ts';
+import { handlePart } from './part.ts';
 import { tokenRequestInfo, userpassInfo } from './request/token-request-info.ts';
-import { authorize, callerOf, findRoute, handle, requireFreshState, type StageParts, type StageRun } from './stages.ts';
+import type { StageParts, StageRun } from './stages.ts';
 
 /** They share the writes of the audit log, and none computes for long before the next request has its turn. */
 const AT_ONCE = 32;
@@ -58,13 +58,7 @@ async function issueOne(x: Exchange, parts: StageParts, requested: RequestedPass
   item.annotate('clusterpass.dev/item', String(index));
   try {
     refuseBadNames(requested, index);
-    // A long list takes a while: the credential may have been revoked since it was authenticated.
-    await requireFreshState(item, parts);
-    if (!callerOf(item).isLive()) throw unauthorized();
-    await authorize(item, parts);
-    await findRoute(item, parts);
-    item.accept = PLAIN_JSON;
-    await handle(item, parts);
+    await handlePart(item, parts);
     const issued = issuedBy(item);
     parts.observePart(item, CREATED);
     return { ...named, ...issued };

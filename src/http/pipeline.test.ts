@@ -19,6 +19,7 @@ test('the stages, in order, and in the table of docs/architecture.md', async () 
     'public route',
     'public flow control',
     'form',
+    'mcp endpoint',
     'fresh state',
     'public authentication',
     'public handler',
@@ -39,6 +40,7 @@ test('the stages, in order, and in the table of docs/architecture.md', async () 
     'authentication again',
     'authorization again',
     'passes',
+    'mcp',
     'handler',
   ]);
   const text = await readFile(new URL('../../docs/architecture.md', import.meta.url), 'utf8');

@@ -6,6 +6,7 @@ import { authenticate, authenticateActor, authenticateAgain, authenticatePublic 
 import { Exchange } from './exchange.ts';
 import { receiveForm } from './form-stage.ts';
 import type { Serve } from './listener/listener.ts';
+import { findMcp, serveMcp } from './mcp-stage.ts';
 import { issuePasses } from './passes-stage.ts';
 import { createAuthenticationLog } from './records/authentication-log.ts';
 import { type RequestRecord, recordOf } from './records/request-record.ts';
@@ -55,6 +56,7 @@ const STAGES: readonly { readonly name: string; readonly run: StageRun }[] = [
   { name: 'public route', run: findPublicRoute },
   { name: 'public flow control', run: takePublicSeat },
   { name: 'form', run: receiveForm },
+  { name: 'mcp endpoint', run: findMcp },
   { name: 'fresh state', run: requireFreshState },
   { name: 'public authentication', run: authenticatePublic },
   { name: 'public handler', run: handlePath },
@@ -75,6 +77,7 @@ const STAGES: readonly { readonly name: string; readonly run: StageRun }[] = [
   { name: 'authentication again', run: authenticateAgain },
   { name: 'authorization again', run: authorizeAgain },
   { name: 'passes', run: issuePasses },
+  { name: 'mcp', run: serveMcp },
   { name: 'handler', run: handle },
 ];
 
@@ -96,7 +99,7 @@ export interface PipelineOptions extends Omit<StageParts, 'beforeRelease' | 'bod
   readonly observeStart: (record: RequestRecord) => void;
   /** Called once per request when its connection is finished with it, e.g. for logs and metrics. */
   readonly observe: (record: RequestRecord) => void;
-  /** Called once for each token of a list of passes. */
+  /** Called once for each token of a list of passes, and for each request of a tool. */
   readonly observePart: (record: RequestRecord) => void;
   /** True while the server drains: answers ask clients to open another connection. */
   readonly isDraining: () => boolean;

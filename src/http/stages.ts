@@ -20,6 +20,7 @@ import type { Freshness } from '../storage/freshness.ts';
 import { type Exchange, HandlerRequest, targetOf } from './exchange.ts';
 import { type FlowControl, isLargeBody, type PriorityLevelName, priorityLevelOf } from './flow-control/flow-control.ts';
 import { addressKey } from './listener/address-limit.ts';
+import type { McpEndpoint } from './mcp/mcp-endpoint.ts';
 import type { FormRoutes } from './oauth/form-route.ts';
 import { arrivedBody, type BodyReader, bodyLength, refuseContentEncoding } from './request/body.ts';
 import { methodNotAllowed, readCheckedHeaders } from './request/header-checks.ts';
@@ -44,6 +45,8 @@ export interface StageParts {
   readonly resources: ResourceRoutes;
   readonly paths: PathRoutes;
   readonly forms: FormRoutes;
+  /** Undefined: MCP is not served. */
+  readonly mcp?: McpEndpoint | undefined;
   readonly flowControl: FlowControl;
   readonly bodies: BodyReader;
   /**
@@ -189,6 +192,10 @@ export const authorize: StageRun = (x, parts) => requireAllowed(x, parts);
 
 function requireAllowed(x: Exchange, { authorizer, resources }: StageParts): void {
   const caller = callerOf(x);
+  if (x.mcp !== undefined) {
+    x.decision = { allowed: true, why: 'decided call by call' };
+    return;
+  }
   if (x.info.type === 'path') {
     const question = { verb: x.info.verb, path: x.info.path };
     const decision = authorizer.decidePath(caller, question);
@@ -224,6 +231,7 @@ export const findRoute: StageRun = (x, { resources, paths }) => {
     x.route = servedRoute(resources, x.info.target, x.headers.method);
     return;
   }
+  if (x.mcp !== undefined) return;
   x.pathRoute = paths.find(x.info);
   if (x.pathRoute === undefined) throw pathNotFound();
 };
@@ -250,7 +258,7 @@ async function servePath(x: Exchange, { cluster, path }: PathInfo, route: PathRo
 }
 
 export const negotiate: StageRun = (x) => {
-  if (isForm(x)) {
+  if (isForm(x) || x.mcp !== undefined) {
     x.accept = PLAIN_JSON;
     return;
   }
@@ -261,7 +269,7 @@ export const negotiate: StageRun = (x) => {
 const WITH_BODY: ReadonlySet<Method> = new Set(['POST', 'PUT', 'PATCH', 'DELETE']);
 
 /** Whether the request came as a form, whose body was read before. */
-const isForm = ({ render }: Exchange): boolean => render !== undefined;
+const isForm = ({ formRoute }: Exchange): boolean => formRoute !== undefined;
 
 const expectsBody = (x: Exchange): boolean => WITH_BODY.has(x.headers.method) && !isForm(x);
 
@@ -272,6 +280,10 @@ export const checkContentType: StageRun = (x) => {
   // The body of a DELETE is optional: without one its type does not matter.
   if (method === 'DELETE' && isBodiless(x)) return;
   const contentType = x.req.headers['content-type'];
+  if (x.mcp !== undefined) {
+    x.mediaType = negotiateContentType(contentType, ['application/json']);
+    return;
+  }
   const { style, patchTypes } = routeOf(x);
   x.mediaType =
     method === 'PATCH'
@@ -280,7 +292,7 @@ export const checkContentType: StageRun = (x) => {
 };
 
 export const checkBodyLength: StageRun = (x) => {
-  if (expectsBody(x)) x.bodyLength = bodyLength(x.req);
+  if (expectsBody(x)) x.bodyLength = bodyLength(x.req, x.maxBodyBytes);
 };
 
 /** Bounds the memory of large bodies: one waits unread until there is a seat for it. */
@@ -300,14 +312,14 @@ function leaveSeat(x: Exchange): void {
 export const receiveBody: StageRun = (x, parts) => {
   if (!expectsBody(x)) return undefined;
   if (x.arrival.expectsContinue === true && x.bodyLength !== 0 && !x.req.complete) x.res.writeContinue();
-  const arrived = arrivedBody(x.req, x.bodyLength);
+  const arrived = arrivedBody(x.req, x.bodyLength, x.maxBodyBytes);
   return arrived === undefined ? waitForBody(x, parts) : keepBody(x, arrived);
 };
 
 async function waitForBody(x: Exchange, { flowControl, bodies }: StageParts): Promise<void> {
   // Node hands out a request before it has parsed a body in the same packet, and parses it after this yields.
   await undefined;
-  const arrived = arrivedBody(x.req, x.bodyLength);
+  const arrived = arrivedBody(x.req, x.bodyLength, x.maxBodyBytes);
   if (arrived !== undefined) return keepBody(x, arrived);
   leaveSeat(x);
   const { flow } = callerOf(x);
@@ -319,9 +331,10 @@ async function waitForBody(x: Exchange, { flowControl, bodies }: StageParts): Pr
     }
     x.bodySeat = seat;
   }
-  const bytes = await bodies.read(x.req, (stop) => {
+  const keepStop = (stop: () => void): void => {
     x.stopReading = stop;
-  });
+  };
+  const bytes = await bodies.read(x.req, keepStop, x.maxBodyBytes);
   x.stopReading = undefined;
   // A large body has its seat for as long as it is in memory.
   if (!isLarge) x.bodySeat?.release();

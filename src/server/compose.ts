@@ -122,6 +122,7 @@ export async function compose(
       catalog,
       audit,
       console: { files: await readConsoleFiles(CONSOLE_FOLDER), provider: options.consoleProvider },
+      mcp: options.mcp,
       metrics,
       tracer,
       logger,

@@ -12,6 +12,7 @@ import { openJwtAuthenticators } from '../authn/jwt/open-jwt-authenticators.ts';
 import { createPeopleAuthenticator } from '../authn/people-authenticator.ts';
 import { openStaticTokenAuthenticator } from '../authn/static-token-authenticator.ts';
 import type { ServeOptions } from '../config/serve-options.ts';
+import { mcpResource } from '../http/mcp/mcp-endpoint.ts';
 import { every } from '../lib/interval.ts';
 import type { Logger } from '../observability/logger.ts';
 import type { Issuers } from '../tokens/claims.ts';
@@ -50,6 +51,7 @@ export async function openAuthenticator({
   bootstrapTokens,
   logger,
 }: AuthenticatorParts): Promise<OpenedAuthenticator> {
+  const mcpAudience = mcpResource(issuers.baseUrl);
   const closers: (() => void)[] = [];
   const opened = <T extends { close(): void }>(source: T): T => {
     closers.push(() => source.close());
@@ -83,6 +85,7 @@ export async function openAuthenticator({
         : opened(
             await openJwtAuthenticators({
               file: authenticationConfig,
+              mcpAudience,
               isOurs: (url) => url.startsWith(issuers.issuerFor('')),
               createFetch: (certificateAuthority) =>
                 createFetchDocument({ certificateAuthority, userAgent: `clusterpass/${version}` }),
@@ -91,6 +94,13 @@ export async function openAuthenticator({
               report: (problem) => logger.warn({ problem }, 'an issuer of the authentication configuration'),
             }),
           );
+    for (const issuer of options.mcp?.authorizationServers ?? []) {
+      if (jwt?.isForMcp(issuer) === true) continue;
+      logger.warn(
+        { issuer, audience: mcpAudience },
+        'an issuer of --mcp-authorization-server is not in --authentication-config with this audience',
+      );
+    }
     const isGone = {
       tokenFile: () => staticTokens?.isGone() === true,
       authenticationConfig: () => jwt?.isGone() === true,
@@ -100,7 +110,7 @@ export async function openAuthenticator({
         staticTokens,
         adminToken,
         fixedTokens,
-        issuedTokens: createIssuedTokenAuthenticator({ verifier }),
+        issuedTokens: createIssuedTokenAuthenticator({ verifier, mcpAudience }),
         bootstrapTokens: createBootstrapTokenAuthenticator(bootstrapTokens),
         jwt,
         people: createPeopleAuthenticator({ verifier: peopleVerifier, prefix: options.peoplePrefix }),

@@ -7,6 +7,7 @@ import { claimedIssuer, createJwtAuthenticator, type JwtAuthenticator } from './
 import { readAuthenticationConfig } from './read-configuration.ts';
 
 const ISSUER = 'https://id.example.com';
+const MCP = 'https://clusterpass.example.com/mcp';
 const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' });
 const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 });
 const stranger = generateKeyPairSync('ec', { namedCurve: 'P-256' });
@@ -31,7 +32,7 @@ beforeEach(() => {
         kind: 'AuthenticationConfiguration',
         jwt: [
           {
-            issuer: { url: ISSUER, audiences: ['clusterpass', 'other'], audienceMatchPolicy: 'MatchAny' },
+            issuer: { url: ISSUER, audiences: ['clusterpass', 'other', MCP], audienceMatchPolicy: 'MatchAny' },
             claimMappings: { username: { claim: 'sub', prefix: '' } },
           },
         ],
@@ -48,7 +49,7 @@ beforeEach(() => {
     report: () => {},
   });
   refresh = keys.refresh;
-  authenticator = createJwtAuthenticator({ config, keys, now: () => now });
+  authenticator = createJwtAuthenticator({ config, keys, mcpAudience: MCP, now: () => now });
 });
 
 const claims = (changes: object = {}): object => ({
@@ -108,6 +109,61 @@ describe('tokens of the issuer', () => {
     authenticator.close();
     expect(caller.isLive()).toBe(false);
     await expect(authenticate(new Secret(token))).rejects.toThrow('its entry was changed');
+  });
+});
+
+describe('A35: tokens for agents', () => {
+  const openedBy = async (changes: object, header: { typ?: string } = {}): Promise<string> => {
+    const token = new Secret(await sign(claims(changes), header));
+    const opens = async (act: () => unknown): Promise<boolean> => {
+      try {
+        await act();
+        return true;
+      } catch {
+        return false;
+      }
+    };
+    const api = await opens(() => authenticator.authenticate(token));
+    const mcp = await opens(() => authenticator.authenticateMcp(token));
+    return [...(api ? ['api'] : []), ...(mcp ? ['mcp'] : [])].join(' ');
+  };
+
+  it.each<[string, string, object, { typ: string }?]>([
+    ['for the API', 'api', { aud: 'clusterpass' }],
+    ['for the MCP endpoint', 'mcp', { aud: MCP }],
+    ['for both', 'api mcp', { aud: [MCP, 'clusterpass'] }],
+    ['for the MCP endpoint and another service', 'mcp', { aud: ['vault', MCP] }],
+    ['for an address that looks like it', '', { aud: `${MCP}/` }],
+    ['an access token for the MCP endpoint', 'mcp', { aud: MCP }, { typ: 'at+jwt' }],
+    ['an access token in the long form', 'mcp', { aud: MCP }, { typ: 'application/at+JWT' }],
+    ['an access token for both', 'mcp', { aud: [MCP, 'clusterpass'] }, { typ: 'at+jwt' }],
+    ['an access token for the API', '', { aud: 'clusterpass' }, { typ: 'at+jwt' }],
+    ['of another type', '', { aud: MCP }, { typ: 'logout+jwt' }],
+  ])('MC-43: a token %s opens: %s', async (_, opened, changes, header) => {
+    expect(await openedBy(changes, header)).toBe(opened);
+  });
+
+  it.each<[object, object]>([
+    [
+      { client_id: 'a', azp: 'b', scope: 'x y' },
+      { id: 'a', scopes: ['x', 'y'] },
+    ],
+    [
+      { azp: 'b', scp: ['x', 'y'] },
+      { id: 'b', scopes: ['x', 'y'] },
+    ],
+    [
+      { client_id: 7, azp: '', scp: 'x' },
+      { id: undefined, scopes: ['x'] },
+    ],
+    [{ client_id: 'a\nb' }, { id: undefined, scopes: [] }],
+    [
+      { client_id: 'a'.repeat(257), scope: { x: 1 } },
+      { id: undefined, scopes: [] },
+    ],
+  ])('MC-45: %j is the client %j', async (changes, client) => {
+    const token = new Secret(await sign(claims({ aud: MCP, ...changes })));
+    expect((await authenticator.authenticateMcp(token)).oauthClient).toEqual(client);
   });
 });
 

@@ -1,5 +1,5 @@
 import { compactVerify, errors } from 'jose';
-import type { Caller } from '../../api/caller.ts';
+import type { Caller, OAuthClient } from '../../api/caller.ts';
 import type { Secret } from '../../observability/secret.ts';
 import {
   decodeSegment,
@@ -21,6 +21,8 @@ export interface JwtAuthenticator {
   readonly config: JwtAuthenticatorConfig;
   /** For a token that names this issuer. Throws TokenRejected, or rejects with it. */
   authenticate(token: Secret): Caller | Promise<Caller>;
+  /** The same for a token of the MCP endpoint. */
+  authenticateMcp(token: Secret): Caller | Promise<Caller>;
   refreshKeys(): Promise<void>;
   /** The origins at which tokens of the issuer are obtained. */
   origins(): readonly string[];
@@ -31,6 +33,8 @@ export interface JwtAuthenticator {
 export interface JwtAuthenticatorParts {
   readonly config: JwtAuthenticatorConfig;
   readonly keys: IssuerKeys;
+  /** The audience of tokens for the MCP endpoint. Such a token opens nothing else (MC-43). */
+  readonly mcpAudience?: string;
   readonly now: () => number;
 }
 
@@ -53,12 +57,15 @@ interface SignedJwt {
   readonly thumbprint: string;
   readonly notBefore: number;
   readonly expiresAt: number;
+  /** Whether the token is for the API, and whether it is for the MCP endpoint. */
+  readonly isForApi: boolean;
+  readonly isForMcp: boolean;
 }
 
 /** As in kube-apiserver: our clock may be a minute behind the issuer's. There is no leeway for the expiry. */
 const NOT_BEFORE_LEEWAY_MS = 60_000;
 
-export function createJwtAuthenticator({ config, keys, now }: JwtAuthenticatorParts): JwtAuthenticator {
+export function createJwtAuthenticator({ config, keys, mcpAudience, now }: JwtAuthenticatorParts): JwtAuthenticator {
   const hasKey = ({ header, thumbprint }: SignedJwt): boolean =>
     usableKeys(keys.known(header.kid), header.alg).some((key) => key.thumbprint === thumbprint);
   const cache = new VerifiedTokenCache<SignedJwt>({ verify: verifySignature, hasKey });
@@ -71,16 +78,19 @@ export function createJwtAuthenticator({ config, keys, now }: JwtAuthenticatorPa
     const { thumbprint } = await signingKey(token, header.alg, await keys.find(header.kid));
     const claims = parsed(segments.payload);
     if (claims === undefined || claims.iss !== config.issuer.url) throw new TokenRejected('token issuer is invalid');
-    checkAudience(claims.aud, config.issuer.audiences);
+    const audiences = acceptedAudiences(claims.aud, config.issuer.audiences);
     const notBefore = claims.nbf === undefined ? Number.NEGATIVE_INFINITY : milliseconds(claims.nbf, 'nbf');
     const expiresAt = milliseconds(claims.exp, 'exp');
     const user = mapClaims(config.mappings, claims);
     const signed: SignedJwt = {
-      caller: plainCaller(user, () => problem(signed) === undefined, expiresAt),
+      caller: plainCaller(user, () => problem(signed) === undefined, expiresAt, readOAuthClient(claims)),
       header,
       thumbprint,
       notBefore,
       expiresAt,
+      // RFC 8725 section 3.11: an access token (RFC 9068) opens the resource that it names, and identifies no person.
+      isForApi: !header.isAccessToken && audiences.some((audience) => audience !== mcpAudience),
+      isForMcp: mcpAudience !== undefined && audiences.includes(mcpAudience),
     };
     return signed;
   }
@@ -94,17 +104,26 @@ export function createJwtAuthenticator({ config, keys, now }: JwtAuthenticatorPa
     return hasKey(signed) ? undefined : NO_KEYS;
   }
 
-  function judge(signed: SignedJwt): Caller {
-    const found = problem(signed);
-    if (found !== undefined) throw new TokenRejected(found);
-    return signed.caller;
-  }
+  const judgeFor =
+    (isFor: 'isForApi' | 'isForMcp') =>
+    (signed: SignedJwt): Caller => {
+      const found = problem(signed);
+      if (found !== undefined) throw new TokenRejected(found);
+      if (!signed[isFor]) throw new TokenRejected(isFor === 'isForMcp' ? NOT_FOR_MCP : NOT_FOR_API);
+      return signed.caller;
+    };
+  const judge = judgeFor('isForApi');
+  const judgeMcp = judgeFor('isForMcp');
 
   return {
     config,
     authenticate(token) {
       const signed = cache.get(token);
       return signed instanceof Promise ? signed.then(judge) : judge(signed);
+    },
+    authenticateMcp(token) {
+      const signed = cache.get(token);
+      return signed instanceof Promise ? signed.then(judgeMcp) : judgeMcp(signed);
     },
     refreshKeys: () => keys.refresh(),
     origins: () => keys.origins(),
@@ -115,9 +134,14 @@ export function createJwtAuthenticator({ config, keys, now }: JwtAuthenticatorPa
   };
 }
 
+const NOT_FOR_MCP = 'token is not for the MCP endpoint: its audience is another';
+const NOT_FOR_API = 'token is of another type, or for the MCP endpoint alone';
+
 interface JwtHeader {
   readonly alg: string;
   readonly kid: string | undefined;
+  /** RFC 9068 section 2.1. */
+  readonly isAccessToken: boolean;
 }
 
 function readHeader({ header, signature }: Segments): JwtHeader {
@@ -125,11 +149,21 @@ function readHeader({ header, signature }: Segments): JwtHeader {
   // One token, one spelling: a signature that decodes to the same bytes must not be another token.
   if (typeof alg !== 'string' || decodeSegment(signature) === undefined) throw new TokenRejected('token is malformed');
   if (kid !== undefined && typeof kid !== 'string') throw new TokenRejected('token is malformed');
-  // RFC 8725 section 3.11: a token of another type (`at+jwt`, `logout+jwt`) does not identify its bearer.
-  if (typ !== undefined && (typeof typ !== 'string' || typ.toUpperCase() !== 'JWT')) {
-    throw new TokenRejected('token is of another type');
-  }
-  return { alg, kid };
+  const type = typeof typ === 'string' ? typ.toUpperCase() : typ;
+  const isAccessToken = type === 'AT+JWT' || type === 'APPLICATION/AT+JWT';
+  // RFC 8725 section 3.11: a token of another type (`logout+jwt`) does not identify its bearer.
+  if (type !== undefined && type !== 'JWT' && !isAccessToken) throw new TokenRejected('token is of another type');
+  return { alg, kid, isAccessToken };
+}
+
+const MAX_CLIENT_ID = 256;
+
+/** MC-45. Providers write scopes as `scope` (RFC 8693 section 4.2) or `scp`, as a text or as a list. */
+function readOAuthClient({ client_id: clientId, azp, scope, scp }: JsonObject): OAuthClient {
+  const id = [clientId, azp].find((claim): claim is string => typeof claim === 'string' && claim !== '');
+  const isPlain = id !== undefined && id.length <= MAX_CLIENT_ID && !/[\p{Cc}\p{Cf}]/u.test(id) && id.isWellFormed();
+  const scopes = [scope, scp].flat().flatMap((text) => (typeof text === 'string' ? text.split(' ') : []));
+  return { id: isPlain ? id : undefined, scopes };
 }
 
 const NO_KEYS = 'invalid signature, no keys found';
@@ -155,12 +189,12 @@ async function signingKey(token: string, alg: string, candidates: readonly Issue
   throw new TokenRejected('invalid signature');
 }
 
-/** RFC 7519 section 4.1.3: a string or a list of strings. */
-function checkAudience(aud: unknown, accepted: readonly string[]): void {
+/** RFC 7519 section 4.1.3: a string or a list of strings. Those of them that are accepted, at least one. */
+function acceptedAudiences(aud: unknown, accepted: readonly string[]): readonly string[] {
   const list: readonly unknown[] = Array.isArray(aud) ? aud : [aud];
-  if (!list.some((audience) => typeof audience === 'string' && accepted.includes(audience))) {
-    throw new TokenRejected('token audience is not one of those that are accepted');
-  }
+  const found = accepted.filter((audience) => list.includes(audience));
+  if (found.length === 0) throw new TokenRejected('token audience is not one of those that are accepted');
+  return found;
 }
 
 function milliseconds(value: unknown, claim: string): number {

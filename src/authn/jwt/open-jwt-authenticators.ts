@@ -13,6 +13,8 @@ import {
 
 /** kube-apiserver's `--authentication-config`: the issuers whose tokens are accepted. */
 export interface JwtAuthenticators extends TokenAuthenticator {
+  /** Whether the configuration in force has this issuer, with the audience of the MCP endpoint. */
+  isForMcp(issuer: string): boolean;
   /** The origins at which tokens of this issuer are obtained, by its discovery document; empty before it was read. */
   originsOf(issuer: string): readonly string[];
   /** Reads the file if it has changed. A bad file is reported, and the configuration in force stays for a minute. */
@@ -26,6 +28,8 @@ export interface JwtAuthenticatorsParts extends WatchParts, ReadOptions {
   readonly file: string;
   /** Fetches documents from servers of these authorities (PEM), or of the system's. */
   readonly createFetch: (certificateAuthority: string | undefined) => FetchDocument;
+  /** The audience of tokens for the MCP endpoint. */
+  readonly mcpAudience?: string;
   readonly now: () => number;
   /** For tests. */
   readonly monotonicNow?: () => number;
@@ -39,7 +43,7 @@ const REFRESH_KEYS_MS = 5 * 60_000;
  * tokens are refused until it responds.
  */
 export async function openJwtAuthenticators(parts: JwtAuthenticatorsParts): Promise<JwtAuthenticators> {
-  const { file, createFetch, now, every, report } = parts;
+  const { file, createFetch, mcpAudience, now, every, report } = parts;
   let authenticators: ReadonlyMap<string, JwtAuthenticator> = new Map();
 
   function open(config: JwtAuthenticatorConfig): JwtAuthenticator {
@@ -48,6 +52,7 @@ export async function openJwtAuthenticators(parts: JwtAuthenticatorsParts): Prom
     const authenticator = createJwtAuthenticator({
       config,
       keys: createIssuerKeys({ issuerUrl: url, discoveryUrl, fetchDocument, now, report }),
+      ...(mcpAudience === undefined ? {} : { mcpAudience }),
       now,
     });
     // Not awaited: the first token waits for the keys if they are not there yet.
@@ -84,6 +89,12 @@ export async function openJwtAuthenticators(parts: JwtAuthenticatorsParts): Prom
       const issuer = claimedIssuer(token.reveal());
       return issuer === undefined ? undefined : authenticators.get(issuer)?.authenticate(token);
     },
+    authenticateMcp(token) {
+      const issuer = claimedIssuer(token.reveal());
+      return issuer === undefined ? undefined : authenticators.get(issuer)?.authenticateMcp(token);
+    },
+    isForMcp: (issuer) =>
+      mcpAudience !== undefined && authenticators.get(issuer)?.config.issuer.audiences.includes(mcpAudience) === true,
     originsOf: (issuer) => authenticators.get(issuer)?.origins() ?? [],
     refresh: watched.refresh,
     isGone: watched.isGone,

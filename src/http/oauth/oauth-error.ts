@@ -34,8 +34,8 @@ export interface OAuthErrorOptions {
   readonly challenge?: string;
 }
 
-/** Writes an answer of the API as an answer of an OAuth endpoint. */
-export type Render = (answer: Answer) => RawAnswer;
+/** Writes an answer of the API as an answer of another protocol. */
+export type Render = (answer: Answer) => Answer;
 
 /** RFC 6749 section 5.1, for errors as well. */
 const HEADERS = {

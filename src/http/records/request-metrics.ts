@@ -9,7 +9,7 @@ export interface RequestMetrics {
   /** The headers of a watch are out. */
   started(record: RequestRecord): void;
   ended(record: RequestRecord): void;
-  /** A token of a list of passes, which is one request. */
+  /** A token of a list of passes, or a request of a tool. The whole is one request. */
   partEnded(record: RequestRecord): void;
 }
 
@@ -71,7 +71,9 @@ export function createRequestMetrics(metrics: Metrics, isCluster: (name: string)
       metrics.requestSeconds.observe(labels, record.milliseconds / 1000);
       if (issuesToken(labels.subresource)) countToken(record);
     },
-    partEnded: countToken,
+    partEnded(record) {
+      if (issuesToken(record.target?.subresource ?? '')) countToken(record);
+    },
   };
 }
 

@@ -3,7 +3,7 @@ import { ApiError, tooLarge } from '../../api/status.ts';
 import { Deadlines, type Timed } from '../../lib/deadlines.ts';
 
 /** D-10: exactly this much is still accepted. */
-const MAX_BODY_BYTES = 3_145_728;
+export const MAX_BODY_BYTES = 3_145_728;
 
 const EMPTY = new Uint8Array();
 

@@ -30,6 +30,10 @@ export class Warnings {
     this.#write(this.#truncating ? cut(text) : text);
   }
 
+  get texts(): readonly string[] {
+    return this.#texts;
+  }
+
   /** Values for `Warning` header lines, in order, safe to hand to Node. */
   get headers(): readonly string[] {
     return this.#headers;

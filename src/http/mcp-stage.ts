@@ -1,0 +1,183 @@
+import { type Agent, MCP_SCOPES } from '../api/caller.ts';
+import { ApiError } from '../api/status.ts';
+import { type ApiCall, type ApiReply, ToolError } from '../mcp/api-call.ts';
+import { checkHeaders } from '../mcp/http-headers.ts';
+import {
+  errorResponse,
+  idOf,
+  parseJson,
+  RPC_CODES,
+  RpcError,
+  type RpcMessage,
+  type RpcRequest,
+  type RpcResponse,
+  readMessage,
+} from '../mcp/json-rpc.ts';
+import { clientOf, type ToolCall } from '../mcp/protocol.ts';
+import { errorResult, runTool, type ToolResult } from '../mcp/tool-result.ts';
+import type { Exchange } from './exchange.ts';
+import { InsufficientScope, type McpEndpoint } from './mcp/mcp-endpoint.ts';
+import { jsonOf } from './oauth/oauth-error.ts';
+import { handlePart } from './part.ts';
+import { methodNotAllowed } from './request/header-checks.ts';
+import type { Answer, RawAnswer } from './response/respond.ts';
+import { callerOf, type StageParts, type StageRun } from './stages.ts';
+
+/** A message is short: its body counts for the client before it is known what it asks for. */
+const MAX_MESSAGE_BYTES = 64 * 1024;
+/** MC-78 */
+const CALL_MS = 30_000;
+
+/** Finds `/mcp`, and refuses what can be refused without a credential (MC-11, MC-14). */
+export const findMcp: StageRun = (x, { mcp }) => {
+  if (mcp === undefined || x.info.type !== 'path' || !mcp.isAt(x.info)) return;
+  x.mcp = mcp;
+  x.maxBodyBytes = MAX_MESSAGE_BYTES;
+  x.render = mcp.render(x.req.headers.authorization !== undefined);
+  x.annotate('clusterpass.dev/surface', 'mcp-http');
+  const { origin } = x.req.headers;
+  if (origin !== undefined && !mcp.isAllowedOrigin(origin)) {
+    throw new ApiError(403, 'Forbidden', 'this Origin is not allowed: see --mcp-allowed-origin');
+  }
+  if (x.headers.method !== 'POST') throw methodNotAllowed();
+  x.deadline.shorten(CALL_MS);
+};
+
+/**
+ * Answers a message of MCP. A call of a tool is one or several requests of the API by the same caller, which the stages
+ * authorize, handle and record like any other: MCP gives nothing that these requests would not give.
+ */
+export const serveMcp: StageRun = (x, parts) => (x.mcp === undefined ? undefined : serve(x, parts, x.mcp));
+
+async function serve(x: Exchange, parts: StageParts, mcp: McpEndpoint): Promise<void> {
+  let value: unknown;
+  try {
+    value = parseJson(textOf(x.body?.bytes));
+    const message: RpcMessage = readMessage(value);
+    checkHeaders(message, x.req.headers);
+    x.answer = message.type === 'notification' ? ACCEPTED : await answerTo(message, x, parts, mcp);
+  } catch (error) {
+    if (!(error instanceof RpcError)) throw error;
+    x.answer = jsonAnswer(400, errorResponse(error, idOf(value)));
+  }
+}
+
+/** Bytes that are not UTF-8 are refused, not replaced. */
+function textOf(bytes: Uint8Array = new Uint8Array()): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw new RpcError(RPC_CODES.parseError, 'the message is not UTF-8');
+  }
+}
+
+async function answerTo(request: RpcRequest, x: Exchange, parts: StageParts, mcp: McpEndpoint): Promise<RawAnswer> {
+  const client = clientOf(request);
+  const response = await mcp.protocol.answer(request, client, (call) => callTool(call, x, parts, mcp));
+  const isUnknown = 'error' in response && response.error.code === RPC_CODES.methodNotFound;
+  // MC-18. A legacy client takes a 404 for a session that has ended.
+  return jsonAnswer(isUnknown && client.era === 'modern' ? 404 : 200, response);
+}
+
+async function callTool(call: ToolCall, x: Exchange, parts: StageParts, mcp: McpEndpoint): Promise<ToolResult> {
+  const { tool, client } = call;
+  const { id, scopes = [] } = (callerOf(x).impersonator ?? callerOf(x)).oauthClient ?? {};
+  const agent: Agent = { id: id ?? '', name: client.name };
+  const annotations = annotationsOf(tool.name, agent);
+  for (const [key, text] of annotations) x.annotate(key, text);
+  if (tool.scope === MCP_SCOPES.pass && !scopes.includes(tool.scope)) {
+    throw new InsufficientScope(tool.name, Object.values(MCP_SCOPES));
+  }
+  if (tool.name === 'pass_request' && agent.id === '') return errorResult(NO_CLIENT);
+  const seconds = mcp.secondsToWait(`${callerOf(x).flow}\n${agent.id}`, tool.name);
+  if (seconds > 0) return errorResult(`Too many calls. Wait ${seconds} s before the next one.`);
+  return runTool(tool, call.args, {
+    send: (apiCall) => send(apiCall, x, parts, { agent, annotations }),
+    productName: mcp.productName,
+    baseUrl: mcp.baseUrl(),
+    clientName: client.name,
+    opensUrls: client.opensUrls,
+    requestState: call.requestState,
+    useOf: async ({ metadata }) => exchangeOf(mcp, metadata.name ?? ''),
+  });
+}
+
+const NO_CLIENT =
+  'The token names no client (claim client_id or azp), so no pass can be given to it. A person who manages the identity ' +
+  'provider has to add the claim.';
+
+/** MC-75: the person, or what runs the workload for the person, redeems the pass. */
+const exchangeOf = ({ baseUrl }: McpEndpoint, handle: string): string =>
+  `Not by the model: the person runs clusterpass credential --pass ${handle}, or a program of the person exchanges it ` +
+  `(RFC 8693) at ${baseUrl()}/oauth/token with scope=pass:${handle} and the own token of the person for Clusterpass.`;
+
+interface Origin {
+  readonly agent: Agent;
+  readonly annotations: ReadonlyMap<string, string>;
+}
+
+/** One request of the API, as a part of this one. */
+async function send(
+  { method, path, query = {}, body }: ApiCall,
+  x: Exchange,
+  parts: StageParts,
+  { agent, annotations }: Origin,
+): Promise<ApiReply> {
+  // The request has timed out, or its client has left.
+  if (!x.deadline.isOpen) throw new ToolError('The call was cancelled.');
+  const search = new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)]));
+  const line = parts.parseRequestLine(method, search.size === 0 ? path : `${path}?${search}`);
+  const bytes = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
+  const item = x.part(line.info, bytes && { bytes, mediaType: 'application/json' });
+  item.query = line.query;
+  item.checkedHeaders = { ...x.headers, method };
+  item.agent = agent;
+  for (const [key, text] of annotations) item.annotate(key, text);
+  try {
+    await handlePart(item, parts);
+    const { code, value } = readAnswer(item.answer);
+    parts.observePart(item, code);
+    return { code, body: value, warnings: item.warningTexts };
+  } catch (error) {
+    const { status } = parts.toApiError(error, item);
+    item.failure = status.reason ?? '';
+    parts.observePart(item, status.code);
+    return { code: status.code, body: status, warnings: item.warningTexts };
+  }
+}
+
+function readAnswer(answer: Answer | undefined): { code: number; value: unknown } {
+  switch (answer?.type) {
+    case 'list': {
+      const { apiVersion, kind, metadata } = answer;
+      const items = answer.items.map((item) => JSON.parse(Buffer.from(item).toString('utf8')) as unknown);
+      return { code: 200, value: { apiVersion, kind, metadata, items } };
+    }
+    case 'json':
+    case 'value':
+      return { code: answer.code, value: jsonOf(answer) };
+    default:
+      throw new Error('a tool reads objects and lists only');
+  }
+}
+
+/** MC-80 */
+const annotationsOf = (tool: string, { id, name }: Agent): ReadonlyMap<string, string> =>
+  new Map([
+    ['clusterpass.dev/surface', 'mcp-http'],
+    ['clusterpass.dev/tool', tool],
+    ...(id === '' ? [] : [['clusterpass.dev/client', id] as const]),
+    ...(name === '' ? [] : [['clusterpass.dev/client-name', name] as const]),
+  ]);
+
+const HEADERS = { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' } as const;
+
+const jsonAnswer = (code: number, response: RpcResponse): RawAnswer => ({
+  type: 'raw',
+  code,
+  headers: HEADERS,
+  body: JSON.stringify(response),
+});
+
+/** MC-11 */
+const ACCEPTED: RawAnswer = { type: 'raw', code: 202, headers: HEADERS, body: '' };

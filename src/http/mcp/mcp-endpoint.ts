@@ -1,0 +1,125 @@
+import { type Caller, MCP_SCOPES, type McpScope } from '../../api/caller.ts';
+import { ApiError } from '../../api/status.ts';
+import { TokenBuckets } from '../../lib/token-buckets.ts';
+import { createProtocol, type Protocol } from '../../mcp/protocol.ts';
+import { TOOLS } from '../../mcp/tools.ts';
+import type { Render } from '../oauth/oauth-error.ts';
+import type { PathInfo } from '../request/request-info.ts';
+import type { RawAnswer } from '../response/respond.ts';
+import { type PathRoute, type PathRoutes, pathTable } from '../routes/routes.ts';
+
+export const MCP_PATH = '/mcp';
+
+/** The audience of tokens for the endpoint, and its identifier as a protected resource (RFC 8707, RFC 9728). */
+export const mcpResource = (baseUrl: string): string => `${baseUrl}${MCP_PATH}`;
+
+const METADATA_PATH = '/.well-known/oauth-protected-resource';
+
+/** MC-78 */
+const CALLS = { perSecond: 1, burst: 60 } as const;
+const PASS_REQUESTS = { perSecond: 10 / 60, burst: 10 } as const;
+
+export interface McpOptions {
+  readonly version: string;
+  readonly productName: string;
+  /** Known once the server listens. */
+  readonly baseUrl: () => string;
+  /** Issuers of `--authentication-config`. */
+  readonly authorizationServers: readonly string[];
+  readonly allowedOrigins: readonly string[];
+  readonly authenticate: (authorization: string | undefined, warn: (text: string) => void) => Promise<Caller>;
+  /** Milliseconds on a monotonic clock. */
+  readonly now: () => number;
+}
+
+/** `POST /mcp`: MCP over HTTP, as an OAuth protected resource. */
+export interface McpEndpoint {
+  readonly protocol: Protocol;
+  readonly productName: string;
+  readonly baseUrl: () => string;
+  readonly authenticate: McpOptions['authenticate'];
+  isAt(info: PathInfo): boolean;
+  isAllowedOrigin(origin: string): boolean;
+  /** Writes errors of the API, with the challenges of RFC 6750. */
+  render(hasCredential: boolean): Render;
+  /** Counts a call. The seconds to wait if there were too many; 0 otherwise. */
+  secondsToWait(flow: string, tool: string): number;
+  /** The metadata of RFC 9728. */
+  readonly routes: PathRoutes;
+}
+
+/** MC-42: the token lacks the scope of the tool. */
+export class InsufficientScope extends ApiError {
+  readonly scopes: readonly McpScope[];
+
+  constructor(tool: string, scopes: readonly McpScope[]) {
+    super(403, 'Forbidden', `${tool} needs a token with the scope ${scopes.join(' and ')}`);
+    this.scopes = scopes;
+  }
+}
+
+export function createMcpEndpoint(options: McpOptions): McpEndpoint {
+  const { version, productName, baseUrl, authorizationServers, allowedOrigins, authenticate, now } = options;
+  const calls = new TokenBuckets({ ...CALLS, now });
+  const passRequests = new TokenBuckets({ ...PASS_REQUESTS, now });
+  const metadata: PathRoute = {
+    public: true,
+    methods: ['GET'],
+    handle: (): RawAnswer => ({
+      type: 'raw',
+      code: 200,
+      headers: { 'Content-Type': 'application/json', 'Cache-Control': 'public, max-age=3600' },
+      body: JSON.stringify({
+        resource: mcpResource(baseUrl()),
+        authorization_servers: authorizationServers,
+        scopes_supported: Object.values(MCP_SCOPES),
+        bearer_methods_supported: ['header'],
+        resource_name: 'Clusterpass',
+      }),
+    }),
+  };
+  /** RFC 6750 section 3, RFC 9728 section 5.1. */
+  const challenge = (error: string, scopes: readonly McpScope[]): string => {
+    const parts = [
+      ...(error === '' ? [] : [`error="${error}"`]),
+      `resource_metadata="${baseUrl()}${METADATA_PATH}${MCP_PATH}"`,
+      `scope="${scopes.join(' ')}"`,
+    ];
+    return `Bearer ${parts.join(', ')}`;
+  };
+  return {
+    protocol: createProtocol({ version, tools: TOOLS }),
+    productName,
+    baseUrl,
+    authenticate,
+    isAt: ({ cluster, path }) => cluster === undefined && path === MCP_PATH,
+    isAllowedOrigin: (origin) => allowedOrigins.includes(origin),
+    render: (hasCredential) => (answer) => {
+      if (answer.type !== 'status') return answer;
+      const { error } = answer;
+      if (error.status.code === 401) {
+        return statusAnswer(error, challenge(hasCredential ? 'invalid_token' : '', [MCP_SCOPES.read]));
+      }
+      if (error instanceof InsufficientScope) return statusAnswer(error, challenge('insufficient_scope', error.scopes));
+      return error.status.code === 405 ? statusAnswer(error) : answer;
+    },
+    secondsToWait(flow, tool) {
+      const buckets = tool === 'pass_request' ? [passRequests, calls] : [calls];
+      const waitMs = Math.max(...buckets.map((bucket) => bucket.waitMs(flow)));
+      if (waitMs === 0) for (const bucket of buckets) bucket.take(flow);
+      return Math.ceil(waitMs / 1000);
+    },
+    routes: pathTable({ [METADATA_PATH]: metadata, [`${METADATA_PATH}${MCP_PATH}`]: metadata }),
+  };
+}
+
+const statusAnswer = ({ status }: ApiError, challenge?: string): RawAnswer => ({
+  type: 'raw',
+  code: status.code,
+  headers: {
+    'Content-Type': 'application/json',
+    ...(challenge === undefined ? {} : { 'WWW-Authenticate': challenge }),
+    ...(status.code === 405 ? { Allow: 'POST' } : {}),
+  },
+  body: `${JSON.stringify(status)}\n`,
+});
