@@ -13,7 +13,7 @@ const SELF = 'test/setup/kubernetes-contract.test.ts';
 const FOLDERS = ['src', 'test', 'bench', 'console/src', 'docs'];
 
 /** Letters for the family, two digits, a letter for the steps of T-12. P-256, SHA-256, RFC-7517, A9, C-B are none. */
-const FACT = '(?<![\\w-])(?:[ABCDEFKLMNOPQRSTVWXZ]|AP|SAR|LSAR|IMP|TX|CP)-\\d\\d[a-n]?(?![\\w-])';
+const FACT = '(?<![\\w-])(?:[ABCDEFKLMNOPQRSTVWXZ]|AP|SAR|LSAR|IMP|TX|CP|MC)-\\d\\d[a-n]?(?![\\w-])';
 const FACTS = new RegExp(FACT, 'g');
 /** `P-10..P-19` and `K-11 to K-20` stand for everything in between. */
 const RANGES = new RegExp(`(${FACT})(?:\\.\\.| to )(${FACT})`, 'g');

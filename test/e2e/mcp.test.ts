@@ -1,0 +1,518 @@
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import { Client as Client1 } from '@modelcontextprotocol/sdk/client/index.js';
+import { StdioClientTransport as StdioClientTransport1 } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { StreamableHTTPClientTransport as StreamableHTTPClientTransport1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { freePorts } from '../conformance/etcd-process.ts';
+import { PROGRAM } from '../program.ts';
+import { allAuditBytes, eventsOf } from './support/audit.ts';
+import { patchCluster } from './support/fleet.ts';
+import {
+  bind,
+  codeFor,
+  createAccount,
+  createCluster,
+  createNamespace,
+  createObjects,
+  issue,
+  tokenPath,
+} from './support/objects.ts';
+import { authenticationConfig, CLIENT_ID, type IdentityProvider, startProvider } from './support/provider.ts';
+import { grant, may } from './support/rbac.ts';
+import { type Answer, type Server, startServer, TLS, tokenOf } from './support/server.ts';
+
+/** MCP over both transports, with the clients of the SDK as the oracle of the protocol. */
+
+const CLUSTER_RULE = { verbs: ['get', 'list'], apiGroups: ['clusterregistry.k8s.io'], resources: ['clusters'] };
+const REQUEST_RULE = { verbs: ['create'], apiGroups: ['clusterpass.dev'], resources: ['accessrequests'] };
+const ALLOWED_ORIGIN = 'https://agent.example.com';
+const SCOPES = 'openid clusterpass:read clusterpass:pass';
+
+let folder: string;
+let audit: string;
+let provider: IdentityProvider;
+let server: Server;
+let resource: string;
+/** A token of jane for `/mcp`, and one for everything else. */
+let agentToken: string;
+let loginToken: string;
+/** All that clients were told. */
+const told: string[] = [];
+/** Tokens that passes were redeemed for. */
+const secrets: string[] = [];
+
+const signFor = (claims: object = {}): Promise<string> => {
+  const token = { sub: 'jane', aud: resource, client_id: 'agent-1', scope: SCOPES, ...claims };
+  return provider.sign(token, { typ: 'at+jwt' });
+};
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'clusterpass-mcp-'));
+  audit = join(folder, 'audit', 'audit.log');
+  const file = join(folder, 'authentication.json');
+  const [port = 0] = await freePorts(1);
+  resource = `https://127.0.0.1:${port}/mcp`;
+  provider = await startProvider();
+  const { url, ca } = provider;
+  const audiences = { audiences: [CLIENT_ID, resource], audienceMatchPolicy: 'MatchAny' };
+  await writeFile(file, authenticationConfig([provider], { issuer: { url, certificateAuthority: ca, ...audiences } }));
+  server = await startServer({
+    port,
+    args: [
+      ...['--authentication-config', file, '--audit-log-path', audit, '--log-level', 'debug'],
+      ...['--mcp', '--mcp-authorization-server', url, '--mcp-allowed-origin', ALLOWED_ORIGIN],
+    ],
+    users: { carl: [] },
+    tls: true,
+  });
+  await createObjects(server);
+  const jane = { kind: 'User', name: 'id:jane' } as const;
+  await bind(server, 'jane-tokens', jane, undefined, 'env=prod');
+  await bind(server, 'jane-clusters', jane, CLUSTER_RULE);
+  await bind(server, 'jane-requests', jane, REQUEST_RULE);
+  const agents = { to: 'id:jane', rules: [may('create', 'serviceaccounts/token')] };
+  await grant(server, { ...agents, clusters: 'env=prod', annotations: { agents: 'allow' } });
+  await grant(server, { ...agents, clusters: 'env=test', annotations: { agents: 'allow', approval: 'confirm' } });
+  await createCluster(server, 'gamma', { env: 'test' });
+  await createNamespace(server, 'ci', 'gamma');
+  await createAccount(server, 'builder', 'ci', 'gamma');
+  const serverEndpoints = [{ clientCIDR: '0.0.0.0/0', serverAddress: 'https://alpha.example.com' }];
+  await patchCluster(server, 'alpha', { spec: { orchestratorApiEndpoints: { serverEndpoints } } });
+  [agentToken, loginToken] = await Promise.all([signFor(), provider.sign({ sub: 'jane' })]);
+});
+afterAll(async () => {
+  await server?.destroy();
+  await provider?.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const META = {
+  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+  'io.modelcontextprotocol/clientCapabilities': {},
+  'io.modelcontextprotocol/clientInfo': { name: 'raw', version: '1' },
+};
+
+interface Post {
+  readonly method?: string;
+  readonly params?: object;
+  readonly token?: string | null;
+  readonly headers?: Record<string, string>;
+  readonly body?: unknown;
+}
+
+/** A modern request without an SDK. */
+async function post({
+  method = 'tools/list',
+  params = {},
+  token = agentToken,
+  headers = {},
+  body,
+}: Post = {}): Promise<Answer> {
+  const { name } = params as { name?: string };
+  const answer = await server.call('POST', '/mcp', {
+    token,
+    headers: {
+      'Content-Type': 'application/json',
+      'mcp-protocol-version': '2026-07-28',
+      'mcp-method': method,
+      ...(name === undefined ? {} : { 'mcp-name': name }),
+      ...headers,
+    },
+    body: body ?? { jsonrpc: '2.0', id: 1, method, params: { ...params, _meta: META } },
+  });
+  told.push(answer.text);
+  return answer;
+}
+
+const call = (name: string, args: object = {}, more: Post = {}): Promise<Answer> =>
+  post({ method: 'tools/call', params: { name, arguments: args }, ...more });
+
+const METADATA = '/.well-known/oauth-protected-resource';
+
+describe('MC-40, MC-41: metadata of the protected resource', () => {
+  it.each([METADATA, `${METADATA}/mcp`])('is public at %s', async (path) => {
+    const { code, json, headers } = await server.call('GET', path, { token: null });
+    expect([code, headers.get('cache-control')]).toEqual([200, 'public, max-age=3600']);
+    expect(json).toEqual({
+      resource,
+      authorization_servers: [provider.url],
+      scopes_supported: ['clusterpass:read', 'clusterpass:pass'],
+      bearer_methods_supported: ['header'],
+      resource_name: 'Clusterpass',
+    });
+  });
+});
+
+describe('A35: tokens, MC-42, MC-43', () => {
+  const challengeOf = ({ code, headers }: Answer): unknown[] => [code, headers.get('www-authenticate')];
+
+  it('without one, the challenge says where to get one', async () => {
+    const metadata = `resource_metadata="${server.url}${METADATA}/mcp"`;
+    expect(challengeOf(await post({ token: null }))).toEqual([401, `Bearer ${metadata}, scope="clusterpass:read"`]);
+    expect(challengeOf(await post({ token: 'wrong' }))).toEqual([
+      401,
+      `Bearer error="invalid_token", ${metadata}, scope="clusterpass:read"`,
+    ]);
+  });
+
+  it('only tokens that were issued for /mcp are taken there', async () => {
+    const tokens = [
+      server.adminToken,
+      tokenOf('carl'),
+      loginToken,
+      await issue(server),
+      await issue(server, tokenPath(), { audiences: [`${resource}/`] }),
+      await signFor({ aud: `${resource}/` }),
+      await signFor({ aud: server.url }),
+      await signFor({ exp: Date.now() / 1000 - 1 }),
+      await signFor({ iss: 'https://id.example.com' }),
+    ];
+    for (const token of tokens) expect((await post({ token })).code).toBe(401);
+  });
+
+  it('a token for /mcp opens nothing else, and one for both opens both', async () => {
+    expect(await codeFor(server, agentToken)).toBe(401);
+    expect(await codeFor(server, await provider.sign({ sub: 'jane', aud: resource }))).toBe(401);
+    const both = await provider.sign({ sub: 'jane', aud: [resource, CLIENT_ID] });
+    expect([await codeFor(server, both), (await post({ token: both })).code]).toEqual([200, 200]);
+    // RFC 9068: an access token identifies no person.
+    expect(await codeFor(server, await signFor({ aud: [resource, CLIENT_ID] }))).toBe(401);
+  });
+
+  it('MC-45: a token without the scope may read, and is asked for more', async () => {
+    const token = await signFor({ scope: 'openid' });
+    expect((await call('clusters_list', {}, { token })).code).toBe(200);
+    expect(challengeOf(await call('access_request', {}, { token }))).toEqual([
+      403,
+      `Bearer error="insufficient_scope", resource_metadata="${server.url}${METADATA}/mcp", scope="clusterpass:read clusterpass:pass"`,
+    ]);
+  });
+
+  it('MC-96: an agent can have its own account', async () => {
+    const token = await issue(server, tokenPath(), { audiences: [resource] });
+    expect(await codeFor(server, token)).toBe(401);
+    const { json } = await call('clusters_list', {}, { token });
+    expect(json.result.structuredContent).toEqual({ clusters: [], remaining: 0 });
+  });
+});
+
+describe('MC-11 to MC-14, MC-18: requests', () => {
+  it.each<[string, number, () => Promise<Answer>, unknown?]>([
+    ['another Origin', 403, () => post({ headers: { origin: 'https://evil.example' } })],
+    ['the Origin null', 403, () => post({ headers: { origin: 'null' } })],
+    ['the Origin of the server', 403, () => post({ headers: { origin: server.url } })],
+    ['an allowed Origin', 200, () => post({ headers: { origin: ALLOWED_ORIGIN } })],
+    [
+      'a session id and an event id, which are ignored',
+      200,
+      () => post({ headers: { 'mcp-session-id': 'x', 'last-event-id': '1' } }),
+    ],
+    ['GET', 405, () => server.call('GET', '/mcp', { token: agentToken })],
+    ['DELETE', 405, () => server.call('DELETE', '/mcp', { token: agentToken })],
+    ['another type', 415, () => post({ headers: { 'Content-Type': 'text/plain' } })],
+    ['a body beyond 64 KiB', 413, () => post({ body: { x: 'x'.repeat(65_536) } })],
+    ['a batch', 400, () => post({ body: [] }), -32600],
+    ['no JSON', 400, () => post({ body: '{' }), -32700],
+    ['no UTF-8', 400, () => post({ body: Buffer.from([0x22, 0xff, 0x22]) }), -32700],
+    ['a response', 400, () => post({ body: { jsonrpc: '2.0', id: 1, result: {} } }), -32600],
+    [
+      'a name in the header that is another',
+      400,
+      () => call('clusters_list', {}, { headers: { 'mcp-name': 'x' } }),
+      -32020,
+    ],
+    ['no version in the header', 400, () => post({ headers: { 'mcp-protocol-version': '' } }), -32020],
+    ['an unknown method', 404, () => post({ method: 'resources/list' }), -32601],
+    ['an unknown tool', 200, () => call('rm'), -32602],
+    ['a notification', 202, () => post({ body: { jsonrpc: '2.0', method: 'notifications/initialized' } })],
+  ])('%s: %d', async (_, code, send, rpcCode) => {
+    const answer = await send();
+    expect(answer.code, answer.text).toBe(code);
+    if (rpcCode !== undefined) expect(answer.json.error.code).toBe(rpcCode);
+    if (code === 405) expect(answer.headers.get('allow')).toBe('POST');
+    expect(answer.headers.has('mcp-session-id')).toBe(false);
+  });
+});
+
+/** What the clients have in common. */
+interface AnyClient {
+  // biome-ignore lint/suspicious/noExplicitAny: two SDKs, two types
+  listTools(): Promise<any>;
+  // biome-ignore lint/suspicious/noExplicitAny: two SDKs, two types
+  callTool(params: { name: string; arguments: Record<string, unknown> }): Promise<any>;
+  close(): Promise<void>;
+}
+
+const INFO = { name: 'oracle', version: '1' };
+const stdioParameters = (...flags: string[]) => ({
+  command: process.execPath,
+  args: [PROGRAM, 'mcp', ...flags],
+  env: {
+    HOME: folder,
+    CLUSTERPASS_SERVER: server.url,
+    CLUSTERPASS_TOKEN: loginToken,
+    CLUSTERPASS_CA: TLS.caFile,
+    NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? '',
+  },
+});
+const bearer = (token = agentToken) => ({ requestInit: { headers: { Authorization: `Bearer ${token}` } } });
+
+type Mode = 'legacy' | 'auto' | { pin: string };
+
+async function connect2(mode: Mode, over: 'http' | 'stdio'): Promise<AnyClient> {
+  const client = new Client(INFO, { versionNegotiation: { mode } });
+  await client.connect(
+    over === 'http'
+      ? new StreamableHTTPClientTransport(new URL(resource), bearer())
+      : new StdioClientTransport(stdioParameters()),
+  );
+  expect(client.getProtocolEra()).toBe(mode === 'legacy' ? 'legacy' : 'modern');
+  return client as AnyClient;
+}
+
+async function connect1(over: 'http' | 'stdio'): Promise<AnyClient> {
+  const client = new Client1(INFO);
+  const transport =
+    over === 'http'
+      ? new StreamableHTTPClientTransport1(new URL(resource), bearer())
+      : new StdioClientTransport1(stdioParameters());
+  // Its types are not written for exactOptionalPropertyTypes.
+  await client.connect(transport as Parameters<Client1['connect']>[0]);
+  expect(client.getServerVersion()?.name).toBe('clusterpass');
+  return client as AnyClient;
+}
+
+const PASSES = '/apis/clusterpass.dev/v1alpha1/passes';
+const ACCOUNT = { cluster: 'alpha', namespace: 'ci', account: 'builder' };
+
+describe('MC-02, MC-60, MC-61: the clients of the SDK run every tool', () => {
+  it.each<[string, () => Promise<AnyClient>]>([
+    ['2.x, auto, HTTP', () => connect2('auto', 'http')],
+    ['2.x, pinned, HTTP', () => connect2({ pin: '2026-07-28' }, 'http')],
+    ['2.x, legacy, HTTP', () => connect2('legacy', 'http')],
+    ['1.x, HTTP', () => connect1('http')],
+    ['2.x, auto, stdio', () => connect2('auto', 'stdio')],
+    ['2.x, legacy, stdio', () => connect2('legacy', 'stdio')],
+    ['1.x, stdio', () => connect1('stdio')],
+  ])('%s', async (_, connect) => {
+    const client = await connect();
+    try {
+      const { tools } = await client.listTools();
+      const names = tools.map(({ name }: { name: string }) => name);
+      expect(names).toEqual([
+        ...['clusters_list', 'cluster_describe', 'access_explain', 'access_request'],
+        ...['pass_request', 'pass_list', 'pass_revoke'],
+      ]);
+      /** The client checks structured content by the output schema. */
+      const run = async (name: string, args: Record<string, unknown>) => {
+        const result = await client.callTool({ name, arguments: args });
+        told.push(JSON.stringify(result));
+        return result;
+      };
+      const first = await run('clusters_list', { limit: 1 });
+      expect(first.structuredContent).toMatchObject({
+        clusters: [{ name: 'alpha', labels: { env: 'prod' } }],
+        remaining: 2,
+      });
+      const next = await run('clusters_list', { cursor: first.structuredContent.cursor });
+      expect(next.structuredContent).toMatchObject({ clusters: [{ name: 'beta' }, { name: 'gamma' }], remaining: 0 });
+      const selected = await run('clusters_list', { selector: 'env in (dev)' });
+      expect(selected.structuredContent.clusters.map(({ name }: { name: string }) => name)).toEqual(['beta']);
+
+      expect((await run('cluster_describe', { cluster: 'alpha' })).structuredContent).toMatchObject({
+        name: 'alpha',
+        accounts: [
+          { namespace: 'ci', name: 'builder' },
+          { namespace: 'ci', name: 'other' },
+        ],
+        issuer: `${server.url}/orchestrator/alpha`,
+        visibleBy: expect.stringContaining('ClusterRoleBinding "jane-clusters"'),
+      });
+      const hidden = await run('cluster_describe', { cluster: 'no-such' });
+      expect([hidden.isError, hidden.content[0].text]).toEqual([true, expect.stringContaining('clusters_list')]);
+
+      expect((await run('access_explain', ACCOUNT)).structuredContent).toMatchObject({
+        allowed: true,
+        rule: expect.stringContaining('ClusterRoleBinding'),
+        grantedSeconds: 600,
+        approval: 'none',
+      });
+      expect((await run('access_explain', { ...ACCOUNT, cluster: 'beta' })).structuredContent).toEqual({
+        allowed: false,
+        missing: expect.stringContaining('Ask for it with access_request'),
+      });
+
+      const asked = await run('access_request', { ...ACCOUNT, cluster: 'beta', reason: 'restart the deployment' });
+      expect(asked.structuredContent).toMatchObject({ phase: 'Pending', name: expect.stringMatching(/^agent-/) });
+      // A caller may have ten open requests.
+      const path = `/apis/clusterpass.dev/v1alpha1/accessrequests/${asked.structuredContent.name}`;
+      expect((await server.call('DELETE', path)).code).toBe(200);
+
+      const pass = (await run('pass_request', { ...ACCOUNT, purpose: 'read the logs' })).structuredContent;
+      expect(pass).toMatchObject({ state: 'ready', handle: expect.stringMatching(/^pass_/), use: expect.anything() });
+      const redeemed = await server.call('POST', `${PASSES}/${pass.handle}/token`, { token: loginToken });
+      expect(redeemed.code, redeemed.text).toBe(201);
+      secrets.push(redeemed.json.status.token);
+      expect(await codeFor(server, redeemed.json.status.token)).toBe(200);
+      const { passes } = (await run('pass_list', { cluster: 'alpha' })).structuredContent;
+      const own = passes.find(({ handle }: { handle: string }) => handle === pass.handle);
+      expect(own).toMatchObject({ state: 'ready', purpose: 'read the logs', tokens: [{ id: expect.any(String) }] });
+      const revoked = await run('pass_revoke', { handle: pass.handle });
+      expect(revoked.structuredContent).toEqual({ handle: pass.handle, revokedTokens: 1 });
+      expect(await codeFor(server, redeemed.json.status.token)).toBe(401);
+
+      const bad = await run('clusters_list', { limit: 1_000, x: 1 });
+      expect([bad.isError, bad.content[0].text]).toEqual([true, expect.stringContaining('limit must be <= 200')]);
+    } finally {
+      await client.close();
+    }
+  });
+
+  it('MC-10: --read-only leaves out the tools that change something', async () => {
+    const client = new Client(INFO);
+    await client.connect(new StdioClientTransport(stdioParameters('--read-only')));
+    const { tools } = await client.listTools();
+    expect(tools.map(({ annotations }) => annotations?.readOnlyHint)).not.toContain(false);
+    expect(tools.length).toBeGreaterThanOrEqual(3);
+    await client.close();
+  });
+});
+
+describe('passes', () => {
+  const WISH = { ...ACCOUNT, purpose: 'read the logs' };
+  const ask = async (args: object = {}, more: Post = {}) =>
+    (await call('pass_request', { ...WISH, ...args }, more)).json.result;
+
+  it('MC-75: over stdio a pass comes with a kubeconfig that redeems it and has no secret', async () => {
+    const client = await connect2('legacy', 'stdio');
+    const { structuredContent } = await client.callTool({ name: 'pass_request', arguments: WISH });
+    await client.close();
+    const file = structuredContent.use.replace(/^KUBECONFIG=/, '');
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    const text = await readFile(file, 'utf8');
+    told.push(text);
+    expect(text).toContain(structuredContent.handle);
+    expect(text).toContain('https://alpha.example.com');
+  });
+
+  it('MC-33: a handle is of no use to another person, nor to a token for /mcp', async () => {
+    const { handle } = (await ask()).structuredContent;
+    const eve = await signFor({ sub: 'eve' });
+    const revoked = (await call('pass_revoke', { handle }, { token: eve })).json.result;
+    expect([revoked.isError, (await call('pass_list', {}, { token: eve })).json.result.structuredContent]).toEqual([
+      true,
+      { passes: [] },
+    ]);
+    const redeem = async (token: string) => (await server.call('POST', `${PASSES}/${handle}/token`, { token })).code;
+    const eveLogin = await provider.sign({ sub: 'eve' });
+    expect([await redeem(agentToken), await redeem(eveLogin), await redeem(loginToken)]).toEqual([401, 404, 201]);
+  });
+
+  it('MC-45: a token that names no client gets none', async () => {
+    const result = await ask({}, { token: await signFor({ client_id: undefined }) });
+    expect([result.isError, result.content[0].text]).toEqual([true, expect.stringContaining('names no client')]);
+  });
+
+  it('a binding that is not for agents gives none, and access_explain says so', async () => {
+    const refused = await ask({ cluster: 'beta' });
+    expect([refused.isError, refused.content[0].text]).toEqual([true, expect.stringContaining('access_explain')]);
+  });
+
+  describe('MC-92: a pass that its person has to confirm', () => {
+    const GAMMA = { ...WISH, cluster: 'gamma' };
+    const confirm = (handle: string, token: string) =>
+      server.call('PATCH', `${PASSES}/${handle}/approval`, {
+        token,
+        headers: { 'Content-Type': 'application/merge-patch+json' },
+        body: { status: { conditions: [{ type: 'Approved', status: 'True' }] } },
+      });
+    const withUrls = async (answer: (url: string) => Promise<void>) => {
+      const client = new Client(INFO, {
+        capabilities: { elicitation: { url: {} } },
+        versionNegotiation: { mode: 'auto' },
+        inputRequired: { maxRounds: 2 },
+      });
+      client.setRequestHandler('elicitation/create', async ({ params }) => {
+        if (params.mode !== 'url') throw new Error('a form is no approval');
+        await answer(params.url);
+        return { action: 'accept' };
+      });
+      // Another client: each has ten requests a minute.
+      const token = await signFor({ client_id: 'agent-2' });
+      await client.connect(new StreamableHTTPClientTransport(new URL(resource), bearer(token)));
+      return client;
+    };
+
+    it('is pending with the page, and the same arguments give the same handle', async () => {
+      const first = (await ask({ cluster: 'gamma', purpose: 'wait for it' })).structuredContent;
+      const again = (await ask({ cluster: 'gamma', purpose: 'wait for it' })).structuredContent;
+      expect(first).toMatchObject({ state: 'pending', approveUrl: `${server.url}/console/#/passes/${first.handle}` });
+      expect(again.handle).toBe(first.handle);
+      const explained = await call('access_explain', { ...ACCOUNT, cluster: 'gamma' });
+      expect(explained.json.result.structuredContent).toMatchObject({ allowed: true, approval: 'confirm' });
+    });
+
+    it('is ready when the person has confirmed it at the page that the client opened', async () => {
+      const client = await withUrls(async (url) => {
+        const handle = url.split('/').at(-1) ?? '';
+        // Not with the token of the agent.
+        expect((await confirm(handle, agentToken)).code).toBe(401);
+        expect((await confirm(handle, loginToken)).code).toBe(200);
+      });
+      const result = await client.callTool({
+        name: 'pass_request',
+        arguments: { ...GAMMA, purpose: 'confirmed work' },
+      });
+      expect(result.structuredContent).toMatchObject({ state: 'ready', cluster: 'gamma' });
+      await client.close();
+    });
+
+    it('a client that answers by itself gains nothing', async () => {
+      const client = await withUrls(async () => {});
+      await expect(
+        client.callTool({ name: 'pass_request', arguments: { ...GAMMA, purpose: 'not confirmed' } }),
+      ).rejects.toThrow();
+      await client.close();
+      const { passes } = (await call('pass_list', { cluster: 'gamma' })).json.result.structuredContent;
+      const state = passes.find(({ purpose }: { purpose: string }) => purpose === 'not confirmed').state;
+      expect(state).toBe('pending');
+    });
+  });
+});
+
+describe('records', () => {
+  it('MC-80: each request of a tool has its line, and so has the call', async () => {
+    const { headers } = await call('clusters_list');
+    const events = await eventsOf(audit, headers.get('audit-id'), 2);
+    const agent = {
+      'clusterpass.dev/surface': 'mcp-http',
+      'clusterpass.dev/tool': 'clusters_list',
+      'clusterpass.dev/client': 'agent-1',
+      'clusterpass.dev/client-name': 'raw/1',
+    };
+    const list = events.find(({ objectRef }) => objectRef !== undefined);
+    expect(list).toMatchObject({
+      verb: 'list',
+      user: { username: 'id:jane' },
+      objectRef: { resource: 'clusters', apiGroup: 'clusterregistry.k8s.io' },
+      annotations: agent,
+    });
+    const whole = events.find(({ objectRef }) => objectRef === undefined);
+    expect(whole).toMatchObject({ verb: 'post', requestURI: '/mcp', annotations: agent });
+  });
+
+  it('no token is in any result, log or audit line', async () => {
+    const written = [told.join('\n'), server.output.stderr, await allAuditBytes(audit)].join('\n');
+    expect(told.length).toBeGreaterThan(80);
+    for (const secret of [agentToken, loginToken, server.adminToken, tokenOf('carl'), ...secrets]) {
+      expect(written.includes(secret)).toBe(false);
+    }
+    // A cursor has no dots, a JWT has two.
+    expect(written).not.toMatch(/eyJ[\w-]{10,}\.[\w-]{10,}\./);
+    expect(await readFile(audit, 'utf8')).toContain('"clusterpass.dev/surface":"mcp-http"');
+  });
+});
