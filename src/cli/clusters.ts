@@ -1,9 +1,11 @@
 import { CONFIRMED_FIELD } from '../api/confirmed-endpoint.ts';
 import { endpointsField } from '../api/kinds/cluster-spec.ts';
+import { isDns1123Subdomain } from '../api/names.ts';
 import type { Client } from '../client/create-client.ts';
 import { FULL_CLUSTERS } from '../client/list-clusters.ts';
 import type { Cluster } from '../client/types.ts';
 import { CliError } from './command.ts';
+import { terminalSafe } from './output/terminal-safe.ts';
 
 /** `clusters`, `Cluster`, `clusters.clusterregistry.k8s.io` */
 export const isClusterType = (text: string): boolean =>
@@ -30,6 +32,14 @@ export function clusterPath(name: string): string {
 
 export const getCluster = async (client: Client, name: string): Promise<Cluster> =>
   (await client.request<Cluster>('GET', clusterPath(name))).value;
+
+/** Refuses names that no server of ours sends: a script could take a line feed for the end of a name. */
+export function checkedNames(clusters: readonly Cluster[]): readonly Cluster[] {
+  const bad = clusters.find(({ metadata }) => isDns1123Subdomain(metadata.name).length > 0);
+  if (bad === undefined) return clusters;
+  const name = JSON.stringify(terminalSafe(String(bad.metadata.name)));
+  throw new CliError(`the server sent a cluster whose name is not valid: ${name}`);
+}
 
 /**
  * The cluster with its confirmed endpoints in place of a waiting change: a script that reads `get clusters` must not

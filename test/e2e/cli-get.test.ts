@@ -349,12 +349,13 @@ describe('clusterpass version and completion', () => {
     const bin = join(admin.home, 'bin');
     await mkdir(bin);
     await symlink(LAUNCHER, join(bin, 'clusterpass'));
+    let path = bin;
     const complete = async (...words: string[]): Promise<string[]> => {
       const line = words.map((word) => `'${word}'`).join(' ');
       const text = `${script}\nCOMP_WORDS=(clusterpass ${line}); COMP_CWORD=${words.length}
         COMP_LINE='clusterpass ${words.join(' ')}'; COMP_POINT=\${#COMP_LINE}; _clusterpass; echo "\${COMPREPLY[@]}"`;
       const env = {
-        PATH: `${bin}:${process.env.PATH}`,
+        PATH: `${path}:${process.env.PATH}`,
         HOME: admin.home,
         CLUSTERPASS_SERVER: server.url,
         CLUSTERPASS_TOKEN: server.adminToken,
@@ -379,6 +380,15 @@ describe('clusterpass version and completion', () => {
     ]);
     expect(await complete('describe', 'cluster', 'pr')).toEqual(['prod-1']);
     expect(await complete('create', 'token', 'x', '--cluster', 'd')).toEqual(['dev-1']);
+
+    // Names of a hostile server are no shell code.
+    path = join(admin.home, 'hostile');
+    await mkdir(path);
+    await writeFile(join(path, 'clusterpass'), "#!/bin/sh\necho 'ok-1 $(echo>&2;kill\t$$) `exit` ~ *'\n", {
+      mode: 0o755,
+    });
+    expect(await complete('describe', 'cluster', '')).toEqual(['ok-1', 'echo2kill', 'exit']);
+    expect(await complete('create', 'token', 'x', '--cluster', 'o')).toEqual(['ok-1']);
   });
 
   it('completion for another shell is refused', async () => {

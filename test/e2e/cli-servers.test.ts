@@ -1,4 +1,7 @@
+import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
@@ -235,5 +238,32 @@ describe('a server that is down', () => {
     await running.until(({ stderr }) => stderr.includes('4 contexts, 2 new'));
     expect(Object.keys(await contexts('watched'))).toEqual(['dev-1', 'prod-1', 'us/prod-1', 'stage-1']);
     expect((await running.stop()).code).toBe(0);
+  });
+});
+
+describe('a server that is hostile', () => {
+  it('cannot write lines that are names of another server', async () => {
+    const item = { metadata: { name: 'x\ncluster.clusterregistry.k8s.io/eu/prod-1', uid: '1' } };
+    const hostile = createServer((request, response) => {
+      response.setHeader('Content-Type', 'application/json');
+      const review = { status: { userInfo: { username: 'jane' } } };
+      const list = { metadata: { resourceVersion: '1' }, items: [item] };
+      response.end(JSON.stringify(request.url?.includes('selfsubjectreviews') ? review : list));
+    }).listen(0, '127.0.0.1');
+    await once(hostile, 'listening');
+    const { port } = hostile.address() as AddressInfo;
+    const person = await Person.at();
+    try {
+      for (const [name, url] of Object.entries({ eu: eu.url, hostile: `http://127.0.0.1:${port}` })) {
+        await person.ok(['login', '--name', name, '--server', url, '--token-file', '-'], { stdin: tokenOf('jane') });
+      }
+      const { code, stdout, stderr } = await person.run(['get', 'clusters', '-o', 'name', '-l', 'env=dev']);
+      expect([code, stdout]).toEqual([1, 'cluster.clusterregistry.k8s.io/eu/dev-1\n']);
+      expect(stderr).toContain('server hostile: the server sent a cluster whose name is not valid: "x?cluster');
+    } finally {
+      hostile.close();
+      hostile.closeAllConnections();
+      await person.leave();
+    }
   });
 });

@@ -42,7 +42,9 @@ const topLevel = (): string[] => [...new Set([...ALL.map(({ path }) => path[0] ?
 const inGroup = (group: string): string[] =>
   ALL.filter(({ path }) => path.length > 1 && path[0] === group).map(({ path }) => path[1] ?? '');
 
-const CLUSTER_NAMES = "clusterpass get clusters -o jsonpath='{.items[*].metadata.name}' 2>/dev/null";
+/** `compgen -W` expands its words, commands included: only characters of valid names reach it. */
+const CLUSTER_NAMES =
+  "clusterpass get clusters -o jsonpath='{.items[*].metadata.name}' 2>/dev/null | tr -cd 'a-z0-9. -'";
 
 const shellNames = (): string[] => Object.keys(SHELLS);
 

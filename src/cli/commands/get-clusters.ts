@@ -2,7 +2,7 @@ import type { TableColumn } from '../../api/kind.ts';
 import { clusterColumns } from '../../api/kinds/cluster-columns.ts';
 import type { Cluster, ClusterSelection, ListOptions } from '../../client/types.ts';
 import { type ClusterReference, clusterLabel, clusterReferences, namesAt } from '../cluster-references.ts';
-import { fieldSelectorFor, getCluster, withConfirmedEndpoints } from '../clusters.ts';
+import { checkedNames, fieldSelectorFor, getCluster, withConfirmedEndpoints } from '../clusters.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { askAll, connectAll, type NamedServer } from '../connection/servers.ts';
 import { describeError, isObjectError } from '../describe-error.ts';
@@ -68,8 +68,10 @@ interface Found {
 }
 
 async function listAll(context: Context, servers: readonly NamedServer[], options: ListOptions): Promise<Found> {
-  const { answers, failed } = await askAll(context, servers, ({ client }) => client.listClusters(options));
-  const items = answers.flatMap(({ server, value }) => value.items.map((item) => located(servers, server, item)));
+  const { answers, failed } = await askAll(context, servers, async ({ client }) =>
+    checkedNames((await client.listClusters(options)).items),
+  );
+  const items = answers.flatMap(({ server, value }) => value.map((item) => located(servers, server, item)));
   return { items, problems: [], failed };
 }
 
@@ -85,6 +87,7 @@ async function getEach(
     const results = await Promise.allSettled(names.map((name) => getCluster(server.client, name)));
     const fatal = results.find((result) => result.status === 'rejected' && !isObjectError(result.reason));
     if (fatal?.status === 'rejected') throw fatal.reason;
+    checkedNames(results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : [])));
     return new Map(names.map((name, at) => [name, results[at] as PromiseSettledResult<Cluster>]));
   });
   const items: Cluster[] = [];
@@ -132,7 +135,11 @@ async function watch(
   { servers, selection, print, table, reference }: WatchSettings,
 ): Promise<number> {
   const asked = servers.filter((server) => reference?.server === undefined || reference.server === server);
-  const { answers, failed } = await askAll(context, asked, ({ client }) => client.listClusters(selection));
+  const { answers, failed } = await askAll(context, asked, async ({ client }) => {
+    const list = await client.listClusters(selection);
+    checkedNames(list.items);
+    return list;
+  });
   const [first] = answers;
   if (first === undefined) return 1;
   const initial = answers.flatMap(({ server, value }) => value.items.map((item) => located(servers, server, item)));
@@ -151,7 +158,9 @@ async function watch(
   const ended = await askAll(context, watched, async (server) => {
     const from = answers.find((answer) => answer.server === server)?.value;
     const options = from === undefined ? selection : { ...selection, from };
-    for await (const { cluster } of server.client.watchClusters(options)) show([located(servers, server, cluster)]);
+    for await (const { cluster } of server.client.watchClusters(options)) {
+      show(checkedNames([cluster]).map((item) => located(servers, server, item)));
+    }
   });
   return failed.length + ended.failed.length > 0 ? 1 : 0;
 }
