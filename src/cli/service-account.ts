@@ -53,7 +53,7 @@ export async function tokenProblems(
     const passes = await client.createPasses(requested, { dryRun: true, signal });
     const failed = passes.filter(({ error }) => error !== undefined);
     return [...Map.groupBy(failed, ({ error }) => error?.code ?? 0)].map(([code, group]) => {
-      const names = group.slice(0, MAX_NAMED).map(({ cluster }) => cluster);
+      const names = group.slice(0, MAX_NAMED).map(({ cluster }) => terminalSafe(cluster));
       const more = group.length - names.length;
       const where = `${names.join(', ')}${more === 0 ? '' : ` and ${more} more`}`;
       return `${problemFor(code, subject)} in ${where}: ${terminalSafe(group[0]?.error?.message ?? '')}`;

@@ -242,10 +242,12 @@ describe('a server that is down', () => {
 });
 
 describe('a server that is hostile', () => {
-  it('cannot write lines that are names of another server', async () => {
+  it('cannot write lines that are names of another server, nor control characters', async () => {
     const item = { metadata: { name: 'x\ncluster.clusterregistry.k8s.io/eu/prod-1', uid: '1' } };
     const hostile = createServer((request, response) => {
       response.setHeader('Content-Type', 'application/json');
+      // CSI in eight bits, which colours and moves as ESC [ does.
+      response.setHeader('Warning', '299 - "\x9b2J"');
       const review = { status: { userInfo: { username: 'jane' } } };
       const list = { metadata: { resourceVersion: '1' }, items: [item] };
       response.end(JSON.stringify(request.url?.includes('selfsubjectreviews') ? review : list));
@@ -259,6 +261,8 @@ describe('a server that is hostile', () => {
       }
       const { code, stdout, stderr } = await person.run(['get', 'clusters', '-o', 'name', '-l', 'env=dev']);
       expect([code, stdout]).toEqual([1, 'cluster.clusterregistry.k8s.io/eu/dev-1\n']);
+      expect(stderr).toMatch(/^Warning: .*\?2J$/m);
+      expect(stderr).not.toContain('\x9b');
       expect(stderr).toContain('server hostile: the server sent a cluster whose name is not valid: "x?cluster');
     } finally {
       hostile.close();

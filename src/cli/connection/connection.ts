@@ -3,6 +3,7 @@ import { type Client, createClient } from '../../client/create-client.ts';
 import type { Fetch, TokenProvider } from '../../client/transport.ts';
 import { CliError, type Context, type Invocation } from '../command.ts';
 import { readCertificates, readGivenFile } from '../files/files.ts';
+import { terminalSafe } from '../output/terminal-safe.ts';
 import { fetchWithProgress } from '../progress.ts';
 import { fetchFor, isLoopback } from './fetch-for.ts';
 import { type Login, type Logins, loginFor, readLogins } from './logins.ts';
@@ -88,7 +89,7 @@ export async function clientOptions(context: Context, connection: Connection, fe
     productName,
     fetch: fetchWithProgress(context, server, fetch ?? (await fetchFor(connection))),
     userAgent: `clusterpass/${context.version}`,
-    onWarning: (text: string): void => context.err.write(`Warning: ${text}\n`),
+    onWarning: (text: string): void => context.err.write(`Warning: ${terminalSafe(text)}\n`),
   };
 }
 

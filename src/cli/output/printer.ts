@@ -1,5 +1,6 @@
 import type { ApiObject } from '../../api/kind.ts';
 import { CliError } from '../command.ts';
+import { terminalSafe } from './terminal-safe.ts';
 
 /** Formats a value for `-o`. */
 export type Printer = (value: unknown) => string;
@@ -55,7 +56,9 @@ async function customColumns(spec: string): Promise<Printer> {
   return (value) =>
     renderTable([
       columns.map(({ header }) => header),
-      ...itemsOf(value).map((item) => columns.map(({ path }) => path(item).map(show).join(',') || '<none>')),
+      ...itemsOf(value).map((item) =>
+        columns.map(({ path }) => terminalSafe(path(item).map(show).join(',')) || '<none>'),
+      ),
     ]);
 }
 
