@@ -46,6 +46,20 @@ describe('names of contexts of several servers', () => {
     expect(names(mergeKubeconfig(undefined, shared).text)).toEqual(['eu/a', 'us/a']);
   });
 
+  it('contain the server if the name was that of a removed context, so that kubectl does not act on another cluster', () => {
+    const [eu, us, other] = [qualified('a', 'https://eu'), qualified('a', 'https://us'), qualified('b', 'https://eu')];
+    const prune = [{ server: 'https://eu', visible: new Set(['b']) }];
+    const before = mergeKubeconfig(undefined, [eu, other]).text;
+    const at = mergeKubeconfig(before, [other, us], { prune });
+    expect([names(at.text), at.lost]).toEqual([['b', 'us/a'], 'a']);
+    // The file still has it as the current context.
+    const { text } = mergeKubeconfig(before, [other], { prune });
+    const later = mergeKubeconfig(text, [other, us], { prune });
+    expect([names(later.text), read(later.text)['current-context']]).toEqual([['b', 'us/a'], 'a']);
+    // With one server, the context is back.
+    expect(names(mergeKubeconfig(text, [other, eu], { prune }).text)).toEqual(['b', 'a']);
+  });
+
   it('still collide with those of other programs', () => {
     const before = 'contexts: [{name: a, context: {}}]';
     expect(mergeKubeconfig(before, [qualified('a', 'https://eu')]).collisions).toHaveLength(1);

@@ -128,6 +128,8 @@ class KubeconfigDocument {
   readonly #document: Document;
   /** The entries as they are in the document. Reading all of them for each of 500 contexts would take half a minute. */
   readonly #read = new Map<Section, Entry[]>();
+  /** The servers of contexts that were removed, by name. */
+  readonly #removed = new Map<string, string>();
   changed = false;
 
   constructor(text: string | undefined) {
@@ -169,11 +171,21 @@ class KubeconfigDocument {
     const { key, contextName, qualified, isShared = false } = wanted;
     if (qualified === undefined) return wanted;
     const name = this.#own('contexts', key)?.mark?.name;
-    const isOfAnother = ({ name: used, mark }: Entry): boolean =>
-      used === contextName && mark !== undefined && mark.server !== key.server;
     const isQualified =
-      name === undefined ? isShared || this.#entries('contexts').some(isOfAnother) : name === qualified.contextName;
+      name === undefined ? isShared || this.#isOfAnother(contextName, key.server) : name === qualified.contextName;
     return isQualified ? { ...wanted, ...qualified } : wanted;
+  }
+
+  /**
+   * Whether the name of a context is that of another server. So is the name of one that was just removed, and of a current
+   * context that is not in the file beside contexts of other servers: kubectl would act on another cluster of that name.
+   */
+  #isOfAnother(contextName: string, server: string): boolean {
+    const contexts = this.#entries('contexts');
+    const others = contexts.filter(({ mark }) => mark !== undefined && mark.server !== server);
+    if (others.some(({ name }) => name === contextName)) return true;
+    if ((this.#removed.get(contextName) ?? server) !== server) return true;
+    return others.length > 0 && this.current === contextName && !contexts.some(({ name }) => name === contextName);
   }
 
   /** The reason why a context cannot be written; undefined if it can. */
@@ -287,7 +299,9 @@ class KubeconfigDocument {
         if (mark === undefined || mark.server !== server || visible.has(mark.cluster)) continue;
         this.#document.deleteIn([section, index]);
         this.changed = true;
-        if (section === 'contexts') removed.push(name);
+        if (section !== 'contexts') continue;
+        removed.push(name);
+        this.#removed.set(name, server);
       }
       this.#read.delete(section);
     }
