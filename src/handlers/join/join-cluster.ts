@@ -31,7 +31,8 @@ export function createJoinHandler(parts: JoinParts): (request: ApiRequest) => Pr
     const sent = readObject(request, clusters, options.fieldValidation);
     await reader.catchUp();
     const entry = reader.find(bootstrapTokens, fleetKey(id));
-    if (entry === undefined) throw gone(parts, id);
+    // Another token of the same name has another secret, and permits something else.
+    if (entry === undefined || entry.uid !== caller.as(undefined).uid) throw gone(parts, id);
     const token = entry.object();
     const cluster = clusterFor(parts, token, sent);
     const name = cluster.metadata.name ?? '';
@@ -45,12 +46,12 @@ export function createJoinHandler(parts: JoinParts): (request: ApiRequest) => Pr
     // Every check of the creation first: a mistake in the request does not spend the token.
     const checked = await writer.create(clusters, fleetKey(name), cluster, { dryRun: true, manager, admit });
     if (options.dryRun) return written(parts, request, clusters, checked, { code: 201 });
-    await spend(parts, id, name);
+    await spend(parts, token, name);
     const guards = [
       { key: storageKey(bootstrapTokens, fleetKey(id)), expect: { createRevision: entry.createRevision } },
     ];
     const created = await writer.create(clusters, fleetKey(name), cluster, { dryRun: false, manager, admit, guards });
-    await finish(parts, id);
+    await finish(parts, token);
     request.annotate('clusterpass.dev/bootstrap-token', id);
     return written(parts, request, clusters, created, { code: 201 });
   };
@@ -125,14 +126,17 @@ function refuseByCreator({ catalog, refuseJoin }: JoinParts, token: ApiObject, c
 }
 
 /** The token is for one name from here on. Of two clusters that use it at the same time, one gets it. */
-async function spend(parts: JoinParts, id: string, name: string): Promise<void> {
+async function spend(parts: JoinParts, token: ApiObject, name: string): Promise<void> {
   const { catalog, writer, now } = parts;
+  const id = token.metadata.name ?? '';
   await writer.update(
     catalog.bootstrapTokens,
     fleetKey(id),
     (current) => {
+      if (current.metadata.uid !== token.metadata.uid) throw gone(parts, id);
       refuseOtherName(parts, current, name);
-      const { usedTimestamp = toTimestamp(now()) } = bootstrapStatus(current);
+      const { registeredTimestamp, usedTimestamp = toTimestamp(now()) } = bootstrapStatus(current);
+      if (registeredTimestamp !== undefined) throw spent(parts, current);
       return { ...current, status: { ...bootstrapStatus(current), cluster: name, usedTimestamp } };
     },
     { dryRun: false, part: 'both' },
@@ -140,11 +144,14 @@ async function spend(parts: JoinParts, id: string, name: string): Promise<void> 
 }
 
 /** Without it the token could register its cluster again after a deletion. A token that was deleted cannot. */
-async function finish({ catalog, writer, now }: JoinParts, id: string): Promise<void> {
-  const registered = (current: ApiObject): ApiObject => ({
-    ...current,
-    status: { ...bootstrapStatus(current), registeredTimestamp: toTimestamp(now()) },
-  });
+async function finish(
+  { catalog, writer, now }: JoinParts,
+  { metadata: { name: id = '', uid } }: ApiObject,
+): Promise<void> {
+  const registered = (current: ApiObject): ApiObject =>
+    current.metadata.uid === uid
+      ? { ...current, status: { ...bootstrapStatus(current), registeredTimestamp: toTimestamp(now()) } }
+      : current;
   try {
     await writer.update(catalog.bootstrapTokens, fleetKey(id), registered, { dryRun: false, part: 'both' });
   } catch (error) {
@@ -157,11 +164,11 @@ function refuseOtherName(parts: JoinParts, token: ApiObject, name: string): void
   if (cluster !== undefined && cluster !== name) throw spent(parts, token);
 }
 
-const spent = ({ catalog }: JoinParts, { metadata: { name = '' }, ...token }: ApiObject): ApiError =>
+const spent = ({ catalog }: JoinParts, token: ApiObject): ApiError =>
   conflict(
     catalog.bootstrapTokens,
-    name,
-    `it has registered the cluster ${bootstrapStatus(token as ApiObject).cluster}, and works once`,
+    token.metadata.name ?? '',
+    `it has registered the cluster ${bootstrapStatus(token).cluster}, and works once`,
   );
 
 const gone = ({ catalog }: JoinParts, id: string): ApiError => conflict(catalog.bootstrapTokens, id, 'it was deleted');

@@ -1,0 +1,148 @@
+import { expect, it } from 'vitest';
+import { bootstrapToken, bootstrapTokenDigest } from '../../src/api/bootstrap-credential.ts';
+import type { Caller } from '../../src/api/caller.ts';
+import { bootstrapStatus } from '../../src/api/kinds/bootstrap-token.ts';
+import { storageKey } from '../../src/api/object-key.ts';
+import type { ApiRequest } from '../../src/api/request.ts';
+import { createBootstrapTokenAuthenticator } from '../../src/authn/bootstrap-token-authenticator.ts';
+import { Fleet } from '../../src/authz/rbac.fixture.ts';
+import { createJoinHandler } from '../../src/handlers/join/join-cluster.ts';
+import { createViews } from '../../src/handlers/views.ts';
+import { Secret } from '../../src/observability/secret.ts';
+import { at, catalog, inFolder, type Objects, object, openObjects } from './object-store.ts';
+
+/** Other writes between the steps of a registration with a bootstrap token, in a real database. */
+
+const TOKENS = catalog.bootstrapTokens;
+const TOKEN = at('', '', 'edge');
+const CLUSTER = at('', '', 'edge-1');
+const TOKEN_KEY = storageKey(TOKENS, TOKEN);
+const CLUSTER_KEY = storageKey(catalog.clusters, CLUSTER);
+
+interface World extends Objects {
+  /** Runs once, before the next write of this key, which then goes on. */
+  before(key: string, run: () => Promise<unknown>): void;
+  /** A token of the same name, with another secret. */
+  replace(): Promise<void>;
+  status(): object;
+  /** The caller of the present token. */
+  authenticate(): Caller;
+  join(caller: Caller): Promise<number>;
+}
+
+async function inWorld(test: (world: World) => Promise<void>): Promise<void> {
+  await inFolder(async (file) => {
+    let hook: { key: string; run: () => Promise<unknown> } | undefined;
+    const objects = await openObjects(file, async (write, next) => {
+      const { key, run } = hook ?? {};
+      if (write.key === key) {
+        hook = undefined;
+        await run?.();
+      }
+      return next();
+    });
+    const { reader, writer } = objects;
+    let secret = 0;
+    const textOf = (): string => bootstrapToken(TOKEN.name, Buffer.alloc(32, secret));
+    const find = () => reader.find(TOKENS, TOKEN)?.object();
+    const { authenticateToken } = createBootstrapTokenAuthenticator({ find, now: Date.now });
+    const handle = createJoinHandler({
+      catalog,
+      reader,
+      writer,
+      views: createViews(catalog, new Fleet().policy, () => 0),
+      publicView: (whole) => whole,
+      productName: 'orchestrator',
+      refuseJoin: () => undefined,
+      now: Date.now,
+    });
+    const create = async (): Promise<void> => {
+      secret += 1;
+      const spec = {
+        tokenDigest: bootstrapTokenDigest(textOf()),
+        namePattern: 'edge-*',
+        expirationTimestamp: new Date(Date.now() + 60_000).toISOString(),
+        createdBy: { username: 'jane' },
+      };
+      await writer.create(TOKENS, TOKEN, { ...object({ name: TOKEN.name }), spec }, { dryRun: false });
+    };
+    try {
+      await create();
+      await test({
+        ...objects,
+        before: (key, run) => {
+          hook = { key, run };
+        },
+        replace: async () => {
+          await writer.remove(TOKENS, TOKEN, { dryRun: false });
+          await create();
+        },
+        status: () => bootstrapStatus(find() ?? object()),
+        authenticate: () => authenticateToken(new Secret(textOf())) as Caller,
+        join: async (caller) => (await handle(requestOf(caller)).catch((error) => error.status)).code,
+      });
+    } finally {
+      await objects.close();
+    }
+  });
+}
+
+function requestOf(caller: Caller): ApiRequest {
+  const { group, version, kind } = catalog.clusters;
+  const body = { apiVersion: `${group}/${version}`, kind, metadata: { name: CLUSTER.name } };
+  const target = { group: TOKENS.group, version: TOKENS.version, resource: TOKENS.resource, alwaysPublic: false };
+  return {
+    caller,
+    target: { ...target, verb: 'create', subresource: 'cluster', cluster: undefined, namespace: '', name: TOKEN.name },
+    query: new URLSearchParams(),
+    body: { bytes: Buffer.from(JSON.stringify(body)), mediaType: 'application/json' },
+    warn: () => {},
+    clientAddress: '',
+    userAgent: 'test/1',
+    path: '',
+    signal: AbortSignal.timeout(60_000),
+    accept: { mediaType: 'application/json', as: 'object' },
+    auditId: '',
+    annotate: () => {},
+    willAnswer: () => {},
+  };
+}
+
+it('a token that is replaced by another of its name does not use the other one', async () => {
+  await inWorld(async ({ authenticate, join, keys, replace, status }) => {
+    const old = authenticate();
+    await replace();
+    expect([await join(old), status()]).toEqual([409, {}]);
+    expect(await keys()).not.toContain(CLUSTER_KEY);
+    expect(await join(authenticate())).toBe(201);
+  });
+});
+
+it.each([
+  ['is used', TOKEN_KEY, 409],
+  ['creates the cluster', CLUSTER_KEY, 409],
+])('a token that is replaced when it %s spends nothing of the other one', async (_, key, code) => {
+  await inWorld(async ({ authenticate, before, join, replace, status }) => {
+    before(key, replace);
+    expect([await join(authenticate()), status()]).toEqual([code, {}]);
+  });
+});
+
+it('a token that is replaced when its cluster exists does not mark the other one as done', async () => {
+  await inWorld(async ({ authenticate, before, join, replace, status }) => {
+    before(CLUSTER_KEY, async () => before(TOKEN_KEY, replace));
+    expect([await join(authenticate()), status()]).toEqual([201, {}]);
+  });
+});
+
+it('of two requests at the same time, the second does not register the cluster again after its deletion', async () => {
+  await inWorld(async ({ authenticate, before, join, keys, writer }) => {
+    const caller = authenticate();
+    before(TOKEN_KEY, async () => {
+      expect(await join(caller)).toBe(201);
+      await writer.remove(catalog.clusters, CLUSTER, { dryRun: false, onlyIfEmpty: true });
+    });
+    expect(await join(caller)).toBe(409);
+    expect(await keys()).not.toContain(CLUSTER_KEY);
+  });
+});
