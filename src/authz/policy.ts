@@ -216,27 +216,27 @@ class CompiledPolicy implements Policy {
   }
 
   decide(caller: Identity, question: ResourceQuestion): Decision {
+    const user = caller.as(question.cluster);
     // P-19.
-    if (caller.as(question.cluster).groups.includes(MASTERS)) return ALLOWED_AS_MASTER;
+    if (user.groups.includes(MASTERS)) return ALLOWED_AS_MASTER;
     const match = new ResourceMatch(question);
-    const decision = this.#decideBy(caller, question, match);
+    const decision = this.#decideBy(user, question, match);
     if (decision.allowed || !match.isAboutTokens) return decision;
     const reviewed = new ResourceMatch(question, isAlwaysReviewed);
-    return withApprovalHint(decision, this.#decideBy(caller, question, reviewed).allowed);
+    return withApprovalHint(decision, this.#decideBy(user, question, reviewed).allowed);
   }
 
   decidePass(caller: Identity, question: ResourceQuestion, isAgent: boolean): PassDecision {
-    const isMaster = caller.as(question.cluster).groups.includes(MASTERS);
-    if (isMaster && !isAgent) return { ...ALLOWED_AS_MASTER, approval: 'none' };
+    const user = caller.as(question.cluster);
+    if (user.groups.includes(MASTERS) && !isAgent) return { ...ALLOWED_AS_MASTER, approval: 'none' };
     const decide = (through?: Through): Decision =>
       through === undefined
         ? this.decide(caller, question)
-        : this.#decideBy(caller, question, new ResourceMatch(question, through));
+        : this.#decideBy(user, question, new ResourceMatch(question, through));
     return decidePass(decide, isAgent);
   }
 
-  #decideBy(caller: Identity, { cluster, namespace }: ResourceQuestion, match: ResourceMatch): Decision {
-    const user = caller.as(cluster);
+  #decideBy(user: User, { cluster, namespace }: ResourceQuestion, match: ResourceMatch): Decision {
     if (cluster === undefined) return this.#decide(user, namespace, match, NO_VIEW);
     let view: ClusterView | undefined;
     return this.#decide(user, namespace, match, () => {

@@ -7,6 +7,7 @@ import { COUNTED_LABEL, REQUESTER_LABEL } from '../../api/kinds/issued-token.ts'
 import { PASS_EXPIRY_FIELD } from '../../api/kinds/pass.ts';
 import {
   isLivePhase,
+  MAX_CLIENT_NAME,
   MIN_PASS_SECONDS,
   newHandle,
   PASS_APPROVAL_LABEL,
@@ -24,6 +25,7 @@ import { withoutTokenWords } from '../../observability/token-text.ts';
 import { countedFor, digestOf, requesterId } from '../../tokens/revocations/tracked-tokens.ts';
 import { InFlightCounts } from '../access-requests/in-flight.ts';
 import { isPersonKnown, unknownPerson, userOf } from '../access-requests/people.ts';
+import { isOwn } from '../issued-tokens/own-tokens.ts';
 import { parseCreateOptions } from '../options/write-options.ts';
 import { foreignAudienceCheck } from '../token/foreign-audiences.ts';
 import { audienceErrors, withoutDuplicates } from '../token/validate-token-request.ts';
@@ -72,7 +74,9 @@ export function createPassHandler(parts: PassParts): (request: ApiRequest) => Pr
     const counted = countedFor(reader, catalog.issuedTokens, caller.impersonator ?? caller);
     const countId = digestOf([counted.id, client?.id ?? '']);
     const stored = [...reader.cache(kind).current.withLabel(COUNTED_LABEL, countId)];
-    const same = stored.find((entry) => isWaiting(parts, entry) && isDeepStrictEqual(passSpec(entry.object()), spec));
+    const same = stored.find(
+      (entry) => isWaiting(parts, entry) && isOwn(entry, caller) && isDeepStrictEqual(passSpec(entry.object()), spec),
+    );
     if (same !== undefined) {
       annotate(request, same.object());
       return written(parts, request, kind, same.object(), { code: 200 });
@@ -129,9 +133,13 @@ const purposeErrors = ({ purpose = '' }: PassSpec): FieldError[] =>
 
 /** An agent with a token of its client is known by it. One that uses the login of a person says so itself. */
 function clientOf({ agent }: ApiRequest, { client }: PassSpec): PassSpec['client'] {
-  if (agent !== undefined) return { id: agent.id, name: withoutTokenWords(agent.name) };
+  if (agent !== undefined) return { id: agent.id, name: oneLine(agent.name) };
   return client === undefined ? undefined : { id: 'login', name: withoutTokenWords(client.name ?? '') };
 }
+
+/** A name from elsewhere, which no one can correct: what does not fit is cut. */
+const oneLine = (name: string): string =>
+  withoutTokenWords(name.replaceAll(/\p{Cc}/gu, ' ').slice(0, MAX_CLIENT_NAME)).toWellFormed();
 
 /** After the permission: then a 404 tells nothing that a TokenRequest would not tell. */
 function requireAccount({ catalog, reader, issuesOwnTokens }: PassParts, account: PassAccount): StoredObject {
