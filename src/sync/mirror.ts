@@ -20,6 +20,8 @@ export const MIRRORED_KINDS: readonly MirroredKind[] = [
   { resource: 'pods', kind: 'Pod' },
 ];
 
+const RESOURCES: ReadonlyMap<string, string> = new Map(MIRRORED_KINDS.map(({ kind, resource }) => [kind, resource]));
+
 interface PodSpec {
   readonly serviceAccountName?: string;
   readonly nodeName?: string;
@@ -44,19 +46,16 @@ const podSpec = (spec: unknown): PodSpec => {
 
 /** The copy of an object of the cluster, with the UID that it has there. `id` identifies the cluster. */
 function copyOf({ apiVersion, kind, metadata: { name, namespace, uid }, spec }: ApiObject, id: string): Desired {
-  const metadata = { name, namespace, uid, annotations: { [MIRRORED_ANNOTATION]: id } };
-  return {
-    object: {
-      ...{ apiVersion, kind },
-      metadata: Object.fromEntries(Object.entries(metadata).filter(([, value]) => value !== undefined)),
-      ...(spec === undefined ? {} : { spec }),
-    },
-  };
+  const metadata: ObjectMeta = { annotations: { [MIRRORED_ANNOTATION]: id } };
+  if (name !== undefined) metadata.name = name;
+  if (namespace !== undefined) metadata.namespace = namespace;
+  if (uid !== undefined) metadata.uid = uid;
+  return { object: spec === undefined ? { apiVersion, kind, metadata } : { apiVersion, kind, metadata, spec } };
 }
 
 /** Objects of the three kinds may have the same name. */
 export const mirrorKeyOf = (object: { readonly kind?: string; readonly metadata: ObjectMeta }): string =>
-  `${MIRRORED_KINDS.find(({ kind }) => kind === object.kind)?.resource}/${keyOf(object)}`;
+  `${RESOURCES.get(object.kind ?? '')}/${keyOf(object)}`;
 
 export function mirroredState(sources: Iterable<ApiObject>, id: string): DesiredState {
   const objects = new Map<string, Desired>();
@@ -151,9 +150,8 @@ export class MirrorTarget implements SyncTarget {
   }
 
   #collection({ kind, metadata: { namespace } }: ApiObject): string {
-    const resource = MIRRORED_KINDS.find((each) => each.kind === kind)?.resource;
     const scope = namespace === undefined ? '' : `/namespaces/${encodeURIComponent(namespace)}`;
-    return `${this.#options.root}${scope}/${resource}`;
+    return `${this.#options.root}${scope}/${RESOURCES.get(kind)}`;
   }
 
   #pathOf(object: ApiObject): string {
