@@ -19,6 +19,8 @@ export interface ToolContext {
   readonly requestState: string | undefined;
   /** How a pass is used, as this transport can offer it. */
   readonly useOf: (pass: ApiObject) => Promise<string>;
+  /** Removes what `useOf` has left behind. */
+  readonly onRevoked?: (handle: string) => Promise<void>;
 }
 
 /** A person has to open a page before the call can be completed. */

@@ -390,13 +390,15 @@ describe('passes', () => {
   it('MC-75: over stdio a pass comes with a kubeconfig that redeems it and has no secret', async () => {
     const client = await connect2('legacy', 'stdio');
     const { structuredContent } = await client.callTool({ name: 'pass_request', arguments: WISH });
-    await client.close();
     const file = structuredContent.use.replace(/^KUBECONFIG=/, '');
     expect((await stat(file)).mode & 0o777).toBe(0o600);
     const text = await readFile(file, 'utf8');
     told.push(text);
     expect(text).toContain(structuredContent.handle);
     expect(text).toContain('https://alpha.example.com');
+    await client.callTool({ name: 'pass_revoke', arguments: { handle: structuredContent.handle } });
+    await expect(stat(file)).rejects.toThrow('ENOENT');
+    await client.close();
   });
 
   it('MC-33: a handle is of no use to another person, nor to a token for /mcp', async () => {

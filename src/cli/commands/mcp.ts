@@ -9,7 +9,7 @@ import { READ_ONLY_TOOLS, TOOLS } from '../../mcp/tools.ts';
 import { CliError, type Context, type Run } from '../command.ts';
 import { type Connection, clientOptions, resolveConnection } from '../connection/connection.ts';
 import { describeError } from '../describe-error.ts';
-import { writePassKubeconfig } from '../kubeconfig/pass-kubeconfig.ts';
+import { deletePassKubeconfig, writePassKubeconfig } from '../kubeconfig/pass-kubeconfig.ts';
 import { serveStdio } from '../mcp/stdio-server.ts';
 
 const CALL_MS = 30_000;
@@ -52,6 +52,7 @@ async function callTool(session: Session, call: ToolCall, cancelled: AbortSignal
       opensUrls: call.client.opensUrls,
       requestState: call.requestState,
       useOf: (pass) => kubeconfigOf(session, pass),
+      onRevoked: (handle) => deletePassKubeconfig(session.context, handle),
     });
   } catch (error) {
     if (timeout.aborted)

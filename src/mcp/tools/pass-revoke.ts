@@ -24,10 +24,11 @@ export const passRevoke = tool({
   outputSchema: output,
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
   scope: MCP_SCOPES.pass,
-  async run({ handle: name }, { send }) {
+  async run({ handle: name }, { send, onRevoked }) {
     const path = `${PASSES_PATH}/${name}`;
     const tokens = tokensOf(objectOf(await send({ method: 'GET', path }), ADVICE));
     objectOf(await send({ method: 'DELETE', path }), ADVICE);
+    await onRevoked?.(name);
     return complete({ handle: name, revokedTokens: tokens.length });
   },
 });
