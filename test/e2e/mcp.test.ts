@@ -259,7 +259,13 @@ const stdioParameters = (...flags: string[]) => ({
     NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? '',
   },
 });
-const bearer = (token = agentToken) => ({ requestInit: { headers: { Authorization: `Bearer ${token}` } } });
+let clients = 0;
+/** A token of another client each time: each has sixty calls a minute, ten of them for passes. */
+async function bearer() {
+  const token = await signFor({ client_id: `oracle-${++clients}` });
+  secrets.push(token);
+  return { requestInit: { headers: { Authorization: `Bearer ${token}` } } };
+}
 
 type Mode = 'legacy' | 'auto' | { pin: string };
 
@@ -267,7 +273,7 @@ async function connect2(mode: Mode, over: 'http' | 'stdio'): Promise<AnyClient> 
   const client = new Client(INFO, { versionNegotiation: { mode } });
   await client.connect(
     over === 'http'
-      ? new StreamableHTTPClientTransport(new URL(resource), bearer())
+      ? new StreamableHTTPClientTransport(new URL(resource), await bearer())
       : new StdioClientTransport(stdioParameters()),
   );
   expect(client.getProtocolEra()).toBe(mode === 'legacy' ? 'legacy' : 'modern');
@@ -278,7 +284,7 @@ async function connect1(over: 'http' | 'stdio'): Promise<AnyClient> {
   const client = new Client1(INFO);
   const transport =
     over === 'http'
-      ? new StreamableHTTPClientTransport1(new URL(resource), bearer())
+      ? new StreamableHTTPClientTransport1(new URL(resource), await bearer())
       : new StdioClientTransport1(stdioParameters());
   // Its types are not written for exactOptionalPropertyTypes.
   await client.connect(transport as Parameters<Client1['connect']>[0]);
@@ -443,9 +449,7 @@ describe('passes', () => {
         await answer(params.url);
         return { action: 'accept' };
       });
-      // Another client: each has ten requests a minute.
-      const token = await signFor({ client_id: 'agent-2' });
-      await client.connect(new StreamableHTTPClientTransport(new URL(resource), bearer(token)));
+      await client.connect(new StreamableHTTPClientTransport(new URL(resource), await bearer()));
       return client;
     };
 
