@@ -83,3 +83,6 @@ export const MASTERS = 'system:masters';
 export const ANONYMOUS = 'system:anonymous';
 export const UNAUTHENTICATED = 'system:unauthenticated';
 export const SERVICE_ACCOUNTS_GROUP = 'system:serviceaccounts';
+
+/** The user name of a service account outside of its cluster: cluster, namespace and name. */
+export const FOREIGN_ACCOUNT = /^system:cluster:([^:]+):serviceaccount:([^:]+):([^:]+)$/;

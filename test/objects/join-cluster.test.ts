@@ -9,7 +9,7 @@ import { Fleet } from '../../src/authz/rbac.fixture.ts';
 import { createJoinHandler } from '../../src/handlers/join/join-cluster.ts';
 import { createViews } from '../../src/handlers/views.ts';
 import { Secret } from '../../src/observability/secret.ts';
-import { at, catalog, inFolder, type Objects, object, openObjects } from './object-store.ts';
+import { at, catalog, inFolder, make, type Objects, object, openObjects } from './object-store.ts';
 
 /** Other writes between the steps of a registration with a bootstrap token, in a real database. */
 
@@ -23,7 +23,7 @@ interface World extends Objects {
   /** Runs once, before the next write of this key, which then goes on. */
   before(key: string, run: () => Promise<unknown>): void;
   /** A token of the same name, with another secret. */
-  replace(): Promise<void>;
+  replace(createdBy?: object): Promise<void>;
   status(): object;
   /** The caller of the present token. */
   authenticate(): Caller;
@@ -56,13 +56,13 @@ async function inWorld(test: (world: World) => Promise<void>): Promise<void> {
       refuseJoin: () => undefined,
       now: Date.now,
     });
-    const create = async (): Promise<void> => {
+    const create = async (createdBy: object = { username: 'jane' }): Promise<void> => {
       secret += 1;
       const spec = {
         tokenDigest: bootstrapTokenDigest(textOf()),
         namePattern: 'edge-*',
         expirationTimestamp: new Date(Date.now() + 60_000).toISOString(),
-        createdBy: { username: 'jane' },
+        createdBy,
       };
       await writer.create(TOKENS, TOKEN, { ...object({ name: TOKEN.name }), spec }, { dryRun: false });
     };
@@ -73,9 +73,9 @@ async function inWorld(test: (world: World) => Promise<void>): Promise<void> {
         before: (key, run) => {
           hook = { key, run };
         },
-        replace: async () => {
+        replace: async (createdBy) => {
           await writer.remove(TOKENS, TOKEN, { dryRun: false });
-          await create();
+          await create(createdBy);
         },
         status: () => bootstrapStatus(find() ?? object()),
         authenticate: () => authenticateToken(new Secret(textOf())) as Caller,
@@ -123,14 +123,14 @@ it.each([
   ['creates the cluster', CLUSTER_KEY, 409],
 ])('a token that is replaced when it %s spends nothing of the other one', async (_, key, code) => {
   await inWorld(async ({ authenticate, before, join, replace, status }) => {
-    before(key, replace);
+    before(key, () => replace());
     expect([await join(authenticate()), status()]).toEqual([code, {}]);
   });
 });
 
 it('a token that is replaced when its cluster exists does not mark the other one as done', async () => {
   await inWorld(async ({ authenticate, before, join, replace, status }) => {
-    before(CLUSTER_KEY, async () => before(TOKEN_KEY, replace));
+    before(CLUSTER_KEY, async () => before(TOKEN_KEY, () => replace()));
     expect([await join(authenticate()), status()]).toEqual([201, {}]);
   });
 });
@@ -144,5 +144,24 @@ it('of two requests at the same time, the second does not register the cluster a
     });
     expect(await join(caller)).toBe(409);
     expect(await keys()).not.toContain(CLUSTER_KEY);
+  });
+});
+
+it('a token of a service account ends with the account, also if there is another of its name', async () => {
+  await inWorld(async (world) => {
+    const { authenticate, join, replace, writer } = world;
+    const account = at('home', 'ci', 'registrar');
+    await make(world, catalog.clusters, at('', '', 'home'));
+    await make(world, catalog.namespaces, at('home', '', 'ci'));
+    const { uid } = (await make(world, catalog.serviceAccounts, account)).metadata;
+    await replace({ username: 'system:cluster:home:serviceaccount:ci:registrar', uid });
+    const caller = authenticate();
+    await writer.remove(catalog.serviceAccounts, account, { dryRun: false });
+    expect(await join(caller)).toBe(403);
+    await writer.create(catalog.serviceAccounts, account, object({ name: account.name }), { dryRun: false });
+    expect(await join(caller)).toBe(403);
+    await writer.remove(catalog.serviceAccounts, account, { dryRun: false });
+    await writer.create(catalog.serviceAccounts, account, object({ name: account.name }), { dryRun: false, uid });
+    expect(await join(caller)).toBe(201);
   });
 });

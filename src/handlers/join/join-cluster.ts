@@ -1,4 +1,4 @@
-import type { User } from '../../api/caller.ts';
+import { FOREIGN_ACCOUNT, type User } from '../../api/caller.ts';
 import { CLUSTER_ID_ANNOTATION, JOINED_ANNOTATION } from '../../api/domain-keys.ts';
 import { checkEach, type FieldError, forbiddenField, invalid, invalidValue, required } from '../../api/field-error.ts';
 import type { ApiObject } from '../../api/kind.ts';
@@ -114,15 +114,25 @@ function clusterFor({ catalog, productName }: JoinParts, token: ApiObject, sent:
   };
 }
 
-function refuseByCreator({ catalog, refuseJoin }: JoinParts, token: ApiObject, cluster: ApiObject): void {
+function refuseByCreator(parts: JoinParts, token: ApiObject, cluster: ApiObject): void {
+  const { catalog, refuseJoin } = parts;
   const { createdBy } = bootstrapSpec(token);
   const id = token.metadata.name ?? '';
   if (createdBy === undefined) throw forbidden(catalog.bootstrapTokens, id, 'it does not say who created it');
   const { username: name, uid = '', groups = [] } = createdBy;
   const user: User = { name, uid, groups, extra: {} };
+  if (isDeletedAccount(parts, user)) throw forbidden(catalog.bootstrapTokens, id, `its creator ${name} was deleted`);
   const refusal = refuseJoin({ as: () => user }, cluster);
   if (refusal === undefined) return;
   throw forbidden(catalog.bootstrapTokens, id, `its creator may not register this cluster: ${refusal.status.message}`);
+}
+
+/** Bindings outlive a service account. Its passes do not, and neither does a bootstrap token that it created. */
+function isDeletedAccount({ catalog, reader }: JoinParts, { name: username, uid }: User): boolean {
+  const [isAccount, cluster = '', namespace = '', name = ''] = FOREIGN_ACCOUNT.exec(username) ?? [];
+  if (isAccount === undefined) return false;
+  const found = reader.find(catalog.serviceAccounts, { cluster, namespace, name });
+  return found === undefined || found.deletionTimestamp !== undefined || (uid !== '' && found.uid !== uid);
 }
 
 /** The token is for one name from here on. Of two clusters that use it at the same time, one gets it. */

@@ -1,5 +1,5 @@
 import { clusterQuestion, type Decision, type ResourceQuestion, userpassQuestion } from '../../api/authorization.ts';
-import { AUTHENTICATED, type Identity, SERVICE_ACCOUNTS_GROUP, type User } from '../../api/caller.ts';
+import { AUTHENTICATED, FOREIGN_ACCOUNT, type Identity, SERVICE_ACCOUNTS_GROUP, type User } from '../../api/caller.ts';
 import { type FieldError, invalid, invalidValue } from '../../api/field-error.ts';
 import {
   type GrantPath,
@@ -42,8 +42,6 @@ function specErrors({ user = '', groups = [], limit }: NonNullable<SubjectReachR
     ...(isInRange ? [] : [invalidValue('spec.limit', limit, `must be between 1 and ${MAX_LIMIT}`)]),
   ];
 }
-
-const FOREIGN_ACCOUNT = /^system:cluster:([^:]+):serviceaccount:([^:]+):([^:]+)$/;
 
 /** The name of an account at the fleet names its cluster; there it is the local account. */
 function identityOf({ user: name = '', groups = [] }: NonNullable<SubjectReachReview['spec']>): Identity {
