@@ -15,6 +15,7 @@ import { startCommand, untilTrue } from './support/sync-command.ts';
 
 const IDENTITY = 'aaaaaaaa-0000-4000-8000-000000000001';
 const BOOTSTRAP = '/apis/clusterpass.dev/v1alpha1/bootstraptokens';
+const AUDIT_EVENTS = '/apis/clusterpass.dev/v1alpha1/auditeventreviews';
 const ADDRESS = 'https://10.9.0.1:6443';
 
 let server: Server;
@@ -69,6 +70,10 @@ describe('clusterpass join', () => {
     expect(json.spec.createdBy.username).toBe('admin');
     expect(json.status).toMatchObject({ cluster: 'edge-1', registeredTimestamp: expect.any(String) });
     expect(JSON.stringify(json)).not.toContain(token.trim());
+    const review = { apiVersion: 'clusterpass.dev/v1alpha1', kind: 'AuditEventReview', spec: { cluster: 'edge-1' } };
+    const { status } = (await server.call('POST', AUDIT_EVENTS, { body: review })).json;
+    const registration = { user: 'system:bootstrap:edge', code: 201, resource: 'bootstraptokens/cluster' };
+    expect(status.events).toContainEqual(expect.objectContaining(registration));
     // Not even after its cluster was deleted.
     await removeCluster(server, 'edge-1');
     expect((await joins('edge-1', token)).stderr).toContain('works once');

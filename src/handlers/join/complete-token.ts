@@ -14,7 +14,7 @@ export function createTokenCompletion(
   parts: Pick<JoinParts, 'catalog' | 'refuseJoin' | 'now'>,
 ): (request: ApiRequest, kind: Kind) => Completion | undefined {
   const { catalog, refuseJoin, now } = parts;
-  return ({ caller }, kind) => {
+  return ({ caller, annotate }, kind) => {
     if (kind !== catalog.bootstrapTokens) return undefined;
     return {
       derive: (object) => {
@@ -34,7 +34,10 @@ export function createTokenCompletion(
           status: {},
         };
       },
-      created: () => {},
+      created: (object) => {
+        annotate('clusterpass.dev/bootstrap-token', object.metadata.name ?? '');
+        annotate('clusterpass.dev/name-pattern', bootstrapSpec(object).namePattern ?? '');
+      },
       release: () => {},
     };
   };

@@ -38,13 +38,17 @@ export function createJoinHandler(parts: JoinParts): (request: ApiRequest) => Pr
     const name = cluster.metadata.name ?? '';
     refuseOtherName(parts, token, name);
     const existing = joinedCluster(parts, token, name);
-    if (existing !== undefined) return written(parts, request, clusters, existing, { code: 200 });
+    if (existing !== undefined) {
+      annotate(request, token, name);
+      return written(parts, request, clusters, existing, { code: 200 });
+    }
     if (bootstrapStatus(token).registeredTimestamp !== undefined) throw spent(parts, token);
 
     const admit = (object: ApiObject): void => refuseByCreator(parts, token, object);
     const manager = 'clusterpass-join';
     // Every check of the creation first: a mistake in the request does not spend the token.
     const checked = await writer.create(clusters, fleetKey(name), cluster, { dryRun: true, manager, admit });
+    annotate(request, token, name);
     if (options.dryRun) return written(parts, request, clusters, checked, { code: 201 });
     await spend(parts, token, name);
     const guards = [
@@ -52,9 +56,14 @@ export function createJoinHandler(parts: JoinParts): (request: ApiRequest) => Pr
     ];
     const created = await writer.create(clusters, fleetKey(name), cluster, { dryRun: false, manager, admit, guards });
     await finish(parts, token);
-    request.annotate('clusterpass.dev/bootstrap-token', id);
     return written(parts, request, clusters, created, { code: 201 });
   };
+}
+
+/** The path names the token only, and its object is deleted after a day. */
+function annotate({ annotate: add }: ApiRequest, token: ApiObject, cluster: string): void {
+  add('clusterpass.dev/cluster', cluster);
+  add('clusterpass.dev/requester', bootstrapSpec(token).createdBy?.username ?? '');
 }
 
 const fleetKey = (name: string): ObjectKey => ({ cluster: '', namespace: '', name });
