@@ -41,7 +41,8 @@ const INVALIDATED = 'service account token has been invalidated';
  * K-16 to K-20: the account and the bound object must exist, with the uid in the token, and not be past their
  * deletion. Beyond Kubernetes, the cluster and the namespace must exist too. Their uids are not among Kubernetes'
  * claims and need not be: deleting a cluster or a namespace deletes everything inside it, so the account in a new one
- * of the same name has another uid, and K-17 refuses the token. The reason for a refusal, or undefined.
+ * of the same name has another uid, unless a caller with the verb `mirror` gave it the same, and K-17 refuses the token.
+ * The reason for a refusal, or undefined.
  */
 export function livenessProblem(
   live: LiveObjects,
@@ -71,10 +72,11 @@ export function livenessProblem(
   );
 }
 
-/** A pass for a person depends on its cluster alone. */
-export function clusterProblem(live: LiveObjects, cluster: string, now: number): string | undefined {
+/** A pass for a person depends on its cluster alone, whose UID is the last argument. */
+export function clusterProblem(live: LiveObjects, cluster: string, now: number, uid?: string): string | undefined {
   const found = live.lookup('clusters', cluster, '', cluster);
   if (found === undefined) return `clusters.clusterregistry.k8s.io "${cluster}" not found`;
+  if (uid !== undefined && uid !== found.uid) return `cluster UID (${found.uid}) does not match claim (${uid})`;
   return isGone(found, now) ? INVALIDATED : undefined;
 }
 

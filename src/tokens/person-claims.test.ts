@@ -11,6 +11,7 @@ const ISSUER = ISSUERS.peopleIssuerFor('alpha');
 
 const grantOf = (grant: Partial<PersonGrant> = {}): PersonGrant => ({
   issuer: ISSUER,
+  clusterUid: 'uid-cluster',
   name: 'carl',
   groups: ['devs'],
   expirationSeconds: 3600,
@@ -41,7 +42,8 @@ describe('A47: claims', () => {
     const payloadOf = (changes: object): string =>
       Buffer.from(JSON.stringify({ ...claims, ...changes })).toString('base64url');
     expect(() => assertPayload(payloadOf({}), claims)).not.toThrow();
-    for (const changes of [{ groups: ['devs', 'admins'] }, { groups: undefined }, { sub: 'dana' }, { exp: 1 }]) {
+    const others = [{ groups: ['devs', 'admins'] }, { groups: undefined }, { sub: 'dana' }, { exp: 1 }];
+    for (const changes of [...others, { 'clusterpass.dev/cluster-uid': 'another' }]) {
       expect(() => assertPayload(payloadOf(changes), claims)).toThrow('does not say what was granted');
     }
   });
@@ -84,6 +86,11 @@ describe('A47: the verifier', () => {
     fixture.clock.now = START;
     fixture.world.remove('clusters', 'alpha', '', 'alpha');
     await expect(verify(token)).rejects.toThrow('"alpha" not found');
+    // Another cluster of the same name: perhaps its owner issues no pass to this person.
+    fixture.world.put('clusters', 'alpha', '', 'alpha', { uid: 'uid-another' });
+    await expect(verify(token)).rejects.toThrow('cluster UID (uid-another) does not match claim (uid-cluster)');
+    const { 'clusterpass.dev/cluster-uid': _, ...earlier } = claims;
+    expect((await verify(forge(fixture, { payload: earlier })))?.claims).toEqual(earlier);
     fixture.world.put('clusters', 'alpha', '', 'alpha', { uid: 'uid-cluster' });
   });
 

@@ -4,11 +4,16 @@ import { type JsonObject, TokenRejected } from './jws.ts';
 
 /** The claims of a pass for a person. They have their own issuer and audience, so no account can be mistaken for one. */
 
+/** The UID of the cluster: another one of the same name does not accept the pass. */
+export const CLUSTER_UID = 'clusterpass.dev/cluster-uid';
+
 /** In the order in which they are encoded: alphabetical (K-03). Times are epoch seconds. */
 export interface PersonClaims {
   /** Who acts for the person (RFC 8693 section 4.1). */
   readonly act?: Actor;
   readonly aud: readonly string[];
+  /** Absent in passes of earlier versions. */
+  readonly [CLUSTER_UID]?: string;
   readonly exp: number;
   /** Without those of the system. Absent when there are none. */
   readonly groups?: readonly string[];
@@ -23,6 +28,7 @@ export interface PersonClaims {
 export interface PersonGrant {
   /** Of the people of one cluster; also the audience. */
   readonly issuer: string;
+  readonly clusterUid: string;
   readonly name: string;
   readonly groups: readonly string[];
   readonly actor?: Actor | undefined;
@@ -44,6 +50,7 @@ export function buildPersonClaims(grant: PersonGrant): PersonClaims {
   return {
     ...(grant.actor === undefined ? {} : { act: grant.actor }),
     aud: [issuer],
+    [CLUSTER_UID]: grant.clusterUid,
     exp: issuedAt + grant.expirationSeconds,
     ...(groups.length === 0 ? {} : { groups: [...groups] }),
     iat: issuedAt,
@@ -56,11 +63,12 @@ export function buildPersonClaims(grant: PersonGrant): PersonClaims {
 
 /** As `readClaims`: without defaults. A name of the system was never signed here. */
 export function readPersonClaims(payload: JsonObject): PersonClaims {
-  const { act, groups } = payload;
+  const { act, groups, [CLUSTER_UID]: clusterUid } = payload;
   if ('kubernetes.io' in payload) throw new TokenRejected('token of a person names a service account');
   const claims: PersonClaims = {
     ...(act === undefined ? {} : { act: readActor(act) }),
     aud: readAudiences(payload.aud),
+    ...(clusterUid === undefined ? {} : { [CLUSTER_UID]: readText(clusterUid, CLUSTER_UID) }),
     exp: readSeconds(payload.exp, 'exp'),
     ...(groups === undefined ? {} : { groups: readGroups(groups) }),
     iat: readSeconds(payload.iat, 'iat'),

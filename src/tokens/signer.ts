@@ -3,7 +3,7 @@ import { type AudienceAlgorithms, demandOf } from './audience-algorithms.ts';
 import { type NodeRef, readClaims, type TokenClaims } from './claims.ts';
 import { bytesIn, encodePayload, parseJsonObject } from './jws.ts';
 import type { KeyRing } from './keys/key-ring.ts';
-import { type PersonClaims, readPersonClaims } from './person-claims.ts';
+import { CLUSTER_UID, type PersonClaims, readPersonClaims } from './person-claims.ts';
 
 /** What is signed: the claims of an account or of a person. */
 export type SignedClaims = TokenClaims | PersonClaims;
@@ -89,7 +89,7 @@ function isSameAccount(a: TokenClaims, b: TokenClaims): boolean {
 }
 
 const isSamePerson = (a: PersonClaims, b: PersonClaims): boolean =>
-  haveSameClaims(a, b) && sameTexts(a.groups ?? [], b.groups ?? []);
+  haveSameClaims(a, b) && a[CLUSTER_UID] === b[CLUSTER_UID] && sameTexts(a.groups ?? [], b.groups ?? []);
 
 const haveSameClaims = (a: SignedClaims, b: SignedClaims): boolean =>
   a.iss === b.iss &&

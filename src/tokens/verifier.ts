@@ -14,7 +14,7 @@ import {
 import type { VerificationKey } from './keys/key-material.ts';
 import type { KeyRing } from './keys/key-ring.ts';
 import { clusterProblem, type LiveObjects, livenessProblem, timeProblem } from './liveness.ts';
-import { type PersonClaims, readPersonClaims } from './person-claims.ts';
+import { CLUSTER_UID, type PersonClaims, readPersonClaims } from './person-claims.ts';
 import type { SignedClaims } from './signer.ts';
 import { VerifiedTokenCache } from './verified-token-cache.ts';
 
@@ -73,7 +73,7 @@ export const createPeopleVerifier = (parts: VerifierParts): Verifier<PersonClaim
   verifierOf(parts, {
     what: 'token of a person',
     read: readPersonClaims,
-    deadBecause: (cluster, _, at) => clusterProblem(parts.live, cluster, at),
+    deadBecause: (cluster, claims, at) => clusterProblem(parts.live, cluster, at, claims[CLUSTER_UID]),
   });
 
 interface TokenType<C extends SignedClaims> {

@@ -125,6 +125,7 @@ describe('TX-71: what a pass for a person says', () => {
     expect(JSON.stringify(claims)).toBe(
       JSON.stringify({
         aud: [ISSUER],
+        'clusterpass.dev/cluster-uid': CLUSTERS.get('alpha')?.uid,
         exp: Math.floor(NOW / 1000) + 3600,
         groups: ['devs'],
         iat: Math.floor(NOW / 1000),

@@ -74,6 +74,7 @@ export function createIssueUserpassHandler(parts: IssueUserpassParts): (request:
     refuseIfInvalid(lifetimeErrors(annotations, { requested, granted }));
     const claims = buildPersonClaims({
       issuer,
+      clusterUid: stored.uid,
       ...person,
       actor: parts.actorOf(request.actor),
       expirationSeconds: granted,
