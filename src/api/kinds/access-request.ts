@@ -2,10 +2,10 @@ import { isDeepStrictEqual } from 'node:util';
 import { Type } from 'typebox';
 import { bodySchema } from '../codec/shape.ts';
 import { forbiddenField } from '../field-error.ts';
-import type { ApiObject, Kind, TableColumn } from '../kind.ts';
+import type { ApiObject, Kind } from '../kind.ts';
 import type { Verb } from '../request.ts';
 import { accessText, isOpenPhase, requestErrors, requestSpec, requestStatus } from './access-request-spec.ts';
-import { ageColumn, nameColumn } from './columns.ts';
+import { ageColumn, nameColumn, textColumn } from './columns.ts';
 import { COUNTED_LABEL, REQUESTER_LABEL } from './issued-token.ts';
 import { CLUSTERPASS_GROUP, CLUSTERPASS_VERSION, int64, SHORT, text, texts, timestamp, typeMeta } from './meta.ts';
 
@@ -116,13 +116,6 @@ const StatusSchema = Type.Object(
   },
   { goType: 'AccessRequestStatus', description: 'What has become of the request. Set by the server.' },
 );
-
-export const textColumn = (
-  name: string,
-  description: string,
-  cell: (object: ApiObject) => string | undefined,
-  priority: 0 | 1 = 0,
-): TableColumn => ({ name, type: 'string', format: '', description, priority, cell: (object) => cell(object) ?? '' });
 
 /** When the last decision was taken, or the request expired. */
 function finishedAt(object: ApiObject): string {

@@ -1,10 +1,10 @@
 import { Type } from 'typebox';
 import { bodySchema } from '../codec/shape.ts';
 import { type FieldError, forbiddenField, invalidValue, required } from '../field-error.ts';
-import type { ApiObject, Kind, TableColumn } from '../kind.ts';
+import type { ApiObject, Kind } from '../kind.ts';
 import { validateLabels } from '../names.ts';
 import type { Verb } from '../request.ts';
-import { ageColumn, nameColumn } from './columns.ts';
+import { ageColumn, nameColumn, textColumn } from './columns.ts';
 import { SHORT, stringMap, text, texts, timestamp, typeMeta } from './meta.ts';
 import { serverKind } from './server-kind.ts';
 
@@ -53,13 +53,6 @@ export function matchesPattern(name: string, pattern: string): boolean {
   }
   return true;
 }
-
-const column = (
-  name: string,
-  description: string,
-  cell: (object: ApiObject) => string | undefined,
-  priority: 0 | 1 = 0,
-): TableColumn => ({ name, type: 'string', format: '', description, priority, cell: (object) => cell(object) ?? '' });
 
 /** Its server changes the status, and no other caller changes anything. */
 const VERBS: ReadonlySet<Verb> = new Set<Verb>(['get', 'list', 'watch', 'create', 'delete']);
@@ -121,10 +114,10 @@ export const bootstrapTokenKind: Kind = {
   validate: bootstrapErrors,
   columns: [
     nameColumn,
-    column('Pattern', 'The names that the cluster may have.', (object) => bootstrapSpec(object).namePattern),
-    column('Cluster', 'The cluster that the token was used for.', (object) => bootstrapStatus(object).cluster),
-    column('Creator', 'Who created the token.', (object) => bootstrapSpec(object).createdBy?.username),
-    column('Expires', 'When the token expires.', (object) => bootstrapSpec(object).expirationTimestamp),
+    textColumn('Pattern', 'The names that the cluster may have.', (object) => bootstrapSpec(object).namePattern),
+    textColumn('Cluster', 'The cluster that the token was used for.', (object) => bootstrapStatus(object).cluster),
+    textColumn('Creator', 'Who created the token.', (object) => bootstrapSpec(object).createdBy?.username),
+    textColumn('Expires', 'When the token expires.', (object) => bootstrapSpec(object).expirationTimestamp),
     ageColumn,
   ],
 };

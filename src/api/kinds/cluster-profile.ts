@@ -17,7 +17,7 @@ import { ENDPOINTS_FIELD } from './cluster.ts';
 import { conditionOf } from './cluster-conditions.ts';
 import type { ServerEndpoint } from './cluster-endpoints.ts';
 import { statusOf } from './cluster-spec.ts';
-import { ageColumn, nameColumn } from './columns.ts';
+import { ageColumn, nameColumn, textColumn } from './columns.ts';
 import { flag, text, timestamp, typeMeta } from './meta.ts';
 
 /** Which clusters are profiles, where, and what the profiles say. */
@@ -149,24 +149,15 @@ const ProfileSchema = Type.Object(
 const specOf = ({ spec }: ApiObject) =>
   (spec ?? {}) as { readonly displayName?: string; readonly clusterManager?: { readonly name?: string } };
 
-const column = (name: string, description: string, cell: TableColumn['cell']): TableColumn => ({
-  name,
-  type: 'string',
-  format: '',
-  description,
-  priority: 0,
-  cell,
-});
-
 const COLUMNS: readonly TableColumn[] = [
   nameColumn,
-  column('Display Name', 'The name for people.', (object) => specOf(object).displayName ?? null),
-  column('Manager', 'The cluster manager.', (object) => specOf(object).clusterManager?.name ?? null),
-  column('Version', 'The version of Kubernetes.', ({ status }) => {
+  textColumn('Display Name', 'The name for people.', (object) => specOf(object).displayName ?? null),
+  textColumn('Manager', 'The cluster manager.', (object) => specOf(object).clusterManager?.name ?? null),
+  textColumn('Version', 'The version of Kubernetes.', ({ status }) => {
     const { version } = (status ?? {}) as { readonly version?: { readonly kubernetes?: string } };
     return version?.kubernetes ?? null;
   }),
-  column(
+  textColumn(
     'Healthy',
     'Whether the control plane is healthy.',
     (object) => conditionOf(statusOf(object), 'ControlPlaneHealthy')?.status ?? null,

@@ -1,4 +1,4 @@
-import type { TableColumn } from '../kind.ts';
+import type { ApiObject, TableColumn } from '../kind.ts';
 
 /** Columns that all tables have. */
 
@@ -20,3 +20,21 @@ export const ageColumn: TableColumn = {
   priority: 0,
   cell: (object) => object.metadata.creationTimestamp ?? null,
 };
+
+/** A column of texts. kubectl prints `<none>` for a cell that is null, and nothing for one that is undefined. */
+export const textColumn = (
+  name: string,
+  description: string,
+  cell: (object: ApiObject) => string | null | undefined,
+  priority: 0 | 1 = 0,
+): TableColumn => ({
+  name,
+  type: 'string',
+  format: '',
+  description,
+  priority,
+  cell: (object) => {
+    const text = cell(object);
+    return text === undefined ? '' : text;
+  },
+});

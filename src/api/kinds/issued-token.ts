@@ -4,7 +4,7 @@ import { type FieldError, invalidValue } from '../field-error.ts';
 import type { ApiObject, Kind, TableColumn } from '../kind.ts';
 import { isTokenId } from '../names.ts';
 import type { Verb } from '../request.ts';
-import { ageColumn, nameColumn } from './columns.ts';
+import { ageColumn, nameColumn, textColumn } from './columns.ts';
 import { text, texts, timestamp, typeMeta } from './meta.ts';
 import { serverKind } from './server-kind.ts';
 
@@ -34,14 +34,8 @@ export interface IssuedTokenSpec {
 
 const specOf = (object: ApiObject): Partial<IssuedTokenSpec> => (object.spec ?? {}) as Partial<IssuedTokenSpec>;
 
-const column = (name: string, description: string, cell: (spec: Partial<IssuedTokenSpec>) => string): TableColumn => ({
-  name,
-  type: 'string',
-  format: '',
-  description,
-  priority: 0,
-  cell: (object) => cell(specOf(object)),
-});
+const column = (name: string, description: string, cell: (spec: Partial<IssuedTokenSpec>) => string): TableColumn =>
+  textColumn(name, description, (object) => cell(specOf(object)));
 
 const accountOf = ({ serviceAccount, user }: Partial<IssuedTokenSpec>): string =>
   serviceAccount === undefined ? (user?.username ?? '') : `${serviceAccount.namespace}/${serviceAccount.name}`;

@@ -4,8 +4,8 @@ import { bodySchema } from '../codec/shape.ts';
 import { forbiddenField, invalidValue } from '../field-error.ts';
 import type { ApiObject, Kind } from '../kind.ts';
 import type { Verb } from '../request.ts';
-import { conditionSchema, NAME, textColumn, userSchema } from './access-request.ts';
-import { ageColumn, nameColumn } from './columns.ts';
+import { conditionSchema, NAME, userSchema } from './access-request.ts';
+import { ageColumn, nameColumn, textColumn } from './columns.ts';
 import {
   CLUSTERPASS_GROUP,
   CLUSTERPASS_VERSION,

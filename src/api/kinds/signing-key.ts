@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { bodySchema } from '../codec/shape.ts';
-import type { ApiObject, Kind, TableColumn } from '../kind.ts';
-import { ageColumn, nameColumn } from './columns.ts';
+import type { ApiObject, Kind } from '../kind.ts';
+import { ageColumn, nameColumn, textColumn } from './columns.ts';
 import { flag, text, timestamp, typeMeta } from './meta.ts';
 import { serverKind } from './server-kind.ts';
 
@@ -35,15 +35,6 @@ const PublicKeySchema = Type.Object(
   },
   { goType: 'JSONWebKey', description: 'The public key, as in the JWKS documents.' },
 );
-
-const column = (name: string, description: string, cell: TableColumn['cell']): TableColumn => ({
-  name,
-  type: 'string',
-  format: '',
-  description,
-  priority: 0,
-  cell,
-});
 
 /**
  * The public part of a key that signs tokens. Creating one requests a rotation, deleting one revokes the key. Stored
@@ -93,10 +84,10 @@ export const signingKeyKind: Kind = {
   validate: () => [],
   columns: [
     nameColumn,
-    column('State', 'Whether it signs, will sign or has signed.', (object) => statusOf(object).state ?? null),
-    column('Algorithm', 'The algorithm of its signatures.', (object) => statusOf(object).algorithm ?? null),
-    column('Signs From', 'When it began to sign, or will.', (object) => statusOf(object).signsFrom ?? null),
-    column('Expires', 'When it is no longer published.', (object) => statusOf(object).expires ?? null),
+    textColumn('State', 'Whether it signs, will sign or has signed.', (object) => statusOf(object).state ?? null),
+    textColumn('Algorithm', 'The algorithm of its signatures.', (object) => statusOf(object).algorithm ?? null),
+    textColumn('Signs From', 'When it began to sign, or will.', (object) => statusOf(object).signsFrom ?? null),
+    textColumn('Expires', 'When it is no longer published.', (object) => statusOf(object).expires ?? null),
     ageColumn,
   ],
 };
