@@ -6,9 +6,9 @@ import { bootstrapTokenKind, JOIN_SUBRESOURCE } from './kinds/bootstrap-token.ts
 import { CLUSTER_GROUP } from './kinds/cluster-spec.ts';
 import { issuedTokenKind } from './kinds/issued-token.ts';
 import { passKind } from './kinds/pass.ts';
-import { passListType } from './kinds/pass-list.ts';
 import type { PassApproval } from './kinds/pass-spec.ts';
 import { USERPASS } from './kinds/token-request.ts';
+import { tokenRequestListType } from './kinds/token-request-list.ts';
 import type { Target } from './request.ts';
 
 /** May this caller do this? The attributes of a Kubernetes request (P-01..P-04). */
@@ -218,8 +218,8 @@ export const isDecidedByHandler = (asked: Asked): boolean => {
 };
 
 /** `/auth/v1/passes`: each token of the list is authorized by itself. */
-export const isPassList = ({ group, resource, alwaysPublic }: Target): boolean =>
-  alwaysPublic && group === passListType.group && resource === passListType.resource;
+export const isTokenRequestList = ({ group, resource, alwaysPublic }: Target): boolean =>
+  alwaysPublic && group === tokenRequestListType.group && resource === tokenRequestListType.resource;
 
 const isIssuedTokens = ({ group, resource }: Pick<ResourceQuestion, 'group' | 'resource'>): boolean =>
   group === issuedTokenKind.group && resource === issuedTokenKind.resource;

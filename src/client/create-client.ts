@@ -1,4 +1,4 @@
-import type { Pass, RequestedPass } from '../api/kinds/pass-list.ts';
+import type { IssuedPass, RequestedPass } from '../api/kinds/token-request-list.ts';
 import { listIssuedTokens, revokeToken } from './issued-tokens.ts';
 import { clusterPages, listClusters } from './list-clusters.ts';
 import { createPasses, type PassOptions } from './request-passes.ts';
@@ -56,7 +56,7 @@ export interface Client {
   /** Requests a token for a pass (`passes.clusterpass.dev`) that the caller has requested. */
   redeemPass(options: RedeemOptions): Promise<IssuedToken>;
   /** Requests tokens of many service accounts. Each item of the result has a token or an error, in the same order. */
-  createPasses(requested: readonly RequestedPass[], options?: PassOptions): Promise<Pass[]>;
+  createPasses(requested: readonly RequestedPass[], options?: PassOptions): Promise<IssuedPass[]>;
   /** A token of a service account that is refreshed before it expires. */
   tokenSource(options: Omit<TokenOptions, 'dryRun' | 'signal'>): TokenSource;
   /** Lists unexpired tracked tokens: all of them if the caller may list `issuedtokens`, else the caller's own. */

@@ -2,8 +2,8 @@
 export type { ApiEndpoints, ServerEndpoint } from '../api/kinds/cluster-endpoints.ts';
 export type { ClusterCondition, ClusterStatus } from '../api/kinds/cluster-spec.ts';
 export type { IssuedTokenSpec } from '../api/kinds/issued-token.ts';
-export type { Pass, RequestedPass } from '../api/kinds/pass-list.ts';
 export type { BoundObjectReference, TokenRequest } from '../api/kinds/token-request.ts';
+export type { IssuedPass, RequestedPass } from '../api/kinds/token-request-list.ts';
 export type { Status, StatusCause, StatusDetails } from '../api/status.ts';
 export {
   clusterPrefix,

@@ -1,4 +1,4 @@
-import type { Pass, RequestedPass } from '../api/kinds/pass-list.ts';
+import type { IssuedPass, RequestedPass } from '../api/kinds/token-request-list.ts';
 import type { Transport } from './transport.ts';
 
 const PASSES = '/auth/v1/passes';
@@ -15,11 +15,11 @@ export async function createPasses(
   transport: Transport,
   requested: readonly RequestedPass[],
   { dryRun = false, signal }: PassOptions = {},
-): Promise<Pass[]> {
-  const passes: Pass[] = [];
+): Promise<IssuedPass[]> {
+  const passes: IssuedPass[] = [];
   for (let from = 0; from < requested.length; from += MAX_PASSES) {
     const items = requested.slice(from, from + MAX_PASSES);
-    const { value } = await transport.request<{ items: Pass[] }>('POST', PASSES, {
+    const { value } = await transport.request<{ items: IssuedPass[] }>('POST', PASSES, {
       body: { items },
       ...(dryRun ? { query: { dryRun: 'All' } } : {}),
       ...(signal === undefined ? {} : { signal }),

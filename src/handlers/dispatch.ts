@@ -1,9 +1,9 @@
-import { isPassList } from '../api/authorization.ts';
+import { isTokenRequestList } from '../api/authorization.ts';
 import type { Catalog } from '../api/catalog.ts';
 import type { Kind, VirtualType } from '../api/kind.ts';
 import { JOIN_SUBRESOURCE } from '../api/kinds/bootstrap-token.ts';
-import { passListType } from '../api/kinds/pass-list.ts';
 import { USERPASS } from '../api/kinds/token-request.ts';
+import { tokenRequestListType } from '../api/kinds/token-request-list.ts';
 import { PASSES, tokenReviewType } from '../api/kinds/token-review.ts';
 import type { ApiRequest, ApiResponse, Target, Verb } from '../api/request.ts';
 import { badRequest } from '../api/status.ts';
@@ -101,7 +101,8 @@ const NO_VERBS: Verbs = new Set();
 
 /** Routing and discovery both use this table. */
 export function findResource(catalog: Catalog, target: Target): Resource | undefined {
-  if (isPassList(target)) return { type: 'virtual', kind: passListType, verbs: VIRTUAL_VERBS, subresource: '' };
+  if (isTokenRequestList(target))
+    return { type: 'virtual', kind: tokenRequestListType, verbs: VIRTUAL_VERBS, subresource: '' };
   const { group, version, resource, subresource } = target;
   const kind = catalog.find({ group, version, resource, inCluster: target.cluster !== undefined });
   if (kind === undefined) return findVirtual(catalog, target) ?? findRedirected(catalog, target);
@@ -160,7 +161,7 @@ export function createDispatcher(
 ): (request: ApiRequest, resource: Resource) => Promise<ApiResponse> {
   return (request, resource) => {
     // The pipeline issues its tokens: each is a request of its own.
-    if (resource.kind === passListType) throw new Error('a list of passes has no handler');
+    if (resource.kind === tokenRequestListType) throw new Error('a list of passes has no handler');
     if (resource.type === 'virtual') return parts.createReview(request, resource.kind);
     // The routes answer it: a handler would write an object without a cluster.
     if (resource.type === 'redirected') throw new Error('a redirected resource has no handler');

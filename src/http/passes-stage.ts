@@ -1,9 +1,14 @@
-import { isPassList } from '../api/authorization.ts';
+import { isTokenRequestList } from '../api/authorization.ts';
 import { decodeBody } from '../api/codec/decode.ts';
 import { type FieldError, forbiddenField, invalid, invalidValue, required } from '../api/field-error.ts';
 import { apiVersionOf } from '../api/kind.ts';
-import { type Pass, type PassList, passListType, type RequestedPass } from '../api/kinds/pass-list.ts';
 import { TOKEN_ANNOTATIONS, type TokenRequest } from '../api/kinds/token-request.ts';
+import {
+  type IssuedPass,
+  type RequestedPass,
+  type TokenRequestList,
+  tokenRequestListType,
+} from '../api/kinds/token-request-list.ts';
 import { isDns1123Label, isDns1123Subdomain } from '../api/names.ts';
 import { badRequest } from '../api/status.ts';
 import { parseCreateOptions } from '../handlers/options/write-options.ts';
@@ -22,16 +27,17 @@ const AT_ONCE = 32;
  * stages authorize, handle and record like any other: a list gives nothing that single requests would not give.
  */
 export const issuePasses: StageRun = (x, parts) =>
-  x.info.type === 'resource' && isPassList(x.info.target) ? issueAll(x, parts) : undefined;
+  x.info.type === 'resource' && isTokenRequestList(x.info.target) ? issueAll(x, parts) : undefined;
 
 async function issueAll(x: Exchange, parts: StageParts): Promise<void> {
-  if (x.body === undefined) throw badRequest('the body must be a PassList');
+  if (x.body === undefined) throw badRequest('the body must be a TokenRequestList');
   const { fieldValidation } = parseCreateOptions(x.query);
-  const { value, violations } = decodeBody<PassList>(x.body, passListType, fieldValidation);
+  const { value, violations } = decodeBody<TokenRequestList>(x.body, tokenRequestListType, fieldValidation);
   for (const violation of violations) x.warn(violation);
   const requested = value.items ?? [];
-  if (requested.length === 0) throw invalid(passListType, '', [required('items', 'name at least one service account')]);
-  const items = new Array<Pass>(requested.length);
+  if (requested.length === 0)
+    throw invalid(tokenRequestListType, '', [required('items', 'name at least one service account')]);
+  const items = new Array<IssuedPass>(requested.length);
   const slice = new TimeSlice(x);
   let next = 0;
   const issueSome = async (): Promise<void> => {
@@ -45,12 +51,12 @@ async function issueAll(x: Exchange, parts: StageParts): Promise<void> {
   x.answer = {
     type: 'value',
     code: 200,
-    value: { kind: passListType.kind, apiVersion: apiVersionOf(passListType), items },
+    value: { kind: tokenRequestListType.kind, apiVersion: apiVersionOf(tokenRequestListType), items },
   };
 }
 
 /** Never rejects: an item that fails does not fail the others. */
-async function issueOne(x: Exchange, parts: StageParts, requested: RequestedPass, index: number): Promise<Pass> {
+async function issueOne(x: Exchange, parts: StageParts, requested: RequestedPass, index: number): Promise<IssuedPass> {
   const { cluster = '', namespace = '', serviceAccount = '', userpass = false } = requested;
   const named = userpass ? { cluster, userpass } : { cluster, namespace, serviceAccount };
   const info = userpass ? userpassInfo(cluster) : tokenRequestInfo(cluster, namespace, serviceAccount);
@@ -72,7 +78,7 @@ async function issueOne(x: Exchange, parts: StageParts, requested: RequestedPass
 
 const CREATED = 201;
 
-function issuedBy({ answer }: Exchange): Pick<Pass, 'audiences' | 'token' | 'expirationTimestamp'> {
+function issuedBy({ answer }: Exchange): Pick<IssuedPass, 'audiences' | 'token' | 'expirationTimestamp'> {
   if (answer?.type !== 'json') throw new Error('a token request is answered with JSON');
   const { spec, status } = JSON.parse(String(answer.json)) as TokenRequest;
   return {
@@ -90,7 +96,7 @@ function refuseBadNames(requested: RequestedPass, index: number): void {
     ...(isClusterName(cluster) ? [] : [invalidValue(`${at}.cluster`, cluster, 'must be the name of a cluster')]),
     ...(userpass ? personErrors(requested, at) : accountErrors(requested, at)),
   ];
-  if (errors.length > 0) throw invalid(passListType, '', errors);
+  if (errors.length > 0) throw invalid(tokenRequestListType, '', errors);
 }
 
 const accountErrors = ({ namespace = '', serviceAccount = '' }: RequestedPass, at: string): FieldError[] => [

@@ -5,7 +5,7 @@ import {
   type Decision,
   isDecidedByHandler,
   isFilteredList,
-  isPassList,
+  isTokenRequestList,
 } from '../api/authorization.ts';
 import type { Caller, User } from '../api/caller.ts';
 import { parseGoDuration, toGoInt64 } from '../api/codec/go-text/go-parse.ts';
@@ -204,7 +204,7 @@ function requireAllowed(x: Exchange, { authorizer, resources }: StageParts): voi
     return;
   }
   const { target, question } = x.info;
-  if (isFilteredList(target) || isDecidedByHandler(target) || isPassList(target)) {
+  if (isFilteredList(target) || isDecidedByHandler(target) || isTokenRequestList(target)) {
     x.decision = { allowed: true, why: 'decided object by object' };
     return;
   }

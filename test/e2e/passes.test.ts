@@ -39,7 +39,7 @@ describe('a list of passes', () => {
       BUILDER,
       { ...BUILDER, audiences: ['https://vault.example.com'], expirationSeconds: 900 },
     ]);
-    expect([code, json.kind, json.apiVersion]).toEqual([200, 'PassList', 'clusterpass.dev/v1alpha1']);
+    expect([code, json.kind, json.apiVersion]).toEqual([200, 'TokenRequestList', 'clusterpass.dev/v1alpha1']);
     const claims = json.items.map(({ token }: { token: string }) => decodeJwt(token));
     expect(claims.map(({ sub }: { sub: string }) => sub)).toEqual(Array(2).fill('system:serviceaccount:ci:builder'));
     expect(claims[1]).toMatchObject({ aud: ['https://vault.example.com'] });

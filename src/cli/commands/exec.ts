@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
-import type { Pass } from '../../api/kinds/pass-list.ts';
+import type { IssuedPass } from '../../api/kinds/token-request-list.ts';
 import type { Cluster } from '../../client/types.ts';
 import {
   type ClusterReference,
@@ -171,7 +171,7 @@ async function targetsOf(
     ...(expirationSeconds === undefined ? {} : { expirationSeconds }),
   };
   const requested = [...endpoints.keys()].map((cluster) => ({ cluster, ...wanted }));
-  const passes: readonly Pass[] = await server.client.createPasses(requested);
+  const passes: readonly IssuedPass[] = await server.client.createPasses(requested);
   const namespace = subject === 'me' ? undefined : subject.namespace;
   return passes.flatMap(({ cluster, token, error }) => {
     const endpoint = endpoints.get(cluster);

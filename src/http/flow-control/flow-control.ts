@@ -1,4 +1,4 @@
-import { isPassList } from '../../api/authorization.ts';
+import { isTokenRequestList } from '../../api/authorization.ts';
 import type { Caller } from '../../api/caller.ts';
 import { type FlowControlLimits, seatsPerFlow } from '../../api/flow-control-limits.ts';
 import { issuesToken } from '../../api/kinds/token-request.ts';
@@ -142,7 +142,7 @@ export function priorityLevelOf(info: RequestInfo, isPublic: boolean): PriorityL
     case 'list':
       return 'reads';
     default:
-      if (issuesToken(subresource) || isPassList(info.target)) return 'tokens';
+      if (issuesToken(subresource) || isTokenRequestList(info.target)) return 'tokens';
       // Reviews read, although they are sent by POST.
       return READING_GROUPS.has(group) || resource.endsWith('reviews') ? 'reads' : 'writes';
   }

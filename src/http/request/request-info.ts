@@ -7,7 +7,7 @@ import {
 import { toGoInt64 } from '../../api/codec/go-text/go-parse.ts';
 import { goQuote } from '../../api/codec/go-text/go-quote.ts';
 import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
-import { passListType } from '../../api/kinds/pass-list.ts';
+import { tokenRequestListType } from '../../api/kinds/token-request-list.ts';
 import type { Query, Target, Verb } from '../../api/request.ts';
 import { type ApiError, badRequest } from '../../api/status.ts';
 import { parseFieldSelector, SelectorSyntaxError } from '../../objects/selectors/field-selector.ts';
@@ -239,7 +239,7 @@ const PUBLIC_SUBRESOURCES: ReadonlySet<string> = new Set(['kubeconfig', 'account
 /** `/auth/v1/passes`, `/auth/v1/clusters`, and `kubeconfig` and `accounts` below `/auth/v1/clusters/{name}/` */
 function publicTarget(segments: readonly string[], method: Method, query: Query): ResourceInfo | undefined {
   if (segments[0] !== 'auth' || segments[1] !== 'v1') return undefined;
-  if (segments[2] === passListType.resource && segments.length === 3) return passesTarget(method, query);
+  if (segments[2] === tokenRequestListType.resource && segments.length === 3) return passesTarget(method, query);
   if (segments[2] !== 'clusters') return undefined;
   const [, , , name = '', subresource = '', ...more] = segments;
   if (more.length > 0) return undefined;
@@ -263,7 +263,7 @@ function publicTarget(segments: readonly string[], method: Method, query: Query)
 }
 
 function passesTarget(method: Method, query: Query): ResourceInfo {
-  const { group, version, resource } = passListType;
+  const { group, version, resource } = tokenRequestListType;
   const verb = verbOf(method, '', query);
   return named(
     {

@@ -1,4 +1,4 @@
-import { isPassList } from '../../api/authorization.ts';
+import { isTokenRequestList } from '../../api/authorization.ts';
 import type { Catalog } from '../../api/catalog.ts';
 import { issuesToken } from '../../api/kinds/token-request.ts';
 import type { Accepted, ApiRequest, ApiResponse, Target, Verb } from '../../api/request.ts';
@@ -85,7 +85,7 @@ function isServed({ style, verbs }: ResourceRoute, target: Target, method: Metho
   if (method === 'HEAD' && (style === 'builtin' || verb === 'watch')) return false;
   if (verb === 'watch') return method === 'GET';
   if (subresource !== '') return true;
-  if (alwaysPublic) return verb === 'list' || isPassList(target);
+  if (alwaysPublic) return verb === 'list' || isTokenRequestList(target);
   if (isReviewOfPasses(target)) return true;
   // An item is created in its collection, and read and changed by its name.
   const onItem = verb === 'get' || verb === 'update' || verb === 'patch' || verb === 'delete';

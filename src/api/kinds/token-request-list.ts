@@ -18,10 +18,10 @@ import {
 export const MAX_PASSES = 500;
 
 /** The request and the response of `/auth/v1/passes`; not stored. */
-export const passListType: VirtualType = {
+export const tokenRequestListType: VirtualType = {
   group: CLUSTERPASS_GROUP,
   version: CLUSTERPASS_VERSION,
-  kind: 'PassList',
+  kind: 'TokenRequestList',
   style: 'builtin',
   resource: 'passes',
   singular: 'pass',
@@ -48,13 +48,19 @@ export const passListType: VirtualType = {
                   Type.Unknown({ goType: 'Status', description: 'Why the token was not issued: a v1 Status.' }),
                 ),
               },
-              { goType: 'Pass', description: 'A token of one service account, or for the caller, in one cluster.' },
+              {
+                goType: 'IssuedPass',
+                description: 'A token of one service account, or for the caller, in one cluster.',
+              },
             ),
-            { goType: '[]Pass', maxItems: MAX_PASSES },
+            { goType: '[]IssuedPass', maxItems: MAX_PASSES },
           ),
         ),
       },
-      { goType: 'PassList', description: `Requests up to ${MAX_PASSES} tokens. Each succeeds or fails by itself.` },
+      {
+        goType: 'TokenRequestList',
+        description: `Requests up to ${MAX_PASSES} tokens. Each succeeds or fails by itself.`,
+      },
     ),
   ),
 };
@@ -72,7 +78,7 @@ export interface RequestedPass {
 }
 
 /** An item of a response, in the order of the request: with a token, or with an error. */
-export interface Pass {
+export interface IssuedPass {
   readonly cluster: string;
   readonly namespace?: string;
   readonly serviceAccount?: string;
@@ -83,6 +89,6 @@ export interface Pass {
   readonly error?: Status;
 }
 
-export interface PassList {
+export interface TokenRequestList {
   readonly items?: readonly RequestedPass[];
 }
