@@ -108,7 +108,7 @@ function requestOf(caller: Caller): ApiRequest {
   };
 }
 
-it('a token that is replaced by another of its name does not use the other one', async () => {
+it('A49: a token that is replaced by another of its name does not use the other one', async () => {
   await inWorld(async ({ authenticate, join, keys, replace, status }) => {
     const old = authenticate();
     await replace();
