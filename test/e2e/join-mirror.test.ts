@@ -18,6 +18,9 @@ const BOOTSTRAP = '/apis/clusterpass.dev/v1alpha1/bootstraptokens';
 const AUDIT_EVENTS = '/apis/clusterpass.dev/v1alpha1/auditeventreviews';
 const ADDRESS = 'https://10.9.0.1:6443';
 
+/** What an administrator writes to the cluster. */
+const SINCE = { name: 'edge-1', labels: { env: 'edge', owner: 'team-a' }, annotations: { contact: 'team-a' } };
+
 let server: Server;
 let admin: Person;
 let cluster: FakeHub;
@@ -63,6 +66,12 @@ describe('clusterpass join', () => {
       spec: { orchestratorApiEndpoints: { serverEndpoints: [{ serverAddress: ADDRESS }, { serverAddress: ADDRESS }] } },
     });
     expect((await joins('edge-1', token)).stdout).toContain('edge-1 is registered already');
+    // The repetition says that it is registered, and nothing that others wrote to it.
+    await admin.ok(['apply', '-f', '-'], { stdin: JSON.stringify(bodyOf('edge-1', { metadata: SINCE })) });
+    const path = `${BOOTSTRAP}/edge/cluster`;
+    const again = await server.call('POST', path, { token: token.trim(), body: bodyOf('edge-1') });
+    expect([again.code, again.json.metadata.name, again.json.spec]).toEqual([200, 'edge-1', undefined]);
+    expect(again.text).not.toContain('team-a');
     const other = await joins('edge-2', token);
     expect([other.code, other.stderr]).toEqual([1, expect.stringContaining('it has registered the cluster edge-1')]);
 

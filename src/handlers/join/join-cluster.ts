@@ -40,7 +40,7 @@ export function createJoinHandler(parts: JoinParts): (request: ApiRequest) => Pr
     const existing = joinedCluster(parts, token, name);
     if (existing !== undefined) {
       annotate(request, token, name);
-      return written(parts, request, clusters, existing, { code: 200 });
+      return written(parts, request, clusters, identityOf(existing), { code: 200 });
     }
     if (bootstrapStatus(token).registeredTimestamp !== undefined) throw spent(parts, token);
 
@@ -75,6 +75,15 @@ function joinedCluster({ catalog, reader }: JoinParts, token: ApiObject, name: s
   if (bootstrapStatus(token).cluster !== name) return undefined;
   const found = reader.find(catalog.clusters, fleetKey(name))?.object();
   return found?.metadata.annotations?.[JOINED_ANNOTATION] === markOf(token) ? found : undefined;
+}
+
+/** The token registers and does not read: what others wrote to the cluster since then is not for its holder. */
+function identityOf({
+  apiVersion,
+  kind,
+  metadata: { name = '', uid = '', creationTimestamp = '' },
+}: ApiObject): ApiObject {
+  return { apiVersion, kind, metadata: { name, uid, creationTimestamp } };
 }
 
 /** The cluster that is created: what the client may choose, and what the token determines. */
