@@ -120,7 +120,7 @@ describe('A48: review-always', () => {
     expect([...policy.grantsOf(question)].filter(Boolean)).toEqual([]);
   });
 
-  it('bounds passes for people, and nothing else of its role', () => {
+  it('bounds passes for people, the verbs that grant, and nothing else of its role', () => {
     const world = new Fleet().put(
       role('all', [{ verbs: ['*'], apiGroups: ['*'], resources: ['*'] }]),
       binding('all', 'ClusterRole/all', ['User:jane'], reviewed),
@@ -129,6 +129,11 @@ describe('A48: review-always', () => {
     const may = (verb: string, subresource: string) =>
       world.policy.decide(jane, { ...about, verb, subresource }).allowed;
     expect([may('create', 'userpass'), may('get', '')]).toEqual([false, true]);
+    // Each of them would give tokens without an approval.
+    expect(['bind', 'escalate', 'impersonate'].map((verb) => may(verb, ''))).toEqual([false, false, false]);
+    const self = binding('mine', 'ClusterRole/all', ['User:jane']);
+    const kind = { group: 'rbac.authorization.k8s.io', resource: 'clusterrolebindings' };
+    expect(refuseGrant(world.policy, jane, kind, self, undefined)?.status.code).toBe(403);
   });
 
   it('cannot be passed on without the approval', () => {

@@ -154,14 +154,16 @@ export function referenceDecide(
   const matching = bound.filter(
     ({ facts, rules }) => reaches(facts, view) && rules.some((rule) => ruleAllows(rule, question)),
   );
-  const needsApproval = isAboutTokens(question) ? matching.filter(({ facts }) => isAlwaysReviewed(facts)) : [];
+  const isAboutToken = isAboutTokens(question);
+  const isReviewed = isAboutToken || ['bind', 'escalate', 'impersonate'].includes(question.verb);
+  const reviewed = isReviewed ? matching.filter(({ facts }) => isAlwaysReviewed(facts)) : [];
   const bindings = matching
-    .filter((each) => !needsApproval.includes(each))
+    .filter((each) => !reviewed.includes(each))
     .map(({ facts }) => bindingId(facts.namespace, facts.name));
   const [binding] = bindings;
   if (binding !== undefined) return { allowed: true, binding, reason: '', bindings };
   const errors = bound.flatMap(({ error }) => (error === undefined ? [] : [error]));
-  const refused = withApprovalHint({ allowed: false, reason: reasonText(errors) }, needsApproval.length > 0);
+  const refused = withApprovalHint({ allowed: false, reason: reasonText(errors) }, isAboutToken && reviewed.length > 0);
   return { ...refused, bindings };
 }
 

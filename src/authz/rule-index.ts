@@ -5,6 +5,12 @@ import { ANY, contains, pathMatches, type Rule, type StringSet, stringSet } from
 /** Which bindings count for a question, besides their roles and clusters. */
 export type Through = (binding: Pick<BindingFacts, 'agents' | 'approval'>) => boolean;
 
+/**
+ * A caller with one of these has tokens without an approval: through a binding that it makes, or as another user. So a
+ * wildcard in a role whose tokens need a review does not include them.
+ */
+const GRANTING_VERBS: ReadonlySet<string> = new Set(['bind', 'escalate', 'impersonate']);
+
 /** A question about a resource, prepared once for many roles. */
 export class ResourceMatch {
   readonly verb: string;
@@ -55,7 +61,7 @@ export class ResourceMatch {
 
   counts(binding: Parameters<Through>[0]): boolean {
     if (this.#through !== undefined) return this.#through(binding);
-    return binding.approval !== 'review-always' || !this.isAboutTokens;
+    return binding.approval !== 'review-always' || !(this.isAboutTokens || GRANTING_VERBS.has(this.verb));
   }
 }
 

@@ -305,6 +305,19 @@ describe('A48, MC-90: an approval', () => {
     expect(await revoke('alw', name)).toBe(200);
   });
 
+  it('review-always: a wildcard gives no way around it', async () => {
+    const everything = { verbs: ['*'], apiGroups: ['*'], resources: ['*'] };
+    const take = await grant(server, { to: 'eve', rules: [everything], annotations: { approval: 'review-always' } });
+    const body = { spec: { audiences: [] } };
+    const impersonated = { ...asUser('eve'), headers: { 'Impersonate-User': 'ann' }, body };
+    expect((await server.call('POST', tokenPath(), impersonated)).code).toBe(403);
+    const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' };
+    const subjects = [{ kind: 'User', apiGroup: 'rbac.authorization.k8s.io', name: 'eve' }];
+    const own = { metadata: { name: 'eve-herself' }, subjects, roleRef };
+    expect((await server.call('POST', `${RBAC}/clusterrolebindings`, { ...asUser('eve'), body: own })).code).toBe(403);
+    await take();
+  });
+
   it('a mistake in a value is refused', async () => {
     const wrong = async (annotations: object) => {
       const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' };
