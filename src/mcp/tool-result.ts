@@ -1,5 +1,7 @@
 import { Check, Default, Errors } from 'typebox/value';
 import { ToolError } from './api-call.ts';
+import { cleanText } from './clean-text.ts';
+import { isObject } from './json-rpc.ts';
 import { type InputRequired, NAME_PATTERN, type Tool, type ToolContext } from './tool.ts';
 
 /** MC-78 */
@@ -15,7 +17,8 @@ export const errorResult = (text: string): ToolResult => ({ type: 'error', text 
 
 /** Checks the arguments and runs the tool. A refusal is a result that a model can act on (MC-32). */
 export async function runTool(tool: Tool, given: unknown, context: ToolContext): Promise<ToolResult> {
-  const args = Default(tool.inputSchema, structuredClone(given));
+  // No argument has members. A copy of all depths would overflow the stack for a value that is nested deeply.
+  const args = Default(tool.inputSchema, isObject(given) ? { ...given } : given);
   if (!Check(tool.inputSchema, args)) return errorResult(argumentProblems(tool, args));
   try {
     const outcome = await tool.run(args, context);
@@ -38,15 +41,17 @@ function bounded(value: object): ToolResult {
 const MAX_PROBLEMS = 5;
 const MAX_SHOWN_NAME = 64;
 
-/** Names each argument and what would be right. It does not repeat the value, which may be a secret sent by mistake. */
+/** Names each argument and what would be right. It repeats no value and no name that looks like a token: it may be a secret sent by mistake. */
 function argumentProblems(tool: Tool, args: unknown): string {
   const problems = Errors(tool.inputSchema, args)
+    // Of each unknown argument, besides the one error that lists them.
+    .filter(({ keyword }) => keyword !== 'boolean')
     .slice(0, MAX_PROBLEMS)
     .map((error) => {
-      const at = error.instancePath.slice(1).replaceAll('/', '.');
+      const at = cleanText(error.instancePath.slice(1).replaceAll('/', '.'), MAX_SHOWN_NAME);
       switch (error.keyword) {
         case 'additionalProperties':
-          return `unknown: ${error.params.additionalProperties.map(shown).join(', ')}`;
+          return `unknown: ${error.params.additionalProperties.slice(0, MAX_PROBLEMS).map(shown).join(', ')}`;
         case 'required':
           return `required: ${error.params.requiredProperties.join(', ')}`;
         case 'pattern':
@@ -59,4 +64,4 @@ function argumentProblems(tool: Tool, args: unknown): string {
   return `The arguments are not right: ${[...new Set(problems)].join('; ')}. The arguments of ${tool.name} are: ${known}.`;
 }
 
-const shown = (name: string): string => JSON.stringify(name.slice(0, MAX_SHOWN_NAME));
+const shown = (name: string): string => JSON.stringify(cleanText(name, MAX_SHOWN_NAME));

@@ -98,6 +98,23 @@ describe('MC-79: text of others', () => {
   });
 });
 
+describe('arguments that are not right', () => {
+  const text = async (args: object) => textOf((await run(named('clusters_list'), args, {})).result);
+
+  it('are named, but not if the name is a token', async () => {
+    expect(await text({ colour: 1 })).toContain('not right: unknown: "colour". The arguments');
+    expect(await text({ [JWT]: 1 })).not.toContain(JWT.slice(0, 40));
+    const many = Object.fromEntries(Array.from({ length: 2_000 }, (_, index) => [`name-${index}`, 1]));
+    expect((await text(many)).length).toBeLessThan(500);
+  });
+
+  it('A19: may be nested to any depth', async () => {
+    const deep = JSON.parse(`${'['.repeat(30_000)}${']'.repeat(30_000)}`) as unknown;
+    expect(await text({ deep })).toContain('unknown: "deep"');
+    expect(await text({ limit: deep })).toContain('limit must be');
+  });
+});
+
 describe('MC-70: clusters_list', () => {
   it('has the fields of section 8, and the cursor as it was', async () => {
     const metadata = { remainingItemCount: 7, continue: `${JWT}` };
