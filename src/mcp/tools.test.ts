@@ -408,21 +408,32 @@ describe('pass_request', () => {
 });
 
 describe('pass_list and pass_revoke', () => {
-  it('MC-73: show ids of tokens, and nothing else of them', async () => {
+  it('MC-73: show ids of tokens and nothing else of them, of own passes only', async () => {
+    const by = (requestedBy: object) => {
+      const { spec, ...rest } = pass('Ready');
+      return { ...rest, spec: { ...spec, requestedBy } };
+    };
+    // A reviewer sees those of others, whose purposes could be instructions.
+    const items = [
+      ...[by({ username: 'jane' }), by({ username: 'eve' }), by({}), pass('Ready')],
+      by({ username: 'system:serviceaccount:ci:agent', actors: ['jane'] }),
+    ];
     const { result, calls } = await run(
       passList,
       { cluster: 'a' },
       {
-        'GET /apis/clusterpass.dev/v1alpha1/passes': () => ({ body: { items: [pass('Ready')], metadata: {} } }),
+        'GET /apis/clusterpass.dev/v1alpha1/passes': () => ({ body: { items, metadata: {} } }),
+        'POST /apis/authentication.k8s.io/v1/selfsubjectreviews': () => ({
+          body: { status: { userInfo: { username: 'jane' } } },
+        }),
       },
     );
-    expect(shownBy(result).passes).toEqual([
-      expect.objectContaining({
-        state: 'ready',
-        purpose: 'read the logs',
-        tokens: [{ id: '0b7c', expires: '2026-11-17T03:00:00Z' }],
-      }),
-    ]);
+    const shown = expect.objectContaining({
+      state: 'ready',
+      purpose: 'read the logs',
+      tokens: [{ id: '0b7c', expires: '2026-11-17T03:00:00Z' }],
+    });
+    expect(shownBy(result).passes).toEqual([shown, shown]);
     expect(JSON.stringify(result)).not.toContain(JWT);
     expect(calls[0]?.query).toEqual({ limit: 50, fieldSelector: 'spec.cluster=a' });
   });

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { MCP_SCOPES } from '../../api/caller.ts';
-import { objectOf } from '../api-call.ts';
+import { objectOf, type Send } from '../api-call.ts';
 import { defined, textField } from '../clean-text.ts';
 import { closed, complete, DEFAULT_LIMIT, fields, READS, tool } from '../tool.ts';
 import { memberOf } from './cluster-view.ts';
@@ -29,7 +29,7 @@ export const passList = tool({
   title: 'List passes',
   description:
     'Lists your passes: their state (ready, pending, denied, ended), when they end, and the ids of the tokens that they ' +
-    'were redeemed for. Never a token.',
+    'were redeemed for. Never a token. A page can have fewer than the limit: follow the cursor.',
   inputSchema: input,
   outputSchema: output,
   annotations: READS,
@@ -38,9 +38,13 @@ export const passList = tool({
     const fieldSelector = cluster === undefined ? undefined : `spec.cluster=${cluster}`;
     const query = defined({ limit, fieldSelector, continue: cursor });
     const { items, metadata } = objectOf(await send({ method: 'GET', path: PASSES_PATH, query }));
+    const passes: unknown[] = Array.isArray(items) ? items : [];
+    const name = passes.length === 0 ? undefined : await nameOfCaller(send);
+    // A reviewer sees the passes of others. Their purposes are texts for people, so no model gets them (MC-79).
+    const own = passes.filter((pass) => requestersOf(pass).includes(name));
     return complete(
       defined({
-        passes: (Array.isArray(items) ? items : []).map((pass) =>
+        passes: own.map((pass) =>
           defined({
             ...passView(pass),
             purpose: textField(memberOf(memberOf(pass, 'spec'), 'purpose')),
@@ -52,3 +56,17 @@ export const passList = tool({
     );
   },
 });
+
+async function nameOfCaller(send: Send): Promise<unknown> {
+  const apiVersion = 'authentication.k8s.io/v1';
+  const body = { apiVersion, kind: 'SelfSubjectReview' };
+  const { status } = objectOf(await send({ method: 'POST', path: `/apis/${apiVersion}/selfsubjectreviews`, body }));
+  return memberOf(memberOf(status, 'userInfo'), 'username');
+}
+
+/** In its own cluster an account has another name; the one at the fleet is then in `actors`. */
+function requestersOf(pass: unknown): unknown[] {
+  const requestedBy = memberOf(memberOf(pass, 'spec'), 'requestedBy');
+  const actors = memberOf(requestedBy, 'actors');
+  return [memberOf(requestedBy, 'username'), ...(Array.isArray(actors) ? actors : [])];
+}
