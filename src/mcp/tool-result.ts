@@ -17,9 +17,9 @@ export const errorResult = (text: string): ToolResult => ({ type: 'error', text 
 
 /** Checks the arguments and runs the tool. A refusal is a result that a model can act on (MC-32). */
 export async function runTool(tool: Tool, given: unknown, context: ToolContext): Promise<ToolResult> {
-  // No argument has members. A copy of all depths would overflow the stack for a value that is nested deeply.
-  const args = Default(tool.inputSchema, isObject(given) ? { ...given } : given);
-  if (!Check(tool.inputSchema, args)) return errorResult(argumentProblems(tool, args));
+  const { known, unknown } = split(tool, isObject(given) ? given : {});
+  const args = Default(tool.inputSchema, known);
+  if (unknown.length > 0 || !Check(tool.inputSchema, args)) return errorResult(argumentProblems(tool, args, unknown));
   try {
     const outcome = await tool.run(args, context);
     return outcome.type === 'input' ? outcome : bounded(outcome.value);
@@ -27,6 +27,17 @@ export async function runTool(tool: Tool, given: unknown, context: ToolContext):
     if (error instanceof ToolError) return errorResult(error.message);
     throw error;
   }
+}
+
+/**
+ * The validator gets the arguments that the tool has: thousands of others would occupy it for half a second. No argument
+ * has members, and a copy of all depths would overflow the stack for a value that is nested deeply.
+ */
+function split({ inputSchema }: Tool, given: Readonly<Record<string, unknown>>) {
+  const isKnown = (name: string): boolean => Object.hasOwn(inputSchema.properties, name);
+  const names = Object.keys(given);
+  const known = Object.fromEntries(names.filter(isKnown).map((name) => [name, given[name]]));
+  return { known, unknown: names.filter((name) => !isKnown(name)) };
 }
 
 /** The text block has the same JSON, for clients that do not read structured content. */
@@ -42,16 +53,12 @@ const MAX_PROBLEMS = 5;
 const MAX_SHOWN_NAME = 64;
 
 /** Names each argument and what would be right. It repeats no value and no name that looks like a token: it may be a secret sent by mistake. */
-function argumentProblems(tool: Tool, args: unknown): string {
+function argumentProblems(tool: Tool, args: unknown, unknown: readonly string[]): string {
   const problems = Errors(tool.inputSchema, args)
-    // Of each unknown argument, besides the one error that lists them.
-    .filter(({ keyword }) => keyword !== 'boolean')
     .slice(0, MAX_PROBLEMS)
     .map((error) => {
       const at = cleanText(error.instancePath.slice(1).replaceAll('/', '.'), MAX_SHOWN_NAME);
       switch (error.keyword) {
-        case 'additionalProperties':
-          return `unknown: ${error.params.additionalProperties.slice(0, MAX_PROBLEMS).map(shown).join(', ')}`;
         case 'required':
           return `required: ${error.params.requiredProperties.join(', ')}`;
         case 'pattern':
@@ -60,6 +67,7 @@ function argumentProblems(tool: Tool, args: unknown): string {
           return `${at === '' ? 'the arguments' : at} ${error.message}`;
       }
     });
+  if (unknown.length > 0) problems.push(`unknown: ${unknown.slice(0, MAX_PROBLEMS).map(shown).join(', ')}`);
   const known = Object.keys(tool.inputSchema.properties).join(', ');
   return `The arguments are not right: ${[...new Set(problems)].join('; ')}. The arguments of ${tool.name} are: ${known}.`;
 }
