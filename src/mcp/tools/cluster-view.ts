@@ -19,6 +19,14 @@ const MAX_LABELS = 64;
 /** A member of an object that may hold anything. */
 export const memberOf = (value: unknown, name: string): unknown => (isObject(value) ? value[name] : undefined);
 
+const CURSOR = /^[\w.~+/=-]+$/;
+
+/** The cursor of the next page. It is shown as it is, so it must not be a text. */
+export function cursorOf(metadata: unknown): string | undefined {
+  const cursor = memberOf(metadata, 'continue');
+  return typeof cursor === 'string' && CURSOR.test(cursor) ? cursor : undefined;
+}
+
 export interface ReadyCondition {
   readonly ready: 'True' | 'False' | 'Unknown';
   readonly reason: string | undefined;

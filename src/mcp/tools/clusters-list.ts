@@ -1,10 +1,10 @@
 import { Type } from 'typebox';
 import { MCP_SCOPES } from '../../api/caller.ts';
 import { type ApiReply, objectOf } from '../api-call.ts';
-import { defined, textField } from '../clean-text.ts';
+import { defined } from '../clean-text.ts';
 import { closed, complete, DEFAULT_LIMIT, fields, READS, tool } from '../tool.ts';
 import { MAX_RESULT_BYTES } from '../tool-result.ts';
-import { clusterProperties, clusterView, memberOf } from './cluster-view.ts';
+import { clusterProperties, clusterView, cursorOf, memberOf } from './cluster-view.ts';
 
 const input = closed({
   selector: Type.Optional(
@@ -52,7 +52,6 @@ function pageOf(reply: ApiReply) {
   return defined({
     clusters: Array.isArray(items) ? items.map(clusterView) : [],
     remaining: Number.isSafeInteger(remaining) ? (remaining as number) : 0,
-    // Opaque, so it is not cleaned.
-    cursor: textField(memberOf(metadata, 'continue'), (text) => text),
+    cursor: cursorOf(metadata),
   });
 }

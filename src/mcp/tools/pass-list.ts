@@ -3,7 +3,7 @@ import { MCP_SCOPES } from '../../api/caller.ts';
 import { objectOf, type Send } from '../api-call.ts';
 import { defined, textField } from '../clean-text.ts';
 import { closed, complete, DEFAULT_LIMIT, fields, READS, tool } from '../tool.ts';
-import { memberOf } from './cluster-view.ts';
+import { cursorOf, memberOf } from './cluster-view.ts';
 import { PASSES_PATH, passProperties, passView, tokensOf } from './pass-object.ts';
 
 const input = closed({
@@ -51,7 +51,7 @@ export const passList = tool({
             tokens: tokensOf(pass),
           }),
         ),
-        cursor: textField(memberOf(metadata, 'continue'), (text) => text),
+        cursor: cursorOf(metadata),
       }),
     );
   },

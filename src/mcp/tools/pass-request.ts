@@ -85,6 +85,8 @@ async function outcomeOf(
   context: ToolContext,
 ): Promise<ToolOutcome<ReturnType<typeof passView>>> {
   const view = passView(pass);
+  // It becomes a part of an address, of a command, and of what the model reads.
+  if (!new RegExp(HANDLE_PATTERN).test(view.handle)) throw new ToolError('The server did not answer with a pass.');
   switch (view.state) {
     case 'ready':
       return complete({ ...view, use: await context.useOf(pass) });
