@@ -158,6 +158,11 @@ describe('A48, MC-75: a handle', () => {
     ['ann', { purpose: 'short' }, 422],
     ['ann', { purpose: 'x'.repeat(201) }, 422],
     ['ann', { purpose: 'two lines\nof it' }, 422],
+    // What a person reads must be what it says: text from right to left, and text that only a model reads.
+    ['ann', { purpose: 'read the \u202esgol' }, 422],
+    ['ann', { purpose: 'read the logs\u{e0041}' }, 422],
+    ['ann', { client: { name: 'agent\u200b' } }, 422],
+    ['ann', { purpose: 'for the family \u{1f468}\u200d\u{1f469}' }, 201],
     ['ann', { purpose: `token ${'aB3'.repeat(20)}` }, 422],
     ['ann', { client: { name: 'x'.repeat(129) } }, 422],
     ['ann', { client: { name: 'an\u0007agent' } }, 422],

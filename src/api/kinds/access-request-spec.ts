@@ -105,6 +105,13 @@ export function accessText({ serviceAccount, resourceAttributes }: AccessRequest
   return `${verb} ${what}${namespace === '' ? '' : ` in ${namespace}`}`;
 }
 
+/**
+ * Format characters reverse a text, or hide a part that a program still reads. Approvers must read what is there. The
+ * joiners belong to scripts and emojis.
+ */
+export const hasInvisible = (text: string): boolean => /(?![\u200c\u200d])\p{Cf}/u.test(text);
+export const INVISIBLE_TEXT = 'may not contain invisible characters or such that change the direction of text';
+
 const MAX_REASON = 1_024;
 export const MIN_DURATION_SECONDS = 60;
 /** Of labels and annotations together. Every authenticated caller may be allowed to create requests. */
@@ -121,6 +128,7 @@ export function requestErrors({ metadata, ...object }: ApiObject): FieldError[] 
   ];
   if (reason.trim() === '') errors.push(required('spec.reason', 'say why the access is needed: approvers read it'));
   else if (Buffer.byteLength(reason) > MAX_REASON) errors.push(tooLong('spec.reason', MAX_REASON));
+  else if (hasInvisible(reason)) errors.push(invalidValue('spec.reason', reason, INVISIBLE_TEXT));
   else if (/(?!\n)\p{Cc}/u.test(reason)) {
     errors.push(invalidValue('spec.reason', reason, 'may not contain control characters'));
   }

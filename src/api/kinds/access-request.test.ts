@@ -21,6 +21,7 @@ it.each([
   [{ ...OK, cluster: `${'a'.repeat(40)}.${'b'.repeat(40)}` }, ['spec.cluster']],
   [{ cluster: 'a' }, ['spec.reason']],
   [{ ...OK, reason: ' \n' }, ['spec.reason']],
+  [{ ...OK, reason: 'read the \u202esgol' }, ['spec.reason']],
   [{ ...OK, reason: 'a\u001b[2J' }, ['spec.reason']],
   [{ ...OK, reason: 'ä'.repeat(600) }, ['spec.reason']],
   [{ ...OK, durationSeconds: 59 }, ['spec.durationSeconds']],

@@ -3,6 +3,8 @@ import type { ApiObject } from '../kind.ts';
 import {
   accountErrors,
   clusterErrors,
+  hasInvisible,
+  INVISIBLE_TEXT,
   metadataErrors,
   type RequestCondition,
   type RequestScope,
@@ -98,8 +100,8 @@ export function passErrors(object: ApiObject): FieldError[] {
     errors.push(invalidValue('spec.durationSeconds', durationSeconds, why));
   }
   for (const [field, text = ''] of Object.entries(client ?? {})) {
-    if (/\p{Cc}/u.test(text)) {
-      errors.push(invalidValue(`spec.client.${field}`, text, 'may not contain control characters'));
+    if (/\p{Cc}/u.test(text) || hasInvisible(text)) {
+      errors.push(invalidValue(`spec.client.${field}`, text, 'may not contain control or invisible characters'));
     }
   }
   return errors;
@@ -112,5 +114,6 @@ function purposeErrors(purpose: string): FieldError[] {
   const { length } = [...purpose.trim()];
   if (length < MIN_PURPOSE) return [invalidValue(field, purpose, `must have at least ${MIN_PURPOSE} characters`)];
   if (length > MAX_PURPOSE) return [tooLong(field, MAX_PURPOSE)];
+  if (hasInvisible(purpose)) return [invalidValue(field, purpose, INVISIBLE_TEXT)];
   return /[\p{Cc}\u2028\u2029]/u.test(purpose) ? [invalidValue(field, purpose, 'must be one line')] : [];
 }

@@ -139,7 +139,7 @@ function clientOf({ agent }: ApiRequest, { client }: PassSpec): PassSpec['client
 
 /** A name from elsewhere, which no one can correct: what does not fit is cut. */
 const oneLine = (name: string): string =>
-  withoutTokenWords(name.replaceAll(/\p{Cc}/gu, ' ').slice(0, MAX_CLIENT_NAME)).toWellFormed();
+  withoutTokenWords(name.replaceAll(/[\p{Cc}\p{Cf}]/gu, ' ').slice(0, MAX_CLIENT_NAME)).toWellFormed();
 
 /** After the permission: then a 404 tells nothing that a TokenRequest would not tell. */
 function requireAccount({ catalog, reader, issuesOwnTokens }: PassParts, account: PassAccount): StoredObject {
