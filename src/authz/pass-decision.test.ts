@@ -72,6 +72,14 @@ describe('A48, MC-90: what a pass needs', () => {
     expect(needs(fleet(...bindings.map((extras) => bound(extras))))).toEqual(expected);
   });
 
+  it.each<Extras>([{}, { approval: 'confirm' }, { approval: 'review-always' }])(
+    'an agent is refused with the annotation that is missing: %j',
+    (extras) => {
+      const { reason } = fleet(bound(extras)).policy.decidePass(jane, question, true);
+      expect(reason).toContain('clusterpass.dev/agents: allow');
+    },
+  );
+
   it('system:masters is no binding that is marked for agents', () => {
     const root = person('root', 'system:masters');
     expect(needs(fleet(), root)).toEqual(['none', undefined]);

@@ -27,7 +27,8 @@ export function decidePass(decide: (through?: Through) => Decision, isAgent: boo
   }
   const plain = decide();
   // A person may have what the agent of that person may not.
-  const reason = isAgent && plain.allowed ? NOT_FOR_AGENTS : plain.reason;
+  const isOnlyForPeople = isAgent && (plain.allowed || decide(isAlwaysReviewed).allowed);
+  const reason = isOnlyForPeople ? NOT_FOR_AGENTS : plain.reason;
   return { allowed: false, reason, approval: 'none' };
 }
 

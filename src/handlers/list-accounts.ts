@@ -1,15 +1,15 @@
-import type { Authorizer } from '../api/authorization.ts';
+import { type Authorizer, type PassAuthorizer, type ResourceQuestion, tokenQuestion } from '../api/authorization.ts';
 import type { Catalog } from '../api/catalog.ts';
 import { collectionPrefix } from '../api/object-key.ts';
-import type { ApiRequest, ApiResponse } from '../api/request.ts';
-import { notFound } from '../api/status.ts';
+import type { ApiRequest, ApiResponse, Query } from '../api/request.ts';
+import { badRequest, notFound } from '../api/status.ts';
 import { TimeSlice } from '../lib/time-slice.ts';
 import type { ObjectReader } from '../objects/reader.ts';
 
 export interface ListAccountsParts {
   readonly catalog: Catalog;
   readonly reader: ObjectReader;
-  readonly authorizer: Authorizer;
+  readonly authorizer: Authorizer & PassAuthorizer;
 }
 
 /** More than a person can choose from. A longer list is cut and says `incomplete`. */
@@ -19,14 +19,19 @@ const MAX_CHECKED = 20_000;
 const CHECKS_PER_CLOCK_READ = 32;
 
 /**
- * The service accounts of a cluster for which the caller may create tokens. The list reveals no other account: the
- * caller could find each of these with a token request.
+ * The service accounts of a cluster for which the caller may create tokens or, with `passesFor`, request passes, also
+ * those that need an approval. The list reveals no other account: the caller could find each of these with a request.
  */
 export function createListAccountsHandler(parts: ListAccountsParts): (request: ApiRequest) => Promise<ApiResponse> {
   const { catalog, reader, authorizer } = parts;
   return async (request) => {
     const { caller, target } = request;
     const cluster = target.name;
+    const passesFor = passesForOf(request.query);
+    const isUsable = (question: ResourceQuestion): boolean =>
+      passesFor === undefined
+        ? authorizer.decide(caller, question).allowed
+        : authorizer.decidePass(caller, question, passesFor === 'agent').allowed;
     await reader.catchUp();
     if (reader.find(catalog.clusters, { cluster: '', namespace: '', name: cluster }) === undefined) {
       throw notFound(catalog.clusters, cluster);
@@ -42,16 +47,7 @@ export function createListAccountsHandler(parts: ListAccountsParts): (request: A
         break;
       }
       if (++checked % CHECKS_PER_CLOCK_READ === 0 && slice.isOver) await slice.next();
-      const decision = authorizer.decide(caller, {
-        verb: 'create',
-        group: '',
-        resource: 'serviceaccounts',
-        subresource: 'token',
-        namespace,
-        name,
-        cluster,
-      });
-      if (decision.allowed) items.push({ namespace, name });
+      if (isUsable(tokenQuestion({ cluster, namespace, name }))) items.push({ namespace, name });
     }
     const value = {
       apiVersion: 'clusterpass.dev/v1alpha1',
@@ -62,4 +58,10 @@ export function createListAccountsHandler(parts: ListAccountsParts): (request: A
     };
     return { type: 'value', code: 200, value };
   };
+}
+
+function passesForOf(query: Query): 'agent' | 'person' | undefined {
+  const value = query.get('passesFor') ?? undefined;
+  if (value === undefined || value === 'agent' || value === 'person') return value;
+  throw badRequest('passesFor must be "agent" or "person"');
 }

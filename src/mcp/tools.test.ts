@@ -276,9 +276,34 @@ describe('MC-72: access_explain', () => {
   it.each([true, false])('says what is missing; access can be asked for: %s', async (mayAsk) => {
     const { result } = await run(named('access_explain'), EXPLAIN, {
       [REVIEW_IN_A]: ({ body }) => review(JSON.stringify(body).includes('accessrequests') && mayAsk)(),
+      [PASSES]: () => ({ code: 403, body: status(403, 'forbidden') }),
     });
     expect(shownBy(result).allowed).toBe(false);
     expect(shownBy(result).missing).toContain(mayAsk ? 'Ask for it with access_request' : 'a person who manages');
+  });
+
+  it('MC-90: a binding that gives passes only after a review, and no tokens, allows it', async () => {
+    const bindingRef = { kind: 'ClusterRoleBinding', name: 'reviewed' };
+    const { result } = await run(named('access_explain'), EXPLAIN, {
+      [REVIEW_IN_A]: review(false, 'a binding allows it only with an approval'),
+      [PASSES]: () => ({
+        code: 201,
+        body: { spec: { durationSeconds: 600 }, status: { approval: 'review', bindingRef } },
+      }),
+    });
+    const rule = 'RBAC: allowed by ClusterRoleBinding "reviewed"';
+    expect(shownBy(result)).toEqual({ allowed: true, rule, grantedSeconds: 600, approval: 'review' });
+  });
+
+  it.each<[string, number, string]>([
+    ['no person is known', 403, 'a binding allows it only with an approval'],
+    ['too many wait', 429, ''],
+  ])('of a reviewed pass that is refused, says why: %s', async (message, code, reason) => {
+    const { result } = await run(named('access_explain'), EXPLAIN, {
+      [REVIEW_IN_A]: review(false, reason),
+      [PASSES]: () => ({ code, body: status(code, message) }),
+    });
+    expect(shownBy(result)).toEqual({ allowed: false, missing: expect.stringContaining(message) });
   });
 
   it('a pass that would be refused is not allowed, and says why', async () => {

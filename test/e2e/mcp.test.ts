@@ -490,6 +490,36 @@ describe('passes', () => {
   });
 });
 
+describe('MC-90: a binding with review-always', () => {
+  const REVIEWED = { cluster: 'beta', namespace: 'reviewed', account: 'builder' };
+  const structured = async (tool: string, args: object) => (await call(tool, args)).json.result.structuredContent;
+
+  beforeAll(async () => {
+    await createNamespace(server, 'reviewed', 'beta');
+    await createAccount(server, 'builder', 'reviewed', 'beta');
+    const annotations = { agents: 'allow', approval: 'review-always' };
+    const rules = [may('create', 'serviceaccounts/token')];
+    await grant(server, { to: 'id:jane', rules, clusters: 'env=dev', namespace: 'reviewed', annotations });
+  });
+
+  it('access_explain and cluster_describe say what pass_request does', async () => {
+    expect(await structured('access_explain', REVIEWED)).toEqual({
+      allowed: true,
+      rule: expect.stringContaining('RoleBinding "granted-'),
+      grantedSeconds: 600,
+      approval: 'review',
+    });
+    const { accounts } = await structured('cluster_describe', { cluster: 'beta' });
+    expect(accounts).toEqual([{ namespace: 'reviewed', name: 'builder' }]);
+    // For token requests, which such a binding does not allow, the list is as before.
+    const path = '/auth/v1/clusters/beta/accounts';
+    const listed = async (query: string) => server.call('GET', `${path}${query}`, { token: loginToken });
+    expect((await listed('')).json.items).toEqual([]);
+    expect((await listed('?passesFor=person')).json.items).toEqual(accounts);
+    expect((await listed('?passesFor=robot')).code).toBe(400);
+  });
+});
+
 describe('records', () => {
   it('MC-80: each request of a tool has its line, and so has the call', async () => {
     const { headers } = await call('clusters_list');

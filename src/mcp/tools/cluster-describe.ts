@@ -68,7 +68,8 @@ async function find(name: string, { send }: ToolContext): Promise<unknown> {
 }
 
 async function accountsOf(name: string, { send }: ToolContext) {
-  const reply = await send({ method: 'GET', path: `/auth/v1/clusters/${name}/accounts` });
+  const query = { passesFor: 'agent' };
+  const reply = await send({ method: 'GET', path: `/auth/v1/clusters/${name}/accounts`, query });
   // Who may list a cluster, and not get it, sees no accounts.
   if (!isSuccess(reply)) return { accounts: [], incomplete: true };
   const items = memberOf(reply.body, 'items');
