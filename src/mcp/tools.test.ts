@@ -384,9 +384,9 @@ describe('pass_request', () => {
     const { result } = await run(passRequest, WISH, created('Pending'));
     expect(shownBy(result)).toMatchObject({
       state: 'pending',
+      use: `use ${HANDLE}`,
       approveUrl: `https://cp.example.com/console/#/passes/${HANDLE}`,
     });
-    expect(shownBy(result)).not.toHaveProperty('use');
   });
 
   it('MC-92: a client that opens pages is asked to; a review by another person is not its business', async () => {
@@ -472,11 +472,28 @@ describe('pass_list and pass_revoke', () => {
     const shown = expect.objectContaining({
       state: 'ready',
       purpose: 'read the logs',
+      use: `use ${HANDLE}`,
       tokens: [{ id: '0b7c', expires: '2026-11-17T03:00:00Z' }],
     });
     expect(shownBy(result).passes).toEqual([shown, shown]);
     expect(JSON.stringify(result)).not.toContain(JWT);
     expect(calls[0]?.query).toEqual({ limit: 50, fieldSelector: 'spec.cluster=a' });
+  });
+
+  it.each(['Pending', 'Denied', 'Ended'])('show no use of a pass that is %s', async (phase) => {
+    const { spec, ...rest } = pass(phase);
+    const items = [{ ...rest, spec: { ...spec, requestedBy: { username: 'jane' } } }];
+    const { result } = await run(
+      passList,
+      {},
+      {
+        'GET /apis/clusterpass.dev/v1alpha1/passes': () => ({ body: { items, metadata: {} } }),
+        'POST /apis/authentication.k8s.io/v1/selfsubjectreviews': () => ({
+          body: { status: { userInfo: { username: 'jane' } } },
+        }),
+      },
+    );
+    expect(shownBy(result).passes).toEqual([expect.not.objectContaining({ use: expect.anything() })]);
   });
 
   it('MC-76: revoke says how many tokens were revoked', async () => {

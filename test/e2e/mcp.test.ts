@@ -295,6 +295,13 @@ async function connect1(over: 'http' | 'stdio'): Promise<AnyClient> {
 const PASSES = '/apis/clusterpass.dev/v1alpha1/passes';
 const ACCOUNT = { cluster: 'alpha', namespace: 'ci', account: 'builder' };
 
+const approve = (handle: string, token: string): Promise<Answer> =>
+  server.call('PATCH', `${PASSES}/${handle}/approval`, {
+    token,
+    headers: { 'Content-Type': 'application/merge-patch+json' },
+    body: { status: { conditions: [{ type: 'Approved', status: 'True' }] } },
+  });
+
 describe('MC-02, MC-60, MC-61: the clients of the SDK run every tool', () => {
   it.each<[string, () => Promise<AnyClient>]>([
     ['2.x, auto, HTTP', () => connect2('auto', 'http')],
@@ -432,12 +439,6 @@ describe('passes', () => {
 
   describe('MC-92: a pass that its person has to confirm', () => {
     const GAMMA = { ...WISH, cluster: 'gamma' };
-    const confirm = (handle: string, token: string) =>
-      server.call('PATCH', `${PASSES}/${handle}/approval`, {
-        token,
-        headers: { 'Content-Type': 'application/merge-patch+json' },
-        body: { status: { conditions: [{ type: 'Approved', status: 'True' }] } },
-      });
     const withUrls = async (answer: (url: string) => Promise<void>) => {
       const client = new Client(INFO, {
         capabilities: { elicitation: { url: {} } },
@@ -466,8 +467,8 @@ describe('passes', () => {
       const client = await withUrls(async (url) => {
         const handle = url.split('/').at(-1) ?? '';
         // Not with the token of the agent.
-        expect((await confirm(handle, agentToken)).code).toBe(401);
-        expect((await confirm(handle, loginToken)).code).toBe(200);
+        expect((await approve(handle, agentToken)).code).toBe(401);
+        expect((await approve(handle, loginToken)).code).toBe(200);
       });
       const result = await client.callTool({
         name: 'pass_request',
@@ -500,6 +501,9 @@ describe('MC-90: a binding with review-always', () => {
     const annotations = { agents: 'allow', approval: 'review-always' };
     const rules = [may('create', 'serviceaccounts/token')];
     await grant(server, { to: 'id:jane', rules, clusters: 'env=dev', namespace: 'reviewed', annotations });
+    await grant(server, { to: 'carl', rules: [may('approve', 'passes', 'clusterpass.dev')] });
+    const serverEndpoints = [{ clientCIDR: '0.0.0.0/0', serverAddress: 'https://beta.example.com' }];
+    await patchCluster(server, 'beta', { spec: { orchestratorApiEndpoints: { serverEndpoints } } });
   });
 
   it('access_explain and cluster_describe say what pass_request does', async () => {
@@ -517,6 +521,30 @@ describe('MC-90: a binding with review-always', () => {
     expect((await listed('')).json.items).toEqual([]);
     expect((await listed('?passesFor=person')).json.items).toEqual(accounts);
     expect((await listed('?passesFor=robot')).code).toBe(400);
+  });
+
+  it('MC-75, MC-92: over stdio the kubeconfig of a pending pass works after the approval', async () => {
+    const client = await connect2('legacy', 'stdio');
+    const run = async (name: string, args: Record<string, unknown>) =>
+      (await client.callTool({ name, arguments: args })).structuredContent;
+    const { handle, state, use } = await run('pass_request', { ...REVIEWED, purpose: 'reviewed work' });
+    expect([state, use]).toEqual(['pending', expect.stringMatching(/^KUBECONFIG=/)]);
+    const file = use.replace(/^KUBECONFIG=/, '');
+    expect(await readFile(file, 'utf8')).toContain(handle);
+    const inList = async () =>
+      (await run('pass_list', { cluster: 'beta' })).passes.find((pass: { handle: string }) => pass.handle === handle);
+    expect(await inList()).not.toHaveProperty('use');
+    const redeem = () => server.call('POST', `${PASSES}/${handle}/token`, { token: loginToken });
+    expect((await redeem()).code).toBe(409);
+    expect((await approve(handle, tokenOf('carl'))).code).toBe(200);
+    // The list writes the file again if it is gone.
+    await rm(file);
+    expect(await inList()).toMatchObject({ state: 'ready', use });
+    expect(await readFile(file, 'utf8')).toContain(handle);
+    const redeemed = await redeem();
+    expect(redeemed.code, redeemed.text).toBe(201);
+    secrets.push(redeemed.json.status.token);
+    await client.close();
   });
 });
 

@@ -1,10 +1,11 @@
 import { Type } from 'typebox';
 import { MCP_SCOPES } from '../../api/caller.ts';
+import type { ApiObject } from '../../api/kind.ts';
 import { objectOf, type Send } from '../api-call.ts';
 import { defined, textField } from '../clean-text.ts';
-import { closed, complete, DEFAULT_LIMIT, fields, READS, tool } from '../tool.ts';
+import { closed, complete, DEFAULT_LIMIT, fields, READS, type ToolContext, tool } from '../tool.ts';
 import { cursorOf, memberOf } from './cluster-view.ts';
-import { PASSES_PATH, passProperties, passView, tokensOf } from './pass-object.ts';
+import { isHandle, PASSES_PATH, passProperties, passView, tokensOf, use } from './pass-object.ts';
 
 const input = closed({
   cluster: Type.Optional(fields.cluster),
@@ -17,6 +18,7 @@ const output = Type.Object({
     Type.Object({
       ...passProperties,
       purpose: Type.Optional(Type.String()),
+      use: Type.Optional(use),
       tokens: Type.Array(Type.Object({ id: Type.String(), expires: Type.Optional(fields.time) })),
     }),
   ),
@@ -28,13 +30,13 @@ export const passList = tool({
   name: 'pass_list',
   title: 'List passes',
   description:
-    'Lists your passes: their state (ready, pending, denied, ended), when they end, and the ids of the tokens that they ' +
-    'were redeemed for. Never a token. A page can have fewer than the limit: follow the cursor.',
+    'Lists your passes: their state (ready, pending, denied, ended), when they end, how those that are ready are used, ' +
+    'and the ids of the tokens that they were redeemed for. Never a token. A page can have fewer than the limit: follow the cursor.',
   inputSchema: input,
   outputSchema: output,
   annotations: READS,
   scope: MCP_SCOPES.read,
-  async run({ cluster, limit = DEFAULT_LIMIT, cursor }, { send }) {
+  async run({ cluster, limit = DEFAULT_LIMIT, cursor }, { send, useOf }) {
     const fieldSelector = cluster === undefined ? undefined : `spec.cluster=${cluster}`;
     const query = defined({ limit, fieldSelector, continue: cursor });
     const { items, metadata } = objectOf(await send({ method: 'GET', path: PASSES_PATH, query }));
@@ -42,20 +44,21 @@ export const passList = tool({
     const name = passes.length === 0 ? undefined : await nameOfCaller(send);
     // A reviewer sees the passes of others. Their purposes are texts for people, so no model gets them (MC-79).
     const own = passes.filter((pass) => requestersOf(pass).includes(name));
-    return complete(
-      defined({
-        passes: own.map((pass) =>
-          defined({
-            ...passView(pass),
-            purpose: textField(memberOf(memberOf(pass, 'spec'), 'purpose')),
-            tokens: tokensOf(pass),
-          }),
-        ),
-        cursor: cursorOf(metadata),
-      }),
-    );
+    const shown = await Promise.all(own.map((pass) => listed(pass, useOf)));
+    return complete(defined({ passes: shown, cursor: cursorOf(metadata) }));
   },
 });
+
+async function listed(pass: unknown, useOf: ToolContext['useOf']) {
+  const view = passView(pass);
+  const isUsable = view.state === 'ready' && isHandle(view.handle);
+  return defined({
+    ...view,
+    purpose: textField(memberOf(memberOf(pass, 'spec'), 'purpose')),
+    use: isUsable ? await useOf(pass as ApiObject) : undefined,
+    tokens: tokensOf(pass),
+  });
+}
 
 async function nameOfCaller(send: Send): Promise<unknown> {
   const apiVersion = 'authentication.k8s.io/v1';

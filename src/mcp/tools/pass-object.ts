@@ -7,10 +7,12 @@ import { memberOf } from './cluster-view.ts';
 
 export const PASSES_PATH = '/apis/clusterpass.dev/v1alpha1/passes';
 
-export const HANDLE_PATTERN = '^pass_[a-z2-7]{32}$';
+const HANDLE_PATTERN = '^pass_[a-z2-7]{32}$';
 
 export const MIN_SECONDS = 600;
 export const MAX_SECONDS = 900;
+
+export const isHandle = (text: string): boolean => new RegExp(HANDLE_PATTERN).test(text);
 
 export const handle = Type.String({ pattern: HANDLE_PATTERN, description: 'The handle of a pass.' });
 
@@ -22,6 +24,9 @@ export const passProperties = {
   namespace: Type.String(),
   account: Type.String(),
 } as const;
+
+/** Of a pass that is ready, or will be. */
+export const use = Type.String({ description: 'How the pass is used, as soon as it is ready.' });
 
 const PassSchema = Type.Object(passProperties);
 

@@ -6,7 +6,7 @@ import { cleanText, defined } from '../clean-text.ts';
 import { closed, complete, fields, type ToolContext, type ToolOutcome, tool } from '../tool.ts';
 import { memberOf } from './cluster-view.ts';
 import {
-  HANDLE_PATTERN,
+  isHandle,
   isPassFor,
   MAX_SECONDS,
   MIN_SECONDS,
@@ -15,6 +15,7 @@ import {
   passBody,
   passProperties,
   passView,
+  use,
 } from './pass-object.ts';
 
 const input = closed({
@@ -34,7 +35,7 @@ const input = closed({
 
 const output = Type.Object({
   ...passProperties,
-  use: Type.Optional(Type.String({ description: 'How the pass is used.' })),
+  use: Type.Optional(use),
   approveUrl: Type.Optional(Type.String({ format: 'uri', description: 'Where a person approves it.' })),
   next: Type.Optional(Type.String({ description: 'How to go on.' })),
 });
@@ -52,8 +53,9 @@ export const passRequest = tool({
   description:
     'Requests a pass: access as one service account to one cluster, for one purpose, at most 15 minutes. Returns a handle, ' +
     'never a token. The handle is of use only together with the own sign-in of the same person. If a person has to ' +
-    'approve it, the state is pending for at most 10 minutes: give the person the approveUrl, then call pass_list; the ' +
-    'same arguments give the same handle.',
+    'approve it, the state is pending for at most 10 minutes: give the person the approveUrl, then call pass_list until it ' +
+    'is ready, and use it as `use` says. While it is pending, the same arguments give the same handle; after that they ' +
+    'request another pass.',
   inputSchema: input,
   outputSchema: output,
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
@@ -74,7 +76,7 @@ async function created(wish: PassWish, { send, clientName }: ToolContext): Promi
  * be for what is asked now, so a client gains nothing by changing it (MC-51).
  */
 async function retried(wish: PassWish, { send, requestState }: ToolContext): Promise<ApiObject | undefined> {
-  if (requestState === undefined || !new RegExp(HANDLE_PATTERN).test(requestState)) return undefined;
+  if (requestState === undefined || !isHandle(requestState)) return undefined;
   const reply = await send({ method: 'GET', path: `${PASSES_PATH}/${requestState}` });
   return isSuccess(reply) && isPassFor(reply.body, wish) ? (reply.body as ApiObject) : undefined;
 }
@@ -86,7 +88,7 @@ async function outcomeOf(
 ): Promise<ToolOutcome<ReturnType<typeof passView>>> {
   const view = passView(pass);
   // It becomes a part of an address, of a command, and of what the model reads.
-  if (!new RegExp(HANDLE_PATTERN).test(view.handle)) throw new ToolError('The server did not answer with a pass.');
+  if (!isHandle(view.handle)) throw new ToolError('The server did not answer with a pass.');
   switch (view.state) {
     case 'ready':
       return complete({ ...view, use: await context.useOf(pass) });
@@ -99,12 +101,12 @@ async function outcomeOf(
   }
 }
 
-function pending(
+async function pending(
   view: ReturnType<typeof passView>,
   wish: PassWish,
   pass: ApiObject,
-  { baseUrl, opensUrls }: ToolContext,
-): ToolOutcome<ReturnType<typeof passView>> {
+  { baseUrl, opensUrls, useOf }: ToolContext,
+): Promise<ToolOutcome<ReturnType<typeof passView>>> {
   const approveUrl = `${baseUrl}/console/#/passes/${view.handle}`;
   const approval = memberOf(memberOf(pass, 'status'), 'approval');
   const who = approval === 'review' ? 'Another person who may approve it' : 'The person whose sign-in is used';
@@ -116,8 +118,11 @@ function pending(
   return complete(
     defined({
       ...view,
+      use: await useOf(pass),
       approveUrl,
-      next: `${who} has to approve it there before ${view.expires}. Then call pass_list.`,
+      next:
+        `${who} has to approve it there before ${view.expires}. Call pass_list until it is ready, then use it as \`use\` ` +
+        'says. Do not request it again.',
     }),
   );
 }
