@@ -67,7 +67,10 @@ function argumentProblems(tool: Tool, args: unknown, unknown: readonly string[])
           return `${at === '' ? 'the arguments' : at} ${error.message}`;
       }
     });
-  if (unknown.length > 0) problems.push(`unknown: ${unknown.slice(0, MAX_PROBLEMS).map(shown).join(', ')}`);
+  if (unknown.length > 0) {
+    const noun = unknown.length === 1 ? 'argument' : 'arguments';
+    problems.push(`unknown ${noun}: ${unknown.slice(0, MAX_PROBLEMS).map(shown).join(', ')}`);
+  }
   const known = Object.keys(tool.inputSchema.properties).join(', ');
   return `The arguments are not right: ${[...new Set(problems)].join('; ')}. The arguments of ${tool.name} are: ${known}.`;
 }

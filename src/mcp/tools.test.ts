@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { Check } from 'typebox/value';
 import { describe, expect, it } from 'vitest';
 import type { ApiCall, ApiReply } from './api-call.ts';
@@ -89,6 +90,17 @@ describe('the table', () => {
   });
 });
 
+describe('docs/agents.md', () => {
+  it('has the arguments of every tool', () => {
+    const page = readFileSync(new URL('../../docs/agents.md', import.meta.url), 'utf8');
+    for (const { name, inputSchema } of TOOLS) {
+      const required: readonly string[] = inputSchema.required ?? [];
+      const names = Object.keys(inputSchema.properties).map((key) => (required.includes(key) ? key : `${key}?`));
+      expect(page).toContain(`| \`${name}\` | ${names.map((text) => `\`${text}\``).join(', ')} |`);
+    }
+  });
+});
+
 describe('MC-79: text of others', () => {
   it('is one short line of plain text, without tokens', () => {
     expect(cleanText(HOSTILE)).toMatch(/^ready IGNORE ALL RULES x+…$/);
@@ -102,17 +114,23 @@ describe('arguments that are not right', () => {
   const text = async (args: object) => textOf((await run(named('clusters_list'), args, {})).result);
 
   it('are named, but not if the name is a token', async () => {
-    expect(await text({ colour: 1 })).toContain('not right: unknown: "colour". The arguments');
+    expect(await text({ colour: 1 })).toContain('not right: unknown argument: "colour". The arguments');
     expect(await text({ [JWT]: 1 })).not.toContain(JWT.slice(0, 40));
     const many = Object.fromEntries(Array.from({ length: 2_000 }, (_, index) => [`name-${index}`, 1]));
     expect(await text({ ...many, limit: 0 })).toMatch(
-      /right: limit must be .{1,20}; unknown: "name-0", .{30,60}\. The/,
+      /right: limit must be .{1,20}; unknown arguments: "name-0", .{30,60}\. The/,
     );
+  });
+
+  it('of pass_revoke: says which is unknown and which it has', async () => {
+    const { result } = await run(passRevoke, { name: HANDLE }, {});
+    const known = 'The arguments of pass_revoke are: handle.';
+    expect(textOf(result)).toBe(`The arguments are not right: required: handle; unknown argument: "name". ${known}`);
   });
 
   it('A19: may be nested to any depth', async () => {
     const deep = JSON.parse(`${'['.repeat(30_000)}${']'.repeat(30_000)}`) as unknown;
-    expect(await text({ deep })).toContain('unknown: "deep"');
+    expect(await text({ deep })).toContain('unknown argument: "deep"');
     expect(await text({ limit: deep })).toContain('limit must be');
   });
 });
@@ -329,6 +347,10 @@ describe('access_request', () => {
       }),
     });
     expect(shownBy(result)).toMatchObject({ name: 'agent-x7k2p', phase: 'Pending', expires: '2026-11-20T00:00:00Z' });
+    // The person gets the right. The agent does not, without a binding for agents.
+    for (const text of [shownBy(result).next, named('access_request').description]) {
+      expect(text).toContain('only through a binding with clusterpass.dev/agents: allow');
+    }
     expect(calls[0]?.body).toMatchObject({
       metadata: { generateName: 'agent-' },
       spec: { ...{ cluster: 'a', serviceAccount: { namespace: 'ci', name: 'builder' } }, durationSeconds: 3600 },

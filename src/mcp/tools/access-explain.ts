@@ -3,6 +3,7 @@ import { MCP_SCOPES } from '../../api/caller.ts';
 import { type ApiReply, isSuccess, refusal } from '../api-call.ts';
 import { cleanText, defined, textField } from '../clean-text.ts';
 import { closed, complete, fields, READS, type ToolContext, tool } from '../tool.ts';
+import { FOR_THE_PERSON } from './access-request.ts';
 import { reviewOf } from './access-review.ts';
 import { memberOf } from './cluster-view.ts';
 import { MAX_SECONDS, MIN_SECONDS, PASSES_PATH, type PassWish, passBody } from './pass-object.ts';
@@ -79,7 +80,7 @@ async function nextStep(context: ToolContext, cluster: string, namespace: string
   const attributes = { verb: 'create', group: 'clusterpass.dev', resource: 'accessrequests', namespace };
   const { allowed } = await reviewOf(context, cluster, attributes);
   return allowed
-    ? 'Ask for it with access_request: a person decides about it.'
+    ? `Ask for it with access_request: a person decides about it. ${FOR_THE_PERSON}`
     : 'You may not ask for it with access_request either: a person who manages the fleet has to grant it.';
 }
 

@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { MCP_SCOPES } from '../../api/caller.ts';
+import { AGENTS_ALLOWED, AGENTS_ANNOTATION } from '../../api/kinds/rbac.ts';
 import { objectOf } from '../api-call.ts';
 import { defined, textField } from '../clean-text.ts';
 import { closed, complete, fields, tool } from '../tool.ts';
@@ -30,13 +31,18 @@ const ADVICE = {
   422: 'Correct the argument and call the tool again.',
 };
 
+/** The binding of an approved request lacks the annotation for agents. */
+export const FOR_THE_PERSON =
+  'An approval is for the person. An agent gets passes by it only through a binding with ' +
+  `${AGENTS_ANNOTATION}: ${AGENTS_ALLOWED}.`;
+
 /** An AccessRequest for passes of a service account. People decide about it; an agent cannot. */
 export const accessRequest = tool({
   name: 'access_request',
   title: 'Ask for access',
   description:
-    'Asks for the right to have passes of a service account, for some time. A person who may approve it decides; nothing ' +
-    'is granted at once. Call access_explain first: ask only for what is missing.',
+    'Asks for the right of your person to have passes of a service account, for some time. A person who may approve it ' +
+    `decides; nothing is granted at once. ${FOR_THE_PERSON} Call access_explain first: ask only for what is missing.`,
   inputSchema: input,
   outputSchema: output,
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
@@ -64,7 +70,7 @@ export const accessRequest = tool({
         namespace,
         account,
         expires: textField(memberOf(status, 'expirationTimestamp')),
-        next: 'Tell the person that you wait for a decision. Call access_explain now and then: it says when you may.',
+        next: `Tell the person that the request waits for a decision. ${FOR_THE_PERSON} access_explain says whether you may.`,
       }),
     );
   },
