@@ -123,20 +123,30 @@ describe('clusterpass logout', () => {
     expect(await readFile(join(person.home, 'kubeconfig'), 'utf8')).toBe('kept');
   });
 
-  it('of the current one leaves the others, and none of them takes its place unasked', async () => {
+  it('of the current one leaves the others: none of several takes its place unasked, and the only one does', async () => {
     await logIn();
-    const other = server.url.replace('127.0.0.1', 'localhost');
-    await person.ok(['login', '--server', other, '--token', server.adminToken]);
+    const [second, third] = ['localhost', '127.0.0.2'].map((host) => server.url.replace('127.0.0.1', host));
+    const { logins } = JSON.parse(await readFile(loginsFile(), 'utf8'));
+    const [login] = Object.values(logins);
+    const all = { [server.url]: login, [`${second}`]: login, [`${third}`]: login };
+    await writeFile(loginsFile(), JSON.stringify({ current: third, logins: all }), { mode: 0o600 });
     expect(await person.run(['logout'])).toEqual({
       code: 0,
-      stdout: `Logged out of ${other}.\n`,
-      stderr: `Still logged in to ${server.url}: select one with --server URL.\n`,
+      stdout: `Logged out of ${third}.\n`,
+      stderr: `Still logged in to ${server.url}, ${second}: select one with --server URL.\n`,
     });
-    const said = `error: no current login: select one with --server (${server.url})`;
+    const said = `error: no current login: select one with --server (${server.url}, ${second})`;
     expect(await person.fails(['whoami'])).toBe(`${said}\n`);
     expect(await person.fails(['logout'])).toBe(`${said} or use --all\n`);
-    expect(await person.ok(['whoami', '--server', server.url])).toContain('jane');
-    expect(await person.run(['logout', '--server', server.url])).toMatchObject({ code: 0, stderr: '' });
+    // A command over all servers needs no current one.
+    expect(await person.run(['get', 'clusters'])).toMatchObject({ code: 0 });
+    expect(await person.run(['logout', '--server', `${second}`])).toMatchObject({
+      code: 0,
+      stderr: `The current login is ${server.url} now, the only one left.\n`,
+    });
+    expect(await person.ok(['whoami'])).toContain('jane');
+    expect(await person.run(['get', 'clusters'])).toMatchObject({ code: 0 });
+    expect(await person.run(['logout'])).toMatchObject({ code: 0, stderr: '' });
   });
 
   it('--all forgets every one', async () => {

@@ -21,11 +21,13 @@ export const run: Run = async (context, invocation) => {
     await revokeSession(context, login);
     context.out.write(`Logged out of ${server}.\n`);
   }
-  // No other login becomes the current one: the next command might go to a server that the user did not choose.
+  // Of several, none becomes the current one: the next command might go to a server that the user did not choose.
   const { current, logins } = await readLogins(context);
   const remaining = Object.keys(logins);
   if (current === undefined && remaining.length > 0) {
     context.err.write(`Still logged in to ${remaining.join(', ')}: select one with --server URL.\n`);
+  } else if (current !== undefined && current !== found.current) {
+    context.err.write(`The current login is ${current} now, the only one left.\n`);
   }
   return undefined;
 };

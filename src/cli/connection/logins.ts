@@ -18,7 +18,7 @@ export interface Login {
 }
 
 export interface Logins {
-  /** The server of commands that name none. */
+  /** The server of commands that name none: that of the last login, or of the only one. */
   readonly current?: string;
   /** By server: a token is only sent to the server that it was stored for. */
   readonly logins: Readonly<Record<string, Login>>;
@@ -36,7 +36,9 @@ export async function readLogins({ env }: Context): Promise<Logins> {
   try {
     const found = JSON.parse(text) as Partial<Logins>;
     if (typeof found.logins !== 'object' || found.logins === null) throw new Error('no logins');
-    return { ...found, logins: found.logins };
+    const [only, ...others] = Object.keys(found.logins);
+    const current = found.current ?? (others.length === 0 ? only : undefined);
+    return { ...(current === undefined ? {} : { current }), logins: found.logins };
   } catch {
     throw new CliError(`${file} is not a file of clusterpass login; remove it and log in again`);
   }
