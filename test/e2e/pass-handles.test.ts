@@ -1,6 +1,6 @@
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
@@ -366,7 +366,8 @@ describe('the command line', () => {
     expect(await lea.fails(['pass', 'approve', name])).toContain('it needs no approval');
     expect(await ann.ok(['pass', 'revoke', name])).toBe(`pass.clusterpass.dev/${name} revoked\n`);
     expect(await codeFor(server, token)).toBe(401);
-    expect(await ann.fails([...args, '--no-cache'])).toContain('not found');
+    // Nor does the cache have it any longer.
+    expect(await ann.fails(args)).toContain('not found');
     await expect(stat(file)).rejects.toThrow('ENOENT');
     const logged = `${await allAuditBytes(join(folder, 'audit.log'))}${server.output.stdout}${server.output.stderr}`;
     expect(logged).toContain(name);
@@ -374,14 +375,36 @@ describe('the command line', () => {
     await Promise.all([ann, lea].map((person) => person.leave()));
   });
 
-  it('the passes of a login end with it', async () => {
-    const con = await Person.at({ CLUSTERPASS_CA: TLS.caFile });
-    await con.ok(['login', '--server', server.url, '--token-file', '-'], { stdin: tokenOf('con') });
+  it('tells the requester why a pass was denied', async () => {
+    const [alw, lea] = [await personAs('alw'), await personAs('lea')];
     const wanted = ['--cluster', 'alpha', '--account', 'ci/builder', '--purpose', 'read the logs'];
-    const name = /pass_\w{32}/.exec((await con.run(['pass', 'request', ...wanted])).stdout)?.[0] ?? '';
-    expect(await con.ok(['logout'])).toContain('Ended 1 pass');
-    expect((await redeem('con', name)).code).toBe(404);
-    await con.leave();
+    const { stdout, stderr } = await alw.run(['pass', 'request', ...wanted]);
+    const name = /pass_\w{32}/.exec(stdout)?.[0] ?? '';
+    expect(stderr).toMatch(/^After the approval: /m);
+    expect(stderr).not.toContain('Next:');
+    const redemption = ['credential', '--pass', name];
+    expect(await alw.fails(redemption)).toContain('it waits for an approval');
+    await lea.ok(['pass', 'deny', name, '-m', 'use the staging cluster']);
+    expect(await alw.ok(['pass', 'list', '-o', 'wide'])).toMatch(/Denied .* use the staging cluster/);
+    expect(await alw.fails(redemption)).toContain('lea has denied it: use the staging cluster');
+    expect(await revoke('alw', name)).toBe(200);
+    await Promise.all([alw, lea].map((person) => person.leave()));
+  });
+
+  it('the passes of a login end with it', async () => {
+    const ann = await Person.at({ CLUSTERPASS_CA: TLS.caFile });
+    await ann.ok(['login', '--server', server.url, '--token-file', '-'], { stdin: tokenOf('ann') });
+    const wanted = ['--cluster', 'alpha', '--account', 'ci/builder', '--purpose', 'read the logs'];
+    const { stdout, stderr } = await ann.run(['pass', 'request', ...wanted]);
+    const name = /pass_\w{32}/.exec(stdout)?.[0] ?? '';
+    const file = /--kubeconfig (\S+)/.exec(stderr)?.[1] ?? '';
+    const other = join(dirname(file), `pass_${'b'.repeat(32)}.yaml`);
+    await writeFile(other, (await readFile(file, 'utf8')).replaceAll(server.url, 'https://other.example.com'));
+    expect(await ann.ok(['logout'])).toContain('Ended 1 pass');
+    await expect(stat(file)).rejects.toThrow('ENOENT');
+    expect((await stat(other)).isFile()).toBe(true);
+    expect((await redeem('ann', name)).code).toBe(404);
+    await ann.leave();
   });
 });
 

@@ -166,6 +166,7 @@ export const passKind: Kind = {
     textColumn('Purpose', 'What it is for.', (object) => passSpec(object).purpose, 1),
     textColumn('Approval', 'What it needs.', (object) => passStatus(object).approval, 1),
     textColumn('Decided By', 'Who approved or denied it.', (object) => passStatus(object).decidedBy?.username, 1),
+    textColumn('Message', 'What was said about it.', (object) => passStatus(object).conditions?.at(-1)?.message, 1),
     ageColumn,
   ],
 };

@@ -28,7 +28,9 @@ export const PASS_COMMANDS: readonly Command[] = [
   {
     path: ['pass', 'list'],
     summary: 'List your passes, and those that you may review.',
-    details: 'With the permission to `list` `passes`, all of them. Passes that have ended are listed for an hour.',
+    details:
+      'With the permission to `list` `passes`, all of them. Passes that have ended are listed for an hour. ' +
+      '`-o wide` has the message of a denial.',
     flags: [
       cluster('Only passes of this cluster.'),
       { flags: '--phase <phase>', doc: '`Pending`, `Ready`, `Denied` or `Ended`.' },
@@ -60,7 +62,9 @@ export const PASS_COMMANDS: readonly Command[] = [
   {
     path: ['pass', 'revoke'],
     summary: 'End passes, and revoke the tokens that were issued for them.',
-    details: 'Your own; with the permission to `delete` `passes`, all of them.',
+    details:
+      'Your own; with the permission to `delete` `passes`, all of them. Its kubeconfig and its cached tokens on this ' +
+      'machine are deleted.',
     arguments: handle,
     notRun: 'the names of the page do not exist',
     examples: ['clusterpass pass revoke pass_4e6xk2vqz7h3m5tcoywn2r4jdaglbuep'],

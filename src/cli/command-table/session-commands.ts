@@ -72,9 +72,10 @@ export const SESSION_COMMANDS: readonly Command[] = [
     path: ['logout'],
     summary: 'Remove a login and its cached passes.',
     details:
-      'The refresh token of a login at an identity provider is revoked there, if the provider supports it. Kubeconfigs ' +
-      'are not changed. Without `--server`, the last login is removed; `--all` removes every login. No other login becomes ' +
-      'the default: select one with `--server`.',
+      'The refresh token of a login at an identity provider is revoked there, if the provider supports it. The ' +
+      'kubeconfigs of `clusterpass pass request` for this server are deleted; others are not changed. Without `--server`, ' +
+      'the last login is removed; `--all` removes every login. If one login is left, it becomes the default; of several ' +
+      'none does: select one with `--server`.',
     connects: false,
     flags: [
       { flags: '-s, --server <URL>', doc: 'Name or address of the server whose login is removed.' },

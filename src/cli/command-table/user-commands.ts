@@ -250,7 +250,7 @@ export const USER_COMMANDS: readonly Command[] = [
       'that is older than a minute, or that the same process asks for again, is first checked at the server (or at the ' +
       'cluster, if it issues its tokens itself) and replaced if it is refused: its key, its account or the token may have ' +
       'been revoked. If there is no answer within two seconds, the cached token is used. `clusterpass login` and ' +
-      '`clusterpass logout` remove the cached tokens of the server.\n\nFor controllers ([inventory.md](inventory.md)): the ' +
+      '`clusterpass logout` remove the cached tokens of the server, `clusterpass pass revoke` those of the pass.\n\nFor controllers ([inventory.md](inventory.md)): the ' +
       'cluster can come from `spec.cluster.config.clusterName` in `KUBERNETES_EXEC_INFO`, which client-go takes from a ' +
       'ClusterProfile. With `--token-file` nothing is cached on disk.',
     flags: [

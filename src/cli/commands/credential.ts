@@ -65,7 +65,7 @@ export const run: Run = async (context, invocation) => {
     const caller = connection.sessionId ?? (await connection.token?.()) ?? '';
     const what = handle === undefined ? [subject, audiences, expirationSeconds ?? null, forServer ?? null] : [handle];
     const identity = [caller, cluster, ...what];
-    return cachedCredential(context, server, identity, source, { replace: invocation.isOff('cache') });
+    return cachedCredential(context, server, identity, source, { replace: invocation.isOff('cache'), handle });
   }
 
   /** A controller keeps its credentials in memory, and may have no disk to write to. */

@@ -2,8 +2,9 @@ import { CliError, type Context, Invocation, type Run } from '../command.ts';
 import { serverAt } from '../connection/connection.ts';
 import { deleteCredentials } from '../connection/credential-cache.ts';
 import { changeLogins, type Login, type Logins, loginFor, readLogins } from '../connection/logins.ts';
+import { deletePassKubeconfigs } from '../kubeconfig/pass-kubeconfig.ts';
 
-/** Removes one login, or all. Kubeconfigs are not changed. */
+/** Removes one login, or all, with the files of their passes. Other kubeconfigs are not changed. */
 export const run: Run = async (context, invocation) => {
   const found = await readLogins(context);
   const servers = invocation.is('all')
@@ -18,6 +19,7 @@ export const run: Run = async (context, invocation) => {
       return { ...(current === undefined || current === server ? {} : { current }), logins: rest };
     });
     await deleteCredentials(context, server);
+    await deletePassKubeconfigs(context, server);
     await revokeSession(context, login);
     context.out.write(`Logged out of ${server}.\n`);
   }

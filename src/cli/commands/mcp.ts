@@ -9,7 +9,7 @@ import { READ_ONLY_TOOLS, TOOLS } from '../../mcp/tools.ts';
 import { CliError, type Context, type Run } from '../command.ts';
 import { type Connection, clientOptions, resolveConnection } from '../connection/connection.ts';
 import { describeError } from '../describe-error.ts';
-import { deletePassKubeconfig, writePassKubeconfig } from '../kubeconfig/pass-kubeconfig.ts';
+import { forgetPass, writePassKubeconfig } from '../kubeconfig/pass-kubeconfig.ts';
 import { serveStdio } from '../mcp/stdio-server.ts';
 
 const CALL_MS = 30_000;
@@ -52,7 +52,7 @@ async function callTool(session: Session, call: ToolCall, cancelled: AbortSignal
       opensUrls: call.client.opensUrls,
       requestState: call.requestState,
       useOf: (pass) => kubeconfigOf(session, pass),
-      onRevoked: (handle) => deletePassKubeconfig(session.context, handle),
+      onRevoked: (handle) => forgetPass(session.context, connection.server, handle),
     });
   } catch (error) {
     if (timeout.aborted)

@@ -43,12 +43,13 @@ export const run: Run = async (context, invocation) => {
 
   async function nextStep(): Promise<string> {
     const redeem = `clusterpass credential --pass ${value.metadata.name}`;
-    if (audiences.length > 0) return `Next: ${redeem}`;
+    const when = isReady ? 'Next' : 'After the approval';
+    if (audiences.length > 0) return `${when}: ${redeem}`;
     try {
-      return `Next: kubectl --kubeconfig ${await writePassKubeconfig(context, connection, client, value)} get ns`;
+      return `${when}: kubectl --kubeconfig ${await writePassKubeconfig(context, connection, client, value)} get ns`;
     } catch (error) {
       if (!(error instanceof CliError)) throw error;
-      return `Warning: ${error.message}\nNext: ${redeem}`;
+      return `Warning: ${error.message}\n${when}: ${redeem}`;
     }
   }
 };

@@ -1,17 +1,18 @@
 import { objectPath, PASSES } from '../access-requests.ts';
 import type { Run } from '../command.ts';
-import { connect } from '../connection/connection.ts';
-import { deletePassKubeconfig } from '../kubeconfig/pass-kubeconfig.ts';
+import { clientFor, resolveConnection } from '../connection/connection.ts';
+import { forgetPass } from '../kubeconfig/pass-kubeconfig.ts';
 import { forEach } from './request-decide.ts';
 
 /** Deletes passes, which revokes the tokens that they were redeemed for. */
 export const run: Run = async (context, invocation) => {
-  const client = await connect(context, invocation);
+  const connection = await resolveConnection(context, invocation);
+  const client = await clientFor(context, connection);
   return forEach(context, invocation.args, async (argument) => {
     const path = objectPath(PASSES, argument);
     await client.request('DELETE', path);
     const name = path.slice(path.lastIndexOf('/') + 1);
-    await deletePassKubeconfig(context, name);
+    await forgetPass(context, connection.server, name);
     return `${PASSES.kind.singular}.${PASSES.kind.group}/${name} revoked`;
   });
 };

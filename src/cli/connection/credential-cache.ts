@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { rm } from 'node:fs/promises';
+import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ConnectionError, isStatus } from '../../client/errors.ts';
 import type { IssuedToken } from '../../client/types.ts';
@@ -41,21 +41,26 @@ const digest = (...parts: readonly unknown[]): string =>
 
 const folderOf = ({ env }: Context, server: string): string => join(cacheFolder(env), 'credentials', digest(server));
 
+/** What the files of a pass begin with. */
+const prefixOf = (handle: string): string => `${digest(handle)}-`;
+
 /**
  * A credential from the cache, or a new one that is then cached. `identity` is everything that distinguishes two
  * credentials, including the session or the token of the caller, so that no login gets the credential of another.
  *
  * A credential that is older than a minute is checked, and replaced if it is refused. If there is no answer, it is
- * used. With `replace` the cached credential is not used.
+ * used. With `replace` the cached credential is not used. `handle` is that of a pass: `deletePassCredentials` finds the
+ * file by it.
  */
 export async function cachedCredential(
   context: Context,
   server: string,
   identity: readonly unknown[],
   source: CredentialSource,
-  { replace = false }: { readonly replace?: boolean } = {},
+  { replace = false, handle }: { readonly replace?: boolean; readonly handle?: string | undefined } = {},
 ): Promise<CachedCredential> {
-  const file = join(folderOf(context, server), `${digest(...identity)}.json`);
+  const prefix = handle === undefined ? '' : prefixOf(handle);
+  const file = join(folderOf(context, server), `${prefix}${digest(...identity)}.json`);
   const fresh = async (): Promise<CachedCredential | undefined> => {
     const found = await readCredential(file);
     return found !== undefined && context.now() < found.refreshAt ? found : undefined;
@@ -175,4 +180,12 @@ async function readCredential(file: string): Promise<CachedCredential | undefine
 
 export async function deleteCredentials(context: Context, server: string): Promise<void> {
   await rm(folderOf(context, server), { recursive: true, force: true });
+}
+
+/** The credentials of one pass, for every login that redeemed it. */
+export async function deletePassCredentials(context: Context, server: string, handle: string): Promise<void> {
+  const folder = folderOf(context, server);
+  const names = await readdir(folder).catch(() => []);
+  const own = names.filter((name) => name.startsWith(prefixOf(handle)) && name.endsWith('.json'));
+  await Promise.all(own.map((name) => rm(join(folder, name), { force: true })));
 }

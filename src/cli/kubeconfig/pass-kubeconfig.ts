@@ -1,6 +1,6 @@
-import { readdir, rm, stat } from 'node:fs/promises';
+import { readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { stringify } from 'yaml';
+import { isSeq, parseDocument, stringify } from 'yaml';
 import type { ApiObject } from '../../api/kind.ts';
 import { isHandle, passAccount, passSpec } from '../../api/kinds/pass-spec.ts';
 import { kubeconfigFor } from '../../api/kubeconfig-document.ts';
@@ -8,6 +8,7 @@ import type { Client } from '../../client/create-client.ts';
 import { fieldSelectorFor } from '../clusters.ts';
 import { CliError, type Context } from '../command.ts';
 import type { Connection } from '../connection/connection.ts';
+import { deletePassCredentials } from '../connection/credential-cache.ts';
 import { writePrivate } from '../files/files.ts';
 import { cacheFolder } from '../files/folders.ts';
 import { endpointFor } from './cluster-endpoint.ts';
@@ -50,8 +51,27 @@ export async function writePassKubeconfig(
   return file;
 }
 
-export async function deletePassKubeconfig(context: Context, handle: string): Promise<void> {
-  if (isHandle(handle)) await rm(join(folderOf(context), `${handle}.yaml`), { force: true });
+/** Deletes what this machine has of a pass: the kubeconfig, and the tokens in the cache. */
+export async function forgetPass(context: Context, server: string, handle: string): Promise<void> {
+  if (!isHandle(handle)) return;
+  await rm(join(folderOf(context), `${handle}.yaml`), { force: true });
+  await deletePassCredentials(context, server, handle);
+}
+
+/** Deletes the kubeconfigs of all passes of a server. */
+export async function deletePassKubeconfigs(context: Context, server: string): Promise<void> {
+  const folder = folderOf(context);
+  for (const name of await readdir(folder).catch(() => [])) {
+    const file = join(folder, name);
+    if (serverOf(await readFile(file, 'utf8').catch(() => '')) === server) await rm(file, { force: true });
+  }
+}
+
+/** The server in the arguments of the exec plugin. */
+function serverOf(text: string): string | undefined {
+  const args: unknown = parseDocument(text).getIn(['users', 0, 'user', 'exec', 'args']);
+  const list: unknown = isSeq(args) ? args.toJSON() : [];
+  return Array.isArray(list) ? list[list.indexOf('--server') + 1] : undefined;
 }
 
 async function deleteOld(context: Context): Promise<void> {

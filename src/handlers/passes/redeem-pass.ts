@@ -90,7 +90,11 @@ function whyUnusable({ catalog, now }: PassParts, { name }: StoredObject, status
   const kind = catalog.passes;
   const { phase, decidedBy, expirationTimestamp = '' } = status;
   const hasEnded = phase === 'Ended' || !(Date.parse(expirationTimestamp) > now());
-  if (phase === 'Denied') return forbidden(kind, name, `${decidedBy?.username ?? 'an approver'} has denied it`);
+  if (phase === 'Denied') {
+    const { message } = status.conditions?.findLast(({ type }) => type === 'Denied') ?? {};
+    const why = message === undefined ? '' : `: ${message}`;
+    return forbidden(kind, name, `${decidedBy?.username ?? 'an approver'} has denied it${why}`);
+  }
   if (hasEnded) return conflict(kind, name, 'it has ended: ask for another pass');
   if (phase !== 'Ready') return conflict(kind, name, 'it waits for an approval');
   return undefined;
