@@ -5,6 +5,7 @@ import type { Client } from '../client/create-client.ts';
 import { FULL_CLUSTERS } from '../client/list-clusters.ts';
 import type { Cluster } from '../client/types.ts';
 import { CliError } from './command.ts';
+import { refuseServerInName } from './connection/one-server.ts';
 import { terminalSafe } from './output/terminal-safe.ts';
 
 /** `clusters`, `Cluster`, `clusters.clusterregistry.k8s.io` */
@@ -16,6 +17,7 @@ export function clusterNames(args: readonly string[]): readonly string[] {
   if (!args.some((arg) => arg.includes('/'))) return args;
   return args.map((arg) => {
     const [type = '', name = '', ...rest] = arg.split('/');
+    if (!isClusterType(type)) refuseServerInName(arg);
     if (!isClusterType(type) || name === '' || rest.length > 0) {
       throw new CliError('arguments in resource/name form must have a single resource and name');
     }
@@ -27,6 +29,7 @@ export function clusterNames(args: readonly string[]): readonly string[] {
 export function clusterPath(name: string): string {
   // A URL parser would remove these segments, and the request would go to another path.
   if (name === '' || name === '.' || name === '..') throw new CliError(`${JSON.stringify(name)} is not a cluster name`);
+  refuseServerInName(name);
   return `${FULL_CLUSTERS}/${encodeURIComponent(name)}`;
 }
 

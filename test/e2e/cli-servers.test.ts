@@ -151,6 +151,19 @@ describe('get clusters', () => {
   });
 });
 
+describe('commands over one server', () => {
+  it.each([
+    [['create', 'token', 'builder', '-n', 'ci', '--cluster', 'eu/prod-1'], '--cluster: '],
+    [['get', 'serviceaccounts', '-n', 'ci', '--cluster', 'eu/prod-1'], '--cluster: '],
+    [['describe', 'cluster', 'eu/prod-1'], ''],
+    [['confirm', 'eu/prod-1'], ''],
+  ])('%j says to use --server', async (args, flag) => {
+    expect(await jane.fails(args)).toBe(
+      `error: ${flag}"eu/prod-1" is not the name of a cluster: for the cluster "prod-1" of another server, use --server eu\n`,
+    );
+  });
+});
+
 describe('kubeconfig', () => {
   it('writes contexts of both, with the server in names that both have', async () => {
     await jane.ok([...KUBECONFIG, '--output', 'both']);

@@ -7,6 +7,7 @@ import { terminalSafe } from '../output/terminal-safe.ts';
 import { fetchWithProgress } from '../progress.ts';
 import { fetchFor, isLoopback } from './fetch-for.ts';
 import { type Login, type Logins, loginFor, readLogins } from './logins.ts';
+import { refuseServerInName } from './one-server.ts';
 
 /** A server, the token for it, and the certificates to trust. */
 export interface Connection {
@@ -23,6 +24,7 @@ export interface Connection {
 
 /** Flags take precedence over environment variables, and these over the login for the server. */
 export async function resolveConnection(context: Context, invocation: Invocation): Promise<Connection> {
+  refuseServerInName(invocation.text('cluster') ?? '', '--cluster');
   const logins = await readLogins(context);
   const given = givenServer(context, invocation) ?? logins.current;
   if (given === undefined) {
