@@ -199,9 +199,12 @@ describe.each(['sync-export', 'join', 'mirror'])('kubernetes/examples/%s.yaml', 
 
   it('has one account, with its role, and no more rights than the container needs', () => {
     const account = the('ServiceAccount').metadata;
-    const binding = the('RoleBinding') ?? the('ClusterRoleBinding');
-    expect(binding.subjects).toEqual([{ kind: 'ServiceAccount', ...account }]);
-    expect(the(binding.roleRef.kind).metadata.name).toBe(binding.roleRef.name);
+    const bindings = objects.filter(({ kind }) => /^(Cluster)?RoleBinding$/.test(kind));
+    expect(bindings.length).toBeGreaterThan(0);
+    for (const { subjects, roleRef, metadata } of bindings) {
+      expect(subjects).toEqual([{ kind: 'ServiceAccount', ...account }]);
+      expect(the(roleRef.kind).metadata).toEqual({ ...metadata, name: roleRef.name });
+    }
     expect([pod.serviceAccountName, workload.metadata.namespace]).toEqual([account.name, account.namespace]);
     expect(pod.securityContext).toMatchObject({ runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } });
     const { capabilities, ...context } = container.securityContext;
@@ -217,6 +220,17 @@ describe.each(['sync-export', 'join', 'mirror'])('kubernetes/examples/%s.yaml', 
     const server = container.env.find((variable: Json) => variable.name === 'CLUSTERPASS_SERVER').value;
     if (volume.secret === undefined) expect(volume.projected.sources[0].serviceAccountToken.audience).toBe(server);
   });
+});
+
+it('kubernetes/examples/join.yaml: the account may read what the command reads in the cluster, and no more', () => {
+  // biome-ignore lint/suspicious/noExplicitAny: checked against Kubernetes' models above
+  const objects: any[] = parseManifests(read('kubernetes/examples/join.yaml'));
+  const roles = objects.filter(({ kind }) => /^(Cluster)?Role$/.test(kind));
+  const get = { apiGroups: [''], verbs: ['get'] };
+  expect(roles.map(({ metadata, rules }) => [metadata.namespace, rules])).toEqual([
+    [undefined, [{ ...get, resources: ['namespaces'], resourceNames: ['kube-system'] }]],
+    ['kube-public', [{ ...get, resources: ['configmaps'], resourceNames: ['cluster-info'] }]],
+  ]);
 });
 
 describe('the unit for systemd', () => {

@@ -63,7 +63,10 @@ export const ADMIN_COMMANDS: readonly Command[] = [
       'these two requests and are not sent to Clusterpass.',
     arguments: [{ name: '<NAME>', doc: 'Name of the new cluster.' }],
     flags: [
-      { flags: '--kubeconfig <file>', doc: 'Kubeconfig to read. Defaults to the first file of `$KUBECONFIG`.' },
+      {
+        flags: '--kubeconfig <file>',
+        doc: 'Kubeconfig to read. Defaults to the first file of `$KUBECONFIG`, else to `~/.kube/config`.',
+      },
       { flags: '--context <context>', doc: 'Context to read. Defaults to the current context.' },
       { flags: '--label <key=value>', doc: 'Label of the new cluster.', repeatable: true },
       {

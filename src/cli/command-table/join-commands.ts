@@ -5,7 +5,9 @@ import { cluster, dryRun } from './flags.ts';
 const OWN_CLUSTER_FLAGS: readonly Flag[] = [
   {
     flags: '--kubeconfig <file>',
-    doc: 'Kubeconfig of the cluster. Defaults to the cluster of the pod, else to the first file of `$KUBECONFIG`.',
+    doc:
+      'Kubeconfig of the cluster. Defaults to the cluster of the pod, else to the first file of `$KUBECONFIG`, else to ' +
+      '`~/.kube/config`. Its user has a token or a client certificate: exec plugins are not supported.',
   },
   { flags: '--context <context>', doc: 'Context of the kubeconfig. Defaults to the current context.' },
 ];

@@ -31,7 +31,8 @@ export async function connectHub(context: Context, invocation: Invocation): Prom
   const config = await read();
   if (config.token === undefined && (config.cert === undefined || config.key === undefined)) {
     throw new CliError(
-      `the user in ${file} has neither a token (token, tokenFile) nor a client certificate; exec plugins are not supported`,
+      `the user in ${file} has neither a token (token, tokenFile) nor a client certificate; exec plugins are not ` +
+        'supported: create a kubeconfig with a token (kubectl create token), or run the command in a Pod of the cluster',
     );
   }
   refusePlainHttp(config.server);
