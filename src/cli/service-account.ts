@@ -30,38 +30,50 @@ export function parseServiceAccount(text: string, flag: string): ServiceAccount 
   return { namespace, name };
 }
 
-/** A slow cluster must not block writing the kubeconfig. */
+/** A slow cluster must not block writing the kubeconfig for long. */
 const DRY_RUN_TIMEOUT_MS = 10_000;
 /** As many as one request takes. */
 const MAX_TESTED = 500;
 /** How many clusters a warning names. */
 const MAX_NAMED = 5;
 
+export interface TokenProblems {
+  readonly warnings: readonly string[];
+  /** The clusters for which no token is issued. */
+  readonly refused: ReadonlySet<string>;
+}
+
 /**
  * Requests a token for each cluster with a dry run, all in one request, and returns why that fails. Otherwise a
- * kubeconfig for a missing account would only fail when kubectl uses it.
+ * kubeconfig for a missing account would only fail when kubectl uses it. `server` is the name of the server in the
+ * warnings, if there are several.
  */
 export async function tokenProblems(
   client: Client,
   clusters: readonly string[],
   subject: PassSubject,
-): Promise<readonly string[]> {
+  server: string | undefined,
+): Promise<TokenProblems> {
+  if (clusters.length === 0) return { warnings: [], refused: new Set() };
   const wanted = subject === 'me' ? { userpass: true } : { namespace: subject.namespace, serviceAccount: subject.name };
   const requested = clusters.slice(0, MAX_TESTED).map((cluster) => ({ cluster, ...wanted }));
   const signal = AbortSignal.timeout(DRY_RUN_TIMEOUT_MS);
   try {
     const passes = await client.createPasses(requested, { dryRun: true, signal });
     const failed = passes.filter(({ error }) => error !== undefined);
-    return [...Map.groupBy(failed, ({ error }) => error?.code ?? 0)].map(([code, group]) => {
-      const names = group.slice(0, MAX_NAMED).map(({ cluster }) => terminalSafe(cluster));
+    const warnings = [...Map.groupBy(failed, ({ error }) => error?.code ?? 0)].map(([code, group]) => {
+      const named = group.slice(0, MAX_NAMED).map(({ cluster }) => cluster);
+      const names = named.map((name) => terminalSafe(server === undefined ? name : `${server}/${name}`));
       const more = group.length - names.length;
       const where = `${names.join(', ')}${more === 0 ? '' : ` and ${more} more`}`;
       return `${problemFor(code, subject)} in ${where}: ${terminalSafe(group[0]?.error?.message ?? '')}`;
     });
+    return { warnings, refused: new Set(failed.map(({ cluster }) => cluster)) };
   } catch (error) {
     const text = signal.aborted ? 'timed out' : describeError(error);
     if (text === undefined) throw error;
-    return [`could not test tokens: ${text}`];
+    const where = server === undefined ? '' : ` at ${server}`;
+    return { warnings: [`could not test tokens${where}: ${text}`], refused: new Set() };
   }
 }
 

@@ -179,6 +179,14 @@ describe('kubeconfig', () => {
     });
   });
 
+  it('warns of an account with the servers of its clusters', async () => {
+    const { stderr } = await jane.run(['kubeconfig', '--as', 'ci/absent', '--output', 'absent']);
+    const warning = 'Warning: there is no service account ci/absent in';
+    expect(stderr).toContain(`${warning} eu/dev-1, eu/prod-1: `);
+    expect(stderr).toContain(`${warning} us/prod-1, us/stage-1: `);
+    expect(stderr).not.toContain('Next:');
+  });
+
   it('keeps the names of contexts that are in the file', async () => {
     await jane.ok([...KUBECONFIG, '--output', 'kept', '--server', 'us']);
     await jane.ok([...KUBECONFIG, '--output', 'kept', '--prune']);

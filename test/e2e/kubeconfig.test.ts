@@ -11,7 +11,7 @@ import { Person } from './support/cli.ts';
 import { expectStatus, expectUnauthorized, notFound } from './support/expect-status.ts';
 import { addCluster, grant, patchCluster, removeCluster } from './support/fleet.ts';
 import { describeWithKubectl, kubectlBinary } from './support/kubectl.ts';
-import { createAccount, createNamespace } from './support/objects.ts';
+import { bind, createAccount, createNamespace } from './support/objects.ts';
 import { type Answer, type Server, startServer, TLS, tokenOf } from './support/server.ts';
 
 /** kubeconfigs: of one cluster from the API, and of many by clusterpass kubeconfig. */
@@ -362,7 +362,28 @@ describe('clusterpass kubeconfig', () => {
     });
 
     it('says what it did and what comes next', async () => {
-      const said = async (...flags: string[]): Promise<string> => (await jane.run([...AS, ...flags])).stderr;
+      const rule = {
+        verbs: ['create'],
+        apiGroups: [''],
+        resources: ['serviceaccounts/token'],
+        resourceNames: ['next'],
+      };
+      await bind(server, 'jane-next', { kind: 'User', name: 'jane' }, rule);
+      const addTo = async (cluster: string) => {
+        await createNamespace(server, 'ops', cluster);
+        await createAccount(server, 'next', 'ops', cluster);
+      };
+      const said = async (...flags: string[]): Promise<string> =>
+        (await jane.run(['kubeconfig', '--as', 'ops/next', ...flags])).stderr;
+      // A command that works, and a default context that works.
+      expect(await said('--output', 'none')).not.toContain('Next:');
+      await addTo('dev-2');
+      const partly = await said('--output', 'partly');
+      expect(partly).toMatch(/^Warning: there is no service account ops\/next in dev-1: /m);
+      expect(partly).toContain('kubectl uses dev-2 by default');
+      expect(partly).toMatch(/^Next: kubectl .* --context dev-2 get ns$/m);
+      expect((await config('partly'))['current-context']).toBe('dev-2');
+      await addTo('dev-1');
       expect(await said('-l', 'zone=a')).toContain(`${file()}: 1 context, 1 new\n`);
       const more = await said();
       expect(more).toContain(`${file()}: 2 contexts, 1 new\n`);

@@ -15,7 +15,12 @@ import { withLock } from '../files/file-lock.ts';
 import { readText, writePrivate } from '../files/files.ts';
 import { kubeconfigFile } from '../files/folders.ts';
 import { execCommand } from '../kubeconfig/exec-command.ts';
-import { type MergeResult, mergeKubeconfig, type WantedContext } from '../kubeconfig/kubeconfig-merge.ts';
+import {
+  type MergeOptions,
+  type MergeResult,
+  mergeKubeconfig,
+  type WantedContext,
+} from '../kubeconfig/kubeconfig-merge.ts';
 import { localAddressTo } from '../kubeconfig/local-address.ts';
 import { serverContexts } from '../kubeconfig/server-contexts.ts';
 import {
@@ -79,11 +84,11 @@ export const run: Run = async (context, invocation) => {
   const { answers, failed } = await askAll(context, servers, (server) => selected(server, settings));
   if (answers.length === 0) return 1;
   const parts = answers.map(({ server, value: clusters }) => ({ server, clusters }));
-  const result = await write(context, invocation, settings, parts);
+  const result = await write(context, invocation, settings, parts, { isFirst: true });
   const missing = failed.length > 0 ? [] : missingNames(settings, parts);
   for (const name of missing)
     context.err.write(`error: ${terminalSafe(name)}: there is no such cluster that you may see\n`);
-  await printNextStep(context, invocation, settings, result);
+  printNextStep(context, invocation, result);
   const isWhole = failed.length === 0 && missing.length === 0 && result.collisions.length === 0;
   return isWhole && !waits(settings, result) ? 0 : 1;
 };
@@ -119,11 +124,12 @@ async function watch(context: Context, invocation: Invocation, settings: Setting
   let isDirty = false;
   const writeOnce = async (): Promise<void> => {
     const parts = [...synced].map(([server, clusters]) => ({ server, clusters: [...clusters.values()] }));
-    const result = await write(context, invocation, settings, parts, { isRepeated: hasWritten });
+    const isFirst = !hasPrintedNextStep;
+    const result = await write(context, invocation, settings, parts, { isFirst, isRepeated: hasWritten });
     hasWritten = true;
     if (hasPrintedNextStep || result.written.length === 0) return;
     hasPrintedNextStep = true;
-    await printNextStep(context, invocation, settings, result);
+    printNextStep(context, invocation, result);
   };
   const schedule = (): void => {
     isDirty = true;
@@ -171,25 +177,38 @@ async function watch(context: Context, invocation: Invocation, settings: Setting
   return failed.length === 0 ? 0 : 1;
 }
 
+/** Contexts that were written, and what is known of their tokens. */
+interface Written extends MergeResult, Tested {}
+
+interface Tested {
+  /** Why no tokens are issued. */
+  readonly warnings: readonly string[];
+  readonly isFailing: NonNullable<MergeOptions['isFailing']>;
+}
+
 async function write(
   context: Context,
   invocation: Invocation,
   settings: Settings,
   parts: readonly Part[],
-  { isRepeated = false } = {},
-): Promise<MergeResult> {
+  { isFirst, isRepeated = false }: { readonly isFirst: boolean; readonly isRepeated?: boolean },
+): Promise<Written> {
   const print = (text: string): void => context.err.write(`${text}\n`);
   const { wanted, skipped } = await contextsOf(settings, parts);
   for (const reason of skipped) print(`Warning: ${reason}`);
   const prune = settings.prune ? await Promise.all(parts.map((part) => pruneOf(settings, part))) : [];
+  // Before the file is written: a context that fails is not the one to start with.
+  const tested = isFirst ? await testTokens(settings, wanted) : UNTESTED;
+  const { isFailing } = tested;
   const file = fileOf(context, invocation);
   let result: MergeResult | undefined;
   if (file === undefined) {
-    result = mergeKubeconfig(undefined, wanted);
+    result = mergeKubeconfig(undefined, wanted, { isFailing });
     context.out.write(result.text);
   } else {
     result = await withLock(file, { waitMs: LOCK_WAIT_MS, err: context.err }, async () => {
-      const merged = mergeKubeconfig(await readText(file), wanted, { prune, acceptChanges: settings.acceptChanges });
+      const { acceptChanges } = settings;
+      const merged = mergeKubeconfig(await readText(file), wanted, { prune, acceptChanges, isFailing });
       if (merged.changed) await writePrivate(file, merged.text);
       return merged;
     });
@@ -205,7 +224,7 @@ async function write(
   }
   reportMoved(settings, result, print);
   for (const collision of result.collisions) print(`error: ${terminalSafe(collision)}`);
-  return result;
+  return { ...result, ...tested };
 }
 
 /** The contexts of all parts, and the reasons why clusters have none. */
@@ -274,24 +293,30 @@ function summaryOf({ changed, written, added, renamed, removed, moved }: MergeRe
   );
 }
 
-/** Warns if the account cannot get tokens, and prints a kubectl command to try. */
-async function printNextStep(
-  context: Context,
-  invocation: Invocation,
-  { servers, account }: Settings,
-  { written }: MergeResult,
-): Promise<void> {
-  const [first] = written;
+const UNTESTED: Tested = { warnings: [], isFailing: () => false };
+
+async function testTokens({ servers, account }: Settings, wanted: readonly WantedContext[]): Promise<Tested> {
+  if (account === undefined) return UNTESTED;
+  const tested = await Promise.all(
+    servers.map(async ({ name, client, connection: { server } }) => {
+      const clusters = wanted.filter(({ key }) => key.server === server && key.cluster !== '');
+      const names = [...new Set(clusters.map(({ key }) => key.cluster))];
+      return { server, ...(await tokenProblems(client, names, account, servers.length === 1 ? undefined : name)) };
+    }),
+  );
+  const refused = new Map(tested.map((each) => [each.server, each.refused]));
+  return {
+    warnings: tested.flatMap(({ warnings }) => warnings),
+    isFailing: ({ server, cluster }) => refused.get(server)?.has(cluster) === true,
+  };
+}
+
+/** Warns if the account cannot get tokens, and prints a kubectl command that works, if there is one. */
+function printNextStep(context: Context, invocation: Invocation, { written, warnings, isFailing }: Written): void {
+  if (written.length === 0) return;
+  for (const warning of warnings) context.err.write(`Warning: ${warning}\n`);
+  const first = written.find((each) => !isFailing(each));
   if (first === undefined) return;
-  if (account !== undefined) {
-    const tested = await Promise.all(
-      servers.map(({ client, connection: { server } }) => {
-        const clusters = written.filter((each) => each.server === server && each.cluster !== '');
-        return tokenProblems(client, [...new Set(clusters.map(({ cluster }) => cluster))], account);
-      }),
-    );
-    for (const problem of tested.flat()) context.err.write(`Warning: ${problem}\n`);
-  }
   const file = fileOf(context, invocation);
   if (file === undefined) return;
   const where = file === kubeconfigFile(context.env) ? '' : `--kubeconfig ${shellWord(file)} `;

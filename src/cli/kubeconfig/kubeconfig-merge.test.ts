@@ -78,6 +78,10 @@ describe('merging', () => {
     const { text, selected } = mergeKubeconfig(undefined, [wanted('a'), wanted('b')]);
     expect([read(text)['current-context'], selected]).toEqual(['a', 'a']);
     expect(mergeKubeconfig(text, [wanted('b')]).selected).toBeUndefined();
+    const isFailing = ({ cluster }: { cluster: string }) => cluster === 'a';
+    expect(mergeKubeconfig(undefined, [wanted('a'), wanted('b')], { isFailing }).selected).toBe('b');
+    // Without a current context kubectl would connect to localhost:8080.
+    expect(mergeKubeconfig(undefined, [wanted('a')], { isFailing }).selected).toBe('a');
     // A file of an earlier release.
     const { 'current-context': _, ...without } = read(text);
     expect(mergeKubeconfig(JSON.stringify(without), [wanted('b')]).selected).toBe('b');

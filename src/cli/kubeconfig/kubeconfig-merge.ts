@@ -80,6 +80,8 @@ interface Mark extends ContextKey {
 export interface MergeOptions {
   readonly prune?: readonly { readonly server: string; readonly visible: ReadonlySet<string> }[];
   readonly acceptChanges?: boolean;
+  /** Contexts that fail now. Another one becomes the current context, if there is one. */
+  readonly isFailing?: (context: Pick<WrittenContext, 'server' | 'cluster'>) => boolean;
 }
 
 /**
@@ -90,7 +92,7 @@ export interface MergeOptions {
 export function mergeKubeconfig(
   text: string | undefined,
   wanted: readonly WantedContext[],
-  { prune = [], acceptChanges = false }: MergeOptions = {},
+  { prune = [], acceptChanges = false, isFailing = () => false }: MergeOptions = {},
 ): MergeResult {
   const file = new KubeconfigDocument(text);
   const removed = prune.flatMap(({ server, visible }) => file.prune(server, visible));
@@ -116,7 +118,8 @@ export function mergeKubeconfig(
     if (before === undefined) added.push(name);
     else if (before !== name) renamed.push({ from: before, to: name });
   }
-  const selected = file.selectIfNone(written[0]?.contextName);
+  const first = written.find((each) => !isFailing(each)) ?? written[0];
+  const selected = file.selectIfNone(first?.contextName);
   const lost = removed.find((name) => name === file.current);
   const done = { written, added, renamed, removed, moved, selected, lost, collisions };
   return { text: file.changed ? file.toString() : (text ?? ''), changed: file.changed, ...done };
