@@ -10,6 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { freePorts } from '../conformance/etcd-process.ts';
 import { PROGRAM } from '../program.ts';
 import { allAuditBytes, eventsOf } from './support/audit.ts';
+import { Person } from './support/cli.ts';
 import { patchCluster } from './support/fleet.ts';
 import {
   bind,
@@ -409,8 +410,13 @@ describe('passes', () => {
     told.push(text);
     expect(text).toContain(structuredContent.handle);
     expect(text).toContain('https://alpha.example.com');
+    const person = await Person.at(stdioParameters().env);
+    const redemption = ['credential', '--cluster', ACCOUNT.cluster, '--pass', structuredContent.handle];
+    secrets.push(JSON.parse(await person.ok(redemption)).status.token);
     await client.callTool({ name: 'pass_revoke', arguments: { handle: structuredContent.handle } });
     await expect(stat(file)).rejects.toThrow('ENOENT');
+    expect(await person.fails(redemption)).toContain('not found');
+    await person.leave();
     await client.close();
   });
 
