@@ -436,6 +436,9 @@ describe('passes', () => {
   it('MC-45: a token that names no client gets none', async () => {
     const result = await ask({}, { token: await signFor({ client_id: undefined }) });
     expect([result.isError, result.content[0].text]).toEqual([true, expect.stringContaining('names no client')]);
+    // The id that marks an agent with the login of a person.
+    const asLogin = await ask({}, { token: await signFor({ client_id: 'login' }) });
+    expect([asLogin.isError, asLogin.content[0].text]).toEqual([true, expect.stringContaining('"login" is reserved')]);
   });
 
   it('a binding that is not for agents gives none, and access_explain says so', async () => {

@@ -18,7 +18,7 @@ import {
   passSpec,
 } from '../../api/kinds/pass-spec.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
-import { forbidden, notFound, tooManyRequests } from '../../api/status.ts';
+import { badRequest, forbidden, notFound, tooManyRequests } from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import { withoutTokenWords } from '../../observability/token-text.ts';
@@ -131,10 +131,16 @@ const purposeErrors = ({ purpose = '' }: PassSpec): FieldError[] =>
     ? []
     : [invalidValue('spec.purpose', withoutTokenWords(purpose), 'must not contain a token')];
 
+/** The client id of agents that use the login of a person. */
+const LOGIN_CLIENT = 'login';
+
 /** An agent with a token of its client is known by it. One that uses the login of a person says so itself. */
 function clientOf({ agent }: ApiRequest, { client }: PassSpec): PassSpec['client'] {
-  if (agent !== undefined) return { id: agent.id, name: oneLine(agent.name) };
-  return client === undefined ? undefined : { id: 'login', name: withoutTokenWords(client.name ?? '') };
+  if (agent === undefined) {
+    return client === undefined ? undefined : { id: LOGIN_CLIENT, name: withoutTokenWords(client.name ?? '') };
+  }
+  if (agent.id === LOGIN_CLIENT) throw badRequest(`the client id "${LOGIN_CLIENT}" is reserved: register another one`);
+  return { id: agent.id, name: oneLine(agent.name) };
 }
 
 /** A name from elsewhere, which no one can correct: what does not fit is cut. */
