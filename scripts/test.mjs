@@ -48,10 +48,19 @@ async function check(args) {
   }
 }
 
+// They run while the programs for the tests are downloaded.
+const checks = Object.entries(CHECKS).map(([name, args]) => ({ name, problem: check(args) }));
+setUpKubectl();
+setUpEtcd();
+setUpPromtool();
+setUpNginx();
+setUpHaproxy();
+setUpGo();
+setUpChromium();
+setUpUmoci();
+
 let passed = 0;
 let failed = 0;
-// Some of them use one processor only.
-const checks = Object.entries(CHECKS).map(([name, args]) => ({ name, problem: check(args) }));
 for (const { name, problem } of checks) {
   const found = await problem;
   if (found === undefined) {
@@ -63,13 +72,5 @@ for (const { name, problem } of checks) {
   }
 }
 
-setUpKubectl();
-setUpEtcd();
-setUpPromtool();
-setUpNginx();
-setUpHaproxy();
-setUpGo();
-setUpChromium();
-setUpUmoci();
 const tests = await runVitest(process.argv.slice(2));
 finish({ passed: passed + tests.passed, failed: failed + tests.failed, skipped: tests.skipped });
