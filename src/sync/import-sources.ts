@@ -55,7 +55,7 @@ export interface ImportSource {
   translate(object: ApiObject, settings: SourceSettings): Promise<Found | Unusable>;
   /** Objects that describe the cluster of another object, by key, with the reason. */
   duplicates?(objects: readonly ApiObject[], settings: SourceSettings): ReadonlyMap<string, string>;
-  /** Objects that are not looked at. */
+  /** Objects that the import ignores. */
   ignores?(object: ApiObject, settings: SourceSettings): boolean;
 }
 
