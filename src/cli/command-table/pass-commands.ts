@@ -29,7 +29,7 @@ export const PASS_COMMANDS: readonly Command[] = [
     path: ['pass', 'list'],
     summary: 'List your passes, and those that you may review.',
     details:
-      'With the permission to `list` `passes`, all of them. Passes that have ended are listed for an hour. ' +
+      'With the permission to `list` `passes`, all of them. Passes that ran out or were denied are listed for an hour. ' +
       '`-o wide` has the message of a denial.',
     flags: [
       cluster('Only passes of this cluster.'),
