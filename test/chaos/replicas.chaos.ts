@@ -69,6 +69,7 @@ describeWithEtcd('replicas under faults', () => {
         writers: 6,
         tokenClients: 4,
         revocationClients: 4,
+        revoked: 'within a second',
         random,
         next: () => {
           if (performance.now() >= end) return undefined;

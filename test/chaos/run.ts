@@ -6,7 +6,7 @@ import type { Server } from '../e2e/support/server.ts';
 import { contend, LABELS, type World, watch, write } from './clients.ts';
 import { DEATHS, type FaultKind, faultsOf, type Machines } from './faults.ts';
 import { HistoryChecker } from './history-checker.ts';
-import { RevocationClients } from './revocation-clients.ts';
+import { RevocationClients, type RevocationRule } from './revocation-clients.ts';
 import { TokenClients } from './token-clients.ts';
 
 export interface Plan {
@@ -14,6 +14,7 @@ export interface Plan {
   readonly writers: number;
   readonly tokenClients: number;
   readonly revocationClients: number;
+  readonly revoked: RevocationRule;
   /** Of the names of the objects, for several runs on one deployment. */
   readonly prefix?: string;
   readonly random: () => number;
@@ -86,7 +87,7 @@ export async function runChaos(machines: Machines, plan: Plan): Promise<Outcome>
   const watchers = Promise.all(Array.from({ length: plan.watchers }, (_, id) => watch(world, id, () => goal)));
   const writers = Promise.all(names.map((name) => write(world, name)));
   const cutOff = new CutOff();
-  const revocations = new RevocationClients(world, (replica, sentAt) => cutOff.has(replica, sentAt));
+  const revocations = new RevocationClients(world, plan.revoked, (replica, sentAt) => cutOff.has(replica, sentAt));
   const others = [
     contend(world, contended, CONTENDERS),
     tokens.run(plan.tokenClients),
