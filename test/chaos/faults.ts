@@ -14,15 +14,17 @@ export interface Machines {
   readonly peers: readonly TcpProxy[];
   /** The address of a load balancer in front of the replicas. */
   readonly front?: string | undefined;
-  /** Called with what a fault has found to be wrong. */
-  readonly onProblem?: (kind: 'two leaders' | 'slow takeover', text: string) => void;
+}
+
+interface FaultOptions extends Machines {
+  /** How long after the death of the leader another replica may take to lead. */
+  readonly takeoverMs: number;
+  readonly onProblem: (kind: 'two leaders' | 'slow takeover', text: string) => void;
 }
 
 /** Of each STALL_MS, a slow member works for WORK_MS: as with a disk on which each fsync takes that long. */
 const STALL_MS = 250;
 const WORK_MS = 80;
-/** docs/reliability.md: another replica leads within ten seconds after a death. A busy machine is given more. */
-const TAKEOVER_MS = 20_000;
 
 const leads = async (replica: Server): Promise<boolean> => {
   const answer = await replica.call('GET', '/metrics', { signal: AbortSignal.timeout(4_000) }).catch(() => undefined);
@@ -36,9 +38,13 @@ const processesOf = (pid: number): number[] => [
 ];
 
 /** The index of the replica that leads; waits for one. */
-async function leaderAmong(replicas: readonly Server[], without: number | undefined): Promise<number | undefined> {
+async function leaderAmong(
+  replicas: readonly Server[],
+  without: number | undefined,
+  timeoutMs: number,
+): Promise<number | undefined> {
   const begun = performance.now();
-  while (performance.now() - begun < TAKEOVER_MS) {
+  while (performance.now() - begun < timeoutMs) {
     const found = await Promise.all(replicas.map((replica, i) => (i === without ? false : leads(replica))));
     if (found.includes(true)) return found.indexOf(true);
     await delay(200);
@@ -73,7 +79,7 @@ export const DEATHS: ReadonlySet<FaultKind> = new Set(['replica killed', 'leadin
 
 /** The faults by kind; each call picks a random target. */
 export function faultsOf(
-  { members, replicas, proxies, peers, onProblem }: Machines,
+  { members, replicas, proxies, peers, takeoverMs, onProblem }: FaultOptions,
   random: () => number,
 ): Readonly<Record<FaultKind, () => Fault>> {
   const at = (count: number): number => Math.floor(random() * count);
@@ -87,18 +93,18 @@ export function faultsOf(
     return {
       name: 'the leader',
       begin: async () => {
-        leader = (await leaderAmong(replicas, undefined)) ?? 0;
+        leader = (await leaderAmong(replicas, undefined, takeoverMs)) ?? 0;
         await begin(leader);
-        const next = await leaderAmong(replicas, leader);
-        if (next === undefined)
-          onProblem?.('slow takeover', `no replica led ${TAKEOVER_MS} ms after replica ${leader}`);
+        const next = await leaderAmong(replicas, leader, takeoverMs);
+        if (next === undefined) onProblem('slow takeover', `no replica led ${takeoverMs} ms after replica ${leader}`);
       },
       end: async () => {
         await end(leader);
         const old = replicas[leader];
         // It knows before it answers that its time is over.
-        const both = old !== undefined && (await leads(old)) && (await leaderAmong(replicas, leader)) !== undefined;
-        if (both) onProblem?.('two leaders', `replica ${leader} still leads after another has taken over`);
+        const both =
+          old !== undefined && (await leads(old)) && (await leaderAmong(replicas, leader, takeoverMs)) !== undefined;
+        if (both) onProblem('two leaders', `replica ${leader} still leads after another has taken over`);
       },
     };
   };

@@ -35,7 +35,7 @@ describeWithEtcd('the checks of the chaos run, with a replica that lies', () => 
       writers: 3,
       tokenClients: 1,
       revocationClients: 3,
-      revoked: 'after a consistent read',
+      timeLimits: false,
       random: Math.random,
       next: () => undefined,
       during: async () => {},

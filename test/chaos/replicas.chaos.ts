@@ -69,7 +69,7 @@ describeWithEtcd('replicas under faults', () => {
         writers: 6,
         tokenClients: 4,
         revocationClients: 4,
-        revoked: 'within a second',
+        timeLimits: true,
         random,
         next: () => {
           if (performance.now() >= end) return undefined;
@@ -80,7 +80,6 @@ describeWithEtcd('replicas under faults', () => {
         calm: () => delay(1_000 + random() * 2_000),
         // Long enough for requests after a death has been noticed.
         during: (kind) => delay((kind === 'replica killed' ? 5_000 : 1_000) + random() * 5_000),
-        recoveryMs: 10_000,
         report,
       });
       report(`\n${summaryOf(outcome)}\n`);

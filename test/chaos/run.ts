@@ -6,7 +6,7 @@ import type { Server } from '../e2e/support/server.ts';
 import { contend, LABELS, type World, watch, write } from './clients.ts';
 import { DEATHS, type FaultKind, faultsOf, type Machines } from './faults.ts';
 import { HistoryChecker } from './history-checker.ts';
-import { RevocationClients, type RevocationRule } from './revocation-clients.ts';
+import { RevocationClients } from './revocation-clients.ts';
 import { TokenClients } from './token-clients.ts';
 
 export interface Plan {
@@ -14,7 +14,11 @@ export interface Plan {
   readonly writers: number;
   readonly tokenClients: number;
   readonly revocationClients: number;
-  readonly revoked: RevocationRule;
+  /**
+   * The limits in wall time: revocation, takeover, errors after a death, recovery. They hold where etcd answers in less
+   * than 0.7 s, so CI runs without them, on any machine.
+   */
+  readonly timeLimits: boolean;
   /** Of the names of the objects, for several runs on one deployment. */
   readonly prefix?: string;
   readonly random: () => number;
@@ -23,8 +27,6 @@ export interface Plan {
   /** Awaited before each fault, and during it. */
   readonly calm: (progress: Progress) => Promise<void>;
   readonly during: (kind: FaultKind, progress: Progress) => Promise<void>;
-  /** All replicas must accept writes this soon after a fault. Default: no limit. */
-  readonly recoveryMs?: number;
   readonly report: (line: string) => void;
 }
 
@@ -33,6 +35,7 @@ export interface Progress {
   readonly writes: number;
   readonly reads: number;
   readonly tokens: number;
+  /** Issued, not only asked for. */
   readonly tokensAfterDeath: number;
   readonly revocations: number;
   readonly problems: HistoryChecker['problems'];
@@ -55,7 +58,11 @@ const CONTENDERS = 3;
 const SETTLE_MS = 1_000;
 /** A replica that reaches etcd again notices by its next question. */
 const CUT_OFF_MS = 2_000;
-const GIVE_UP_MS = 60_000;
+/** docs/reliability.md: another replica leads within ten seconds after a death. A busy machine is given more. */
+const TAKEOVER_MS = 20_000;
+/** All replicas accept writes this soon after a fault. */
+const RECOVERY_MS = 10_000;
+const GIVE_UP_MS = 180_000;
 
 /** Runs clients during one fault after the other, and checks the history of what they saw. */
 export async function runChaos(machines: Machines, plan: Plan): Promise<Outcome> {
@@ -87,7 +94,11 @@ export async function runChaos(machines: Machines, plan: Plan): Promise<Outcome>
   const watchers = Promise.all(Array.from({ length: plan.watchers }, (_, id) => watch(world, id, () => goal)));
   const writers = Promise.all(names.map((name) => write(world, name)));
   const cutOff = new CutOff();
-  const revocations = new RevocationClients(world, plan.revoked, (replica, sentAt) => cutOff.has(replica, sentAt));
+  const revocations = new RevocationClients(
+    world,
+    plan.timeLimits ? 'within a second' : 'after a consistent read',
+    (replica, sentAt) => cutOff.has(replica, sentAt),
+  );
   const others = [
     contend(world, contended, CONTENDERS),
     tokens.run(plan.tokenClients),
@@ -105,7 +116,7 @@ export async function runChaos(machines: Machines, plan: Plan): Promise<Outcome>
       return tokens.counts.asked;
     },
     get tokensAfterDeath() {
-      return tokens.counts.askedAfterDeath;
+      return tokens.counts.askedAfterDeath - tokens.counts.failedAfterDeath;
     },
     get revocations() {
       return checker.checked.revocations ?? 0;
@@ -115,7 +126,14 @@ export async function runChaos(machines: Machines, plan: Plan): Promise<Outcome>
 
   const faults = new Map<FaultKind, { count: number; slowestMs: number }>();
   try {
-    const make = faultsOf({ ...machines, onProblem: (kind, text) => checker.problem(kind, text) }, random);
+    const make = faultsOf(
+      {
+        ...machines,
+        takeoverMs: plan.timeLimits ? TAKEOVER_MS : GIVE_UP_MS,
+        onProblem: (kind, text) => checker.problem(kind, text),
+      },
+      random,
+    );
     await plan.calm(progress);
     for (let kind = plan.next(); kind !== undefined; kind = plan.next()) {
       const fault = make[kind]();
@@ -130,7 +148,7 @@ export async function runChaos(machines: Machines, plan: Plan): Promise<Outcome>
       const known = faults.get(kind) ?? { count: 0, slowestMs: 0 };
       faults.set(kind, { count: known.count + 1, slowestMs: Math.max(known.slowestMs, took) });
       report(`${kind} (${fault.name}): all replicas write again after ${Math.round(took)} ms`);
-      if (took > (plan.recoveryMs ?? Number.POSITIVE_INFINITY))
+      if (plan.timeLimits && took > RECOVERY_MS)
         checker.problem('slow recovery', `${Math.round(took)} ms after: ${kind} (${fault.name})`);
       await plan.calm(progress);
     }
@@ -144,7 +162,7 @@ export async function runChaos(machines: Machines, plan: Plan): Promise<Outcome>
   }
   const seconds = (performance.now() - begun) / 1_000;
   checker.close();
-  tokens.check();
+  if (plan.timeLimits) tokens.check();
   checker.compare(await Promise.all(replicas.map((replica) => listed(replica, [...names, contended]))));
   const memoryAfter = memory(replicas);
   return {
