@@ -6,16 +6,14 @@ import {
   REQUEST_NAMESPACE_LABEL,
 } from '../../api/kinds/access-request.ts';
 import { isOpenPhase, requestStatus } from '../../api/kinds/access-request-spec.ts';
-import { kindPrefix } from '../../api/object-key.ts';
-import { ApiError } from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import type { ObjectWriter } from '../../objects/writer.ts';
 import { type Leadership, leaderGuards } from '../../storage/leadership.ts';
+import { hasPassed, type SweepTimer, startSweep, sweepObjects } from '../sweep.ts';
 import { withCondition } from './decide-request.ts';
 import type { GrantOwner, GrantStore } from './grant-objects.ts';
-import { type SweepTimer, startSweep } from './sweep-timer.ts';
 
 export interface RequestSweepParts {
   readonly catalog: Pick<Catalog, 'accessRequests' | 'clusters'>;
@@ -31,14 +29,10 @@ export interface RequestSweepParts {
   readonly retentionMs: number;
 }
 
-/** In one call. */
-const MAX_CHANGED = 64;
 /** Between an approval and its binding. If that takes longer, the server that was to create it has failed. */
 const BINDING_MS = 60_000;
 
 type Step = 'remove-grant' | 'remove' | { readonly expire: string; readonly message: string };
-
-const hasPassed = (time: string, now: number): boolean => !(Date.parse(time) > now);
 
 /** What is due for a request: it expires, loses its grant, or is removed. */
 function stepFor(parts: RequestSweepParts, entry: StoredObject, time: number): Step | undefined {
@@ -78,7 +72,7 @@ const ownerOf = ({ name, uid, labels }: StoredObject): GrantOwner => ({
  * access itself ends without it: a binding with an end grants nothing from then on.
  */
 export function createRequestSweep(parts: RequestSweepParts): () => Promise<void> {
-  const { catalog, reader, writer, grants, leadership } = parts;
+  const { catalog, writer, grants, leadership } = parts;
   const kind = catalog.accessRequests;
 
   async function perform(entry: StoredObject, step: Step, time: number): Promise<void> {
@@ -104,20 +98,7 @@ export function createRequestSweep(parts: RequestSweepParts): () => Promise<void
     await grants.remove(ownerOf(entry), guards);
   }
 
-  return async () => {
-    const time = parts.removalTime();
-    if (!reader.ready || time === Number.NEGATIVE_INFINITY) return;
-    let changed = 0;
-    for (const entry of reader.cache(kind).current.copy().scan(kindPrefix(kind))) {
-      const step = stepFor(parts, entry, time);
-      if (step === undefined) continue;
-      if (++changed > MAX_CHANGED) return;
-      await perform(entry, step, time).catch((error: unknown) => {
-        // Written by others: the next call decides again.
-        if (!(error instanceof ApiError && [404, 409].includes(error.status.code))) throw error;
-      });
-    }
-  };
+  return () => sweepObjects({ ...parts, kind, stepFor: (entry, time) => stepFor(parts, entry, time), perform });
 }
 
 export const startRequestSweep = (parts: RequestSweepParts & SweepTimer): (() => Promise<void>) =>

@@ -2,15 +2,13 @@ import type { User } from '../../api/caller.ts';
 import type { Catalog } from '../../api/catalog.ts';
 import { PASS_EXPIRY_FIELD, PASS_FINISHED_FIELD } from '../../api/kinds/pass.ts';
 import { ENDED, isLivePhase, type PassStatus, passStatus, REVOKED } from '../../api/kinds/pass-spec.ts';
-import { kindPrefix } from '../../api/object-key.ts';
-import { ApiError } from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import type { ObjectWriter } from '../../objects/writer.ts';
 import { type Leadership, leaderGuards } from '../../storage/leadership.ts';
 import type { Revocations } from '../../tokens/revocations/revocations.ts';
-import { type SweepTimer, startSweep } from '../access-requests/sweep-timer.ts';
+import { hasPassed, type SweepTimer, startSweep, sweepObjects } from '../sweep.ts';
 import { endedStatus, revokeTokens } from './pass-verbs.ts';
 
 export interface PassSweepParts {
@@ -24,15 +22,11 @@ export interface PassSweepParts {
   readonly removalTime: () => number;
 }
 
-/** In one call. */
-const MAX_CHANGED = 64;
 /** Passes that have ended are listed for that long. */
 const RETENTION_MS = 3_600_000;
 const SWEEPER: User = { name: 'system:clusterpass:passes', uid: '', groups: [], extra: {} };
 
 type Step = 'remove' | 'complete-revocation' | { readonly reason: string; readonly message: string };
-
-const hasPassed = (time: string, now: number): boolean => !(Date.parse(time) > now);
 
 /** Whether the binding is no longer the one that asked for the approval. */
 export function hasBindingChanged(
@@ -71,7 +65,7 @@ function stepFor(parts: PassSweepParts, entry: StoredObject, time: number): Step
 
 /** Ends passes whose time is over, completes deletions that a crash interrupted, and removes ended passes. */
 export function createPassSweep(parts: PassSweepParts): () => Promise<void> {
-  const { catalog, reader, writer, leadership } = parts;
+  const { catalog, writer, leadership } = parts;
   const kind = catalog.passes;
 
   async function perform(entry: StoredObject, step: Step, time: number): Promise<void> {
@@ -93,20 +87,7 @@ export function createPassSweep(parts: PassSweepParts): () => Promise<void> {
     });
   }
 
-  return async () => {
-    const time = parts.removalTime();
-    if (!reader.ready || time === Number.NEGATIVE_INFINITY) return;
-    let changed = 0;
-    for (const entry of reader.cache(kind).current.copy().scan(kindPrefix(kind))) {
-      const step = stepFor(parts, entry, time);
-      if (step === undefined) continue;
-      if (++changed > MAX_CHANGED) return;
-      await perform(entry, step, time).catch((error: unknown) => {
-        // Written by others: the next call decides again.
-        if (!(error instanceof ApiError && [404, 409].includes(error.status.code))) throw error;
-      });
-    }
-  };
+  return () => sweepObjects({ ...parts, kind, stepFor: (entry, time) => stepFor(parts, entry, time), perform });
 }
 
 export const startPassSweep = (parts: PassSweepParts & SweepTimer): (() => Promise<void>) =>
