@@ -21,6 +21,12 @@ const PAGE_BYTES = 16 * 1024;
 const WAL_CHECKPOINT_BYTES = 16 * 1024 ** 2;
 
 /**
+ * Pages in SQLite's own cache. Enough for the pages that writes change. Reads happen at the start and for past states, and
+ * find the others in the cache of the system: 32 MiB made no write faster.
+ */
+const CACHE_KIB = 8 * 1024;
+
+/**
  * `log` is the whole store: one row for each change, and the row's id is the change's revision. AUTOINCREMENT keeps the
  * highest id in sqlite_sequence, so that no revision is used twice, even when the newest rows have been removed. An
  * empty store is at revision 1, as in etcd: 0 means "any" to a Kubernetes client. `value` is NULL when the change
@@ -110,7 +116,7 @@ function prepareDatabase(db: DatabaseSync, file: string): void {
     PRAGMA checkpoint_fullfsync = ON;
     PRAGMA wal_autocheckpoint = ${pagesIn(WAL_CHECKPOINT_BYTES, db)};
     PRAGMA temp_store = MEMORY;
-    PRAGMA cache_size = -32768;
+    PRAGMA cache_size = -${CACHE_KIB};
     PRAGMA cell_size_check = ON;
     PRAGMA trusted_schema = OFF;
   `);
