@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import type { ApiObject, Kind } from '../../src/api/kind.ts';
-import { passStatus } from '../../src/api/kinds/pass-spec.ts';
+import { type PassApproval, passStatus } from '../../src/api/kinds/pass-spec.ts';
 import { kindPrefix } from '../../src/api/object-key.ts';
 import type { ApiRequest, Verb } from '../../src/api/request.ts';
 import { ApiError } from '../../src/api/status.ts';
@@ -35,7 +35,7 @@ async function openWorld(file: string) {
   });
   const { reader, writer } = objects;
   const now = () => clock.now;
-  const approval = { needed: 'none' as 'none' | 'review' };
+  const approval = { needed: 'none' as PassApproval };
   const grant = { kind: 'ClusterRoleBinding' as const, ...BINDING, target: { kind: '', name: '' }, subjects: [] };
   const revocations = createRevocations({ catalog, reader, writer, longestLifetime: { read: async () => 900 }, now });
   const lifetimes: number[] = [];
@@ -98,9 +98,9 @@ async function openWorld(file: string) {
     },
     redeem: (name: string) => codeOf(redeem(requestOf('jane', 'create', name))),
     remove: (name: string) => codeOf(Promise.resolve(verbs?.delete?.(requestOf('jane', 'delete', name)))),
-    approve: (name: string) => {
+    approve: (name: string, by = 'lea') => {
       const conditions = [{ type: 'Approved', status: 'True' }];
-      return codeOf(decide(requestOf('lea', 'patch', name, { status: { conditions } })));
+      return codeOf(decide(requestOf(by, 'patch', name, { status: { conditions } })));
     },
     state: (name: string) => {
       const { phase, conditions } = passStatus(find(name) ?? ({} as ApiObject));
@@ -244,6 +244,31 @@ describe('A48: a revocation', () => {
       }
       expect([find(name), ids.map((id) => revocations.isRevoked(id))]).toEqual([undefined, [true, true]]);
     });
+  });
+});
+
+it('MC-94: an approved pass answers the same question until it is used, and no longer', async () => {
+  await inWorld(async ({ ask, approve, approval, redeem, state, clock }) => {
+    const nameOf = async (purpose?: string) => (await ask(purpose)).metadata.name;
+    approval.needed = 'review';
+    const first = await nameOf();
+    expect(await approve(first)).toBe(200);
+    clock.now += MINUTE;
+    expect([await nameOf(), await nameOf('read other logs')]).toEqual([first, expect.not.stringMatching(first)]);
+    expect(await redeem(first)).toBe(201);
+    const second = await nameOf();
+    expect([second === first, state(second)[0]]).toEqual([false, 'Pending']);
+  });
+  await inWorld(async ({ ask, approve, approval, state }) => {
+    const nameOf = async () => (await ask()).metadata.name;
+    approval.needed = 'confirm';
+    const confirmed = await nameOf();
+    expect(await approve(confirmed, 'jane')).toBe(200);
+    approval.needed = 'review';
+    const reviewed = await nameOf();
+    expect([reviewed === confirmed, state(reviewed)[0]]).toEqual([false, 'Pending']);
+    approval.needed = 'none';
+    expect(await nameOf()).toBe(confirmed);
   });
 });
 

@@ -16,6 +16,7 @@ import {
   passAccount,
   passErrors,
   passSpec,
+  passStatus,
 } from '../../api/kinds/pass-spec.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { badRequest, forbidden, notFound, tooManyRequests } from '../../api/status.ts';
@@ -31,7 +32,7 @@ import { foreignAudienceCheck } from '../token/foreign-audiences.ts';
 import { audienceErrors, withoutDuplicates } from '../token/validate-token-request.ts';
 import { readObject } from '../write/read-body.ts';
 import { managerOf, written } from '../write/write-parts.ts';
-import { annotate, type PassAccount, type PassParts } from './pass-parts.ts';
+import { annotate, isApprovedFor, type PassAccount, type PassParts } from './pass-parts.ts';
 
 /** How long a pass waits for its approval. */
 const PENDING_MS = 10 * 60_000;
@@ -75,7 +76,10 @@ export function createPassHandler(parts: PassParts): (request: ApiRequest) => Pr
     const countId = digestOf([counted.id, client?.id ?? '']);
     const stored = [...reader.cache(kind).current.withLabel(COUNTED_LABEL, countId)];
     const same = stored.find(
-      (entry) => isWaiting(parts, entry) && isOwn(entry, caller) && isDeepStrictEqual(passSpec(entry.object()), spec),
+      (entry) =>
+        isUnused(parts, entry, decision, cluster) &&
+        isOwn(entry, caller) &&
+        isDeepStrictEqual(passSpec(entry.object()), spec),
     );
     if (same !== undefined) {
       annotate(request, same.object());
@@ -187,8 +191,24 @@ function durationOf(parts: PassParts, { durationSeconds }: PassSpec, cluster: St
   return seconds;
 }
 
-const isWaiting = ({ now }: PassParts, entry: StoredObject): boolean =>
-  entry.field('status.phase') === 'Pending' && Date.parse(entry.field(PASS_EXPIRY_FIELD)) > now();
+/**
+ * MC-92, MC-94: the same question gives the same pass while it waits for its approval, and after that until its first
+ * redemption. Then the approval is used: the next question needs another one. A pass without an approval is a new one
+ * each time.
+ */
+function isUnused(parts: PassParts, entry: StoredObject, decision: PassDecision, cluster: StoredObject): boolean {
+  const leftMs = Date.parse(entry.field(PASS_EXPIRY_FIELD)) - parts.now();
+  if (!isLivePhase(entry.field('status.phase')) || !(leftMs > 0)) return false;
+  const status = passStatus(entry.object());
+  if (status.phase === 'Pending') return decision.approval !== 'none';
+  return (
+    status.approval !== 'none' &&
+    isApprovedFor(status, decision) &&
+    (status.tokens ?? []).length === 0 &&
+    status.clusterUID === cluster.uid &&
+    !(parts.issuesOwnTokens(cluster) && leftMs < MIN_PASS_SECONDS * 1000)
+  );
+}
 
 function refuseTooMany(
   parts: PassParts,

@@ -3,7 +3,7 @@ import type { Caller } from '../../api/caller.ts';
 import type { Catalog } from '../../api/catalog.ts';
 import type { ApiObject } from '../../api/kind.ts';
 import type { RequestScope } from '../../api/kinds/access-request-spec.ts';
-import { type PassSpec, passSpec, passStatus } from '../../api/kinds/pass-spec.ts';
+import { type PassApproval, type PassSpec, type PassStatus, passSpec, passStatus } from '../../api/kinds/pass-spec.ts';
 import type { ApiRequest } from '../../api/request.ts';
 import type { ApiError } from '../../api/status.ts';
 import type { PublicView, StoredObject } from '../../objects/stored-object.ts';
@@ -53,6 +53,14 @@ export interface PassParts extends OwnedParts {
 }
 
 export const isAgentsPass = ({ client }: PassSpec): boolean => client !== undefined;
+
+const LEVELS: Readonly<Record<PassApproval, number>> = { none: 0, confirm: 1, review: 2 };
+
+/** Whether the pass has at least the approval that is needed now. */
+export const isApprovedFor = (
+  { approval = 'none' }: PassStatus,
+  { approval: needed }: Pick<PassDecision, 'approval'>,
+): boolean => LEVELS[needed] <= LEVELS[approval];
 
 /** The audit event says which pass, for whom and why. The purpose is the one text of a body that is logged. */
 export function annotate({ annotate: add }: Pick<ApiRequest, 'annotate'>, object: ApiObject): void {

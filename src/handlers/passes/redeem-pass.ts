@@ -1,7 +1,7 @@
 import { decodeBody } from '../../api/codec/decode.ts';
 import { forbiddenField, invalid } from '../../api/field-error.ts';
 import { MAX_PASS_TOKENS } from '../../api/kinds/pass.ts';
-import { type PassApproval, type PassStatus, passAccount, passSpec, passStatus } from '../../api/kinds/pass-spec.ts';
+import { type PassStatus, passAccount, passSpec, passStatus } from '../../api/kinds/pass-spec.ts';
 import { type TokenRequest, tokenRequestType } from '../../api/kinds/token-request.ts';
 import { isTokenId } from '../../api/names.ts';
 import type { ApiRequest, ApiResponse, RequestBody, Target } from '../../api/request.ts';
@@ -12,12 +12,10 @@ import { isOwn } from '../issued-tokens/own-tokens.ts';
 import { parseCreateOptions } from '../options/write-options.ts';
 import { objectKeyOf } from '../write/write-parts.ts';
 import { audiencePermission } from './create-pass.ts';
-import { annotate, isAgentsPass, type PassParts } from './pass-parts.ts';
+import { annotate, isAgentsPass, isApprovedFor, type PassParts } from './pass-parts.ts';
 
 /** No TokenRequest asks for less. A token for a pass may be granted less: it ends with the pass. */
 const MIN_REQUESTED_SECONDS = 600;
-
-const LEVELS: Readonly<Record<PassApproval, number>> = { none: 0, confirm: 1, review: 2 };
 
 /**
  * `create` of `passes/token`: a TokenRequest for the account of the pass. The handle opens nothing by itself: the caller
@@ -45,7 +43,7 @@ export function createRedeemHandler(parts: PassParts): (request: ApiRequest) => 
     const isAgent = isAgentsPass(spec);
     const decision = rules.decide(caller, account, isAgent);
     if (!decision.allowed) throw rules.refusal(caller, account, decision);
-    if (LEVELS[decision.approval] > LEVELS[status.approval ?? 'none']) {
+    if (!isApprovedFor(status, decision)) {
       const why = `the binding that allows it needs an approval now (${decision.approval}): ask for another pass`;
       throw forbidden(kind, entry.name, why);
     }

@@ -54,8 +54,8 @@ export const passRequest = tool({
     'Requests a pass: access as one service account to one cluster, for one purpose, at most 15 minutes. Returns a handle, ' +
     'never a token. The handle is of use only together with the own sign-in of the same person. If a person has to ' +
     'approve it, the state is pending for at most 10 minutes: give the person the approveUrl, then call pass_list until it ' +
-    'is ready, and use it as `use` says. While it is pending, the same arguments give the same handle; after that they ' +
-    'request another pass.',
+    'is ready, and use it as `use` says. Until it is used, the same arguments give the same handle; after that they ' +
+    'request another pass, which needs another approval.',
   inputSchema: input,
   outputSchema: output,
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
