@@ -70,7 +70,7 @@ describe('loadServeOptions', () => {
         trackAllTokens: false,
         actorClaim: 'fleet',
         accessRequests: { maxDurationSeconds: 43_200, maxOpenPerCaller: 10, retentionMs: 604_800_000 },
-        passes: { maxHandles: 10, maxDurationSeconds: 900 },
+        passes: { maxHandles: 10, maxPending: 3, maxDurationSeconds: 900 },
         peoplePrefix: 'clusterpass:',
         signingAlgorithm: 'ES256',
         signingAlgorithmFor: new Map(),

@@ -26,6 +26,24 @@ export const MCP_OPTIONS = {
     default: '10',
     doc: 'How many passes (`passes.clusterpass.dev`) of one requester and client may be waiting or ready at a time; further ones are rejected until one ends.',
   }),
+  mcpMaxPending: option({
+    value: 'N',
+    parse: integer(1, 1_000),
+    default: '3',
+    doc: 'How many of them may wait for an approval at a time.',
+  }),
+  mcpCallsPerMinute: option({
+    value: 'N',
+    parse: integer(1, 100_000),
+    default: '60',
+    doc: 'How many calls of tools at `/mcp` one user and client may make in a minute, and how many at once. Each process counts its own: with workers and replicas, clients that open many connections get up to as many times more.',
+  }),
+  mcpPassRequestsPerMinute: option({
+    value: 'N',
+    parse: integer(1, 100_000),
+    default: '10',
+    doc: 'How many of these calls may be `pass_request`.',
+  }),
   mcpMaxDuration: option({
     value: 'DURATION',
     parse: duration('10m', '15m'),

@@ -39,7 +39,12 @@ export interface ServeOptions {
   readonly consoleProvider: { readonly issuer: string; readonly clientId: string } | undefined;
   /** Undefined: MCP is not served. */
   readonly mcp:
-    | { readonly authorizationServers: readonly string[]; readonly allowedOrigins: readonly string[] }
+    | {
+        readonly authorizationServers: readonly string[];
+        readonly allowedOrigins: readonly string[];
+        readonly callsPerMinute: number;
+        readonly passRequestsPerMinute: number;
+      }
     | undefined;
   readonly manifests: string | undefined;
   /** Undefined: nothing is deleted. */
@@ -59,7 +64,7 @@ export interface ServeOptions {
     readonly retentionMs: number;
   };
   /** Of passes that are requested as handles. */
-  readonly passes: { readonly maxHandles: number; readonly maxDurationSeconds: number };
+  readonly passes: { readonly maxHandles: number; readonly maxPending: number; readonly maxDurationSeconds: number };
   readonly peoplePrefix: string;
   readonly signingAlgorithm: OptionValues['signingAlgorithm'];
   readonly signingAlgorithmFor: ReadonlyMap<string, OptionValues['signingAlgorithm']>;
@@ -163,7 +168,14 @@ export function resolveOptions(values: OptionValues): { options: ServeOptions; p
     tokenAuthFile: values.tokenAuthFile,
     authenticationConfig: values.authenticationConfig,
     consoleProvider: issuer === undefined || clientId === undefined ? undefined : { issuer, clientId },
-    mcp: values.mcp ? { authorizationServers: mcpAuthorizationServer, allowedOrigins: mcpAllowedOrigin } : undefined,
+    mcp: values.mcp
+      ? {
+          authorizationServers: mcpAuthorizationServer,
+          allowedOrigins: mcpAllowedOrigin,
+          callsPerMinute: values.mcpCallsPerMinute,
+          passRequestsPerMinute: values.mcpPassRequestsPerMinute,
+        }
+      : undefined,
     manifests: values.manifests,
     manifestsPrune: values.manifestsPrune ? { maxPercent: values.manifestsPruneLimit } : undefined,
     credentialsDir: values.credentialsDir,
@@ -179,7 +191,11 @@ export function resolveOptions(values: OptionValues): { options: ServeOptions; p
       maxOpenPerCaller: values.maxAccessRequestsPerCaller,
       retentionMs: values.accessRequestRetention,
     },
-    passes: { maxHandles: values.mcpMaxHandles, maxDurationSeconds: Math.floor(values.mcpMaxDuration / 1000) },
+    passes: {
+      maxHandles: values.mcpMaxHandles,
+      maxPending: values.mcpMaxPending,
+      maxDurationSeconds: Math.floor(values.mcpMaxDuration / 1000),
+    },
     peoplePrefix: values.peoplePrefix,
     signingAlgorithm: values.signingAlgorithm,
     signingAlgorithmFor: values.signingAlgorithmFor ?? new Map(),
@@ -225,7 +241,7 @@ const DAY_MS = 86_400_000;
 
 /** In the same folder. A device, e.g. /dev/null or /dev/stdout, takes the events of both logs. */
 function besideAuditLog(path: string): string {
-  if (/^\/(dev|proc)\//.test(path)) return path;
+  if (/^\/(dev(?!\/shm\/)|proc)\//.test(path)) return path;
   const { dir, name, ext } = parse(path);
   return join(dir, `${name}-security${ext}`);
 }

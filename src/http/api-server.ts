@@ -70,7 +70,7 @@ export interface ApiServerOptions {
   readonly audit: Pick<AuditLogs, 'requests' | 'security'>;
   readonly console: Pick<ConsoleOptions, 'files' | 'provider'>;
   /** Undefined: MCP is not served. */
-  readonly mcp: Pick<McpOptions, 'authorizationServers' | 'allowedOrigins'> | undefined;
+  readonly mcp: Omit<McpOptions, 'version' | 'productName' | 'baseUrl' | 'authenticate' | 'now'> | undefined;
   readonly metrics: Metrics;
   readonly tracer: Pick<Tracer, 'ended'> | undefined;
   readonly logger: Logger;

@@ -50,7 +50,7 @@ async function openWorld(file: string) {
       refusal: () => new ApiError(403, 'Forbidden', ''),
       refuseApproval: () => undefined,
     },
-    limits: { maxHandles: 4, maxDurationSeconds: 900 },
+    limits: { maxHandles: 4, maxPending: 3, maxDurationSeconds: 900 },
     revocations,
     issueToken: async (_, pass) => {
       lifetimes.push(pass?.seconds ?? 0);

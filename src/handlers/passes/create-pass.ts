@@ -36,7 +36,6 @@ import { annotate, isApprovedFor, type PassAccount, type PassParts } from './pas
 
 /** How long a pass waits for its approval. */
 const PENDING_MS = 10 * 60_000;
-const MAX_PENDING = 3;
 /** Ended passes stay for a while, so all that are stored have a bound, too: that many times the live ones. */
 const STORED_PER_LIVE = 10;
 /** Such a cluster grants ten minutes at least, and some time passes before the first redemption. */
@@ -224,13 +223,13 @@ function refuseTooMany(
     const ends = entries.map((entry) => Date.parse(entry.field(PASS_EXPIRY_FIELD)));
     return Math.max(1, Math.ceil((Math.min(...ends, now() + PENDING_MS) - now()) / 1000));
   };
-  const { maxHandles } = limits;
+  const { maxHandles, maxPending } = limits;
   if (live.length + inFlight >= maxHandles) {
     const text = `${who} ${maxHandles} live passes with this client, the most that are allowed: revoke one, or wait`;
     throw tooManyRequests(text, wait(live));
   }
-  if (approval !== 'none' && pending.length + inFlight >= MAX_PENDING) {
-    const text = `${who} ${MAX_PENDING} passes that wait for an approval, the most that are allowed: revoke one, or wait`;
+  if (approval !== 'none' && pending.length + inFlight >= maxPending) {
+    const text = `${who} ${maxPending} passes that wait for an approval, the most that are allowed: revoke one, or wait`;
     throw tooManyRequests(text, wait(pending));
   }
   if (stored.length + inFlight >= maxHandles * STORED_PER_LIVE) {

@@ -29,6 +29,8 @@ export interface PassRules {
 export interface PassLimits {
   /** Live passes of one requester and client. */
   readonly maxHandles: number;
+  /** How many of them may wait for an approval. */
+  readonly maxPending: number;
   readonly maxDurationSeconds: number;
 }
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { unauthorized } from '../../api/status.ts';
 import { createMcpEndpoint, InsufficientScope } from './mcp-endpoint.ts';
 
-const endpoint = (now = () => 0) =>
+const endpoint = (now = () => 0, limits = { callsPerMinute: 60, passRequestsPerMinute: 10 }) =>
   createMcpEndpoint({
     version: '0',
     productName: 'orchestrator',
@@ -10,6 +10,7 @@ const endpoint = (now = () => 0) =>
     authorizationServers: ['https://id.example.com'],
     allowedOrigins: ['https://agent.example.com'],
     authenticate: () => Promise.reject(unauthorized()),
+    ...limits,
     now,
   });
 
@@ -26,6 +27,12 @@ describe('MC-78: rate limits', () => {
     expect([secondsToWait('jane\na', 'clusters_list'), secondsToWait('jane\na', 'clusters_list')]).toEqual([0, 1]);
     time = 6_000;
     expect(secondsToWait('jane\na', 'pass_request')).toBe(0);
+  });
+
+  it('are options', () => {
+    const { secondsToWait } = endpoint(() => 0, { callsPerMinute: 3, passRequestsPerMinute: 1 });
+    const waits = ['pass_request', 'pass_request', 'clusters_list', 'clusters_list', 'clusters_list'];
+    expect(waits.map((tool) => secondsToWait('jane\na', tool))).toEqual([0, 60, 0, 0, 20]);
   });
 });
 

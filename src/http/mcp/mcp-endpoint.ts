@@ -15,10 +15,6 @@ export const mcpResource = (baseUrl: string): string => `${baseUrl}${MCP_PATH}`;
 
 const METADATA_PATH = '/.well-known/oauth-protected-resource';
 
-/** MC-78 */
-const CALLS = { perSecond: 1, burst: 60 } as const;
-const PASS_REQUESTS = { perSecond: 10 / 60, burst: 10 } as const;
-
 export interface McpOptions {
   readonly version: string;
   readonly productName: string;
@@ -27,6 +23,9 @@ export interface McpOptions {
   /** Issuers of `--authentication-config`. */
   readonly authorizationServers: readonly string[];
   readonly allowedOrigins: readonly string[];
+  /** MC-78: of one user and client. */
+  readonly callsPerMinute: number;
+  readonly passRequestsPerMinute: number;
   readonly authenticate: (authorization: string | undefined, warn: (text: string) => void) => Promise<Caller>;
   /** Milliseconds on a monotonic clock. */
   readonly now: () => number;
@@ -60,8 +59,8 @@ export class InsufficientScope extends ApiError {
 
 export function createMcpEndpoint(options: McpOptions): McpEndpoint {
   const { version, productName, baseUrl, authorizationServers, allowedOrigins, authenticate, now } = options;
-  const calls = new TokenBuckets({ ...CALLS, now });
-  const passRequests = new TokenBuckets({ ...PASS_REQUESTS, now });
+  const calls = perMinute(options.callsPerMinute, now);
+  const passRequests = perMinute(options.passRequestsPerMinute, now);
   const metadata: PathRoute = {
     public: true,
     methods: ['GET'],
@@ -112,6 +111,9 @@ export function createMcpEndpoint(options: McpOptions): McpEndpoint {
     routes: pathTable({ [METADATA_PATH]: metadata, [`${METADATA_PATH}${MCP_PATH}`]: metadata }),
   };
 }
+
+const perMinute = (count: number, now: () => number): TokenBuckets =>
+  new TokenBuckets({ perSecond: count / 60, burst: count, now });
 
 const statusAnswer = ({ status }: ApiError, challenge?: string): RawAnswer => ({
   type: 'raw',
