@@ -12,7 +12,19 @@ import { createFetchDocument } from './fetch-document.ts';
 const authority = createAuthority('provider');
 let server: FakeApiServer;
 
-const ANSWERS: Record<string, (socket: Socket) => FakeAnswer | undefined> = {
+/** As kube-apiserver answers for a document that it has in one media type. */
+const onlyAs =
+  (type: string) =>
+  (_socket: Socket, accept: unknown): FakeAnswer =>
+    String(accept)
+      .split(',')
+      .some((each) => each.trim() === type)
+      ? { status: 200, body: '{"keys":[]}' }
+      : { status: 406 };
+
+const ANSWERS: Record<string, (socket: Socket, accept: unknown) => FakeAnswer | undefined> = {
+  '/.well-known/openid-configuration': onlyAs('application/json'),
+  '/openid/v1/jwks': onlyAs('application/jwk-set+json'),
   '/good': () => ({ status: 200, body: '{"a":1}' }),
   '/missing': () => ({ status: 404 }),
   '/elsewhere': () => ({ status: 302, headers: { location: '/good' } }),
@@ -26,7 +38,7 @@ const ANSWERS: Record<string, (socket: Socket) => FakeAnswer | undefined> = {
 };
 
 beforeAll(async () => {
-  const answer = ({ path }: SeenRequest, socket: Socket) => ANSWERS[path]?.(socket);
+  const answer = ({ path, headers }: SeenRequest, socket: Socket) => ANSWERS[path]?.(socket, headers.accept);
   server = await startApiServer(authority.issue({ names: ['127.0.0.1'] }), answer);
 });
 afterAll(() => server.close());
@@ -40,7 +52,11 @@ const get = (path: string, { ca = authority.cert, ms = 5_000 }: { ca?: string | 
 describe('a document of another server', () => {
   it('is read over TLS with a certificate of the configured authority', async () => {
     expect(await get('/good')).toEqual({ a: 1 });
-    expect(server.requests.at(-1)?.headers).toMatchObject({ 'user-agent': 'test/1', accept: 'application/json' });
+    expect(server.requests.at(-1)?.headers).toMatchObject({ 'user-agent': 'test/1' });
+  });
+
+  it.each(['/.well-known/openid-configuration', '/openid/v1/jwks'])('%s of kube-apiserver is read', async (path) => {
+    expect(await get(path)).toEqual({ keys: [] });
   });
 
   it.each([

@@ -9,6 +9,9 @@ export interface FetchDocumentOptions {
 /** Larger than any discovery document or key set, and parsed quickly. */
 const MAX_BYTES = 256 * 1024;
 
+/** kube-apiserver has its key set as `application/jwk-set+json` only, and answers 406 to a request without this type. */
+const ACCEPT = 'application/json, application/jwk-set+json';
+
 /**
  * Fetches small JSON documents. Redirects are not followed, so that documents come from the configured address only.
  * Connections are not reused: a document is fetched every few minutes.
@@ -25,7 +28,7 @@ export function createFetchDocument({
       const { statusCode, body } = await request(url, {
         dispatcher,
         signal,
-        headers: { accept: 'application/json', 'user-agent': userAgent },
+        headers: { accept: ACCEPT, 'user-agent': userAgent },
       });
       if (statusCode !== 200) throw new Error(`answered with ${statusCode}`);
       return parseJson(await body.text());
