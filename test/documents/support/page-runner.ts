@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { KUBECTL } from '../../../scripts/setup-kubectl.mjs';
 import { type Block, execute, isRun } from './blocks.ts';
+import { type ClientCommand, clientCommand, runClientCommand } from './client-commands.ts';
 import { installClusterpass } from './clusterpass.ts';
 
 const READY_WITHIN_MS = 60_000;
@@ -67,7 +68,27 @@ export class PageRunner {
     });
   }
 
+  /** Commands of the client run in this process if nothing on their line needs a shell: they are most of all pages. */
   async shell(text: string): Promise<Ran> {
+    const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+    const isAlone = lines.every((line) => /^(?:clusterpass|kubectl|curl) .*[^\\]$/.test(line));
+    if (!isAlone || lines.every((line) => clientCommand(line) === undefined)) return this.#bash(text);
+    let output = '';
+    for (const line of lines) {
+      const command = clientCommand(line);
+      const ran = command === undefined ? await this.#bash(line) : await this.#client(command);
+      output += ran.output;
+      if (ran.code !== 0) return { code: ran.code, output };
+    }
+    return { code: 0, output };
+  }
+
+  async #client(command: ClientCommand): Promise<Ran> {
+    const { code, stdout, stderr } = await runClientCommand(command, { env: this.#environment(), cwd: this.folder });
+    return { code, output: stdout + stderr };
+  }
+
+  async #bash(text: string): Promise<Ran> {
     const child = this.#spawn(text);
     let output = '';
     for (const stream of [child.stdout, child.stderr]) {
@@ -117,13 +138,17 @@ export class PageRunner {
     return spawn('bash', ['-euo', 'pipefail', '-c', text], {
       cwd: this.folder,
       stdio: ['ignore', 'pipe', 'pipe'],
-      env: {
-        PATH: `${join(this.folder, 'bin')}:${process.env.PATH}`,
-        HOME: this.folder,
-        NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
-        ...this.#env,
-      },
+      env: this.#environment(),
     });
+  }
+
+  #environment(): Record<string, string | undefined> {
+    return {
+      PATH: `${join(this.folder, 'bin')}:${process.env.PATH}`,
+      HOME: this.folder,
+      NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
+      ...this.#env,
+    };
   }
 }
 
