@@ -1,8 +1,10 @@
+import { isDns1123Subdomain } from '../../api/names.ts';
 import { ConnectionError, isStatus } from '../../client/errors.ts';
 import { CliError, type Context, type Invocation, parseSeconds, type Run } from '../command.ts';
 import { clientFor, resolveConnection } from '../connection/connection.ts';
 import type { CredentialSource } from '../connection/credential-cache.ts';
 import { loginFor, readLogins } from '../connection/logins.ts';
+import { refuseServerInName } from '../connection/one-server.ts';
 import { plainFetch } from '../connection/plain-fetch.ts';
 import { refreshTime } from '../connection/refresh-time.ts';
 import { type ExecInfo, readExecInfo } from '../exec-info.ts';
@@ -115,7 +117,11 @@ function clusterOf(
   handle: string | undefined,
 ): { cluster: string; forServer?: string } {
   const given = invocation.text('cluster');
-  if (given !== undefined && given !== '') return { cluster: given };
+  if (given !== undefined && given !== '') {
+    refuseServerInName(given, '--cluster');
+    if (isDns1123Subdomain(given).length === 0) return { cluster: given };
+    throw new CliError(`--cluster: ${JSON.stringify(given)} is not the name of a cluster`);
+  }
   if (handle !== undefined) return { cluster: '' };
   if (profile !== undefined) return { cluster: profile.cluster, forServer: profile.server };
   throw new CliError('--cluster is required: KUBERNETES_EXEC_INFO has no spec.cluster.config.clusterName');

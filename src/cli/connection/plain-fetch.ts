@@ -93,6 +93,7 @@ function inWords(error: unknown): unknown {
   // Node tries several addresses of a host: the first one says why.
   const first = error instanceof AggregateError ? error.errors[0] : error;
   const { code = '' } = first as NodeJS.ErrnoException;
-  const words = WORDS[code];
+  // The codes of Node's HTTP parser.
+  const words = WORDS[code] ?? (String(code).startsWith('HPE_') ? 'it does not answer in HTTP' : undefined);
   return words === undefined ? first : Object.assign(new Error(words), { code });
 }
