@@ -14,6 +14,8 @@ export interface Command {
   readonly sameFlagsAs?: string;
   /** False for commands that need no server. */
   readonly connects?: boolean;
+  /** The exit code for wrong usage. 1 as of kubectl, unless it is set. */
+  readonly usageExitCode?: number;
   readonly examples: readonly string[];
   /** Why the tests do not run the examples, for docs/cli.md. */
   readonly notRun?: string;
@@ -88,7 +90,7 @@ export class Invocation {
 
   required(name: string, flag: string): string {
     const value = this.text(name);
-    if (value === undefined || value === '') throw new CliError(`${flag} is required`);
+    if (value === undefined || value === '') throw new UsageError(`${flag} is required`);
     return value;
   }
 
@@ -110,7 +112,7 @@ export class Invocation {
   number(name: string, flag: string): number | undefined {
     const value = this.text(name);
     if (value === undefined) return undefined;
-    if (!/^\d{1,9}$/.test(value)) throw new CliError(`${flag}: ${JSON.stringify(value)} is not a whole number`);
+    if (!/^\d{1,9}$/.test(value)) throw new UsageError(`${flag}: ${JSON.stringify(value)} is not a whole number`);
     return Number(value);
   }
 
@@ -124,12 +126,17 @@ export function parseSeconds(value: string | undefined, flag: string): number | 
   if (value === undefined || value === '0' || value === '0s') return undefined;
   const milliseconds = parseDuration(value);
   if (milliseconds === undefined || milliseconds <= 0) {
-    throw new CliError(`${flag}: ${JSON.stringify(value)} is not a duration such as 10m, 1h30m or 90s`);
+    throw new UsageError(`${flag}: ${JSON.stringify(value)} is not a duration such as 10m, 1h30m or 90s`);
   }
   return Math.ceil(milliseconds / 1000);
 }
 
 /** An error that the user can correct. The message is one sentence, printed after `error: `. */
 export class CliError extends Error {
-  override readonly name = 'CliError';
+  override readonly name: string = 'CliError';
+}
+
+/** The flags, arguments or variables are wrong, so the same command fails again. */
+export class UsageError extends CliError {
+  override readonly name = 'UsageError';
 }

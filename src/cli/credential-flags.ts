@@ -1,3 +1,6 @@
+/** CP-99: the exit code of `credential` if its flags, its variables or the question of client-go are wrong. */
+export const USAGE_EXIT_CODE = 2;
+
 /** The flags of `credential`, by their spellings. A test compares them with the table of commands. */
 export const VALUES: ReadonlyMap<string, string> = new Map([
   ['--cluster', 'cluster'],

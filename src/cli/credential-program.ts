@@ -1,8 +1,8 @@
 import { readFileSync, writeSync } from 'node:fs';
 import { programFile } from '../lib/program-files.ts';
-import { type Context, Invocation } from './command.ts';
+import { type Context, Invocation, UsageError } from './command.ts';
 import { run } from './commands/credential.ts';
-import { parseCredentialFlags } from './credential-flags.ts';
+import { parseCredentialFlags, USAGE_EXIT_CODE } from './credential-flags.ts';
 import { describeError } from './describe-error.ts';
 import { NO_PROGRESS } from './progress.ts';
 
@@ -23,7 +23,7 @@ export async function runCredential(args: readonly string[], runProgram: () => P
   } catch (error) {
     const text = describeError(error);
     context.err.write(`${text ?? `error: ${error instanceof Error ? error.stack : String(error)}`}\n`);
-    process.exitCode = 1;
+    process.exitCode = error instanceof UsageError ? USAGE_EXIT_CODE : 1;
   }
 }
 

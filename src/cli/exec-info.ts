@@ -1,5 +1,5 @@
 import { isDns1123Subdomain } from '../api/names.ts';
-import { CliError } from './command.ts';
+import { UsageError } from './command.ts';
 
 const GROUP = 'client.authentication.k8s.io';
 const VERSIONS = [`${GROUP}/v1`, `${GROUP}/v1beta1`];
@@ -19,12 +19,12 @@ export function readExecInfo(text: string | undefined): ExecInfo {
   try {
     question = JSON.parse(text);
   } catch {
-    throw new CliError(`${VARIABLE} is not JSON`);
+    throw new UsageError(`${VARIABLE} is not JSON`);
   }
   const { apiVersion, spec } = members(question);
   if (typeof apiVersion !== 'string' || !VERSIONS.includes(apiVersion)) {
     const requested = typeof apiVersion === 'string' ? JSON.stringify(apiVersion) : 'no version';
-    throw new CliError(`${VARIABLE} requests ${requested}; supported are ${VERSIONS.join(' and ')}`);
+    throw new UsageError(`${VARIABLE} requests ${requested}; supported are ${VERSIONS.join(' and ')}`);
   }
   return { apiVersion, profile: profileIn(members(members(spec).cluster)) };
 }
@@ -37,9 +37,9 @@ function profileIn({ server, config }: Record<string, unknown>): ExecInfo['profi
   const { clusterName } = members(config);
   if (clusterName === undefined) return undefined;
   if (typeof clusterName !== 'string' || isDns1123Subdomain(clusterName).length > 0) {
-    throw new CliError(`${VARIABLE}: spec.cluster.config.clusterName is not the name of a cluster`);
+    throw new UsageError(`${VARIABLE}: spec.cluster.config.clusterName is not the name of a cluster`);
   }
-  if (typeof server !== 'string' || server === '') throw new CliError(`${VARIABLE}: spec.cluster.server is missing`);
+  if (typeof server !== 'string' || server === '') throw new UsageError(`${VARIABLE}: spec.cluster.server is missing`);
   return { cluster: clusterName, server };
 }
 

@@ -1,5 +1,5 @@
 import { Command as Commander, Option } from 'commander';
-import { CliError, type Command, type Context, type Flag, Invocation, type Run } from './command.ts';
+import { CliError, type Command, type Context, type Flag, Invocation, type Run, UsageError } from './command.ts';
 import { commandLine } from './command-line.ts';
 import { COMMANDS, GROUPS } from './command-table/commands.ts';
 import { CONNECTION_FLAGS, flagsOf } from './command-table/flags.ts';
@@ -26,7 +26,7 @@ export function addCommands(program: Commander, context: Context, finish: (code:
     leaf.action(async () => {
       const args = leaf.processedArgs.flat().filter((value) => value !== undefined);
       const invocation = new Invocation(args.map(String), leaf.opts());
-      finish(await runCommand(() => loadCommand(command), context, invocation));
+      finish(await runCommand(() => loadCommand(command), context, invocation, command.usageExitCode));
     });
   }
   addHelp(program);
@@ -47,6 +47,9 @@ export function addCommand(parent: Commander, command: Command): Commander {
     .showHelpAfterError(`See 'clusterpass ${command.path.join(' ')} --help' for usage.`);
   for (const { name: argument, doc } of command.arguments ?? []) leaf.argument(argument, plain(doc));
   for (const flag of flagsOf(command)) leaf.addOption(optionFor(flag));
+  const { usageExitCode: exitCode } = command;
+  if (exitCode !== undefined)
+    leaf.error = (text, options) => Commander.prototype.error.call(leaf, text, { ...options, exitCode });
   return leaf.addHelpText('after', `\nExamples:\n${command.examples.map((line) => `  ${line}`).join('\n')}`);
 }
 
@@ -54,10 +57,13 @@ function normalized(program: Commander, args: string[]): string[] {
   try {
     return commandLine(args);
   } catch (error) {
-    if (error instanceof CliError) program.error(`error: ${error.message}`);
+    const { usageExitCode: exitCode = 1 } = COMMANDS.find(({ path: [word = ''] }) => word === firstWord(args)) ?? {};
+    if (error instanceof CliError) program.error(`error: ${error.message}`, { exitCode });
     throw error;
   }
 }
+
+const firstWord = (args: readonly string[]): string | undefined => args.find((arg) => !arg.startsWith('-'));
 
 /** `help get clusters`: commander's own help command takes one word only. */
 function addHelp(program: Commander): void {
@@ -112,7 +118,12 @@ function optionFor({ flags, doc, repeatable, default: fallback, variable }: Flag
 const plain = (text: string): string => text.replaceAll('`', '');
 
 /** Runs one command and returns its exit code. */
-export async function runCommand(load: () => Promise<Run>, context: Context, invocation: Invocation): Promise<number> {
+export async function runCommand(
+  load: () => Promise<Run>,
+  context: Context,
+  invocation: Invocation,
+  usageExitCode = 1,
+): Promise<number> {
   const line = context.err.isTerminal ? new ProgressLine(context.err) : undefined;
   try {
     const run = await load();
@@ -121,7 +132,7 @@ export async function runCommand(load: () => Promise<Run>, context: Context, inv
     line?.end();
     const text = describeError(error);
     context.err.write(`${text ?? `error: ${error instanceof Error ? error.stack : String(error)}`}\n`);
-    return 1;
+    return error instanceof UsageError ? usageExitCode : 1;
   } finally {
     line?.end();
   }

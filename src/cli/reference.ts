@@ -10,9 +10,10 @@ const HEAD = `# Commands of \`clusterpass\`
 For people and scripts that use the command line: every command with its flags and examples. Flags that kubectl has,
 too, have the same name and meaning here, except \`--as\`: in kubectl it impersonates a user, here it names the
 service account of the passes. \`clusterpass\` does not impersonate. Not all flags of kubectl exist. The exit code is
-0 on success and 1 on failure. Results are written to stdout, messages to stderr. No command prompts, and none prints
-colours. With \`kubectl-clusterpass\` on the PATH, the same commands run as \`kubectl clusterpass\`. The options of
-the server are in [options.md](options.md).
+0 on success and 1 on failure, as of kubectl; wrong usage is a failure, too, and only \`credential\` and \`serve\` exit with
+2 for it. Results are written to stdout, messages to stderr. No command prompts, and none prints colours. With
+\`kubectl-clusterpass\` on the PATH, the same commands run as \`kubectl clusterpass\`. The options of the server are in
+[options.md](options.md).
 
 `;
 

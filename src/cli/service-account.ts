@@ -1,6 +1,6 @@
 import { isDns1123Label, isDns1123Subdomain } from '../api/names.ts';
 import type { Client } from '../client/create-client.ts';
-import { CliError, type Invocation } from './command.ts';
+import { type Invocation, UsageError } from './command.ts';
 import { describeError } from './describe-error.ts';
 import { terminalSafe } from './output/terminal-safe.ts';
 
@@ -16,7 +16,7 @@ export type PassSubject = ServiceAccount | 'me';
 export function passSubject(invocation: Invocation): PassSubject | undefined {
   const as = invocation.text('as');
   if (!invocation.is('asMe')) return as === undefined ? undefined : parseServiceAccount(as, '--as');
-  if (as !== undefined) throw new CliError('set --as or --as-me, not both');
+  if (as !== undefined) throw new UsageError('set --as or --as-me, not both');
   return 'me';
 }
 
@@ -25,7 +25,7 @@ export function parseServiceAccount(text: string, flag: string): ServiceAccount 
   const [namespace = '', name = '', ...more] = text.split('/');
   const problems = [...isDns1123Label(namespace), ...isDns1123Subdomain(name)];
   if (more.length > 0 || problems.length > 0) {
-    throw new CliError(`${flag}: ${JSON.stringify(text)} is not a service account in the form namespace/name`);
+    throw new UsageError(`${flag}: ${JSON.stringify(text)} is not a service account in the form namespace/name`);
   }
   return { namespace, name };
 }

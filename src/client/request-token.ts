@@ -74,8 +74,14 @@ async function send(
     ...(dryRun === true ? { query: { dryRun: 'All' } } : {}),
     ...(signal === undefined ? {} : { signal }),
   });
-  const { token, expirationTimestamp } = value.status ?? {};
-  if (expirationTimestamp === undefined || (!token && dryRun !== true)) {
+  const { token, expirationTimestamp } = (value as TokenRequest | null)?.status ?? {};
+  // A proxy may have answered, with anything.
+  const isToken = typeof token === 'string' && token !== '';
+  if (
+    expirationTimestamp === undefined ||
+    Number.isNaN(Date.parse(expirationTimestamp)) ||
+    !(isToken || dryRun === true)
+  ) {
     throw new ConnectionError('the response contains no token');
   }
   const date = Date.parse(headers.get('date') ?? '');

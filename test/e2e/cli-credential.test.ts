@@ -174,7 +174,8 @@ describe('the plugin of a controller', () => {
   });
 
   it('fails in one sentence', async () => {
-    expect(plugin({}).stderr).toMatch(/^error: --cluster is required: .*\n$/);
+    const without = plugin({});
+    expect(without.stderr).toMatch(/^error: --cluster is required: .*\n$/);
     expect(plugin({ clusterName: '../x' }).stderr).toMatch(/^error: .*clusterName is not the name of a cluster\n$/);
     await writeFile(join(home, 'wrong'), 'not-a-token-0123456789');
     const file = join(home, 'wrong');
@@ -184,6 +185,9 @@ describe('the plugin of a controller', () => {
     expect(gone.stderr).toBe(
       'Unable to connect to the server: http://127.0.0.1:1 cannot be reached: connection refused\n',
     );
-    expect(plugin({ clusterName: 'own' }, { args: ['--nonsense'] }).stderr).toMatch(/unknown option '--nonsense'/);
+    const unknown = plugin({ clusterName: 'own' }, { args: ['--nonsense'] });
+    expect(unknown.stderr).toMatch(/unknown option '--nonsense'/);
+    // CP-99: wrong usage, by the plugin and by the whole program, which explains it.
+    expect([without.status, unknown.status]).toEqual([2, 2]);
   });
 });

@@ -119,9 +119,10 @@ describe('create', () => {
     });
 
     it('another version, and what is no JSON, fails in one sentence', async () => {
-      const env = { KUBERNETES_EXEC_INFO: '{"apiVersion":"client.authentication.k8s.io/v1alpha1"}' };
-      expect(await jane.fails(CREDENTIAL, { env })).toMatch(/^error: KUBERNETES_EXEC_INFO requests .*\n$/);
-      expect(await jane.fails(CREDENTIAL, { env: { KUBERNETES_EXEC_INFO: '{' } })).toMatch(/^error: .* is not JSON\n$/);
+      const fails = (info: string) => jane.fails(CREDENTIAL, { env: { KUBERNETES_EXEC_INFO: info }, exitCode: 2 });
+      const other = '{"apiVersion":"client.authentication.k8s.io/v1alpha1"}';
+      expect(await fails(other)).toMatch(/^error: KUBERNETES_EXEC_INFO requests .*\n$/);
+      expect(await fails('{')).toMatch(/^error: .* is not JSON\n$/);
     });
 
     it('keeps the token for its owner, and uses it again', async () => {
@@ -168,7 +169,8 @@ describe('create', () => {
       expect(await jane.fails(['credential', '--cluster', 'alpha', '--as', 'ci/nobody'])).toBe(
         'Error from server (NotFound): serviceaccounts "nobody" not found\n',
       );
-      expect(await jane.fails(['credential', '--cluster', 'alpha'])).toMatch(/^error: --as .* is required\n$/);
+      const without = await jane.fails(['credential', '--cluster', 'alpha'], { exitCode: 2 });
+      expect(without).toMatch(/^error: --as .* is required\n$/);
     });
 
     it('logout forgets it', async () => {

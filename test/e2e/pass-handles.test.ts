@@ -361,7 +361,8 @@ describe('the command line', () => {
     expect(await codeFor(server, token)).toBe(200);
     // The next process has the same token, from the cache.
     expect(JSON.parse(await ann.ok(args)).status.token).toBe(token);
-    expect(await ann.fails([...args, '--as', 'ci/builder'])).toContain('--pass says for what the token is');
+    const both = await ann.fails([...args, '--as', 'ci/builder'], { exitCode: 2 });
+    expect(both).toContain('--pass says for what the token is');
     expect(await lea.fails(args)).toContain('not found');
     expect(await lea.fails(['pass', 'approve', name])).toContain('it needs no approval');
     expect(await ann.ok(['pass', 'revoke', name])).toBe(`pass.clusterpass.dev/${name} revoked\n`);

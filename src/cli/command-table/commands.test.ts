@@ -41,8 +41,8 @@ describe('the table of commands', () => {
     const codes: number[] = [];
     const context = fakeContext({ HOME: '/nonexistent' });
     addCommands(program, context, (code) => codes.push(code));
-    await program.parseAsync(['node', 'x', 'credential', '--cluster', '--as', '--as', '-x/-y']);
-    expect(codes).toEqual([1]);
+    await program.parseAsync(['node', 'x', 'credential', '--cluster', 'a', '--as', '-x/-y']);
+    expect(codes).toEqual([2]);
     expect(context.written.err).toContain('"-x/-y" is not a service account');
   });
 

@@ -1,4 +1,5 @@
 import type { Command, Flag } from '../command.ts';
+import { USAGE_EXIT_CODE } from '../credential-flags.ts';
 import { audience, cluster, dryRun, namespace, noHeaders, output } from './flags.ts';
 
 /** Which tracked tokens `token list` and `token revoke` are about. */
@@ -242,6 +243,7 @@ export const USER_COMMANDS: readonly Command[] = [
   },
   {
     path: ['credential'],
+    usageExitCode: USAGE_EXIT_CODE,
     summary: 'Give kubectl a token, as an exec credential plugin.',
     details:
       'Writes only an ExecCredential to stdout, of the version that `KUBERNETES_EXEC_INFO` requests. Tokens are cached in ' +
@@ -252,7 +254,8 @@ export const USER_COMMANDS: readonly Command[] = [
       'been revoked. If there is no answer within two seconds, the cached token is used. `clusterpass login` and ' +
       '`clusterpass logout` remove the cached tokens of the server, `clusterpass pass revoke` those of the pass.\n\nFor controllers ([inventory.md](inventory.md)): the ' +
       'cluster can come from `spec.cluster.config.clusterName` in `KUBERNETES_EXEC_INFO`, which client-go takes from a ' +
-      'ClusterProfile. With `--token-file` nothing is cached on disk.',
+      'ClusterProfile. With `--token-file` nothing is cached on disk. The exit code is 2 if flags, variables or ' +
+      '`KUBERNETES_EXEC_INFO` are wrong, and 1 for any other failure.',
     flags: [
       cluster('Cluster of the service account. Defaults to the cluster of the ClusterProfile, if there is one.'),
       { ...namespace, doc: 'Namespace of the service account.' },

@@ -1,6 +1,6 @@
 import { isDns1123Subdomain } from '../../api/names.ts';
 import { ConnectionError, isStatus } from '../../client/errors.ts';
-import { CliError, type Context, type Invocation, parseSeconds, type Run } from '../command.ts';
+import { CliError, type Context, type Invocation, parseSeconds, type Run, UsageError } from '../command.ts';
 import { clientFor, resolveConnection } from '../connection/connection.ts';
 import type { CredentialSource } from '../connection/credential-cache.ts';
 import { loginFor, readLogins } from '../connection/logins.ts';
@@ -105,10 +105,14 @@ function handleOf(invocation: Invocation): string | undefined {
   if (handle === undefined) return undefined;
   const others = ['as', 'namespace', 'serviceAccount', 'duration'].some((name) => invocation.text(name) !== undefined);
   if (others || invocation.is('asMe') || invocation.list('audience').length > 0) {
-    throw new CliError('--pass says for what the token is: set no account, audience or duration');
+    throw new UsageError('--pass says for what the token is: set no account, audience or duration');
   }
-  return handle;
+  if (isHandle(handle)) return handle;
+  throw new UsageError(`--pass: ${JSON.stringify(handle)} is not the handle of a pass`);
 }
+
+/** As the server makes it. Another text could be another path. */
+const isHandle = (text: string): boolean => /^[a-z0-9_]{1,253}$/.test(text);
 
 /** `--cluster` is the consumer's own configuration, so it comes before what a profile says (CP-97). */
 function clusterOf(
@@ -120,17 +124,17 @@ function clusterOf(
   if (given !== undefined && given !== '') {
     refuseServerInName(given, '--cluster');
     if (isDns1123Subdomain(given).length === 0) return { cluster: given };
-    throw new CliError(`--cluster: ${JSON.stringify(given)} is not the name of a cluster`);
+    throw new UsageError(`--cluster: ${JSON.stringify(given)} is not the name of a cluster`);
   }
   if (handle !== undefined) return { cluster: '' };
   if (profile !== undefined) return { cluster: profile.cluster, forServer: profile.server };
-  throw new CliError('--cluster is required: KUBERNETES_EXEC_INFO has no spec.cluster.config.clusterName');
+  throw new UsageError('--cluster is required: KUBERNETES_EXEC_INFO has no spec.cluster.config.clusterName');
 }
 
 function subjectOf(context: Context, invocation: Invocation): PassSubject {
   const subject = passSubject(invocation);
   if (subject === 'me' && audiencesOf(context, invocation).length > 0) {
-    throw new CliError('--as-me takes no --audience: a pass for a person is for its cluster');
+    throw new UsageError('--as-me takes no --audience: a pass for a person is for its cluster');
   }
   if (subject !== undefined) return subject;
   const { CLUSTERPASS_AS: as } = context.env;

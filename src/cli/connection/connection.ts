@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { type Client, createClient } from '../../client/create-client.ts';
 import type { Fetch, TokenProvider } from '../../client/transport.ts';
-import { CliError, type Context, type Invocation } from '../command.ts';
+import { CliError, type Context, type Invocation, UsageError } from '../command.ts';
 import { readCertificates, readGivenFile } from '../files/files.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
 import { fetchWithProgress } from '../progress.ts';
@@ -29,8 +29,8 @@ export async function resolveConnection(context: Context, invocation: Invocation
   const given = givenServer(context, invocation) ?? logins.current;
   if (given === undefined) {
     const servers = Object.keys(logins.logins);
-    if (servers.length > 0) throw new CliError(`no current login: select one with --server (${servers.join(', ')})`);
-    throw new CliError('no server: run clusterpass login --server URL, or set --server or CLUSTERPASS_SERVER');
+    if (servers.length > 0) throw new UsageError(`no current login: select one with --server (${servers.join(', ')})`);
+    throw new UsageError('no server: run clusterpass login --server URL, or set --server or CLUSTERPASS_SERVER');
   }
   return connectionTo(context, invocation, logins, serverAt(logins, given));
 }
@@ -102,18 +102,18 @@ export const serverAt = ({ logins }: Logins, given: string): string =>
 /** Normalizes the address of a server. Logins are stored under it. */
 export function serverUrl(given: string): string {
   const text = given.includes('://') ? given : `https://${given}`;
-  if (!URL.canParse(text)) throw new CliError(`--server: ${JSON.stringify(given)} is not a URL`);
+  if (!URL.canParse(text)) throw new UsageError(`--server: ${JSON.stringify(given)} is not a URL`);
   const url = new URL(text);
-  if (url.protocol !== 'https:' && url.protocol !== 'http:') throw new CliError('--server must be an https URL');
-  if (url.username !== '' || url.password !== '') throw new CliError('--server must not contain credentials');
-  if (url.search !== '' || url.hash !== '') throw new CliError('--server must not have a query or a fragment');
+  if (url.protocol !== 'https:' && url.protocol !== 'http:') throw new UsageError('--server must be an https URL');
+  if (url.username !== '' || url.password !== '') throw new UsageError('--server must not contain credentials');
+  if (url.search !== '' || url.hash !== '') throw new UsageError('--server must not have a query or a fragment');
   return `${url.origin}${url.pathname.replace(/\/+$/, '')}`;
 }
 
 function refusePlainHttp(server: string, allowed: boolean): void {
   const { protocol, hostname } = new URL(server);
   if (protocol === 'https:' || allowed || isLoopback(hostname)) return;
-  throw new CliError(
+  throw new UsageError(
     `${server} is plain HTTP, which exposes the token on the network: use https, or allow it with --insecure-skip-tls-verify`,
   );
 }

@@ -1,11 +1,11 @@
-import { CliError } from '../command.ts';
+import { UsageError } from '../command.ts';
 
 /** Refuses `SERVER/NAME`, which only commands over several servers take, and says what to write instead. */
 export function refuseServerInName(text: string, flag = ''): void {
   const slash = text.lastIndexOf('/');
   if (slash < 0) return;
   const [server, name] = [text.slice(0, slash), text.slice(slash + 1)];
-  throw new CliError(
+  throw new UsageError(
     `${flag === '' ? '' : `${flag}: `}${JSON.stringify(text)} is not the name of a cluster: for the cluster ` +
       `${JSON.stringify(name)} of another server, use --server ${server}`,
   );

@@ -17,6 +17,7 @@ const WORDS: Readonly<Record<string, string>> = {
   ENETUNREACH: 'network is unreachable',
   ETIMEDOUT: 'timed out',
   CERT_HAS_EXPIRED: 'its certificate has expired',
+  ERR_PROXY_TUNNEL: 'the proxy refused the connection',
   ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another name',
 };
 

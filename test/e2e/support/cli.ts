@@ -15,6 +15,8 @@ export interface CliOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** As the program of a user, with everything that Node does at a start; much slower. */
   readonly inProcess?: false;
+  /** The exit code of a command that fails, if it is not 1. */
+  readonly exitCode?: number;
 }
 
 /** A user with an empty home directory and none of this machine's settings. */
@@ -75,7 +77,7 @@ export class Person {
   /** What it says when it fails as it should. */
   async fails(args: readonly string[], options?: CliOptions): Promise<string> {
     const { code, stdout, stderr } = await this.run(args, options);
-    expect(code, `clusterpass ${args.join(' ')}\n${stdout}${stderr}`).toBe(1);
+    expect(code, `clusterpass ${args.join(' ')}\n${stdout}${stderr}`).toBe(options?.exitCode ?? 1);
     expect(stdout).toBe('');
     return stderr;
   }
