@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { propertyRuns } from '../../src/lib/property-runs.fixture.ts';
 import type { Change, Revision, Store } from '../../src/storage/contract.ts';
 import {
   create,
@@ -103,7 +104,7 @@ export function modelPromises(engine: StoreUnderTest): void {
             await expectStates(store, model, 0);
           }),
         ),
-        { numRuns: 12 },
+        propertyRuns(6, 60),
       );
     });
 
@@ -116,7 +117,7 @@ export function modelPromises(engine: StoreUnderTest): void {
             await expectWatches(store, model, 0);
           }),
         ),
-        { numRuns: 12 },
+        propertyRuns(6, 60),
       );
     });
 
@@ -140,7 +141,7 @@ export function modelPromises(engine: StoreUnderTest): void {
             }
           }),
         ),
-        { numRuns: 20 },
+        propertyRuns(10, 100),
       );
     });
   });

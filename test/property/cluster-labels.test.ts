@@ -9,6 +9,7 @@ import { bindingId, readBinding, readRules } from '../../src/authz/rbac-objects.
 import { effectiveRules, referenceDecide } from '../../src/authz/reference-evaluator.ts';
 import { refuseLabels } from '../../src/authz/refuse-labels.ts';
 import type { Rule } from '../../src/authz/rules.ts';
+import { propertyRuns } from '../../src/lib/property-runs.fixture.ts';
 
 /**
  * Random fleets, and a caller who creates or relabels one of their clusters. What the compiled policy answers is compared
@@ -259,7 +260,7 @@ function unheldBindings(fleet: Fleet, caller: Caller, { before, after }: World):
 
 const isProtectedChange = ({ before = {}, after }: World): boolean => before[ENVIRONMENT] !== after[ENVIRONMENT];
 
-const RUNS = { numRuns: 500 };
+const RUNS = propertyRuns(250, 5_000);
 
 describe('A30: labels of clusters', () => {
   it('are refused exactly where a binding begins to hold whose rights the caller does not hold', () => {

@@ -7,6 +7,7 @@ import { clusterRule } from '../../src/authz/cluster-rule.ts';
 import { account, ask, askCluster, binding, Fleet, person, type Rules, role } from '../../src/authz/rbac.fixture.ts';
 import { bindingId } from '../../src/authz/rbac-objects.ts';
 import { referenceDecide, referenceRuleSource } from '../../src/authz/reference-evaluator.ts';
+import { propertyRuns } from '../../src/lib/property-runs.fixture.ts';
 
 /**
  * Random histories of roles, bindings and cluster labels. After each change the compiled policy, which is updated by
@@ -323,7 +324,7 @@ describe('compiled policy', () => {
           }
         }
       }),
-      { numRuns: 60 },
+      propertyRuns(30, 600),
     );
   });
 
@@ -335,7 +336,7 @@ describe('compiled policy', () => {
         for (const change of history) take(fleet, change);
         for (const question of QUESTIONS) expectSameHolders(fleet, question);
       }),
-      { numRuns: 60 },
+      propertyRuns(30, 600),
     );
   });
 
@@ -388,7 +389,7 @@ describe('compiled policy', () => {
           });
         }
       }),
-      { numRuns: 60 },
+      propertyRuns(30, 600),
     );
   });
 
@@ -412,7 +413,7 @@ describe('compiled policy', () => {
           }
         }
       }),
-      { numRuns: 60 },
+      propertyRuns(30, 600),
     );
   });
 
@@ -439,7 +440,7 @@ describe('compiled policy', () => {
           }
         }
       }),
-      { numRuns: 60 },
+      propertyRuns(30, 600),
     );
   });
 
@@ -458,7 +459,7 @@ describe('compiled policy', () => {
           }
         }
       }),
-      { numRuns: 60 },
+      propertyRuns(30, 600),
     );
   });
 });

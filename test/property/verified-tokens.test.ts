@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { createIssuerKeys } from '../../src/authn/jwt/issuer-keys.ts';
 import { createJwtAuthenticator } from '../../src/authn/jwt/jwt-authenticator.ts';
 import { readAuthenticationConfig } from '../../src/authn/jwt/read-configuration.ts';
+import { propertyRuns } from '../../src/lib/property-runs.fixture.ts';
 import { Secret } from '../../src/observability/secret.ts';
 import { type VerificationKey, verificationKey } from '../../src/tokens/keys/key-material.ts';
 import type { LiveResource } from '../../src/tokens/liveness.ts';
@@ -193,7 +194,7 @@ describe('issued tokens', () => {
           }
         },
       ),
-      { numRuns: 60 },
+      propertyRuns(30, 600),
     );
   });
 
@@ -211,7 +212,7 @@ describe('issued tokens', () => {
           if (typeof answer === 'object') expect({ ...answer, kid: undefined }).toEqual(now);
         }
       }),
-      { numRuns: 60 },
+      propertyRuns(30, 600),
     );
   });
 });
@@ -300,7 +301,7 @@ describe('tokens of other issuers', () => {
           }
         },
       ),
-      { numRuns: 40 },
+      propertyRuns(20, 400),
     );
   });
 });

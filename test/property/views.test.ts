@@ -5,6 +5,7 @@ import { setImmediate as nextTick } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { REGISTRY_PREFIX } from '../../src/api/object-key.ts';
+import { propertyRuns } from '../../src/lib/property-runs.fixture.ts';
 import type { Store } from '../../src/storage/contract.ts';
 import { openSqliteStore } from '../../src/storage/sqlite/sqlite-store.ts';
 import { type ApiCore, openApiCore } from './support/api-core.ts';
@@ -117,18 +118,23 @@ const LIMITS = { testMs: 240_000, searchMs: 200_000 };
 
 describe('A17, B3: what each caller is shown', () => {
   it.each([
-    { name: 'with the whole history in the window', windowSize: 1_000, ballast: 0, numRuns: 50 },
-    { name: 'with a window too short for some requests', windowSize: 6, ballast: 0, numRuns: 40 },
+    { name: 'with the whole history in the window', windowSize: 1_000, ballast: 0, runs: propertyRuns(25, 250) },
+    { name: 'with a window too short for some requests', windowSize: 6, ballast: 0, runs: propertyRuns(20, 200) },
     // One object fills a write, so slow clients have received a part of their events.
-    { name: 'with objects that slow clients read one by one', windowSize: 1_000, ballast: 130_000, numRuns: 12 },
+    {
+      name: 'with objects that slow clients read one by one',
+      windowSize: 1_000,
+      ballast: 130_000,
+      runs: propertyRuns(6, 60),
+    },
   ])(
     'is what the objects and the rules say, $name',
-    async ({ windowSize, ballast, numRuns }) => {
+    async ({ windowSize, ballast, runs }) => {
       await fc.assert(
         fc.asyncProperty(initialFleet, fc.array(step, { minLength: 5, maxLength: 40 }), async (mutations, steps) =>
           playFromEmpty([{ step: 'mutations', mutations, concurrentList: undefined }, ...steps], windowSize, ballast),
         ),
-        { numRuns, interruptAfterTimeLimit: LIMITS.searchMs },
+        { ...runs, interruptAfterTimeLimit: LIMITS.searchMs },
       );
     },
     LIMITS.testMs,
