@@ -15,6 +15,7 @@ import { parseCreateOptions } from '../handlers/options/write-options.ts';
 import { TimeSlice } from '../lib/time-slice.ts';
 import { isClusterName } from '../tokens/claims.ts';
 import type { Exchange } from './exchange.ts';
+import { jsonOf } from './oauth/oauth-error.ts';
 import { handlePart } from './part.ts';
 import { tokenRequestInfo, userpassInfo } from './request/token-request-info.ts';
 import type { StageParts, StageRun } from './stages.ts';
@@ -79,8 +80,9 @@ async function issueOne(x: Exchange, parts: StageParts, requested: RequestedPass
 const CREATED = 201;
 
 function issuedBy({ answer }: Exchange): Pick<IssuedPass, 'audiences' | 'token' | 'expirationTimestamp'> {
-  if (answer?.type !== 'json') throw new Error('a token request is answered with JSON');
-  const { spec, status } = JSON.parse(String(answer.json)) as TokenRequest;
+  const issued = answer && (jsonOf(answer) as TokenRequest | undefined);
+  if (issued === undefined) throw new Error('a token request is answered with JSON');
+  const { spec, status } = issued;
   return {
     audiences: spec?.audiences ?? [],
     token: status?.token ?? '',

@@ -10,6 +10,7 @@ const SLICE_MS = 0.5;
 export class TimeSlice {
   readonly #signal: () => AbortSignal | undefined;
   #end = performance.now() + SLICE_MS;
+  #next: Promise<void> | undefined;
 
   /** Without a request, nothing ends the loop early. */
   constructor(request?: { readonly signal: AbortSignal }) {
@@ -21,10 +22,19 @@ export class TimeSlice {
     return performance.now() >= this.#end;
   }
 
-  /** Rejects with an AbortError when the client has closed the connection. */
-  async next(): Promise<void> {
+  /**
+   * Rejects with an AbortError when the client has closed the connection. Loops that run side by side share the wait: 32
+   * loops that issue passes would otherwise have 32 timers and listeners for each slice.
+   */
+  next(): Promise<void> {
+    this.#next ??= this.#wait();
+    return this.#next;
+  }
+
+  async #wait(): Promise<void> {
     const signal = this.#signal();
     await (signal === undefined ? nextTick() : nextTick(undefined, { signal }));
+    this.#next = undefined;
     this.#end = performance.now() + SLICE_MS;
   }
 }

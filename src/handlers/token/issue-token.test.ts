@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { User } from '../../api/caller.ts';
 import { createCatalog } from '../../api/catalog.ts';
-import { encodeValue } from '../../api/codec/encode.ts';
+import { encodeValue, toJson } from '../../api/codec/encode.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
 import { tokenRequestType } from '../../api/kinds/token-request.ts';
 import { kindPrefix } from '../../api/object-key.ts';
@@ -146,8 +146,8 @@ async function ask(signer: Signer, asked: Asked = {}): Promise<Outcome> {
     randomUuid: () => jti,
   });
   const response = await handle(request);
-  if (response.type !== 'json') throw new Error('an object was expected');
-  const text = Buffer.from(response.json).toString();
+  if (response.type !== 'json' && response.type !== 'value') throw new Error('an object was expected');
+  const text = response.type === 'value' ? toJson(response.value) : Buffer.from(response.json).toString();
   return { json: JSON.parse(text), text, annotations, warnings };
 }
 

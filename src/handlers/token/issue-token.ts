@@ -1,6 +1,6 @@
 import { type Authorizer, tokenQuestion } from '../../api/authorization.ts';
 import type { Catalog } from '../../api/catalog.ts';
-import { encodeValue, toJson } from '../../api/codec/encode.ts';
+import { encodeValue } from '../../api/codec/encode.ts';
 import { endpointsInForce } from '../../api/confirmed-endpoint.ts';
 import type { ApiObject, ObjectMeta } from '../../api/kind.ts';
 import { type TokenRequest, tokenRequestType } from '../../api/kinds/token-request.ts';
@@ -126,9 +126,10 @@ async function requireServer(
 function respond({ accept }: ApiRequest, answered: ApiObject, sent: TokenRequest): ApiResponse {
   const { shape, style } = tokenRequestType;
   const object = accept.as === 'object' ? answered : partialMetadata(answered);
-  // Most answers repeat no field of the request and are in the order of the schema already.
-  const json = repeatsFields(sent) ? encodeValue(object, shape, style) : toJson(object);
-  return { type: 'json', code: CREATED, json };
+  // Most answers repeat no field of the request and are in the order of the schema already. A list of passes takes such
+  // an answer as it is.
+  if (!repeatsFields(sent)) return { type: 'value', code: CREATED, value: object };
+  return { type: 'json', code: CREATED, json: encodeValue(object, shape, style) };
 }
 
 const repeatsFields = ({ metadata = {}, spec }: TokenRequest): boolean =>
