@@ -96,8 +96,9 @@ export const webhookSteps = (
     people,
   }: Pick<WebhookOptions, 'cluster' | 'issuer'> & { readonly people?: PeopleTrust | undefined },
   folder: string,
-): string =>
-  `Wrote ${folder}/webhook.yaml, tokens.csv, clusterpass.yaml and cluster.yaml. Then:
+): string => {
+  const issuers = [issuer, ...(people === undefined ? [] : [people.issuer])];
+  return `Wrote ${folder}/webhook.yaml, tokens.csv, clusterpass.yaml and cluster.yaml. Then:
 
 1. Add the line of ${folder}/tokens.csv to the file of --token-auth-file of Clusterpass, and delete tokens.csv.
 2. clusterpass apply -f ${folder}/clusterpass.yaml
@@ -106,12 +107,13 @@ export const webhookSteps = (
      --authentication-token-webhook-config-file=/etc/kubernetes/clusterpass/webhook.yaml
      --authentication-token-webhook-version=v1
      --authentication-token-webhook-cache-ttl=5s
-     --api-audiences=AUDIENCES,${[issuer, ...(people === undefined ? [] : [people.issuer])].join()}
+     --api-audiences=AUDIENCES,${issuers.join()}
 
    AUDIENCES are those that it has; by default its --service-account-issuer.
-   Remove the entry of ${issuer} from its --authentication-config:
-   with it the API server verifies passes by itself, and does not ask.
+   Remove ${issuers.map((each) => `the entry of ${each}`).join(' and\n   ')} from its --authentication-config:
+   an API server with such an entry verifies passes by itself, and does not ask.
 4. clusterpass apply -f ${folder}/cluster.yaml
 
 ${cluster} then refuses a revoked pass within about 15 seconds. While it cannot reach Clusterpass, it refuses every pass.
 `;
+};

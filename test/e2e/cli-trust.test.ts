@@ -81,6 +81,9 @@ describe('clusterpass trust --webhook', () => {
     expect(Buffer.from(cluster['certificate-authority-data'], 'base64')).toEqual(await readFile(TLS.caFile));
     expect(printed).toContain(`--api-audiences=AUDIENCES,${issuer},${issuer}/people\n`);
     expect(printed).toContain('--authentication-token-webhook-cache-ttl=5s\n');
+    expect(printed).toContain(
+      `Remove the entry of ${issuer} and\n   the entry of ${issuer}/people from its --authentication-config:`,
+    );
     await appendFile(join(server.dataDir, 'users.csv'), await read('tokens.csv'));
     await person.ok(['apply', '-f', at('clusterpass.yaml')]);
 

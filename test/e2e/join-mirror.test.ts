@@ -276,6 +276,14 @@ describe('clusterpass mirror', () => {
     expect(await admin.fails(once)).toContain('is another cluster than real');
   });
 
+  it('says which of the two refuses it', async () => {
+    const options = { cluster: 'missing', kubeconfig: 'edge.yaml' };
+    const mirror = startCommand(runMirror, { person: admin, server }, options);
+    await untilTrue(() => mirror.written.err.includes('Connected=False'));
+    await mirror.stop();
+    expect(mirror.written.err).toBe('TargetConnected=False: clusters.clusterregistry.k8s.io "missing" not found\n');
+  });
+
   it('A49: takes a UID only with the verb mirror', async () => {
     const metadata = { name: 'x', uid: 'chosen', annotations: { 'clusterpass.dev/mirrored-from': IDENTITY } };
     const path = inNamespace('serviceaccounts', 'ci', 'real');

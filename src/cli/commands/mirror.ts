@@ -19,7 +19,7 @@ import { CliError, type Invocation, type Run } from '../command.ts';
 import { resolveConnection } from '../connection/connection.ts';
 import { dryRunOf } from '../dry-run.ts';
 import { connectHub, connectServer, type Hub } from '../sync/hub-connection.ts';
-import { runSync, type Sides, type SyncFlags } from '../sync/run-sync.ts';
+import { runSync, ServerRequestError, type Sides, type SyncFlags } from '../sync/run-sync.ts';
 
 /** Keeps copies of the namespaces, service accounts and Pods of a cluster. */
 export const run: Run = async (context, invocation) => {
@@ -94,7 +94,9 @@ async function identityOf(source: Hub, server: Transport, cluster: string, signa
   const path = `${FULL_CLUSTERS}/${encodeURIComponent(cluster)}`;
   const [id, { value }] = await Promise.all([
     clusterIdentity(source.transport, signal),
-    server.request<ApiObject>('GET', path, { signal }),
+    server.request<ApiObject>('GET', path, { signal }).catch((error: Error) => {
+      throw new ServerRequestError(error);
+    }),
   ]);
   const registered = value.metadata.annotations?.[CLUSTER_ID_ANNOTATION];
   if (registered !== undefined && registered !== id) {

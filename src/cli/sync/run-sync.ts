@@ -52,6 +52,15 @@ export interface SyncCommand {
   readonly hubSide: 'SourceConnected' | 'TargetConnected';
 }
 
+/** While the sides were opened, a request to Clusterpass failed. Other failures there are the hub's. */
+export class ServerRequestError extends Error {
+  override readonly name = 'ServerRequestError';
+
+  constructor(cause: Error) {
+    super(cause.message, { cause });
+  }
+}
+
 export async function runSync(context: Context, invocation: Invocation, command: SyncCommand): Promise<number> {
   const { flags } = command;
   const pruneWindowMs = parseDuration(flags.pruneWindow);
@@ -83,7 +92,7 @@ export async function runSync(context: Context, invocation: Invocation, command:
     });
   const wakeup = new Wakeup();
   if (flags.isOnce) {
-    const sides = await command.open({ reporter, wake: wakeup.set, signal: new AbortController().signal });
+    const sides = await openOnce(command, { reporter, wake: wakeup.set, signal: new AbortController().signal });
     await sides.list();
     await reconcilerFor(sides).pass();
     return reporter.isSynced ? 0 : 1;
@@ -108,6 +117,14 @@ export async function runSync(context: Context, invocation: Invocation, command:
   }
 }
 
+async function openOnce(command: SyncCommand, parts: Parameters<SyncCommand['open']>[0]): Promise<Sides> {
+  try {
+    return await command.open(parts);
+  } catch (error) {
+    throw error instanceof ServerRequestError ? error.cause : error;
+  }
+}
+
 /** The hub may be down when this starts. Undefined: stopped before it answered. */
 async function openWithRetries(
   command: SyncCommand,
@@ -120,7 +137,9 @@ async function openWithRetries(
     } catch (error) {
       if (signal.aborted) break;
       if (error instanceof CliError) throw error;
-      reporter.setCondition(command.hubSide, false, (error as Error).message);
+      const serverSide = command.hubSide === 'SourceConnected' ? 'TargetConnected' : 'SourceConnected';
+      const side = error instanceof ServerRequestError ? serverSide : command.hubSide;
+      reporter.setCondition(side, false, (error as Error).message);
       await realTiming.delay(backoffMs(failures, realTiming.random), signal).catch(() => {});
     }
   }
