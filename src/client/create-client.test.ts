@@ -162,6 +162,25 @@ describe('errors', () => {
     expect(server.requests.map(({ authorization }) => authorization)).toEqual(['Bearer old', 'Bearer new']);
   });
 
+  it.each([
+    [200, 129],
+    [403, 2],
+  ])('with %i and %i MiB are not read to the end, whatever their length says', async (code, mib) => {
+    let sent = 0;
+    const endless: Responder = (response) => {
+      response.writeHead(code, { 'Content-Type': 'application/json' });
+      const chunk = Buffer.alloc(1024 * 1024, ' ');
+      const more = (error?: Error | null): void => {
+        if (error || response.closed || sent === 2 * mib) return;
+        sent += 1;
+        response.write(chunk, more);
+      };
+      more();
+    };
+    const { client } = await serve(endless);
+    await expect(client.request('GET', '/x')).rejects.toThrow(`of more than ${mib - 1} MiB`);
+  });
+
   it.each(['ftp://x', 'https://user:pass@x'])('are thrown for the server %s', (server) => {
     expect(() => createClient({ server })).toThrow(TypeError);
   });

@@ -36,6 +36,10 @@ export interface Reply<T> {
 const MAX_RETRIES = 3;
 const MAX_RETRY_AFTER_SECONDS = 30;
 const RESPONSE_TIMEOUT_MS = 30_000;
+/** Of a response that is read as a whole. Lists come in pages, and watches are not read as a whole. */
+const MAX_RESPONSE_MIB = 128;
+/** A Status is short. */
+const MAX_ERROR_MIB = 1;
 
 /** Sends requests with the bearer token, throws errors, and retries where the server asks for it. */
 export class Transport {
@@ -65,7 +69,7 @@ export class Transport {
     const timeout = AbortSignal.timeout(RESPONSE_TIMEOUT_MS);
     const signal = options.signal === undefined ? timeout : AbortSignal.any([options.signal, timeout]);
     const response = await this.open(method, path, { ...options, signal });
-    const value = await this.#read(response, options.signal);
+    const value = await this.#read(response, options.signal, MAX_RESPONSE_MIB);
     return { code: response.status, value, headers: response.headers, warnings: warningsIn(response.headers) };
   }
 
@@ -80,7 +84,7 @@ export class Transport {
       for (const text of warningsIn(response.headers)) this.#options.onWarning?.(text);
       if (response.ok) return response;
       const error = new StatusError(
-        statusFrom(response.status, await this.#read(response, options.signal)),
+        statusFrom(response.status, await this.#read(response, options.signal, MAX_ERROR_MIB)),
         warningsIn(response.headers),
       );
       if (error.code === 401 && refused === undefined && token !== undefined) {
@@ -117,12 +121,41 @@ export class Transport {
     }
   }
 
-  async #read(response: Response, signal: AbortSignal | undefined): Promise<string> {
+  async #read(response: Response, signal: AbortSignal | undefined, maxMib: number): Promise<string> {
+    let text: string | undefined;
     try {
-      return await response.text();
+      text = await boundedText(response, maxMib * 1024 * 1024);
     } catch (error) {
       throw abortReason(signal) ?? responseFailed(this.#root, error);
     }
+    if (text !== undefined) return text;
+    throw new ConnectionError(`${this.#root} sent a response of more than ${maxMib} MiB, which is not read`);
+  }
+}
+
+/** The body as text; undefined if it is longer, whatever its Content-Length says. */
+async function boundedText(response: Response, maxBytes: number): Promise<string | undefined> {
+  // Then the length bounds what is read. Of a compressed body it says nothing.
+  const length = Number(response.headers.get('content-length') ?? Number.NaN);
+  if (length <= maxBytes && response.headers.get('content-encoding') === null) return response.text();
+  const { body } = response;
+  // No content, or a fetch that has read the response within its own bound.
+  if (!body) return response.text();
+  const decoder = new TextDecoder();
+  // Not all browsers support asynchronous iteration of a stream.
+  const reader = body.getReader();
+  const texts: string[] = [];
+  let size = 0;
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return texts.concat(decoder.decode()).join('');
+    size += value.length;
+    if (size > maxBytes) {
+      // Closes the connection: the rest is not received.
+      await reader.cancel();
+      return undefined;
+    }
+    texts.push(decoder.decode(value, { stream: true }));
   }
 }
 
