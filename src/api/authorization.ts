@@ -152,6 +152,8 @@ export interface CallerRules {
   readonly restricted: boolean;
   /** True when rules are left out because there are too many. */
   readonly shortened: boolean;
+  /** True when a binding gives further permissions only with an approval. */
+  readonly needsApproval: boolean;
   /** As `Decision.reason`. */
   readonly reason: string;
 }

@@ -96,6 +96,42 @@ it('P-19: masters hold everything, whatever is bound', () => {
     nonResourceRules: [{ verbs: ['*'], nonResourceURLs: ['*'] }],
     restricted: false,
     shortened: false,
+    needsApproval: false,
     reason: '',
   });
+});
+
+it('MC-90: lists nothing that needs an approval, and says that there is more', () => {
+  const tokens = { verbs: ['create'], apiGroups: [''], resources: ['serviceaccounts/token', 'pods'] };
+  const grants = { verbs: ['get', 'bind'], apiGroups: ['rbac.authorization.k8s.io'], resources: ['roles'] };
+  const fleet = fleetOf('dev').put(
+    role('a', [tokens, grants, { verbs: ['impersonate'], apiGroups: [''], resources: ['users'] }]),
+    binding('a', 'ClusterRole/a', ['User:jane'], { approval: 'review-always' }),
+  );
+  const list = () => fleet.policy.rulesFor(jane, { cluster: 'dev', namespace: 'n' });
+  const listed = [
+    { ...tokens, resources: ['pods'] },
+    { ...grants, verbs: ['get'] },
+  ];
+  expect(list()).toMatchObject({ resourceRules: listed, needsApproval: true });
+  expect(list().resourceRules).toHaveLength(2);
+
+  // Another binding gives it without one.
+  fleet.put(binding('b', 'ClusterRole/a', ['User:jane']));
+  expect(list()).toMatchObject({ resourceRules: [tokens, grants, { verbs: ['impersonate'] }], needsApproval: false });
+});
+
+it.each([
+  [{ verbs: ['*'], apiGroups: [''], resources: ['pods'] }, true],
+  [{ verbs: ['create'], apiGroups: ['*'], resources: ['*'] }, true],
+  [{ verbs: ['create'], apiGroups: ['clusterregistry.k8s.io'], resources: ['*'] }, true],
+  [{ verbs: ['create'], apiGroups: ['apps'], resources: ['*'] }, false],
+  [pods('get'), false],
+])('MC-90: %j stays in the list; an approval gives more: %s', (rule, needsApproval) => {
+  const { policy } = new Fleet().put(
+    role('a', [rule]),
+    binding('a', 'ClusterRole/a', ['User:jane'], { approval: 'review-always' }),
+  );
+  const rules = policy.rulesFor(jane, { cluster: undefined, namespace: 'n' });
+  expect([rules.resourceRules, rules.needsApproval]).toEqual([[expect.objectContaining(rule)], needsApproval]);
 });

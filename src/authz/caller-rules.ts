@@ -1,8 +1,10 @@
 import type { CallerRules } from '../api/authorization.ts';
+import { CLUSTER_GROUP } from '../api/kinds/cluster-spec.ts';
 import { holds } from './binding-index.ts';
 import type { ClusterView } from './cluster-selector.ts';
 import type { CompiledBinding, CompiledRole } from './compiled-rbac.ts';
 import { isAlwaysReviewed } from './pass-decision.ts';
+import { GRANTING_VERBS } from './rule-index.ts';
 import { ANY, type Rule, ruleText, stringCount } from './rules.ts';
 
 export interface CallerBindings {
@@ -16,20 +18,51 @@ export interface CallerBindings {
 
 export function collectRules({ forResources, forPaths, view }: CallerBindings): Omit<CallerRules, 'reason'> {
   const list = new RuleList();
-  const resourceRules = list.distinct(
+  const held = Map.groupBy(
     forResources.filter((binding) => holds(binding, view)),
-    'resources',
+    ({ facts }) => isAlwaysReviewed(facts),
   );
+  const direct = rulesOf(held.get(false) ?? []);
+  const reviewed = rulesOf(held.get(true) ?? []).difference(direct);
+  const withoutApproval = [...reviewed].map(heldWithoutApproval);
+  const resourceRules = list.distinct([...direct, ...withoutApproval.map(({ rule }) => rule)], 'resources');
   const nonResourceRules = list.distinct(
-    forPaths.filter((binding) => holds(binding, undefined)),
+    rulesOf(forPaths.filter((binding) => holds(binding, undefined))),
     'nonResourceURLs',
   );
   return {
     shortened: list.isFull,
+    needsApproval: withoutApproval.some(({ isLess }) => isLess),
     resourceRules,
     nonResourceRules,
     restricted: view === undefined && forResources.some(({ facts }) => facts.reach.kind === 'clusters'),
   };
+}
+
+const rulesOf = (bindings: readonly CompiledBinding[]): Set<Rule> =>
+  new Set([...new Set(bindings.map(({ role }) => role))].flatMap(({ index }) => index.rules));
+
+/** Elements of `resources` that are about tokens, by the API group. */
+const TOKEN_ELEMENTS: readonly (readonly [group: string, elements: readonly string[]])[] = [
+  ['', ['serviceaccounts/token', '*/token']],
+  [CLUSTER_GROUP, ['clusters/userpass', '*/userpass']],
+];
+
+/**
+ * The part of a rule that holds through a binding with `review-always`: see `ResourceMatch.counts`. A wildcard stays,
+ * because what it excludes cannot be written as a rule.
+ */
+function heldWithoutApproval(rule: Rule): { readonly rule: Rule; readonly isLess: boolean } {
+  const groups = TOKEN_ELEMENTS.filter(([group]) => [group, ANY].some((name) => rule.apiGroups.includes(name)));
+  const tokens = groups.flatMap(([, elements]) => elements);
+  const verbs = rule.verbs.filter((verb) => !GRANTING_VERBS.has(verb));
+  const resources = rule.resources.filter((element) => !tokens.includes(element));
+  const isLess =
+    verbs.length < rule.verbs.length ||
+    resources.length < rule.resources.length ||
+    verbs.includes(ANY) ||
+    (groups.length > 0 && resources.includes(ANY));
+  return { rule: { ...rule, verbs, resources }, isLess };
 }
 
 /**
@@ -55,6 +88,7 @@ export const RULES_OF_MASTERS: CallerRules = {
   nonResourceRules: [{ verbs: [ANY], nonResourceURLs: [ANY] }],
   restricted: false,
   shortened: false,
+  needsApproval: false,
   reason: '',
 };
 
@@ -68,16 +102,14 @@ class RuleList {
     return this.#budget < 0;
   }
 
-  /** Bindings may refer to the same role, and roles may have equal rules: each rule is listed once. */
-  distinct(bindings: readonly CompiledBinding[], about: 'resources' | 'nonResourceURLs'): Rule[] {
+  /** Roles may have equal rules: each is listed once. */
+  distinct(candidates: Iterable<Rule>, about: 'resources' | 'nonResourceURLs'): Rule[] {
     const rules = new Map<string, Rule>();
-    for (const role of new Set(bindings.map((binding) => binding.role))) {
-      for (const rule of role.index.rules) {
-        if (rule[about].length === 0) continue;
-        this.#budget -= stringCount(rule);
-        if (this.isFull) return [...rules.values()];
-        rules.set(ruleText(rule), rule);
-      }
+    for (const rule of candidates) {
+      if (rule[about].length === 0 || rule.verbs.length === 0) continue;
+      this.#budget -= stringCount(rule);
+      if (this.isFull) return [...rules.values()];
+      rules.set(ruleText(rule), rule);
     }
     return [...rules.values()];
   }

@@ -9,7 +9,7 @@ export type Through = (binding: Pick<BindingFacts, 'agents' | 'approval'>) => bo
  * A caller with one of these has tokens without an approval: through a binding that it makes, or as another user. So a
  * wildcard in a role whose tokens need a review does not include them.
  */
-const GRANTING_VERBS: ReadonlySet<string> = new Set(['bind', 'escalate', 'impersonate']);
+export const GRANTING_VERBS: ReadonlySet<string> = new Set(['bind', 'escalate', 'impersonate']);
 
 /** A question about a resource, prepared once for many roles. */
 export class ResourceMatch {

@@ -6,12 +6,21 @@ const RESTRICTED = 'rules that hold in some clusters only are not listed here, b
 
 const SHORTENED = 'there are more rules than are listed';
 
+const NEEDS_APPROVAL =
+  'a binding gives tokens only with an approval (clusterpass.dev/approval: review-always): they are not listed, a * of such a ' +
+  'binding does not include them, nor bind, escalate and impersonate; ask for a pass with "clusterpass pass request"';
+
 /** The rules of the caller in one namespace: of the cluster of the path, or rules that hold in all clusters. */
 export const reviewRules: Review = ({ authorizer }, { caller, target }, sent) => {
   const { namespace = '' } = (sent as SelfSubjectRulesReview).spec ?? {};
   if (namespace === '') throw badRequest('no namespace on request');
   const rules = authorizer.rulesFor(caller, { cluster: target.cluster, namespace });
-  const texts = [rules.reason, rules.restricted ? RESTRICTED : '', rules.shortened ? SHORTENED : ''];
+  const texts = [
+    rules.reason,
+    rules.restricted ? RESTRICTED : '',
+    rules.shortened ? SHORTENED : '',
+    rules.needsApproval ? NEEDS_APPROVAL : '',
+  ];
   const problems = texts.filter((text) => text !== '');
   return {
     metadata: {},
@@ -26,7 +35,7 @@ export const reviewRules: Review = ({ authorizer }, { caller, target }, sent) =>
         verbs,
         ...unlessEmpty({ nonResourceURLs }),
       })),
-      incomplete: rules.restricted || rules.shortened,
+      incomplete: rules.restricted || rules.shortened || rules.needsApproval,
       ...(problems.length === 0 ? {} : { evaluationError: problems.join('; ') }),
     },
   };
