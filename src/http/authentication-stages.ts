@@ -1,5 +1,6 @@
 import type { Caller } from '../api/caller.ts';
 import { ApiError, unauthorized } from '../api/status.ts';
+import { stdioAnnotations } from '../mcp/stdio-headers.ts';
 import type { Exchange } from './exchange.ts';
 import { addressOf, callerOf, presentsCredential, reject, type StageParts, type StageRun } from './stages.ts';
 
@@ -18,8 +19,12 @@ function identify(x: Exchange, parts: StageParts): void | Promise<void> {
   return keepFound(x, parts, found, (caller) => {
     x.caller = caller;
     onAuthenticated(x.req.socket);
+    // What `/mcp` says of its clients is not overwritten by what they say themselves.
+    if (x.mcp === undefined) for (const [key, text] of stdioAnnotations(x.req.headers) ?? NONE) x.annotate(key, text);
   });
 }
+
+const NONE: readonly [string, string][] = [];
 
 type Found = Caller | Promise<Caller>;
 

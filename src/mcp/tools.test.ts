@@ -75,6 +75,30 @@ const LIST = 'GET /auth/v1/clusters';
 
 const NAMES = ['clusters_list', 'cluster_describe', 'access_explain', 'access_request'];
 
+it('MC-78, section 11: 10,000 clusters come in pages, each once and in order, no result above its bound', async () => {
+  const names = Array.from({ length: 10_000 }, (_, index) => `cluster-${String(index).padStart(5, '0')}`);
+  const answers: Answers = {
+    [LIST]: ({ query = {} }) => {
+      const start = Number(query.continue ?? 0);
+      const end = Math.min(start + Number(query.limit), names.length);
+      const isLast = end === names.length;
+      const metadata = isLast ? {} : { continue: String(end), remainingItemCount: names.length - end };
+      return { body: { metadata, items: names.slice(start, end).map((name) => cluster(name)) } };
+    },
+  };
+  const seen: string[] = [];
+  let cursor: string | undefined;
+  do {
+    const { result } = await run(named('clusters_list'), { limit: 200, ...(cursor && { cursor }) }, answers);
+    expect(Buffer.byteLength(JSON.stringify(result))).toBeLessThanOrEqual(MAX_RESULT_BYTES);
+    const page = shownBy(result);
+    seen.push(...page.clusters.map(({ name }: { name: string }) => name));
+    expect(page.remaining).toBe(names.length - seen.length);
+    ({ cursor } = page);
+  } while (cursor !== undefined);
+  expect(seen).toEqual(names);
+});
+
 describe('the table', () => {
   it('MC-30, MC-31: names, order and hints', () => {
     expect(TOOLS.map(({ name }) => name)).toEqual([...NAMES, 'pass_request', 'pass_list', 'pass_revoke']);

@@ -1,6 +1,10 @@
+import { once } from 'node:events';
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { Client as Client1 } from '@modelcontextprotocol/sdk/client/index.js';
@@ -46,6 +50,13 @@ const told: string[] = [];
 /** Tokens that passes were redeemed for. */
 const secrets: string[] = [];
 
+/** Spans that the server has exported. */
+let spans = '';
+const collector = createServer(async (req, res) => {
+  spans += await text(req);
+  res.end();
+});
+
 const signFor = (claims: object = {}): Promise<string> => {
   const token = { sub: 'jane', aud: resource, client_id: 'agent-1', scope: SCOPES, ...claims };
   return provider.sign(token, { typ: 'at+jwt' });
@@ -58,6 +69,8 @@ beforeAll(async () => {
   const [port = 0] = await freePorts(1);
   resource = `https://127.0.0.1:${port}/mcp`;
   provider = await startProvider();
+  collector.listen(0, '127.0.0.1');
+  await once(collector, 'listening');
   const { url, ca } = provider;
   const audiences = { audiences: [CLIENT_ID, resource], audienceMatchPolicy: 'MatchAny' };
   await writeFile(file, authenticationConfig([provider], { issuer: { url, certificateAuthority: ca, ...audiences } }));
@@ -65,6 +78,8 @@ beforeAll(async () => {
     port,
     args: [
       ...['--authentication-config', file, '--audit-log-path', audit, '--log-level', 'debug'],
+      ...['--tracing-endpoint', `http://127.0.0.1:${(collector.address() as AddressInfo).port}`],
+      ...['--tracing-sampling-rate-per-million', '1000000'],
       ...['--mcp', '--mcp-authorization-server', url, '--mcp-allowed-origin', ALLOWED_ORIGIN],
     ],
     users: { carl: [] },
@@ -88,6 +103,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await server?.destroy();
   await provider?.close();
+  collector.close();
   await rm(folder, { recursive: true, force: true });
 });
 
@@ -310,6 +326,7 @@ describe('MC-02, MC-60, MC-61: the clients of the SDK run every tool', () => {
     ['2.x, legacy, HTTP', () => connect2('legacy', 'http')],
     ['1.x, HTTP', () => connect1('http')],
     ['2.x, auto, stdio', () => connect2('auto', 'stdio')],
+    ['2.x, pinned, stdio', () => connect2({ pin: '2026-07-28' }, 'stdio')],
     ['2.x, legacy, stdio', () => connect2('legacy', 'stdio')],
     ['1.x, stdio', () => connect1('stdio')],
   ])('%s', async (_, connect) => {
@@ -578,8 +595,29 @@ describe('records', () => {
     expect(whole).toMatchObject({ verb: 'post', requestURI: '/mcp', annotations: agent });
   });
 
-  it('no token is in any result, log or audit line', async () => {
-    const written = [told.join('\n'), server.output.stderr, await allAuditBytes(audit)].join('\n');
+  it('MC-80: over stdio the requests say which tool and which client makes them', async () => {
+    const client = await connect2('legacy', 'stdio');
+    await client.callTool({ name: 'clusters_list', arguments: {} });
+    await client.close();
+    const { headers } = await call('clusters_list');
+    await eventsOf(audit, headers.get('audit-id'), 2);
+    const lines = (await readFile(audit, 'utf8')).split('\n').filter((line) => line.includes('"mcp-stdio"'));
+    expect(JSON.parse(lines.at(-1) ?? '{}')).toMatchObject({
+      verb: 'list',
+      user: { username: 'id:jane' },
+      annotations: {
+        'clusterpass.dev/surface': 'mcp-stdio',
+        'clusterpass.dev/tool': 'clusters_list',
+        'clusterpass.dev/client': 'login',
+        'clusterpass.dev/client-name': 'oracle/1',
+      },
+    });
+  });
+
+  it('no token is in any result, log, span or audit line', async () => {
+    // Spans are sent together.
+    await expect.poll(() => spans, { timeout: 30_000 }).toContain('/mcp');
+    const written = [told.join('\n'), server.output.stderr, spans, await allAuditBytes(audit)].join('\n');
     expect(told.length).toBeGreaterThan(80);
     for (const secret of [agentToken, loginToken, server.adminToken, tokenOf('carl'), ...secrets]) {
       expect(written.includes(secret)).toBe(false);

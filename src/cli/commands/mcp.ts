@@ -1,9 +1,11 @@
 import type { ApiObject } from '../../api/kind.ts';
 import { type Client, createClient } from '../../client/create-client.ts';
 import { ConnectionError, StatusError } from '../../client/errors.ts';
+import type { Fetch } from '../../client/transport.ts';
 import { type Send, ToolError } from '../../mcp/api-call.ts';
 import { cleanText } from '../../mcp/clean-text.ts';
 import { createProtocol, type ToolCall } from '../../mcp/protocol.ts';
+import { stdioHeaders } from '../../mcp/stdio-headers.ts';
 import { errorResult, runTool, type ToolResult } from '../../mcp/tool-result.ts';
 import { READ_ONLY_TOOLS, TOOLS } from '../../mcp/tools.ts';
 import { CliError, type Context, type Run } from '../command.ts';
@@ -21,18 +23,28 @@ export const run: Run = async (context, invocation) => {
   if (context.stdin === undefined) throw new CliError('there is no stdin to read messages from');
   const connection = await resolveConnection(context, invocation);
   const options = await clientOptions(context, connection);
-  const client = createClient({ ...options, userAgent: `clusterpass-mcp/${context.version}` });
+  const userAgent = `clusterpass-mcp/${context.version}`;
   const tools = invocation.is('readOnly') ? READ_ONLY_TOOLS : TOOLS;
   await serveStdio({
     input: context.stdin(),
     write: (line) => context.out.write(line),
     protocol: createProtocol({ version: context.version, tools }),
-    callTool: (call, signal) => callTool({ context, connection, client }, call, signal),
+    callTool: (call, signal) => {
+      const headers = stdioHeaders(call.tool.name, call.client.name);
+      const client = createClient({ ...options, userAgent, fetch: withHeaders(options.fetch, headers) });
+      return callTool({ context, connection, client }, call, signal);
+    },
     onError: (error) => reportError(context, error),
   });
   return 0;
 };
 
+const withHeaders =
+  (fetch: Fetch, headers: Readonly<Record<string, string>>): Fetch =>
+  (input, init) =>
+    fetch(input, { ...init, headers: { ...(init?.headers as Record<string, string>), ...headers } });
+
+/** One call of a tool. */
 interface Session {
   readonly context: Context;
   readonly connection: Connection;

@@ -1,0 +1,43 @@
+import { cleanText } from './clean-text.ts';
+import { TOOLS } from './tools.ts';
+
+/**
+ * MC-80: what `clusterpass mcp` says about a call, for the audit log. It has the login of a person, so the server cannot
+ * verify it, and nothing is decided by it.
+ */
+const TOOL_HEADER = 'clusterpass-mcp-tool';
+const CLIENT_HEADER = 'clusterpass-mcp-client';
+
+const MAX_CLIENT_NAME = 128;
+const TOOL_NAMES: ReadonlySet<string> = new Set(TOOLS.map(({ name }) => name));
+
+export const stdioHeaders = (tool: string, clientName: string): Record<string, string> => ({
+  [TOOL_HEADER]: tool,
+  // Headers have no characters beyond Latin-1.
+  ...(clientName === ''
+    ? {}
+    : { [CLIENT_HEADER]: encodeURIComponent(clientName.slice(0, MAX_CLIENT_NAME).toWellFormed()) }),
+});
+
+/** The annotations of the audit event; undefined for a request that names no tool of ours. */
+export function stdioAnnotations(
+  headers: Readonly<Record<string, unknown>>,
+): [key: string, text: string][] | undefined {
+  const tool = headers[TOOL_HEADER];
+  if (typeof tool !== 'string' || !TOOL_NAMES.has(tool)) return undefined;
+  const name = clientNameIn(headers[CLIENT_HEADER]);
+  return [
+    ['clusterpass.dev/surface', 'mcp-stdio'],
+    ['clusterpass.dev/tool', tool],
+    ['clusterpass.dev/client', 'login'],
+    ...(name === '' ? [] : [['clusterpass.dev/client-name', name] as [string, string]]),
+  ];
+}
+
+function clientNameIn(value: unknown): string {
+  try {
+    return typeof value === 'string' ? cleanText(decodeURIComponent(value), MAX_CLIENT_NAME) : '';
+  } catch {
+    return '';
+  }
+}
