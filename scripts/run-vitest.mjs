@@ -1,4 +1,5 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -41,6 +42,41 @@ function readReport(path) {
   }
 }
 
+/** Linux' file system in memory. */
+const MEMORY = '/dev/shm';
+const NEEDED_BYTES = 4 * 1024 ** 3;
+
+/**
+ * A new folder for the files of the tests. In memory if there is room: SQLite and etcd wait for the disk after each
+ * write, and these tests cannot see the difference. A process that is killed loses nothing of what it wrote; only a
+ * machine that loses power would.
+ */
+export function temporaryFolder(memory = MEMORY) {
+  /** @type {string | undefined} */
+  let folder;
+  try {
+    const { bavail, bsize } = statfsSync(memory);
+    if (bavail * bsize >= NEEDED_BYTES && process.availableMemory() >= NEEDED_BYTES) {
+      folder = mkdtempSync(join(memory, 'clusterpass-test-'));
+      // Tests start programs that they have written. Docker mounts it with `noexec`.
+      const program = join(folder, 'program');
+      writeFileSync(program, '#!/bin/sh\n', { mode: 0o755 });
+      const { status } = spawnSync(program);
+      rmSync(program);
+      if (status !== 0) {
+        rmSync(folder, { recursive: true });
+        folder = undefined;
+      }
+    }
+  } catch {
+    // Not on this system, or not for this user.
+  }
+  folder ??= mkdtempSync(join(tmpdir(), 'clusterpass-test-'));
+  // As /tmp: some programs run as another user.
+  chmodSync(folder, 0o1777);
+  return folder;
+}
+
 /**
  * Runs vitest and counts the results.
  * @param {readonly string[]} args filters and options of vitest
@@ -48,12 +84,14 @@ function readReport(path) {
  * @returns {Promise<Counts>}
  */
 export async function runVitest(args, env = process.env) {
-  const folder = mkdtempSync(join(tmpdir(), 'clusterpass-test-'));
+  const folder = temporaryFolder();
   const report = join(folder, 'report.json');
   try {
     const vitest = fileURLToPath(new URL('../node_modules/vitest/vitest.mjs', import.meta.url));
     const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
-    const { code } = await runChild(process.execPath, [vitest, 'run', ...reporters, ...args], { env });
+    const { code } = await runChild(process.execPath, [vitest, 'run', ...reporters, ...args], {
+      env: { ...env, TMPDIR: folder },
+    });
     return countResults(readReport(report), code);
   } finally {
     rmSync(folder, { recursive: true, force: true });

@@ -1,9 +1,9 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { countResults } from '../../scripts/run-vitest.mjs';
+import { countResults, temporaryFolder } from '../../scripts/run-vitest.mjs';
 import { isInstalled } from '../../scripts/setup.mjs';
 
 const project = fileURLToPath(new URL('../..', import.meta.url));
@@ -88,5 +88,17 @@ describe('countResults', () => {
     expect(countResults({ testResults: [file('passed', 'passed')] }, 1)).toEqual({ passed: 1, failed: 1, skipped: 0 });
     expect(countResults(undefined, null)).toMatchObject({ failed: 1 });
     expect(countResults(undefined, 1)).toMatchObject({ failed: 1 });
+  });
+});
+
+describe('temporaryFolder', () => {
+  it('is below TMPDIR if there is no file system in memory, and programs of other users can enter it', () => {
+    const folder = temporaryFolder('/proc/self/no-such-folder');
+    try {
+      expect(dirname(folder)).toBe(tmpdir());
+      expect(statSync(folder).mode & 0o7777).toBe(0o1777);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
   });
 });
