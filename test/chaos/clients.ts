@@ -8,6 +8,8 @@ export interface World {
   readonly replicas: Server[];
   readonly checker: HistoryChecker;
   readonly running: () => boolean;
+  /** Between two operations of a writer. */
+  readonly pauseMs: number;
   /** The address of a load balancer in front of the replicas. */
   readonly front?: string | undefined;
 }
@@ -56,6 +58,7 @@ export async function write(world: World, name: string): Promise<{ unknown: numb
       base = undefined;
       await delay(50);
     }
+    await delay(world.pauseMs);
     const { server, index } = pick(world);
     const before = acknowledged;
     const got = await get(server, `${CLUSTERS}/${name}`).catch(() => undefined);
@@ -87,7 +90,7 @@ export async function contend(world: World, name: string, contenders: number): P
     world.checker.contended();
     // A write without an answer may have succeeded.
     if (answers.every((code) => code === 409)) world.checker.allRefused(name, base);
-    await delay(20);
+    await delay(20 + world.pauseMs);
   }
 }
 

@@ -36,6 +36,7 @@ describeWithEtcd('the checks of the chaos run, with a replica that lies', () => 
       tokenClients: 1,
       revocationClients: 3,
       timeLimits: false,
+      pauseMs: 10,
       random: Math.random,
       next: () => undefined,
       during: async () => {},

@@ -19,6 +19,8 @@ export interface Plan {
    * than 0.7 s, so CI runs without them, on any machine.
    */
   readonly timeLimits: boolean;
+  /** Between two operations of a writer; default 0. Most of a short run is waiting for faults: it needs few writes. */
+  readonly pauseMs?: number;
   /** Of the names of the objects, for several runs on one deployment. */
   readonly prefix?: string;
   readonly random: () => number;
@@ -76,6 +78,7 @@ export async function runChaos(machines: Machines, plan: Plan): Promise<Outcome>
     replicas,
     checker,
     running: () => running,
+    pauseMs: plan.pauseMs ?? 0,
     front: machines.front,
   };
   const { prefix = '' } = plan;

@@ -40,11 +40,12 @@ describeWithEtcd('B2, B3, B8, B11: three replicas on three etcd members, a short
     const left = [...FAULTS];
     const lines: string[] = [];
     const outcome = await runChaos(deployment, {
-      watchers: 12,
+      watchers: 6,
       writers: 3,
       tokenClients: 3,
       revocationClients: 2,
       timeLimits: false,
+      pauseMs: 40,
       random: Math.random,
       next: () => left.shift(),
       calm: (progress) => waitForProgress(progress, { writes: 3, reads: 3, tokens: 3, revocations: 1 }),
