@@ -36,6 +36,8 @@ export interface StructShape {
 
 export interface Field {
   readonly name: string;
+  /** Its name in `fieldsV1` of `metadata.managedFields`. Every write needs it, so it is not made each time. */
+  readonly element: string;
   readonly index: number;
   readonly shape: Shape;
   /** An explicit null is kept. */
@@ -171,6 +173,7 @@ function compileUnion(members: readonly SchemaNode[]): Shape {
 function struct(schema: SchemaNode): StructShape {
   const fields = Object.entries(schema.properties ?? {}).map(([name, property], index) => ({
     name,
+    element: `f:${name}`,
     index,
     shape: compile(property),
     keepNull: property.keepNull === true,

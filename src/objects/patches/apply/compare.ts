@@ -1,9 +1,8 @@
 import type { ArrayShape, MapShape, Shape, StructShape } from '../../../api/codec/shape.ts';
 import { equalJson, type JsonValue, member } from '../json-value.ts';
 import { FieldSet, without } from './field-set.ts';
-import { fieldElement } from './fields-v1.ts';
 import { itemsByElement } from './list-items.ts';
-import { areEmpty, isLeaf, itemsOf, memberShape, membersOf } from './typed-value.ts';
+import { areEmpty, isLeaf, itemsOf, memberElement, memberShape, membersOf } from './typed-value.ts';
 
 /** AP-51: no path is in more than one of the sets. */
 export interface Comparison {
@@ -52,11 +51,11 @@ function visitMembers(
 ): void {
   const [left, right] = [membersOf(before) ?? {}, membersOf(after) ?? {}];
   const onlyIn = (set: FieldSet, key: string, value: JsonValue): void =>
-    insertAll(set.descendAll(path), fieldElement(key), value, memberShape(shape, key));
+    insertAll(set.descendAll(path), memberElement(shape, key), value, memberShape(shape, key));
   for (const key of Object.keys(left)) {
     const [old, now] = [left[key], member(right, key)];
     if (old !== undefined && now !== undefined) {
-      visit(result, old, now, memberShape(shape, key), [...path, fieldElement(key)]);
+      visit(result, old, now, memberShape(shape, key), [...path, memberElement(shape, key)]);
     } else if (old !== undefined) {
       onlyIn(result.removed, key, old);
     } else if (now !== undefined) {
@@ -80,7 +79,7 @@ function insertAll(set: FieldSet, element: string, value: JsonValue, shape: Shap
     const members = membersOf(value) ?? {};
     for (const key of Object.keys(members)) {
       const inner = members[key];
-      if (inner !== undefined) insertAll(node, fieldElement(key), inner, memberShape(shape, key));
+      if (inner !== undefined) insertAll(node, memberElement(shape, key), inner, memberShape(shape, key));
     }
   }
 }

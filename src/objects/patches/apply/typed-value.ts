@@ -1,5 +1,6 @@
 import type { LeafShape, MapShape, Shape, StructShape } from '../../../api/codec/shape.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../json-value.ts';
+import { fieldElement } from './fields-v1.ts';
 
 /** Questions of the structured merge to a schema: which values are atomic, and which have members with owners. */
 
@@ -21,6 +22,10 @@ const UNKNOWN: LeafShape = { type: 'any', goType: 'interface {}', maxLength: Num
 /** The schema of a member. A member that the schema does not have is one value. */
 export const memberShape = (shape: StructShape | MapShape, key: string): Shape =>
   shape.type === 'map' ? shape.values : (shape.byName.get(key)?.shape ?? UNKNOWN);
+
+/** The path element of a member. */
+export const memberElement = (shape: StructShape | MapShape, key: string): string =>
+  (shape.type === 'struct' ? shape.byName.get(key)?.element : undefined) ?? fieldElement(key);
 
 /** A field of the schema, not a key of a map such as a label. */
 export const isDeclared = (shape: StructShape | MapShape, key: string): boolean =>
