@@ -55,9 +55,12 @@ describe('a document of another server', () => {
     expect(server.requests.at(-1)?.headers).toMatchObject({ 'user-agent': 'test/1' });
   });
 
-  it.each(['/.well-known/openid-configuration', '/openid/v1/jwks'])('%s of kube-apiserver is read', async (path) => {
-    expect(await get(path)).toEqual({ keys: [] });
-  });
+  it.each(['/.well-known/openid-configuration', '/openid/v1/jwks'])(
+    'O-04: reads %s of kube-apiserver',
+    async (path) => {
+      expect(await get(path)).toEqual({ keys: [] });
+    },
+  );
 
   it.each([
     ['/missing', 'answered with 404'],
