@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { chooseEndpoint } from './choose-endpoint.ts';
+import { addressFor, chooseEndpoint } from './choose-endpoint.ts';
+import { clusterColumns } from './kinds/cluster-columns.ts';
 
 /** Endpoints are written as their networks; the address of each is its index. */
 const choose = (networks: readonly (string | undefined)[], client: string): string | undefined =>
@@ -87,4 +88,24 @@ test('of a client with several addresses any may decide, and the order of the en
 
 test('without endpoints the result is undefined', () => {
   expect(choose([], '10.1.2.3')).toBeUndefined();
+});
+
+test.each([
+  ['10.1.2.3', 'https://internal'],
+  ['192.0.2.1', 'https://external'],
+  [undefined, 'https://external'],
+])('a client at %s sees the same address in tables as in kubeconfigs: %s', (client, address) => {
+  const serverEndpoints = [
+    { clientCIDR: '10.0.0.0/8', serverAddress: 'https://internal' },
+    { clientCIDR: '0.0.0.0/0', serverAddress: 'https://external' },
+  ];
+  expect(addressFor(serverEndpoints, client)).toBe(address);
+  const cluster = {
+    apiVersion: '',
+    kind: '',
+    metadata: { name: 'a' },
+    spec: { orchestratorApiEndpoints: { serverEndpoints } },
+  };
+  const column = clusterColumns('orchestrator', client).find(({ name }) => name === 'Endpoint');
+  expect(column?.cell(cluster)).toBe(address);
 });

@@ -1,5 +1,5 @@
 import type { Catalog } from '../api/catalog.ts';
-import { chooseEndpoint } from '../api/choose-endpoint.ts';
+import { addressFor } from '../api/choose-endpoint.ts';
 import { endpointsInForce } from '../api/confirmed-endpoint.ts';
 import { type FieldError, invalid, invalidValue, required } from '../api/field-error.ts';
 import { CLUSTER_GROUP } from '../api/kinds/cluster-spec.ts';
@@ -31,7 +31,7 @@ export function createKubeconfigHandler({
     const cluster = reader.find(clusters, { cluster: '', namespace: '', name });
     if (cluster === undefined) throw notFound(clusters, name);
     const { serverEndpoints = [], caBundle } = endpointsInForce(cluster.object(), productName);
-    const server = chooseEndpoint(serverEndpoints, [clientAddress])?.serverAddress;
+    const server = addressFor(serverEndpoints, clientAddress);
     if (server === undefined) throw conflict(clusters, name, 'the cluster has no server endpoint');
     const value = kubeconfigFor({ cluster: name, server, caBundle, baseUrl, account, productName });
     return { type: 'value', code: 200, value };

@@ -95,6 +95,7 @@ async function callTool(call: ToolCall, x: Exchange, parts: StageParts, mcp: Mcp
     send: (apiCall) => send(apiCall, x, parts, { agent, annotations }),
     productName: mcp.productName,
     baseUrl: mcp.baseUrl(),
+    clientAddress: async () => x.req.socket.remoteAddress,
     clientName: client.name,
     opensUrls: client.opensUrls,
     requestState: call.requestState,

@@ -11,6 +11,8 @@ export interface ToolContext {
   readonly productName: string;
   /** The base URL of the server. */
   readonly baseUrl: string;
+  /** The address of the machine that the clusters are reached from; undefined if it is not known. */
+  readonly clientAddress: () => Promise<string | undefined>;
   /** `name/version`, not verified; `""` for none. */
   readonly clientName: string;
   /** Whether the client can show a person a page. */

@@ -26,6 +26,7 @@ function server(answers: Answers): { context: ToolContext; calls: ApiCall[] } {
     },
     productName: 'orchestrator',
     baseUrl: 'https://cp.example.com',
+    clientAddress: async () => '192.0.2.1',
     clientName: 'agent/1',
     opensUrls: false,
     requestState: undefined,
@@ -97,6 +98,25 @@ it('MC-78, section 11: 10,000 clusters come in pages, each once and in order, no
     ({ cursor } = page);
   } while (cursor !== undefined);
   expect(seen).toEqual(names);
+});
+
+it.each([
+  ['10.1.2.3', 'https://internal'],
+  ['192.0.2.1', 'https://external'],
+])('MC-71: at %s, cluster_describe shows the address that a kubeconfig has: %s', async (client, address) => {
+  const serverEndpoints = [
+    { clientCIDR: '10.0.0.0/8', serverAddress: 'https://internal' },
+    { clientCIDR: '0.0.0.0/0', serverAddress: 'https://external' },
+  ];
+  const found = cluster('a', { spec: { orchestratorApiEndpoints: { serverEndpoints } } });
+  const answers: Answers = {
+    [LIST]: () => ({ body: { items: [found] } }),
+    'POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews': () => ({ body: { status: { allowed: true } } }),
+  };
+  const { result } = await run(named('cluster_describe'), { cluster: 'a' }, answers, {
+    clientAddress: async () => client,
+  });
+  expect(shownBy(result).server).toBe(address);
 });
 
 describe('the table', () => {

@@ -1,4 +1,4 @@
-import { chooseEndpoint } from '../api/choose-endpoint.ts';
+import { addressFor } from '../api/choose-endpoint.ts';
 import { MANAGER_LABEL, PROFILE_GROUP, PROFILE_RESOURCE, toClusterProfile } from '../api/cluster-profile.ts';
 import type { ApiObject } from '../api/kind.ts';
 import { type Cluster, endpointsOf } from '../client/types.ts';
@@ -34,8 +34,7 @@ export function exportedProfile(cluster: Cluster, version: string, settings: Exp
   const endpoints = endpointsOf(cluster);
   const { serverEndpoints = [] } = endpoints;
   const { endpointFor, namespace } = settings;
-  const endpoint = endpointFor === undefined ? serverEndpoints[0] : chooseEndpoint(serverEndpoints, [endpointFor]);
-  const server = endpoint?.serverAddress || undefined;
+  const server = addressFor(serverEndpoints, endpointFor) || undefined;
   const { status, metadata, ...rest } = toClusterProfile(cluster, settings, { version, namespace, endpoints, server });
   const { name = '', labels = {} } = metadata;
   const annotations = { [EXPORTED_ANNOTATION]: settings.server };

@@ -1,3 +1,4 @@
+import { addressFor } from '../choose-endpoint.ts';
 import { endpointsInForce } from '../confirmed-endpoint.ts';
 import type { TableColumn } from '../kind.ts';
 import { conditionOf, READY } from './cluster-conditions.ts';
@@ -33,7 +34,7 @@ const wideColumn = (name: string, description: string, cell: TableColumn['cell']
 });
 
 /** The columns of `kubectl get clusters`. The CLI has them without the schema of the kind, whose library loads slowly. */
-export const clusterColumns = (productName: string): TableColumn[] => [
+export const clusterColumns = (productName: string, clientAddress?: string): TableColumn[] => [
   nameColumn,
   readyColumn,
   statusColumn('Type', 'type', 'The kind of cluster.'),
@@ -41,8 +42,8 @@ export const clusterColumns = (productName: string): TableColumn[] => [
   ageColumn,
   wideColumn(
     'Endpoint',
-    'The address of the API server, the first of several.',
-    (object) => endpointsInForce(object, productName).serverEndpoints?.[0]?.serverAddress ?? null,
+    'The address of the API server; of several, the one for every client.',
+    (object) => addressFor(endpointsInForce(object, productName).serverEndpoints, clientAddress) ?? null,
   ),
   wideColumn('Labels', 'The labels of the cluster.', ({ metadata }) =>
     Object.entries(metadata.labels ?? {})

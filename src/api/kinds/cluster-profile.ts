@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { chooseEndpoint } from '../choose-endpoint.ts';
+import { addressFor } from '../choose-endpoint.ts';
 import {
   PROFILE_GROUP,
   PROFILE_KIND,
@@ -184,10 +184,10 @@ export function clusterProfileKinds(
       namespaces,
       ownLabels: PROFILE_LABELS,
       labelsOf: (source) => profileLabels(source, settings.manager),
-      variantFor: (source, clientAddress) => addressFor(source.field(ENDPOINTS_FIELD), clientAddress),
+      variantFor: (source, clientAddress) => variantFor(source.field(ENDPOINTS_FIELD), clientAddress),
       project: (cluster, namespace, address) => {
         const endpoints = endpointsInForce(cluster, productName);
-        const server = address === '' ? endpoints.serverEndpoints?.[0]?.serverAddress : address;
+        const server = address === '' ? addressFor(endpoints.serverEndpoints, undefined) : address;
         return toClusterProfile(cluster, settings, { version, namespace, endpoints, server });
       },
     };
@@ -216,7 +216,7 @@ export function clusterProfileKinds(
 }
 
 /** CP-83: the address for this client; `""` for the only one. */
-function addressFor(endpoints: string, clientAddress: string): string {
+function variantFor(endpoints: string, clientAddress: string): string {
   if (endpoints === '') return '';
-  return chooseEndpoint(JSON.parse(endpoints) as ServerEndpoint[], [clientAddress])?.serverAddress ?? '';
+  return addressFor(JSON.parse(endpoints) as ServerEndpoint[], clientAddress) ?? '';
 }

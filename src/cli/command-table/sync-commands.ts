@@ -55,7 +55,7 @@ export const SYNC_COMMANDS: readonly Command[] = [
       { flags: '--property <label>', doc: 'Label of clusters that becomes a property.', repeatable: true },
       {
         flags: '--endpoint-for <address>',
-        doc: 'Choose the endpoint of each cluster as for a client at this IP address. Defaults to the first endpoint.',
+        doc: 'Choose the endpoint of each cluster as for a client at this IP address. Defaults to the endpoint for every client.',
       },
       ...LOOP_FLAGS,
     ],

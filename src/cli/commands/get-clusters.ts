@@ -6,6 +6,7 @@ import { checkedNames, fieldSelectorFor, getCluster, withConfirmedEndpoints } fr
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { askAll, connectAll, type NamedServer } from '../connection/servers.ts';
 import { describeError, isObjectError } from '../describe-error.ts';
+import { localAddressTo } from '../kubeconfig/local-address.ts';
 import { asList, type Printer, printerFor } from '../output/printer.ts';
 import { sorterFor } from '../output/sort-by.ts';
 import { cellsOf, renderTable, widthsOf } from '../output/table.ts';
@@ -38,7 +39,7 @@ export const run: Run = async (context, invocation) => {
     ...(fieldSelector === undefined ? {} : { fieldSelector }),
     ...(first === undefined ? {} : { fieldSelector: fieldSelectorFor('metadata.name', first.name) }),
   };
-  const table = tableFor(context, invocation, servers);
+  const table = tableFor(context, invocation, servers, await localAddresses(invocation, servers));
   if (watching) return watch(context, invocation, { servers, selection, print, table, reference: first });
   const limit = invocation.number('chunkSize', '--chunk-size') ?? 500;
   const { items, problems, failed } =
@@ -173,13 +174,32 @@ interface ClusterTable {
   readonly printed: (cluster: Cluster) => Cluster;
 }
 
+const isWide = (invocation: Invocation): boolean => invocation.text('output') === 'wide';
+
+/** Only the wide table shows addresses of clusters: those that kubeconfigs of this machine have. */
+async function localAddresses(
+  invocation: Invocation,
+  servers: readonly NamedServer[],
+): Promise<ReadonlyMap<NamedServer, string | undefined>> {
+  if (!isWide(invocation)) return new Map();
+  return new Map(
+    await Promise.all(servers.map(async (server) => [server, await localAddressTo(server.connection.server)] as const)),
+  );
+}
+
 /** The server if there are several, then the columns of the server's own tables, then those of `-L` and `--show-labels`. */
-function tableFor(context: Context, invocation: Invocation, servers: readonly NamedServer[]): ClusterTable {
-  const isWide = invocation.text('output') === 'wide';
+function tableFor(
+  context: Context,
+  invocation: Invocation,
+  servers: readonly NamedServer[],
+  localAddressOf: ReadonlyMap<NamedServer, string | undefined>,
+): ClusterTable {
   const withLabels = invocation.is('showLabels');
   const labelColumns = invocation.list('labelColumns').flatMap((text) => text.split(',').filter((key) => key !== ''));
-  const columnsOf = ({ client }: NamedServer): TableColumn[] =>
-    clusterColumns(client.productName).filter(({ priority }) => isWide || priority === 0);
+  const columnsOf = (server: NamedServer): TableColumn[] =>
+    clusterColumns(server.client.productName, localAddressOf.get(server)).filter(
+      ({ priority }) => isWide(invocation) || priority === 0,
+    );
   const [only] = servers;
   if (only === undefined) throw new Error('there is at least one server');
   const isSeveral = servers.length > 1;

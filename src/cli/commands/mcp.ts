@@ -11,6 +11,7 @@ import { READ_ONLY_TOOLS, TOOLS } from '../../mcp/tools.ts';
 import { CliError, type Context, type Run } from '../command.ts';
 import { type Connection, clientOptions, resolveConnection } from '../connection/connection.ts';
 import { describeError } from '../describe-error.ts';
+import { localAddressTo } from '../kubeconfig/local-address.ts';
 import { forgetPass, writePassKubeconfig } from '../kubeconfig/pass-kubeconfig.ts';
 import { serveStdio } from '../mcp/stdio-server.ts';
 
@@ -60,6 +61,7 @@ async function callTool(session: Session, call: ToolCall, cancelled: AbortSignal
       send: sendBy(client, signal),
       productName: client.productName,
       baseUrl: connection.server,
+      clientAddress: () => localAddressTo(connection.server),
       clientName: call.client.name,
       opensUrls: call.client.opensUrls,
       requestState: call.requestState,

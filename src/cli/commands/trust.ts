@@ -2,7 +2,7 @@ import { randomBytes, X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 import { join, resolve } from 'node:path';
 import { connect, rootCertificates } from 'node:tls';
-import { chooseEndpoint } from '../../api/choose-endpoint.ts';
+import { addressFor } from '../../api/choose-endpoint.ts';
 import { COMPUTED_ANNOTATIONS } from '../../api/domain-keys.ts';
 import type { Client } from '../../client/create-client.ts';
 import { type Cluster, endpointsOf } from '../../client/types.ts';
@@ -116,7 +116,7 @@ async function refresh(
   const { issuer, audience, cluster } = await issuerOf(await clientFor(context, connection), name);
   const { serverEndpoints = [], caBundle } = endpointsOf(cluster);
   const localAddress = await localAddressTo(connection.server);
-  const address = chooseEndpoint(serverEndpoints, localAddress === undefined ? [] : [localAddress])?.serverAddress;
+  const address = addressFor(serverEndpoints, localAddress);
   if (address === undefined) throw new CliError(`${terminalSafe(name)} has no address`);
   const certificateAuthority = caBundle === undefined ? undefined : Buffer.from(caBundle, 'base64').toString();
   const fetch = await fetchFor({ certificateAuthority, insecureSkipTlsVerify: false });

@@ -1,4 +1,4 @@
-import { chooseEndpoint } from '../../api/choose-endpoint.ts';
+import { addressFor } from '../../api/choose-endpoint.ts';
 import { isDns1123Subdomain } from '../../api/names.ts';
 import { type Cluster, endpointsOf } from '../../client/types.ts';
 
@@ -14,6 +14,6 @@ export function endpointFor(cluster: Cluster, localAddress: string | undefined):
   // The name becomes an argument of a program and part of a file name.
   if (isDns1123Subdomain(cluster.metadata.name).length > 0) return 'not a valid cluster name';
   const { serverEndpoints = [], caBundle } = endpointsOf(cluster);
-  const server = chooseEndpoint(serverEndpoints, localAddress === undefined ? [] : [localAddress])?.serverAddress;
+  const server = addressFor(serverEndpoints, localAddress);
   return server?.startsWith('https://') === true ? { server, caBundle } : 'it has no https address';
 }

@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { MCP_SCOPES } from '../../api/caller.ts';
+import { addressFor } from '../../api/choose-endpoint.ts';
 import { COMPUTED_ANNOTATIONS } from '../../api/domain-keys.ts';
 import { CLUSTER_GROUP, endpointsField } from '../../api/kinds/cluster-spec.ts';
 import { isSuccess, objectOf, ToolError } from '../api-call.ts';
@@ -45,7 +46,7 @@ export const clusterDescribe = tool({
         ...clusterView(cluster),
         message,
         since: timeOf(since),
-        server: addressOf(cluster, context.productName),
+        server: addressOf(cluster, context.productName, await context.clientAddress()),
         issuer: textField(
           memberOf(memberOf(memberOf(cluster, 'metadata'), 'annotations'), COMPUTED_ANNOTATIONS.issuer),
           cleanAddress,
@@ -81,9 +82,14 @@ async function accountsOf(name: string, { send }: ToolContext) {
   return { accounts, incomplete: all.length > MAX_ACCOUNTS || memberOf(reply.body, 'incomplete') === true };
 }
 
-function addressOf(cluster: unknown, productName: string): string | undefined {
+function addressOf(cluster: unknown, productName: string, clientAddress: string | undefined): string | undefined {
   const endpoints = memberOf(memberOf(memberOf(cluster, 'spec'), endpointsField(productName)), 'serverEndpoints');
-  return Array.isArray(endpoints) ? textField(memberOf(endpoints[0], 'serverAddress'), cleanAddress) : undefined;
+  if (!Array.isArray(endpoints)) return undefined;
+  const known = endpoints.map((endpoint) => ({
+    clientCIDR: String(memberOf(endpoint, 'clientCIDR') ?? ''),
+    serverAddress: String(memberOf(endpoint, 'serverAddress') ?? ''),
+  }));
+  return textField(addressFor(known, clientAddress), cleanAddress);
 }
 
 const timeOf = (value: unknown): string | undefined =>
