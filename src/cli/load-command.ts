@@ -54,6 +54,7 @@ const LOADERS: Readonly<Record<string, Load>> = {
   'pass list': () => listOf('PASSES'),
   'pass request': () => import('./commands/pass-request.ts'),
   'pass revoke': () => import('./commands/pass-revoke.ts'),
+  'pass show': () => import('./commands/pass-show.ts'),
   'request approve': () => decide('REQUESTS', 'Approved'),
   'request create': () => import('./commands/request-create.ts'),
   'request deny': () => decide('REQUESTS', 'Denied'),

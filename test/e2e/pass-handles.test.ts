@@ -357,6 +357,8 @@ describe('the command line', () => {
     const { args } = user.exec;
     expect(args).toEqual(['credential', '--server', server.url, '--cluster', 'alpha', '--pass', name]);
     expect(await ann.ok(['pass', 'list', '--phase', 'Ready'])).toContain(name);
+    expect(await ann.ok(['pass', 'show', name])).toMatch(/^Handle: +pass_.*^Account: +ci\/builder$.*^Phase: +Ready$/ms);
+    expect(JSON.parse(await ann.ok(['pass', 'show', name, '-o', 'json'])).metadata.name).toBe(name);
     const { token } = JSON.parse(await ann.ok(args)).status;
     expect(await codeFor(server, token)).toBe(200);
     // The next process has the same token, from the cache.

@@ -41,6 +41,14 @@ export const PASS_COMMANDS: readonly Command[] = [
     examples: ['clusterpass pass list', 'clusterpass pass list --phase Pending -o wide'],
   },
   {
+    path: ['pass', 'show'],
+    summary: 'Show passes: what they are for, what was decided, and the ids of their tokens.',
+    arguments: handle,
+    flags: [output('`json`, `yaml`')],
+    notRun: 'the names of the page do not exist',
+    examples: ['clusterpass pass show pass_4e6xk2vqz7h3m5tcoywn2r4jdaglbuep'],
+  },
+  {
     path: ['pass', 'approve'],
     summary: 'Approve passes.',
     details:
