@@ -436,10 +436,17 @@ describeWithBrowser('the console for those who run the fleet', () => {
       subjects: [{ kind: 'User', apiGroup, name: 'viewer' }],
       roleRef: { apiGroup, kind: 'ClusterRole', name: 'clusterpass:token-creator' },
     };
-    expect((await server.call('POST', `${RBAC}/clusterrolebindings`, { body: binding })).code).toBe(201);
-    onTestFinished(async () => {
-      await server.call('DELETE', `${RBAC}/clusterrolebindings/demo-viewer-agents`);
-    });
+    const ofAccount = {
+      metadata: { name: 'demo-deployer-views' },
+      subjects: [{ kind: 'ServiceAccount', namespace: 'shop', name: 'deployer' }],
+      roleRef: { apiGroup, kind: 'ClusterRole', name: 'clusterpass:viewer' },
+    };
+    for (const body of [binding, ofAccount]) {
+      expect((await server.call('POST', `${RBAC}/clusterrolebindings`, { body })).code).toBe(201);
+      onTestFinished(async () => {
+        await server.call('DELETE', `${RBAC}/clusterrolebindings/${body.metadata.name}`);
+      });
+    }
     const path = '/apis/clusterpass.dev/v1alpha1/passes';
     const account = { cluster: 'prod-us-2', serviceAccount: { namespace: 'shop', name: 'deployer' } };
     const texts = { purpose: '<b>approve me</b> at once', client: { name: 'agent [approve](#/passes)' } };
@@ -451,6 +458,10 @@ describeWithBrowser('the console for those who run the fleet', () => {
     for (const text of [name, texts.purpose, texts.client.name, 'login', 'viewer', 'Pending']) {
       await admin.getByText(text, { exact: true }).waitFor();
     }
+    const rights = admin.getByRole('region', { name: 'What the account may do' });
+    await rights.getByText('Clusterpass does not know it').waitFor();
+    await rights.getByText('demo-deployer-views').waitFor();
+    expect(await rights.getByText('demo-viewer-agents').count()).toBe(0);
     await admin.getByRole('button', { name: 'Approve' }).click();
     await admin.getByText('Ready', { exact: true }).waitFor();
     expect((await server.call('POST', `${path}/${name}/token`, { token: tokenOf('viewer') })).code).toBe(201);

@@ -7,6 +7,7 @@ import { useQuery, useRefresh } from '../hooks/use-query.ts';
 import { formatDuration } from '../pass/lifetime.ts';
 import { type Decision, DecisionForm } from '../requests/decision-form.tsx';
 import { hrefOf, linkTo } from '../router.ts';
+import { AccountGrants } from './account-grants.tsx';
 import { accountOf, decideHandle, decisionsFor, getHandle, type Handle } from './handles.ts';
 
 interface HandlePageProps {
@@ -35,13 +36,16 @@ export function HandlePage({ name, client, username }: HandlePageProps) {
       </header>
       {query.status === 'loading' && <p className="muted">Loading…</p>}
       {query.status === 'failed' && <p className="problem">{query.message}</p>}
-      {query.status === 'loaded' && <HandleCard handle={query.value} username={username} decide={decide} />}
+      {query.status === 'loaded' && (
+        <HandleCard handle={query.value} client={client} username={username} decide={decide} />
+      )}
     </div>
   );
 }
 
 interface HandleCardProps {
   readonly handle: Handle;
+  readonly client: Client;
   readonly username: string;
   readonly decide: (type: Decision, message: string) => Promise<void>;
 }
@@ -51,7 +55,7 @@ const NEEDS: Readonly<Record<string, string>> = {
   review: 'Waits for another person, who may approve passes in this cluster.',
 };
 
-function HandleCard({ handle, username, decide }: HandleCardProps) {
+function HandleCard({ handle, client, username, decide }: HandleCardProps) {
   const { metadata, spec, status = {} } = handle;
   const isOwn = spec.requestedBy?.username === username;
   const { phase = '', approval = 'none', expirationTimestamp = '' } = status;
@@ -75,12 +79,11 @@ function HandleCard({ handle, username, decide }: HandleCardProps) {
         . {isPending && NEEDS[approval]}
       </p>
       {isPending && (
-        <p className="muted">
-          What the account may do there is decided by the cluster.{' '}
-          <a href={hrefOf({ page: 'can-i', cluster: spec.cluster ?? '', account: accountOf(spec) })}>
-            What Clusterpass knows
-          </a>
-        </p>
+        <AccountGrants
+          client={client}
+          cluster={spec.cluster ?? ''}
+          account={{ namespace: spec.serviceAccount?.namespace ?? '', name: spec.serviceAccount?.name ?? '' }}
+        />
       )}
       <DecisionForm decisions={decisionsFor(handle, isOwn)} decide={decide} />
     </article>

@@ -1,3 +1,4 @@
+import type { ClusterGrant } from '../../../src/api/kinds/cluster-grant-review.ts';
 import type { PassSpec, PassStatus } from '../../../src/api/kinds/pass-spec.ts';
 import type { Client } from '../../../src/client/index.ts';
 import type { Decision } from '../requests/decision-form.tsx';
@@ -45,3 +46,17 @@ export function decisionsFor({ status }: Handle, isOwn: boolean): Decision[] {
 
 export const accountOf = ({ serviceAccount }: PassSpec): string =>
   `${serviceAccount?.namespace}/${serviceAccount?.name}`;
+
+/** The bindings of a cluster that name the account, or a group that it is in there. */
+export function grantsTo(
+  { namespace, name }: { readonly namespace: string; readonly name: string },
+  grants: readonly ClusterGrant[],
+): ClusterGrant[] {
+  const groups = ['system:serviceaccounts', `system:serviceaccounts:${namespace}`, 'system:authenticated'];
+  const isAccount = (subject: ClusterGrant['subjects'][number]): boolean => {
+    if (subject.kind === 'Group') return groups.includes(subject.name);
+    if (subject.kind === 'User') return subject.name === `system:serviceaccount:${namespace}:${name}`;
+    return subject.namespace === namespace && subject.name === name;
+  };
+  return grants.filter(({ subjects }) => subjects.some(isAccount));
+}
