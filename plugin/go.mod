@@ -1,0 +1,3 @@
+module clusterpass.dev/credential
+
+go 1.19
