@@ -1,12 +1,15 @@
 /**
  * `npm run release -- VERSION`: makes every artefact of a release in build/release, with checksums and the section of
- * the changelog. The version must be that of package.json. `--platforms linux-amd64,...` makes only these archives.
+ * the changelog. The version must be that of package.json. `--platforms linux-amd64,...` makes only these archives. The
+ * credential plugin in Go is made if `go` is on the PATH.
  */
+import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { writeGoPlugins } from './artifacts/go-plugin.mjs';
 import { installProgram, pack } from './artifacts/program.mjs';
 import { PLATFORMS, writeStandalones } from './artifacts/standalone.mjs';
 import { fixedTar } from './artifacts/tar.mjs';
@@ -49,10 +52,11 @@ export function fillIn(template, { version, downloads, checksumOf }) {
  * @param {string} options.output
  * @param {readonly string[]} options.platforms
  * @param {Readonly<Record<string, string>>} [options.nodes] Node's programs by platform; the others come from npm
+ * @param {string} [options.go] the program of Go; without it the plugin in Go is left out
  * @param {number} [options.level] of gzip
  * @param {boolean} [options.typesChecked] the build does not check types again
  */
-export function makeRelease({ version, output, platforms, nodes = {}, level = 6, typesChecked = false }) {
+export function makeRelease({ version, output, platforms, nodes = {}, go, level = 6, typesChecked = false }) {
   const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
   if (version !== manifest.version) {
     throw new ReleaseError(`package.json has version ${manifest.version}: run npm version ${version} first`);
@@ -74,6 +78,8 @@ export function makeRelease({ version, output, platforms, nodes = {}, level = 6,
   run('tar', [...fixedTar(), '-C', layout, '-cf', `${layout}.oci.tar`, '.']);
   rmSync(layout, { recursive: true });
   run('tar', [...fixedTar(), '-C', ROOT, '-czf', join(output, `clusterpass-${version}-deploy.tar.gz`), 'deploy']);
+
+  if (go !== undefined) writeGoPlugins({ go, version, output });
 
   const downloads = `${manifest.repository.url.replace(/^git\+|\.git$/g, '')}/releases/download/v${version}`;
   const sums = new Map(readdirSync(output).map((file) => [file, sha256(join(output, file))]));
@@ -101,7 +107,10 @@ function main() {
   if (version === undefined) throw new ReleaseError('which version? npm run release -- VERSION');
   setUpUmoci();
   const output = join(ROOT, 'build/release');
-  for (const file of makeRelease({ version, output, platforms: values.platforms.split(',') })) {
+  const go = spawnSync('go', ['version']).status === 0 ? 'go' : undefined;
+  if (go === undefined) console.error('There is no Go on the PATH: clusterpass-credential is left out.');
+  const options = { version, output, platforms: values.platforms.split(','), ...(go === undefined ? {} : { go }) };
+  for (const file of makeRelease(options)) {
     console.log(`build/release/${file}`);
   }
 }

@@ -173,7 +173,7 @@ describe('the plugin of a controller', () => {
     expect(plugin({ clusterName: 'other' }, { address: 'https://tunnel', args }).status).toBe(0);
   });
 
-  it('fails in one sentence', async () => {
+  it('CP-99: fails in one sentence, and exits with 2 for wrong usage', async () => {
     const without = plugin({});
     expect(without.stderr).toMatch(/^error: --cluster is required: .*\n$/);
     expect(plugin({ clusterName: '../x' }).stderr).toMatch(/^error: .*clusterName is not the name of a cluster\n$/);
@@ -187,7 +187,7 @@ describe('the plugin of a controller', () => {
     );
     const unknown = plugin({ clusterName: 'own' }, { args: ['--nonsense'] });
     expect(unknown.stderr).toMatch(/unknown option '--nonsense'/);
-    // CP-99: wrong usage, by the plugin and by the whole program, which explains it.
+    // By the plugin, and by the whole program, which explains usage.
     expect([without.status, unknown.status]).toEqual([2, 2]);
   });
 });

@@ -38,6 +38,7 @@ const ACTIONS: Readonly<Record<string, readonly string[]>> = {
   'actions/checkout@3d3c42e5aac5ba805825da76410c181273ba90b1': ['persist-credentials'],
   'actions/upload-artifact@bbbca2ddaa5d8feaa63e36b76fdaad77386f024f': ['name', 'path', 'if-no-files-found'],
   'actions/download-artifact@3e5f45b2cfb9172054b4087a40e8e0b5a5461e7c': ['name', 'path'],
+  'actions/setup-go@b7ad1dad31e06c5925ef5d2fc7ad053ef454303e': ['go-version', 'cache'],
   'actions/setup-node@820762786026740c76f36085b0efc47a31fe5020': ['node-version', 'registry-url'],
 };
 
