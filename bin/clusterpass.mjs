@@ -10,7 +10,7 @@ const isNewEnough = Number.parseInt(process.versions.node, 10) >= 24;
 
 /** The sources in a clone, else the bundle of the published package. */
 const plugin = () =>
-  ['../src/cli/credential-main.ts', '../dist/plugin/credential.js']
+  ['../src/cli/credential-main.ts', '../dist/plugin/credential.cjs']
     .map((path) => new URL(path, import.meta.url))
     .find((url) => process.getBuiltinModule('node:fs').existsSync(url));
 
@@ -20,5 +20,7 @@ if (entry === undefined) {
   await launch({ isMain: import.meta.main });
 } else {
   enableCompileCache();
-  await import(entry.href);
+  // The bundle is CommonJS, see scripts/artifacts/plugin.mjs. `import` of it would search it for its exports.
+  if (entry.pathname.endsWith('.ts')) await import(entry.href);
+  else process.getBuiltinModule('node:module').createRequire(entry)('./credential.cjs');
 }

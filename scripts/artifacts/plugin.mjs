@@ -4,7 +4,8 @@ import { ROOT } from '../setup.mjs';
 
 /**
  * Bundles `clusterpass credential`, which starts with every kubectl: a start that loads some thirty modules takes twice
- * as long. Packages stay where they are: only a login at an identity provider needs one.
+ * as long. Packages stay where they are: only a login at an identity provider needs one. CommonJS, because `import` of a
+ * module of Node reads its every export, and some load further modules: `node:fs` loads all streams.
  * @param {string} dist the folder of the built program
  */
 export async function bundlePlugin(dist) {
@@ -20,8 +21,9 @@ export async function bundlePlugin(dist) {
   });
   await bundle.write({
     dir: join(dist, 'plugin'),
-    format: 'esm',
-    chunkFileNames: 'chunks/[name]-[hash].js',
+    format: 'cjs',
+    entryFileNames: '[name].cjs',
+    chunkFileNames: 'chunks/[name]-[hash].cjs',
     minify: false,
   });
   await bundle.close();

@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { ConnectionError, isStatus } from '../../client/errors.ts';
 import type { IssuedToken } from '../../client/types.ts';
 import { CliError, type Context } from '../command.ts';
-import { withLock } from '../files/file-lock.ts';
 import { readPrivate, writePrivate } from '../files/files.ts';
 import { cacheFolder } from '../files/folders.ts';
 import { refreshTime } from './refresh-time.ts';
@@ -83,6 +82,8 @@ export async function cachedCredential(
   };
   let found = await usable();
   if (found !== undefined) return found;
+  // Imported here: a usable credential needs no lock.
+  const { withLock } = await import('../files/file-lock.ts');
   // A process that waits for the lock uses the credential that the holder of the lock requests.
   const options = {
     waitMs: LOCK_WAIT_MS,

@@ -1,4 +1,3 @@
-import { isIP } from 'node:net';
 import type { Fetch } from '../../client/transport.ts';
 
 export interface TlsTrust {
@@ -14,6 +13,9 @@ export async function fetchFor({ certificateAuthority: ca, insecureSkipTlsVerify
   return createNodeFetch({ insecureSkipTlsVerify, ...(ca === undefined ? {} : { ca }) });
 }
 
-/** Plain HTTP is only safe to these hosts. `hostname` is from a URL, so IPv6 addresses have brackets. */
+/**
+ * Plain HTTP is only safe to these hosts. `hostname` is from a URL: IPv6 addresses have brackets, and a host that ends in a
+ * number is an IPv4 address. `node:net` takes long to load.
+ */
 export const isLoopback = (hostname: string): boolean =>
-  hostname === 'localhost' || hostname === '[::1]' || (isIP(hostname) === 4 && hostname.startsWith('127.'));
+  hostname === 'localhost' || hostname === '[::1]' || /^127(?:\.\d+){3}$/.test(hostname);
