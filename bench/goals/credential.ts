@@ -12,7 +12,14 @@ import { median } from '../support/numbers.ts';
 import type { Figure, Report } from '../support/report.ts';
 
 const STARTS_PER_ROUND = 4;
-const LIMIT_MS = 80;
+const EMPTY = 'an empty program';
+
+/** For the duration on an idle machine. A check or a new token is a request, too. */
+const LIMITS_MS: Readonly<Record<string, number>> = {
+  'a cached token': 80,
+  'a cached token, which the server checks': 150,
+  'a new token': 150,
+};
 
 interface Cost {
   readonly wallMs: number;
@@ -38,11 +45,13 @@ export async function benchCredential({ rounds }: Settings): Promise<Report> {
     writeFileSync(join(home, 'token'), 'token-of-the-benchmark');
     const env = { ...process.env, HOME: home, CLUSTERPASS_SERVER: url, CLUSTERPASS_AS: 'ci/builder' };
     const args = [await builtPlugin(), 'credential', '--cluster', 'prod'];
+    const withToken = { ...env, CLUSTERPASS_TOKEN: 'token-of-the-benchmark' };
     const sides: Readonly<Record<string, () => Promise<Cost>>> = {
-      'an empty program': () => costOf(['-e', '0'], env),
+      [EMPTY]: () => costOf(['-e', '0'], env),
       'a new token': () => costOf(args, { ...env, CLUSTERPASS_TOKEN_FILE: join(home, 'token') }),
-      'a cached token, which the server checks': () =>
-        costOf(args, { ...env, CLUSTERPASS_TOKEN: 'token-of-the-benchmark' }),
+      // A parent that asks twice has got a 401.
+      'a cached token, which the server checks': () => costOf(args, withToken),
+      'a cached token': () => costOf(args, withToken, NEW_PARENT),
     };
     // Fills the compile cache and the cache of tokens.
     for (const side of Object.values(sides)) for (let run = 0; run < 2; run++) await side();
@@ -50,25 +59,41 @@ export async function benchCredential({ rounds }: Settings): Promise<Report> {
     for (let start = 0; start < rounds * STARTS_PER_ROUND; start++) {
       for (const [name, side] of Object.entries(sides)) costs.get(name)?.push(await side());
     }
-    return { figures: [...costs].flatMap(([name, all]) => figuresOf(name, all)) };
+    const emptyMs = meanCpuMs(costs.get(EMPTY) ?? []);
+    return { figures: [...costs].flatMap(([name, all]) => figuresOf(name, all, emptyMs)) };
   } finally {
     server.close();
     rmSync(home, { recursive: true, force: true });
   }
 }
 
-function figuresOf(name: string, all: readonly Cost[]): Figure[] {
-  const goal = name === 'an empty program' ? {} : { limit: LIMIT_MS };
+function figuresOf(name: string, all: readonly Cost[], emptyMs: number): Figure[] {
+  const limit = LIMITS_MS[name];
+  const cpuMs = meanCpuMs(all);
   return [
-    { name: `duration of ${name}`, value: median(all.map(({ wallMs }) => wallMs)), unit: 'ms', ...goal },
-    { name: `CPU time of ${name}`, value: median(all.map(({ cpuMs }) => cpuMs)), unit: 'ms' },
+    {
+      name: `duration of ${name}`,
+      value: median(all.map(({ wallMs }) => wallMs)),
+      unit: 'ms',
+      ...(limit === undefined ? {} : { limit }),
+    },
+    { name: `CPU time of ${name}`, value: cpuMs, unit: 'ms' },
+    // On a busy machine only this says something.
+    ...(name === EMPTY ? [] : [{ name: `CPU time of ${name}, by that of ${EMPTY}`, value: cpuMs / emptyMs, unit: '' }]),
   ];
 }
 
-async function costOf(args: readonly string[], env: NodeJS.ProcessEnv): Promise<Cost> {
+/** The mean, because the kernel counts in hundredths of a second. */
+const meanCpuMs = (all: readonly Cost[]): number => all.reduce((sum, { cpuMs }) => sum + cpuMs, 0) / all.length;
+
+/** A shell that starts the program and waits for it, as each kubectl is another parent. */
+const NEW_PARENT = ['/bin/sh', '-c', '"$@"; exit $?', 'sh'] as const;
+
+async function costOf(args: readonly string[], env: NodeJS.ProcessEnv, parent: readonly string[] = []): Promise<Cost> {
   const cpuBefore = childrenCpuMs();
   const begun = performance.now();
-  const child: ChildProcess = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  const [file = '', ...rest] = [...parent, process.execPath, ...args];
+  const child: ChildProcess = spawn(file, rest, { env, stdio: ['ignore', 'pipe', 'inherit'] });
   let output = '';
   child.stdout?.setEncoding('utf8').on('data', (text: string) => {
     output += text;
