@@ -5,7 +5,13 @@ import type { ObjectMeta } from './kind.ts';
 import { ACCESS_REQUEST_LABEL, REQUEST_CLUSTER_LABEL, REQUEST_NAMESPACE_LABEL } from './kinds/access-request.ts';
 import { COUNTED_LABEL, REQUESTER_LABEL } from './kinds/issued-token.ts';
 import { PASS_APPROVAL_LABEL } from './kinds/pass-spec.ts';
-import { AGENTS_ANNOTATION, APPROVAL_ANNOTATION, CLUSTERS_ANNOTATION, EXPIRES_ANNOTATION } from './kinds/rbac.ts';
+import {
+  AGENTS_ANNOTATION,
+  APPROVAL_ANNOTATION,
+  BOUND_ANNOTATION,
+  CLUSTERS_ANNOTATION,
+  EXPIRES_ANNOTATION,
+} from './kinds/rbac.ts';
 import { TOKEN_ANNOTATIONS } from './kinds/token-request.ts';
 import { PROBE_ANNOTATION } from './probe-annotation.ts';
 import { clipped } from './status.ts';
@@ -75,6 +81,7 @@ const IN_CLUSTER_KINDS = ['Namespace', 'ServiceAccount', 'Pod', 'Secret'];
 const ANNOTATIONS: ReadonlyMap<string, readonly string[]> = new Map<string, readonly string[]>([
   [CLUSTERS_ANNOTATION, BINDINGS],
   [EXPIRES_ANNOTATION, BINDINGS],
+  [BOUND_ANNOTATION, BINDINGS],
   [AGENTS_ANNOTATION, BINDINGS],
   [APPROVAL_ANNOTATION, BINDINGS],
   [IN_CLUSTER_ANNOTATION, IN_CLUSTER_KINDS],

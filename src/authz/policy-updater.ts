@@ -1,6 +1,7 @@
 import type { ClusterLabels } from '../api/authorization.ts';
 import type { Catalog } from '../api/catalog.ts';
-import type { Kind } from '../api/kind.ts';
+import type { ApiObject, Kind } from '../api/kind.ts';
+import { BOUND_ANNOTATION, parseBoundCluster } from '../api/kinds/rbac.ts';
 import { collectionPrefix, kindPrefix } from '../api/object-key.ts';
 import { type ApiError, gone } from '../api/status.ts';
 import type { ObjectCache, ObjectReader } from '../objects/reader.ts';
@@ -10,6 +11,21 @@ import type { Snapshot } from '../storage/snapshot.ts';
 import type { CacheEvent } from '../storage/watch-cache.ts';
 import type { Policy, PolicyChange } from './policy.ts';
 import type { PastRbacSnapshot } from './reference-evaluator.ts';
+
+/**
+ * The cluster that a binding is bound to. Undefined: it is bound to none. `null`: the annotation cannot be read, so the
+ * binding grants nothing.
+ */
+function boundClusterOf({ metadata }: ApiObject): ReturnType<typeof parseBoundCluster> | null {
+  const text = metadata.annotations?.[BOUND_ANNOTATION];
+  return text === undefined ? undefined : (parseBoundCluster(text) ?? null);
+}
+
+/** Whether no other cluster has got the name. While there is none of the name, nothing can be reached. */
+function isInForce(object: ApiObject, uidOf: (cluster: string) => string | undefined): boolean {
+  const bound = boundClusterOf(object);
+  return bound === undefined || (bound !== null && (uidOf(bound.name) ?? bound.uid) === bound.uid);
+}
 
 export const rbacKinds = (catalog: Catalog): readonly Kind[] => [
   catalog.clusterRoles,
@@ -27,27 +43,77 @@ export class PolicyUpdater implements ReflectorListener<StoredObject> {
   readonly #kinds: ReadonlySet<Kind>;
   /** What the policy holds, so that a reset can delete what is gone. */
   readonly #applied = new Map<string, StoredObject>();
+  /** Bindings that are bound to a cluster, by its name and their key. */
+  readonly #bound = new Map<string, Map<string, StoredObject>>();
+  readonly #clusters: Kind;
+  readonly #onEnded: () => void;
 
-  constructor(options: { policy: Policy; reader: ObjectReader; catalog: Catalog }) {
+  /** `onEnded` is called when bindings have ended without an event of their own. */
+  constructor(options: { policy: Policy; reader: ObjectReader; catalog: Catalog; onEnded: () => void }) {
     this.#policy = options.policy;
     this.#reader = options.reader;
     this.#kinds = new Set(rbacKinds(options.catalog));
+    this.#clusters = options.catalog.clusters;
+    this.#onEnded = options.onEnded;
   }
 
   onEvent({ before, after, revision }: CacheEvent<StoredObject>): void {
     const entry = after ?? before;
-    if (entry === undefined || !this.#kinds.has(entry.kind)) return;
-    if (after === undefined) this.#applied.delete(entry.key);
-    else this.#applied.set(after.key, after);
-    this.#policy.apply(changeOf(entry, after !== undefined, revision));
+    if (entry === undefined) return;
+    if (entry.kind === this.#clusters && after !== undefined) this.#endBoundTo(entry.name, revision);
+    if (!this.#kinds.has(entry.kind)) return;
+    if (before !== undefined) this.#unbind(before);
+    if (after !== undefined) this.#bind(after);
+    this.#apply(entry, after !== undefined && this.#isInForce(after), revision);
+  }
+
+  #apply(entry: StoredObject, exists: boolean, revision: number): void {
+    if (exists) this.#applied.set(entry.key, entry);
+    else this.#applied.delete(entry.key);
+    this.#policy.apply(changeOf(entry, exists, revision));
+  }
+
+  readonly #uidOf = (name: string): string | undefined =>
+    this.#reader.find(this.#clusters, { cluster: '', namespace: '', name })?.uid;
+
+  #isInForce(entry: StoredObject): boolean {
+    return isInForce(entry.object(), this.#uidOf);
+  }
+
+  /** Another cluster may have got the name. */
+  #endBoundTo(cluster: string, revision: number): void {
+    const ended = [...(this.#bound.get(cluster)?.values() ?? [])].filter(
+      (entry) => this.#applied.has(entry.key) && !this.#isInForce(entry),
+    );
+    for (const entry of ended) this.#apply(entry, false, revision);
+    if (ended.length > 0) this.#onEnded();
+  }
+
+  #bind(entry: StoredObject): void {
+    const name = boundClusterOf(entry.object())?.name;
+    if (name === undefined) return;
+    const bindings = this.#bound.get(name) ?? new Map<string, StoredObject>();
+    this.#bound.set(name, bindings.set(entry.key, entry));
+  }
+
+  #unbind(entry: StoredObject): void {
+    const name = boundClusterOf(entry.object())?.name;
+    const bindings = name === undefined ? undefined : this.#bound.get(name);
+    if (name === undefined || bindings === undefined) return;
+    bindings.delete(entry.key);
+    if (bindings.size === 0) this.#bound.delete(name);
   }
 
   onProgress(): void {}
 
   onReset(revision: number): void {
     const current = new Map<string, StoredObject>();
+    this.#bound.clear();
     for (const kind of this.#kinds) {
-      for (const entry of this.#reader.cache(kind).current.scan(kindPrefix(kind))) current.set(entry.key, entry);
+      for (const entry of this.#reader.cache(kind).current.scan(kindPrefix(kind))) {
+        this.#bind(entry);
+        if (this.#isInForce(entry)) current.set(entry.key, entry);
+      }
     }
     for (const [key, entry] of this.#applied) {
       if (!current.has(key)) this.#policy.apply(changeOf(entry, false, revision));
@@ -84,13 +150,16 @@ const tooOld = ({ windowStart }: ObjectCache, revision: number): ApiError =>
 /** Roles and bindings at a revision inside the caches' window; reading them throws a 410 when it is older. */
 export function rbacSnapshotAt(catalog: Catalog, reader: ObjectReader, revision: number): PastRbacSnapshot {
   const at = (kind: Kind) => snapshotAt(reader, kind, revision);
+  const uidOf = (cluster: string) => at(catalog.clusters).get(`${kindPrefix(catalog.clusters)}${cluster}`)?.uid;
   const objects = function* (kind: Kind, prefix = kindPrefix(kind)) {
-    for (const entry of at(kind).scan(prefix)) yield entry.object();
+    for (const entry of at(kind).scan(prefix)) if (isInForce(entry.object(), uidOf)) yield entry.object();
   };
-  const named = (kind: Kind, namespace: string, name: string) =>
-    at(kind)
+  const named = (kind: Kind, namespace: string, name: string) => {
+    const found = at(kind)
       .get(`${collectionPrefix(kind, '', namespace)}${name}`)
       ?.object();
+    return found !== undefined && isInForce(found, uidOf) ? found : undefined;
+  };
   const { clusterRoles, clusterRoleBindings, roles, roleBindings } = catalog;
   const bindingsIn = (namespace: string): Kind => (namespace === '' ? clusterRoleBindings : roleBindings);
   return {

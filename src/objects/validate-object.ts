@@ -17,8 +17,10 @@ import {
   AGENTS_ANNOTATION,
   APPROVAL_ANNOTATION,
   BINDING_APPROVALS,
+  BOUND_ANNOTATION,
   CLUSTERS_ANNOTATION,
   EXPIRES_ANNOTATION,
+  parseBoundCluster,
   parseExpiry,
 } from '../api/kinds/rbac.ts';
 import {
@@ -65,6 +67,7 @@ export function validateObject(
     ...validateDomainKeys(kind.kind, object.metadata, old?.metadata),
     ...validateClustersAnnotation(kind, object.metadata, old?.metadata),
     ...validateExpiry(kind, object.metadata, old?.metadata),
+    ...validateBoundCluster(kind, object.metadata, old?.metadata),
     ...validateWord(kind, AGENTS_ANNOTATION, [AGENTS_ALLOWED], object.metadata, old?.metadata),
     ...validateWord(kind, APPROVAL_ANNOTATION, BINDING_APPROVALS, object.metadata, old?.metadata),
     ...validateInClusterAnnotation(kind, object.metadata, cluster),
@@ -125,6 +128,14 @@ function validateExpiry(kind: Kind, metadata: ObjectMeta, old: ObjectMeta | unde
   if (text === old?.annotations?.[EXPIRES_ANNOTATION] || parseExpiry(text) !== undefined) return [];
   const why = 'must be a time in UTC with seconds, e.g. 2026-11-16T18:00:00Z';
   return [invalidValue(`metadata.annotations[${EXPIRES_ANNOTATION}]`, text, why)];
+}
+
+/** A binding whose cluster cannot be read grants nothing. */
+function validateBoundCluster(kind: Kind, metadata: ObjectMeta, old: ObjectMeta | undefined): FieldError[] {
+  const text = metadata.annotations?.[BOUND_ANNOTATION];
+  if (text === undefined || !kind.resource.endsWith('rolebindings')) return [];
+  if (text === old?.annotations?.[BOUND_ANNOTATION] || parseBoundCluster(text) !== undefined) return [];
+  return [invalidValue(`metadata.annotations[${BOUND_ANNOTATION}]`, text, 'must be NAME/UID of a cluster')];
 }
 
 /** An annotation of a binding with one of some words. */

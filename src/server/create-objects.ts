@@ -83,7 +83,7 @@ export function createObjects(options: ObjectsOptions): Objects {
     bookmarkIntervalMs: options.bookmarkIntervalMs,
   });
   // The policy first: an event is filtered by the policy at its revision.
-  reflector.listen(new PolicyUpdater({ policy, reader, catalog }));
+  reflector.listen(new PolicyUpdater({ policy, reader, catalog, onEnded: () => broadcaster.onPermissionsExpired() }));
   const projections = catalog.projections
     .filter(isProjected)
     .map((kind) => new ProjectedCache(kind, reader.cache(kind.projection.source)));

@@ -109,6 +109,7 @@ describe('an access request', () => {
     expect(await passOf('jane', tokenPath('builder', 'ci', 'beta'))).toBe(403);
     const binding = await server.call('GET', `${RBAC}/namespaces/ci/rolebindings/clusterpass:access-request:${name}`);
     expect(binding.json.metadata.annotations).toEqual({
+      'clusterpass.dev/bound-cluster': `alpha/${json.status.clusterUID}`,
       'clusterpass.dev/clusters': 'kubernetes.io/metadata.name=alpha',
       'clusterpass.dev/expires-at': json.status.expirationTimestamp,
     });

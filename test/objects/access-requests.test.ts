@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ApiObject } from '../../src/api/kind.ts';
 import { requestStatus } from '../../src/api/kinds/access-request-spec.ts';
-import { CLUSTERS_ANNOTATION, EXPIRES_ANNOTATION, RBAC_GROUP } from '../../src/api/kinds/rbac.ts';
+import { BOUND_ANNOTATION, CLUSTERS_ANNOTATION, EXPIRES_ANNOTATION, RBAC_GROUP } from '../../src/api/kinds/rbac.ts';
 import type { ApiRequest } from '../../src/api/request.ts';
 import { Fleet, person } from '../../src/authz/rbac.fixture.ts';
 import { createRequestCompletion } from '../../src/handlers/access-requests/complete-request.ts';
@@ -264,6 +264,7 @@ it('a binding that names the request as its owner is used only if it grants what
     role: { roleRef: { apiGroup: RBAC_GROUP, kind: 'ClusterRole', name: 'cluster-admin' } },
     end: { annotations: { [EXPIRES_ANNOTATION]: '2099-01-01T00:00:00Z' } },
     clusters: { annotations: { [CLUSTERS_ANNOTATION]: 'env=prod' } },
+    cluster: { annotations: { [BOUND_ANNOTATION]: 'a/another' } },
   };
   for (const [what, change] of Object.entries({ nothing: {}, ...changes })) {
     await inWorld(async ({ broken, decide, reader, writer }) => {
@@ -272,7 +273,11 @@ it('a binding that names the request as its owner is used only if it grants what
       broken.clear();
       const approved = reader.find(KIND, at('', '', NAME))?.object();
       if (approved === undefined) throw new Error('the request is gone');
-      const { binding } = grantObjects(approved, START + HOUR);
+      const { binding } = grantObjects(
+        approved,
+        START + HOUR,
+        reader.find(catalog.clusters, at('', '', 'a'))?.uid ?? '',
+      );
       const { annotations = {}, ...fields }: { annotations?: Record<string, string> } = change;
       const metadata = { ...binding.metadata, annotations: { ...binding.metadata.annotations, ...annotations } };
       const other = { ...binding, ...fields, metadata };

@@ -160,7 +160,7 @@ describe('A31: an approval', () => {
         const mayWriteRoles = verbs('escalate') && verbs('bind');
         const username = requester.as(scope.cluster).name;
         const request = { metadata: { name: 'x', uid: 'u' }, spec: { ...asked, requestedBy: { username } } };
-        const { role: granted, binding: bound } = grantObjects(request as unknown as ApiObject, until);
+        const { role: granted, binding: bound } = grantObjects(request as unknown as ApiObject, until, 'uid');
         fleet.put(granted, bound);
 
         const isAsked = ({ verb, group, resource, subresource, namespace, name, cluster }: ResourceQuestion): boolean =>

@@ -15,6 +15,12 @@ export const CLUSTERS_ANNOTATION = 'clusterpass.dev/clusters';
 /** When a binding ends: `2026-11-16T18:00:00Z`. From then on it grants nothing, and the server deletes it. */
 export const EXPIRES_ANNOTATION = 'clusterpass.dev/expires-at';
 
+/**
+ * `NAME/UID` of a cluster: the binding ends when another cluster gets the name. The server sets it on the bindings of
+ * access requests.
+ */
+export const BOUND_ANNOTATION = 'clusterpass.dev/bound-cluster';
+
 /** `allow`: agents may ask for passes through this binding. Without it only people may. */
 export const AGENTS_ANNOTATION = 'clusterpass.dev/agents';
 export const AGENTS_ALLOWED = 'allow';
@@ -35,6 +41,12 @@ export function parseExpiry(text: unknown): number | undefined {
   if (typeof text !== 'string' || !/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/.test(text)) return undefined;
   const time = Date.parse(text);
   return Number.isNaN(time) ? undefined : time;
+}
+
+/** The cluster of the annotation; undefined when it is not one. */
+export function parseBoundCluster(text: unknown): { readonly name: string; readonly uid: string } | undefined {
+  const [, name, uid] = (typeof text === 'string' && /^([^/]{1,253})\/([^/]{1,128})$/.exec(text)) || [];
+  return name === undefined || uid === undefined ? undefined : { name, uid };
 }
 
 export interface PolicyRule {

@@ -118,7 +118,6 @@ async function approve(attempt: Attempt, decision: Partial<AccessRequestStatus>)
   const until = isRepeated
     ? Date.parse(status.expirationTimestamp ?? '')
     : Date.parse(decision.decisionTimestamp ?? '') + (spec.durationSeconds ?? 0) * 1000;
-  const { role, binding } = grantObjects(old, until);
   /** Throws the refusal. Asked again just before the write. Returns the uid of the cluster. */
   const checkGrant = (wantedUid: string | undefined): string => {
     const scope = requestScope(spec);
@@ -138,6 +137,7 @@ async function approve(attempt: Attempt, decision: Partial<AccessRequestStatus>)
     return cluster.uid;
   };
   const clusterUID = checkGrant(status.clusterUID);
+  const { role, binding } = grantObjects(old, until, clusterUID);
   const owner = ownerOf(old);
   if (!dryRun) await grants.ensureRole(owner, role, guardOf(entry.key, entry.revision));
   const { namespace } = owner;

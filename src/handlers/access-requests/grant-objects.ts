@@ -3,7 +3,7 @@ import type { Catalog } from '../../api/catalog.ts';
 import { type ApiObject, apiVersionOf, type Kind } from '../../api/kind.ts';
 import { ACCESS_GRANT_PREFIX, ACCESS_REQUEST_LABEL, accessRequestKind } from '../../api/kinds/access-request.ts';
 import { requestedRule, requestScope, requestSpec } from '../../api/kinds/access-request-spec.ts';
-import { CLUSTERS_ANNOTATION, EXPIRES_ANNOTATION, RBAC_GROUP } from '../../api/kinds/rbac.ts';
+import { BOUND_ANNOTATION, CLUSTERS_ANNOTATION, EXPIRES_ANNOTATION, RBAC_GROUP } from '../../api/kinds/rbac.ts';
 import type { ObjectKey } from '../../api/object-key.ts';
 import { ApiError, conflict } from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
@@ -23,10 +23,11 @@ export interface GrantOwner {
   readonly namespace: string;
 }
 
-/** The objects that grant what a request asks for, until a time in epoch milliseconds. */
+/** The objects that grant what a request asks for, in this very cluster, until a time in epoch milliseconds. */
 export function grantObjects(
   request: ApiObject,
   until: number,
+  clusterUID: string,
 ): { readonly role: ApiObject; readonly binding: ApiObject } {
   const spec = requestSpec(request);
   const { cluster, namespace } = requestScope(spec);
@@ -42,6 +43,7 @@ export function grantObjects(
   const annotations = {
     [CLUSTERS_ANNOTATION]: `kubernetes.io/metadata.name=${cluster}`,
     [EXPIRES_ANNOTATION]: toTimestamp(until),
+    [BOUND_ANNOTATION]: `${cluster}/${clusterUID}`,
   };
   return {
     role: { apiVersion, kind: `${prefix}Role`, metadata, rules: [requestedRule(spec)] },
@@ -148,7 +150,7 @@ export class GrantStore {
 const isSameBinding = (a: ApiObject, b: ApiObject): boolean =>
   isDeepStrictEqual(a.subjects, b.subjects) &&
   isDeepStrictEqual(a.roleRef, b.roleRef) &&
-  [CLUSTERS_ANNOTATION, EXPIRES_ANNOTATION].every(
+  [CLUSTERS_ANNOTATION, EXPIRES_ANNOTATION, BOUND_ANNOTATION].every(
     (key) => a.metadata.annotations?.[key] === b.metadata.annotations?.[key],
   );
 

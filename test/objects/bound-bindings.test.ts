@@ -1,0 +1,68 @@
+import { expect, it } from 'vitest';
+import { BOUND_ANNOTATION } from '../../src/api/kinds/rbac.ts';
+import { storageKey } from '../../src/api/object-key.ts';
+import { createPolicy } from '../../src/authz/policy.ts';
+import { clusterLabelsAt, PolicyUpdater, rbacSnapshotAt } from '../../src/authz/policy-updater.ts';
+import { binding, person, role } from '../../src/authz/rbac.fixture.ts';
+import { at, catalog, inFolder, make, openObjects } from './object-store.ts';
+
+const A = at('', '', 'a');
+const PODS = { verb: 'get', group: '', resource: 'pods', subresource: '', namespace: 'n', name: '', cluster: 'a' };
+const jane = person('jane');
+
+it('a binding that is bound to a cluster ends with the event by which another cluster gets the name', async () => {
+  await inFolder(async (file) => {
+    const objects = await openObjects(file);
+    const { store, reader, writer, reflector } = objects;
+    const policy = createPolicy({
+      labelsOf: (name) => reader.find(catalog.clusters, at('', '', name))?.labels ?? {},
+      labelsAt: (name, revision) => clusterLabelsAt(catalog, reader, name, revision),
+      snapshot: (revision) => rbacSnapshotAt(catalog, reader, revision),
+    });
+    let ended = 0;
+    const updater = new PolicyUpdater({ policy, reader, catalog, onEnded: () => ended++ });
+    reflector.listen(updater);
+    const isAllowed = async (): Promise<boolean> => {
+      await reader.catchUp();
+      return policy.decide(jane, PODS).allowed;
+    };
+    const uidOfA = (): string => reader.find(catalog.clusters, A)?.uid ?? '';
+    const grant = async (name: string, bound: string): Promise<void> => {
+      const object = binding(name, 'ClusterRole/r', ['User:jane']);
+      const metadata = { ...object.metadata, annotations: { [BOUND_ANNOTATION]: bound } };
+      await writer.create(catalog.clusterRoleBindings, at('', '', name), { ...object, metadata }, { dryRun: false });
+    };
+    const rules = [{ verbs: ['get'], apiGroups: [''], resources: ['pods'] }];
+    await writer.create(catalog.clusterRoles, at('', '', 'r'), role('r', rules), { dryRun: false });
+    await make(objects, catalog.clusters, A);
+    await reader.catchUp();
+
+    await expect(grant('x', 'a')).rejects.toThrow('must be NAME/UID of a cluster');
+    await grant('other', `a/${uidOfA().toUpperCase()}`);
+    expect(await isAllowed()).toBe(false);
+    await grant('x', `a/${uidOfA()}`);
+    expect(await isAllowed()).toBe(true);
+
+    await writer.update(
+      catalog.clusters,
+      A,
+      (current) => ({ ...current, metadata: { ...current.metadata, labels: { env: 'dev' } } }),
+      { dryRun: false, part: 'object' },
+    );
+    expect([await isAllowed(), ended]).toEqual([true, 0]);
+
+    const key = storageKey(catalog.clusters, A);
+    const modRevision = (await store.get(key))?.modRevision ?? 0;
+    await store.write({ key, value: null, expect: { modRevision } });
+    await make(objects, catalog.clusters, A);
+    expect([await isAllowed(), ended]).toEqual([false, 1]);
+    const after = reflector.revision;
+
+    // A replica that starts now, and a past that is judged by the stored bindings.
+    updater.onReset(reflector.revision);
+    expect(await isAllowed()).toBe(false);
+    await grant('again', `a/${uidOfA()}`);
+    expect([await isAllowed(), policy.decideAt(jane, PODS, after).allowed]).toEqual([true, false]);
+    await objects.close();
+  });
+});
