@@ -27,6 +27,7 @@ const STUDIES = [
   'console',
   'who-can',
   'reconnect',
+  'million',
 ];
 
 const [first = '', ...others] = process.argv.slice(2);

@@ -13,7 +13,7 @@ export interface TokenMix {
   readonly requests: Requests;
 }
 
-/** Texts for the driver. More than this are sent in the order of the first again. */
+/** Texts for the driver at most. More requests than this are sent in the order of the first again. */
 const TEXTS = 40_000;
 /** Requests whose tokens are verified before the measurement. */
 const SAMPLE = 100;
@@ -46,7 +46,7 @@ async function credentialsOf(
 export async function startTokenMix(size: TokenFleetSize, progress?: (line: string) => void): Promise<TokenMix> {
   const begun = performance.now();
   const server = await startFleetServer(tokenFleet(size));
-  const requests = mixedRequests(size, Math.ceil(TEXTS / size.accounts));
+  const requests = mixedRequests(size, Math.ceil(TEXTS / size.accounts)).slice(0, TEXTS);
   const agent = new Agent({ keepAlive: true, maxSockets: AT_ONCE });
   const target = { ...server, agent };
   const credentials = await credentialsOf(target, requests);
