@@ -6,6 +6,7 @@ import { connect } from '../connection/connection.ts';
 import { describeError } from '../describe-error.ts';
 import { isDryRun } from '../dry-run.ts';
 import { printerFor } from '../output/printer.ts';
+import { terminalSafe } from '../output/terminal-safe.ts';
 import { requestHint } from '../request-hint.ts';
 import { parseTokenReference } from '../token-id.ts';
 
@@ -82,17 +83,25 @@ async function createToken(
   try {
     return { tracked, issued: await request(tracked) };
   } catch (error) {
-    if (!tracked || invocation.is('tracked') || !isAboutTracking(error)) throw error;
+    const problem = trackingProblem(error);
+    if (!tracked || invocation.is('tracked') || problem === undefined) throw error;
     const issued = await request(false);
-    err.write(`Warning: the token has no record: ${error.message}\n`);
+    err.write(`Warning: the token has no record: ${terminalSafe(problem)}\n`);
     return { tracked: false, issued };
   }
 }
 
-/** The cluster issues its own tokens (422), or the caller has too many records (403). */
-const isAboutTracking = (error: unknown): error is StatusError =>
-  error instanceof StatusError &&
-  error.status.details?.causes?.some(({ field }) => field === 'metadata.annotations[clusterpass.dev/tracked]') === true;
+/**
+ * Why there is no record, without the name of the field: the cluster issues its own tokens (422), or the caller has too
+ * many records (403).
+ */
+function trackingProblem(error: unknown): string | undefined {
+  if (!(error instanceof StatusError)) return undefined;
+  const cause = error.status.details?.causes?.find(
+    ({ field }) => field === 'metadata.annotations[clusterpass.dev/tracked]',
+  );
+  return cause === undefined ? undefined : (cause.message ?? error.message).replace(/^Forbidden: /, '');
+}
 
 const BOUND_KINDS = ['Pod', 'Secret'];
 
