@@ -305,11 +305,15 @@ test('A9, B20: an audit log that stalls stops tokens and nothing else, and what 
   await changeDisk(pipe, securityPath);
   const ask = () => post(server, ASK, { signal: AbortSignal.timeout(60_000) });
   await expect.poll(async () => (await ask()).code, { timeout: 60_000 }).toBe(503);
-  const from = performance.now();
-  const refused = await Promise.all(Array.from({ length: 100 }, ask));
-  // They do not wait one for the other: that would take at least a quarter of a second each.
-  expect(performance.now() - from).toBeLessThan(25_000);
-  for (const { code, text } of refused) expect([code, text.includes('eyJ')]).toEqual([503, false]);
+  // They do not wait one for the other: that would take at least a quarter of a second each. Repeated, should this
+  // machine itself have been slower than that.
+  const refuseMany = async (): Promise<number> => {
+    const from = performance.now();
+    const refused = await Promise.all(Array.from({ length: 100 }, ask));
+    for (const { code, text } of refused) expect([code, text.includes('eyJ')]).toEqual([503, false]);
+    return performance.now() - from;
+  };
+  await expect.poll(refuseMany).toBeLessThan(25_000);
   expect((await server.call('GET', '/auth/v1/clusters')).code).toBe(200);
   const name = { metadata: { name: 'while-it-stalls' } };
   expect((await server.call('POST', '/orchestrator/alpha/api/v1/namespaces', { body: name })).code).toBe(201);

@@ -11,7 +11,7 @@ describe('B16: a stop under load', () => {
   it('loses no request and no acknowledged write, and ends every watch with a bookmark', async () => {
     server = await startServer({ args: ['--shutdown-delay', '1s'] });
     await createObjects(server);
-    const stopped = await stopUnderLoad(server, { watches: 200, rate: 500, before: 300 });
+    const stopped = await stopUnderLoad(server, { watches: 50, rate: 500, before: 100 });
     expect(Object.keys(stopped.answers)).toEqual(['201']);
     expect(stopped.whileStopping).toBeGreaterThan(0);
     expect(stopped.ready).toBe(503);

@@ -86,7 +86,7 @@ test('the store, the caches, the keys, the audit log and the event loop', async 
   expect(await sampleOf('clusterpass_store_request_duration_seconds_count', 'operation="write"')).toBeGreaterThan(5);
   expect(await sampleOf('clusterpass_cache_ready')).toBe(1);
   expect(await sampleOf('clusterpass_leader')).toBe(1);
-  expect(await sampleOf('clusterpass_cache_lag_seconds')).toBeLessThan(2);
+  await expect.poll(() => sampleOf('clusterpass_cache_lag_seconds')).toBeLessThan(2);
   expect(await sampleOf('apiserver_resource_objects', 'resource="clusters"')).toBe(2);
   expect(await sampleOf('watch_cache_capacity', 'resource="clusters"')).toBe(10_000);
   expect(await sampleOf('apiserver_watch_cache_events_received_total', 'resource="clusters"')).toBe(2);
