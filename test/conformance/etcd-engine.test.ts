@@ -166,7 +166,7 @@ describeWithEtcd('the engine on a shared etcd', () => {
     const replicas = await Promise.all([1, 2].map(() => open({ endpoints: etcd.endpoints, prefix })));
     const [first, second] = replicas.map((replica) => replica.campaign());
     if (first === undefined || second === undefined) throw new Error('there are two');
-    await expect.poll(() => Number(first.leads()) + Number(second.leads()), { timeout: 20_000 }).toBe(1);
+    await expect.poll(() => Number(first.leads()) + Number(second.leads())).toBe(1);
     const [leader, follower] = first.leads() ? [first, second] : [second, first];
     const fence = leader.fence();
     if (fence === undefined) throw new Error('a leader has a fence');
@@ -177,7 +177,7 @@ describeWithEtcd('the engine on a shared etcd', () => {
     await leader.close();
     expect(leader.leads()).toBe(false);
     expect(await guarded('/a/after')).toMatchObject({ ok: false, key: fence.key });
-    await expect.poll(() => follower.leads(), { timeout: 20_000 }).toBe(true);
+    await expect.poll(() => follower.leads()).toBe(true);
     expect(await guarded('/a/later')).toMatchObject({ ok: false, key: fence.key });
     expect(follower.fence()).not.toEqual(fence);
     await follower.close();

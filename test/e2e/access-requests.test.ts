@@ -180,7 +180,7 @@ describe('an access request', () => {
         ({ objectRef, annotations: found }) =>
           found?.['clusterpass.dev/access-request'] === name || objectRef?.name?.endsWith(`:${name}`),
       );
-    await expect.poll(async () => (await events()).length, { timeout: 10_000 }).toBe(7);
+    await expect.poll(async () => (await events()).length).toBe(7);
     // Events are written when their request has ended: their order can differ.
     const all = await events();
     expect(all.map(({ user, verb, objectRef }) => `${user.username} ${verb} ${objectRef.resource}`).sort()).toEqual([

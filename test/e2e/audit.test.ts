@@ -261,7 +261,7 @@ describe('A41: the record of who got what is kept apart from what anyone can hav
 test('A9: a full disk stops tokens and nothing else, and what follows needs no restart', async () => {
   const codeOfToken = async (): Promise<number> => (await post(server, ASK)).code;
   await changeDisk('/dev/full', securityPath);
-  await expect.poll(codeOfToken, { timeout: 10_000 }).toBe(503);
+  await expect.poll(codeOfToken).toBe(503);
   const refused = await post(server, ASK);
   expect(refused.code).toBe(503);
   expect(refused.json).toMatchObject({
@@ -321,7 +321,7 @@ test('A9, B20: an audit log that stalls stops tokens and nothing else, and what 
 
   // An empty pipe is an error here, and is tried again.
   reading = setInterval(() => reader.read(Buffer.alloc(65_536)).catch(() => {}), 20);
-  await expect.poll(async () => (await ask()).code, { timeout: 10_000 }).toBe(201);
+  await expect.poll(async () => (await ask()).code).toBe(201);
 });
 
 test('A9: tokens do not depend on the log of requests, whose events wait for room', async () => {
@@ -330,12 +330,12 @@ test('A9: tokens do not depend on the log of requests, whose events wait for roo
     await server.call('GET', '/auth/v1/clusters');
     return server.output.stderr.includes('the audit log cannot be written: its events wait in memory until it can');
   };
-  await expect.poll(isFailing, { timeout: 10_000 }).toBe(true);
+  await expect.poll(isFailing).toBe(true);
   const list = await server.call('GET', '/auth/v1/clusters');
   expect((await post(server, ASK)).code).toBe(201);
   const fourth = join(dir, 'logs', 'fourth.log');
   await changeDisk(fourth);
   await expect
-    .poll(async () => (await readLines(fourth).catch(() => [])).map(({ auditID }) => auditID), { timeout: 10_000 })
+    .poll(async () => (await readLines(fourth).catch(() => [])).map(({ auditID }) => auditID))
     .toContain(list.headers.get('audit-id'));
 });

@@ -50,10 +50,10 @@ describe('clusterpass.dev/expires-at', () => {
     const events = await watch.until(({ type }) => type === 'ERROR');
     expect(events.at(-1)?.object).toMatchObject({ code: 403 });
     expect((await server.call('GET', NAMESPACES, asUser('jane'))).code).toBe(403);
-    await expect.poll(async () => (await server.call('GET', `${BINDINGS}/short`)).code, { timeout: 10_000 }).toBe(404);
+    await expect.poll(async () => (await server.call('GET', `${BINDINGS}/short`)).code).toBe(404);
     const deleted = async () =>
       (await readAudit(log)).find(({ verb, objectRef }) => verb === 'delete' && objectRef?.name === 'short');
-    await expect.poll(deleted, { timeout: 10_000 }).toMatchObject({
+    await expect.poll(deleted).toMatchObject({
       user: { username: 'system:clusterpass:binding-expiry' },
       objectRef: { resource: 'clusterrolebindings' },
     });

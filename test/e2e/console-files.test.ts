@@ -133,7 +133,7 @@ describeWithBrowser('a browser', () => {
       expect(await violationOf('new Image().src = "https://elsewhere.example/x.png"')).toBe('img-src');
       await page.goto('about:blank');
       await page.setContent(`<iframe src="${server.url}/console/"></iframe>`);
-      await expect.poll(() => page.frames()[1]?.url(), { timeout: 20_000 }).toBe('chrome-error://chromewebdata/');
+      await expect.poll(() => page.frames()[1]?.url()).toBe('chrome-error://chromewebdata/');
       await close();
     } finally {
       await browser.close();

@@ -15,7 +15,7 @@ import { authenticationConfig, CLIENT_ID, type IdentityProvider, startProvider }
 import { type Server, startServer } from './support/server.ts';
 
 /** A busy machine needs more than the default timeout. */
-const PATIENCE = { timeout: 20_000 };
+const PATIENCE = { timeout: 60_000 };
 
 let folder: string;
 let provider: IdentityProvider;

@@ -18,7 +18,7 @@ import { type Server, startServer } from './support/server.ts';
 const CLUSTERS = '/apis/clusterregistry.k8s.io/v1alpha1/clusters';
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';
 /** A busy machine needs more than the default timeout. */
-const PATIENCE = { timeout: 20_000 };
+const PATIENCE = { timeout: 60_000 };
 const MERGE = { 'Content-Type': 'application/merge-patch+json' };
 
 let server: Server;

@@ -40,8 +40,7 @@ const clusters = async (): Promise<string[]> =>
   (await server.call('GET', CLUSTERS)).json.items.map(({ metadata }: { metadata: { name: string } }) => metadata.name);
 const logged = (msg: string): Record<string, unknown>[] =>
   logLines(server.output.stderr).filter((line) => line.msg === msg);
-const isLogged = (msg: string, count = 1): Promise<void> =>
-  expect.poll(() => logged(msg).length, { timeout: 30_000 }).toBe(count);
+const isLogged = (msg: string, count = 1): Promise<void> => expect.poll(() => logged(msg).length).toBe(count);
 const applied = (): number => logged('manifests applied').length;
 /** Longer than pruning takes: two polls. */
 const PRUNED_MS = 3_500;
@@ -54,14 +53,14 @@ it('A40: deletes nothing unless it was asked to, also not from an empty folder',
   await putAll(...names);
   await start();
   await drop('a');
-  await expect.poll(applied, { timeout: 30_000 }).toBe(2);
+  await expect.poll(applied).toBe(2);
   await drop('b', 'c', 'd');
-  await expect.poll(applied, { timeout: 30_000 }).toBe(3);
+  await expect.poll(applied).toBe(3);
   await isLogged('objects that are no longer in the manifests stay: see --manifests-prune', 2);
   await startAgain();
   expect(logged('manifests applied')).toMatchObject([{ applied: 0 }]);
   await put('unrelated');
-  await expect.poll(applied, { timeout: 30_000 }).toBe(2);
+  await expect.poll(applied).toBe(2);
   await delay(PRUNED_MS);
   expect(await clusters()).toEqual([...names, 'unrelated']);
 });
@@ -79,7 +78,7 @@ it('A40: removes up to a quarter with a warning and audit events, and beyond tha
     const all = await Promise.all((await readdir(dir)).map((file) => readLines(join(dir, file))));
     return all.flat().filter(({ objectRef, verb }) => objectRef?.name === 'a' && verb === 'delete');
   };
-  await expect.poll(async () => (await events()).length, { timeout: 10_000 }).toBe(2);
+  await expect.poll(async () => (await events()).length).toBe(2);
   expect(await events()).toMatchObject([
     { stage: 'RequestReceived', user: { username: 'system:clusterpass:manifests' } },
     {

@@ -32,7 +32,7 @@ const exists = async (path: string): Promise<boolean> => (await server.call('GET
 const clusterIs = (name: string): Promise<boolean> => exists(`${CLUSTERS}/${name}`);
 /** Pruning comes a poll after the rest. */
 const isRemoved = async (name: string): Promise<void> => {
-  await expect.poll(() => clusterIs(name), { timeout: 30_000 }).toBe(false);
+  await expect.poll(() => clusterIs(name)).toBe(false);
 };
 const labelsOf = async (name: string): Promise<unknown> =>
   (await server.call('GET', `${CLUSTERS}/${name}`)).json.metadata.labels;
@@ -43,7 +43,7 @@ const logged = (msg: string): Record<string, unknown>[] =>
 async function afterChange(change: () => Promise<unknown>): Promise<Record<string, unknown>> {
   const before = logged('manifests applied').length;
   await change();
-  await expect.poll(() => logged('manifests applied').length, { timeout: 30_000 }).toBeGreaterThan(before);
+  await expect.poll(() => logged('manifests applied').length).toBeGreaterThan(before);
   return logged('manifests applied').at(-1) ?? {};
 }
 
@@ -70,7 +70,7 @@ it('follows the folder: changed, added, removed', async () => {
   expect(report).toMatchObject({ applied: 3 });
   await isRemoved('west');
   await afterChange(() => write('a.yaml', cluster('east', ', labels: { env: prod }')));
-  await expect.poll(() => exists('/orchestrator/east/api/v1/namespaces/ci'), { timeout: 30_000 }).toBe(false);
+  await expect.poll(() => exists('/orchestrator/east/api/v1/namespaces/ci')).toBe(false);
   expect(await clusterIs('east')).toBe(true);
 });
 
@@ -204,9 +204,7 @@ it('finalizers of programs that look after an object stay', async () => {
   const { json } = await server.call('GET', path);
   expect(json.metadata).toMatchObject({ labels: { env: 'test' }, finalizers: ['example.com/a'] });
   await afterChange(() => unlink(join(folder, 'a.yaml')));
-  await expect
-    .poll(async () => (await server.call('GET', path)).json.metadata.deletionTimestamp, { timeout: 30_000 })
-    .toBeDefined();
+  await expect.poll(async () => (await server.call('GET', path)).json.metadata.deletionTimestamp).toBeDefined();
   await server.call('PATCH', path, { body: { metadata: { finalizers: null } }, headers });
   expect(await clusterIs('east')).toBe(false);
 });
@@ -219,7 +217,7 @@ it('a folder that is gone removes nothing, and what was removed meanwhile is rem
   expect(await clusterIs('fifth')).toBe(true);
   await rm(folder, { recursive: true });
   const gone = (): number => logged('manifests could not be applied').length;
-  await expect.poll(gone, { timeout: 30_000 }).toBe(1);
+  await expect.poll(gone).toBe(1);
   expect(await clusterIs('fifth')).toBe(true);
   await mkdir(folder);
   await afterChange(() => write('e.yaml', cluster('sixth')));

@@ -122,7 +122,7 @@ describe('the prober', () => {
     expect((await server.call('DELETE', `${keys}/${items[0].metadata.name}`)).code).toBe(200);
     const refreshes = () => api.requests.slice(seen).filter(({ headers }) => headers.authorization !== undefined);
     // Three for each of two clusters.
-    await expect.poll(() => refreshes().length, { timeout: 30_000 }).toBe(6);
+    await expect.poll(() => refreshes().length).toBe(6);
     const issuers = refreshes().map(({ method, path, headers }) => {
       const claims = decodeJwt((headers.authorization ?? '').replace('Bearer ', ''));
       return `${method} ${path} ${claims.iss} ${claims.aud}`;

@@ -97,12 +97,12 @@ function serveTogether(start: () => Promise<Server>): void {
     for (let i = 0; i < ASKED; i++)
       await server.call('GET', `${CLUSTERS}/nobody`, { headers: { Connection: 'close' } });
     // A request is counted when its connection is done with it, which may be after its answer has arrived.
-    await expect.poll(() => metric(server, GETS), { timeout: 10_000 }).toBe(ASKED);
+    await expect.poll(() => metric(server, GETS)).toBe(ASKED);
     const counts = await Promise.all([1, 2, 3, 4].map(() => metric(server, GETS)));
     expect(counts).toEqual([ASKED, ASKED, ASKED, ASKED]);
     expect(await metric(server, /clusterpass_workers/)).toBe(2);
     // One of them leads; of what they stored each has a copy, which is not twice as much.
-    await expect.poll(() => metric(server, /clusterpass_leader/), { timeout: 30_000 }).toBe(1);
+    await expect.poll(() => metric(server, /clusterpass_leader/)).toBe(1);
     expect(await metric(server, /apiserver_resource_objects\{[^}]*resource="clusters"\}/)).toBe(8);
     process.kill(before[1] ?? 0, 'SIGKILL');
     const replaced = () => workersOf(server).filter((pid) => !before.includes(pid)).length;

@@ -30,7 +30,7 @@ export async function eventsOf(path: string, auditId: string | null, count = 1):
     found = (await readAudit(path)).filter(({ auditID }) => auditID === auditId);
     return found.length;
   };
-  await expect.poll(look, { timeout: 10_000 }).toBe(count);
+  await expect.poll(look).toBe(count);
   return found;
 }
 
