@@ -38,6 +38,14 @@ describe('a log line', () => {
     expect(only(lines)).toMatchObject({ long: `${'x'.repeat(256)}...`, deep: { list: [`${'y'.repeat(256)}...`] } });
   });
 
+  test('A10: a problem is cut later: the field at fault is at its end', () => {
+    const { lines, logger } = collect();
+    logger.warn({ problem: `/${'x'.repeat(300)}: jwt[0].claimMapping` }, 'a file');
+    logger.warn({ problem: 'x'.repeat(2000) }, 'a file');
+    const problems = lines.map((line) => JSON.parse(line).problem as string);
+    expect(problems).toEqual([expect.stringMatching(/claimMapping$/), `${'x'.repeat(1024)}...`]);
+  });
+
   test('A8: tokens are not written, wherever they turn up', () => {
     const { lines, logger } = collect();
     const jwt = 'eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJ4In0.c2lnbmF0dXJl';

@@ -26,6 +26,8 @@ export interface LoggerOptions {
  * logged.
  */
 const MAX_TEXT = 256;
+/** Of `problem`, a text for the operator: it names a file first and the field at fault last. */
+const MAX_PROBLEM = 1024;
 const MAX_STACK = 4096;
 const MAX_DEPTH = 3;
 const MAX_ITEMS = 20;
@@ -63,12 +65,13 @@ export function openServerLog(options: Omit<LoggerOptions, 'write'>): ServerLog 
 
 function capped(fields: object, depth: number): Record<string, unknown> {
   const result: Record<string, unknown> = {};
-  for (const [key, value] of Object.entries(fields)) result[key] = cappedValue(value, depth);
+  for (const [key, value] of Object.entries(fields))
+    result[key] = cappedValue(value, depth, key === 'problem' ? MAX_PROBLEM : MAX_TEXT);
   return result;
 }
 
-function cappedValue(value: unknown, depth: number): unknown {
-  if (typeof value === 'string') return cut(value, MAX_TEXT);
+function cappedValue(value: unknown, depth: number, limit = MAX_TEXT): unknown {
+  if (typeof value === 'string') return cut(value, limit);
   if (value instanceof Error) return errorFields(value, depth);
   if (typeof value === 'object' && value !== null) {
     if (depth >= MAX_DEPTH) return '[truncated]';
