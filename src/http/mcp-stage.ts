@@ -17,10 +17,9 @@ import { clientOf, type ToolCall } from '../mcp/protocol.ts';
 import { errorResult, runTool, type ToolResult } from '../mcp/tool-result.ts';
 import type { Exchange } from './exchange.ts';
 import { InsufficientScope, type McpEndpoint } from './mcp/mcp-endpoint.ts';
-import { jsonOf } from './oauth/oauth-error.ts';
 import { handlePart } from './part.ts';
 import { methodNotAllowed } from './request/header-checks.ts';
-import type { Answer, RawAnswer } from './response/respond.ts';
+import { type Answer, jsonOf, type RawAnswer } from './response/respond.ts';
 import { callerOf, type StageParts, type StageRun } from './stages.ts';
 
 /** A message is short: its body counts for the client before it is known what it asks for. */

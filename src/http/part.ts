@@ -8,11 +8,18 @@ const requireLiveCaller: StageRun = (part) => {
   if (!callerOf(part).isLive()) throw unauthorized();
 };
 
-const negotiated: StageRun = (part) => {
+const acceptPlainJson: StageRun = (part) => {
   part.accept = PLAIN_JSON;
 };
 
-const STAGES: readonly StageRun[] = [requireFreshState, requireLiveCaller, authorize, findRoute, negotiated, handle];
+const STAGES: readonly StageRun[] = [
+  requireFreshState,
+  requireLiveCaller,
+  authorize,
+  findRoute,
+  acceptPlainJson,
+  handle,
+];
 
 /** Runs a part of a request through the stages that a single request would pass. Sets its answer, or throws. */
 export async function handlePart(part: Exchange, parts: StageParts): Promise<void> {

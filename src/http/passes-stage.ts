@@ -15,9 +15,9 @@ import { parseCreateOptions } from '../handlers/options/write-options.ts';
 import { TimeSlice } from '../lib/time-slice.ts';
 import { isClusterName } from '../tokens/claims.ts';
 import type { Exchange } from './exchange.ts';
-import { jsonOf } from './oauth/oauth-error.ts';
 import { handlePart } from './part.ts';
 import { tokenRequestInfo, userpassInfo } from './request/token-request-info.ts';
+import { jsonOf } from './response/respond.ts';
 import type { StageParts, StageRun } from './stages.ts';
 
 /** They share the writes of the audit log, and none computes for long before the next request has its turn. */

@@ -2,8 +2,8 @@ import { cleanText } from './clean-text.ts';
 import { TOOLS } from './tools.ts';
 
 /**
- * MC-80: what `clusterpass mcp` says about a call, for the audit log. It has the login of a person, so the server cannot
- * verify it, and nothing is decided by it.
+ * MC-80: the tool and the client of a call of `clusterpass mcp`, for the audit log. The server cannot verify these headers,
+ * because the command has the login of a person, so they decide nothing.
  */
 const TOOL_HEADER = 'clusterpass-mcp-tool';
 const CLIENT_HEADER = 'clusterpass-mcp-client';

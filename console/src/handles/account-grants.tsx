@@ -23,7 +23,7 @@ export function AccountGrants({ client, cluster, account }: AccountGrantsProps) 
       </p>
       {query.status === 'loading' && <p className="muted">Loading…</p>}
       {query.status === 'failed' && (
-        <p className="muted">You may not ask which bindings hold in this cluster, so none is listed.</p>
+        <p className="problem">The bindings of this cluster cannot be listed: {query.message}</p>
       )}
       {query.status === 'loaded' && (
         <>

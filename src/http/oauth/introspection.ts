@@ -2,8 +2,9 @@ import { tokenReviewType } from '../../api/kinds/token-review.ts';
 import type { Issuers } from '../../tokens/claims.ts';
 import type { JsonObject } from '../../tokens/jws.ts';
 import type { ResourceInfo } from '../request/request-info.ts';
+import { jsonOf } from '../response/respond.ts';
 import type { FormRoute } from './form-route.ts';
-import { errorAnswer, jsonAnswer, jsonOf, OAuthError, type Render } from './oauth-error.ts';
+import { errorAnswer, jsonAnswer, OAuthError, type Render } from './oauth-error.ts';
 import { isIssuedHere, textsOf, unverifiedClaims } from './unverified-claims.ts';
 
 /** RFC 7662: the form becomes a TokenReview, by the caller of the `Authorization` header. */

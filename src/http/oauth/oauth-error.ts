@@ -53,13 +53,6 @@ export const jsonAnswer = (value: object): RawAnswer => ({
 
 export const emptyAnswer = (): RawAnswer => ({ type: 'raw', code: 200, headers: HEADERS, body: '' });
 
-/** The JSON of an answer of the API; undefined for an error. */
-export function jsonOf(answer: Answer): unknown {
-  if (answer.type === 'value') return answer.value;
-  if (answer.type !== 'json') return undefined;
-  return JSON.parse(typeof answer.json === 'string' ? answer.json : Buffer.from(answer.json).toString());
-}
-
 /** What an error of the API means at one endpoint; undefined where the common table says it. */
 export type Translate = (error: ApiError) => OAuthError | undefined;
 

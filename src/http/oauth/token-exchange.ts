@@ -8,10 +8,11 @@ import { TOKEN_EXCHANGE_GRANT } from '../../tokens/issuer-documents.ts';
 import { isJsonObject, type JsonObject } from '../../tokens/jws.ts';
 import type { ResourceInfo } from '../request/request-info.ts';
 import { tokenRequestInfo, userpassInfo } from '../request/token-request-info.ts';
+import { jsonOf } from '../response/respond.ts';
 import { type ExchangeTarget, PERSON_SCOPE, readHandle, readTarget } from './exchange-target.ts';
 import type { Form } from './form.ts';
 import type { FormPlace, FormRequest, FormRoute } from './form-route.ts';
-import { errorAnswer, jsonAnswer, jsonOf, OAuthError, type OAuthErrorCode, type Render } from './oauth-error.ts';
+import { errorAnswer, jsonAnswer, OAuthError, type OAuthErrorCode, type Render } from './oauth-error.ts';
 import { unverifiedClaims } from './unverified-claims.ts';
 
 /**

@@ -12,6 +12,13 @@ import { yamlBody } from './yaml-body.ts';
 /** Everything a request can be answered with. */
 export type Answer = ApiResponse | RawAnswer | StatusAnswer;
 
+/** The JSON of an answer of the API; undefined for an error. */
+export function jsonOf(answer: Answer): unknown {
+  if (answer.type === 'value') return answer.value;
+  if (answer.type !== 'json') return undefined;
+  return JSON.parse(typeof answer.json === 'string' ? answer.json : Buffer.from(answer.json).toString());
+}
+
 /** Bytes with their own headers: documents, health, pages. Not negotiated. */
 export interface RawAnswer {
   readonly type: 'raw';
