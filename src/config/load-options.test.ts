@@ -230,6 +230,16 @@ describe('decision 14: plain HTTP only on loopback', () => {
     ]);
   });
 
+  it('MC-78: the bounds of agents are options', () => {
+    const config = ['--authentication-config', file('authentication.yaml', '')];
+    const mcp = (...args: string[]) =>
+      load(['--mcp', '--mcp-authorization-server', 'https://id.example.com', ...config, ...args]).options.mcp;
+    const defaults = { callsPerMinute: 60, passRequestsPerMinute: 10, maxResultBytes: 65_536, callTimeoutMs: 30_000 };
+    expect(mcp()).toMatchObject(defaults);
+    const bounds = { ...defaults, maxResultBytes: 8_192, callTimeoutMs: 5_000 };
+    expect(mcp('--mcp-max-result-bytes', '8192', '--mcp-call-timeout', '5s')).toMatchObject(bounds);
+  });
+
   it('an address that names no host needs a base URL', () => {
     expect(problems(['--listen', '0.0.0.0:8080', '--insecure-http'])).toEqual([
       expect.stringMatching(/set --base-url$/),

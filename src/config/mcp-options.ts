@@ -44,6 +44,18 @@ export const MCP_OPTIONS = {
     default: '10',
     doc: 'How many of these calls may be `pass_request`.',
   }),
+  mcpMaxResultBytes: option({
+    value: 'BYTES',
+    parse: integer(8_192, 1_048_576),
+    default: '65536',
+    doc: 'The longest result of a tool at `/mcp`. `clusters_list` makes its pages shorter; other tools say that the result is too long.',
+  }),
+  mcpCallTimeout: option({
+    value: 'DURATION',
+    parse: duration('1s', '30s'),
+    default: '30s',
+    doc: 'How long a call at `/mcp` may take. A longer one is answered with 504.',
+  }),
   mcpMaxDuration: option({
     value: 'DURATION',
     parse: duration('10m', '15m'),

@@ -44,6 +44,8 @@ export interface ServeOptions {
         readonly allowedOrigins: readonly string[];
         readonly callsPerMinute: number;
         readonly passRequestsPerMinute: number;
+        readonly maxResultBytes: number;
+        readonly callTimeoutMs: number;
       }
     | undefined;
   readonly manifests: string | undefined;
@@ -174,6 +176,8 @@ export function resolveOptions(values: OptionValues): { options: ServeOptions; p
           allowedOrigins: mcpAllowedOrigin,
           callsPerMinute: values.mcpCallsPerMinute,
           passRequestsPerMinute: values.mcpPassRequestsPerMinute,
+          maxResultBytes: values.mcpMaxResultBytes,
+          callTimeoutMs: values.mcpCallTimeout,
         }
       : undefined,
     manifests: values.manifests,

@@ -24,8 +24,6 @@ import { callerOf, type StageParts, type StageRun } from './stages.ts';
 
 /** A message is short: its body counts for the client before it is known what it asks for. */
 const MAX_MESSAGE_BYTES = 64 * 1024;
-/** MC-78 */
-const CALL_MS = 30_000;
 
 /** Finds `/mcp`, and refuses what can be refused without a credential (MC-11, MC-14). */
 export const findMcp: StageRun = (x, { mcp }) => {
@@ -39,7 +37,7 @@ export const findMcp: StageRun = (x, { mcp }) => {
     throw new ApiError(403, 'Forbidden', 'this Origin is not allowed: see --mcp-allowed-origin');
   }
   if (x.headers.method !== 'POST') throw methodNotAllowed();
-  x.deadline.shorten(CALL_MS);
+  x.deadline.shorten(mcp.callTimeoutMs);
 };
 
 /**
@@ -94,6 +92,7 @@ async function callTool(call: ToolCall, x: Exchange, parts: StageParts, mcp: Mcp
     send: (apiCall) => send(apiCall, x, parts, { agent, annotations }),
     productName: mcp.productName,
     baseUrl: mcp.baseUrl(),
+    maxResultBytes: mcp.maxResultBytes,
     clientAddress: async () => x.req.socket.remoteAddress,
     clientName: client.name,
     opensUrls: client.opensUrls,

@@ -29,7 +29,7 @@ const modern = (method: string, params: object = {}): RpcRequest =>
 const legacy = (method: string, params: object = {}): RpcRequest =>
   readMessage({ jsonrpc: '2.0', id: 'x', method, params }) as RpcRequest;
 
-const callTool: CallTool = ({ tool: called, args }) => runTool(called, args, {} as never);
+const callTool: CallTool = ({ tool: called, args }) => runTool(called, args, { maxResultBytes: 65_536 } as never);
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
 async function answer(request: RpcRequest, call = callTool): Promise<any> {
@@ -277,9 +277,15 @@ describe('MC-30, MC-32: tools', () => {
     });
   });
 
-  it('MC-78: a result beyond 64 KiB is an error that says what to do', async () => {
-    const big = tool({ ...echo, run: async () => complete({ text: 'x'.repeat(40_000) }) });
-    const result = await runTool(big, { text: 'a' }, {} as never);
-    expect(result).toEqual({ type: 'error', text: expect.stringContaining('ask for less') });
-  });
+  it.each([65_536, 8_192])(
+    'MC-78: a result beyond %i bytes is an error that says what to do',
+    async (maxResultBytes) => {
+      const big = tool({ ...echo, run: async () => complete({ text: 'x'.repeat(maxResultBytes / 2) }) });
+      const result = await runTool(big, { text: 'a' }, { maxResultBytes } as never);
+      const text = `The result is longer than ${maxResultBytes} bytes: ask for less, e.g. with a smaller limit.`;
+      expect(result).toEqual({ type: 'error', text });
+      const fits = tool({ ...echo, run: async () => complete({ text: 'x'.repeat(maxResultBytes / 2 - 100) }) });
+      expect((await runTool(fits, { text: 'a' }, { maxResultBytes } as never)).type).toBe('complete');
+    },
+  );
 });

@@ -4,9 +4,6 @@ import { cleanText } from './clean-text.ts';
 import { isObject } from './json-rpc.ts';
 import { type InputRequired, NAME_PATTERN, type Tool, type ToolContext } from './tool.ts';
 
-/** MC-78 */
-export const MAX_RESULT_BYTES = 64 * 1024;
-
 /** What a tool answers, before it is written for a protocol version. */
 export type ToolResult =
   | { readonly type: 'complete'; readonly text: string; readonly value: object }
@@ -22,7 +19,7 @@ export async function runTool(tool: Tool, given: unknown, context: ToolContext):
   if (unknown.length > 0 || !Check(tool.inputSchema, args)) return errorResult(argumentProblems(tool, args, unknown));
   try {
     const outcome = await tool.run(args, context);
-    return outcome.type === 'input' ? outcome : bounded(outcome.value);
+    return outcome.type === 'input' ? outcome : bounded(outcome.value, context.maxResultBytes);
   } catch (error) {
     if (error instanceof ToolError) return errorResult(error.message);
     throw error;
@@ -41,10 +38,10 @@ function split({ inputSchema }: Tool, given: Readonly<Record<string, unknown>>) 
 }
 
 /** The text block has the same JSON, for clients that do not read structured content. */
-function bounded(value: object): ToolResult {
+function bounded(value: object, maxBytes: number): ToolResult {
   const text = JSON.stringify(value);
-  if (2 * Buffer.byteLength(JSON.stringify(text)) > MAX_RESULT_BYTES) {
-    return errorResult(`The result is longer than ${MAX_RESULT_BYTES} bytes: ask for less, e.g. with a smaller limit.`);
+  if (2 * Buffer.byteLength(JSON.stringify(text)) > maxBytes) {
+    return errorResult(`The result is longer than ${maxBytes} bytes: ask for less, e.g. with a smaller limit.`);
   }
   return { type: 'complete', text, value };
 }

@@ -19,6 +19,8 @@ export interface ToolContext {
   readonly opensUrls: boolean;
   /** MC-50: what the tool gave to its client with a request for input. The client may have changed it. */
   readonly requestState: string | undefined;
+  /** MC-78: of a whole result, which has its value twice. */
+  readonly maxResultBytes: number;
   /** How a pass is used, as this transport can offer it. */
   readonly useOf: (pass: ApiObject) => Promise<string>;
   /** Removes what `useOf` has left behind. */

@@ -411,6 +411,14 @@ describe('MC-02, MC-60, MC-61: the clients of the SDK run every tool', () => {
     expect(tools.length).toBeGreaterThanOrEqual(3);
     await client.close();
   });
+
+  it.each([
+    [['--max-result-bytes', '100'], '--max-result-bytes: expected a whole number from 8192 to 1048576'],
+    [['--call-timeout', '6m'], '--call-timeout: expected a duration of at most 5m'],
+  ])('MC-78: %j is refused', async (flags, message) => {
+    const person = await Person.at(stdioParameters().env);
+    expect(await person.fails(['mcp', ...flags])).toContain(message);
+  });
 });
 
 describe('passes', () => {

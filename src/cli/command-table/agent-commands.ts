@@ -9,7 +9,15 @@ export const AGENT_COMMANDS: readonly Command[] = [
       'An agent starts it and calls its tools: find clusters, explain access, request passes ([agents.md](agents.md)). Each ' +
       'call is a request of the API with your login, so an agent can do nothing that you may not. No tool returns a token. ' +
       'Stdout has messages only, logs are on stderr. Ends at the end of its input.',
-    flags: [{ flags: '--read-only', doc: 'Only the tools that change nothing.' }],
+    flags: [
+      { flags: '--read-only', doc: 'Only the tools that change nothing.' },
+      {
+        flags: '--max-result-bytes <number>',
+        doc: 'The longest result of a tool, from 8192 to 1048576.',
+        default: '65536',
+      },
+      { flags: '--call-timeout <duration>', doc: 'How long a call may take, at most 5m.', default: '30s' },
+    ],
     notRun: 'they wait for messages on stdin',
     examples: ['clusterpass mcp', 'clusterpass mcp --read-only'],
   },

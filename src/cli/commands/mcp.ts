@@ -8,18 +8,18 @@ import { createProtocol, type ToolCall } from '../../mcp/protocol.ts';
 import { stdioHeaders } from '../../mcp/stdio-headers.ts';
 import { errorResult, runTool, type ToolResult } from '../../mcp/tool-result.ts';
 import { READ_ONLY_TOOLS, TOOLS } from '../../mcp/tools.ts';
-import { CliError, type Context, type Run } from '../command.ts';
+import { CliError, type Context, type Invocation, type Run, UsageError } from '../command.ts';
 import { type Connection, clientOptions, resolveConnection } from '../connection/connection.ts';
 import { describeError } from '../describe-error.ts';
 import { localAddressTo } from '../kubeconfig/local-address.ts';
 import { forgetPass, writePassKubeconfig } from '../kubeconfig/pass-kubeconfig.ts';
 import { serveStdio } from '../mcp/stdio-server.ts';
 
-const CALL_MS = 30_000;
 const MAX_MESSAGE = 512;
 
 /** Serves MCP on stdin and stdout, with the login of the person. */
 export const run: Run = async (context, invocation) => {
+  const bounds = boundsOf(invocation);
   if (invocation.text('tokenFile') === '-') throw new CliError('--token-file - cannot be used: stdin has the messages');
   if (context.stdin === undefined) throw new CliError('there is no stdin to read messages from');
   const connection = await resolveConnection(context, invocation);
@@ -33,12 +33,28 @@ export const run: Run = async (context, invocation) => {
     callTool: (call, signal) => {
       const headers = stdioHeaders(call.tool.name, call.client.name);
       const client = createClient({ ...options, userAgent, fetch: withHeaders(options.fetch, headers) });
-      return callTool({ context, connection, client }, call, signal);
+      return callTool({ context, connection, client, bounds }, call, signal);
     },
     onError: (error) => reportError(context, error),
   });
   return 0;
 };
+
+/** MC-78 */
+interface Bounds {
+  readonly maxResultBytes: number;
+  readonly callSeconds: number;
+}
+
+function boundsOf(invocation: Invocation): Bounds {
+  const maxResultBytes = invocation.number('maxResultBytes', '--max-result-bytes') ?? 65_536;
+  if (maxResultBytes < 8_192 || maxResultBytes > 1_048_576) {
+    throw new UsageError('--max-result-bytes: expected a whole number from 8192 to 1048576');
+  }
+  const callSeconds = invocation.seconds('callTimeout', '--call-timeout') ?? 30;
+  if (callSeconds > 300) throw new UsageError('--call-timeout: expected a duration of at most 5m');
+  return { maxResultBytes, callSeconds };
+}
 
 const withHeaders =
   (fetch: Fetch, headers: Readonly<Record<string, string>>): Fetch =>
@@ -50,11 +66,12 @@ interface Session {
   readonly context: Context;
   readonly connection: Connection;
   readonly client: Client;
+  readonly bounds: Bounds;
 }
 
 async function callTool(session: Session, call: ToolCall, cancelled: AbortSignal): Promise<ToolResult> {
-  const { client, connection } = session;
-  const timeout = AbortSignal.timeout(CALL_MS);
+  const { client, connection, bounds } = session;
+  const timeout = AbortSignal.timeout(bounds.callSeconds * 1_000);
   const signal = AbortSignal.any([cancelled, timeout]);
   try {
     return await runTool(call.tool, call.args, {
@@ -65,12 +82,13 @@ async function callTool(session: Session, call: ToolCall, cancelled: AbortSignal
       clientName: call.client.name,
       opensUrls: call.client.opensUrls,
       requestState: call.requestState,
+      maxResultBytes: bounds.maxResultBytes,
       useOf: (pass) => kubeconfigOf(session, pass),
       onRevoked: (handle) => forgetPass(session.context, connection.server, handle),
     });
   } catch (error) {
     if (timeout.aborted)
-      return errorResult(`The call took longer than ${CALL_MS / 1000} s. Try again, or ask for less.`);
+      return errorResult(`The call took longer than ${bounds.callSeconds} s. Try again, or ask for less.`);
     throw error;
   }
 }

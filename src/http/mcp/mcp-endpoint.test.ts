@@ -11,6 +11,8 @@ const endpoint = (now = () => 0, limits = { callsPerMinute: 60, passRequestsPerM
     allowedOrigins: ['https://agent.example.com'],
     authenticate: () => Promise.reject(unauthorized()),
     ...limits,
+    maxResultBytes: 65_536,
+    callTimeoutMs: 30_000,
     now,
   });
 

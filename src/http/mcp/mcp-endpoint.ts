@@ -23,9 +23,11 @@ export interface McpOptions {
   /** Issuers of `--authentication-config`. */
   readonly authorizationServers: readonly string[];
   readonly allowedOrigins: readonly string[];
-  /** MC-78: of one user and client. */
+  /** MC-78. The rates are those of one user and client. */
   readonly callsPerMinute: number;
   readonly passRequestsPerMinute: number;
+  readonly maxResultBytes: number;
+  readonly callTimeoutMs: number;
   readonly authenticate: (authorization: string | undefined, warn: (text: string) => void) => Promise<Caller>;
   /** Milliseconds on a monotonic clock. */
   readonly now: () => number;
@@ -36,6 +38,8 @@ export interface McpEndpoint {
   readonly protocol: Protocol;
   readonly productName: string;
   readonly baseUrl: () => string;
+  readonly maxResultBytes: number;
+  readonly callTimeoutMs: number;
   readonly authenticate: McpOptions['authenticate'];
   isAt(info: PathInfo): boolean;
   isAllowedOrigin(origin: string): boolean;
@@ -90,6 +94,8 @@ export function createMcpEndpoint(options: McpOptions): McpEndpoint {
     protocol: createProtocol({ version, tools: TOOLS }),
     productName,
     baseUrl,
+    maxResultBytes: options.maxResultBytes,
+    callTimeoutMs: options.callTimeoutMs,
     authenticate,
     isAt: ({ cluster, path }) => cluster === undefined && path === MCP_PATH,
     isAllowedOrigin: (origin) => allowedOrigins.includes(origin),

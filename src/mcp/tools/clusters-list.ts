@@ -3,7 +3,6 @@ import { MCP_SCOPES } from '../../api/caller.ts';
 import { type ApiReply, objectOf } from '../api-call.ts';
 import { defined } from '../clean-text.ts';
 import { closed, complete, DEFAULT_LIMIT, fields, READS, tool } from '../tool.ts';
-import { MAX_RESULT_BYTES } from '../tool-result.ts';
 import { clusterProperties, clusterView, cursorOf, memberOf } from './cluster-view.ts';
 
 const input = closed({
@@ -33,18 +32,17 @@ export const clustersList = tool({
   outputSchema: output,
   annotations: READS,
   scope: MCP_SCOPES.read,
-  async run({ selector, limit: wanted = DEFAULT_LIMIT, cursor }, { send }) {
+  async run({ selector, limit: wanted = DEFAULT_LIMIT, cursor }, { send, maxResultBytes }) {
+    // A result has the page twice: as structured content, and as text with escaped quotes.
+    const maxPageBytes = Math.floor(maxResultBytes / 3);
     for (let limit = wanted; ; limit = Math.ceil(limit / 2)) {
       const query = defined({ limit, labelSelector: selector, continue: cursor });
       const page = pageOf(await send({ method: 'GET', path: '/auth/v1/clusters', query }));
       // A shorter page instead of a result that is cut in the middle.
-      if (limit === 1 || Buffer.byteLength(JSON.stringify(page)) <= MAX_PAGE_BYTES) return complete(page);
+      if (limit === 1 || Buffer.byteLength(JSON.stringify(page)) <= maxPageBytes) return complete(page);
     }
   },
 });
-
-/** A result has the page twice: as structured content, and as text with escaped quotes. */
-const MAX_PAGE_BYTES = Math.floor(MAX_RESULT_BYTES / 3);
 
 function pageOf(reply: ApiReply) {
   const { items, metadata } = objectOf(reply, ADVICE);
