@@ -81,20 +81,32 @@ const rank = ({ key, values }: Requirement): number => (key === NAME_LABEL ? 0 :
 /** Where a binding holds. */
 export type Reach =
   /** In requests about any cluster, and about none. */
-  | { readonly kind: 'everywhere' }
+  | ({ readonly kind: 'everywhere' } & Bound)
   /** In requests about the selected clusters; never in a request about no cluster. */
-  | { readonly kind: 'clusters'; readonly selector: ClusterSelector }
+  | ({ readonly kind: 'clusters'; readonly selector: ClusterSelector } & Bound)
   /** The annotation cannot be parsed. Ignoring it would open the binding to the whole fleet. */
   | { readonly kind: 'nowhere'; readonly reason: string };
 
-/** Equal for reaches that hold in the same requests. */
+interface Bound {
+  /** `NAME/UID` of a cluster: the binding ends when another cluster gets the name. */
+  readonly bound?: string | undefined;
+}
+
+/** Equal for reaches that hold in the same requests, for as long. */
 export function reachText(reach: Reach): string {
   switch (reach.kind) {
     case 'everywhere':
-      return 'everywhere';
+      return `everywhere${boundText(reach)}`;
     case 'clusters':
-      return `clusters:${reach.selector.text}`;
+      return `${unboundText(reach)}${boundText(reach)}`;
     case 'nowhere':
       return `nowhere:${reach.reason}`;
   }
 }
+
+const unboundText = ({ selector }: { readonly selector: ClusterSelector }): string => `clusters:${selector.text}`;
+const boundText = ({ bound }: Bound): string => (bound === undefined ? '' : ` bound to ${bound}`);
+
+/** The reaches of held bindings whose rules may be granted with this reach: those that hold wherever it does. */
+export const widerReaches = (reach: Reach): ReadonlySet<string> =>
+  new Set(['everywhere', reachText(reach), ...(reach.kind === 'clusters' ? [unboundText(reach)] : [])]);

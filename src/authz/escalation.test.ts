@@ -3,7 +3,7 @@ import { createCatalog } from '../api/catalog.ts';
 import type { ApiObject } from '../api/kind.ts';
 import { MAX_PARTS } from './covers.ts';
 import { refuseGrant } from './escalation.ts';
-import { account, binding, Fleet, person, type Rules, role } from './rbac.fixture.ts';
+import { account, binding, type Extras, Fleet, person, type Rules, role } from './rbac.fixture.ts';
 
 const jane = person('jane', 'a', 'b');
 const getPods: Rules = [{ verbs: ['get'], apiGroups: [''], resources: ['pods'] }];
@@ -266,5 +266,21 @@ describe('A31: roles and bindings of access requests', () => {
       expect(writing(fleet, { ...object, metadata }, object)).toContain('belong to access requests');
       expect(writing(fleet, object, undefined, person('root', 'system:masters'))).toBeUndefined();
     }
+  });
+
+  it('what is held in one cluster by its uid is given on in that very cluster only', () => {
+    const [clusters, bound] = ['kubernetes.io/metadata.name=c', 'c/uid-1'];
+    const to = (held: Extras, given: Extras): string | undefined =>
+      writing(
+        new Fleet().put(role('own', getPods), binding('own', 'ClusterRole/own', ['User:jane'], held)),
+        binding('new', 'ClusterRole/own', ['User:x'], given),
+      );
+    expect(to({ clusters, bound }, { clusters, bound })).toBeUndefined();
+    expect(to({ clusters }, { clusters, bound })).toBeUndefined();
+    expect(to({}, { clusters, bound })).toBeUndefined();
+    // Another cluster may get the name before the binding ends.
+    expect(to({ clusters, bound }, { clusters })).toContain('not currently held');
+    expect(to({ clusters, bound }, { clusters, bound: 'c/uid-2' })).toContain('not currently held');
+    expect(to({ bound }, {})).toContain('not currently held');
   });
 });

@@ -7,6 +7,7 @@ import {
   AGENTS_ANNOTATION,
   APPROVAL_ANNOTATION,
   type BindingApproval,
+  BOUND_ANNOTATION,
   CLUSTERS_ANNOTATION,
   EXPIRES_ANNOTATION,
   parseApproval,
@@ -165,11 +166,13 @@ export function readReach(binding: ApiObject): Reach {
   if (approval !== undefined && parseApproval(approval) === undefined) {
     return { kind: 'nowhere', reason: `annotation ${APPROVAL_ANNOTATION}: unknown value` };
   }
+  const boundTo = field(annotations, BOUND_ANNOTATION);
+  const bound = boundTo === undefined ? {} : { bound: String(boundTo) };
   const text = field(annotations, CLUSTERS_ANNOTATION);
-  if (text === undefined) return { kind: 'everywhere' };
+  if (text === undefined) return { kind: 'everywhere', ...bound };
   try {
     if (typeof text !== 'string') throw new TypeError('not a string');
-    return { kind: 'clusters', selector: new ClusterSelector(parseLabelSelector(text)) };
+    return { kind: 'clusters', selector: new ClusterSelector(parseLabelSelector(text)), ...bound };
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     return { kind: 'nowhere', reason: `annotation ${CLUSTERS_ANNOTATION}: ${why}` };

@@ -5,6 +5,7 @@ import { CLUSTER_GROUP } from '../api/kinds/cluster-spec.ts';
 import {
   AGENTS_ANNOTATION,
   APPROVAL_ANNOTATION,
+  BOUND_ANNOTATION,
   CLUSTERS_ANNOTATION,
   EXPIRES_ANNOTATION,
   RBAC_GROUP,
@@ -24,6 +25,8 @@ export interface Extras {
   readonly clusters?: string;
   /** When a binding ends. */
   readonly expires?: string;
+  /** The cluster that a binding is bound to: `NAME/UID`. */
+  readonly bound?: string;
   /** Who may use a binding for passes, and with which approval. */
   readonly agents?: string;
   readonly approval?: string;
@@ -31,10 +34,11 @@ export interface Extras {
 }
 
 function object(kind: string, name: string, extras: Extras, fields: Record<string, unknown>): ApiObject {
-  const { namespace, labels, clusters, expires, agents, approval } = extras;
+  const { namespace, labels, clusters, expires, bound, agents, approval } = extras;
   const annotations = {
     ...(clusters === undefined ? {} : { [CLUSTERS_ANNOTATION]: clusters }),
     ...(expires === undefined ? {} : { [EXPIRES_ANNOTATION]: expires }),
+    ...(bound === undefined ? {} : { [BOUND_ANNOTATION]: bound }),
     ...(agents === undefined ? {} : { [AGENTS_ANNOTATION]: agents }),
     ...(approval === undefined ? {} : { [APPROVAL_ANNOTATION]: approval }),
   };
