@@ -107,6 +107,12 @@ export function reachText(reach: Reach): string {
 const unboundText = ({ selector }: { readonly selector: ClusterSelector }): string => `clusters:${selector.text}`;
 const boundText = ({ bound }: Bound): string => (bound === undefined ? '' : ` bound to ${bound}`);
 
-/** The reaches of held bindings whose rules may be granted with this reach: those that hold wherever it does. */
-export const widerReaches = (reach: Reach): ReadonlySet<string> =>
-  new Set(['everywhere', reachText(reach), ...(reach.kind === 'clusters' ? [unboundText(reach)] : [])]);
+/** Whether a held binding of this reach holds wherever one with the other reach does, as far as their texts tell. */
+export function widerThan(reach: Reach): (held: Reach) => boolean {
+  const accepted = new Set([
+    'everywhere',
+    reachText(reach),
+    ...(reach.kind === 'clusters' ? [unboundText(reach)] : []),
+  ]);
+  return (held) => held.kind !== 'nowhere' && accepted.has(reachText(held));
+}

@@ -25,7 +25,7 @@ import { approvalRule } from './approval-rule.ts';
 import { holds } from './binding-index.ts';
 import { collectRules, RULES_OF_MASTERS, rulesOfHeld } from './caller-rules.ts';
 import { clusterRule, type VisibilityVerb } from './cluster-rule.ts';
-import { type ClusterView, type Reach, reachText, viewCluster, widerReaches } from './cluster-selector.ts';
+import { type ClusterView, type Reach, viewCluster, widerThan } from './cluster-selector.ts';
 import { CompiledBinding } from './compiled-rbac.ts';
 import { ExpiringBindings } from './expiring-bindings.ts';
 import { findGrants, findGrantsIn } from './grant-finder.ts';
@@ -372,11 +372,9 @@ class CompiledPolicy implements Policy {
   }
 
   heldRules(user: User, namespace: string, reach: Reach, until: number): Rule[] {
-    const accepted = widerReaches(reach);
+    const isWider = widerThan(reach);
     const bindings = scopesFor(namespace).flatMap((scope) => [...this.#bindingsOf(user, scope)]);
-    const isHeld = ({ facts: { reach: held } }: CompiledBinding): boolean =>
-      held.kind !== 'nowhere' && accepted.has(reachText(held));
-    return rulesOfHeld(bindings, until, isHeld);
+    return rulesOfHeld(bindings, until, ({ facts }) => isWider(facts.reach));
   }
 
   rulesOf(target: RoleTarget): readonly Rule[] | undefined {
