@@ -29,7 +29,7 @@ describe('a binding with an end', () => {
       policy.decideForAnyLabels(jane, askCluster('get', 'a')).allowed,
       policy.ruleFor(jane, 'list').all,
       policy.rulesFor(jane, { cluster: undefined, namespace: 'x' }).resourceRules.length > 0,
-      [...policy.grantsOf(ask({ verb: 'get' }))].some((grant) => grant?.name === 'temporary'),
+      [...policy.grantsOf(ask({ verb: 'get' }), true)].some((grant) => grant?.name === 'temporary'),
     ];
     expect(answers()).toEqual([true, true, true, true, true, true]);
     clock.now = END;

@@ -262,19 +262,21 @@ class CompiledPolicy implements Policy {
     return { allowed: false, reason: reasonFor(entries, namespace) };
   }
 
-  grantsOf(question: ResourceQuestion | PathQuestion): Iterable<Grant | undefined> {
+  grantsOf(question: ResourceQuestion | PathQuestion, isKnown: boolean): Iterable<Grant | undefined> {
     this.dropExpired();
     if ('path' in question) return findGrants(this.#roles.all(), new PathMatch(question), [''], undefined);
     const { cluster, namespace } = question;
-    const view = cluster === undefined ? undefined : viewCluster(cluster, this.#labelsOf(cluster));
+    const view = cluster === undefined ? undefined : this.#viewOf(cluster, isKnown);
     return findGrants(this.#roles.all(), new ResourceMatch(question), scopesFor(namespace), view);
   }
 
   grantsIn({ cluster, isKnown, labels }: ClusterLabelChange): Iterable<GrantInCluster | undefined> {
     this.dropExpired();
-    const before = viewCluster(cluster, isKnown ? this.#labelsOf(cluster) : undefined);
+    const before = this.#viewOf(cluster, isKnown);
     return findGrantsIn(this.#bindings.values(), before, labels ? viewCluster(cluster, labels) : before);
   }
+
+  readonly #viewOf = (name: string, isKnown: boolean) => viewCluster(name, isKnown ? this.#labelsOf(name) : undefined);
 
   rulesFor(caller: Caller, { cluster, namespace }: Parameters<RuleLister['rulesFor']>[1]): CallerRules {
     const user = caller.as(cluster);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Person } from './support/cli.ts';
-import { asUser, createObjects } from './support/objects.ts';
+import { asUser, CLUSTERS, createCluster, createObjects } from './support/objects.ts';
 import { grant, group, may, RBAC_GROUP, REGISTRY_GROUP } from './support/rbac.ts';
 import { inCluster, review } from './support/reviews.ts';
 import { type Server, startServer } from './support/server.ts';
@@ -206,6 +206,24 @@ describe('ResourceAccessReview', () => {
     expect((await server.call('POST', WHO_CAN, { body, ...asUser('nobody') })).code).toBe(403);
   });
 
+  it('A17: of a cluster that the asker may not get, it says what it says of one that does not exist', async () => {
+    const builders = { to: group('ops'), rules: [builder], namespace: 'ci' };
+    const take = await grant(server, { ...builders, clusters: 'env=prod' });
+    expect(names(await whoCan(inCluster(WHO_CAN, 'alpha'), account))).toContain('Group:ops');
+    const { token } = asUser('owner');
+    const [hidden, absent] = await Promise.all(
+      ['alpha', 'absent'].map((cluster) => whoCan(inCluster(WHO_CAN, cluster), account, token)),
+    );
+    expect(hidden).toEqual(absent);
+    expect(hidden.evaluationError).toContain('the labels of a cluster that you may not get do not count');
+    const get = { verb: 'get', group: REGISTRY_GROUP, resource: 'clusters' };
+    const [byName, byAbsentName] = await Promise.all(
+      ['alpha', 'absent'].map((name) => whoCan(WHO_CAN, { ...get, name }, token)),
+    );
+    expect(byName).toEqual(byAbsentName);
+    await take();
+  });
+
   it('paths, and what is wrong with a question', async () => {
     const spec = { nonResourceAttributes: { verb: 'get', path: '/apis' } };
     const status = await review(server, WHO_CAN, { spec }, server.adminToken);
@@ -248,6 +266,15 @@ describe('SubjectReachReview', () => {
       name: 'builder',
       binding: { kind: 'RoleBinding', namespace: 'ci' },
     });
+  });
+
+  it('A17: a page does not tell that clusters follow which the asker may not get', async () => {
+    const token = asUser('owner').token;
+    const spec = { groups: ['system:masters'], limit: 1 };
+    await createCluster(server, 'hidden', { env: 'prod' });
+    const { clusters, ...rest } = await reach(spec, { token });
+    expect([clusters.map(({ name }: { name: string }) => name), rest]).toEqual([['beta'], {}]);
+    expect((await server.call('DELETE', `${CLUSTERS}/hidden`)).code).toBe(200);
   });
 
   it('in pages, and below the path of a cluster', async () => {

@@ -77,10 +77,11 @@ class ReachReview {
     let last = after;
     for (const name of this.#clusterNames()) {
       if (name <= after || (target.cluster !== undefined && name !== target.cluster)) continue;
+      if (this.#slice.isOver) await this.#slice.next();
+      if (!this.#isSeen(name)) continue;
+      // After the permission: neither the end of a page nor its cursor tells of clusters that the asker may not get.
       if (clusters.length >= limit || this.#checked >= MAX_CHECKED) return { clusters, continue: last };
       last = name;
-      if (this.#slice.isOver) await this.#slice.next();
-      if (!this.#askerMay(clusterQuestion('get', name))) continue;
       const reached = await this.#reachIn(name);
       const { visible, userpass, accounts } = reached;
       if (visible || userpass !== undefined || accounts.length > 0) clusters.push(reached);
@@ -121,6 +122,11 @@ class ReachReview {
   #decide(question: ResourceQuestion): Decision {
     this.#checked++;
     return this.#parts.authorizer.decide(this.#subject, question);
+  }
+
+  /** Not counted: a page that ended between clusters that the asker may not get could not say where. */
+  #isSeen(cluster: string): boolean {
+    return this.#parts.authorizer.decide(this.#request.caller, clusterQuestion('get', cluster)).allowed;
   }
 
   #askerMay(question: ResourceQuestion): boolean {

@@ -1,6 +1,7 @@
 import {
   type BoundSubject,
   clusterAskedAbout,
+  clusterQuestion,
   type Grant,
   type PathQuestion,
   permissionAskedFor,
@@ -21,12 +22,14 @@ import { attributeErrors } from './review-access.ts';
 /** Bounds one response. */
 const MAX_SUBJECTS = 10_000;
 const HIDDEN = 'bindings that you may not read are left out';
+const NOT_SEEN = 'the labels of a cluster that you may not get do not count';
 const SHORTENED = 'there are more subjects than are listed';
 
 /**
  * Who can: the subjects of all bindings that allow something. Under the path of a cluster the question is about that
  * cluster; at the fleet it is about no cluster, unless it names a Cluster object. The asker sees the bindings that it
- * may read. That some are left out follows from the rules of the asker alone, so it tells nothing about them.
+ * may read. That some are left out follows from the rules of the asker alone, so it tells nothing about them. The labels
+ * of a cluster do not count for an asker who may not get it: they would show in what holds.
  */
 export const reviewResource: Review = async ({ authorizer }, request, sent) => {
   const { spec = {} } = sent as ResourceAccessReview;
@@ -39,7 +42,8 @@ export const reviewResource: Review = async ({ authorizer }, request, sent) => {
   const subjects: GrantedSubject[] = [];
   const slice = new TimeSlice(request);
   let isShortened = false;
-  for (const grant of authorizer.grantsOf(question)) {
+  const isKnown = cluster === undefined || authorizer.decide(caller, clusterQuestion('get', cluster)).allowed;
+  for (const grant of authorizer.grantsOf(question, isKnown)) {
     if (slice.isOver) await slice.next();
     if (grant === undefined || !mayReadBinding(authorizer, caller, grant)) continue;
     isShortened = subjects.length + grant.subjects.length > MAX_SUBJECTS;
@@ -51,7 +55,7 @@ export const reviewResource: Review = async ({ authorizer }, request, sent) => {
     subjects.push({ kind: 'Group', name: MASTERS });
   }
   const isHidden = !namespaces.every((namespace) => mayListBindings(authorizer, caller, namespace));
-  const problems = [...(isHidden ? [HIDDEN] : []), ...(isShortened ? [SHORTENED] : [])];
+  const problems = [...(isHidden ? [HIDDEN] : []), ...(isKnown ? [] : [NOT_SEEN]), ...(isShortened ? [SHORTENED] : [])];
   return {
     metadata: {},
     spec,
