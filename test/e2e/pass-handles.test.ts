@@ -102,6 +102,9 @@ describe('A48, MC-75: a handle', () => {
     expect((await redeem('eve', name)).json.message).toBe(
       (await redeem('eve', absent)).json.message.replace(absent, name),
     );
+    const headers = { 'Impersonate-User': 'ann', 'Impersonate-Uid': 'uid-ann' };
+    const impersonated = await server.call('POST', `${PATH}/${name}/token`, { ...asUser('boss'), headers });
+    expect([impersonated.code, impersonated.json.message]).toEqual([403, expect.stringContaining('impersonates')]);
     const redeemed = await redeem('ann', name);
     expect(redeemed.code, redeemed.text).toBe(201);
     const { token } = redeemed.json.status;

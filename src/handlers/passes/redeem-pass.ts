@@ -33,6 +33,10 @@ export function createRedeemHandler(parts: PassParts): (request: ApiRequest) => 
     const entry = reader.find(kind, objectKeyOf(request, kind));
     // The same for the pass of another and for one that does not exist.
     if (entry === undefined || !isOwn(entry, caller)) throw notFound(kind, target.name);
+    // The approval was for the requester, and an impersonator is another person.
+    if (caller.impersonator !== undefined) {
+      throw forbidden(kind, target.name, 'only its requester redeems it, not a caller who impersonates the requester');
+    }
     const object = entry.object();
     annotate(request, object);
     const spec = passSpec(object);
