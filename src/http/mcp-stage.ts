@@ -1,5 +1,5 @@
 import { type Agent, MCP_SCOPES } from '../api/caller.ts';
-import { ApiError } from '../api/status.ts';
+import { ApiError, badRequest } from '../api/status.ts';
 import { type ApiCall, type ApiReply, ToolError } from '../mcp/api-call.ts';
 import { checkHeaders } from '../mcp/http-headers.ts';
 import {
@@ -37,6 +37,10 @@ export const findMcp: StageRun = (x, { mcp }) => {
     throw new ApiError(403, 'Forbidden', 'this Origin is not allowed: see --mcp-allowed-origin');
   }
   if (x.headers.method !== 'POST') throw methodNotAllowed();
+  // Agents have passes only through bindings that are marked for them (ADR 39). As another user they would have more.
+  if (x.headers.impersonation !== undefined) {
+    throw badRequest('/mcp takes no Impersonate-* headers: an agent acts as the user of its token');
+  }
   x.deadline.shorten(mcp.callTimeoutMs);
 };
 
@@ -78,7 +82,7 @@ async function answerTo(request: RpcRequest, x: Exchange, parts: StageParts, mcp
 
 async function callTool(call: ToolCall, x: Exchange, parts: StageParts, mcp: McpEndpoint): Promise<ToolResult> {
   const { tool, client } = call;
-  const { id, scopes = [] } = (callerOf(x).impersonator ?? callerOf(x)).oauthClient ?? {};
+  const { id, scopes = [] } = callerOf(x).oauthClient ?? {};
   const agent: Agent = { id: id ?? '', name: client.name };
   const annotations = annotationsOf(tool.name, agent);
   for (const [key, text] of annotations) x.annotate(key, text);

@@ -217,6 +217,20 @@ describe('A35: tokens, MC-42, MC-43', () => {
   });
 });
 
+describe('A48: an agent acts as the person of its token', () => {
+  it('not as another, whom that person may impersonate', async () => {
+    const max = { to: 'id:max', rules: [may('create', 'serviceaccounts/token')] };
+    const take = await grant(server, { ...max, clusters: 'env=dev', annotations: { agents: 'allow' } });
+    const stop = await grant(server, { to: 'id:jane', rules: [may('impersonate', 'users', '', ['id:max'])] });
+    const headers = { 'Impersonate-User': 'id:max' };
+    const wish = { cluster: 'beta', namespace: 'ci', account: 'builder', purpose: 'read as another' };
+    const answer = await call('pass_request', wish, { headers });
+    expect([answer.code, answer.json.message]).toEqual([400, expect.stringContaining('Impersonate-')]);
+    expect((await call('clusters_list', {}, { headers })).code).toBe(400);
+    await Promise.all([take(), stop()]);
+  });
+});
+
 describe('MC-11 to MC-14, MC-18: requests', () => {
   it.each<[string, number, () => Promise<Answer>, unknown?]>([
     ['another Origin', 403, () => post({ headers: { origin: 'https://evil.example' } })],
