@@ -3,7 +3,6 @@ import { MANIFEST_ANNOTATION } from '../api/domain-keys.ts';
 import type { ApiObject, Kind } from '../api/kind.ts';
 import { withConditionTimes, withServerStatus } from '../api/kinds/cluster-conditions.ts';
 import type { ClusterStatus } from '../api/kinds/cluster-spec.ts';
-import { RBAC_GROUP } from '../api/kinds/rbac.ts';
 import { originOf } from '../api/origin-annotation.ts';
 import { ApiError } from '../api/status.ts';
 import { inParallel } from '../lib/in-parallel.ts';
@@ -13,6 +12,7 @@ import { storedEntries } from '../objects/managed-fields.ts';
 import type { ObjectReader } from '../objects/reader.ts';
 import type { ObjectWriter } from '../objects/writer.ts';
 import type { AuditLogs } from '../observability/audit/open-audit.ts';
+import { SECURITY_GROUPS } from '../observability/audit/security-groups.ts';
 import { type ServerChange, type ServerEvent, serverEvent } from '../observability/audit/server-event.ts';
 import type { Leadership } from '../storage/leadership.ts';
 import { type MergedManifest, mergeManifest } from './merge-manifest.ts';
@@ -73,7 +73,7 @@ async function applyOne(parts: ApplyParts, source: string, manifest: Manifest): 
   const before = reader.find(kind, objectKey);
   const record = (verb: 'create' | 'update', { metadata }: ApiObject): void => {
     const change = manifestChange(verb, manifest, metadata.uid, origin);
-    const log = kind.group === RBAC_GROUP ? parts.audit.security : parts.audit.requests;
+    const log = SECURITY_GROUPS.has(kind.group) ? parts.audit.security : parts.audit.requests;
     log.write(eventOf(parts, change).complete({ code: verb === 'create' ? 201 : 200 }));
   };
   if (before === undefined) {

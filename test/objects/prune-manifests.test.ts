@@ -13,6 +13,7 @@ let folder: string;
 let objects: Objects;
 let gate: Gate;
 let lines: string[];
+let securityLines: string[];
 let isAuditBroken: boolean;
 let parts: ApplyParts;
 
@@ -21,6 +22,7 @@ beforeEach(async () => {
   gate = (_, next) => next();
   objects = await openObjects(join(folder, 'db'), (write, next) => gate(write, next));
   lines = [];
+  securityLines = [];
   isAuditBroken = false;
   const log = {
     write: (line: string) => void lines.push(line),
@@ -33,7 +35,16 @@ beforeEach(async () => {
     ...objects,
     catalog,
     leadership: soleLeadership,
-    audit: { requests: log, security: log },
+    audit: {
+      requests: log,
+      security: {
+        ...log,
+        write: (line) => {
+          securityLines.push(line);
+          log.write(line);
+        },
+      },
+    },
     productName: 'orchestrator',
   };
 });
@@ -65,6 +76,21 @@ const ci = manifest(catalog.namespaces, 'east', '', 'ci');
 const bot = manifest(catalog.serviceAccounts, 'east', 'ci', 'bot');
 const prune = (read: Manifests, maxPercent = 100) => pruneManifests(parts, 'manifests', read, maxPercent);
 const namesIn = async () => (await objects.keys()).map((key) => key.replace('/registry/', ''));
+
+test('A41: a change of a cluster or of a binding by a file is in the security log, as one by a request is', async () => {
+  const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'x' };
+  const admins = manifest(catalog.clusterRoleBindings, '', '', 'admins');
+  await applyManifests(parts, 'manifests', contentOf(east, ci, { ...admins, object: { ...admins.object, roleRef } }));
+  const labelled = { ...east, object: { ...east.object, metadata: { name: 'east', labels: { env: 'prod' } } } };
+  await applyManifests(parts, 'manifests', contentOf(labelled));
+  const changes = securityLines.map((line) => JSON.parse(line)).map(({ verb, objectRef: { name } }) => [verb, name]);
+  expect(changes).toEqual([
+    ['create', 'east'],
+    ['create', 'admins'],
+    ['update', 'east'],
+  ]);
+  expect(lines).toHaveLength(4);
+});
 
 test('A40: what is inside goes before its owner', async () => {
   await applyManifests(parts, 'manifests', contentOf(east, west, ci, bot));

@@ -1,10 +1,8 @@
 import type { User } from '../../api/caller.ts';
-import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
-import { CLUSTERPASS_GROUP } from '../../api/kinds/meta.ts';
-import { RBAC_GROUP } from '../../api/kinds/rbac.ts';
 import { DRY_RUN_ANNOTATION, type Target } from '../../api/request.ts';
 import { unavailable } from '../../api/status.ts';
 import type { AuditLogs } from '../../observability/audit/open-audit.ts';
+import { SECURITY_GROUPS } from '../../observability/audit/security-groups.ts';
 import { microTime } from '../../observability/audit/server-event.ts';
 import { safeLine } from '../../observability/safe-line.ts';
 import type { RequestRecord } from './request-record.ts';
@@ -42,8 +40,6 @@ export function createAuditor(
   };
 }
 
-/** Roles and bindings; issued tokens and signing keys; clusters, whose labels grant and whose address users trust. */
-const SECURITY_GROUPS: ReadonlySet<string> = new Set([RBAC_GROUP, CLUSTERPASS_GROUP, CLUSTER_GROUP]);
 const WRITES: ReadonlySet<string> = new Set(['create', 'update', 'patch', 'delete', 'deletecollection']);
 
 /**

@@ -1,0 +1,9 @@
+import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
+import { CLUSTERPASS_GROUP } from '../../api/kinds/meta.ts';
+import { RBAC_GROUP } from '../../api/kinds/rbac.ts';
+
+/**
+ * API groups whose changes are in the security log, by requests and by the server: roles and bindings; issued tokens and signing
+ * keys; clusters, whose labels grant and whose address users trust.
+ */
+export const SECURITY_GROUPS: ReadonlySet<string> = new Set([RBAC_GROUP, CLUSTERPASS_GROUP, CLUSTER_GROUP]);
