@@ -308,7 +308,7 @@ func wantedToken(given flags, env func(string) string, info info) (request, erro
 	}
 	cluster, forServer, err := clusterOf(given, info, isPass)
 	if err != nil || isPass {
-		return request{path: "/apis/clusterpass.dev/v1alpha1/passes/" + pass + "/token"}, err
+		return request{path: "/apis/clusterpass.dev/v1alpha1/passes/" + pass + "/token", forServer: forServer}, err
 	}
 	wanted := request{forServer: forServer}
 	audiences := given.audiences

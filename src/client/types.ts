@@ -88,7 +88,7 @@ export type UserpassOptions = Pick<
   'cluster' | 'expirationSeconds' | 'minExpirationSeconds' | 'forServer' | 'tracked' | 'dryRun' | 'signal'
 >;
 
-export interface RedeemOptions extends Pick<TokenOptions, 'dryRun' | 'signal'> {
+export interface RedeemOptions extends Pick<TokenOptions, 'forServer' | 'dryRun' | 'signal'> {
   /** The name of the pass. */
   readonly handle: string;
 }

@@ -184,6 +184,16 @@ describe('A48, MC-75: a handle', () => {
     const patch = { body: { spec: { purpose: 'another purpose' } }, headers: MERGE };
     expect((await server.call('PATCH', `${PATH}/${name}`, patch)).code).toBe(405);
     expect((await redeem('ann', name, { spec: { expirationSeconds: 86_400 } })).code).toBe(422);
+    for (const [key, value] of [
+      ['for-server', 'https://attacker.example'],
+      ['min-expiration-seconds', '86400'],
+      ['mistake', 'x'],
+    ]) {
+      const { code, json } = await redeem('ann', name, {
+        metadata: { annotations: { [`clusterpass.dev/${key}`]: value } },
+      });
+      expect([code, json.message]).toEqual([422, expect.stringContaining(`clusterpass.dev/${key}`)]);
+    }
     expect(await revoke('ann', name)).toBe(200);
   });
 
@@ -368,6 +378,12 @@ describe('the command line', () => {
     expect(JSON.parse(await ann.ok(args)).status.token).toBe(token);
     const both = await ann.fails([...args, '--as', 'ci/builder'], { exitCode: 2 });
     expect(both).toContain('--pass says for what the token is');
+    // CP-98: the address of a profile, which others may have written.
+    const cluster = { server: 'https://attacker.example', config: { clusterName: 'alpha' } };
+    const info = { apiVersion: 'client.authentication.k8s.io/v1', kind: 'ExecCredential', spec: { cluster } };
+    const env = { KUBERNETES_EXEC_INFO: JSON.stringify(info) };
+    const elsewhere = ['credential', '--server', server.url, '--pass', name];
+    expect(await ann.fails(elsewhere, { env })).toContain('must be an address of the cluster');
     expect(await lea.fails(args)).toContain('not found');
     expect(await lea.fails(['pass', 'approve', name])).toContain('it needs no approval');
     expect(await ann.ok(['pass', 'revoke', name])).toBe(`pass.clusterpass.dev/${name} revoked\n`);

@@ -33,7 +33,7 @@ export const run: Run = async (context, invocation) => {
   const source: CredentialSource = {
     issue: () => {
       const signal = AbortSignal.timeout(TIMEOUT_MS);
-      if (subject === 'pass') return client.redeemPass({ handle: handle ?? '', signal });
+      if (subject === 'pass') return client.redeemPass({ handle: handle ?? '', ...wanted, signal });
       return subject === 'me'
         ? client.createUserpass({ cluster, ...wanted, signal })
         : client.createToken({ cluster, ...subject, audiences, ...wanted, signal });
@@ -65,8 +65,8 @@ export const run: Run = async (context, invocation) => {
     const { cachedCredential } = await import('../connection/credential-cache.ts');
     // The ID of a session stays the same when its token is refreshed.
     const caller = connection.sessionId ?? (await connection.token?.()) ?? '';
-    const what = handle === undefined ? [subject, audiences, expirationSeconds ?? null, forServer ?? null] : [handle];
-    const identity = [caller, cluster, ...what];
+    const what = handle === undefined ? [subject, audiences, expirationSeconds ?? null] : [handle];
+    const identity = [caller, cluster, ...what, forServer ?? null];
     return cachedCredential(context, server, identity, source, { replace: invocation.isOff('cache'), handle });
   }
 
@@ -126,8 +126,8 @@ function clusterOf(
     if (isDns1123Subdomain(given).length === 0) return { cluster: given };
     throw new UsageError(`--cluster: ${JSON.stringify(given)} is not the name of a cluster`);
   }
-  if (handle !== undefined) return { cluster: '' };
   if (profile !== undefined) return { cluster: profile.cluster, forServer: profile.server };
+  if (handle !== undefined) return { cluster: '' };
   throw new UsageError('--cluster is required: KUBERNETES_EXEC_INFO has no spec.cluster.config.clusterName');
 }
 

@@ -28,7 +28,7 @@ export function createRedeemHandler(parts: PassParts): (request: ApiRequest) => 
     const { caller, agent, target } = request;
     const { dryRun } = parseCreateOptions(request.query);
     if (agent !== undefined) throw forbidden(kind, target.name, 'agents do not get tokens: the kubeconfig redeems it');
-    refuseOptions(parts, request);
+    const annotations = annotationsOf(parts, request);
     await reader.catchUp();
     const entry = reader.find(kind, objectKeyOf(request, kind));
     // The same for the pass of another and for one that does not exist.
@@ -62,6 +62,7 @@ export function createRedeemHandler(parts: PassParts): (request: ApiRequest) => 
       throw conflict(kind, entry.name, `${left} ${MIN_REQUESTED_SECONDS}: ask for another pass`);
     }
     const tokenRequest = {
+      metadata: { annotations },
       spec: {
         audiences: spec.audiences ?? [],
         expirationSeconds: issuesItself ? MIN_REQUESTED_SECONDS : Math.max(seconds, MIN_REQUESTED_SECONDS),
@@ -79,12 +80,14 @@ export function createRedeemHandler(parts: PassParts): (request: ApiRequest) => 
   };
 }
 
-/** The pass says what is issued, so the body says nothing. */
-function refuseOptions({ catalog }: PassParts, { body, target }: ApiRequest): void {
-  if (body === undefined || body.bytes.length === 0) return;
+/** The pass says what is issued, so the spec of the body says nothing. Its annotations only demand: they stay. */
+function annotationsOf({ catalog }: PassParts, { body, target }: ApiRequest): Record<string, string> {
+  if (body === undefined || body.bytes.length === 0) return {};
   const { value } = decodeBody<TokenRequest>(body, tokenRequestType, 'Ignore');
   const { audiences, expirationSeconds, boundObjectRef } = value.spec ?? {};
-  if ((audiences ?? []).length === 0 && expirationSeconds === undefined && boundObjectRef === undefined) return;
+  if ((audiences ?? []).length === 0 && expirationSeconds === undefined && boundObjectRef === undefined) {
+    return value.metadata?.annotations ?? {};
+  }
   throw invalid(catalog.passes, target.name, [forbiddenField('spec', 'the pass says what is issued: leave it out')]);
 }
 
