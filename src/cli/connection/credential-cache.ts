@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ConnectionError, isStatus } from '../../client/errors.ts';
@@ -6,6 +5,7 @@ import type { IssuedToken } from '../../client/types.ts';
 import { CliError, type Context } from '../command.ts';
 import { readPrivate, writePrivate } from '../files/files.ts';
 import { cacheFolder } from '../files/folders.ts';
+import { sha256 } from '../files/sha256.ts';
 import { refreshTime } from './refresh-time.ts';
 
 /** Where a token can be checked: at Clusterpass, at the cluster of the token, or nowhere. */
@@ -35,8 +35,7 @@ const LOCK_WAIT_MS = 45_000;
 /** A token that is older is checked before it is used: its key, its account or itself may have been revoked. */
 const CHECK_MS = 60_000;
 
-const digest = (...parts: readonly unknown[]): string =>
-  createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 40);
+const digest = (...parts: readonly unknown[]): string => sha256(JSON.stringify(parts)).slice(0, 40);
 
 const folderOf = ({ env }: Context, server: string): string => join(cacheFolder(env), 'credentials', digest(server));
 
