@@ -1,4 +1,4 @@
-import { readdir, rm } from 'node:fs/promises';
+import { promises as fs } from 'node:fs';
 import { join } from 'node:path';
 import { ConnectionError, isStatus } from '../../client/errors.ts';
 import type { IssuedToken } from '../../client/types.ts';
@@ -66,7 +66,7 @@ export async function cachedCredential(
   const renewed = (old: CachedCredential | undefined): Promise<CachedCredential> =>
     renew(context, old, source).catch(async (error: unknown) => {
       // The caller is refused, so a credential that was issued to it must not be used either.
-      if (isStatus(error, 401)) await rm(file, { force: true });
+      if (isStatus(error, 401)) await fs.rm(file, { force: true });
       throw error;
     });
   if (replace) {
@@ -179,13 +179,13 @@ async function readCredential(file: string): Promise<CachedCredential | undefine
 }
 
 export async function deleteCredentials(context: Context, server: string): Promise<void> {
-  await rm(folderOf(context, server), { recursive: true, force: true });
+  await fs.rm(folderOf(context, server), { recursive: true, force: true });
 }
 
 /** The credentials of one pass, for every login that redeemed it. */
 export async function deletePassCredentials(context: Context, server: string, handle: string): Promise<void> {
   const folder = folderOf(context, server);
-  const names = await readdir(folder).catch(() => []);
+  const names = await fs.readdir(folder).catch(() => []);
   const own = names.filter((name) => name.startsWith(prefixOf(handle)) && name.endsWith('.json'));
-  await Promise.all(own.map((name) => rm(join(folder, name), { force: true })));
+  await Promise.all(own.map((name) => fs.rm(join(folder, name), { force: true })));
 }
