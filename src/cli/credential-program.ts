@@ -16,8 +16,7 @@ export async function runCredential(args: readonly string[], runProgram: () => P
     await runProgram();
     return;
   }
-  const { version } = JSON.parse(readFileSync(programFile('package.json'), 'utf8')) as { version: string };
-  const context = contextOf(version);
+  const context = contextOf();
   try {
     process.exitCode = (await run(context, new Invocation([], options))) ?? 0;
   } catch (error) {
@@ -28,10 +27,13 @@ export async function runCredential(args: readonly string[], runProgram: () => P
 }
 
 /** Without the streams of stdin, stdout and stderr, which take long to load. */
-const contextOf = (version: string): Context => ({
+const contextOf = (): Context => ({
   env: process.env,
   cwd: process.cwd(),
-  version,
+  /** Read for a request only. */
+  get version() {
+    return (JSON.parse(readFileSync(programFile('package.json'), 'utf8')) as { version: string }).version;
+  },
   parentPid: process.ppid,
   now: Date.now,
   out: { isTerminal: false, write: (text) => void writeSync(1, text) },

@@ -7,15 +7,17 @@ import { pathToFileURL } from 'node:url';
  * moves modules, so no other module finds files by its own URL.
  */
 
-const MANIFEST = findPackageJSON(import.meta.url);
-if (MANIFEST === undefined) throw new Error(`no package.json above ${import.meta.url}: install Clusterpass again`);
-const ROOT = dirname(MANIFEST);
+function root(): string {
+  const manifest = findPackageJSON(import.meta.url);
+  if (manifest === undefined) throw new Error(`no package.json above ${import.meta.url}: install Clusterpass again`);
+  return dirname(manifest);
+}
 
 /** In a clone Node strips the types of the sources. */
 const IS_SOURCE = import.meta.url.endsWith('.ts');
 
 /** @param path from the root of the package, e.g. `console/dist` */
-export const programFile = (path: string): string => join(ROOT, path);
+export const programFile = (path: string): string => join(root(), path);
 
 /** The entry of a worker thread. @param path from `src/`, without extension */
 export const workerEntry = (path: string): URL =>

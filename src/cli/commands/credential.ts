@@ -1,8 +1,8 @@
 import { isDns1123Subdomain } from '../../api/names.ts';
 import { ConnectionError, isStatus } from '../../client/errors.ts';
 import { CliError, type Context, type Invocation, parseSeconds, type Run, UsageError } from '../command.ts';
-import { clientFor, resolveConnection } from '../connection/connection.ts';
-import type { CredentialSource } from '../connection/credential-cache.ts';
+import { clientFor, resolveConnection, tokenFor } from '../connection/connection.ts';
+import { type CredentialSource, cachedCredential } from '../connection/credential-cache.ts';
 import { loginFor, readLogins } from '../connection/logins.ts';
 import { refuseServerInName } from '../connection/one-server.ts';
 import { plainFetch } from '../connection/plain-fetch.ts';
@@ -25,13 +25,14 @@ export const run: Run = async (context, invocation) => {
   const expirationSeconds = handle === undefined ? durationOf(context, invocation) : undefined;
   const connection = await resolveConnection(context, invocation);
   const { server, tokenFile } = connection;
-  const client = await clientFor(context, connection, plainFetch(connection, context.env));
+  const bearer = tokenFor(connection);
   const wanted = {
     ...(forServer === undefined ? {} : { forServer }),
     ...(expirationSeconds === undefined ? {} : { expirationSeconds }),
   };
   const source: CredentialSource = {
-    issue: () => {
+    issue: async () => {
+      const client = await clientFor(context, connection, plainFetch(connection, context.env));
       const signal = AbortSignal.timeout(TIMEOUT_MS);
       if (subject === 'pass') return client.redeemPass({ handle: handle ?? '', ...wanted, signal });
       return subject === 'me'
@@ -62,9 +63,8 @@ export const run: Run = async (context, invocation) => {
   }
 
   async function cached(): Promise<Credential> {
-    const { cachedCredential } = await import('../connection/credential-cache.ts');
     // The ID of a session stays the same when its token is refreshed.
-    const caller = connection.sessionId ?? (await connection.token?.()) ?? '';
+    const caller = connection.sessionId ?? (await bearer());
     const what = handle === undefined ? [subject, audiences, expirationSeconds ?? null] : [handle];
     const identity = [caller, cluster, ...what, forServer ?? null];
     return cachedCredential(context, server, identity, source, { replace: invocation.isOff('cache'), handle });

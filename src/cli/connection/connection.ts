@@ -73,21 +73,23 @@ export async function connect(context: Context, invocation: Invocation): Promise
   return clientFor(context, await resolveConnection(context, invocation));
 }
 
-/** Fails without a token: every request of a command needs one. */
 export async function clientFor(context: Context, connection: Connection, fetch?: Fetch): Promise<Client> {
   return createClient(await clientOptions(context, connection, fetch));
 }
 
+/** Fails without a token: every request of a command needs one. */
+export function tokenFor({ server, token }: Connection): TokenProvider {
+  if (token !== undefined) return token;
+  throw new CliError(
+    `not logged in to ${server}: run clusterpass login --server ${server}, or set --token-file or CLUSTERPASS_TOKEN`,
+  );
+}
+
 export async function clientOptions(context: Context, connection: Connection, fetch?: Fetch) {
-  const { server, token, productName } = connection;
-  if (token === undefined) {
-    throw new CliError(
-      `not logged in to ${server}: run clusterpass login --server ${server}, or set --token-file or CLUSTERPASS_TOKEN`,
-    );
-  }
+  const { server, productName } = connection;
   return {
     server,
-    tokenProvider: token,
+    tokenProvider: tokenFor(connection),
     productName,
     fetch: fetchWithProgress(context, server, fetch ?? (await fetchFor(connection))),
     userAgent: `clusterpass/${context.version}`,
