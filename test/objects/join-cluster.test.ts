@@ -5,7 +5,8 @@ import { bootstrapStatus } from '../../src/api/kinds/bootstrap-token.ts';
 import { storageKey } from '../../src/api/object-key.ts';
 import type { ApiRequest } from '../../src/api/request.ts';
 import { createBootstrapTokenAuthenticator } from '../../src/authn/bootstrap-token-authenticator.ts';
-import { Fleet } from '../../src/authz/rbac.fixture.ts';
+import { Fleet, person } from '../../src/authz/rbac.fixture.ts';
+import { createTokenCompletion } from '../../src/handlers/join/complete-token.ts';
 import { createJoinHandler } from '../../src/handlers/join/join-cluster.ts';
 import { createViews } from '../../src/handlers/views.ts';
 import { Secret } from '../../src/observability/secret.ts';
@@ -133,6 +134,15 @@ it('a token that is replaced when its cluster exists does not mark the other one
     before(CLUSTER_KEY, async () => before(TOKEN_KEY, () => replace()));
     expect([await join(authenticate()), status()]).toEqual([201, {}]);
   });
+});
+
+it('A49: a token is created by its creator, not by a caller who impersonates one', () => {
+  const complete = createTokenCompletion({ catalog, refuseJoin: () => undefined, now: Date.now });
+  const [jane, max] = [person('jane'), person('max')];
+  const derive = (caller: Caller) =>
+    complete({ caller, annotate: () => {} } as unknown as ApiRequest, TOKENS)?.derive(object({ name: 'x' }));
+  expect(derive(jane)?.spec).toMatchObject({ createdBy: { username: 'jane' } });
+  expect(() => derive({ ...jane, impersonator: max })).toThrow('a caller who impersonates creates no bootstrap tokens');
 });
 
 it('of two requests at the same time, the second does not register the cluster again after its deletion', async () => {

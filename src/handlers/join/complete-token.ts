@@ -2,6 +2,7 @@ import { invalid, invalidValue } from '../../api/field-error.ts';
 import { type ApiObject, apiVersionOf, type Kind } from '../../api/kind.ts';
 import { bootstrapSpec } from '../../api/kinds/bootstrap-token.ts';
 import type { ApiRequest } from '../../api/request.ts';
+import { forbidden } from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import type { Completion } from '../write/write-parts.ts';
 import type { JoinParts } from './join-parts.ts';
@@ -18,6 +19,10 @@ export function createTokenCompletion(
     if (kind !== catalog.bootstrapTokens) return undefined;
     return {
       derive: (object) => {
+        // The token would outlive the permission to impersonate, with the permissions of a user who did not create it.
+        if (caller.impersonator !== undefined) {
+          throw forbidden(kind, object.metadata.name ?? '', 'a caller who impersonates creates no bootstrap tokens');
+        }
         const spec = bootstrapSpec(object);
         const { labels = {}, namePattern = '' } = spec;
         // Refused when it is used, too. Its creator should not learn it from the cluster.
