@@ -170,6 +170,13 @@ describe('clusterpass join', () => {
     const protectedLabel = 'protected.clusterpass.dev/tier=gold';
     expect(await fails('--name-pattern', 'edge-*', '--label', protectedLabel)).toContain('cannot protect resource');
     const token = await admin.ok(['create', 'bootstrap-token', '--name-pattern', 'edge-*'], { env });
+    // Of this name only, so the check at the creation did not find it. Its holder does not learn what it grants.
+    const named = { to: 'prod-admin', rules: [may('create', 'pods')] };
+    const end = await grant(server, { ...named, clusters: 'kubernetes.io/metadata.name in (edge-5),env!=dev' });
+    const { stderr } = await joins('edge-5', token);
+    expect(stderr).toContain('its creator may not register this cluster');
+    expect(stderr).not.toMatch(/granted-|pods/);
+    await end();
     await revoke();
     expect((await joins('edge-5', token)).stderr).toContain('its creator may not register this cluster');
   });

@@ -140,9 +140,10 @@ function refuseByCreator(parts: JoinParts, token: ApiObject, cluster: ApiObject)
   const { username: name, uid = '', groups = [] } = createdBy;
   const user: User = { name, uid, groups, extra: {} };
   if (isDeletedAccount(parts, user)) throw forbidden(catalog.bootstrapTokens, id, `its creator ${name} was deleted`);
-  const refusal = refuseJoin({ as: () => user }, cluster);
-  if (refusal === undefined) return;
-  throw forbidden(catalog.bootstrapTokens, id, `its creator may not register this cluster: ${refusal.status.message}`);
+  if (refuseJoin({ as: () => user }, cluster) === undefined) return;
+  // The refusal itself has names of bindings and rules of roles, and the token reads nothing.
+  const how = `its creator learns why from "clusterpass register ${cluster.metadata.name} --dry-run server"`;
+  throw forbidden(catalog.bootstrapTokens, id, `its creator may not register this cluster: ${how}`);
 }
 
 /** Bindings outlive a service account. Its passes do not, and neither does a bootstrap token that it created. */
