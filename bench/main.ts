@@ -26,6 +26,7 @@ const STUDIES = [
   'scale',
   'console',
   'who-can',
+  'watches',
   'reconnect',
   'million',
 ];

@@ -1,12 +1,11 @@
-import { call, expectEqual, expectSuccess } from '../support/client.ts';
-import { clusterFleet, READER } from '../support/cluster-fleet.ts';
+import { expectEqual } from '../support/client.ts';
+import { clusterFleet } from '../support/cluster-fleet.ts';
 import { alternate, type Goal, type Round, type Row, rowOf, type Settings } from '../support/compare.ts';
 import { Driver } from '../support/driver.ts';
 import type { Requests } from '../support/driver-process.ts';
-import { CLUSTERS_PATH, clusterName } from '../support/objects.ts';
 import { type FleetServer, type ServerProcess, startFleetServer, startFloor } from '../support/processes.ts';
 import type { Report } from '../support/report.ts';
-import { annotationPatch, MERGE_PATCH, numberedPatch, type WatchDrivers, watchRequest } from '../support/watching.ts';
+import { numberedPatch, sampleFrame, type WatchDrivers, watchRequest } from '../support/watching.ts';
 
 interface WatchRound {
   readonly watch: string;
@@ -37,17 +36,6 @@ async function watchRound(
   expectEqual('watchers that were cut off', cutOff, 0);
   expectEqual('frames that arrived', frames, events);
   return { rate, cpuPerUnit };
-}
-
-/** An event as a watcher gets it, after a check that it has the public view of a cluster. */
-async function sampleFrame(server: FleetServer): Promise<Buffer> {
-  const name = clusterName(1);
-  const sent = { body: annotationPatch('round 0'), type: MERGE_PATCH };
-  await expectSuccess(call(server, 'PATCH', `${CLUSTERS_PATH}/${name}`, sent));
-  const { body } = await call(server, 'GET', `/auth/v1/clusters?fieldSelector=metadata.name%3D${name}`, READER);
-  const { items } = JSON.parse(body.toString()) as { items: { metadata: object; spec: object }[] };
-  expectEqual('fields of spec', Object.keys(items[0]?.spec ?? {}), ['orchestratorApiEndpoints']);
-  return Buffer.from(`{"type":"MODIFIED","object":${JSON.stringify(items[0])}}\n`);
 }
 
 interface WatchWork {

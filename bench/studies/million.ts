@@ -1,20 +1,28 @@
 /**
  * A million objects beside a small fleet: what a start and an account cost, and whether a request costs more. Exits with 1
- * when a goal is missed. It writes 1.2 million objects to SQLite first, which takes some minutes and 1 GB of disk.
+ * when a goal is missed. It writes 1.2 million objects to the store first, which takes some minutes and 1 GB of disk.
  *
- *   npm run bench -- million [clusters] [accounts]
+ *   npm run bench -- million [clusters] [accounts] [--store sqlite|etcd]
  */
+import { parseArgs } from 'node:util';
 import { requestText } from '../support/client.ts';
 import { memoryOf } from '../support/cpu.ts';
 import { Driver } from '../support/driver.ts';
 import type { Work } from '../support/driver-process.ts';
+import { startEtcdFleets } from '../support/etcd-fleet.ts';
 import { median } from '../support/numbers.ts';
 import { accountsPath, CLUSTERS_PATH, clusterName } from '../support/objects.ts';
-import { endAll } from '../support/processes.ts';
+import { endAll, startFleetServer } from '../support/processes.ts';
 import { allHold, type Figure, print } from '../support/report.ts';
 import { startTokenMix, type TokenMix } from '../support/token-mix.ts';
 
-const [CLUSTERS = 100_000, ACCOUNTS = 900_000] = process.argv.slice(2).map(Number);
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { store: { type: 'string', default: 'sqlite' } },
+});
+const [CLUSTERS = 100_000, ACCOUNTS = 900_000] = positionals.map(Number);
+const STORE = values.store;
+if (STORE !== 'sqlite' && STORE !== 'etcd') throw new Error(`--store must be sqlite or etcd, not ${STORE}`);
 const BINDINGS = 1_000;
 const FEW_CLUSTERS = 1_000;
 const FEW_ACCOUNTS = 1_000;
@@ -26,8 +34,10 @@ const LIMIT_GROWTH = 1.5;
 
 const progress = (line: string): void => console.error(`  ${line}`);
 
+const startFleet = STORE === 'etcd' ? await startEtcdFleets() : startFleetServer;
+
 async function start(clusters: number, accounts: number): Promise<TokenMix & { readonly megabytes: number }> {
-  const started = await startTokenMix({ clusters, accounts, bindings: BINDINGS }, progress);
+  const started = await startTokenMix({ clusters, accounts, bindings: BINDINGS }, progress, startFleet);
   const { startCpuSeconds, pid } = started.server;
   const megabytes = memoryOf(pid).now;
   progress(`${clusters} clusters: ${startCpuSeconds.toFixed(1)} s of CPU until it served, ${megabytes.toFixed(0)} MB`);

@@ -1,28 +1,40 @@
 /**
  * A server restarts, and all of its watches come back at once. Exits with 1 when a watch had to list again, when a
- * rejection was not a 429 with Retry-After, when it took more than a minute, or when tokens were slow meanwhile.
+ * rejection was not a 429 with Retry-After, when it took more than a minute, or when tokens were slow meanwhile. The same
+ * watches then connect to a floor, which only accepts them.
  *
- *   npm run bench -- reconnect [watches]
+ *   npm run bench -- reconnect [watches] [workers]
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { call, expectSuccess } from '../support/client.ts';
 import { clusterFleet, READER } from '../support/cluster-fleet.ts';
-import { lowerPriority, memoryOf } from '../support/cpu.ts';
+import { cpuOf, lowerPriority, processTree } from '../support/cpu.ts';
 import { Driver } from '../support/driver.ts';
 import type { Done } from '../support/driver-process.ts';
+import { argsForWatches, memoryOfAll } from '../support/many-watches.ts';
 import { percentile } from '../support/numbers.ts';
-import { endAll, type FleetServer, startFleetServer, startServerOn } from '../support/processes.ts';
+import { CLUSTERS_PATH, clusterName } from '../support/objects.ts';
+import {
+  atEnd,
+  endAll,
+  type FleetServer,
+  kill,
+  startFleetServer,
+  startFloor,
+  startServerOn,
+} from '../support/processes.ts';
 import { oneAccountRequest } from '../support/tokens.ts';
 import type { WatchJob, WatchOutcome } from '../support/watch-client.ts';
+import { annotationPatch, MERGE_PATCH } from '../support/watching.ts';
 
-const [count = '20000'] = process.argv.slice(2);
-const WATCHES = Number(count);
+const [WATCHES = 18_000, WORKERS = 1] = process.argv.slice(2).map(Number);
 const CLUSTERS = 10_000;
 /** Node processes with watches: one of them would need a gigabyte for 20,000 TLS connections. */
-const CLIENTS = 2;
+const CLIENTS = Math.max(2, Math.ceil(WATCHES / 10_000));
 const TOKENS_PER_SECOND = 20;
+const TOKEN_CONNECTIONS = 4;
 const LIMIT_SECONDS = 60;
 const LIMIT_TOKEN_MS = 250;
 
@@ -30,83 +42,108 @@ const startClient = (): ChildProcess => {
   const child = fork(fileURLToPath(new URL('../support/watch-client.ts', import.meta.url)), { stdio: 'inherit' });
   // Watching clients run on other machines.
   lowerPriority(child.pid ?? 0);
+  atEnd(() => kill(child));
   return child;
 };
 
-interface Storm {
-  readonly outcomes: readonly WatchOutcome[];
-  readonly tokens: readonly number[];
-  readonly cpuSeconds: number;
-}
-
-/** Opens all watches at once, and requests tokens until they are open. */
-async function storm(server: FleetServer, resourceVersion: string, isMeasured: boolean): Promise<Storm> {
-  const clients = Array.from({ length: CLIENTS }, startClient);
-  const driver = new Driver();
-  const connections = 4;
-  const { request } = await oneAccountRequest(server);
-  await driver.send({ do: 'connect', port: server.port, connections });
-  const before = server.cpu();
-  let isOver = false;
-  const outcomes = Promise.all(
-    clients.map(async (client, index) => {
+/** Opens all watches at once. */
+async function openWatches(port: number, resourceVersion: string): Promise<WatchOutcome> {
+  const outcomes = await Promise.all(
+    Array.from({ length: CLIENTS }, async (_, index) => {
+      const client = startClient();
       const watches = Math.ceil((WATCHES - index) / CLIENTS);
-      const job: WatchJob = { port: server.port, watches, token: READER.token, resourceVersion };
+      const localAddress = `127.0.1.${index + 1}`;
+      const job: WatchJob = { port, watches, localAddress, token: READER.token, resourceVersion };
       client.send(job);
       const [outcome] = (await once(client, 'message')) as [WatchOutcome];
       return outcome;
     }),
-  ).finally(() => {
-    isOver = true;
-  });
-  const tokens: number[] = [];
-  while (isMeasured && !isOver) {
-    const work = { requests: { same: request }, connections, total: TOKENS_PER_SECOND, rate: TOKENS_PER_SECOND };
-    tokens.push(...((await driver.send({ do: 'work', ...work })) as Done).milliseconds);
+  );
+  const sum = (of: (outcome: WatchOutcome) => number): number => outcomes.reduce((all, each) => all + of(each), 0);
+  const codes: Record<string, number> = {};
+  for (const [code, times] of outcomes.flatMap((each) => Object.entries(each.codes))) {
+    codes[code] = (codes[code] ?? 0) + times;
   }
-  const done = await outcomes;
-  const cpuSeconds = (server.cpu() - before) / 1e6;
-  if (!isMeasured) for (const client of clients) client.disconnect();
-  await driver.send({ do: 'close' });
-  return { outcomes: done, tokens, cpuSeconds };
+  return {
+    seconds: Math.max(...outcomes.map(({ seconds }) => seconds)),
+    codes,
+    withoutRetryAfter: sum((each) => each.withoutRetryAfter),
+    relisted: sum((each) => each.relisted),
+    failed: sum((each) => each.failed),
+    timedOut: sum((each) => each.timedOut),
+  };
 }
 
-const versionOf = async (server: FleetServer): Promise<string> =>
-  (
-    await expectSuccess<{ metadata: { resourceVersion: string } }>(
-      call(server, 'GET', '/auth/v1/clusters?limit=1', READER),
-    )
-  ).metadata.resourceVersion;
+/** Requests tokens until `other` is done. Returns how long each took, in milliseconds. */
+async function requestTokens(server: FleetServer, other: Promise<unknown>): Promise<readonly number[]> {
+  const driver = new Driver();
+  const { request } = await oneAccountRequest(server);
+  await driver.send({ do: 'connect', port: server.port, connections: TOKEN_CONNECTIONS });
+  const rate = TOKENS_PER_SECOND;
+  const work = { requests: { same: request }, connections: TOKEN_CONNECTIONS, total: rate, rate };
+  const times: number[] = [];
+  let isOver = false;
+  void other.finally(() => {
+    isOver = true;
+  });
+  while (!isOver) times.push(...((await driver.send({ do: 'work', ...work })) as Done).milliseconds);
+  await driver.send({ do: 'close' });
+  return times;
+}
+
+/** A version that a client of this server may resume at, with a change after it. */
+async function versionOf(server: FleetServer): Promise<string> {
+  const list = call(server, 'GET', '/auth/v1/clusters?limit=1', READER);
+  const { metadata } = await expectSuccess<{ metadata: { resourceVersion: string } }>(list);
+  const change = { body: annotationPatch('restart'), type: MERGE_PATCH };
+  await expectSuccess(call(server, 'PATCH', `${CLUSTERS_PATH}/${clusterName(1)}`, change));
+  return metadata.resourceVersion;
+}
+
+/** What all watches cost the floor: TLS, HTTP and the headers of the response. */
+async function floorCost(version: string): Promise<{ readonly cpuMs: number; readonly kilobytes: number }> {
+  const floor = await startFloor('watch');
+  const before = { cpu: floor.cpu(), megabytes: memoryOfAll(floor.pid) };
+  await openWatches(floor.port, version);
+  const cpuMs = (floor.cpu() - before.cpu) / 1e3 / WATCHES;
+  return { cpuMs, kilobytes: ((memoryOfAll(floor.pid) - before.megabytes) * 1024) / WATCHES };
+}
 
 try {
   const fleet = clusterFleet({ clusters: CLUSTERS, bindings: 1_000 });
   const first = await startFleetServer(fleet);
   const version = await versionOf(first);
-  const opened = await storm(first, version, false);
   await first.end();
-  console.log(`first start   ${WATCHES} watches, ${opened.cpuSeconds.toFixed(1)} s of CPU`);
-  const second = await startServerOn(first.dataDir, fleet.callers);
-  const beforeMB = memoryOf(second.pid).now;
-  const { outcomes, tokens, cpuSeconds } = await storm(second, version, true);
-  const sum = (of: (outcome: WatchOutcome) => number): number => outcomes.reduce((all, each) => all + of(each), 0);
-  const codes: Record<string, number> = {};
-  for (const outcome of outcomes) {
-    for (const [code, times] of Object.entries(outcome.codes)) codes[code] = (codes[code] ?? 0) + times;
-  }
-  const seconds = Math.max(...outcomes.map((outcome) => outcome.seconds));
-  const kilobytes = ((memoryOf(second.pid).now - beforeMB) * 1024) / WATCHES;
+  const options = { serveArgs: argsForWatches(WATCHES, WORKERS) };
+  const server = await startServerOn(first.dataDir, fleet.callers, options);
+  const processes = processTree(server.pid);
+  const cpus = (): number[] => processes.map((pid) => cpuOf(pid) / 1e6);
+  const before = { cpus: cpus(), megabytes: memoryOfAll(server.pid) };
+  const watches = openWatches(server.port, version);
+  const tokens = await requestTokens(server, watches);
+  const { seconds, codes, withoutRetryAfter, relisted, failed, timedOut } = await watches;
+  const used = cpus().map((cpu, index) => cpu - (before.cpus[index] ?? 0));
+  const megabytes = memoryOfAll(server.pid) - before.megabytes;
+  await server.end();
+  const sum = used.reduce((all, each) => all + each, 0);
+  const floor = await floorCost(version);
   const p99 = percentile(tokens, 0.99);
-  console.log(`resumed       ${seconds.toFixed(1)} s, ${cpuSeconds.toFixed(1)} s of CPU`);
-  console.log(`status        ${JSON.stringify(codes)}, without Retry-After ${sum((each) => each.withoutRetryAfter)}`);
-  console.log(`connections   ${sum((each) => each.failed)} failed before a response and were opened again`);
-  console.log(`listed again  ${sum((each) => each.expired)}`);
+  const list = used.map((each) => each.toFixed(1)).join(' + ');
+  console.log(`resumed       ${WATCHES} watches in ${seconds.toFixed(1)} s, with ${list} s of CPU`);
+  console.log(
+    `CPU           ${((sum * 1e3) / WATCHES).toFixed(2)} ms for each watch; the floor ${floor.cpuMs.toFixed(2)} ms`,
+  );
+  console.log(`status        ${JSON.stringify(codes)}, without Retry-After ${withoutRetryAfter}`);
+  console.log(`connections   ${failed} failed and were opened again, ${timedOut} of them after ten seconds`);
+  console.log(`listed again  ${relisted}`);
   console.log(
     `tokens        p99 ${p99.toFixed(0)} ms, longest ${Math.max(...tokens).toFixed(0)} ms of ${tokens.length}`,
   );
-  console.log(`memory        ${kilobytes.toFixed(0)} KB for each watch, the floor included`);
+  const kilobytes = ((megabytes * 1024) / WATCHES).toFixed(0);
+  console.log(`memory        ${kilobytes} KB for each watch; the floor ${floor.kilobytes.toFixed(0)} KB`);
   const holds =
-    sum((each) => each.withoutRetryAfter) === 0 &&
-    sum((each) => each.expired) === 0 &&
+    withoutRetryAfter === 0 &&
+    relisted === 0 &&
     Object.keys(codes).every((code) => code === '200' || code === '429') &&
     seconds <= LIMIT_SECONDS &&
     p99 <= LIMIT_TOKEN_MS;

@@ -42,6 +42,9 @@ export function childrenOf(pid: number): number[] {
   });
 }
 
+/** A server and its workers. */
+export const processTree = (pid: number): number[] => [pid, ...childrenOf(pid)];
+
 /** Gives a process the lowest priority. For processes that would run on other machines outside of a benchmark. */
 export function lowerPriority(pid: number): void {
   // On Linux each thread has its own priority.

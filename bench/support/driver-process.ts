@@ -35,10 +35,19 @@ export interface Done {
   readonly milliseconds: readonly number[];
 }
 
+export interface Watch {
+  readonly port: number;
+  /** How many are open afterwards. */
+  readonly connections: number;
+  readonly request: string;
+  /** An address of this machine that they connect from: one address has ports for 28,000 connections to one server. */
+  readonly localAddress?: string;
+}
+
 export type Command =
   | { readonly do: 'connect'; readonly port: number; readonly connections: number }
   | ({ readonly do: 'work' } & Work)
-  | { readonly do: 'watch'; readonly port: number; readonly connections: number; readonly request: string }
+  | ({ readonly do: 'watch' } & Watch)
   | { readonly do: 'frames'; readonly total: number }
   | { readonly do: 'trickle'; readonly request: string; readonly bytes: number; readonly everyMs: number }
   | { readonly do: 'close' };
@@ -54,13 +63,14 @@ let onFrames: (() => void) | undefined;
 /** The newest TLS session of the server at each port. */
 const sessions = new Map<number, Buffer>();
 
-function open(port: number): Promise<TLSSocket> {
+function open(port: number, localAddress = '127.0.0.1'): Promise<TLSSocket> {
   return new Promise((resolve, reject) => {
     // Handshakes are not measured. Resumed sessions make them cheap: hundreds of full handshakes can take longer than
     // the server waits for the first request. The server's work does not depend on whether its certificate is checked.
     const session = sessions.get(port);
     const resumed = session === undefined ? {} : { session };
-    const socket = connect({ host: '127.0.0.1', port, rejectUnauthorized: false, ...resumed }, () => {
+    const to = { host: '127.0.0.1', port, localAddress, rejectUnauthorized: false };
+    const socket = connect({ ...to, ...resumed }, () => {
       socket.setNoDelay(true);
       resolve(socket);
     });
@@ -69,10 +79,10 @@ function open(port: number): Promise<TLSSocket> {
   });
 }
 
-async function connectAll(port: number, count: number): Promise<void> {
+async function connectAll(port: number, count: number, localAddress?: string): Promise<void> {
   while (sockets.length < count) {
     const group = Math.min(HANDSHAKES, count - sockets.length);
-    sockets.push(...(await Promise.all(Array.from({ length: group }, () => open(port)))));
+    sockets.push(...(await Promise.all(Array.from({ length: group }, () => open(port, localAddress)))));
   }
 }
 
@@ -213,12 +223,12 @@ function watchOn(socket: TLSSocket, request: string): Promise<void> {
 }
 
 /** Each connection starts its watch at once: the server soon closes a connection that sends nothing. */
-async function watch(port: number, count: number, request: string): Promise<void> {
+async function watch({ port, connections: count, request, localAddress }: Watch): Promise<void> {
   frames = 0;
   cutOff = 0;
   while (sockets.length < count) {
     const from = sockets.length;
-    await connectAll(port, Math.min(count, from + HANDSHAKES));
+    await connectAll(port, Math.min(count, from + HANDSHAKES), localAddress);
     await Promise.all(sockets.slice(from).map((socket) => watchOn(socket, request)));
   }
 }
@@ -261,7 +271,7 @@ async function run(command: Command): Promise<unknown> {
     case 'work':
       return work(command);
     case 'watch':
-      return watch(command.port, command.connections, command.request);
+      return watch(command);
     case 'frames':
       return waitForFrames(command.total);
     case 'trickle':

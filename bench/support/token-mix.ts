@@ -3,6 +3,7 @@ import { Agent } from 'node:https';
 import { join } from 'node:path';
 import { type CallTarget, call, expectEqual } from './client.ts';
 import type { Requests } from './driver-process.ts';
+import type { Fleet } from './fleet.ts';
 import { tokenPath } from './objects.ts';
 import { type FleetServer, makeFolder, startFleetServer } from './processes.ts';
 import { type MixedRequest, mixedRequests, type TokenCaller, type TokenFleetSize, tokenFleet } from './token-fleet.ts';
@@ -43,9 +44,13 @@ async function credentialsOf(
 }
 
 /** Starts a server with this fleet, and writes the requests of its callers to a file of the driver. */
-export async function startTokenMix(size: TokenFleetSize, progress?: (line: string) => void): Promise<TokenMix> {
+export async function startTokenMix(
+  size: TokenFleetSize,
+  progress?: (line: string) => void,
+  start: (fleet: Fleet) => Promise<FleetServer> = startFleetServer,
+): Promise<TokenMix> {
   const begun = performance.now();
-  const server = await startFleetServer(tokenFleet(size));
+  const server = await start(tokenFleet(size));
   const requests = mixedRequests(size, Math.ceil(TEXTS / size.accounts)).slice(0, TEXTS);
   const agent = new Agent({ keepAlive: true, maxSockets: AT_ONCE });
   const target = { ...server, agent };

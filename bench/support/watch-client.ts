@@ -1,12 +1,16 @@
 /**
- * A client process with many watches, which behave like those of client-go: after an interruption each resumes at its
- * last resourceVersion, waits as long as `Retry-After` says after a 429, and lists again after a 410.
+ * A client process with many watches, which behave like those of client-go: each has its own connection and a full TLS
+ * handshake, gives up after ten seconds without one, and tries again a second later. After an interruption each resumes
+ * at its last resourceVersion, waits as long as `Retry-After` says after a 429, and lists again after a 410 or ten
+ * failures.
  */
 import { connect, type TLSSocket } from 'node:tls';
 
 export interface WatchJob {
   readonly port: number;
   readonly watches: number;
+  /** An address of this machine that they connect from: one has ports for 28,000 connections to one server. */
+  readonly localAddress: string;
   readonly token: string;
   /** Where the watches resume. */
   readonly resourceVersion: string;
@@ -19,20 +23,22 @@ export interface WatchOutcome {
   readonly codes: Readonly<Record<string, number>>;
   /** Of these, rejections without `Retry-After`. */
   readonly withoutRetryAfter: number;
-  /** Watches whose version was gone. */
-  readonly expired: number;
+  /** Watches that had to list again. */
+  readonly relisted: number;
   /** Connections that failed or were closed before a response. */
   readonly failed: number;
+  /** Of these, those without a handshake after ten seconds. */
+  readonly timedOut: number;
 }
 
 const RETRY_MS = 1_000;
-/** The newest TLS session. Clients that reconnect resume their sessions. */
-let session: Buffer | undefined;
+const HANDSHAKE_MS = 10_000;
+const MAX_FAILURES = 10;
 
-function openAll({ port, watches, token, resourceVersion }: WatchJob): Promise<WatchOutcome> {
+function openAll({ port, watches, localAddress, token, resourceVersion }: WatchJob): Promise<WatchOutcome> {
   const begun = performance.now();
   const codes: Record<string, number> = {};
-  let [withoutRetryAfter, expired, failed, opened] = [0, 0, 0, 0];
+  let [withoutRetryAfter, relisted, failed, timedOut, opened] = [0, 0, 0, 0, 0];
   const request = [
     `GET /auth/v1/clusters?watch=1&allowWatchBookmarks=true&resourceVersion=${resourceVersion} HTTP/1.1`,
     'Host: 127.0.0.1',
@@ -41,25 +47,32 @@ function openAll({ port, watches, token, resourceVersion }: WatchJob): Promise<W
     '\r\n',
   ].join('\r\n');
   return new Promise((resolve) => {
-    const retry = (afterMs: number): void => void setTimeout(open, afterMs * (1 + Math.random()));
-    const open = (): void => {
+    const retry = (afterMs: number, failures: number): void => {
+      if (failures === MAX_FAILURES) relisted += 1;
+      setTimeout(open, afterMs * (1 + Math.random()), failures);
+    };
+    const open = (failures: number): void => {
       let head = '';
       let isAnswered = false;
-      const resumed = session === undefined ? {} : { session };
-      const socket: TLSSocket = connect({ host: '127.0.0.1', port, rejectUnauthorized: false, ...resumed });
-      socket.on('session', (ticket: Buffer) => {
-        session = ticket;
+      const to = { host: '127.0.0.1', port, localAddress, rejectUnauthorized: false };
+      const socket: TLSSocket = connect(to, () => {
+        clearTimeout(timer);
+        socket.write(request);
       });
-      socket.once('secureConnect', () => socket.write(request));
+      const timer = setTimeout(() => {
+        timedOut += 1;
+        socket.destroy();
+      }, HANDSHAKE_MS);
       socket.on('error', () => {});
       socket.once('close', () => {
+        clearTimeout(timer);
         if (isAnswered) return;
         failed += 1;
-        retry(RETRY_MS);
+        retry(RETRY_MS, failures + 1);
       });
       socket.on('data', (chunk: Buffer) => {
         if (isAnswered) {
-          if (chunk.includes('"code":410')) expired += 1;
+          if (chunk.includes('"code":410')) relisted += 1;
           return;
         }
         head += chunk.toString('latin1');
@@ -67,22 +80,22 @@ function openAll({ port, watches, token, resourceVersion }: WatchJob): Promise<W
         isAnswered = true;
         const code = head.slice(9, 12);
         codes[code] = (codes[code] ?? 0) + 1;
-        if (head.includes('"code":410')) expired += 1;
+        if (head.includes('"code":410')) relisted += 1;
         if (code === '200') {
           opened += 1;
           if (opened === watches) {
             const seconds = (performance.now() - begun) / 1000;
-            resolve({ seconds, codes, withoutRetryAfter, expired, failed });
+            resolve({ seconds, codes, withoutRetryAfter, relisted, failed, timedOut });
           }
           return;
         }
         const after = /\r\nretry-after: (\d+)/i.exec(head)?.[1];
         if (after === undefined) withoutRetryAfter += 1;
         socket.destroy();
-        retry(after === undefined ? RETRY_MS : Number(after) * 1000);
+        retry(after === undefined ? RETRY_MS : Number(after) * 1000, 0);
       });
     };
-    for (let index = 0; index < watches; index++) open();
+    for (let index = 0; index < watches; index++) open(0);
   });
 }
 

@@ -1,4 +1,4 @@
-import { call, expectSuccess, requestText } from './client.ts';
+import { call, expectEqual, expectSuccess, requestText } from './client.ts';
 import { READER } from './cluster-fleet.ts';
 import type { Driver } from './driver.ts';
 import { CLUSTERS_PATH, clusterName } from './objects.ts';
@@ -31,4 +31,15 @@ export function numberedPatch({ adminToken: token }: FleetServer): readonly [bef
   const text = requestText('PATCH', path, { token, body, type: MERGE_PATCH });
   const [before = '', after = ''] = text.split(clusterName(0).slice(2));
   return [before, after];
+}
+
+/** An event as a watcher gets it, after a check that it has the public view of a cluster. */
+export async function sampleFrame(server: FleetServer): Promise<Buffer> {
+  const name = clusterName(1);
+  const sent = { body: annotationPatch('round 0'), type: MERGE_PATCH };
+  await expectSuccess(call(server, 'PATCH', `${CLUSTERS_PATH}/${name}`, sent));
+  const { body } = await call(server, 'GET', `/auth/v1/clusters?fieldSelector=metadata.name%3D${name}`, READER);
+  const { items } = JSON.parse(body.toString()) as { items: { metadata: object; spec: object }[] };
+  expectEqual('fields of spec', Object.keys(items[0]?.spec ?? {}), ['orchestratorApiEndpoints']);
+  return Buffer.from(`{"type":"MODIFIED","object":${JSON.stringify(items[0])}}\n`);
 }
