@@ -106,6 +106,11 @@ func run(args []string, env func(string) string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if wanted.isPass {
+		if wanted.codeVerifier, err = codeVerifier(server.server, env); err != nil {
+			return "", err
+		}
+	}
 	token, refreshAt, err := server.issue(wanted)
 	if err != nil {
 		return "", err
@@ -290,6 +295,9 @@ type request struct {
 	// audiences is nil for a pass, which has none.
 	audiences []string
 	seconds   int64
+	isPass    bool
+	// codeVerifier is empty if no pass was requested on this machine.
+	codeVerifier string
 }
 
 var handle = regexp.MustCompile(`^[a-z0-9_]{1,253}$`)
@@ -308,7 +316,8 @@ func wantedToken(given flags, env func(string) string, info info) (request, erro
 	}
 	cluster, forServer, err := clusterOf(given, info, isPass)
 	if err != nil || isPass {
-		return request{path: "/apis/clusterpass.dev/v1alpha1/passes/" + pass + "/token", forServer: forServer}, err
+		path := "/apis/clusterpass.dev/v1alpha1/passes/" + pass + "/token"
+		return request{path: path, forServer: forServer, isPass: true}, err
 	}
 	wanted := request{forServer: forServer}
 	audiences := given.audiences

@@ -2,8 +2,11 @@ package main
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/base64"
 	"encoding/pem"
 	"errors"
 	"io"
@@ -202,6 +205,70 @@ func (c connection) readToken() (string, error) {
 	return token, nil
 }
 
+// machineKey is 256 bits in base64url, as the TypeScript program writes it.
+var machineKey = regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`)
+
+// codeVerifier is the secret of the passes that were requested on this machine (RFC 7636); empty if there were none.
+// It is another one for every server.
+func codeVerifier(server string, env func(string) string) (string, error) {
+	folder := env("XDG_CONFIG_HOME")
+	if !filepath.IsAbs(folder) {
+		// Without a home there was no login either.
+		if env("HOME") == "" {
+			return "", nil
+		}
+		folder = filepath.Join(env("HOME"), ".config")
+	}
+	file := filepath.Join(folder, "clusterpass", "machine.key")
+	text, err := readPrivate(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	key := strings.TrimSpace(text)
+	if !machineKey.MatchString(key) {
+		return "", wrong("%s is not a key that clusterpass made; remove it and request another pass", file)
+	}
+	code := hmac.New(sha256.New, []byte(key))
+	code.Write([]byte(server))
+	return base64.RawURLEncoding.EncodeToString(code.Sum(nil)), nil
+}
+
+// readPrivate reads a file that only this user can read. It checks the open file, so that it cannot be replaced between
+// the check and the read.
+func readPrivate(path string) (string, error) {
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return "", err
+	case errors.Is(err, syscall.ELOOP):
+		return "", wrong("cannot read %s: is a symbolic link", path)
+	case err != nil:
+		return "", wrong("cannot read %s: %s", path, errors.Unwrap(err))
+	}
+	defer file.Close()
+	found, err := file.Stat()
+	if err != nil {
+		return "", wrong("cannot read %s: %s", path, err)
+	}
+	owner, isUnix := found.Sys().(*syscall.Stat_t)
+	switch {
+	case !found.Mode().IsRegular():
+		return "", wrong("%s is not a regular file", path)
+	case isUnix && int(owner.Uid) != os.Geteuid():
+		return "", wrong("%s belongs to another user", path)
+	case found.Mode().Perm()&0o077 != 0:
+		return "", wrong("%s contains secrets and is readable by other users; run: chmod 600 %s", path, path)
+	}
+	content, err := io.ReadAll(file)
+	if err != nil {
+		return "", wrong("cannot read %s: %s", path, err)
+	}
+	return string(content), nil
+}
+
 // unreachable is the error for a request without a response.
 func (c connection) unreachable(reason string) error {
 	return failure("Unable to connect to the server: " + terminalSafe(c.server+" cannot be reached: "+reason))
@@ -315,7 +382,7 @@ func (c connection) send(ctx context.Context, wanted request, token string) (res
 
 // body is a TokenRequest.
 func (wanted request) body() string {
-	metadata, spec := "", []string{}
+	annotations, spec := []string{}, []string{}
 	if wanted.audiences != nil {
 		audiences := make([]string, len(wanted.audiences))
 		for at, audience := range wanted.audiences {
@@ -325,7 +392,14 @@ func (wanted request) body() string {
 	}
 	if wanted.forServer != "" {
 		// Clusterpass issues no token for an address that is not one of the cluster.
-		metadata = `"metadata":{"annotations":{"clusterpass.dev/for-server":` + quote(wanted.forServer) + `}},`
+		annotations = append(annotations, `"clusterpass.dev/for-server":`+quote(wanted.forServer))
+	}
+	if wanted.codeVerifier != "" {
+		annotations = append(annotations, `"clusterpass.dev/code-verifier":`+quote(wanted.codeVerifier))
+	}
+	metadata := ""
+	if len(annotations) > 0 {
+		metadata = `"metadata":{"annotations":{` + strings.Join(annotations, ",") + `}},`
 	}
 	if wanted.seconds > 0 {
 		spec = append(spec, `"expirationSeconds":`+strconv.FormatInt(wanted.seconds, 10))

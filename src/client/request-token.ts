@@ -10,6 +10,7 @@ const ANNOTATIONS: typeof TOKEN_ANNOTATIONS = {
   for: 'clusterpass.dev/for',
   forServer: 'clusterpass.dev/for-server',
   tracked: 'clusterpass.dev/tracked',
+  codeVerifier: 'clusterpass.dev/code-verifier',
 };
 
 export interface TokenParts {
@@ -54,7 +55,8 @@ function checkNames(names: Readonly<Record<string, string>>): void {
 type SentOptions = Pick<
   TokenOptions,
   'minExpirationSeconds' | 'forCluster' | 'forServer' | 'tracked' | 'dryRun' | 'signal'
->;
+> &
+  Pick<RedeemOptions, 'codeVerifier'>;
 
 async function send(
   parts: TokenParts,
@@ -100,12 +102,14 @@ function metadataFor({
   forCluster,
   forServer,
   tracked,
+  codeVerifier,
 }: SentOptions): Pick<TokenRequest, 'metadata'> {
   const annotations = {
     ...(minExpirationSeconds === undefined ? {} : { [ANNOTATIONS.minExpirationSeconds]: String(minExpirationSeconds) }),
     ...(forCluster === true ? { [ANNOTATIONS.for]: 'cluster' } : {}),
     ...(forServer === undefined ? {} : { [ANNOTATIONS.forServer]: forServer }),
     ...(tracked === true ? { [ANNOTATIONS.tracked]: 'true' } : {}),
+    ...(codeVerifier === undefined ? {} : { [ANNOTATIONS.codeVerifier]: codeVerifier }),
   };
   return Object.keys(annotations).length === 0 ? {} : { metadata: { annotations } };
 }

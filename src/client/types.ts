@@ -91,6 +91,8 @@ export type UserpassOptions = Pick<
 export interface RedeemOptions extends Pick<TokenOptions, 'forServer' | 'dryRun' | 'signal'> {
   /** The name of the pass. */
   readonly handle: string;
+  /** The secret of a pass with `spec.codeChallenge`. */
+  readonly codeVerifier?: string;
 }
 
 export interface IssuedToken {

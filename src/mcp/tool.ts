@@ -21,6 +21,8 @@ export interface ToolContext {
   readonly requestState: string | undefined;
   /** MC-78: of a whole result, which has its value twice. */
   readonly maxResultBytes: number;
+  /** What binds a pass to this machine. Absent where the machine that will redeem it is not known. */
+  readonly codeChallenge?: () => Promise<string>;
   /** How a pass is used, as this transport can offer it. */
   readonly useOf: (pass: ApiObject) => Promise<string>;
   /** Removes what `useOf` has left behind. */

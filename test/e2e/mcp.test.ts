@@ -326,6 +326,15 @@ async function connect1(over: 'http' | 'stdio'): Promise<AnyClient> {
 const PASSES = '/apis/clusterpass.dev/v1alpha1/passes';
 const ACCOUNT = { cluster: 'alpha', namespace: 'ci', account: 'builder' };
 
+/** As the exec plugin of a kubeconfig does, on the machine of `clusterpass mcp`. */
+async function redeemHere(handle: string): Promise<string> {
+  const person = await Person.at(stdioParameters().env);
+  const { token } = JSON.parse(await person.ok(['credential', '--pass', handle])).status;
+  secrets.push(token);
+  await person.leave();
+  return token;
+}
+
 const approve = (handle: string, token: string): Promise<Answer> =>
   server.call('PATCH', `${PASSES}/${handle}/approval`, {
     token,
@@ -399,16 +408,14 @@ describe('MC-02, MC-60, MC-61: the clients of the SDK run every tool', () => {
 
       const pass = (await run('pass_request', { ...ACCOUNT, purpose: 'read the logs' })).structuredContent;
       expect(pass).toMatchObject({ state: 'ready', handle: expect.stringMatching(/^pass_/), use: expect.anything() });
-      const redeemed = await server.call('POST', `${PASSES}/${pass.handle}/token`, { token: loginToken });
-      expect(redeemed.code, redeemed.text).toBe(201);
-      secrets.push(redeemed.json.status.token);
-      expect(await codeFor(server, redeemed.json.status.token)).toBe(200);
+      const token = await redeemHere(pass.handle);
+      expect(await codeFor(server, token)).toBe(200);
       const { passes } = (await run('pass_list', { cluster: 'alpha' })).structuredContent;
       const own = passes.find(({ handle }: { handle: string }) => handle === pass.handle);
       expect(own).toMatchObject({ state: 'ready', purpose: 'read the logs', tokens: [{ id: expect.any(String) }] });
       const revoked = await run('pass_revoke', { handle: pass.handle });
       expect(revoked.structuredContent).toEqual({ handle: pass.handle, revokedTokens: 1 });
-      expect(await codeFor(server, redeemed.json.status.token)).toBe(401);
+      expect(await codeFor(server, token)).toBe(401);
 
       const bad = await run('clusters_list', { limit: 1_000, x: 1 });
       expect([bad.isError, bad.content[0].text]).toEqual([true, expect.stringContaining('limit must be <= 200')]);
@@ -440,7 +447,7 @@ describe('passes', () => {
   const ask = async (args: object = {}, more: Post = {}) =>
     (await call('pass_request', { ...WISH, ...args }, more)).json.result;
 
-  it('MC-75: over stdio a pass comes with a kubeconfig that redeems it and has no secret', async () => {
+  it('A48, MC-75: over stdio a pass comes with a kubeconfig that redeems it here, and has no secret', async () => {
     const client = await connect2('legacy', 'stdio');
     const { structuredContent } = await client.callTool({ name: 'pass_request', arguments: WISH });
     const file = structuredContent.use.replace(/^KUBECONFIG=/, '');
@@ -451,6 +458,12 @@ describe('passes', () => {
     expect(text).toContain('https://alpha.example.com');
     const person = await Person.at(stdioParameters().env);
     const redemption = ['credential', '--cluster', ACCOUNT.cluster, '--pass', structuredContent.handle];
+    // The handle is in the context of the model. With the login of the person it is still of no use elsewhere.
+    const { HOME: _, ...elsewhere } = stdioParameters().env;
+    const thief = await Person.at(elsewhere);
+    secrets.push((await readFile(join(folder, '.config/clusterpass/machine.key'), 'utf8')).trim());
+    expect(await thief.fails(redemption)).toContain('on the machine that requested it');
+    await thief.leave();
     secrets.push(JSON.parse(await person.ok(redemption)).status.token);
     await client.callTool({ name: 'pass_revoke', arguments: { handle: structuredContent.handle } });
     await expect(stat(file)).rejects.toThrow('ENOENT');
@@ -582,16 +595,14 @@ describe('MC-90: a binding with review-always', () => {
     const inList = async () =>
       (await run('pass_list', { cluster: 'beta' })).passes.find((pass: { handle: string }) => pass.handle === handle);
     expect(await inList()).not.toHaveProperty('use');
-    const redeem = () => server.call('POST', `${PASSES}/${handle}/token`, { token: loginToken });
-    expect((await redeem()).code).toBe(409);
+    const early = await server.call('POST', `${PASSES}/${handle}/token`, { token: loginToken });
+    expect(early.code).toBe(409);
     expect((await approve(handle, tokenOf('carl'))).code).toBe(200);
     // The list writes the file again if it is gone.
     await rm(file);
     expect(await inList()).toMatchObject({ state: 'ready', use });
     expect(await readFile(file, 'utf8')).toContain(handle);
-    const redeemed = await redeem();
-    expect(redeemed.code, redeemed.text).toBe(201);
-    secrets.push(redeemed.json.status.token);
+    await redeemHere(handle);
     await client.close();
   });
 });

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -169,6 +170,7 @@ describe('A48, MC-75: a handle', () => {
     ['ann', { purpose: `token ${'aB3'.repeat(20)}` }, 422],
     ['ann', { client: { name: 'x'.repeat(129) } }, 422],
     ['ann', { client: { name: 'an\u0007agent' } }, 422],
+    ['ann', { codeChallenge: 'not-a-hash' }, 422],
     ['ann', { cluster: '' }, 422],
     ['ann', { serviceAccount: {} }, 422],
   ])('%s asks with %j: %i', async (user, spec, expected) => {
@@ -226,19 +228,19 @@ describe('A48, MC-75: a handle', () => {
   });
 });
 
-describe('RFC 8693: a handle is redeemed by token exchange', () => {
-  const exchange = (user: string, parameters: Record<string, string>, path = '/oauth/token'): Promise<Answer> =>
-    server.call('POST', path, {
-      token: null,
-      body: new URLSearchParams({
-        grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
-        subject_token: tokenOf(user),
-        subject_token_type: 'urn:ietf:params:oauth:token-type:access_token',
-        ...parameters,
-      }).toString(),
-      headers: FORM,
-    });
+const exchange = (user: string, parameters: Record<string, string>, path = '/oauth/token'): Promise<Answer> =>
+  server.call('POST', path, {
+    token: null,
+    body: new URLSearchParams({
+      grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
+      subject_token: tokenOf(user),
+      subject_token_type: 'urn:ietf:params:oauth:token-type:access_token',
+      ...parameters,
+    }).toString(),
+    headers: FORM,
+  });
 
+describe('RFC 8693: a handle is redeemed by token exchange', () => {
   it('with the credential of its requester only', async () => {
     const name = await asked('ann', { ...AGENT, audiences: ['vault'] });
     const scope = `pass:${name}`;
@@ -258,6 +260,35 @@ describe('RFC 8693: a handle is redeemed by token exchange', () => {
     expect(await errorOf('ann', { scope, subject_token: 'wrong' })).toEqual([400, 'invalid_request']);
     expect(await revoke('ann', name)).toBe(200);
     expect(await errorOf('ann', { scope })).toEqual([400, 'invalid_scope']);
+  });
+});
+
+describe('A48: a handle with a code challenge (RFC 7636)', () => {
+  it('is redeemed with the code verifier only', async () => {
+    const codeVerifier = 'v'.repeat(43);
+    const codeChallenge = createHash('sha256').update(codeVerifier).digest('base64url');
+    const name = await asked('ann', { ...AGENT, codeChallenge });
+    const by = (verifier: string) =>
+      redeem('ann', name, { metadata: { annotations: { 'clusterpass.dev/code-verifier': verifier } } });
+    for (const refused of [await redeem('ann', name), await by(''), await by(codeChallenge)]) {
+      expect([refused.code, refused.json.message]).toEqual([
+        403,
+        expect.stringContaining('on the machine that requested it'),
+      ]);
+    }
+    const scope = `pass:${name}`;
+    const unproven = await exchange('ann', { scope });
+    expect([unproven.code, unproven.json.error]).toEqual([400, 'invalid_scope']);
+    const redeemed = [await by(codeVerifier), await exchange('ann', { scope, code_verifier: codeVerifier })];
+    expect(redeemed.map(({ code }) => code)).toEqual([201, 200]);
+    expect(redeemed.map(({ text }) => text.includes(codeVerifier))).toEqual([false, false]);
+    // It is the secret of a pass, and means nothing to other requests.
+    const annotations = { 'clusterpass.dev/code-verifier': codeVerifier };
+    const other = { metadata: { annotations }, spec: { audiences: [] } };
+    expect((await server.call('POST', tokenPath(), { ...asUser('ann'), body: other })).code).toBe(422);
+    expect(await revoke('ann', name)).toBe(200);
+    const logged = `${await allAuditBytes(join(folder, 'audit.log'))}${server.output.stdout}${server.output.stderr}`;
+    expect([logged.includes(name), logged.includes(codeVerifier)]).toEqual([true, false]);
   });
 });
 
@@ -385,6 +416,15 @@ describe('the command line', () => {
     const elsewhere = ['credential', '--server', server.url, '--pass', name];
     expect(await ann.fails(elsewhere, { env })).toContain('must be an address of the cluster');
     expect(await lea.fails(args)).toContain('not found');
+    // A48: the handle and the credential of its requester are of no use on another machine.
+    const other = await personAs('ann');
+    expect(await other.fails(args)).toContain('on the machine that requested it');
+    const key = join(ann.home, '.config/clusterpass/machine.key');
+    expect((await stat(key)).mode & 0o777).toBe(0o600);
+    const portable = await ann.ok(['pass', 'request', ...wanted, '--any-machine', '-o', 'name']);
+    const anywhere = portable.trim().replace(/^.*\//, '');
+    await other.ok(['credential', '--pass', anywhere]);
+    await ann.ok(['pass', 'revoke', anywhere]);
     expect(await lea.fails(['pass', 'approve', name])).toContain('it needs no approval');
     expect(await ann.ok(['pass', 'revoke', name])).toBe(`pass.clusterpass.dev/${name} revoked\n`);
     expect(await codeFor(server, token)).toBe(401);
@@ -394,7 +434,7 @@ describe('the command line', () => {
     const logged = `${await allAuditBytes(join(folder, 'audit.log'))}${server.output.stdout}${server.output.stderr}`;
     expect(logged).toContain(name);
     expect(logged).not.toContain(token.split('.')[2]);
-    await Promise.all([ann, lea].map((person) => person.leave()));
+    await Promise.all([ann, lea, other].map((person) => person.leave()));
   });
 
   it('tells the requester why a pass was denied', async () => {

@@ -1,6 +1,7 @@
 import { execFileSync, spawn } from 'node:child_process';
+import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type RequestListener } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, connect, type Server, type Socket } from 'node:net';
@@ -339,6 +340,30 @@ describeWith(go, 'the plugin in Go does what the one in TypeScript does', () => 
     expect([expected.code, expected.stdout]).toEqual([code, '']);
     // One sentence for the user, and not a trace of the stack.
     expect(expected.stderr).not.toContain('\n    at ');
+    expect(await inGo(given)).toEqual(expected);
+  });
+
+  const KEY = 'k'.repeat(43);
+  it.each<[what: string, code: number, place: (file: string) => void]>([
+    ['the key of this machine', 0, (file) => writeFileSync(file, `${KEY}\n`, { mode: 0o600 })],
+    ['a key that others can read', 1, (file) => writeFileSync(file, KEY, { mode: 0o644 })],
+    ['a key that is too short', 1, (file) => writeFileSync(file, 'k', { mode: 0o600 })],
+    ['an empty file', 1, (file) => writeFileSync(file, '', { mode: 0o600 })],
+    ['a folder', 1, (file) => mkdirSync(file)],
+    ['a link', 1, (file) => symlinkSync(join(folder, 'token'), file)],
+  ])('A48: a pass is redeemed with %s: exit code %d', async (what, code, place) => {
+    const configuration = join(folder, what.replaceAll(' ', '-'));
+    mkdirSync(join(configuration, 'clusterpass'), { recursive: true });
+    place(join(configuration, 'clusterpass/machine.key'));
+    const given = { args: ['--pass', 'pass_a'], env: { ...info(profile({ clusterName: 'own' })), XDG_CONFIG_HOME: configuration } };
+    const expected = await inTypeScript(given);
+    expect([expected.code, expected.seen.length]).toEqual([code, code === 0 ? 1 : 0]);
+    if (code === 0) {
+      const verifier = createHmac('sha256', KEY)
+        .update(urls.plain ?? '')
+        .digest('base64url');
+      expect(JSON.stringify(expected.seen)).toContain(verifier);
+    }
     expect(await inGo(given)).toEqual(expected);
   });
 

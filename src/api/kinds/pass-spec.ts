@@ -37,6 +37,8 @@ export interface PassSpec {
   audiences?: string[];
   durationSeconds?: number;
   purpose?: string;
+  /** RFC 7636: S256 of a secret. The pass is redeemed with the secret, which only the requesting machine has. */
+  codeChallenge?: string;
   requestedBy?: RequestUser;
   /** Absent for a pass that a person has asked for itself. */
   client?: { id?: string; name?: string };
@@ -86,9 +88,12 @@ const MIN_PURPOSE = 8;
 const MAX_PURPOSE = 200;
 export const MAX_CLIENT_NAME = 128;
 
+/** S256 of RFC 7636: 256 bits in base64url. */
+const CODE_CHALLENGE = /^[A-Za-z0-9_-]{43}$/;
+
 /** What is wrong with a new pass. The handler checks the audiences and the bound of the duration, an option. */
 export function passErrors(object: ApiObject): FieldError[] {
-  const { cluster = '', serviceAccount = {}, durationSeconds, purpose = '', client } = passSpec(object);
+  const { cluster = '', serviceAccount = {}, durationSeconds, purpose = '', codeChallenge, client } = passSpec(object);
   const errors = [
     ...metadataErrors(object.metadata, 'a pass'),
     ...clusterErrors(cluster),
@@ -98,6 +103,9 @@ export function passErrors(object: ApiObject): FieldError[] {
   if (durationSeconds !== undefined && durationSeconds < MIN_PASS_SECONDS) {
     const why = `must be at least ${MIN_PASS_SECONDS} seconds`;
     errors.push(invalidValue('spec.durationSeconds', durationSeconds, why));
+  }
+  if (codeChallenge !== undefined && !CODE_CHALLENGE.test(codeChallenge)) {
+    errors.push(invalidValue('spec.codeChallenge', codeChallenge, 'must be a SHA-256 in base64url, without padding'));
   }
   for (const [field, text = ''] of Object.entries(client ?? {})) {
     if (/\p{Cc}/u.test(text) || hasInvisible(text)) {

@@ -38,6 +38,10 @@ const SpecSchema = Type.Object(
     audiences: texts('The audiences of the token; empty for the API of the cluster.'),
     durationSeconds: int64('How long the pass can be used. Ten minutes if unset, fifteen at most.'),
     purpose: text('What the pass is for, in one line of 8 to 200 characters. Approvers and auditors read it.', SHORT),
+    codeChallenge: text(
+      'The SHA-256, in base64url, of a secret that is needed to redeem the pass (S256 of RFC 7636); unset for none.',
+      SHORT,
+    ),
     requestedBy: userSchema('The requester, as the cluster knows it. Set by the server.'),
     client: Type.Optional(
       Type.Object(

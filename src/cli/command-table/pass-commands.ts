@@ -20,6 +20,10 @@ export const PASS_COMMANDS: readonly Command[] = [
       { flags: '--purpose <text>', doc: 'What for, in one line. Approvers and the audit log have it. Required.' },
       { flags: '--duration <duration>', doc: 'How long the pass can be used: 10m to 15m. Defaults to 10m.' },
       audience,
+      {
+        flags: '--any-machine',
+        doc: 'The pass can be redeemed with your credential on every machine. Otherwise only on this one.',
+      },
       output('`json`, `yaml`, `name`'),
     ],
     notRun: 'the names of the page do not exist',

@@ -1,5 +1,6 @@
 import { isDns1123Subdomain } from '../../api/names.ts';
 import { ConnectionError, isStatus } from '../../client/errors.ts';
+import type { RedeemOptions } from '../../client/types.ts';
 import { CliError, type Context, type Invocation, parseSeconds, type Run, UsageError } from '../command.ts';
 import { clientFor, resolveConnection, tokenFor } from '../connection/connection.ts';
 import { type CredentialSource, cachedCredential } from '../connection/credential-cache.ts';
@@ -34,7 +35,7 @@ export const run: Run = async (context, invocation) => {
     issue: async () => {
       const client = await clientFor(context, connection, plainFetch(connection, context.env));
       const signal = AbortSignal.timeout(TIMEOUT_MS);
-      if (subject === 'pass') return client.redeemPass({ handle: handle ?? '', ...wanted, signal });
+      if (subject === 'pass') return client.redeemPass({ handle: handle ?? '', ...wanted, ...(await proof()), signal });
       return subject === 'me'
         ? client.createUserpass({ cluster, ...wanted, signal })
         : client.createToken({ cluster, ...subject, audiences, ...wanted, signal });
@@ -60,6 +61,12 @@ export const run: Run = async (context, invocation) => {
     if (!isStatus(error, 401)) throw error;
     if (tokenFile !== undefined) throw new CliError(`${server} refused the token in ${tokenFile}`);
     throw new CliError(`the server refused the login for ${server}: run clusterpass login --server ${server}`);
+  }
+
+  async function proof(): Promise<Pick<RedeemOptions, 'codeVerifier'>> {
+    const { readCodeVerifier } = await import('../connection/machine-key.ts');
+    const codeVerifier = await readCodeVerifier(context, server);
+    return codeVerifier === undefined ? {} : { codeVerifier };
   }
 
   async function cached(): Promise<Credential> {

@@ -10,6 +10,7 @@ import { errorResult, runTool, type ToolResult } from '../../mcp/tool-result.ts'
 import { READ_ONLY_TOOLS, TOOLS } from '../../mcp/tools.ts';
 import { CliError, type Context, type Invocation, type Run, UsageError } from '../command.ts';
 import { type Connection, clientOptions, resolveConnection } from '../connection/connection.ts';
+import { codeChallengeFor } from '../connection/machine-key.ts';
 import { describeError } from '../describe-error.ts';
 import { localAddressTo } from '../kubeconfig/local-address.ts';
 import { forgetPass, writePassKubeconfig } from '../kubeconfig/pass-kubeconfig.ts';
@@ -83,6 +84,7 @@ async function callTool(session: Session, call: ToolCall, cancelled: AbortSignal
       opensUrls: call.client.opensUrls,
       requestState: call.requestState,
       maxResultBytes: bounds.maxResultBytes,
+      codeChallenge: () => codeChallengeOf(session),
       useOf: (pass) => kubeconfigOf(session, pass),
       onRevoked: (handle) => forgetPass(session.context, connection.server, handle),
     });
@@ -92,6 +94,12 @@ async function callTool(session: Session, call: ToolCall, cancelled: AbortSignal
     throw error;
   }
 }
+
+/** A handle is of use on this machine only. A person has to act if the key of the machine cannot be kept. */
+const codeChallengeOf = ({ context, connection }: Session): Promise<string> =>
+  codeChallengeFor(context, connection.server).catch((error: unknown) => {
+    throw error instanceof CliError ? toolErrorOf(error) : error;
+  });
 
 /** MC-75: the path of a kubeconfig whose exec plugin redeems the pass, with the login of the person. */
 async function kubeconfigOf({ context, connection, client }: Session, pass: ApiObject): Promise<string> {
@@ -114,12 +122,12 @@ const sendBy =
     } catch (error) {
       if (error instanceof StatusError) return { code: error.code, body: error.status, warnings: error.warnings };
       // A person has to act: sign in again, or start the server.
-      if (error instanceof CliError || error instanceof ConnectionError) {
-        throw new ToolError(`Tell the person: ${cleanText(describeError(error) ?? error.message, MAX_MESSAGE)}`);
-      }
-      throw error;
+      throw error instanceof CliError || error instanceof ConnectionError ? toolErrorOf(error) : error;
     }
   };
+
+const toolErrorOf = (error: Error): ToolError =>
+  new ToolError(`Tell the person: ${cleanText(describeError(error) ?? error.message, MAX_MESSAGE)}`);
 
 /** Standard error is for logs. The answer says nothing on purpose. */
 function reportError({ err }: Context, error: unknown): void {

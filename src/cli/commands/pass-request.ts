@@ -3,6 +3,7 @@ import { type PassSpec, passStatus } from '../../api/kinds/pass-spec.ts';
 import { objectName, PASSES } from '../access-requests.ts';
 import { CliError, type Run } from '../command.ts';
 import { clientFor, resolveConnection } from '../connection/connection.ts';
+import { codeChallengeFor } from '../connection/machine-key.ts';
 import { writePassKubeconfig } from '../kubeconfig/pass-kubeconfig.ts';
 import { printerFor } from '../output/printer.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
@@ -21,10 +22,13 @@ export const run: Run = async (context, invocation) => {
     purpose: invocation.required('purpose', '--purpose'),
   };
   const connection = await resolveConnection(context, invocation);
+  const bound = invocation.is('anyMachine')
+    ? {}
+    : { codeChallenge: await codeChallengeFor(context, connection.server) };
   const client = await clientFor(context, connection);
   const { value } = await client.request<ApiObject>('POST', PASSES.path, {
     query: { fieldManager: 'clusterpass' },
-    body: { ...PASSES.type, metadata: {}, spec },
+    body: { ...PASSES.type, metadata: {}, spec: { ...spec, ...bound } },
   });
   if (print !== undefined) {
     context.out.write(print(value));

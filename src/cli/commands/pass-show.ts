@@ -4,7 +4,17 @@ import type { Run } from '../command.ts';
 import { bindingRow, conditionRows, person, type Row, showApprovable } from '../show-approvable.ts';
 
 export const run: Run = showApprovable(PASSES, (pass) => {
-  const { cluster, serviceAccount = {}, audiences, durationSeconds, purpose, requestedBy, client } = passSpec(pass);
+  const spec = passSpec(pass);
+  const {
+    cluster,
+    serviceAccount = {},
+    audiences,
+    durationSeconds,
+    purpose,
+    codeChallenge,
+    requestedBy,
+    client,
+  } = spec;
   const status = passStatus(pass);
   return [
     ['Handle:', pass.metadata.name],
@@ -17,6 +27,7 @@ export const run: Run = showApprovable(PASSES, (pass) => {
     ['Audiences:', audiences?.join(', ')],
     ['Purpose:', purpose],
     ['Duration:', `${durationSeconds ?? 0} seconds`],
+    ['Redeemed:', codeChallenge === undefined ? undefined : 'on the machine that requested it'],
     ['Phase:', status.phase],
     ['Approval:', status.approval],
     ['Expires:', status.expirationTimestamp],

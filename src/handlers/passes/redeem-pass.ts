@@ -1,8 +1,9 @@
+import { createHash } from 'node:crypto';
 import { decodeBody } from '../../api/codec/decode.ts';
 import { forbiddenField, invalid } from '../../api/field-error.ts';
 import { MAX_PASS_TOKENS } from '../../api/kinds/pass.ts';
-import { type PassStatus, passAccount, passSpec, passStatus } from '../../api/kinds/pass-spec.ts';
-import { type TokenRequest, tokenRequestType } from '../../api/kinds/token-request.ts';
+import { type PassSpec, type PassStatus, passAccount, passSpec, passStatus } from '../../api/kinds/pass-spec.ts';
+import { TOKEN_ANNOTATIONS, type TokenRequest, tokenRequestType } from '../../api/kinds/token-request.ts';
 import { isTokenId } from '../../api/names.ts';
 import type { ApiRequest, ApiResponse, RequestBody, Target } from '../../api/request.ts';
 import { type ApiError, conflict, forbidden, notFound } from '../../api/status.ts';
@@ -28,7 +29,7 @@ export function createRedeemHandler(parts: PassParts): (request: ApiRequest) => 
     const { caller, agent, target } = request;
     const { dryRun } = parseCreateOptions(request.query);
     if (agent !== undefined) throw forbidden(kind, target.name, 'agents do not get tokens: the kubeconfig redeems it');
-    const annotations = annotationsOf(parts, request);
+    const { codeVerifier, annotations } = annotationsOf(parts, request);
     await reader.catchUp();
     const entry = reader.find(kind, objectKeyOf(request, kind));
     // The same for the pass of another and for one that does not exist.
@@ -43,6 +44,7 @@ export function createRedeemHandler(parts: PassParts): (request: ApiRequest) => 
     const status = passStatus(object);
     const problem = whyUnusable(parts, entry, status);
     if (problem !== undefined) throw problem;
+    if (!isVerified(spec, codeVerifier)) throw forbidden(kind, entry.name, OTHER_MACHINE);
     const account = passAccount(spec);
     const isAgent = isAgentsPass(spec);
     const decision = rules.decide(caller, account, isAgent);
@@ -80,13 +82,28 @@ export function createRedeemHandler(parts: PassParts): (request: ApiRequest) => 
   };
 }
 
+const OTHER_MACHINE =
+  'it is redeemed on the machine that requested it, with the login there: redeem it there, or request another pass here';
+
+/** S256 of RFC 7636, section 4.6. */
+const isVerified = ({ codeChallenge }: PassSpec, codeVerifier: string | undefined): boolean =>
+  codeChallenge === undefined ||
+  (codeVerifier !== undefined && createHash('sha256').update(codeVerifier).digest('base64url') === codeChallenge);
+
+interface RedeemAnnotations {
+  readonly codeVerifier: string | undefined;
+  /** Those of the TokenRequest that issues the token. */
+  readonly annotations: Record<string, string>;
+}
+
 /** The pass says what is issued, so the spec of the body says nothing. Its annotations only demand: they stay. */
-function annotationsOf({ catalog }: PassParts, { body, target }: ApiRequest): Record<string, string> {
-  if (body === undefined || body.bytes.length === 0) return {};
+function annotationsOf({ catalog }: PassParts, { body, target }: ApiRequest): RedeemAnnotations {
+  if (body === undefined || body.bytes.length === 0) return { codeVerifier: undefined, annotations: {} };
   const { value } = decodeBody<TokenRequest>(body, tokenRequestType, 'Ignore');
   const { audiences, expirationSeconds, boundObjectRef } = value.spec ?? {};
   if ((audiences ?? []).length === 0 && expirationSeconds === undefined && boundObjectRef === undefined) {
-    return value.metadata?.annotations ?? {};
+    const { [TOKEN_ANNOTATIONS.codeVerifier]: codeVerifier, ...annotations } = value.metadata?.annotations ?? {};
+    return { codeVerifier, annotations };
   }
   throw invalid(catalog.passes, target.name, [forbiddenField('spec', 'the pass says what is issued: leave it out')]);
 }

@@ -1,5 +1,5 @@
 import { validateDomainKeys } from '../../api/domain-keys.ts';
-import { type FieldError, invalidValue, unsupportedValue } from '../../api/field-error.ts';
+import { type FieldError, forbiddenField, invalidValue, unsupportedValue } from '../../api/field-error.ts';
 import type { ObjectMeta } from '../../api/kind.ts';
 import type { ApiEndpoints } from '../../api/kinds/cluster-endpoints.ts';
 import { TOKEN_ANNOTATIONS, tokenRequestType } from '../../api/kinds/token-request.ts';
@@ -47,6 +47,9 @@ export function parseTokenRequestAnnotations(metadata: ObjectMeta): ParsedTokenR
   const tracked = sentValue(TOKEN_ANNOTATIONS.tracked);
   if (tracked !== undefined && tracked !== 'true' && tracked !== 'false') {
     errors.push(unsupportedValue(annotationField(TOKEN_ANNOTATIONS.tracked), tracked, ['true', 'false']));
+  }
+  if (sentValue(TOKEN_ANNOTATIONS.codeVerifier) !== undefined) {
+    errors.push(forbiddenField(annotationField(TOKEN_ANNOTATIONS.codeVerifier), 'it is for passes/token only'));
   }
   return {
     annotations: {

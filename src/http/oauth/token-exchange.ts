@@ -175,10 +175,18 @@ function redemption(form: Form, place: FormPlace, handle: string): FormRequest {
       question: { ...about, cluster: undefined },
     },
     query: dryRunOf(place),
-    body: undefined,
+    body: verifierBody(form),
     annotations: annotationsOf(form),
     render: renderWith(type, undefined, translateHandle),
   };
+}
+
+/** RFC 7636 section 4.5. */
+function verifierBody(form: Form): FormRequest['body'] {
+  const verifier = form.get('code_verifier');
+  if (verifier === undefined) return undefined;
+  const tokenRequest = { metadata: { annotations: { [TOKEN_ANNOTATIONS.codeVerifier]: verifier } } };
+  return { bytes: Buffer.from(JSON.stringify(tokenRequest)), mediaType: 'application/json' };
 }
 
 type Account = NonNullable<ExchangeTarget['account']>;

@@ -43,6 +43,7 @@ export interface PassWish {
 export const passBody = (
   { cluster, namespace, account, audience, durationSeconds, purpose }: PassWish,
   clientName: string,
+  codeChallenge?: string,
 ): object => ({
   apiVersion: 'clusterpass.dev/v1alpha1',
   kind: 'Pass',
@@ -53,6 +54,7 @@ export const passBody = (
     audiences: audience === undefined ? undefined : [audience],
     durationSeconds,
     purpose,
+    codeChallenge,
     client: { name: clientName },
   }),
 });

@@ -66,8 +66,8 @@ export const passRequest = tool({
   },
 });
 
-async function created(wish: PassWish, { send, clientName }: ToolContext): Promise<ApiObject> {
-  const body = passBody(wish, clientName);
+async function created(wish: PassWish, { send, clientName, codeChallenge }: ToolContext): Promise<ApiObject> {
+  const body = passBody(wish, clientName, await codeChallenge?.());
   return objectOf(await send({ method: 'POST', path: PASSES_PATH, body }), ADVICE) as unknown as ApiObject;
 }
 

@@ -1,0 +1,54 @@
+import { createHash, createHmac, randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import { CliError, type Context } from '../command.ts';
+import { readPrivate, writePrivate } from '../files/files.ts';
+import { configFolder } from '../files/folders.ts';
+
+/**
+ * PKCE (RFC 7636) for passes: who requests one on this machine sends a hash, and who redeems it sends what was hashed.
+ * That is derived from a key in the folder of logins, which leaves this machine in no request.
+ */
+
+const LOCK_WAIT_MS = 10_000;
+/** 256 bits in base64url. */
+const KEY = /^[A-Za-z0-9_-]{43}$/;
+
+const keyFile = ({ env }: Context): string => join(configFolder(env), 'machine.key');
+
+/** The secret of the passes that were requested on this machine; undefined if there were none. */
+export async function readCodeVerifier(context: Context, server: string): Promise<string | undefined> {
+  const key = await readKey(context);
+  return key === undefined ? undefined : verifierFor(key, server);
+}
+
+/** The hash of the secret. It is the same for all passes of one server, so that the same question is the same pass. */
+export async function codeChallengeFor(context: Context, server: string): Promise<string> {
+  const key = (await readKey(context)) ?? (await createKey(context));
+  return createHash('sha256').update(verifierFor(key, server)).digest('base64url');
+}
+
+/** Of one server: another one that learns it cannot use it there. */
+const verifierFor = (key: string, server: string): string =>
+  createHmac('sha256', key).update(server).digest('base64url');
+
+async function readKey(context: Context): Promise<string | undefined> {
+  const file = keyFile(context);
+  const key = (await readPrivate(file))?.trim();
+  if (key === undefined || KEY.test(key)) return key;
+  throw new CliError(`${file} is not a key that clusterpass made; remove it and request another pass`);
+}
+
+/** Under a lock: two processes must not make two keys. */
+async function createKey(context: Context): Promise<string> {
+  const file = keyFile(context);
+  const { withLock } = await import('../files/file-lock.ts');
+  const created = await withLock(file, { waitMs: LOCK_WAIT_MS, err: context.err }, async () => {
+    const already = await readKey(context);
+    if (already !== undefined) return already;
+    const key = randomBytes(32).toString('base64url');
+    await writePrivate(file, `${key}\n`);
+    return key;
+  });
+  if (created === undefined) throw new CliError(`cannot lock ${file}`);
+  return created;
+}
