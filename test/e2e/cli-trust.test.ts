@@ -109,6 +109,15 @@ describe('clusterpass trust --webhook', () => {
     expect((await ask(pass)).status.error).toBe('service account token has been revoked');
   });
 
+  it('passes for people: says that the cluster asks', async () => {
+    const path = '/apis/clusterregistry.k8s.io/v1alpha1/clusters/beta/userpass';
+    const { json } = await server.call('POST', path, { body: { spec: {} }, token: tokenOf('carl') });
+    const { stderr } = await person.run(['token', 'revoke', '-'], { stdin: json.status.token });
+    expect(stderr).toBe(
+      'Clusterpass and TokenReviews refuse it from now on. beta, which asks Clusterpass, within about 15 seconds.\n',
+    );
+  });
+
   it('says of each audience what holds', async () => {
     const [alpha, beta] = ['alpha', 'beta'].map((name) => `${server.url}/orchestrator/${name}`);
     const pass = await issue(server, tokenPath('builder', 'ci', 'beta'), { audiences: [alpha, beta] });

@@ -64,7 +64,7 @@ export function PassResult({ client, cluster, details, pass, tracked, onDone }: 
       {revoked && remaining > 0 && (
         <p className="warning" role="status">
           Clusterpass refuses this pass.{' '}
-          {opensCluster && !isForPerson && details.asksForPasses ? (
+          {opensCluster && details.asksForPasses ? (
             `The cluster ${cluster} asks Clusterpass, and refuses it within about 15 seconds.`
           ) : (
             <>

@@ -17,6 +17,7 @@ const cluster = (name: string, checks?: string): Cluster => ({
 const fleet = new Map([
   ['asks', cluster('asks', 'webhook')],
   ['verifies', cluster('verifies')],
+  ['people', cluster('people', 'webhook')],
 ]);
 const effectOf = (audiences: readonly string[], expiresAt = 5_000) =>
   revocationEffect({ audiences, expiresAt }, (name) => fleet.get(name));
@@ -29,6 +30,13 @@ it('tells clusters that ask from those that verify with the key set, and from se
     accepting: ['The cluster verifies', 'vault', 'https://other/asks'],
     until: 5_000,
   });
+});
+
+it('knows passes for people, also in a cluster of that name', () => {
+  const audiences = ['https://c/orchestrator/asks/people', 'https://c/orchestrator/verifies/people'];
+  expect(effectOf(audiences)).toMatchObject({ asking: ['The cluster asks'], accepting: ['The cluster verifies'] });
+  const people = ['https://c/orchestrator/people', 'https://c/orchestrator/people/people'];
+  expect(effectOf(people).asking).toEqual(['The cluster people', 'The cluster people']);
 });
 
 it('a cluster that the user cannot see counts as one that does not ask', () => {

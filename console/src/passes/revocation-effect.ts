@@ -28,14 +28,26 @@ export function revocationEffect(
   const asking: string[] = [];
   const accepting: string[] = [];
   for (const audience of audiences) {
-    const name = /\/([a-z0-9.-]{1,253})$/.exec(audience)?.[1] ?? '';
-    const annotations = clusters(name)?.metadata.annotations ?? {};
-    const isCluster = annotations[`${PREFIX}audience`] === audience;
-    if (!isCluster) accepting.push(audience);
-    else if (annotations[`${PREFIX}token-checks`] === 'webhook') asking.push(`The cluster ${name}`);
-    else accepting.push(`The cluster ${name}`);
+    const cluster = clusterOf(audience, clusters);
+    if (cluster === undefined) accepting.push(audience);
+    else (cluster.asks ? asking : accepting).push(`The cluster ${cluster.name}`);
   }
   return { asking, accepting, until: expiresAt };
+}
+
+/** The cluster that takes passes with this audience: of accounts, or below `/people` of people. */
+function clusterOf(
+  audience: string,
+  clusters: (name: string) => Cluster | undefined,
+): { readonly name: string; readonly asks: boolean } | undefined {
+  for (const issuer of [audience, audience.replace(/\/people$/, '')]) {
+    const name = /\/([a-z0-9.-]{1,253})$/.exec(issuer)?.[1] ?? '';
+    const annotations = clusters(name)?.metadata.annotations ?? {};
+    if (annotations[`${PREFIX}audience`] === issuer) {
+      return { name, asks: annotations[`${PREFIX}token-checks`] === 'webhook' };
+    }
+  }
+  return undefined;
 }
 
 /** The effects of several revocations in a few sentences. */

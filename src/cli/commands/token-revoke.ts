@@ -83,15 +83,24 @@ async function knownFacts(client: Client, token: TokenReference): Promise<TokenF
 async function clustersThatAsk(client: Client, { audiences = [] }: TokenFacts): Promise<ReadonlyMap<string, string>> {
   const found = new Map<string, string>();
   for (const audience of audiences) {
-    const [, name] = /\/([a-z0-9.-]{1,253})$/.exec(audience) ?? [];
-    if (name === undefined) continue;
-    const { items } = await client.listClusters({ fieldSelector: fieldSelectorFor('metadata.name', name) });
-    const annotations = items[0]?.metadata.annotations ?? {};
-    const asks = annotations[TOKEN_CHECKS_ANNOTATION] === 'webhook';
-    if (asks && annotations[COMPUTED_ANNOTATIONS.audience] === audience) found.set(audience, name);
+    for (const issuer of issuersFor(audience)) {
+      const [, name] = /\/([a-z0-9.-]{1,253})$/.exec(issuer) ?? [];
+      if (name === undefined) continue;
+      const { items } = await client.listClusters({ fieldSelector: fieldSelectorFor('metadata.name', name) });
+      const annotations = items[0]?.metadata.annotations ?? {};
+      const asks = annotations[TOKEN_CHECKS_ANNOTATION] === 'webhook';
+      if (asks && annotations[COMPUTED_ANNOTATIONS.audience] === issuer) found.set(audience, name);
+    }
   }
   return found;
 }
+
+/** What the audience of people has after the issuer of the cluster. */
+const PEOPLE_PATH = '/people';
+
+/** The issuers of a cluster whose passes, for accounts or for people, may have this audience. */
+const issuersFor = (audience: string): readonly string[] =>
+  audience.endsWith(PEOPLE_PATH) ? [audience, audience.slice(0, -PEOPLE_PATH.length)] : [audience];
 
 /** The cache of kube-apiserver, and that of its webhook with the flags that `clusterpass trust --webhook` prints. */
 const WEBHOOK_SECONDS = 15;
