@@ -33,7 +33,12 @@ interface World extends Objects {
   state(): [string | undefined, string | undefined, string[]];
 }
 
-async function inWorld(test: (world: World) => Promise<void>): Promise<void> {
+const BUILDER = { cluster: 'a', serviceAccount: { namespace: 'ci', name: 'builder' }, reason: 'x' };
+
+async function inWorld(
+  test: (world: World) => Promise<void>,
+  { labels, spec = BUILDER }: { readonly labels?: Record<string, string>; readonly spec?: object } = {},
+): Promise<void> {
   await inFolder(async (file) => {
     const clock = { now: START };
     const broken = new Set<string>();
@@ -75,9 +80,8 @@ async function inWorld(test: (world: World) => Promise<void>): Promise<void> {
       broken,
       sweep,
       ask: async () => {
-        const spec = { cluster: 'a', serviceAccount: { namespace: 'ci', name: 'builder' }, reason: 'x' };
         const completion = complete(requestOf('jane', 'POST', ''), KIND);
-        const sent = { ...object({ name: NAME }), spec };
+        const sent = { ...object({ name: NAME, ...(labels === undefined ? {} : { labels }) }), spec };
         try {
           return await writer.create(KIND, at('', '', NAME), sent, { dryRun: false, derive: completion?.derive });
         } finally {
@@ -285,4 +289,38 @@ it('a binding that names the request as its owner is used only if it grants what
       expect([what, await decide('Approved')]).toEqual([what, what === 'nothing' ? 200 : 409]);
     });
   }
+});
+
+describe('A31: labels of the server in a new request', () => {
+  const labels = {
+    'clusterpass.dev/namespace': 'ci',
+    'clusterpass.dev/cluster': 'b',
+    'clusterpass.dev/requested-by': 'lea',
+    'clusterpass.dev/counted-for': 'lea',
+    team: 'shop',
+  };
+
+  it('do not part it from its grant: it stays approved while it grants, and can be withdrawn', async () => {
+    const binding = at('', '', GRANT);
+    await inWorld(
+      async ({ clock, decide, reader, state, sweep }) => {
+        const sent = reader.find(KIND, at('', '', NAME))?.labels ?? {};
+        expect(Object.keys(sent).sort()).toEqual([
+          'clusterpass.dev/cluster',
+          'clusterpass.dev/counted-for',
+          'clusterpass.dev/requested-by',
+          'team',
+        ]);
+        expect(sent['clusterpass.dev/cluster']).toBe('a');
+        expect(await decide('Approved')).toBe(200);
+        clock.now += 61_000;
+        await sweep();
+        expect(state()[0]).toBe('Approved');
+        expect(reader.find(catalog.clusterRoleBindings, binding)).toBeDefined();
+        expect(await decide('Withdrawn')).toBe(200);
+        expect(reader.find(catalog.clusterRoleBindings, binding)).toBeUndefined();
+      },
+      { labels, spec: { cluster: 'a', reason: 'see it' } },
+    );
+  });
 });

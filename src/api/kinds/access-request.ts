@@ -25,6 +25,13 @@ export const ACCESS_GRANT_PREFIX = 'clusterpass:access-request:';
 /** The labels that the server sets at the creation, and no later write changes. */
 const SERVER_LABELS = [REQUESTER_LABEL, COUNTED_LABEL, REQUEST_CLUSTER_LABEL, REQUEST_NAMESPACE_LABEL];
 
+/**
+ * The labels that a client has sent, without those of the server: also one that the server does not set on this object
+ * would say something wrong of it.
+ */
+export const clientLabels = (labels: Readonly<Record<string, string>> = {}): Record<string, string> =>
+  Object.fromEntries(Object.entries(labels).filter(([key]) => !SERVER_LABELS.includes(key)));
+
 /** Derived fields: when the request expires, and when it was finished; `""` for an open one. */
 export const EXPIRY_FIELD = 'status.expirationTimestamp';
 export const FINISHED_FIELD = 'status.finishedTimestamp';
@@ -127,11 +134,10 @@ function finishedAt(object: ApiObject): string {
 function withServerFields(object: ApiObject, old: ApiObject): ApiObject {
   if (object.spec === old.spec && object.metadata.labels === old.metadata.labels) return object;
   const { requestedBy, durationSeconds } = requestSpec(old);
-  const sent = Object.entries(object.metadata.labels ?? {}).filter(([key]) => !SERVER_LABELS.includes(key));
   const kept = Object.entries(old.metadata.labels ?? {}).filter(([key]) => SERVER_LABELS.includes(key));
   return {
     ...object,
-    metadata: { ...object.metadata, labels: Object.fromEntries([...sent, ...kept]) },
+    metadata: { ...object.metadata, labels: { ...clientLabels(object.metadata.labels), ...Object.fromEntries(kept) } },
     spec: { durationSeconds, ...requestSpec(object), requestedBy },
   };
 }

@@ -1,6 +1,6 @@
 import { invalid, invalidValue } from '../../api/field-error.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
-import { REQUEST_CLUSTER_LABEL, REQUEST_NAMESPACE_LABEL } from '../../api/kinds/access-request.ts';
+import { clientLabels, REQUEST_CLUSTER_LABEL, REQUEST_NAMESPACE_LABEL } from '../../api/kinds/access-request.ts';
 import {
   accessText,
   isOpenPhase,
@@ -73,7 +73,7 @@ export function createRequestCompletion(
         }
         release ??= reserve(counted);
         const labels = {
-          ...object.metadata.labels,
+          ...clientLabels(object.metadata.labels),
           [REQUESTER_LABEL]: requesterId(caller.as(undefined)),
           [COUNTED_LABEL]: counted.id,
           [REQUEST_CLUSTER_LABEL]: scope.cluster,

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { PassDecision } from '../../api/authorization.ts';
 import { type FieldError, forbiddenField, invalid, invalidValue } from '../../api/field-error.ts';
 import type { ObjectMeta } from '../../api/kind.ts';
-import { REQUEST_CLUSTER_LABEL, REQUEST_NAMESPACE_LABEL } from '../../api/kinds/access-request.ts';
+import { clientLabels, REQUEST_CLUSTER_LABEL, REQUEST_NAMESPACE_LABEL } from '../../api/kinds/access-request.ts';
 import { COUNTED_LABEL, REQUESTER_LABEL } from '../../api/kinds/issued-token.ts';
 import { PASS_EXPIRY_FIELD } from '../../api/kinds/pass.ts';
 import {
@@ -90,7 +90,7 @@ export function createPassHandler(parts: PassParts): (request: ApiRequest) => Pr
     try {
       const metadata = { ...sent.metadata, name: newHandle(parts.randomBytes) };
       const labels = {
-        ...metadata.labels,
+        ...clientLabels(metadata.labels),
         [REQUESTER_LABEL]: requesterId(caller.as(undefined)),
         [COUNTED_LABEL]: countId,
         [REQUEST_CLUSTER_LABEL]: account.cluster,
