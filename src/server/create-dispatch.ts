@@ -6,6 +6,7 @@ import { refuseGrant } from '../authz/escalation.ts';
 import { forbiddenFor, refusalOf } from '../authz/forbidden.ts';
 import { createPastPermission } from '../authz/past-permission.ts';
 import { refuseConfirmation } from '../authz/refuse-confirmation.ts';
+import { refuseImport } from '../authz/refuse-import.ts';
 import { refuseJoin } from '../authz/refuse-join.ts';
 import { refuseLabels } from '../authz/refuse-labels.ts';
 import { refuseMirror } from '../authz/refuse-mirror.ts';
@@ -162,6 +163,7 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
       refuseGrant(policy, caller, kind, object, old) ??
       refuseConfirmation(policy, caller, kind, object, old) ??
       refuseLabels(policy, caller, kind, object, old) ??
+      refuseImport(policy, caller, kind, object, old) ??
       refuseMirror(policy, caller, kind, object, old, cluster),
     completion: (request, kind) => completeRequest(request, kind) ?? completeToken(request, kind),
     createRefusal: (request) => refusalOf(policy, request, 'create'),

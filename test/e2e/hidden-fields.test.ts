@@ -297,6 +297,7 @@ describe('by patches and past versions', () => {
 
   describe('A17: no write tells a right guess of a hidden value from a wrong one', () => {
     const CONFIRMED = 'clusterpass.dev/confirmed-endpoint';
+    const IMPORTED = 'clusterpass.dev/imported-from';
     const APPLY = { 'Content-Type': 'application/apply-patch+yaml' };
     const typed = (name: string, changes: { metadata?: object; spec?: object }): object => ({
       apiVersion: 'clusterregistry.k8s.io/v1alpha1',
@@ -320,6 +321,7 @@ describe('by patches and past versions', () => {
       const cluster = (await server.call('GET', `${CLUSTERS}/live`)).json;
       confirmed = endpointDigest(cluster, 'orchestrator');
       await patchCluster(server, 'live', annotated(CONFIRMED, confirmed));
+      await patchCluster(server, 'live', annotated(IMPORTED, CANARY));
     });
 
     it.each<[string, () => [right: Promise<Answer>, wrong: Promise<Answer>]]>([
@@ -354,6 +356,11 @@ describe('by patches and past versions', () => {
             patch('patcher', 'live', annotated(CONFIRMED, value), MERGE_PATCH),
           ) as never,
       ],
+      [
+        'merge patch of the mark of an import',
+        () =>
+          [CANARY, 'wrong'].map((value) => patch('patcher', 'live', annotated(IMPORTED, value), MERGE_PATCH)) as never,
+      ],
     ])('%s', async (_, ask) => {
       const [right, wrong] = await Promise.all(ask());
       expect(right.code, right.text).toBe(403);
@@ -367,6 +374,9 @@ describe('by patches and past versions', () => {
       expect(shown.text).not.toContain(CANARY);
       expect((await apply('owner', 'test', RIGHT, '&force=true&dryRun=All')).code).toBe(200);
       expect((await apply('owner', 'test', WRONG)).code).toBe(409);
+      // A49: an import would delete the cluster for the caller.
+      const marked = await apply('owner', 'test', annotated(IMPORTED, 'capi/hub/team/none'));
+      expect([marked.code, marked.json.message]).toEqual([403, expect.stringContaining('cannot delete resource')]);
       // The status of a cluster takes nothing else from the body.
       expect((await apply('reporter', 'live/status', RIGHT)).code).toBe(200);
     });

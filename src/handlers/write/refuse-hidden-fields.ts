@@ -1,17 +1,21 @@
 import { goQuote } from '../../api/codec/go-text/go-quote.ts';
 import { CONFIRMED_ANNOTATION } from '../../api/confirmed-endpoint.ts';
+import { IMPORTED_ANNOTATION } from '../../api/domain-keys.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
 import type { ApiRequest } from '../../api/request.ts';
 import { forbidden } from '../../api/status.ts';
 import type { WriteParts } from './write-parts.ts';
+
+/** Other values of these need another permission. */
+const DECIDING: ReadonlySet<string> = new Set([CONFIRMED_ANNOTATION, IMPORTED_ANNOTATION]);
 
 /**
  * A caller who sees only the public view of a cluster cannot set what the view hides. Otherwise the answer would tell
  * whether a guessed value is right: the same value is no conflict of an apply, does not raise the generation, and needs
  * no permission to confirm. The 403 depends on the fields that were sent, not on their values.
  *
- * A patch may set hidden annotations other than the confirmation: kubectl keeps the last applied configuration in one,
- * and the answer to a patch does not depend on their values. The answer to an apply does.
+ * A patch may set hidden annotations on which its answer does not depend: kubectl keeps the last applied configuration in
+ * one. The answer to an apply depends on all of them.
  */
 export function refuseHiddenFields(
   { publicView }: Pick<WriteParts, 'publicView'>,
@@ -26,7 +30,7 @@ export function refuseHiddenFields(
   const hidden = [
     ...hiddenKeys(sent.spec, view.spec).map((name) => `spec.${name}`),
     ...annotationKeys
-      .filter((key) => write === 'apply' || key === CONFIRMED_ANNOTATION)
+      .filter((key) => write === 'apply' || DECIDING.has(key))
       .map((key) => `metadata.annotations[${key}]`),
     ...(write === 'apply' && ownerReferences !== undefined ? ['metadata.ownerReferences'] : []),
   ];
