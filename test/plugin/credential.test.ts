@@ -355,7 +355,10 @@ describeWith(go, 'the plugin in Go does what the one in TypeScript does', () => 
     const configuration = join(folder, what.replaceAll(' ', '-'));
     mkdirSync(join(configuration, 'clusterpass'), { recursive: true });
     place(join(configuration, 'clusterpass/machine.key'));
-    const given = { args: ['--pass', 'pass_a'], env: { ...info(profile({ clusterName: 'own' })), XDG_CONFIG_HOME: configuration } };
+    const given = {
+      args: ['--pass', 'pass_a'],
+      env: { ...info(profile({ clusterName: 'own' })), XDG_CONFIG_HOME: configuration },
+    };
     const expected = await inTypeScript(given);
     expect([expected.code, expected.seen.length]).toEqual([code, code === 0 ? 1 : 0]);
     if (code === 0) {
