@@ -1,7 +1,8 @@
 /**
  * `node scripts/setup-chromium.mjs`: provides Chromium for the tests of the console. Uses the Chromium of this machine,
- * or installs Debian's if this runs as root. Chromium needs dozens of libraries, so it cannot be unpacked without
- * installing. If this fails, the tests are skipped and report why.
+ * or installs Debian's if this runs as root: its headless shell, which takes a fifth less CPU time in the tests, and the
+ * whole browser where the release has no headless shell. Chromium needs dozens of libraries, so it cannot be unpacked
+ * without installing. If this fails, the tests are skipped and report why.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -12,7 +13,8 @@ import { isProgram } from './test-program.mjs';
 const FOLDER = fileURLToPath(new URL('../node_modules/.cache/clusterpass/chromium/', import.meta.url));
 const PROBLEM = join(FOLDER, 'problem.txt');
 
-const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
+const SHELL = 'chromium-headless-shell';
+const NAMES = [SHELL, 'chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
 
 /** The path of Chromium; undefined if it is not installed. */
 export function findChromium() {
@@ -47,10 +49,12 @@ function aptGet(args) {
 
 function install() {
   if (process.getuid?.() !== 0) return 'chromium is not on the PATH, and only root can install it';
-  const install = ['install', '--yes', '--no-install-recommends', 'chromium'];
+  const install = (/** @type {string} */ name) => aptGet(['install', '--yes', '--no-install-recommends', name]);
   // Skips the update of the package lists if they are recent enough.
-  if (aptGet(install) === undefined) return undefined;
-  return aptGet(['update']) ?? aptGet(install);
+  if (install(SHELL) === undefined) return undefined;
+  const outdated = aptGet(['update']);
+  if (outdated !== undefined) return outdated;
+  return install(SHELL) === undefined ? undefined : install('chromium');
 }
 
 /** Installs Chromium if it is missing, or writes the reason for a failure to a file. Never throws. */
