@@ -4,24 +4,33 @@ import { ROOT } from './setup.mjs';
 
 /**
  * The test files that take longest, the longest first. One of them that starts last would run alone at the end. Vitest
- * knows how long files took in the last run; in a new clone it knows only their sizes. Not test/chaos/short-faults: its
- * faults need requests to succeed meanwhile, which they do not beside the release tests on two processors.
+ * knows how long files took in the last run; in a new clone it knows only their sizes. test/chaos/short-faults is the
+ * last: its faults need requests to succeed meanwhile, which they do not beside the release tests on two processors.
  */
 const LONGEST = [
   'test/packages/release.test.ts',
   'test/e2e/console-admin.test.ts',
   'test/e2e/console.test.ts',
   'test/e2e/store-errors.test.ts',
+  'test/e2e/console-access.test.ts',
   'test/e2e/process.test.ts',
   'test/e2e/workers.test.ts',
   'test/e2e/kubectl-write.test.ts',
   'test/e2e/etcd-replicas.test.ts',
+  'test/chaos/planted-violations.test.ts',
   'test/conformance/etcd.test.ts',
+  'test/conformance/sqlite.test.ts',
+  'test/e2e/console-fleet.test.ts',
+  'test/e2e/console-sign-in.test.ts',
   'test/documents/commands.test.ts',
   'test/documents/first-clusters.test.ts',
+  'test/e2e/token-claims.test.ts',
+  'test/e2e/store-command.test.ts',
+  'test/fuzz/faults.test.ts',
   'test/e2e/etcd-faults.test.ts',
   'test/e2e/manifests-prune.test.ts',
   'test/e2e/manifests.test.ts',
+  'test/chaos/short-faults.test.ts',
 ];
 
 export class LongestFirst extends BaseSequencer {
