@@ -9,7 +9,8 @@ import type { StoredObject } from '../objects/stored-object.ts';
 import type { ReflectorListener } from '../storage/reflector.ts';
 import type { Snapshot } from '../storage/snapshot.ts';
 import type { CacheEvent } from '../storage/watch-cache.ts';
-import type { Policy, PolicyChange } from './policy.ts';
+import type { Policy } from './policy.ts';
+import type { PolicyChange } from './policy-change.ts';
 import type { PastRbacSnapshot } from './reference-evaluator.ts';
 
 /**
@@ -46,10 +47,15 @@ export class PolicyUpdater implements ReflectorListener<StoredObject> {
   /** Bindings that are bound to a cluster, by its name and their key. */
   readonly #bound = new Map<string, Map<string, StoredObject>>();
   readonly #clusters: Kind;
-  readonly #onEnded: () => void;
+  readonly #onEnded: (revision: number) => void;
 
-  /** `onEnded` is called when bindings have ended without an event of their own. */
-  constructor(options: { policy: Policy; reader: ObjectReader; catalog: Catalog; onEnded: () => void }) {
+  /** `onEnded` is called when bindings have ended with the event of a cluster, before it has other listeners. */
+  constructor(options: {
+    policy: Policy;
+    reader: ObjectReader;
+    catalog: Catalog;
+    onEnded: (revision: number) => void;
+  }) {
     this.#policy = options.policy;
     this.#reader = options.reader;
     this.#kinds = new Set(rbacKinds(options.catalog));
@@ -85,8 +91,11 @@ export class PolicyUpdater implements ReflectorListener<StoredObject> {
     const ended = [...(this.#bound.get(cluster)?.values() ?? [])].filter(
       (entry) => this.#applied.has(entry.key) && !this.#isInForce(entry),
     );
-    for (const entry of ended) this.#apply(entry, false, revision);
-    if (ended.length > 0) this.#onEnded();
+    for (const entry of ended) {
+      this.#applied.delete(entry.key);
+      this.#policy.apply({ ...changeOf(entry, false, revision), isEnded: true });
+    }
+    if (ended.length > 0) this.#onEnded(revision);
   }
 
   #bind(entry: StoredObject): void {

@@ -19,7 +19,7 @@ import type {
   RuleLister,
 } from '../api/authorization.ts';
 import { type Caller, type Identity, MASTERS, type User } from '../api/caller.ts';
-import type { ApiObject, Kind } from '../api/kind.ts';
+import type { Kind } from '../api/kind.ts';
 import { Cache } from '../lib/cache.ts';
 import { approvalRule } from './approval-rule.ts';
 import { holds } from './binding-index.ts';
@@ -31,23 +31,14 @@ import { ExpiringBindings } from './expiring-bindings.ts';
 import { findGrants, findGrantsIn } from './grant-finder.ts';
 import { affectedSubjects, type Grantees, grantsOf } from './grantees.ts';
 import { decidePass, isAlwaysReviewed, withApprovalHint } from './pass-decision.ts';
+import type { PolicyChange } from './policy-change.ts';
 import { type BindingFacts, bindingId, type RoleTarget, readBinding } from './rbac-objects.ts';
 import { type PastRbacSnapshot, referenceDecide, referenceRuleSource, withBindings } from './reference-evaluator.ts';
 import { RoleTable } from './role-table.ts';
 import { type Match, PathMatch, ResourceMatch, type Through } from './rule-index.ts';
 import type { Rule } from './rules.ts';
 import { type BeginningGrant, SelectorIndex } from './selector-index.ts';
-import { reasonFor, SubjectTable, scopesFor } from './subject-table.ts';
-
-export interface PolicyChange {
-  readonly resource: 'clusterroles' | 'clusterrolebindings' | 'roles' | 'rolebindings';
-  /** `""` for the two that are not namespaced. */
-  readonly namespace: string;
-  readonly name: string;
-  /** Undefined: deleted. */
-  readonly object: ApiObject | undefined;
-  readonly revision: number;
-}
+import { identities, reasonFor, SubjectTable, scopesFor } from './subject-table.ts';
 
 export interface Policy extends Authorizer, PassAuthorizer, PastAuthorizer, GrantFinder, RuleLister, ClusterVisibility {
   /** Takes one change. The changes of one object must come in order; the next decision follows the change. */
@@ -121,6 +112,8 @@ class CompiledPolicy implements Policy {
   readonly #expiring = new ExpiringBindings();
   /** Bindings that have ended and are still stored. */
   readonly #ended = new Map<string, BindingFacts>();
+  /** Bindings that have ended with their cluster. They may be stored for ever. */
+  readonly #endedWithCluster = new Map<string, Pick<BindingFacts, 'namespace' | 'name'>>();
   readonly #now: () => number;
   /** Counts the changes applied. */
   #generation = 0;
@@ -156,8 +149,10 @@ class CompiledPolicy implements Policy {
     }
   }
 
-  #applyBinding(namespace: string, { name, object, revision }: PolicyChange): void {
+  #applyBinding(namespace: string, { name, object, isEnded = false, revision }: PolicyChange): void {
     const id = bindingId(namespace, name);
+    if (isEnded) this.#endedWithCluster.set(id, { namespace, name });
+    else this.#endedWithCluster.delete(id);
     const before = this.#bindings.get(id);
     const facts = object && readBinding(object, namespace, name);
     // One that has ended is not added: it grants nothing, whenever it is deleted.
@@ -344,12 +339,13 @@ class CompiledPolicy implements Policy {
 
   /**
    * A past state with the bindings of one caller: evaluating all bindings would block the event loop. A binding that
-   * named the caller then either names it now or was changed since.
+   * named the caller then names it now, was changed since, or has ended with its cluster.
    */
   #snapshotFor(caller: Caller, revision: number): PastRbacSnapshot {
-    return withBindings(this.#snapshot(revision), (namespace) =>
-      identities(caller).flatMap((user) => [...this.#bindingsOf(user, namespace)].map(({ facts }) => facts.name)),
-    );
+    return withBindings(this.#snapshot(revision), (namespace) => [
+      ...[...this.#endedWithCluster.values()].filter((ended) => ended.namespace === namespace).map(({ name }) => name),
+      ...identities(caller).flatMap((user) => [...this.#bindingsOf(user, namespace)].map(({ facts }) => facts.name)),
+    ]);
   }
 
   decideForAnyLabels(caller: Caller, question: ResourceQuestion): Decision {
@@ -395,6 +391,3 @@ class CompiledPolicy implements Policy {
     }
   }
 }
-
-const identities = (caller: Caller): User[] =>
-  caller.home === undefined ? [caller.as(undefined)] : [caller.as(undefined), caller.as(caller.home)];

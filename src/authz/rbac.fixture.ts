@@ -10,7 +10,8 @@ import {
   EXPIRES_ANNOTATION,
   RBAC_GROUP,
 } from '../api/kinds/rbac.ts';
-import { createPolicy, type Policy, type PolicyChange, type PolicyOptions } from './policy.ts';
+import { createPolicy, type Policy, type PolicyOptions } from './policy.ts';
+import type { PolicyChange } from './policy-change.ts';
 import type { PastRbacSnapshot } from './reference-evaluator.ts';
 
 /** Builders of objects, callers and a fleet, for tests. */

@@ -1,4 +1,4 @@
-import type { User } from '../api/caller.ts';
+import type { Caller, User } from '../api/caller.ts';
 import { ScopeBindings } from './binding-index.ts';
 import type { CompiledBinding } from './compiled-rbac.ts';
 import { reasonText, type Subject } from './rbac-objects.ts';
@@ -127,6 +127,10 @@ export class SubjectTable {
     }
   }
 }
+
+/** Whom bindings can name for a caller: also its account, in its own cluster. */
+export const identities = (caller: Caller): User[] =>
+  caller.home === undefined ? [caller.as(undefined)] : [caller.as(undefined), caller.as(caller.home)];
 
 /** P-10: the scopes whose bindings count in a namespace, in order. */
 export const scopesFor = (namespace: string): string[] => (namespace === '' ? [''] : ['', namespace]);

@@ -83,7 +83,8 @@ export function createObjects(options: ObjectsOptions): Objects {
     bookmarkIntervalMs: options.bookmarkIntervalMs,
   });
   // The policy first: an event is filtered by the policy at its revision.
-  reflector.listen(new PolicyUpdater({ policy, reader, catalog, onEnded: () => broadcaster.onPermissionsExpired() }));
+  const onEnded = (revision: number): void => broadcaster.onBindingsEnded(revision);
+  reflector.listen(new PolicyUpdater({ policy, reader, catalog, onEnded }));
   const projections = catalog.projections
     .filter(isProjected)
     .map((kind) => new ProjectedCache(kind, reader.cache(kind.projection.source)));

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import {
   addCluster,
   bindRole,
+  CLUSTERS,
   grant,
   listAs,
   namesIn,
@@ -162,6 +163,52 @@ describe('decision 13: an open watch follows permission', () => {
     await removeCluster(server, 'mover');
     expect(await untilTouched(watch, 'dev-1')).toEqual([]);
     watch.close();
+  });
+
+  it('a cluster is deleted, and another gets its name: a grant that is bound to the first does not show it', async () => {
+    await grant(server, user, user, { clusters: 'env=dev' });
+    await addCluster(server, 'passing', { labels: { env: 'test' } });
+    const { uid } = (await server.call('GET', `${CLUSTERS}/passing`)).json.metadata;
+    const annotations = {
+      'clusterpass.dev/clusters': 'kubernetes.io/metadata.name=passing',
+      'clusterpass.dev/bound-cluster': `passing/${uid}`,
+    };
+    const bound = await server.call('POST', `${RBAC}/clusterrolebindings`, {
+      body: {
+        metadata: { name: `${user}-bound`, annotations },
+        subjects: [{ kind: 'User', name: user, apiGroup: 'rbac.authorization.k8s.io' }],
+        roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: user },
+      },
+    });
+    expect(bound.code, bound.text).toBe(201);
+    const { json } = await listAs(server, user);
+    expect(json.items.map((item: { metadata: { name: string } }) => item.metadata.name)).toContain('passing');
+    const watch = await openWatch();
+    await removeCluster(server, 'passing');
+    await addCluster(server, 'passing', { labels: { env: 'test' }, annotations: { note: 'canary of the second' } });
+    // Its deletion is announced first.
+    expect(await untilTouched(watch, 'dev-1')).toEqual(['MODIFIED passing', 'DELETED passing']);
+    await touch(server, 'passing', 'another canary');
+    expect(await untilTouched(watch, 'dev-1')).toEqual([]);
+    watch.close();
+    // Nor does a watch that resumes from before, by a list or by a name.
+    const resumed = await Watch.open(
+      server,
+      `${PUBLIC_LIST}?watch=true&resourceVersion=${json.metadata.resourceVersion}`,
+      tokenOf(user),
+    );
+    const version = String(await touch(server, 'dev-1', `mark ${++marks}`));
+    const events = await resumed.until(({ object }) => object.metadata.resourceVersion === version);
+    const replayed = events.map(brief).filter((event) => event.endsWith('passing'));
+    // One for each event that an open watch was sent: what is hidden now is shown by its name only.
+    expect(new Set(replayed)).toEqual(new Set(['DELETED passing']));
+    expect(JSON.stringify(events)).not.toContain('canary');
+    resumed.close();
+    expect(namesIn(await listAs(server, user))).not.toContain('passing');
+    const path = `${CLUSTERS}/passing`;
+    expect((await server.call('GET', path, { token: tokenOf(user) })).code).toBe(403);
+    await unbind(server, `${user}-bound`).catch(() => undefined);
+    await removeCluster(server, 'passing');
   });
 
   it('a change that changes nothing for the caller is not told', async () => {

@@ -20,7 +20,7 @@ it('a binding that is bound to a cluster ends with the event by which another cl
       snapshot: (revision) => rbacSnapshotAt(catalog, reader, revision),
     });
     let ended = 0;
-    const updater = new PolicyUpdater({ policy, reader, catalog, onEnded: () => ended++ });
+    const updater = new PolicyUpdater({ policy, reader, catalog, onEnded: (revision) => (ended = revision) });
     reflector.listen(updater);
     const isAllowed = async (): Promise<boolean> => {
       await reader.catchUp();
@@ -50,13 +50,17 @@ it('a binding that is bound to a cluster ends with the event by which another cl
       { dryRun: false, part: 'object' },
     );
     expect([await isAllowed(), ended]).toEqual([true, 0]);
+    const before = reflector.revision;
 
     const key = storageKey(catalog.clusters, A);
     const modRevision = (await store.get(key))?.modRevision ?? 0;
     await store.write({ key, value: null, expect: { modRevision } });
     await make(objects, catalog.clusters, A);
-    expect([await isAllowed(), ended]).toEqual([false, 1]);
+    expect(await isAllowed()).toBe(false);
     const after = reflector.revision;
+    expect(ended).toBe(after);
+    // A watch that resumes from before the end gets the deletion: it was allowed then.
+    expect([before, after].map((revision) => policy.decideAt(jane, PODS, revision).allowed)).toEqual([true, false]);
 
     // A replica that starts now, and a past that is judged by the stored bindings.
     updater.onReset(reflector.revision);

@@ -255,6 +255,11 @@ export class Broadcaster implements ProjectionListener {
     this.#revision = revision;
   }
 
+  /** Bindings end with the event of a cluster at this revision, which comes next: watches follow before it. */
+  onBindingsEnded(revision: number): void {
+    this.#recordPolicyChange(revision);
+  }
+
   /** Permissions have ended without an event: open watches follow at once. */
   onPermissionsExpired(): void {
     this.#policyChangedAt ??= this.#revision;
