@@ -10,7 +10,8 @@ import { createAuthority } from '../../src/clusters/upstream/certificates.fixtur
 import { FakeHub } from '../../src/sync/hub.fixture.ts';
 import { Person } from './support/cli.ts';
 import { addCluster, CLUSTERS, relabel, removeCluster } from './support/fleet.ts';
-import { type Server, startServer } from './support/server.ts';
+import { grant, REGISTRY_GROUP } from './support/rbac.ts';
+import { type Server, startServer, tokenOf } from './support/server.ts';
 import { type StartedCommand, startCommand, untilTrue } from './support/sync-command.ts';
 
 /** `clusterpass sync` between a server and a hub. */
@@ -30,7 +31,7 @@ beforeAll(async () => {
     'cluster.x-k8s.io': ['v1beta1', 'v1beta2'],
     [OCM_GROUP]: ['v1'],
   }).start();
-  server = await startServer();
+  server = await startServer({ users: { importer: [] } });
   admin = await Person.as(server);
   kubeconfig = join(admin.home, 'hub.yaml');
   await writeFile(kubeconfig, hub.kubeconfig);
@@ -232,6 +233,21 @@ describe('clusterpass sync import', () => {
     expect((await clusterOf('team-1')).metadata.labels).toEqual({ theirs: 'x', env: 'prod', from: 'capi' });
     await admin.run([...once, '--ready']);
     expect((await clusterOf('team-1')).metadata.labels).toEqual({ theirs: 'x' });
+  });
+
+  it('needs to update clusters, because their public view has no mark', async () => {
+    const verbs = ['get', 'list', 'watch', 'create', 'patch'];
+    const rule = (more: string[]) => ({
+      verbs: [...verbs, ...more],
+      apiGroups: [REGISTRY_GROUP],
+      resources: ['clusters'],
+    });
+    const env = { CLUSTERPASS_TOKEN: tokenOf('importer') };
+    const take = await grant(server, { to: 'importer', rules: [rule([])] });
+    expect((await admin.run(once, { env })).stderr).toContain('team-1 exists and is not of this synchronization');
+    await take();
+    await grant(server, { to: 'importer', rules: [rule(['update'])] });
+    expect((await admin.run(once, { env })).stderr).not.toContain('team-1 ');
   });
 
   it('names what is wrong', async () => {
