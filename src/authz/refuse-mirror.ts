@@ -1,13 +1,16 @@
 import { type Authorizer, namespaceAskedAbout } from '../api/authorization.ts';
 import type { Caller } from '../api/caller.ts';
+import { goQuote } from '../api/codec/go-text/go-quote.ts';
 import { MIRROR_VERB, MIRRORED_ANNOTATION } from '../api/domain-keys.ts';
 import type { ApiObject, Kind } from '../api/kind.ts';
-import type { ApiError } from '../api/status.ts';
+import { type ApiError, conflict } from '../api/status.ts';
 import { forbiddenFor } from './forbidden.ts';
 
 /**
  * A copy of an object of a cluster has a UID that the client chooses, so tokens of a deleted account could be made valid
- * again. It takes a separate permission to create one, and to change what an object is a copy of.
+ * again. It takes a separate permission to create one, and to change what an object is a copy of. If the identity of the
+ * cluster is known (`idOf`), copies of another cluster are refused: the program that makes them may be connected to
+ * another one, and does not see the identity.
  */
 export function refuseMirror(
   authorizer: Pick<Authorizer, 'decide'>,
@@ -16,6 +19,7 @@ export function refuseMirror(
   { metadata }: ApiObject,
   old: ApiObject | undefined,
   cluster: string | undefined,
+  idOf: (cluster: string) => string | undefined,
 ): ApiError | undefined {
   if (!inCluster) return undefined;
   const mark = metadata.annotations?.[MIRRORED_ANNOTATION];
@@ -29,5 +33,8 @@ export function refuseMirror(
     cluster,
   };
   const decision = authorizer.decide(caller, question);
-  return decision.allowed ? undefined : forbiddenFor(caller.as(cluster), question, decision);
+  if (!decision.allowed) return forbiddenFor(caller.as(cluster), question, decision);
+  const id = mark === undefined ? undefined : idOf(cluster ?? '');
+  if (id === undefined || id === mark) return undefined;
+  return conflict({ group, resource }, object.name, `it is a copy from another cluster than ${goQuote(cluster ?? '')}`);
 }

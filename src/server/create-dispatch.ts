@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { tokenQuestion } from '../api/authorization.ts';
 import type { Catalog } from '../api/catalog.ts';
+import { CLUSTER_ID_ANNOTATION } from '../api/domain-keys.ts';
 import { refuseApproval, refuseDecision, refuseRequest } from '../authz/access-requests.ts';
 import { refuseGrant } from '../authz/escalation.ts';
 import { forbiddenFor, refusalOf } from '../authz/forbidden.ts';
@@ -96,6 +97,10 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
     refuseJoin: (creator, cluster) => refuseJoin(policy, creator, catalog.clusters, cluster),
     now: Date.now,
   };
+  const idOf = (name: string): string | undefined => {
+    const cluster = reader.find(catalog.clusters, { cluster: '', namespace: '', name })?.object();
+    return cluster?.metadata.annotations?.[CLUSTER_ID_ANNOTATION];
+  };
   const completeRequest = createRequestCompletion(accessRequests);
   const completeToken = createTokenCompletion(joining);
   const issuing = {
@@ -164,7 +169,7 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
       refuseConfirmation(policy, caller, kind, object, old) ??
       refuseLabels(policy, caller, kind, object, old) ??
       refuseImport(policy, caller, kind, object, old) ??
-      refuseMirror(policy, caller, kind, object, old, cluster),
+      refuseMirror(policy, caller, kind, object, old, cluster, idOf),
     completion: (request, kind) => completeRequest(request, kind) ?? completeToken(request, kind),
     createRefusal: (request) => refusalOf(policy, request, 'create'),
     now: Date.now,

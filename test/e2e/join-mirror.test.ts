@@ -309,6 +309,13 @@ describe('clusterpass mirror', () => {
     );
     const bad = await server.call('POST', path, { body: { metadata: { ...metadata, uid: 'a b' } } });
     expect(bad.json.message).toContain('metadata.uid: Invalid value');
+    // The program that mirrors may `get` the cluster only, and so does not see its identity.
+    const elsewhere = { ...metadata, annotations: { 'clusterpass.dev/mirrored-from': 'another-cluster' } };
+    const foreign = await server.call('POST', path, { body: { metadata: elsewhere } });
+    expect([foreign.code, foreign.json.message]).toEqual([
+      409,
+      expect.stringContaining('a copy from another cluster than "real"'),
+    ]);
     expect((await server.call('POST', path, { body: { metadata } })).json.metadata.uid).toBe('chosen');
   });
 });
