@@ -98,8 +98,8 @@ async function openWorld(file: string) {
     },
     redeem: (name: string) => codeOf(redeem(requestOf('jane', 'create', name))),
     remove: (name: string) => codeOf(Promise.resolve(verbs?.delete?.(requestOf('jane', 'delete', name)))),
-    approve: (name: string, by = 'lea') => {
-      const conditions = [{ type: 'Approved', status: 'True' }];
+    approve: (name: string, by = 'lea', condition: object = { type: 'Approved' }) => {
+      const conditions = [{ status: 'True', ...condition }];
       return codeOf(decide(requestOf(by, 'patch', name, { status: { conditions } })));
     },
     state: (name: string) => {
@@ -170,6 +170,16 @@ describe('A48: a pass ends', () => {
       expect(await approve(name)).toBe(409);
       await sweep();
       expect(state(name)).toEqual(['Ended', 'NotDecided']);
+    });
+  });
+
+  it('denied, it stays for an hour, whatever reason its approver gives', async () => {
+    await inWorld(async ({ ask, approve, approval, sweep, state }) => {
+      approval.needed = 'review';
+      const { name } = (await ask()).metadata;
+      expect(await approve(name, 'lea', { type: 'Denied', reason: 'Revoked' })).toBe(200);
+      await sweep();
+      expect(state(name)).toEqual(['Denied', 'Revoked']);
     });
   });
 

@@ -44,8 +44,9 @@ function stepFor(parts: PassSweepParts, entry: StoredObject, time: number): Step
   const phase = entry.field('status.phase');
   if (!isLivePhase(phase)) {
     const { conditions = [] } = passStatus(entry.object());
-    // A deletion that a crash has interrupted.
-    if (conditions.at(-1)?.reason === REVOKED) return 'complete-revocation';
+    const last = conditions.at(-1);
+    // A deletion that a crash has interrupted. The reason of a denial is the approver's.
+    if (last?.type === ENDED && last.reason === REVOKED) return 'complete-revocation';
     return hasPassed(entry.field(PASS_FINISHED_FIELD), time - RETENTION_MS) ? 'remove' : undefined;
   }
   const isPending = phase === 'Pending';
