@@ -22,6 +22,8 @@ type ValueOf<F extends Fields> = { [N in keyof F]: F[N] extends Field<infer T> ?
 export interface Message<T> {
   /** Encodes the fields that are given, also zeros: in a oneof they matter. */
   encode(value: Partial<T>): Uint8Array;
+  /** The same into the buffer of a message around it. */
+  write(writer: BinaryWriter, value: Partial<T>): void;
   decode(bytes: Uint8Array): T;
 }
 
@@ -31,13 +33,17 @@ export type Decoded<M> = M extends Message<infer T> ? T : never;
 export function message<F extends Fields>(fields: F): Message<ValueOf<F>> {
   const entries = Object.entries(fields);
   const byNumber = new Map(entries.map(([name, field]) => [field.number, { name, field }]));
+  const write = (writer: BinaryWriter, value: Partial<ValueOf<F>>): void => {
+    for (const [name, field] of entries) {
+      const given = value[name];
+      if (given !== undefined) field.write(writer, given);
+    }
+  };
   return {
+    write,
     encode(value) {
       const writer = new BinaryWriter();
-      for (const [name, field] of entries) {
-        const given = value[name];
-        if (given !== undefined) field.write(writer, given);
-      }
+      write(writer, value);
       return writer.finish();
     },
     decode(bytes) {
@@ -123,11 +129,18 @@ export const id = (number: number): Field<bigint> =>
     (reader) => BigInt(reader.int64()),
   );
 
+/** `fork` and `join` write the length of a nested message around it. */
+function writeNested<T>(writer: BinaryWriter, number: number, inner: Message<T>, value: Partial<T>): void {
+  writer.tag(number, WireType.LengthDelimited).fork();
+  inner.write(writer, value);
+  writer.join();
+}
+
 export const one = <T>(number: number, inner: Message<T>): Field<T | undefined> => ({
   number,
   wire: WireType.LengthDelimited,
   absent: () => undefined,
-  write: (writer, value) => writer.tag(number, WireType.LengthDelimited).bytes(inner.encode(value)),
+  write: (writer, value) => writeNested(writer, number, inner, value),
   read: (reader) => inner.decode(reader.bytes()),
 });
 
@@ -140,7 +153,7 @@ export const many = <T>(number: number, inner: Message<T>): Field<T[]> => ({
   wire: WireType.LengthDelimited,
   absent: () => [],
   write: (writer, values) => {
-    for (const value of values) writer.tag(number, WireType.LengthDelimited).bytes(inner.encode(value));
+    for (const value of values) writeNested(writer, number, inner, value);
   },
   read: (reader, before) => {
     before.push(inner.decode(reader.bytes()));
