@@ -29,6 +29,8 @@ const STUDIES = [
   'watches',
   'reconnect',
   'million',
+  'replicas',
+  'slow-disk',
 ];
 
 const [first = '', ...others] = process.argv.slice(2);

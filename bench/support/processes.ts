@@ -74,6 +74,7 @@ function waitForOutput(child: ChildProcess, pattern: RegExp): Promise<string> {
 export interface StartOptions {
   readonly nodeArgs?: readonly string[];
   readonly serveArgs?: readonly string[];
+  readonly env?: NodeJS.ProcessEnv;
 }
 
 /** Starts Clusterpass with this fleet as an operator would: built, with TLS, SQLite and the default log. */
@@ -87,7 +88,7 @@ export async function startFleetServer(fleet: Fleet, options: StartOptions = {})
 export async function startServerOn(
   dataDir: string,
   callers: readonly Caller[],
-  { nodeArgs = [], serveArgs = [] }: StartOptions = {},
+  { nodeArgs = [], serveArgs = [], env = process.env }: StartOptions = {},
 ): Promise<FleetServer> {
   const users = join(dataDir, 'users.csv');
   const rows = callers.map(({ name, token, groups = [] }) => `${token},${name},uid-${name},"${groups.join(',')}"`);
@@ -99,7 +100,7 @@ export async function startServerOn(
   const log = openSync(join(dataDir, 'log.jsonl'), 'a');
   const program = builtProgram();
   const begun = performance.now();
-  const child = spawn(process.execPath, [...nodeArgs, program, ...args], { stdio: ['ignore', 'pipe', log] });
+  const child = spawn(process.execPath, [...nodeArgs, program, ...args], { env, stdio: ['ignore', 'pipe', log] });
   const end = atEnd(() => kill(child));
   const address = await waitForOutput(child, /Clusterpass serves (\S+)/).catch(async (error: Error) => {
     throw new Error(`${error.message}\n${await readFile(join(dataDir, 'log.jsonl'), 'utf8')}`);
@@ -124,6 +125,7 @@ export async function startServerOn(
 export async function startFloor(
   work: 'token' | 'bytes' | 'watch' | 'create',
   sample?: Uint8Array,
+  env: NodeJS.ProcessEnv = process.env,
 ): Promise<ServerProcess> {
   const args = [fileURLToPath(new URL('floor-process.ts', import.meta.url)), work];
   if (sample !== undefined) {
@@ -131,7 +133,7 @@ export async function startFloor(
     await writeFile(file, sample);
     args.push(file);
   }
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit', 'ipc'] });
+  const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'inherit', 'ipc'] });
   const end = atEnd(() => kill(child));
   const pid = child.pid ?? 0;
   return { port: Number(await waitForOutput(child, /port (\d+)/)), pid, cpu: () => cpuOf(pid), end };

@@ -1,0 +1,107 @@
+/**
+ * How many creates a second do 16 writers get where a sync of the disk takes 1 or 3 ms, and how many share one sync? The
+ * disk allows 16 creates for each sync: each writer waits for its own. A bare server that parses, stores and returns the
+ * same bodies shows what CPU time allows beside that.
+ *
+ * The slow disk is simulated: after each COMMIT the thread of SQLite sleeps (`../support/slow-sync.mjs`), in both servers.
+ * So a sync takes that long, and what the real disk takes in addition.
+ *
+ *   npm run bench -- slow-disk [rounds] [seconds a round]
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { clusterFleet } from '../support/cluster-fleet.ts';
+import { Driver } from '../support/driver.ts';
+import { numberedCreate } from '../support/numbered-create.ts';
+import { median, threeDigits } from '../support/numbers.ts';
+import { endAll, makeFolder, type ServerProcess, startFleetServer, startFloor } from '../support/processes.ts';
+import { type Figure, print } from '../support/report.ts';
+
+const [ROUNDS = 3, SECONDS = 3] = process.argv.slice(2).map(Number);
+const SYNC_MS = [0, 1, 3];
+const WRITERS = 16;
+const WARM_UP = 5_000;
+
+const driver = new Driver();
+
+/** A server whose commits are counted and slowed. */
+interface SlowServer {
+  readonly server: ServerProcess;
+  readonly numbered: ReturnType<typeof numberedCreate>;
+  readonly commits: () => number;
+  from: number;
+}
+
+async function startSlowly(
+  start: (env: NodeJS.ProcessEnv) => Promise<ServerProcess & { readonly adminToken?: string }>,
+  syncMs: number,
+): Promise<SlowServer> {
+  const file = join(await makeFolder(), 'commits');
+  writeFileSync(file, new Uint8Array(8));
+  const server = await start({
+    ...process.env,
+    NODE_OPTIONS: `--import=${new URL('../support/slow-sync.mjs', import.meta.url).href}`,
+    CLUSTERPASS_BENCH_SYNC_MS: String(syncMs),
+    CLUSTERPASS_BENCH_COMMITS: file,
+  });
+  const commits = (): number => Number(readFileSync(file).readBigUInt64LE());
+  return { server, numbered: numberedCreate(server.adminToken ?? 'none'), commits, from: 0 };
+}
+
+interface Creates {
+  readonly rate: number;
+  readonly perSync: number;
+}
+
+async function create(slow: SlowServer, total: number): Promise<Creates> {
+  const { server, numbered, from } = slow;
+  const before = slow.commits();
+  const { seconds } = await driver.run(server, { requests: { numbered, from }, connections: WRITERS, total });
+  slow.from += total;
+  return { rate: total / seconds, perSync: total / (slow.commits() - before) };
+}
+
+async function measure(syncMs: number): Promise<Figure[]> {
+  const fleet = clusterFleet({ clusters: 100, bindings: 100 });
+  const sides = {
+    Clusterpass: await startSlowly((env) => startFleetServer(fleet, { env }), syncMs),
+    'a bare server': await startSlowly((env) => startFloor('create', new Uint8Array(), env), syncMs),
+  };
+  const results = new Map<string, Creates[]>();
+  const totals = new Map<string, number>();
+  for (const [name, side] of Object.entries(sides)) {
+    await create(side, WARM_UP);
+    totals.set(name, Math.max(WRITERS, Math.round((await create(side, WARM_UP)).rate * SECONDS)));
+  }
+  for (let round = 0; round < ROUNDS; round++) {
+    for (const [name, side] of Object.entries(sides)) {
+      const result = await create(side, totals.get(name) ?? WARM_UP);
+      console.error(
+        `  sync of ${syncMs} ms, ${name}: ${threeDigits(result.rate)}/s, ${threeDigits(result.perSync)} creates a sync`,
+      );
+      results.set(name, [...(results.get(name) ?? []), result]);
+    }
+  }
+  for (const { server } of Object.values(sides)) await server.end();
+  return [...results].flatMap(([name, rounds]) => {
+    const here = `sync of ${syncMs} ms, ${name}`;
+    const rate = median(rounds.map((one) => one.rate));
+    const figures: Figure[] = [
+      { name: `${here}: creates a second`, value: rate, unit: '/s' },
+      { name: `${here}: creates that share a sync`, value: median(rounds.map((one) => one.perSync)), unit: 'creates' },
+    ];
+    if (syncMs > 0) {
+      const allowed = (WRITERS * 1000) / syncMs;
+      figures.push({ name: `${here}: share of what the disk allows`, value: rate / allowed, unit: 'times' });
+    }
+    return figures;
+  });
+}
+
+try {
+  const figures: Figure[] = [];
+  for (const syncMs of SYNC_MS) figures.push(...(await measure(syncMs)));
+  print({ figures });
+} finally {
+  await endAll();
+}
