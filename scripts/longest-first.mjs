@@ -17,7 +17,6 @@ const LONGEST = [
   'test/e2e/workers.test.ts',
   'test/e2e/kubectl-write.test.ts',
   'test/e2e/etcd-replicas.test.ts',
-  'test/chaos/planted-violations.test.ts',
   'test/conformance/etcd.test.ts',
   'test/conformance/sqlite.test.ts',
   'test/e2e/console-fleet.test.ts',

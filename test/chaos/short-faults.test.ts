@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { describeWithEtcd } from '../conformance/etcd-process.ts';
 import { type Deployment, startDeployment } from './deployment.ts';
 import type { FaultKind } from './faults.ts';
+import { checkPlantedViolations } from './planted-violations.ts';
 import { type Progress, runChaos } from './run.ts';
 import { problemsIn, summaryOf } from './summary.ts';
 
@@ -27,14 +28,17 @@ async function waitForProgress(progress: Counts, more: Partial<Counts>): Promise
     .toEqual([]);
 }
 
-describeWithEtcd('B2, B3, B8, B11: three replicas on three etcd members, a short run of faults', () => {
+describeWithEtcd('B2, B3, B8, B11: three replicas on three etcd members', () => {
   let deployment: Deployment;
   beforeAll(async () => {
     deployment = await startDeployment();
   });
   afterAll(() => deployment?.close());
 
-  it('no acknowledged write is lost, no event missed or doubled, each compare-and-swap has one winner, and tokens are issued', {
+  // Before the faults, which kill processes.
+  describe('the checks of the chaos run, with a replica that lies', () => checkPlantedViolations(() => deployment));
+
+  it('a short run of faults: no acknowledged write is lost, no event missed or doubled, each compare-and-swap has one winner, and tokens are issued', {
     timeout: 900_000,
   }, async () => {
     const left = [...FAULTS];

@@ -1,35 +1,37 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { describeWithEtcd } from '../conformance/etcd-process.ts';
-import { type Deployment, startDeployment } from './deployment.ts';
+import type { Deployment } from './deployment.ts';
 import type { ProblemKind } from './history-checker.ts';
 import { type Lie, LyingProxy } from './lying-proxy.ts';
 import { runChaos } from './run.ts';
 
-/** A checker that finds nothing is believed only if it finds what is there. */
-describeWithEtcd('the checks of the chaos run, with a replica that lies', () => {
-  let deployment: Deployment;
+/**
+ * A checker that finds nothing is believed only if it finds what is there: tests with a replica that lies. Afterwards
+ * the deployment is as it was.
+ */
+export function checkPlantedViolations(deployed: () => Deployment): void {
   let proxy: LyingProxy;
+  let first: Deployment['replicas'][number];
   beforeAll(async () => {
-    deployment = await startDeployment();
-    const [first] = deployment.replicas;
-    if (first === undefined) throw new Error('there are three replicas');
+    const { replicas } = deployed();
+    if (replicas[0] === undefined) throw new Error('there are three replicas');
+    [first] = replicas as [typeof first];
     proxy = await LyingProxy.to(first.url);
-    deployment.replicas[0] = {
+    replicas[0] = {
       ...first,
       url: proxy.url,
       call: (method, path, options) => callAt(proxy.url, first.adminToken, method, path, options),
     };
   });
-  afterAll(async () => {
-    proxy?.close();
-    await deployment?.close();
+  afterAll(() => {
+    deployed().replicas[0] = first;
+    proxy.close();
   });
 
   let round = 0;
   const found = async (lie?: Lie, kind?: ProblemKind): Promise<ReadonlySet<ProblemKind>> => {
     let kinds: ReadonlySet<ProblemKind> = new Set();
     round += 1;
-    await runChaos(deployment, {
+    await runChaos(deployed(), {
       prefix: `r${round}-`,
       watchers: 6,
       writers: 3,
@@ -73,7 +75,7 @@ describeWithEtcd('the checks of the chaos run, with a replica that lies', () => 
   ])('%s is found', async (lie, kind) => {
     expect([...(await found(lie, kind))]).toContain(kind);
   });
-});
+}
 
 async function callAt(
   url: string,
