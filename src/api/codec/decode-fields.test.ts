@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { anyCharacter } from '../../lib/any-character.fixture.ts';
 import { cpuTimeOf, TEST_LIMIT_MS } from '../../lib/cpu-time.fixture.ts';
 import { propertyRuns } from '../../lib/property-runs.fixture.ts';
 import { tokenRequestType } from '../kinds/token-request.ts';
@@ -381,7 +382,7 @@ describe('properties', () => {
         json,
       )
       .map(([key, value]) => `{"kind":"Cluster","apiVersion":"clusterregistry.k8s.io/v1alpha1","${key}":${value}}`);
-    const input = fc.oneof(fc.uint8Array({ maxLength: 64 }), json, nearly, fc.string({ unit: 'binary' }));
+    const input = fc.oneof(fc.uint8Array({ maxLength: 64 }), json, nearly, fc.string({ unit: anyCharacter }));
     fc.assert(
       fc.property(
         input,
