@@ -91,15 +91,16 @@ function downloadFrom(folder, stanza, packages) {
  * @param {string} folder for work
  * @param {readonly string[]} packages
  * @param {(archives: string[]) => T} use throws CommandError if the packages do not work here
+ * @param {readonly string[]} [suites]
  * @returns {T}
  */
-export function withPackages(folder, packages, use) {
+export function withPackages(folder, packages, use, suites = SUITES) {
   const release = releaseName();
   const [list = '', parts = ''] = aptPaths('Dir::Etc::sourcelist/f', 'Dir::Etc::sourceparts/d');
   const sources = readSources({ list, parts });
   /** @type {string[]} */
   const problems = [];
-  for (const suite of SUITES) {
+  for (const suite of suites) {
     const stanza = inSuite(sources, release, suite);
     if (stanza === undefined) throw new CommandError(`no package source for the release "${release}" is configured`);
     try {

@@ -2,8 +2,13 @@
 import { fileURLToPath } from 'node:url';
 import { setUpProgram, testProgram } from './test-program.mjs';
 
+/** `newest`: the one of Debian's releases to come, in place of that of the current one. */
+const isNewest = process.env.CLUSTERPASS_TEST_KUBECTL === 'newest';
+
 export const kubectl = testProgram({
-  name: 'kubectl',
+  name: isNewest ? 'kubectl-newest' : 'kubectl',
+  script: 'kubectl',
+  ...(isNewest ? { suites: ['forky', 'sid'] } : {}),
   package: 'kubectl',
   inPackage: 'usr/bin/kubectl',
   versionArgs: ['version', '--client'],

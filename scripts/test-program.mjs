@@ -31,8 +31,10 @@ import { run } from './run-command.mjs';
  * @typedef {object} PackageFacts
  * @property {string} name
  * @property {string} package the name of the package
+ * @property {string} [script] the name in that of the script that installs it, if it is not its own
  * @property {string} inPackage the path of the program in the package
  * @property {string[]} versionArgs arguments to print its version, to test that it runs on this machine
+ * @property {string[]} [suites] the suites of Debian that have it, if not every recent release does
  * @property {boolean} [needsLibraries] whether it needs the shared libraries of the machine's release
  * @property {string[]} [withPackages] packages of Go that are unpacked beside it, with all that they depend on
  */
@@ -49,7 +51,7 @@ export function testProgram(facts) {
     ...facts,
     path: join(folder, facts.name),
     problem: join(folder, 'problem.txt'),
-    script: `scripts/setup-${facts.name}.mjs`,
+    script: `scripts/setup-${facts.script ?? facts.name}.mjs`,
   };
 }
 
@@ -82,13 +84,14 @@ export function isProgram(path) {
  */
 function fetchAlone(wanted) {
   const folder = dirname(wanted.path);
-  withPackages(folder, [wanted.package], ([archive = '']) => {
+  const unpack = (/** @type {string[]} */ [archive = '']) => {
     const unpacked = join(folder, 'work/unpacked');
     run('dpkg-deb', ['-x', archive, unpacked]);
     const program = join(unpacked, wanted.inPackage);
     run(program, wanted.versionArgs);
     renameSync(program, wanted.path);
-  });
+  };
+  withPackages(folder, [wanted.package], unpack, wanted.suites);
 }
 
 /**
