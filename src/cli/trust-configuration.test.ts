@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { mapClaims } from '../authn/jwt/map-claims.ts';
 import { readAuthenticationConfig } from '../authn/jwt/read-configuration.ts';
 import { buildClaims, type Grant } from '../tokens/claims.ts';
 import { grantOf, POD } from '../tokens/tokens.fixture.ts';
@@ -122,6 +123,18 @@ describe('the user of a token', () => {
     [{ act: { act: { iss: 'i', sub: 'a' }, iss: 'i', sub: 'b' }, iss: 'i', sub: 'c' }, ['c', 'b', 'a']],
   ])('has its requesters, the newest first; kube-apiserver drops empty texts: %j', (act, names) => {
     expect(userFor({}, { act }).extra).toMatchObject({ 'clusterpass.dev/requested-by': names });
+  });
+
+  test('TX-93: act that is a text names no requester, and act.sub that is a number refuses the token', () => {
+    expect(userFor({}, { act: 'carl' }).extra).toMatchObject({ 'clusterpass.dev/requested-by': ['', '', ''] });
+    const people = { issuer: `${ISSUER}/people`, prefix: 'clusterpass:' };
+    const text = Buffer.from(authenticationConfiguration({ ...OPTIONS, people }));
+    const entry = readAuthenticationConfig(text, { isOurs: () => false })[1];
+    if (entry === undefined) throw new Error('no entry for people');
+    const user = (act: unknown) => mapClaims(entry.mappings, { sub: 'carl', groups: [], act });
+    expect(user('carl')).toMatchObject({ name: 'clusterpass:carl', extra: {} });
+    expect(user({ sub: 'agent' }).extra).toEqual({ 'clusterpass.dev/requested-by': ['agent'] });
+    expect(() => user({ sub: 7 })).toThrow('clusterpass.dev/requested-by');
   });
 
   test('K-23: is refused when sub names another account', () => {
