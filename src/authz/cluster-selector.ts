@@ -81,31 +81,30 @@ const rank = ({ key, values }: Requirement): number => (key === NAME_LABEL ? 0 :
 /** Where a binding holds. */
 export type Reach =
   /** In requests about any cluster, and about none. */
-  | ({ readonly kind: 'everywhere' } & Bound)
+  | { readonly kind: 'everywhere' }
   /** In requests about the selected clusters; never in a request about no cluster. */
-  | ({ readonly kind: 'clusters'; readonly selector: ClusterSelector } & Bound)
+  | {
+      readonly kind: 'clusters';
+      readonly selector: ClusterSelector;
+      /** `NAME/UID` of a cluster: the binding ends when another cluster gets the name. */
+      readonly bound?: string | undefined;
+    }
   /** The annotation cannot be parsed. Ignoring it would open the binding to the whole fleet. */
   | { readonly kind: 'nowhere'; readonly reason: string };
-
-interface Bound {
-  /** `NAME/UID` of a cluster: the binding ends when another cluster gets the name. */
-  readonly bound?: string | undefined;
-}
 
 /** Equal for reaches that hold in the same requests, for as long. */
 export function reachText(reach: Reach): string {
   switch (reach.kind) {
     case 'everywhere':
-      return `everywhere${boundText(reach)}`;
+      return 'everywhere';
     case 'clusters':
-      return `${unboundText(reach)}${boundText(reach)}`;
+      return reach.bound === undefined ? unboundText(reach) : `${unboundText(reach)} bound to ${reach.bound}`;
     case 'nowhere':
       return `nowhere:${reach.reason}`;
   }
 }
 
 const unboundText = ({ selector }: { readonly selector: ClusterSelector }): string => `clusters:${selector.text}`;
-const boundText = ({ bound }: Bound): string => (bound === undefined ? '' : ` bound to ${bound}`);
 
 /** Whether a held binding of this reach holds wherever one with the other reach does, as far as their texts tell. */
 export function widerThan(reach: Reach): (held: Reach) => boolean {

@@ -8,6 +8,7 @@ import {
   APPROVAL_ANNOTATION,
   type BindingApproval,
   BOUND_ANNOTATION,
+  BOUND_WITHOUT_CLUSTERS,
   CLUSTERS_ANNOTATION,
   EXPIRES_ANNOTATION,
   parseApproval,
@@ -149,7 +150,7 @@ export function readExpiry({ metadata }: ApiObject): number {
 
 /**
  * A binding with a misspelled annotation, or with a label instead, holds nowhere: it was meant for some clusters, or
- * with an approval.
+ * with an approval. One that names the cluster it ends with, and no clusters to hold in, was meant for that cluster.
  */
 export function readReach(binding: ApiObject): Reach {
   const { annotations, labels } = binding.metadata;
@@ -169,7 +170,10 @@ export function readReach(binding: ApiObject): Reach {
   const boundTo = field(annotations, BOUND_ANNOTATION);
   const bound = boundTo === undefined ? {} : { bound: String(boundTo) };
   const text = field(annotations, CLUSTERS_ANNOTATION);
-  if (text === undefined) return { kind: 'everywhere', ...bound };
+  if (text === undefined) {
+    if (boundTo === undefined) return { kind: 'everywhere' };
+    return { kind: 'nowhere', reason: `annotation ${BOUND_ANNOTATION} ${BOUND_WITHOUT_CLUSTERS}` };
+  }
   try {
     if (typeof text !== 'string') throw new TypeError('not a string');
     return { kind: 'clusters', selector: new ClusterSelector(parseLabelSelector(text)), ...bound };

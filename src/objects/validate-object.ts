@@ -18,6 +18,7 @@ import {
   APPROVAL_ANNOTATION,
   BINDING_APPROVALS,
   BOUND_ANNOTATION,
+  BOUND_WITHOUT_CLUSTERS,
   CLUSTERS_ANNOTATION,
   EXPIRES_ANNOTATION,
   parseBoundCluster,
@@ -130,12 +131,16 @@ function validateExpiry(kind: Kind, metadata: ObjectMeta, old: ObjectMeta | unde
   return [invalidValue(`metadata.annotations[${EXPIRES_ANNOTATION}]`, text, why)];
 }
 
-/** A binding whose cluster cannot be read grants nothing. */
+/** A binding whose cluster cannot be read grants nothing, and neither does one that holds in no named clusters. */
 function validateBoundCluster(kind: Kind, metadata: ObjectMeta, old: ObjectMeta | undefined): FieldError[] {
   const text = metadata.annotations?.[BOUND_ANNOTATION];
   if (text === undefined || !kind.resource.endsWith('rolebindings')) return [];
+  const path = `metadata.annotations[${BOUND_ANNOTATION}]`;
+  if (metadata.annotations?.[CLUSTERS_ANNOTATION] === undefined) {
+    return [invalidValue(path, text, BOUND_WITHOUT_CLUSTERS)];
+  }
   if (text === old?.annotations?.[BOUND_ANNOTATION] || parseBoundCluster(text) !== undefined) return [];
-  return [invalidValue(`metadata.annotations[${BOUND_ANNOTATION}]`, text, 'must be NAME/UID of a cluster')];
+  return [invalidValue(path, text, 'must be NAME/UID of a cluster')];
 }
 
 /** An annotation of a binding with one of some words. */

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
-import { BOUND_ANNOTATION } from '../../src/api/kinds/rbac.ts';
+import { BOUND_ANNOTATION, CLUSTERS_ANNOTATION } from '../../src/api/kinds/rbac.ts';
 import { storageKey } from '../../src/api/object-key.ts';
+import { NAME_LABEL } from '../../src/authz/cluster-selector.ts';
 import { createPolicy } from '../../src/authz/policy.ts';
 import { clusterLabelsAt, PolicyUpdater, rbacSnapshotAt } from '../../src/authz/policy-updater.ts';
 import { binding, person, role } from '../../src/authz/rbac.fixture.ts';
@@ -8,6 +9,7 @@ import { at, catalog, inFolder, make, openObjects } from './object-store.ts';
 
 const A = at('', '', 'a');
 const PODS = { verb: 'get', group: '', resource: 'pods', subresource: '', namespace: 'n', name: '', cluster: 'a' };
+const IN_A = { [CLUSTERS_ANNOTATION]: `${NAME_LABEL}=a` };
 const jane = person('jane');
 
 it('a binding that is bound to a cluster ends with the event by which another cluster gets the name', async () => {
@@ -27,9 +29,9 @@ it('a binding that is bound to a cluster ends with the event by which another cl
       return policy.decide(jane, PODS).allowed;
     };
     const uidOfA = (): string => reader.find(catalog.clusters, A)?.uid ?? '';
-    const grant = async (name: string, bound: string): Promise<void> => {
+    const grant = async (name: string, bound: string, clusters: object = IN_A): Promise<void> => {
       const object = binding(name, 'ClusterRole/r', ['User:jane']);
-      const metadata = { ...object.metadata, annotations: { [BOUND_ANNOTATION]: bound } };
+      const metadata = { ...object.metadata, annotations: { ...clusters, [BOUND_ANNOTATION]: bound } };
       await writer.create(catalog.clusterRoleBindings, at('', '', name), { ...object, metadata }, { dryRun: false });
     };
     const rules = [{ verbs: ['get'], apiGroups: [''], resources: ['pods'] }];
@@ -38,6 +40,7 @@ it('a binding that is bound to a cluster ends with the event by which another cl
     await reader.catchUp();
 
     await expect(grant('x', 'a')).rejects.toThrow('must be NAME/UID of a cluster');
+    await expect(grant('x', `a/${uidOfA()}`, {})).rejects.toThrow('needs clusterpass.dev/clusters');
     await grant('other', `a/${uidOfA().toUpperCase()}`);
     expect(await isAllowed()).toBe(false);
     await grant('x', `a/${uidOfA()}`);

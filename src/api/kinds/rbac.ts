@@ -20,6 +20,8 @@ export const EXPIRES_ANNOTATION = 'clusterpass.dev/expires-at';
  * access requests.
  */
 export const BOUND_ANNOTATION = 'clusterpass.dev/bound-cluster';
+/** Why a binding with that annotation alone is refused, and grants nothing. */
+export const BOUND_WITHOUT_CLUSTERS = `says when the binding ends, not where it holds: needs ${CLUSTERS_ANNOTATION}`;
 
 /** `allow`: agents may ask for passes through this binding. Without it only people may. */
 export const AGENTS_ANNOTATION = 'clusterpass.dev/agents';
