@@ -48,7 +48,8 @@ export async function openPage(
     timezoneId: 'UTC',
   });
   const page = await context.newPage();
-  page.setDefaultTimeout(20_000);
+  // As long as expect.poll waits: a busy machine is slow and not red.
+  page.setDefaultTimeout(60_000);
   const problems: string[] = [];
   const requested: string[] = [];
   page.on('pageerror', (error) => problems.push(error.message));
