@@ -119,6 +119,9 @@ try {
   const report = { rows, figures };
   print(report);
   process.exitCode = allHold(report) ? 0 : 1;
+} catch (error) {
+  console.error(error);
+  process.exitCode = 1;
 } finally {
   await endAll();
   process.exit();
