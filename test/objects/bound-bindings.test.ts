@@ -12,7 +12,7 @@ const PODS = { verb: 'get', group: '', resource: 'pods', subresource: '', namesp
 const IN_A = { [CLUSTERS_ANNOTATION]: `${NAME_LABEL}=a` };
 const jane = person('jane');
 
-it('a binding that is bound to a cluster ends with the event by which another cluster gets the name', async () => {
+it('A29: a binding that is bound to a cluster ends with the event by which another cluster gets the name', async () => {
   await inFolder(async (file) => {
     const objects = await openObjects(file);
     const { store, reader, writer, reflector } = objects;
@@ -40,6 +40,7 @@ it('a binding that is bound to a cluster ends with the event by which another cl
     await reader.catchUp();
 
     await expect(grant('x', 'a')).rejects.toThrow('must be NAME/UID of a cluster');
+    // A29: alone it would look like a scope, and hold in the whole fleet.
     await expect(grant('x', `a/${uidOfA()}`, {})).rejects.toThrow('needs clusterpass.dev/clusters');
     await grant('other', `a/${uidOfA().toUpperCase()}`);
     expect(await isAllowed()).toBe(false);
