@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -73,17 +73,6 @@ describe('a start', () => {
       expect(stderr).not.toMatch(/E[A-Z]{4,}| at |mkdir/);
     }
     await rm(dirname(file), { recursive: true });
-  });
-
-  it('A1: with keys that others can read ends with 1', async () => {
-    const first = await startServer({ dataDir: join(folder, 'keys') });
-    await first.stop();
-    const keys = join(folder, 'keys', 'keys');
-    for (const name of await readdir(keys)) await chmod(join(keys, name), 0o644);
-    const { code, stderr } = await run(['serve', '--data-dir', join(folder, 'keys'), '--listen', '127.0.0.1:0']);
-    expect(code).toBe(1);
-    expect(stderr).toContain(keys);
-    expect(stderr).not.toMatch(/\n\s+at /);
   });
 
   it('A1: with an admin token that others can read ends with 1, also when a token file is watched', async () => {
