@@ -35,8 +35,7 @@ export async function launch({ isMain }) {
     if (flags.length > 0 && isMain && process.execve && !process.channel) {
       process.execve(process.execPath, [process.execPath, ...process.execArgv, ...flags, ...itself], process.env);
     }
-    // Node keeps what it has read from the cache: 8 MB of a server, for a quarter of a second at its start.
-    if (!args.includes('serve')) enableCompileCache();
+    enableCompileCache();
     await import(entry.href);
   } else {
     const version = process.versions.node;

@@ -6,7 +6,6 @@ import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { chooseNode, isNewEnough, noNodeMessage, OLDEST_MAJOR, pinnedNode } from '../../bin/find-node.mjs';
-import { startFlags } from '../../bin/heap-size.mjs';
 
 const bin = fileURLToPath(new URL('../../bin', import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'clusterpass-launcher-'));
@@ -102,19 +101,19 @@ describe.each([
   });
 });
 
-it('a server is started with its own heap sizes, in the same process', () => {
-  const flags = (nodeArgs: string[], ...args: string[]): unknown =>
-    JSON.parse(spawnSync(process.execPath, [...nodeArgs, launcher, ...args], { encoding: 'utf8' }).stdout);
-  const own = ['--max-semi-space-size=8', '--max-old-space-size=1500'];
-  const given = ['--no-warnings', '--max-old-space-size=3000'];
-  expect(flags(given, 'serve', 'flags')).toEqual([process.pid, ...given, ...own.slice(0, 1)]);
-  expect(flags([], 'get', 'flags')).toEqual([process.pid]);
-  const ofServer = (heapMb: number, execArgv: string[] = [], env: NodeJS.ProcessEnv = {}) =>
-    startFlags(['serve'], { execArgv, env, heapLimit: heapMb * 1024 * 1024 });
-  expect(ofServer(4_120)).toEqual(own);
-  expect(ofServer(1_024)).toEqual(own.slice(0, 1));
-  expect(ofServer(4_120, ['--max-semi-space-size=32'])).toEqual(own.slice(1));
-  expect(ofServer(4_120, [], { NODE_OPTIONS: '--max_semi_space_size=32 --max-old-space-size=9' })).toEqual([]);
+it('a server is started with a small young generation, in the same process, unless the operator said otherwise', () => {
+  const flags = (nodeArgs: string[], env: NodeJS.ProcessEnv, ...args: string[]): unknown =>
+    JSON.parse(
+      spawnSync(process.execPath, [...nodeArgs, launcher, ...args], {
+        encoding: 'utf8',
+        env: { ...process.env, ...env },
+      }).stdout,
+    );
+  const small = '--max-semi-space-size=8';
+  expect(flags(['--no-warnings'], {}, 'serve', 'flags')).toEqual([process.pid, '--no-warnings', small]);
+  expect(flags(['--max-semi-space-size=32'], {}, 'serve', 'flags')).toEqual([process.pid, '--max-semi-space-size=32']);
+  expect(flags([], { NODE_OPTIONS: '--max_semi_space_size=32' }, 'serve', 'flags')).toEqual([process.pid]);
+  expect(flags([], {}, 'get', 'flags')).toEqual([process.pid]);
 });
 
 it('a program whose launcher was killed stops in good order', async () => {
