@@ -60,12 +60,9 @@ export async function serve({ server, cwd, env, url, data }: Served, visit = asy
   }
 }
 
-const tokenOf = async (data: string, name: string): Promise<string> =>
-  (await readFile(join(data, name === 'admin' ? 'admin.token' : `demo/${name}.token`), 'utf8')).trim();
-
 async function listAndIssue(url: string, data: string): Promise<void> {
   const headers = async (name: string): Promise<Record<string, string>> => ({
-    Authorization: `Bearer ${await tokenOf(data, name)}`,
+    Authorization: `Bearer ${(await readFile(join(data, name === 'admin' ? 'admin.token' : `demo/${name}.token`), 'utf8')).trim()}`,
     'Content-Type': 'application/json',
   });
   for (const [name, count] of [
@@ -98,12 +95,16 @@ export interface TourOptions {
 }
 
 /** The tour of the README with an installed program: serves the demo fleet and runs the commands, with this program. */
-export function takeTour(options: TourOptions): Promise<void> {
-  const { folder, clusterpass } = options;
-  return serveDemo(options, async ({ env, url }) => {
+export async function takeTour({ folder, home = folder, env, clusterpass, plugin }: TourOptions): Promise<void> {
+  const own = { ...env, HOME: home };
+  const [port] = await freePorts(1);
+  const url = `http://127.0.0.1:${port}`;
+  const args = [...clusterpass.args, 'serve', '--demo', '--data-dir', 'data', '--listen', `127.0.0.1:${port}`];
+  const server = { file: clusterpass.file, args };
+  await serve({ server, cwd: folder, env: own, url, data: join(folder, 'data') }, async () => {
     const { stdout } = await run('/bin/bash', ['-euo', 'pipefail', '-c', tourScript(url, clusterpass.file)], {
       cwd: folder,
-      env: { ...env, PATH: `${env.PATH}:${process.env.PATH}` },
+      env: { ...own, PATH: `${env.PATH}:${process.env.PATH}` },
     });
     expect(stdout).toMatch(/^12\n7\n1\n/);
     expect(stdout).toMatch(/\}200\n401\n/);
@@ -111,43 +112,10 @@ export function takeTour(options: TourOptions): Promise<void> {
     expect(stdout).toMatch(/^prod-eu-1 .* True /m);
     expect(stdout).toMatch(/^eyJ[\w.-]+$/m);
     expect(await readFile(join(folder, 'data/kubeconfig'), 'utf8')).toContain('prod-eu-1');
-    await callPlugin(options, env);
+    if (plugin === undefined) return;
+    const listed = await run(plugin.file, [...plugin.args, 'get', 'clusters'], { cwd: folder, env: own });
+    expect(listed.stdout).toContain('prod-eu-1');
   });
-}
-
-/**
- * Serves the demo fleet, and runs a command of the client that connects, one that writes a file and one of the plugin.
- * For artefacts with the program that took the tour: they differ by how they start it.
- */
-export function takeShortTour(options: TourOptions & { readonly version: string }): Promise<void> {
-  const { folder, home = folder, clusterpass } = options;
-  return serveDemo(options, async ({ env, url }) => {
-    const own = { ...env, CLUSTERPASS_SERVER: url, CLUSTERPASS_TOKEN: await tokenOf(join(folder, 'data'), 'admin') };
-    const client = async (...args: string[]): Promise<string> =>
-      (await run(clusterpass.file, [...clusterpass.args, ...args], { cwd: folder, env: own })).stdout;
-    expect((await client('version')).match(new RegExp(`v${RegExp.escape(options.version)}$`, 'gm'))).toHaveLength(2);
-    await client('kubeconfig', '--as', 'ci/builder', '--output', join(home, 'kubeconfig'));
-    expect(await readFile(join(folder, 'kubeconfig'), 'utf8')).toContain('prod-eu-1');
-    await callPlugin(options, own);
-  });
-}
-
-async function callPlugin({ folder, plugin }: TourOptions, env: NodeJS.ProcessEnv): Promise<void> {
-  if (plugin === undefined) return;
-  const listed = await run(plugin.file, [...plugin.args, 'get', 'clusters'], { cwd: folder, env });
-  expect(listed.stdout).toContain('prod-eu-1');
-}
-
-async function serveDemo(
-  { folder, home = folder, env, clusterpass }: TourOptions,
-  visit: (tour: { readonly env: NodeJS.ProcessEnv; readonly url: string }) => Promise<void>,
-): Promise<void> {
-  const own = { ...env, HOME: home };
-  const [port] = await freePorts(1);
-  const url = `http://127.0.0.1:${port}`;
-  const args = [...clusterpass.args, 'serve', '--demo', '--data-dir', 'data', '--listen', `127.0.0.1:${port}`];
-  const server = { file: clusterpass.file, args };
-  await serve({ server, cwd: folder, env: own, url, data: join(folder, 'data') }, () => visit({ env: own, url }));
 }
 
 async function servesAt(server: ChildProcess, url: string): Promise<void> {
