@@ -40,7 +40,7 @@ const CHECKS = {
   'generated files are up to date': [inRoot('scripts/generate.mjs'), '--check'],
 };
 
-/** Nice value of the checks, which take the processor time that waiting tests leave. Only root may lower that of now. */
+/** Nice value of the checks: tests go first. Never below that of this process, which only root may lower. */
 const CHECK_NICENESS = Math.max(10, getPriority());
 
 /** @param {string[]} args */

@@ -106,7 +106,7 @@ export function reachText(reach: Reach): string {
 
 const unboundText = ({ selector }: { readonly selector: ClusterSelector }): string => `clusters:${selector.text}`;
 
-/** Whether a held binding of this reach holds wherever one with the other reach does, as far as their texts tell. */
+/** A predicate for the reaches of held bindings: whether they hold wherever `reach` does, as far as their texts tell. */
 export function widerThan(reach: Reach): (held: Reach) => boolean {
   const accepted = new Set([
     'everywhere',

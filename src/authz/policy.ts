@@ -112,7 +112,7 @@ class CompiledPolicy implements Policy {
   readonly #expiring = new ExpiringBindings();
   /** Bindings that have ended and are still stored. */
   readonly #ended = new Map<string, BindingFacts>();
-  /** Bindings that have ended with their cluster. They may be stored for ever. */
+  /** Stored bindings that have ended with their cluster, until they are changed or deleted. */
   readonly #endedWithCluster = new Map<string, Pick<BindingFacts, 'namespace' | 'name'>>();
   readonly #now: () => number;
   /** Counts the changes applied. */

@@ -5,8 +5,8 @@ import { readPrivate, writePrivate } from '../files/files.ts';
 import { configFolder } from '../files/folders.ts';
 
 /**
- * PKCE (RFC 7636) for passes: who requests one on this machine sends a hash, and who redeems it sends what was hashed.
- * That is derived from a key in the folder of logins, which leaves this machine in no request.
+ * PKCE (RFC 7636) for passes: the request for a pass has the hash of a secret, and its redemption the secret. The secret
+ * is derived from a key in the folder of logins, which no request contains.
  */
 
 const LOCK_WAIT_MS = 10_000;
@@ -27,7 +27,7 @@ export async function codeChallengeFor(context: Context, server: string): Promis
   return createHash('sha256').update(verifierFor(key, server)).digest('base64url');
 }
 
-/** Of one server: another one that learns it cannot use it there. */
+/** Each server has its own: one that learns it cannot use it at another. */
 const verifierFor = (key: string, server: string): string =>
   createHmac('sha256', key).update(server).digest('base64url');
 

@@ -1,7 +1,8 @@
 /**
  * SHA-256 of a text in UTF-8, in hexadecimal (FIPS 180-4, section 6.2). For the names of cached credentials:
  * `node:crypto` takes a fifth of the start of `clusterpass credential` with a cached token, and has no part that loads
- * alone. Secrets are compared and signatures made by `node:crypto` only: this one takes as long as its input says.
+ * alone. It does not take constant time, so `node:crypto` alone
+ * compares secrets and makes signatures.
  */
 export function sha256(text: string): string {
   const padded = paddedMessage(Buffer.from(text));

@@ -6,7 +6,7 @@ import type { ApiRequest } from '../../api/request.ts';
 import { forbidden } from '../../api/status.ts';
 import type { WriteParts } from './write-parts.ts';
 
-/** Other values of these need another permission. */
+/** Annotations whose change needs a further permission. */
 const DECIDING: ReadonlySet<string> = new Set([CONFIRMED_ANNOTATION, IMPORTED_ANNOTATION]);
 
 /**
