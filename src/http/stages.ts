@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
+import { setImmediate as nextTick } from 'node:timers/promises';
 import {
   type Authorizer,
   type Decision,
@@ -336,8 +337,9 @@ async function waitForBody(x: Exchange, { flowControl, bodies }: StageParts): Pr
   };
   const bytes = await bodies.read(x.req, keepStop, x.maxBodyBytes);
   x.stopReading = undefined;
-  // A large body has its seat for as long as it is in memory.
-  if (!isLarge) x.bodySeat?.release();
+  // A large body has its seat for as long as it is in memory. Joining it and decoding it each take a tick.
+  if (isLarge) await nextTick();
+  else x.bodySeat?.release();
   return keepBody(x, bytes);
 }
 

@@ -3,6 +3,7 @@ import { type FieldError, invalid, invalidValue } from '../api/field-error.ts';
 import { type ApiObject, type Kind, type ManagedFieldsEntry, NOTHING_UNCHANGED } from '../api/kind.ts';
 import { type ObjectKey, storageKey } from '../api/object-key.ts';
 import { ApiError, alreadyExists, badRequest, conflict, notFound } from '../api/status.ts';
+import { TimeSlice } from '../lib/time-slice.ts';
 import type { Guard, Store, Write, WriteResult } from '../storage/contract.ts';
 import { prefixesInside, requireOwners } from './owners.ts';
 import {
@@ -95,7 +96,11 @@ const GENERATED_BASE_LENGTH = 58;
 const NAME_ATTEMPTS = 8;
 const UPDATE_ATTEMPTS = 8;
 
-/** Writes objects: defaults, validation, preconditions, and optimistic concurrency by resourceVersion. */
+/**
+ * Writes objects: defaults, validation, preconditions, and optimistic concurrency by resourceVersion. A large object
+ * yields to the event loop between the steps that come before admission; admission, validation and the call of the store
+ * share a tick.
+ */
 export class ObjectWriter {
   readonly #options: WriterOptions;
 
@@ -154,7 +159,9 @@ export class ObjectWriter {
     const stamp = { uid: options.uid ?? randomUuid(), now: now() };
     const track = this.#tracking(kind, options, keepStatus ? 'both' : 'object', sent, undefined);
     const metadata = { ...this.#computedIn(kind), keepStatus, origin };
+    const slice = new TimeSlice();
     const prepared = prepareForCreate(kind, objectKey, sent, stamp, metadata, track);
+    if (slice.isOver) await slice.next();
     const object = derive?.(prepared) ?? prepared;
     admit?.(object, undefined);
     const context = { cluster: objectKey.cluster, unchanged: NOTHING_UNCHANGED };
@@ -188,9 +195,12 @@ export class ObjectWriter {
     const expected = preconditions?.resourceVersion ?? '';
     for (let attempt = 1; ; attempt++) {
       const { current, object: old } = await this.#current(kind, objectKey, preconditions);
+      const slice = new TimeSlice();
       const sent = await change(old);
+      if (slice.isOver) await slice.next();
       const track = this.#tracking(kind, options, part, sent, old);
       const prepared = prepareForUpdate(kind, sent, old, part, { ...this.#computedIn(kind), origin }, track);
+      if (slice.isOver) await slice.next();
       const next = withOldTimes(prepared, old);
       admit?.(next, old);
       const context = { cluster: objectKey.cluster, old, unchanged: unchangedParts(next, old) };

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import type { ApiObject } from '../../src/api/kind.ts';
 import { ApiError, type Status } from '../../src/api/status.ts';
 import { at, catalog, inFolder, make, object, openObjects } from './object-store.ts';
 
@@ -98,6 +99,28 @@ it('an update with a guard on another key fails once that key has changed', asyn
     await objects.store.write({ key: '/internal/leader', value: null, expect: { modRevision: held.revision } });
     expect(await statusOf(label('two'))).toMatchObject({ code: 409 });
     expect(objects.reader.find(clusters, at('', '', 'a'))?.labels).toEqual({ value: 'one' });
+    await objects.close();
+  });
+});
+
+it('A19: an update whose change took long yields to the event loop before admission', async () => {
+  await inFolder(async (file) => {
+    const objects = await openObjects(file);
+    await make(objects, clusters, at('', '', 'a'));
+    let ticked = false;
+    const long = (current: ApiObject): ApiObject => {
+      setImmediate(() => {
+        ticked = true;
+      });
+      for (const end = performance.now() + 2; performance.now() < end; );
+      return { ...current, metadata: { ...current.metadata, labels: { env: 'prod' } } };
+    };
+    let tickedBefore: boolean | undefined;
+    const admit = (): void => {
+      tickedBefore = ticked;
+    };
+    await objects.writer.update(clusters, at('', '', 'a'), long, { dryRun: false, part: 'object', admit });
+    expect(tickedBefore).toBe(true);
     await objects.close();
   });
 });
