@@ -40,6 +40,8 @@ const GOALS: Readonly<Record<string, Benchmark>> = {
   slo: benchSlo,
 };
 
+export const GOAL_NAMES: readonly string[] = Object.keys(GOALS);
+
 interface Arguments {
   readonly names: readonly string[];
   readonly settings: Settings;
@@ -58,12 +60,12 @@ function readArguments(studies: readonly string[]): Arguments {
   });
   const unknown = positionals.find((name) => !(name in GOALS));
   if (unknown !== undefined) {
-    throw new Error(`unknown benchmark "${unknown}": expected ${[...Object.keys(GOALS), ...studies].join(', ')}`);
+    throw new Error(`unknown benchmark "${unknown}": expected ${[...GOAL_NAMES, ...studies].join(', ')}`);
   }
   const [rounds, seconds] = [Number(values.rounds), Number(values.seconds)];
   if (!Number.isInteger(rounds) || rounds < 1) throw new Error('--rounds must be a whole number above 0');
   if (!(seconds > 0)) throw new Error('--seconds must be a number above 0');
-  const names = positionals.length === 0 ? Object.keys(GOALS) : positionals;
+  const names = positionals.length === 0 ? GOAL_NAMES : positionals;
   return { names, settings: { rounds, seconds }, json: values.json };
 }
 

@@ -3,9 +3,12 @@
  * any Node server could do for the same work, and prints how they compare. Exits with 1 when a goal is missed.
  *
  * `npm run bench -- STUDY [ARGUMENT...]`: runs one study. The comment at the top of its file says what it measures.
+ *
+ * `npm run bench -- NAME STUDY...`: runs several studies and benchmarks, one after the other, without arguments.
  */
 import { fileURLToPath } from 'node:url';
 import { endLike, runChild } from '../bin/run-child.mjs';
+import { GOAL_NAMES, runGoals } from './goals.ts';
 
 /** Each answers one question and has its own arguments: `npm run bench -- rotation 5 8`. */
 const STUDIES = [
@@ -33,11 +36,30 @@ const STUDIES = [
   'slow-disk',
 ];
 
+const isStudy = (name: string): boolean => STUDIES.includes(name);
+
+/** A study has a script of its own. A benchmark with a goal is this program with one name. */
+function scriptOf(name: string): string[] {
+  if (!isStudy(name)) return [fileURLToPath(import.meta.url), name];
+  return [fileURLToPath(new URL(`studies/${name}.ts`, import.meta.url))];
+}
+
+/** Each in a process of its own, so that one which fails does not end the others. A signal ends them all. */
+async function runEach(names: readonly string[]): Promise<void> {
+  for (const name of names) {
+    console.log(`\n== ${name}`);
+    const ended = await runChild(process.execPath, scriptOf(name));
+    if (ended.signal !== null) return endLike(ended);
+    if (ended.code !== 0) process.exitCode = 1;
+  }
+}
+
 const [first = '', ...others] = process.argv.slice(2);
-if (STUDIES.includes(first)) {
-  const script = fileURLToPath(new URL(`studies/${first}.ts`, import.meta.url));
-  endLike(await runChild(process.execPath, [script, ...others]));
+const names = [first, ...others];
+if (names.length > 1 && names.some(isStudy) && names.every((name) => isStudy(name) || GOAL_NAMES.includes(name))) {
+  await runEach(names);
+} else if (isStudy(first)) {
+  endLike(await runChild(process.execPath, [...scriptOf(first), ...others]));
 } else {
-  const { runGoals } = await import('./goals.ts');
   await runGoals(STUDIES);
 }

@@ -2,13 +2,14 @@
  * How long does one costly request block the event loop? Sends each request to a server that has just started, and
  * measures how long a health check waits meanwhile. Exits with 1 when a request blocked the loop for 50 ms or more.
  *
- *   npm run bench -- event-loop [--warm] [WORD]
+ *   npm run bench -- event-loop [--warm] [--rows WORD]
  *
- * `--warm` sends each request twice and counts the second. With WORD, only rows whose name contains it are sent.
+ * `--warm` sends each request twice and counts the second. `--rows` sends only rows whose name contains the word.
  */
 import { readFileSync } from 'node:fs';
 import { Agent, get } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
 import { type Server, startServer } from '../../test/e2e/support/server.ts';
 import { type CostlyRequest, type Row, rows } from './costly-requests.ts';
 import { GRANTER } from './demo-paths.ts';
@@ -120,9 +121,11 @@ async function measure(row: Row, warm: boolean): Promise<Measured> {
   }
 }
 
-const args = process.argv.slice(2);
-const warm = args.includes('--warm');
-const word = args.find((arg) => !arg.startsWith('-')) ?? '';
+const { warm, rows: word } = parseArgs({
+  options: { warm: { type: 'boolean', default: false }, rows: { type: 'string', default: '' } },
+}).values;
+const chosen = [...rows, ...faultyRows].filter(({ name }) => name.includes(word));
+if (chosen.length === 0) throw new Error(`--rows: no row has "${word}" in its name`);
 const ms = (value: number): string => `${value.toFixed(0)} ms`;
 const columns = (cells: readonly string[]): string => cells.map((cell) => cell.padStart(8)).join('');
 const faults: string[] = [];
@@ -130,7 +133,7 @@ let worst = 0;
 console.log('status: of the response; waited: the slowest health check meanwhile; CPU: of the main thread during it;');
 console.log('quiet: the slowest health check before the request was sent.\n');
 console.log(`${columns(['status', 'waited', 'CPU', 'quiet'])}  request`);
-for (const row of [...rows, ...faultyRows].filter(({ name }) => name.includes(word))) {
+for (const row of chosen) {
   const { code, quiet, longest, busiest } = await measure(row, warm);
   if (busiest >= LIMIT_MS) faults.push(`${row.name}: blocked the event loop for ${ms(busiest)}`);
   if (!row.codes.includes(code)) faults.push(`${row.name}: status ${code}, expected ${row.codes.join(' or ')}`);
