@@ -6,7 +6,7 @@ import type { Store } from '../../src/storage/contract.ts';
 import { readDateHeader } from '../../src/storage/etcd/member.ts';
 import { type EtcdStoreOptions, type OpenedEtcd, openEtcdStore } from '../../src/storage/etcd/open-etcd-store.ts';
 import { describeWithEtcd, type Etcd, etcdCall, startEtcd } from './etcd-process.ts';
-import { bytes, create, failure, readable, remove, update, watchUntil } from './harness.ts';
+import { bytes, create, failure, readable, remove, text, update, watchUntil } from './harness.ts';
 
 /** Conditions of an etcd that other programs use too. */
 
@@ -29,7 +29,7 @@ describeWithEtcd('the engine on a shared etcd', () => {
   const putElsewhere = (key = '/others/x') =>
     etcdCall(etcd, '/v3/kv/put', { key: base64(key), value: base64('theirs') });
   beforeAll(async () => {
-    etcd = await startEtcd({ args: ['--max-request-bytes', '1500000'] });
+    etcd = await startEtcd({ args: ['--max-request-bytes', '1500000', '--max-txn-ops', '50'] });
   });
   afterAll(async () => {
     await closeAll();
@@ -159,6 +159,25 @@ describeWithEtcd('the engine on a shared etcd', () => {
         expect(await store.revision()).toBeGreaterThanOrEqual(written);
       }),
     );
+  });
+
+  it('keys that are created together share a revision; none is created if one exists', async () => {
+    const store = await fresh();
+    const mark = { key: '/mark', expect: { modRevision: await create(store, '/mark', 'mine') } };
+    const items = (...names: string[]) => names.map((name) => ({ key: `/a/${name}`, value: bytes(name) }));
+    const createTogether = (...names: string[]) => store.createTogether?.(items(...names), mark);
+    expect(await createTogether('x', 'y')).toBe(true);
+    expect(await createTogether('y', 'z')).toBe(false);
+    const found = (await store.list({ prefix: '/a/' })).items;
+    expect(found.map(({ key, value }) => [key, text(value)])).toEqual([
+      ['/a/x', 'x'],
+      ['/a/y', 'y'],
+    ]);
+    expect(new Set(found.map(({ modRevision }) => modRevision)).size).toBe(1);
+    await update(store, '/mark', mark.expect.modRevision, 'another');
+    expect(await createTogether('z')).toBe(false);
+    const many = Array.from({ length: 100 }, (_, i) => `${i}`);
+    expect(await failure(Promise.resolve(createTogether(...many)))).toMatchObject({ code: 'refused' });
   });
 
   it('one process leads; after it resigns another does, and the fence of the first fails', async () => {

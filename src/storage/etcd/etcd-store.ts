@@ -3,6 +3,7 @@ import { SharedCall } from '../../lib/shared-call.ts';
 import type { Logger } from '../../observability/logger.ts';
 import { checkKey, checkList, checkPrefix, checkRevision, checkWrite } from '../checks.ts';
 import {
+  type Guard,
   type KeyValue,
   type ListRequest,
   type ListResult,
@@ -20,7 +21,7 @@ import type { Member } from './member.ts';
 import type { CallTimeout, Members } from './members.ts';
 import { COMPACT, type Decoded, type EtcdKeyValue, RANGE, TXN } from './messages.ts';
 import type { StoreMeta } from './store-meta.ts';
-import { failedKey, transactionFor } from './transaction.ts';
+import { creationOf, failedKey, transactionFor } from './transaction.ts';
 
 /** A read is sent to a second member soon. Attempts are long, so that reads succeed on slow members, too. */
 const READ_TIMEOUT: CallTimeout = { attemptMs: 1_500, totalMs: 2_300, hedgeMs: 250 };
@@ -122,6 +123,20 @@ export class EtcdStore implements Store {
     }
     const current = found.slice(1)[failed.index];
     return { ok: false, key: failed.key, current: current && this.#space.keyValue(current), revision };
+  }
+
+  async createTogether(
+    items: readonly { readonly key: string; readonly value: Uint8Array }[],
+    guard: Guard,
+  ): Promise<boolean> {
+    for (const item of items) checkWrite({ ...item, expect: { absent: true }, guards: [guard] });
+    this.#requireOpen();
+    const request = TXN.request.encode(creationOf(items, guard, this.#space, this.#meta.modRevision));
+    const { succeeded, header } = await this.#track(
+      this.#members.callOnce(TXN, request, WRITE_MS, { doing: 'take the writes', prefer: this.#watchMember }),
+    );
+    this.#advanceTo(header?.revision);
+    return succeeded;
   }
 
   async *watch(prefix: string, after: Revision, signal: AbortSignal): AsyncGenerator<WatchBatch, void, undefined> {
