@@ -51,7 +51,7 @@ export async function openStore(
   }
 }
 
-/** Makes every later revision greater than this one. The store must be empty and closed. */
+/** Makes every later revision greater than this one, and the present history unreadable. The store must be closed. */
 export async function seedStoreRevision(options: StoreOptions, revision: Revision): Promise<void> {
   if (options.engine === 'sqlite') {
     seedSqliteRevision(options.path, revision);

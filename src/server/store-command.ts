@@ -14,6 +14,7 @@ import { checkStore } from '../transfer/check-store.ts';
 import { compareServer, type ServedList } from '../transfer/compare-server.ts';
 import { exportStore } from '../transfer/export-store.ts';
 import { importStore } from '../transfer/import-store.ts';
+import { Retries } from '../transfer/retries.ts';
 import { openStore, seedStoreRevision } from './open-store.ts';
 
 /** `clusterpass store`, without a server. Exit codes: 0 success, 1 failure or problems found, 2 invalid options. */
@@ -104,7 +105,8 @@ const TASKS: Readonly<Record<StoreTask, (options: StoreOptions, flags: Flags) =>
       open: async () => (await openStore(options, silentLogger, { unfinished: true })).store,
       seedRevision: (revision: number) => seedStoreRevision(options, revision),
     };
-    const revision = await importStore(target, archive);
+    const retries = new Retries({ onWait: (problem) => say(`the import waits: ${problem}`) });
+    const revision = await importStore(target, archive, retries);
     say(
       `imported ${archive.items.length} keys; the store is at revision ${revision}, the other was at ${archive.revision}`,
     );

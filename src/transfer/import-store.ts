@@ -1,15 +1,22 @@
+import { randomUUID } from 'node:crypto';
 import { inParallel } from '../lib/in-parallel.ts';
-import { ENGINE_KEYS, IMPORT_KEY, type Revision, type Store } from '../storage/contract.ts';
+import { ENGINE_KEYS, type Guard, IMPORT_KEY, type Revision, StorageError, type Store } from '../storage/contract.ts';
 import { type Archive, ArchiveError, type ArchiveItem } from './archive.ts';
+import { Retries } from './retries.ts';
 
 export interface ImportTarget {
   /** Opens the store, also in the middle of an import. */
   open(): Promise<Store>;
-  /** Makes every later revision greater than this one, and earlier ones unreadable. The store must be closed. */
+  /** Makes every later revision greater than this one, and those before it unreadable. The store must be closed. */
   seedRevision(revision: Revision): Promise<void>;
 }
 
 const CONCURRENCY = 64;
+/**
+ * Keys that are created together, where the engine can. etcd compares and writes at most 128 in a transaction of at most
+ * 1.5 MiB (--max-txn-ops, --max-request-bytes).
+ */
+const TOGETHER = { keys: 100, bytes: 500_000, concurrency: 8 };
 const PAGE = 1_000;
 
 /**
@@ -18,41 +25,165 @@ const PAGE = 1_000;
  * its client lists again.
  *
  * A key marks the store during the import. A server refuses to open such a store, and another import starts over.
+ *
+ * A write without an answer is repeated, and may happen late, even after the import. Each write demands the mark of
+ * this import, so a late one changes nothing.
+ *
+ * Keys that are created together share a revision: a watch that resumed between two of them would miss one. So the
+ * revisions of the import become unreadable before the mark is removed.
  */
-export async function importStore(target: ImportTarget, { revision, items }: Archive): Promise<Revision> {
+export async function importStore(
+  target: ImportTarget,
+  { revision, items }: Archive,
+  retries = new Retries(),
+): Promise<Revision> {
+  const value = Buffer.from(`import ${randomUUID()}`);
+  // A wrong address fails at once; later failures are retried.
   let store = await target.open();
   try {
-    await clear(store);
-    await store.close();
-    await target.seedRevision(revision);
-    store = await target.open();
-    for (const level of byDepth(items)) {
-      await inParallel(level, CONCURRENCY, (item) => create(store, item.key, item.value));
-    }
-    const mark = await store.get(IMPORT_KEY);
-    if (mark === undefined) throw new ArchiveError('another import into this store has finished first');
-    const expect = { modRevision: mark.modRevision };
-    return (await store.write({ key: IMPORT_KEY, value: null, expect })).revision;
+    const seed = async (): Promise<ImportSteps> => {
+      await store.close();
+      await retries.run(() => target.seedRevision(revision));
+      store = await retries.run(() => target.open());
+      return new ImportSteps(store, retries, value);
+    };
+    await new ImportSteps(store, retries, value).clear();
+    const filling = await seed();
+    await filling.fill(items);
+    const finishing = store.createTogether === undefined ? filling : await seed();
+    return await finishing.finish();
   } finally {
     await store.close();
   }
 }
 
-/** Removes the keys of an interrupted import, and marks the store. */
-async function clear(store: Store): Promise<void> {
-  const mark = await store.get(IMPORT_KEY);
-  for (;;) {
-    const { items, more } = await store.list({ prefix: '/', limit: PAGE });
-    const imported = items.filter(({ key }) => !ENGINE_KEYS.includes(key));
-    if (imported.length > 0 && mark === undefined) {
-      throw new ArchiveError('the store is not empty: choose another file or another prefix');
-    }
-    await inParallel(imported, CONCURRENCY, async ({ key, modRevision }) => {
-      await store.write({ key, value: null, expect: { modRevision } });
-    });
-    if (!more || imported.length === 0) break;
+/** The steps of an import on an open store, each repeated while the store is unavailable. */
+class ImportSteps {
+  readonly #store: Store;
+  readonly #retries: Retries;
+  /** The value of the mark, which no other import has. */
+  readonly #value: Uint8Array;
+
+  constructor(store: Store, retries: Retries, value: Uint8Array) {
+    this.#store = store;
+    this.#retries = retries;
+    this.#value = value;
   }
-  if (mark === undefined) await create(store, IMPORT_KEY, Buffer.from('import'));
+
+  /** Marks an empty store, or one with an interrupted import, whose late writes fail from now on. */
+  async #mark(): Promise<Guard> {
+    const found = await this.#retries.run(() => this.#store.get(IMPORT_KEY));
+    if (found === undefined) await this.#requireEmpty();
+    const expect = found === undefined ? { absent: true as const } : { modRevision: found.modRevision };
+    await this.#retries.run(async (isRepeated) => {
+      const result = await this.#store.write({ key: IMPORT_KEY, value: this.#value, expect });
+      if (!result.ok && !(isRepeated && equal(result.current?.value, this.#value))) throw otherImport();
+    });
+    return this.#marked();
+  }
+
+  async #requireEmpty(): Promise<void> {
+    // One key more than those of the engine is enough to know.
+    const limit = ENGINE_KEYS.length + 1;
+    const { items } = await this.#retries.run(() => this.#store.list({ prefix: '/', limit }));
+    if (items.every(({ key }) => ENGINE_KEYS.includes(key))) return;
+    throw new ArchiveError('the store is not empty: choose another file or another prefix');
+  }
+
+  /** The mark as a condition of writes. Its revision changes when the store's revision is seeded. */
+  async #marked(): Promise<Guard & { readonly expect: { readonly modRevision: Revision } }> {
+    const mark = await this.#retries.run(() => this.#store.get(IMPORT_KEY));
+    if (mark === undefined || !equal(mark.value, this.#value)) throw otherImport();
+    return { key: IMPORT_KEY, expect: { modRevision: mark.modRevision } };
+  }
+
+  /** Marks the store, and removes the keys of an interrupted import. */
+  async clear(): Promise<void> {
+    const mark = await this.#mark();
+    for (;;) {
+      const { items, more } = await this.#retries.run(() => this.#store.list({ prefix: '/', limit: PAGE }));
+      const imported = items.filter(({ key }) => !ENGINE_KEYS.includes(key));
+      await inParallel(imported, CONCURRENCY, ({ key, modRevision }) =>
+        this.#retries.run(async (isRepeated) => {
+          const expect = { modRevision };
+          const result = await this.#store.write({ key, value: null, expect, guards: [mark] });
+          if (!result.ok && !(isRepeated && result.key === key && result.current === undefined)) throw otherImport();
+        }),
+      );
+      if (!more || imported.length === 0) return;
+    }
+  }
+
+  async fill(items: readonly ArchiveItem[]): Promise<void> {
+    const mark = await this.#marked();
+    for (const level of byDepth(items)) {
+      if (this.#store.createTogether === undefined) {
+        await inParallel(level, CONCURRENCY, (item) => this.#create(item, mark));
+      } else {
+        await inParallel(groups(level), TOGETHER.concurrency, (group) => this.#createTogether(group, mark));
+      }
+    }
+  }
+
+  /** Removes the mark. Returns the revision at which the store is complete. */
+  async finish(): Promise<Revision> {
+    const mark = await this.#marked();
+    return this.#retries.run(async (isRepeated) => {
+      const result = await this.#store.write({ ...mark, value: null });
+      if (!result.ok && !(isRepeated && result.current === undefined)) throw otherImport();
+      return result.revision;
+    });
+  }
+
+  async #createTogether(group: readonly ArchiveItem[], mark: Guard): Promise<void> {
+    let mayExist = false;
+    const isCreated = await this.#retries.run(async (isRepeated) => {
+      mayExist = isRepeated;
+      try {
+        return await this.#store.createTogether?.(group, mark);
+      } catch (error) {
+        // The limits of this etcd are lower.
+        if (error instanceof StorageError && (error.code === 'too-large' || error.code === 'refused')) return false;
+        throw error;
+      }
+    });
+    // One by one, to find those that exist already, and to report what is wrong.
+    if (isCreated !== true) for (const item of group) await this.#create(item, mark, mayExist);
+  }
+
+  /** `mayExist`: a call without an answer may have created the key. */
+  #create({ key, value }: ArchiveItem, mark: Guard, mayExist = false): Promise<void> {
+    return this.#retries.run(async (isRepeated) => {
+      const result = await this.#store.write({ key, value, expect: { absent: true }, guards: [mark] });
+      if (result.ok) return;
+      if (result.key === IMPORT_KEY) throw otherImport();
+      if ((isRepeated || mayExist) && equal(result.current?.value, value)) return;
+      throw new ArchiveError(`${key} was written by another process during the import: stop that process`);
+    });
+  }
+}
+
+const otherImport = (): ArchiveError =>
+  new ArchiveError('another import into this store has begun or finished: run one import at a time');
+
+const equal = (a: Uint8Array | undefined, b: Uint8Array): boolean => a !== undefined && Buffer.compare(a, b) === 0;
+
+/** Consecutive items that can be created together. */
+function groups(items: readonly ArchiveItem[]): ArchiveItem[][] {
+  const all: ArchiveItem[][] = [];
+  let group: ArchiveItem[] = [];
+  let bytes = 0;
+  for (const item of items) {
+    if (group.length === TOGETHER.keys || bytes + item.value.byteLength > TOGETHER.bytes) {
+      if (group.length > 0) all.push(group);
+      group = [];
+      bytes = 0;
+    }
+    group.push(item);
+    bytes += item.value.byteLength;
+  }
+  if (group.length > 0) all.push(group);
+  return all;
 }
 
 /** A dependent has more parts in its key than its owner, and is created after it. */
@@ -61,9 +192,4 @@ function byDepth(items: readonly ArchiveItem[]): ArchiveItem[][] {
   return [...levels.keys()]
     .toSorted((a, b) => a - b)
     .map((depth) => (levels.get(depth) ?? []).toSorted((a, b) => a.createRevision - b.createRevision));
-}
-
-async function create(store: Store, key: string, value: Uint8Array): Promise<void> {
-  const result = await store.write({ key, value, expect: { absent: true } });
-  if (!result.ok) throw new ArchiveError(`${key} was written by another process during the import: stop that process`);
 }

@@ -5,6 +5,9 @@ import { Secret } from '../../src/observability/secret.ts';
 import type { Store } from '../../src/storage/contract.ts';
 import { readDateHeader } from '../../src/storage/etcd/member.ts';
 import { type EtcdStoreOptions, type OpenedEtcd, openEtcdStore } from '../../src/storage/etcd/open-etcd-store.ts';
+import { seedEtcdRevision } from '../../src/storage/etcd/store-meta.ts';
+import { importStore } from '../../src/transfer/import-store.ts';
+import { Retries } from '../../src/transfer/retries.ts';
 import { describeWithEtcd, type Etcd, etcdCall, startEtcd } from './etcd-process.ts';
 import { bytes, create, failure, readable, remove, text, update, watchUntil } from './harness.ts';
 
@@ -178,6 +181,44 @@ describeWithEtcd('the engine on a shared etcd', () => {
     expect(await createTogether('z')).toBe(false);
     const many = Array.from({ length: 100 }, (_, i) => `${i}`);
     expect(await failure(Promise.resolve(createTogether(...many)))).toMatchObject({ code: 'refused' });
+  });
+
+  it('an import waits for a member that hangs, and creates keys one by one where etcd takes fewer', async () => {
+    const [member] = etcd.members;
+    const access = { endpoints: etcd.endpoints };
+    const prefix = '/imported';
+    let hangs = false;
+    let waits = 0;
+    const target = {
+      open: async () => {
+        const store = await fresh(prefix);
+        const createTogether = store.createTogether?.bind(store);
+        store.createTogether = async (...args) => {
+          if (!hangs) member?.signal('SIGSTOP');
+          hangs = true;
+          return (await createTogether?.(...args)) ?? false;
+        };
+        return store;
+      },
+      seedRevision: (revision: number) => seedEtcdRevision(access, prefix, revision),
+    };
+    const retries = new Retries({
+      onWait: () => {
+        waits += 1;
+        member?.signal('SIGCONT');
+      },
+    });
+    const items = Array.from({ length: 120 }, (_, i) => ({
+      key: `/registry/a/${i}`,
+      value: bytes(`${i}`),
+      createRevision: i + 1,
+    }));
+    await importStore(target, { revision: 1, items }, retries);
+    expect(waits).toBeGreaterThan(0);
+    const found = (await (await fresh(prefix)).list({ prefix: '/' })).items;
+    expect(found.map(({ key, value }) => [key, text(value)]).toSorted()).toEqual(
+      items.map(({ key, value }) => [key, text(value)]).toSorted(),
+    );
   });
 
   it('one process leads; after it resigns another does, and the fence of the first fails', async () => {

@@ -3,7 +3,8 @@ import type { Store } from '../../src/storage/contract.ts';
 import { openEtcdStore } from '../../src/storage/etcd/open-etcd-store.ts';
 import { seedEtcdRevision } from '../../src/storage/etcd/store-meta.ts';
 import { describeWithEtcd, type Etcd, startEtcd } from './etcd-process.ts';
-import { storeConformance } from './store-conformance.ts';
+import type { StoreUnderTest } from './harness.ts';
+import { importConformance, storeConformance } from './store-conformance.ts';
 
 describeWithEtcd('one etcd, a prefix for each store', () => {
   let etcd: Etcd;
@@ -20,7 +21,7 @@ describeWithEtcd('one etcd, a prefix for each store', () => {
     return store;
   }
 
-  storeConformance('etcd', {
+  const engine: StoreUnderTest = {
     open: () => openAt(`/conformance-${stores++}`),
     async reopen(store) {
       await store.close();
@@ -34,5 +35,7 @@ describeWithEtcd('one etcd, a prefix for each store', () => {
     },
     // The data is below a prefix that no other test uses, and is removed with the server.
     destroy: (store) => store.close(),
-  });
+  };
+  storeConformance('etcd', engine);
+  importConformance('etcd', engine);
 });

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import type { Store } from '../../src/storage/contract.ts';
 import { seedSqliteRevision } from '../../src/storage/sqlite/database.ts';
 import { openSqliteStore } from '../../src/storage/sqlite/sqlite-store.ts';
-import { storeConformance } from './store-conformance.ts';
+import type { StoreUnderTest } from './harness.ts';
+import { importConformance, storeConformance } from './store-conformance.ts';
 
 const directories = new WeakMap<Store, string>();
 
@@ -14,7 +15,7 @@ async function openIn(directory: string): Promise<Store> {
   return store;
 }
 
-storeConformance('SQLite', {
+const engine: StoreUnderTest = {
   open: () => openIn(mkdtempSync(join(tmpdir(), 'clusterpass-conformance-'))),
   async reopen(store) {
     await store.close();
@@ -30,4 +31,7 @@ storeConformance('SQLite', {
     await store.close();
     rmSync(directories.get(store) ?? '', { recursive: true });
   },
-});
+};
+
+storeConformance('SQLite', engine);
+importConformance('SQLite', engine);

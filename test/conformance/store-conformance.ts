@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe } from 'vitest';
 import type { Store } from '../../src/storage/contract.ts';
 import { compactionPromises } from './compaction-promises.ts';
 import type { StoreUnderTest } from './harness.ts';
+import { importPromises } from './import-promises.ts';
 import { lifetimePromises } from './lifetime-promises.ts';
 import { modelPromises } from './model-promises.ts';
 import { readPromises } from './read-promises.ts';
@@ -17,13 +18,7 @@ export interface Fixture {
 /** One test for each promise of src/storage/contract.ts. Every engine runs it. */
 export function storeConformance(name: string, engine: StoreUnderTest): void {
   describe(`${name} keeps the promises of a store`, () => {
-    const fixture = { engine } as Fixture;
-    beforeEach(async () => {
-      fixture.store = await engine.open();
-    });
-    afterEach(async () => {
-      await engine.destroy(fixture.store);
-    });
+    const fixture = useFixture(engine);
     writePromises(fixture);
     readPromises(fixture);
     modelPromises(engine);
@@ -31,4 +26,20 @@ export function storeConformance(name: string, engine: StoreUnderTest): void {
     compactionPromises(fixture);
     lifetimePromises(fixture);
   });
+}
+
+/** For engines that an import can fill. */
+export function importConformance(name: string, engine: StoreUnderTest): void {
+  describe(`an import into ${name}`, () => importPromises(useFixture(engine)));
+}
+
+function useFixture(engine: StoreUnderTest): Fixture {
+  const fixture = { engine } as Fixture;
+  beforeEach(async () => {
+    fixture.store = await engine.open();
+  });
+  afterEach(async () => {
+    await engine.destroy(fixture.store);
+  });
+  return fixture;
 }

@@ -58,7 +58,7 @@ function decodeMeta({ value, modRevision }: EtcdKeyValue, path: string): StoreMe
 }
 
 /**
- * Seeds the revision of an empty store: every later revision is greater than this one, and earlier ones are unreadable.
+ * Seeds the revision of a store: every later one is greater than this one, and those before the seed are unreadable.
  * etcd's counter cannot be set, so the metadata holds the difference. Processes that have the store open fail, and have
  * to open it again.
  */

@@ -243,7 +243,7 @@ export function requireLocalDisk(file: string, statfs: (path: string) => Pick<St
 }
 
 /**
- * Seeds the revision of an empty database: every later revision is greater than this one, and earlier ones are
+ * Seeds the revision of a database: every later one is greater than this one, and those before the seed are
  * unreadable. No process may have the database open.
  */
 export function seedSqliteRevision(file: string, revision: Revision): void {

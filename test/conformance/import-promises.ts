@@ -1,0 +1,154 @@
+import { expect, it } from 'vitest';
+import {
+  type Guard,
+  IMPORT_KEY,
+  type Revision,
+  StorageError,
+  type Store,
+  type Write,
+} from '../../src/storage/contract.ts';
+import type { ArchiveItem } from '../../src/transfer/archive.ts';
+import { importStore } from '../../src/transfer/import-store.ts';
+import { Retries } from '../../src/transfer/retries.ts';
+import { bytes, remove, text } from './harness.ts';
+import type { Fixture } from './store-conformance.ts';
+
+const ITEMS: readonly ArchiveItem[] = Array.from({ length: 150 }, (_, i) => ({
+  key: `/registry/a${i % 3 === 0 ? '/deeper' : ''}/${i}`,
+  value: bytes(`value ${i}`),
+  createRevision: 150 - i,
+}));
+const ARCHIVE = { revision: 5_000_000, items: ITEMS };
+
+/** What becomes of a call that writes. `happen` makes it happen. */
+type Fault = (happen: () => Promise<unknown>, writes: readonly Write[]) => Promise<unknown>;
+
+const noAnswer = (): StorageError => new StorageError('unavailable', 'no answer');
+const withoutPauses = (onWait: () => void = () => {}) => new Retries({ onWait, sleep: async () => undefined });
+
+/** A store whose writes fail as `fault` says. */
+function faulty(store: Store, fault: Fault): Store {
+  return new Proxy(store, {
+    get(target, name) {
+      const value = Reflect.get(target, name, target);
+      if (typeof value !== 'function') return value;
+      const call = (...args: unknown[]) => value.apply(target, args);
+      if (name === 'write') return (write: Write) => fault(() => call(write), [write]);
+      if (name !== 'createTogether') return call;
+      return (items: readonly ArchiveItem[], guard: Guard) =>
+        fault(
+          () => call(items, guard),
+          items.map(({ key, value }) => ({ key, value, expect: { absent: true }, guards: [guard] })),
+        );
+    },
+  });
+}
+
+export function importPromises(fixture: Fixture): void {
+  /** Opens the store of the test again and again, as an import does. */
+  const target = (fault: Fault = (happen) => happen()) => ({
+    open: async () => {
+      fixture.store = await fixture.engine.reopen(fixture.store);
+      return faulty(fixture.store, fault);
+    },
+    seedRevision: async (revision: Revision) => {
+      fixture.store = await fixture.engine.seedRevision(fixture.store, revision);
+    },
+  });
+  const reopened = async (): Promise<Store> => {
+    fixture.store = await fixture.engine.reopen(fixture.store);
+    return fixture.store;
+  };
+  const contents = async (store: Store): Promise<[string, string | undefined][]> =>
+    (await store.list({ prefix: '/registry/' })).items.map(({ key, value }) => [key, text(value)]);
+  const imported = ITEMS.map(({ key, value }): [string, string | undefined] => [key, text(value)]).toSorted(
+    ([a], [b]) => (a < b ? -1 : 1),
+  );
+
+  /** The first call with these writes fails as `fault` says. */
+  const first = (fault: Fault): Fault => {
+    const seen = new Set<string>();
+    return (happen, writes) => {
+      const name = writes.map(({ key, value }) => `${key} ${value === null}`).join();
+      if (seen.has(name)) return happen();
+      seen.add(name);
+      return fault(happen, writes);
+    };
+  };
+
+  it.each<[string, Fault]>([
+    [
+      'happened without an answer',
+      first(async (happen) => {
+        await happen();
+        throw noAnswer();
+      }),
+    ],
+    [
+      'did not happen',
+      first(async () => {
+        throw noAnswer();
+      }),
+    ],
+  ])('repeats writes that %s, each key once', async (_, fault) => {
+    let waits = 0;
+    const end = await importStore(
+      target(fault),
+      ARCHIVE,
+      withoutPauses(() => {
+        waits += 1;
+      }),
+    );
+    expect(waits).toBeGreaterThan(0);
+    const store = await reopened();
+    expect(await contents(store)).toEqual(imported);
+    expect(await store.get(IMPORT_KEY)).toBeUndefined();
+    expect(end).toBeGreaterThan(ARCHIVE.revision);
+    const { items } = await store.list({ prefix: '/registry/' });
+    for (const { createRevision, modRevision } of items) {
+      expect(createRevision).toBeGreaterThan(ARCHIVE.revision);
+      expect(modRevision).toBe(createRevision);
+    }
+    // No watch can begin between two keys that were created together.
+    const revisions = items.map(({ modRevision }) => modRevision).toSorted((a, b) => a - b);
+    const shared = revisions.filter((revision, i) => revision === revisions[i + 1]);
+    expect((await store.compactedRevision()) + 1).toBeGreaterThanOrEqual(shared.at(-1) ?? 0);
+  });
+
+  it('a write that happens after the end of the import changes nothing', async () => {
+    const [{ key } = { key: '' }] = ITEMS;
+    const late: Write[] = [];
+    await importStore(
+      target((happen, writes) => {
+        late.push(...writes.filter((write) => write.key === key));
+        return happen();
+      }),
+      ARCHIVE,
+      withoutPauses(),
+    );
+    expect(late.length).toBeGreaterThan(0);
+    const store = await reopened();
+    const found = await store.get(key);
+    await remove(store, key, found?.modRevision ?? 0);
+    for (const write of late) expect(await store.write(write)).toMatchObject({ ok: false, key: IMPORT_KEY });
+    expect(await store.get(key)).toBeUndefined();
+  });
+
+  it('ends when another import takes the mark', async () => {
+    let writes = 0;
+    const taken = importStore(
+      target(async (happen) => {
+        writes += 1;
+        if (writes === 2) {
+          const mark = await fixture.store.get(IMPORT_KEY);
+          const expect = { modRevision: mark?.modRevision ?? 0 };
+          await fixture.store.write({ key: IMPORT_KEY, value: bytes('another'), expect });
+        }
+        return happen();
+      }),
+      ARCHIVE,
+      withoutPauses(),
+    );
+    await expect(taken).rejects.toThrow(/another import/);
+  });
+}
