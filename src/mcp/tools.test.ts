@@ -481,7 +481,12 @@ describe('pass_request', () => {
       const ready = await retry({ [GET]: () => ({ body: pass('Ready') }) }, HANDLE);
       expect([shownBy(ready.result).state, ready.calls.length]).toEqual(['ready', 1]);
       const waits = await retry({ [GET]: () => ({ body: pass('Pending') }) }, HANDLE);
-      expect(waits.result.type).toBe('input');
+      // The client is not asked to open the page again: one without a person would ask without end.
+      expect(shownBy(waits.result)).toMatchObject({
+        state: 'pending',
+        approveUrl: `https://cp.example.com/console/#/passes/${HANDLE}`,
+        next: expect.stringContaining('Call pass_list until it is ready'),
+      });
       const denied = await retry({ [GET]: () => ({ body: pass('Denied') }) }, HANDLE);
       expect(textOf(denied.result)).toContain('was denied');
       const ended = await retry({ [GET]: () => ({ body: pass('Ended') }) }, HANDLE);

@@ -539,11 +539,16 @@ describe('passes', () => {
       await client.close();
     });
 
-    it('a client that answers by itself gains nothing', async () => {
-      const client = await withUrls(async () => {});
-      await expect(
-        client.callTool({ name: 'pass_request', arguments: { ...GAMMA, purpose: 'not confirmed' } }),
-      ).rejects.toThrow();
+    it('a client that answers by itself gains nothing, and is asked once', async () => {
+      let asked = 0;
+      const client = await withUrls(async () => {
+        asked += 1;
+      });
+      const { structuredContent } = await client.callTool({
+        name: 'pass_request',
+        arguments: { ...GAMMA, purpose: 'not confirmed' },
+      });
+      expect([asked, structuredContent]).toMatchObject([1, { state: 'pending', approveUrl: expect.anything() }]);
       await client.close();
       const { passes } = (await call('pass_list', { cluster: 'gamma' })).json.result.structuredContent;
       const state = passes.find(({ purpose }: { purpose: string }) => purpose === 'not confirmed').state;

@@ -61,8 +61,10 @@ export const passRequest = tool({
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
   scope: MCP_SCOPES.pass,
   async run(wish, context) {
-    const pass = (await retried(wish, context)) ?? (await created(wish, context));
-    return outcomeOf(pass, wish, context);
+    const waitedFor = await retried(wish, context);
+    if (waitedFor === undefined) return outcomeOf(await created(wish, context), wish, context);
+    // Once a call. A client that cannot ask a person answers at once: asked again, it would use up its calls.
+    return outcomeOf(waitedFor, wish, { ...context, opensUrls: false });
   },
 });
 
