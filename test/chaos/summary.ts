@@ -12,7 +12,7 @@ export function summaryOf({ checker, tokens, unknown, faults, seconds, memory }:
     ['faults', `${all} in ${Math.round(seconds)} s`],
     ...[...faults].map(([kind, fault]): [string, string] => [
       `- ${kind}`,
-      `${fault.count} ×; all replicas wrote again after ${Math.round(fault.slowestMs)} ms at most`,
+      `${fault.count} ×; etcd was healthy after ${Math.round(fault.slowestEtcdMs)} ms at most, all replicas wrote again at most ${Math.round(fault.slowestMs)} ms later`,
     ]),
     [
       'acknowledged writes',

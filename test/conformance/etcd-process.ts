@@ -20,8 +20,10 @@ export interface EtcdMember {
   readonly endpoint: string;
   signal(name: NodeJS.Signals): void;
   kill(): Promise<void>;
-  /** Starts it again with its data. */
+  /** Starts it again with its data. Returns when it listens; it may still read its log and wait for a leader. */
   restart(): Promise<void>;
+  /** etcd's own health check, a linearizable read: whether it has a leader and answers. */
+  isHealthy(): Promise<boolean>;
 }
 
 /** Free ports. */
@@ -49,7 +51,7 @@ export async function startEtcd({
   fsync?: boolean;
 } = {}): Promise<Etcd> {
   const folder = await mkdtemp(join(tmpdir(), 'clusterpass-etcd-'));
-  const ports = await freePorts(size * 2);
+  const ports = await freePorts(size * 3);
   const peers = Array.from({ length: size }, (_, i) => `127.0.0.1:${ports[size + i]}`);
   const advertised = (await advertisedPeers(peers)).map((peer) => `http://${peer}`);
   const cluster = advertised.map((url, i) => `m${i}=${url}`).join(',');
@@ -63,9 +65,11 @@ export async function startEtcd({
       ...['--listen-client-urls', client, '--advertise-client-urls', client],
       ...['--listen-peer-urls', `http://${peers[i]}`, '--initial-advertise-peer-urls', advertised[i] ?? ''],
       ...['--initial-cluster', cluster, '--initial-cluster-state', 'new'],
+      ...['--listen-metrics-urls', `http://127.0.0.1:${ports[2 * size + i]}`],
       ...args,
     ];
-    return createMember(`127.0.0.1:${ports[i]}`, client, command);
+    const health = `http://127.0.0.1:${ports[2 * size + i]}/health`;
+    return createMember(`127.0.0.1:${ports[i]}`, client, health, command);
   });
   await Promise.all(members.map((member) => member.restart()));
   return {
@@ -78,7 +82,7 @@ export async function startEtcd({
   };
 }
 
-function createMember(endpoint: string, url: string, command: readonly string[]): EtcdMember {
+function createMember(endpoint: string, url: string, health: string, command: readonly string[]): EtcdMember {
   let child: ChildProcess | undefined;
   let stderr = '';
   return {
@@ -102,6 +106,11 @@ function createMember(endpoint: string, url: string, command: readonly string[])
         if (started.exitCode !== null) throw new Error(`etcd at ${url} ended with ${started.exitCode}:\n${stderr}`);
       }
     },
+    isHealthy: () =>
+      fetch(health, { signal: AbortSignal.timeout(5_000) }).then(
+        ({ ok }) => ok,
+        () => false,
+      ),
   };
 }
 
