@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
+import { bootstrapToken, bootstrapTokenDigest } from '../../../src/api/bootstrap-credential.ts';
 import { createCatalog } from '../../../src/api/catalog.ts';
 import type { Verb } from '../../../src/api/request.ts';
 import { findResource } from '../../../src/handlers/dispatch.ts';
 import { KINDS, objectOf } from './kinds.ts';
-import { create } from './objects.ts';
-import type { Server } from './server.ts';
+import { CLUSTERS, create } from './objects.ts';
+import { type Server, tokenOf } from './server.ts';
 
 /** One request of each verb of each kind and subresource of the catalog, and of the paths that are no resources. */
 export interface EveryRequest {
@@ -13,7 +14,12 @@ export interface EveryRequest {
   readonly path: string;
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Instead of the token of the administrator; null for none. */
+  readonly token?: string | null;
 }
+
+/** The caller of requests that are not for the administrator. */
+export const PERSON = 'jane';
 
 const MERGE = { 'Content-Type': 'application/merge-patch+json' };
 const METHODS: Readonly<Record<Verb, string>> = {
@@ -28,6 +34,8 @@ const METHODS: Readonly<Record<Verb, string>> = {
 };
 const catalog = createCatalog({ productName: 'orchestrator' });
 const EXISTING = 'existing';
+const SERVER_GROUP = '/apis/clusterpass.dev/v1alpha1';
+const BOOTSTRAP_TOKEN = bootstrapToken(EXISTING, Buffer.alloc(32, 7));
 
 /** Of kinds that tests do not create like others. */
 const SPECIAL: Readonly<Record<string, object>> = {
@@ -43,7 +51,7 @@ const SPECIAL: Readonly<Record<string, object>> = {
     apiVersion: 'clusterpass.dev/v1alpha1',
     kind: 'BootstrapToken',
     metadata: { name: EXISTING },
-    spec: { tokenDigest: `sha256:${'0'.repeat(64)}`, namePattern: 'new-*' },
+    spec: { tokenDigest: bootstrapTokenDigest(BOOTSTRAP_TOKEN), namePattern: 'new-*' },
   },
   passes: {
     apiVersion: 'clusterpass.dev/v1alpha1',
@@ -52,31 +60,60 @@ const SPECIAL: Readonly<Record<string, object>> = {
   },
 };
 
-/** An object of each kind that can be created. `alpha` and the namespace `ci` must exist. */
-export async function createOfEveryKind(server: Server): Promise<void> {
-  for (const of of KINDS) await create(server, of.path, objectOf(of, { name: EXISTING }));
+/** Names that the server gives. */
+export interface Existing {
+  /** The handle of a pass that is ready. */
+  readonly handle: string;
+  readonly issuer: string;
 }
 
-export function everyRequest(): EveryRequest[] {
-  return [...kindRequests(), ...subresourceRequests(), ...reviewRequests(), ...pathRequests()];
+/** An object of each kind that can be created. `alpha` and the namespace `ci` must exist. */
+export async function createOfEveryKind(server: Server): Promise<Existing> {
+  for (const of of KINDS) await create(server, of.path, objectOf(of, { name: EXISTING }));
+  await create(server, `${SERVER_GROUP}/bootstraptokens`, SPECIAL.bootstraptokens ?? {});
+  const asPerson = async (resource: string): Promise<string> => {
+    const answer = await server.call('POST', `${SERVER_GROUP}/${resource}`, {
+      body: SPECIAL[resource],
+      token: tokenOf(PERSON),
+    });
+    if (answer.code !== 201) throw new Error(answer.text);
+    return answer.json.metadata.name;
+  };
+  await asPerson('accessrequests');
+  return { handle: await asPerson('passes'), issuer: `${server.url}/orchestrator/alpha` };
+}
+
+export function everyRequest(existing: Existing): EveryRequest[] {
+  return [
+    ...kindRequests(),
+    ...subresourceRequests(existing),
+    ...reviewRequests(),
+    ...oauthRequests(existing),
+    ...redirectedRequests(),
+    ...pathRequests(),
+  ];
 }
 
 /** By the verbs of the catalog: a new kind or verb needs no change here, or fails with its name. */
 function kindRequests(): EveryRequest[] {
-  return catalog.kinds.flatMap((kind) => {
+  return [...catalog.kinds, ...catalog.projections].flatMap((kind) => {
     const { group, version, resource, inCluster, namespaced } = kind;
+    const isProjection = kind.projection !== undefined;
     const cluster = inCluster ? 'alpha' : undefined;
-    const namespace = namespaced ? 'ci' : '';
+    const namespace = !namespaced ? '' : isProjection ? 'default' : 'ci';
     const target = { cluster, group, version, resource, namespace, subresource: '', alwaysPublic: false };
     const served = findResource(catalog, { ...target, verb: 'get', name: EXISTING });
     const known = KINDS.find((one) => one.resource === resource);
-    const content = known ? objectOf(known, { name: EXISTING }, known.changed) : SPECIAL[resource];
+    const content = known
+      ? objectOf(known, { name: EXISTING }, known.changed)
+      : (SPECIAL[resource] ?? (isProjection ? {} : undefined));
     if (served === undefined || content === undefined) throw new Error(`no requests for ${resource}`);
     const root = `${inCluster ? '/orchestrator/alpha' : ''}${group === '' ? '/api' : `/apis/${group}`}/${version}`;
-    const collection = `${root}${namespaced ? '/namespaces/ci' : ''}/${resource}`;
+    const collection = `${root}${namespace === '' ? '' : `/namespaces/${namespace}`}/${resource}`;
     const name = resource === 'issuedtokens' ? randomUUID() : EXISTING;
     return [...served.verbs].map((verb): EveryRequest => {
-      const request = { label: `${verb} ${resource}`, method: METHODS[verb], path: `${collection}/${name}` };
+      const label = isProjection ? `${verb} ${resource} of ${version}` : `${verb} ${resource}`;
+      const request = { label, method: METHODS[verb], path: `${collection}/${name}` };
       switch (verb) {
         case 'list':
           return { ...request, path: collection };
@@ -98,7 +135,7 @@ function kindRequests(): EveryRequest[] {
   });
 }
 
-function subresourceRequests(): EveryRequest[] {
+function subresourceRequests({ handle }: Existing): EveryRequest[] {
   const account = '/orchestrator/alpha/api/v1/namespaces/ci/serviceaccounts/existing';
   const tracked = { metadata: { annotations: { 'clusterpass.dev/tracked': 'true' } }, spec: { audiences: [] } };
   const status = KINDS.filter(({ hasStatus }) => hasStatus).flatMap((of): EveryRequest[] => {
@@ -112,23 +149,33 @@ function subresourceRequests(): EveryRequest[] {
   const approval = {
     label: 'an approval',
     method: 'PATCH',
-    path: `/apis/clusterpass.dev/v1alpha1/accessrequests/${EXISTING}/approval`,
+    path: `${SERVER_GROUP}/accessrequests/${EXISTING}/approval`,
     body: { status: { conditions: [{ type: 'Approved', status: 'True' }] } },
     headers: MERGE,
   };
   const join = {
     label: 'a registration by a bootstrap token',
     method: 'POST',
-    path: `/apis/clusterpass.dev/v1alpha1/bootstraptokens/${EXISTING}/cluster`,
-    body: { metadata: { name: 'new-1' } },
+    path: `${SERVER_GROUP}/bootstraptokens/${EXISTING}/cluster`,
+    body: { apiVersion: 'clusterregistry.k8s.io/v1alpha1', kind: 'Cluster', metadata: { name: 'new-1' } },
+    token: BOOTSTRAP_TOKEN,
   };
-  const passes = '/apis/clusterpass.dev/v1alpha1/passes';
+  const passes = `${SERVER_GROUP}/passes/${handle}`;
+  const asPerson = { token: tokenOf(PERSON) };
   return [
     ...status,
     approval,
     join,
-    { ...approval, label: 'an approval of a pass', path: `${passes}/${EXISTING}/approval` },
-    { label: 'a redemption', method: 'POST', path: `${passes}/${EXISTING}/token`, body: {} },
+    { ...approval, label: 'an approval of a pass', path: `${passes}/approval` },
+    { label: 'a redemption', method: 'POST', path: `${passes}/token`, body: {}, ...asPerson },
+    { label: 'a revocation of a pass', method: 'DELETE', path: passes, ...asPerson },
+    { label: 'a pass for a person', method: 'POST', path: `${CLUSTERS}/alpha/userpass`, body: tracked, ...asPerson },
+    {
+      label: 'a list of passes',
+      method: 'POST',
+      path: '/auth/v1/passes',
+      body: { items: [{ cluster: 'alpha', namespace: 'ci', serviceAccount: EXISTING, tracked: true }] },
+    },
     { label: 'a token', method: 'POST', path: `${account}/token`, body: { spec: { audiences: [] } } },
     { label: 'a tracked token', method: 'POST', path: `${account}/token`, body: tracked },
     { label: 'a token of an absent account', method: 'POST', path: `${account}-not/token`, body: { spec: {} } },
@@ -139,15 +186,62 @@ function subresourceRequests(): EveryRequest[] {
 }
 
 const reviewRequests = (): EveryRequest[] =>
-  catalog.virtualTypes.map(({ group, version, resource }) => ({
-    label: `create ${resource}`,
+  catalog.virtualTypes.flatMap(({ group, version, resource, namespaced }) => {
+    const path = `/apis/${group}/${version}${namespaced ? '/namespaces/ci' : ''}/${resource}`;
+    const review = {
+      method: 'POST',
+      body: { spec: { token: 'x', namespace: 'ci', resourceAttributes: { verb: 'get', resource: 'pods' } } },
+    };
+    return [
+      { ...review, label: `create ${resource}`, path: `/orchestrator/alpha${path}` },
+      { ...review, label: `create ${resource} of the fleet`, path },
+    ];
+  });
+
+/** The endpoints of OAuth. Their forms become requests of the API. */
+function oauthRequests({ handle, issuer }: Existing): EveryRequest[] {
+  const form = (label: string, path: string, parameters: Record<string, string>): EveryRequest => ({
+    label,
     method: 'POST',
-    path: `/orchestrator/alpha/apis/${group}/${version}/${resource}`,
-    body: { spec: { token: 'x', namespace: 'ci', resourceAttributes: { verb: 'get', resource: 'pods' } } },
-  }));
+    path,
+    body: new URLSearchParams(parameters).toString(),
+    headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+  });
+  const exchange = (label: string, parameters: Record<string, string>): EveryRequest => ({
+    ...form(label, '/oauth/token', {
+      grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
+      subject_token: tokenOf(PERSON),
+      subject_token_type: 'urn:ietf:params:oauth:token-type:access_token',
+      ...parameters,
+    }),
+    token: null,
+  });
+  const claims = { iss: issuer, jti: randomUUID(), exp: 4_000_000_000 };
+  const segment = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+  return [
+    exchange('an exchange', { audience: `alpha:ci:${EXISTING}`, tracked: 'true' }),
+    exchange('an exchange for a person', { audience: 'alpha', tracked: 'true' }),
+    exchange('an exchange of a handle', { scope: `pass:${handle}` }),
+    form('an introspection', '/oauth/introspect', { token: tokenOf(PERSON) }),
+    form('an OAuth revocation', '/oauth/revoke', { token: `${segment({ alg: 'RS256' })}.${segment(claims)}.c2ln` }),
+  ];
+}
+
+/** Objects inside clusters, at the paths of the fleet. */
+const redirectedRequests = (): EveryRequest[] => [
+  {
+    label: 'a redirected account',
+    method: 'POST',
+    path: '/api/v1/namespaces/ci/serviceaccounts',
+    body: { metadata: { name: 'new', annotations: { 'clusterpass.dev/in-cluster': 'alpha' } } },
+  },
+];
 
 const pathRequests = (): EveryRequest[] =>
   [
     ...['/livez', '/readyz', '/healthz', '/version', '/metrics', '/', '/api', '/apis', '/openapi/v2', '/openapi/v3'],
     ...['/orchestrator/alpha/.well-known/openid-configuration', '/orchestrator/alpha/openid/v1/jwks'],
+    ...['/orchestrator/alpha/people/.well-known/openid-configuration', '/openid/v1/issuers', '/console/'],
+    ...['/.well-known/oauth-authorization-server', '/apis/clusterpass.dev/v1alpha1'],
+    ...['/openapi/v3/apis/clusterpass.dev/v1alpha1', '/orchestrator/alpha/openapi/v3', '/orchestrator/alpha/api'],
   ].map((path) => ({ label: path, method: 'GET', path }));
