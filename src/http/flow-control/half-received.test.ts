@@ -13,6 +13,8 @@ import {
   TOKEN_PATH,
 } from '../http.fixture.ts';
 import type { HttpServerOptions } from '../http-server.ts';
+import { createMcpEndpoint } from '../mcp/mcp-endpoint.ts';
+import { formRoutes } from '../oauth/form-routes.ts';
 import { createFlowControl } from './flow-control.ts';
 
 closeServersAfterEach();
@@ -42,15 +44,18 @@ async function start(
   const flowControl = createFlowControl({ ...AMPLE, queueLengthPerFlow: 0, ...limits });
   // A slow machine takes longer than the default for opening a thousand connections.
   const fixture = await startFixture(handler, { flowControl, authenticate: callerOf, bodyMs: HOUR, ...overrides });
-  const begin = (caller: string, { path = CLUSTERS_PATH, length = 2, body = '{', localAddress = '127.0.0.1' } = {}) => {
+  const begin = (
+    caller: string,
+    { path = CLUSTERS_PATH, length = 2, body = '{', localAddress = '127.0.0.1', type = 'application/json' } = {},
+  ) => {
     const socket = connect({ port: fixture.port, host: '127.0.0.1', localAddress }).setEncoding('latin1');
     sockets.push(socket.on('error', () => {}));
     const lines = [`POST ${path} HTTP/1.1`, 'Host: x', `Authorization: Bearer ${caller}`];
-    socket.write(`${[...lines, 'Content-Type: application/json', `Content-Length: ${length}`].join('\r\n')}\r\n\r\n`);
+    socket.write(`${[...lines, `Content-Type: ${type}`, `Content-Length: ${length}`].join('\r\n')}\r\n\r\n`);
     socket.write(body);
     return socket;
   };
-  const usage = (name: 'tokens' | 'reads' | 'writes' | 'bodies' | 'receiving' | 'receiving-address') =>
+  const usage = (name: 'public' | 'tokens' | 'reads' | 'writes' | 'bodies' | 'receiving' | 'receiving-address') =>
     flowControl.usage()[name];
   const receiving = (count: number): Promise<void> =>
     expect.poll(() => usage('receiving').executing).toBe(count) as Promise<void>;
@@ -137,6 +142,61 @@ describe('B15: a request whose body has not arrived', () => {
     await receiving(0);
     await expect.poll(() => usage('receiving-address').executing).toBe(0);
   });
+});
+
+/** A form of OAuth comes before its credential, so it counts for the address of its client. */
+describe('B15: a form that has not arrived', () => {
+  const FORM = { path: '/oauth/introspect', type: 'application/x-www-form-urlencoded', body: 't', length: 20 };
+  const forms = formRoutes(() => {
+    throw new Error('no form arrives');
+  });
+
+  it('has no seat, is rejected when its address has a hundred of them, and delays no caller', async () => {
+    const { begin, receiving, send, usage } = await start({}, { forms });
+    for (let i = 0; i < 100; i += 1) begin(`stranger-${i}`, FORM);
+    await receiving(100);
+    expect(usage('public').executing).toBe(0);
+    const refused = await answerOn(begin('stranger', FORM));
+    expect(refused).toMatch(/^HTTP\/1\.1 429 [\s\S]*"error":"temporarily_unavailable"/);
+    expect(refused).toContain('\r\nConnection: close\r\n');
+    begin('stranger', { ...FORM, localAddress: '127.0.0.2' });
+    begin('a');
+    await receiving(102);
+    for (const call of [LIST, TOKEN, CREATE]) expect((await send({ ...call, token: 'a' })).code).toBe(200);
+  });
+
+  it('and stops arriving is a 408, and the connection is closed', async () => {
+    const { begin, usage } = await start({}, { forms, bodyMs: 50 });
+    const socket = begin('stranger', FORM);
+    const answer = await answerOn(socket);
+    expect(answer).toMatch(/^HTTP\/1\.1 408 [\s\S]*"error":"invalid_request"/);
+    expect(answer).toContain('\r\nConnection: close\r\n');
+    await once(socket, 'close');
+    for (const level of ['receiving', 'receiving-address', 'public'] as const) expect(usage(level).executing).toBe(0);
+  });
+});
+
+it('B15: a message of MCP that has not arrived counts for its caller like any other body', async () => {
+  const mcp = createMcpEndpoint({
+    version: '0',
+    productName: 'orchestrator',
+    baseUrl: () => 'https://cp.example.com',
+    authorizationServers: [],
+    allowedOrigins: [],
+    callsPerMinute: 1,
+    passRequestsPerMinute: 1,
+    maxResultBytes: 1_000,
+    callTimeoutMs: HOUR,
+    authenticate: async (authorization) => callerOf(authorization),
+    now: () => 0,
+  });
+  const { begin, receiving, usage } = await start({}, { mcp });
+  for (let i = 0; i < 100; i += 1) begin(`a-${i}`, { path: '/mcp' });
+  await receiving(100);
+  expect(usage('reads').executing).toBe(0);
+  expect(await answerOn(begin('a-101', { path: '/mcp' }))).toMatch(/^HTTP\/1\.1 429 /);
+  begin('b', { path: '/mcp' });
+  await receiving(101);
 });
 
 describe('A21: a body', () => {

@@ -3,7 +3,10 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { unauthorized } from '../../api/status.ts';
 import { CLUSTERS_PATH, closeServersAfterEach, startFixture } from '../http.fixture.ts';
+import { createMcpEndpoint } from '../mcp/mcp-endpoint.ts';
+import { formRoutes } from '../oauth/form-routes.ts';
 import { LingeringResponse } from './lingering-response.ts';
 
 closeServersAfterEach();
@@ -55,6 +58,27 @@ async function flood(port: number, request: string, piece: string): Promise<stri
   return received;
 }
 
+/** Routes that read their bodies in their own way, or before the caller is known. */
+const OTHER_ROUTES = {
+  forms: formRoutes(() => {
+    throw new Error('no form arrives');
+  }),
+  mcp: createMcpEndpoint({
+    version: '0',
+    productName: 'orchestrator',
+    baseUrl: () => 'https://cp.example.com',
+    authorizationServers: [],
+    allowedOrigins: [],
+    callsPerMinute: 1,
+    passRequestsPerMinute: 1,
+    maxResultBytes: 1_000,
+    callTimeoutMs: 60_000,
+    authenticate: () => Promise.reject(unauthorized()),
+    now: () => 0,
+  }),
+};
+const FORM_TYPE = 'Content-Type: application/x-www-form-urlencoded';
+
 describe('A21: an answer before the whole body has arrived', () => {
   const PIECE = 'x'.repeat(65_536);
   const CHUNK = `10000\r\n${PIECE}\r\n`;
@@ -70,8 +94,11 @@ describe('A21: an answer before the whole body has arrived', () => {
     ['200', head('GET /healthz', CHUNKED), CHUNK],
     ['200', head(`GET ${CLUSTERS_PATH}`, as('admin'), ENDLESS), PIECE],
     ['200', head('HEAD /healthz', ENDLESS), PIECE],
+    ['400', head('POST /oauth/token', JSON_TYPE, ENDLESS), PIECE],
+    ['413', head('POST /oauth/token', FORM_TYPE, CHUNKED), CHUNK],
+    ['401', head('POST /mcp', JSON_TYPE, CHUNKED), CHUNK],
   ])('%s closes the connection, and little more is read', async (code, request, piece) => {
-    const { port } = await startFixture();
+    const { port } = await startFixture(undefined, OTHER_ROUTES);
     const received = await flood(port, request, piece);
     expect(received).toMatch(new RegExp(`^HTTP/1\\.1 ${code} `));
     expect(received).toContain('\r\nConnection: close\r\n');
