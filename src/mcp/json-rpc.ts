@@ -1,3 +1,7 @@
+import { JsonSyntaxError, parseJson as parseTree } from '../api/codec/parse-json.ts';
+import { type JsonNode, ObjectNode, toPlain } from '../api/codec/tree.ts';
+import { ApiError } from '../api/status.ts';
+
 /** JSON-RPC 2.0, as MCP uses it: one message, no batches, ids that are never null (MC-17). */
 
 export type RequestId = string | number;
@@ -74,13 +78,30 @@ export function idOf(value: unknown): RequestId | undefined {
   return isRequestId(id) ? id : undefined;
 }
 
-/** The JSON of a message. Throws RpcError. */
+/**
+ * The JSON of a message, read as strictly as a body of the API. Throws RpcError, also for text that is not Unicode, for
+ * more than a tree may have, and for a key that is given twice: a gateway may have read the other value.
+ */
 export function parseJson(text: string): unknown {
   try {
-    return JSON.parse(text);
-  } catch {
-    throw new RpcError(RPC_CODES.parseError, 'the message is not JSON');
+    const tree = parseTree(text);
+    refuseDuplicates(tree);
+    return toPlain(tree);
+  } catch (error) {
+    if (error instanceof JsonSyntaxError) throw new RpcError(RPC_CODES.parseError, 'the message is not JSON');
+    if (error instanceof ApiError) throw new RpcError(RPC_CODES.parseError, error.message);
+    throw error;
   }
+}
+
+/** The parser bounds the depth. */
+function refuseDuplicates(node: JsonNode): void {
+  if (Array.isArray(node)) node.forEach(refuseDuplicates);
+  if (!(node instanceof ObjectNode)) return;
+  if (new Set(node.keys).size < node.keys.length) {
+    throw new RpcError(RPC_CODES.invalidRequest, 'the message gives a key twice in one object');
+  }
+  node.values.forEach(refuseDuplicates);
 }
 
 /** Longer ids are refused, because a response repeats the id. */

@@ -50,11 +50,16 @@ const codeOf = (act: () => unknown): number | undefined => {
   }
 };
 
-describe('MC-17, MC-18: messages', () => {
+describe('MC-17, MC-18, C-B: messages', () => {
   it.each<[string, number | undefined, string]>([
     ['a request', undefined, '{"jsonrpc":"2.0","id":0,"method":"ping"}'],
     ['a notification', undefined, '{"jsonrpc":"2.0","method":"notifications/initialized"}'],
     ['no JSON', -32700, '{"jsonrpc":'],
+    ['half of a surrogate pair', -32700, '{"jsonrpc":"2.0","id":"\\ud800","method":"ping"}'],
+    ['a tree that is too deep', -32700, `{"jsonrpc":"2.0","id":1,"method":"ping","params":${'['.repeat(100)}`],
+    ['a number that is none', -32700, '{"jsonrpc":"2.0","id":1e999,"method":"ping"}'],
+    ['a method twice', -32600, '{"jsonrpc":"2.0","id":1,"method":"tools/list","method":"tools/call"}'],
+    ['an argument twice', -32600, '{"jsonrpc":"2.0","id":1,"method":"x","params":{"arguments":{"a":1,"a":2}}}'],
     ['a batch', -32600, '[{"jsonrpc":"2.0","id":1,"method":"ping"}]'],
     ['a text', -32600, '"ping"'],
     ['null', -32600, 'null'],
