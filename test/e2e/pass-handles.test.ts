@@ -186,6 +186,8 @@ describe('A48, MC-75: a handle', () => {
     const patch = { body: { spec: { purpose: 'another purpose' } }, headers: MERGE };
     expect((await server.call('PATCH', `${PATH}/${name}`, patch)).code).toBe(405);
     expect((await redeem('ann', name, { spec: { expirationSeconds: 86_400 } })).code).toBe(422);
+    const strict = { ...asUser('ann'), body: { spec: { expirationSecond: 600 } } };
+    expect((await server.call('POST', `${PATH}/${name}/token?fieldValidation=Strict`, strict)).code).toBe(400);
     for (const [key, value] of [
       ['for-server', 'https://attacker.example'],
       ['min-expiration-seconds', '86400'],

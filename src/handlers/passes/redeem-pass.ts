@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { decodeBody } from '../../api/codec/decode.ts';
+import { decodeBody, type FieldValidation } from '../../api/codec/decode.ts';
 import { forbiddenField, invalid } from '../../api/field-error.ts';
 import { MAX_PASS_TOKENS } from '../../api/kinds/pass.ts';
 import { type PassSpec, type PassStatus, passAccount, passSpec, passStatus } from '../../api/kinds/pass-spec.ts';
@@ -27,9 +27,9 @@ export function createRedeemHandler(parts: PassParts): (request: ApiRequest) => 
   const kind = catalog.passes;
   return async (request) => {
     const { caller, agent, target } = request;
-    const { dryRun } = parseCreateOptions(request.query);
+    const { dryRun, fieldValidation } = parseCreateOptions(request.query);
     if (agent !== undefined) throw forbidden(kind, target.name, 'agents do not get tokens: the kubeconfig redeems it');
-    const { codeVerifier, annotations } = annotationsOf(parts, request);
+    const { codeVerifier, annotations } = annotationsOf(parts, request, fieldValidation);
     await reader.catchUp();
     const entry = reader.find(kind, objectKeyOf(request, kind));
     // The same for the pass of another and for one that does not exist.
@@ -97,9 +97,14 @@ interface RedeemAnnotations {
 }
 
 /** The pass says what is issued, so the spec of the body says nothing. Its annotations only demand: they stay. */
-function annotationsOf({ catalog }: PassParts, { body, target }: ApiRequest): RedeemAnnotations {
+function annotationsOf(
+  { catalog }: PassParts,
+  { body, target, warn }: ApiRequest,
+  fieldValidation: FieldValidation,
+): RedeemAnnotations {
   if (body === undefined || body.bytes.length === 0) return { codeVerifier: undefined, annotations: {} };
-  const { value } = decodeBody<TokenRequest>(body, tokenRequestType, 'Ignore');
+  const { value, violations } = decodeBody<TokenRequest>(body, tokenRequestType, fieldValidation);
+  for (const violation of violations) warn(violation);
   const { audiences, expirationSeconds, boundObjectRef } = value.spec ?? {};
   if ((audiences ?? []).length === 0 && expirationSeconds === undefined && boundObjectRef === undefined) {
     const { [TOKEN_ANNOTATIONS.codeVerifier]: codeVerifier, ...annotations } = value.metadata?.annotations ?? {};
