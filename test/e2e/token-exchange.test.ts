@@ -323,7 +323,7 @@ describe('RFC 8693 section 2.2.2, RFC 6749 section 5.2: errors', () => {
     ['no UTF-8', () => `${encode(good())}&a=%ff`],
     ['JSON', () => JSON.stringify(good()), { 'Content-Type': 'application/json' }],
     ['another character set', () => encode(good()), { 'Content-Type': `${FORM['Content-Type']}; charset=latin1` }],
-  ])('RFC 6749 section 3.2: %s', async (_, body, headers) => {
+  ])('C-B, RFC 6749 section 3.2: %s', async (_, body, headers) => {
     expect(refused(await send(body(), '/oauth/token', headers))).toEqual([400, 'invalid_request']);
   });
 
@@ -412,6 +412,15 @@ describe('RFC 7009: revocation', () => {
       verb: 'delete',
       annotations: { 'clusterpass.dev/revoked-credential-id': `JTI=${decodeJwt(pass).jti}` },
     });
+  });
+
+  it('C-G: dryRun=All revokes nothing, and another value is an error', async () => {
+    const pass = await issue(server);
+    const tryOut = (query: string) =>
+      send({ token: pass }, `/oauth/revoke?${query}`, { Authorization: `Bearer ${server.adminToken}` });
+    expect((await tryOut('dryRun=All')).code).toBe(200);
+    expect(refused(await tryOut('dryRun=yes'))).toEqual([400, 'invalid_request']);
+    expect(await codeFor(server, pass)).toBe(200);
   });
 
   it('callers revoke the tracked passes that they requested, and no other', async () => {

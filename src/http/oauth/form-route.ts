@@ -23,6 +23,10 @@ export interface FormPlace {
   readonly query: Query;
 }
 
+/** The one option of a request that counts in the query. Others are ignored: an endpoint takes its options in the form. */
+export const dryRunOf = ({ query }: FormPlace): URLSearchParams =>
+  new URLSearchParams(query.getAll('dryRun').map((value) => ['dryRun', value]));
+
 /** The request of the API, and how its answer is written. */
 export interface FormRequest {
   readonly info: ResourceInfo;

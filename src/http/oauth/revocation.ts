@@ -1,7 +1,7 @@
 import { issuedTokenKind } from '../../api/kinds/issued-token.ts';
 import type { Issuers } from '../../tokens/claims.ts';
 import type { ResourceInfo } from '../request/request-info.ts';
-import type { FormRoute } from './form-route.ts';
+import { dryRunOf, type FormRoute } from './form-route.ts';
 import { emptyAnswer, errorAnswer, OAuthError, type Render } from './oauth-error.ts';
 import { isIssuedHere, unverifiedClaims } from './unverified-claims.ts';
 
@@ -11,7 +11,7 @@ export function revocation(issuers: () => Issuers, now: () => number): FormRoute
     checkAuthorization: (authorization) => {
       if (authorization === undefined) throw unknownCaller();
     },
-    read(form) {
+    read(form, place) {
       const claims = unverifiedClaims(form.required('token')) ?? {};
       const { jti, exp } = claims;
       if (!isIssuedHere(claims, issuers()) || typeof jti !== 'string') {
@@ -21,7 +21,7 @@ export function revocation(issuers: () => Issuers, now: () => number): FormRoute
       const hasEnded = typeof exp === 'number' && exp * 1000 < now();
       return {
         info: deletionOf(jti),
-        query: new URLSearchParams(),
+        query: dryRunOf(place),
         body: undefined,
         annotations: new Map([['clusterpass.dev/endpoint', 'oauth-revocation']]),
         render: renderWith(hasEnded),

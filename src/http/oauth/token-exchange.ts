@@ -11,7 +11,7 @@ import { tokenRequestInfo, userpassInfo } from '../request/token-request-info.ts
 import { jsonOf } from '../response/respond.ts';
 import { type ExchangeTarget, PERSON_SCOPE, readHandle, readTarget } from './exchange-target.ts';
 import type { Form } from './form.ts';
-import type { FormPlace, FormRequest, FormRoute } from './form-route.ts';
+import { dryRunOf, type FormPlace, type FormRequest, type FormRoute } from './form-route.ts';
 import { errorAnswer, jsonAnswer, OAuthError, type OAuthErrorCode, type Render } from './oauth-error.ts';
 import { unverifiedClaims } from './unverified-claims.ts';
 
@@ -140,11 +140,6 @@ function lifetime(form: Form): { expirationSeconds?: number } {
   if (text === undefined) return {};
   if (!/^\d{1,10}$/.test(text)) throw refuse('invalid_request', 'expiration_seconds must be a whole number of seconds');
   return { expirationSeconds: Number(text) };
-}
-
-/** Other parameters of the query would be options of the TokenRequest; this endpoint takes its options in the form. */
-function dryRunOf({ query }: FormPlace): URLSearchParams {
-  return new URLSearchParams(query.getAll('dryRun').map((value) => ['dryRun', value]));
 }
 
 function annotationsOf(form: Form): ReadonlyMap<string, string> {

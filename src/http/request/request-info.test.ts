@@ -241,9 +241,11 @@ describe('other paths', () => {
   });
 });
 
-describe('L-20: a query that could be read in two ways is refused', () => {
+describe('L-20, C-G: a query that could be read in two ways is refused', () => {
   test.each([
     ['limit=1&limit=2', 'the query parameter "limit" must be given once'],
+    ['passesFor=person&passesFor=agent', 'the query parameter "passesFor" must be given once'],
+    ['hash=A&hash=B', 'the query parameter "hash" must be given once'],
     ['watch=false&watch=true', 'the query parameter "watch" must be given once'],
     ['fieldSelector=metadata.name%3Da&fieldSelector=', 'the query parameter "fieldSelector" must be given once'],
     ['labelSelector=%80', 'the query is not valid UTF-8 when decoded'],
