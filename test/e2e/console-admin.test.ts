@@ -1,23 +1,15 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import {
-  type Browser,
-  describeWithBrowser,
-  launchBrowser,
-  namesShown,
-  openPage,
-  type Page,
-  signIn,
-  type Visit,
-} from './support/browser.ts';
+import { type Browser, describeWithBrowser, launchBrowser, namesShown, type Page } from './support/browser.ts';
 import { type Server, startServer, tokenOf } from './support/server.ts';
+import { SignedInPages } from './support/signed-in-pages.ts';
 
 /** The console for those who run the fleet: an administrator, the owner of a team's clusters, and a viewer. */
 
 let server: Server;
 let browser: Browser;
-let visit: Visit | undefined;
+let pages: SignedInPages;
 
 type Role = 'administrator' | 'owner' | 'viewer' | 'dana' | 'carl';
 
@@ -27,12 +19,9 @@ async function tokenFor(role: Role): Promise<string> {
   return (await readFile(join(server.dataDir, 'demo', `${role}.token`), 'utf8')).trim();
 }
 
-/** Opens a page. afterEach checks that the page reported no errors. */
-async function visitAs(role: Role, path = '', size: { width?: number; height?: number } = {}): Promise<Page> {
-  visit = await openPage(browser, size);
-  await signIn(visit.page, server, await tokenFor(role), path);
-  return visit.page;
-}
+/** The page of a user. afterEach checks that it reported no errors. */
+const visitAs = async (role: Role, path = '', size: { width?: number; height?: number } = {}): Promise<Page> =>
+  (await pages.visit(await tokenFor(role), path, size)).page;
 
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';
 
@@ -80,15 +69,14 @@ describeWithBrowser('the console for those who run the fleet', () => {
     const options = { args: ['--demo', '--confirm-endpoints'], users: { owner: [], viewer: [] } };
     [server, browser] = await Promise.all([startServer(options), launchBrowser()]);
     await grantOwner();
+    pages = new SignedInPages(browser, server);
   });
   afterAll(async () => {
     await browser?.close();
     await server?.destroy();
   });
-  afterEach(async () => {
-    const { problems = [], close } = visit ?? {};
-    visit = undefined;
-    await close?.();
+  afterEach(async ({ task }) => {
+    const { problems } = await pages.endTest({ failed: task.result?.state === 'fail' });
     expect(problems).toEqual([]);
   });
 
@@ -206,7 +194,6 @@ describeWithBrowser('the console for those who run the fleet', () => {
       const token = await owner.getByLabel('Pass', { exact: true }).inputValue();
       const { sub, aud } = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString());
       expect([sub, aud]).toEqual(['owner', [`${server.url}/orchestrator/staging-eu-1/people`]]);
-      await visit?.close();
       const admin = await visitAs('administrator');
       const refused = admin.waitForResponse((response) => response.url().includes('/userpass?dryRun=All'));
       await admin.evaluate(`void (location.hash = '#/clusters/staging-eu-1')`);
@@ -283,7 +270,6 @@ describeWithBrowser('the console for those who run the fleet', () => {
       expect((await server.call('PATCH', `${CLUSTERS}/dev-us-1`, { body, headers })).code).toBe(200);
       const viewer = await visitAs('dana', '#/clusters/dev-us-1');
       await viewer.getByText('You may not see the change').waitFor();
-      await visit?.close();
       const page = await visitAs('administrator', '#/clusters/dev-us-1');
       const section = page.getByRole('region', { name: 'Changed endpoints wait for confirmation' });
       await section.getByText('https://moved.example.com:6443').waitFor();
@@ -341,7 +327,6 @@ describeWithBrowser('the console for those who run the fleet', () => {
       const owner = await visitAs('owner', '#/clusters/dev-eu-1');
       await owner.getByRole('region', { name: 'Who reaches this cluster?' }).getByText('team-shop').first().waitFor();
       expect(await owner.getByRole('link', { name: 'Access' }).count()).toBe(0);
-      await visit?.close();
       const viewer = await visitAs('viewer', '#/access');
       await viewer.getByText('Your roles do not allow you to ask').waitFor();
       expect(await viewer.getByRole('navigation').getByRole('link').allTextContents()).toEqual([
@@ -373,7 +358,6 @@ describeWithBrowser('the console for those who run the fleet', () => {
       expect(await health.locator('.fact-bad').count()).toBe(0);
       await page.getByLabel('Search issuers').fill('prod-eu-1');
       await page.getByRole('link', { name: '/orchestrator/prod-eu-1' }).waitFor();
-      await visit?.close();
       const viewer = await visitAs('viewer');
       expect(await viewer.getByRole('link', { name: 'Keys' }).count()).toBe(0);
     });
@@ -419,7 +403,6 @@ describeWithBrowser('the console for those who run the fleet', () => {
       const owner = await visitAs('owner', '#/clusters/dev-eu-2');
       await owner.getByRole('region', { name: 'Recent events' }).getByText('patch clusters dev-eu-2').first().waitFor();
       expect(await owner.getByRole('link', { name: 'Audit' }).count()).toBe(0);
-      await visit?.close();
       const viewer = await visitAs('viewer', '#/audit');
       await viewer.getByText('cannot create resource "auditeventreviews"').waitFor();
     });
@@ -477,7 +460,6 @@ describeWithBrowser('the console for those who run the fleet', () => {
       await asker.getByRole('button', { name: 'Request access' }).click();
       await asker.getByRole('article', { name: 'You ask for passes for shop/deployer in prod-us-2' }).waitFor();
       expect(await asker.getByRole('button', { name: 'Approve' }).count()).toBe(0);
-      await visit?.close();
       const admin = await visitAs('administrator');
       await admin.getByRole('link', { name: 'Requests' }).click();
       const request = admin.getByRole('article', { name: 'viewer asks for passes for shop/deployer in prod-us-2' });

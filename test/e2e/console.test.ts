@@ -3,17 +3,9 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import {
-  type Browser,
-  describeWithBrowser,
-  launchBrowser,
-  namesShown,
-  openPage,
-  type Page,
-  signIn,
-  type Visit,
-} from './support/browser.ts';
+import { type Browser, describeWithBrowser, launchBrowser, namesShown, type Page, signIn } from './support/browser.ts';
 import { type Server, startServer } from './support/server.ts';
+import { SignedInPages } from './support/signed-in-pages.ts';
 
 const CLUSTERS = '/apis/clusterregistry.k8s.io/v1alpha1/clusters';
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';
@@ -23,17 +15,13 @@ const MERGE = { 'Content-Type': 'application/merge-patch+json' };
 
 let server: Server;
 let browser: Browser;
-let visit: Visit | undefined;
+let pages: SignedInPages;
 
 const demoToken = async (user: string): Promise<string> =>
   (await readFile(join(server.dataDir, 'demo', `${user}.token`), 'utf8')).trim();
 
-/** Opens a page as a demo user. afterEach checks that the page reported no errors. */
-async function visitAs(user: string, path = ''): Promise<Page> {
-  visit = await openPage(browser);
-  await signIn(visit.page, server, await demoToken(user), path);
-  return visit.page;
-}
+/** The page of a demo user. afterEach checks that it reported no errors. */
+const visitAs = async (user: string, path = ''): Promise<Page> => (await pages.visit(await demoToken(user), path)).page;
 
 const admin = async (method: string, path: string, body?: object, headers = {}): Promise<void> => {
   const { code, text } = await server.call(method, path, { body, headers });
@@ -58,23 +46,21 @@ const bindViewer = (name: string, user: string, clusters: string): Promise<void>
 describeWithBrowser('the console', () => {
   beforeAll(async () => {
     [server, browser] = await Promise.all([startServer({ args: ['--demo'] }), launchBrowser()]);
+    pages = new SignedInPages(browser, server);
   });
   afterAll(async () => {
     await browser?.close();
     await server?.destroy();
   });
-  afterEach(async () => {
-    const { problems = [], requested = [], close } = visit ?? {};
-    visit = undefined;
-    await close?.();
+  afterEach(async ({ task }) => {
+    const { problems, requested } = await pages.endTest({ failed: task.result?.state === 'fail' });
     expect(problems).toEqual([]);
     for (const address of requested)
       expect(address.startsWith(`${server.url}/`) || address.startsWith('blob:'), address).toBe(true);
   });
 
   it('signs in with a token and reports an unknown one', async () => {
-    visit = await openPage(browser);
-    const { page } = visit;
+    const { page } = await pages.openFresh();
     await page.goto(`${server.url}/console/`);
     await page.getByLabel('Token', { exact: true }).fill('no-such-token');
     await page.keyboard.press('Enter');
@@ -87,7 +73,8 @@ describeWithBrowser('the console', () => {
 
   it('keeps the token in memory, or for the tab if the user wants that, and nowhere else', async () => {
     const token = await demoToken('devi');
-    const page = await visitAs('devi');
+    const { page, requested } = await pages.openFresh();
+    await signIn(page, server, token);
     const stored = () =>
       page.evaluate<string>('JSON.stringify([{ ...sessionStorage }, { ...localStorage }, document.cookie])');
     expect(await stored()).toBe('[{},{},""]');
@@ -103,7 +90,7 @@ describeWithBrowser('the console', () => {
     await page.getByText('7 clusters').waitFor();
     expect(await stored()).toBe(`[{"clusterpass.token":"${token}"},{},""]`);
     expect(page.url()).not.toContain(token);
-    expect(visit?.requested.join()).not.toContain(token);
+    expect(requested.join()).not.toContain(token);
     await page.locator('.menu summary').click();
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.getByLabel('Token', { exact: true }).waitFor();
@@ -141,7 +128,8 @@ describeWithBrowser('the console', () => {
   });
 
   it('can be used with the keyboard alone', async () => {
-    const page = await visitAs('dana');
+    const { page } = await pages.openFresh();
+    await signIn(page, server, await demoToken('dana'));
     await page.getByText('12 clusters').waitFor();
     await page.keyboard.press('Tab');
     expect(await page.evaluate<string>('document.activeElement.textContent')).toBe('Skip to content');
@@ -168,8 +156,7 @@ describeWithBrowser('the console', () => {
   });
 
   it('shifts no layout while it loads', async () => {
-    visit = await openPage(browser);
-    const { page } = visit;
+    const { page } = await pages.openFresh();
     await page.addInitScript(`window.shifts = []; new PerformanceObserver((list) => {
       for (const { value, hadRecentInput } of list.getEntries()) if (!hadRecentInput) shifts.push(value);
     }).observe({ type: 'layout-shift', buffered: true })`);
@@ -216,8 +203,7 @@ describeWithBrowser('the console', () => {
   });
 
   it('shares one watch among seven tabs, and continues when the tab that watches is closed', async () => {
-    visit = await openPage(browser);
-    const { page, requested } = visit;
+    const { page, requested } = await pages.openFresh();
     const token = await demoToken('devi');
     const context = page.context();
     const tabs = [page];
@@ -381,8 +367,7 @@ describeWithBrowser('the console', () => {
     const account = '/orchestrator/dev-eu-1/api/v1/namespaces/shop/serviceaccounts';
     await admin('POST', account, { metadata: { name: 'guest' } });
     const issued = await server.call('POST', `${account}/guest/token`, { body: { spec: { audiences: [] } } });
-    visit = await openPage(browser);
-    const { page } = visit;
+    const { page } = await pages.openFresh();
     await signIn(page, server, issued.json.status.token);
     await page.getByText('You do not have access to any cluster').waitFor();
     // Deleting the account ends the session.
@@ -406,8 +391,7 @@ describeWithBrowser('the console', () => {
     const conditions = [condition('Ready'), condition(hostile('condition'))];
     const status = { type: hostile('type'), version: hostile('version'), conditions };
     await admin('PATCH', `${path}/status`, { status }, MERGE);
-    visit = await openPage(browser);
-    const { page } = visit;
+    const { page } = await pages.openFresh();
     await signIn(page, server, server.adminToken);
     const shown = async (text: string): Promise<void> => {
       await page
@@ -487,7 +471,7 @@ describeWithBrowser('the console', () => {
   });
 
   it('reconnects after an outage and shows what changed meanwhile', async () => {
-    const page = await visitAs('dana');
+    const { page, requested } = await pages.visit(await demoToken('dana'));
     await page.getByText('12 clusters').waitFor();
     await page.context().setOffline(true);
     await page.getByText('Offline', { exact: true }).waitFor();
@@ -496,7 +480,7 @@ describeWithBrowser('the console', () => {
     await server.kill();
     await page.getByText('Connection lost').waitFor();
     expect(await namesShown(page)).toHaveLength(12);
-    const attempts = (): number => visit?.requested.filter((address) => address.includes('watch=true')).length ?? 0;
+    const attempts = (): number => requested.filter((address) => address.includes('watch=true')).length;
     const before = attempts();
     await page.getByRole('button', { name: 'Retry now' }).click();
     await expect.poll(attempts, PATIENCE).toBeGreaterThan(before);
