@@ -307,6 +307,20 @@ export interface ApprovalRule {
   changesWith(cluster: string, before: ClusterLabels | undefined, after: ClusterLabels | undefined): boolean;
 }
 
+/**
+ * Where a permission changed without a write, because its time was over: between this revision and the next. State and
+ * events up to the revision are from before the change.
+ */
+export const justAfter = (revision: number): number => revision + 0.5;
+
+/** Permissions that end at a time. A decision never counts one that has ended; open watches have to follow. */
+export interface ExpiringPermissions {
+  /** True if some have ended since the last call. They held up to the present revision. */
+  settleExpired(): boolean;
+  /** Whether some that a decision no longer counts are not settled yet. */
+  readonly hasUnsettled: boolean;
+}
+
 export interface ClusterVisibility {
   /** The rule in force now. */
   ruleFor(caller: Caller, verb: 'get' | 'list' | 'watch' | 'update'): ClusterRule;

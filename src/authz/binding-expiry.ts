@@ -7,7 +7,7 @@ import type { Policy } from './policy.ts';
 import { readExpiry } from './rbac-objects.ts';
 
 export interface BindingExpiryParts {
-  readonly policy: Pick<Policy, 'dropExpired' | 'endedBindings' | 'expirations'>;
+  readonly policy: Pick<Policy, 'endedBindings'>;
   readonly kinds: Pick<Catalog, 'clusterRoleBindings' | 'roleBindings'>;
   readonly reader: Pick<ObjectReader, 'find' | 'ready'>;
   readonly writer: Pick<ObjectWriter, 'remove'>;
@@ -15,8 +15,8 @@ export interface BindingExpiryParts {
   readonly leadership: Pick<Leadership, 'leads' | 'fence'>;
   /** See ClockGuard. */
   readonly removalTime: () => number;
-  /** Called when permissions have ended. */
-  readonly onExpired: () => void;
+  /** Makes open watches follow permissions that have ended. */
+  readonly followExpirations: () => void;
   readonly every: (ms: number, act: () => void) => () => void;
   readonly logger: Pick<Logger, 'warn'>;
 }
@@ -28,16 +28,12 @@ const CHECK_MS = 250;
  * here, and the leader deletes the objects: a stored binding should not look like a permission for long.
  */
 export function startBindingExpiry(parts: BindingExpiryParts): () => Promise<void> {
-  const { policy, reader, leadership, onExpired, logger } = parts;
-  let seen = policy.expirations;
+  const { reader, leadership, logger } = parts;
   let running: Promise<void> | undefined;
   const stop = parts.every(CHECK_MS, () => {
-    policy.dropExpired();
-    if (policy.expirations !== seen) {
-      seen = policy.expirations;
-      onExpired();
-    }
-    if (!reader.ready || !leadership.leads()) return;
+    if (!reader.ready) return;
+    parts.followExpirations();
+    if (!leadership.leads()) return;
     running ??= sweep(parts)
       .catch((error: unknown) => logger.warn({ err: error }, 'bindings that have ended could not be deleted yet'))
       .finally(() => {

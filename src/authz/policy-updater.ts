@@ -64,6 +64,7 @@ export class PolicyUpdater implements ReflectorListener<StoredObject> {
   }
 
   onEvent({ before, after, revision }: CacheEvent<StoredObject>): void {
+    this.#policy.advanceTo(revision);
     const entry = after ?? before;
     if (entry === undefined) return;
     if (entry.kind === this.#clusters && after !== undefined) this.#endBoundTo(entry.name, revision);
@@ -113,9 +114,12 @@ export class PolicyUpdater implements ReflectorListener<StoredObject> {
     if (bindings.size === 0) this.#bound.delete(name);
   }
 
-  onProgress(): void {}
+  onProgress(revision: number): void {
+    this.#policy.advanceTo(revision);
+  }
 
   onReset(revision: number): void {
+    this.#policy.advanceTo(revision);
     const current = new Map<string, StoredObject>();
     this.#bound.clear();
     for (const kind of this.#kinds) {

@@ -1,22 +1,24 @@
 import { isDeepStrictEqual } from 'node:util';
-import type {
-  ApprovalRule,
-  Authorizer,
-  CallerRules,
-  ClusterLabelChange,
-  ClusterLabels,
-  ClusterRule,
-  ClusterVisibility,
-  Decision,
-  Grant,
-  GrantFinder,
-  GrantInCluster,
-  PassAuthorizer,
-  PassDecision,
-  PastAuthorizer,
-  PathQuestion,
-  ResourceQuestion,
-  RuleLister,
+import {
+  type ApprovalRule,
+  type Authorizer,
+  type CallerRules,
+  type ClusterLabelChange,
+  type ClusterLabels,
+  type ClusterRule,
+  type ClusterVisibility,
+  type Decision,
+  type ExpiringPermissions,
+  type Grant,
+  type GrantFinder,
+  type GrantInCluster,
+  justAfter,
+  type PassAuthorizer,
+  type PassDecision,
+  type PastAuthorizer,
+  type PathQuestion,
+  type ResourceQuestion,
+  type RuleLister,
 } from '../api/authorization.ts';
 import { type Caller, type Identity, MASTERS, type User } from '../api/caller.ts';
 import type { Kind } from '../api/kind.ts';
@@ -32,6 +34,7 @@ import { findGrants, findGrantsIn } from './grant-finder.ts';
 import { affectedSubjects, type Grantees, grantsOf } from './grantees.ts';
 import { decidePass, isAlwaysReviewed, withApprovalHint } from './pass-decision.ts';
 import type { PolicyChange } from './policy-change.ts';
+import type { PolicyOptions } from './policy-options.ts';
 import { type BindingFacts, bindingId, type RoleTarget, readBinding } from './rbac-objects.ts';
 import { type PastRbacSnapshot, referenceDecide, referenceRuleSource, withBindings } from './reference-evaluator.ts';
 import { RoleTable } from './role-table.ts';
@@ -40,7 +43,14 @@ import type { Rule } from './rules.ts';
 import { type BeginningGrant, SelectorIndex } from './selector-index.ts';
 import { identities, reasonFor, SubjectTable, scopesFor } from './subject-table.ts';
 
-export interface Policy extends Authorizer, PassAuthorizer, PastAuthorizer, GrantFinder, RuleLister, ClusterVisibility {
+export interface Policy
+  extends Authorizer,
+    PassAuthorizer,
+    PastAuthorizer,
+    GrantFinder,
+    RuleLister,
+    ClusterVisibility,
+    ExpiringPermissions {
   /** Takes one change. The changes of one object must come in order; the next decision follows the change. */
   apply(change: PolicyChange): void;
   /**
@@ -49,12 +59,10 @@ export interface Policy extends Authorizer, PassAuthorizer, PastAuthorizer, Gran
    * purpose: see escalation.ts.
    */
   heldRules(user: User, namespace: string, reach: Reach, until: number): Rule[];
-  /** Drops bindings that have ended. Every decision does so first; this is for watches, which wait for no decision. */
-  dropExpired(): void;
+  /** All changes of the store up to this revision have been applied, or do not concern the policy. */
+  advanceTo(revision: number): void;
   /** Bindings that have ended and are still stored. */
   endedBindings(): Iterable<Pick<BindingFacts, 'namespace' | 'name' | 'expiresAt'>>;
-  /** Counts the bindings that ended. */
-  readonly expirations: number;
   /** The decision by bindings that hold in the cluster of the question whatever labels it has. */
   decideForAnyLabels(caller: Caller, question: ResourceQuestion): Decision;
   /** What a role grants, aggregation included; undefined when there is no such role. */
@@ -69,24 +77,6 @@ export interface Policy extends Authorizer, PassAuthorizer, PastAuthorizer, Gran
    * and end.
    */
   beginningGrants(before: ClusterView, after: ClusterView): Iterable<BeginningGrant>;
-}
-
-export interface PolicyOptions {
-  /** The labels of a cluster as it is now: `{}` when it has none, undefined when it does not exist. */
-  readonly labelsOf: (cluster: string) => ClusterLabels | undefined;
-  /** As `labelsOf`, at a past revision. May throw as `snapshot` does. */
-  readonly labelsAt: (cluster: string, revision: number) => ClusterLabels | undefined;
-  /**
-   * The objects at a past revision. May throw when the revision is too old; `ruleAt` and `decideAt` then throw the same
-   * error.
-   */
-  readonly snapshot: (revision: number) => PastRbacSnapshot;
-  /** Epoch milliseconds, for bindings that end. */
-  readonly now?: () => number;
-  /** The size of the rule cache. */
-  readonly maxRules?: number;
-  /** How many subjects without bindings are kept, for the revision of their last change. */
-  readonly maxIdleSubjects?: number;
 }
 
 const ALLOWED_AS_MASTER: Decision = { allowed: true, reason: '' };
@@ -110,16 +100,13 @@ class CompiledPolicy implements Policy {
    */
   readonly #rules: Cache<string, ClusterRule>;
   readonly #expiring = new ExpiringBindings();
-  /** Bindings that have ended and are still stored. */
-  readonly #ended = new Map<string, BindingFacts>();
   /** Stored bindings that have ended with their cluster, until they are changed or deleted. */
   readonly #endedWithCluster = new Map<string, Pick<BindingFacts, 'namespace' | 'name'>>();
   readonly #now: () => number;
   /** Counts the changes applied. */
   #generation = 0;
-  /** The latest revision applied. */
+  /** The latest revision of the store that is known, also of changes that do not concern the policy. */
   #revision = 0;
-  expirations = 0;
 
   constructor(options: PolicyOptions) {
     const { labelsOf, labelsAt, snapshot, now = Date.now, maxRules = 10_000, maxIdleSubjects = 10_000 } = options;
@@ -131,10 +118,14 @@ class CompiledPolicy implements Policy {
     this.#subjects = new SubjectTable(maxIdleSubjects);
   }
 
+  advanceTo(revision: number): void {
+    this.#revision = Math.max(this.#revision, revision);
+  }
+
   apply(change: PolicyChange): void {
     this.#generation++;
     const { resource, namespace, name } = change;
-    this.#revision = Math.max(this.#revision, change.revision);
+    this.advanceTo(change.revision);
     if (resource === 'clusterroles') this.#applyRole({ kind: 'ClusterRole', namespace: '', name }, change);
     else if (resource === 'roles') this.#applyRole({ kind: 'Role', namespace, name }, change);
     else this.#applyBinding(resource === 'rolebindings' ? namespace : '', change);
@@ -155,12 +146,9 @@ class CompiledPolicy implements Policy {
     else this.#endedWithCluster.delete(id);
     const before = this.#bindings.get(id);
     const facts = object && readBinding(object, namespace, name);
-    // One that has ended is not added: it grants nothing, whenever it is deleted.
-    const isOver = facts !== undefined && facts.expiresAt <= this.#now();
-    this.#ended.delete(id);
-    if (isOver) this.#ended.set(id, facts);
-    const after = facts && !isOver ? new CompiledBinding(facts, this.#roles.findOrReserve(facts.target)) : undefined;
-
+    this.#expiring.forget(id);
+    // One that has ended is added, too: the next decision drops it first.
+    const after = facts && new CompiledBinding(facts, this.#roles.findOrReserve(facts.target));
     this.#replace(id, before, after, revision);
   }
 
@@ -191,22 +179,33 @@ class CompiledPolicy implements Policy {
     this.#subjects.dropIdle();
   }
 
-  dropExpired(): void {
+  #dropExpired(): void {
     for (const binding of this.#expiring.takeExpired(this.#now)) {
       this.#generation++;
-      this.expirations++;
-      this.#ended.set(binding.id, binding.facts);
-      this.#replace(binding.id, binding, undefined, this.#revision);
+      this.#replace(binding.id, binding, undefined, justAfter(this.#revision));
     }
   }
 
+  settleExpired(): boolean {
+    this.#dropExpired();
+    const ended = this.#expiring.settle(this.#revision);
+    // Decisions may have dropped them at an earlier revision, but watches follow only now.
+    const version = { generation: this.#generation, revision: justAfter(this.#revision) };
+    for (const { subjects } of ended) this.#subjects.markChanged(subjects, version);
+    return ended.length > 0;
+  }
+
+  get hasUnsettled(): boolean {
+    return this.#expiring.hasUnsettled;
+  }
+
   endedBindings(): Iterable<BindingFacts> {
-    return this.#ended.values();
+    return this.#expiring.ended();
   }
 
   /** The subjects with the bindings that have not ended. Every decision reads them here. */
   get #subjectsNow(): SubjectTable {
-    this.dropExpired();
+    this.#dropExpired();
     return this.#subjects;
   }
 
@@ -258,7 +257,7 @@ class CompiledPolicy implements Policy {
   }
 
   grantsOf(question: ResourceQuestion | PathQuestion, isKnown: boolean): Iterable<Grant | undefined> {
-    this.dropExpired();
+    this.#dropExpired();
     if ('path' in question) return findGrants(this.#roles.all(), new PathMatch(question), [''], undefined);
     const { cluster, namespace } = question;
     const view = cluster === undefined ? undefined : this.#viewOf(cluster, isKnown);
@@ -266,7 +265,7 @@ class CompiledPolicy implements Policy {
   }
 
   grantsIn({ cluster, isKnown, labels }: ClusterLabelChange): Iterable<GrantInCluster | undefined> {
-    this.dropExpired();
+    this.#dropExpired();
     const before = this.#viewOf(cluster, isKnown);
     return findGrantsIn(this.#bindings.values(), before, labels ? viewCluster(cluster, labels) : before);
   }
@@ -339,13 +338,15 @@ class CompiledPolicy implements Policy {
 
   /**
    * A past state with the bindings of one caller: evaluating all bindings would block the event loop. A binding that
-   * named the caller then names it now, was changed since, or has ended with its cluster.
+   * named the caller then names it now, was changed since, or has ended by its time or with its cluster.
    */
   #snapshotFor(caller: Caller, revision: number): PastRbacSnapshot {
-    return withBindings(this.#snapshot(revision), (namespace) => [
-      ...[...this.#endedWithCluster.values()].filter((ended) => ended.namespace === namespace).map(({ name }) => name),
+    const ended = [...this.#endedWithCluster.values(), ...this.#expiring.ended()];
+    const namesIn = (namespace: string): string[] => [
+      ...ended.filter((each) => each.namespace === namespace).map(({ name }) => name),
       ...identities(caller).flatMap((user) => [...this.#bindingsOf(user, namespace)].map(({ facts }) => facts.name)),
-    ]);
+    ];
+    return withBindings(this.#snapshot(revision), namesIn, (binding) => this.#expiring.heldAt(binding, revision));
   }
 
   decideForAnyLabels(caller: Caller, question: ResourceQuestion): Decision {
@@ -384,7 +385,7 @@ class CompiledPolicy implements Policy {
   }
 
   *beginningGrants(before: ClusterView, after: ClusterView): Generator<BeginningGrant> {
-    this.dropExpired();
+    this.#dropExpired();
     for (const { id, facts, role } of this.#selectors.beginning(before, after)) {
       if (!role.exists) continue;
       yield { binding: id, namespace: facts.namespace, rules: role.index.rules, until: facts.expiresAt };

@@ -10,8 +10,9 @@ import {
   EXPIRES_ANNOTATION,
   RBAC_GROUP,
 } from '../api/kinds/rbac.ts';
-import { createPolicy, type Policy, type PolicyOptions } from './policy.ts';
+import { createPolicy, type Policy } from './policy.ts';
 import type { PolicyChange } from './policy-change.ts';
+import type { PolicyOptions } from './policy-options.ts';
 import type { PastRbacSnapshot } from './reference-evaluator.ts';
 
 /** Builders of objects, callers and a fleet, for tests. */

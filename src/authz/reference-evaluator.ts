@@ -44,14 +44,18 @@ export interface PastRbacSnapshot extends NamespacedRbacSnapshot {
   changedBindings(namespace: string): Iterable<string>;
 }
 
-/** The snapshot with these bindings and those that have changed since, and no others. */
+/** The snapshot with these bindings and those that have changed since, as far as they held, and no others. */
 export function withBindings(
   snapshot: PastRbacSnapshot,
   namesIn: (namespace: string) => Iterable<string>,
+  held: (binding: { namespace: string; name: string; object: ApiObject }) => boolean,
 ): PastRbacSnapshot {
   const bindings = (namespace: string): ApiObject[] => {
     const names = new Set([...snapshot.changedBindings(namespace), ...namesIn(namespace)]);
-    return [...names].flatMap((name) => snapshot.binding(namespace, name) ?? []);
+    return [...names].flatMap((name) => {
+      const object = snapshot.binding(namespace, name);
+      return object !== undefined && held({ namespace, name, object }) ? object : [];
+    });
   };
   return { ...snapshot, clusterRoleBindings: () => bindings(''), roleBindings: bindings };
 }

@@ -151,7 +151,9 @@ function readState(text: string): ContinueState {
   const { revision, after, remaining, policyRevision } = JSON.parse(text) as Record<string, unknown>;
   const optional = (value: unknown): value is number | undefined => value === undefined || Number.isSafeInteger(value);
   if (!Number.isSafeInteger(revision) || typeof after !== 'string') throw refused();
-  if (!optional(remaining) || !optional(policyRevision)) throw refused();
+  if (!optional(remaining)) throw refused();
+  // Between two integers after a permission has ended by its time.
+  if (policyRevision !== undefined && typeof policyRevision !== 'number') throw refused();
   return {
     revision: revision as number,
     after,

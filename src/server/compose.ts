@@ -197,7 +197,7 @@ export async function compose(
 
     const removalTime = () => clock.guard.removalTime();
     const sweeping = { reader, leadership: timely, removalTime, every, logger };
-    const expiry = { policy, kinds: catalog, onExpired: () => broadcaster.onPermissionsExpired() };
+    const expiry = { policy, kinds: catalog, followExpirations: () => broadcaster.followExpirations() };
     closers.push(startBindingExpiry({ ...sweeping, ...expiry, writer: recording('binding-expiry') }));
     const requestWriter = recording('access-requests');
     const grants = new GrantStore({ catalog, reader, writer: requestWriter });

@@ -24,6 +24,8 @@ export interface ObjectsOptions extends PublicViewOptions {
   readonly historyRevisions: number;
   readonly bookmarkIntervalMs: number;
   readonly delay: (ms: number) => Promise<void>;
+  /** Epoch milliseconds, for permissions that end. Default: the clock of the system. */
+  readonly now?: () => number;
   /** Called when the watch of the store is interrupted. */
   readonly onError: (error: unknown) => void;
 }
@@ -75,12 +77,14 @@ export function createObjects(options: ObjectsOptions): Objects {
     },
     labelsAt: (name, revision) => clusterLabelsAt(catalog, reader, name, revision),
     snapshot: (revision) => rbacSnapshotAt(catalog, reader, revision),
+    ...(options.now && { now: options.now }),
   });
   const isPolicy = new Set(rbacKinds(catalog));
   const broadcaster = new Broadcaster({
     clusters: catalog.clusters,
     isPolicy: (kind) => isPolicy.has(kind),
     bookmarkIntervalMs: options.bookmarkIntervalMs,
+    expiring: policy,
   });
   // The policy first: an event is filtered by the policy at its revision.
   const onEnded = (revision: number): void => broadcaster.onBindingsEnded(revision);

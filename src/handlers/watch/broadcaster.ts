@@ -1,3 +1,4 @@
+import { type ExpiringPermissions, justAfter } from '../../api/authorization.ts';
 import type { Caller } from '../../api/caller.ts';
 import type { Kind } from '../../api/kind.ts';
 import { collectionPrefix, kindPrefix } from '../../api/object-key.ts';
@@ -50,6 +51,7 @@ export interface BroadcasterOptions {
   /** True for the kinds that RBAC rules are made of. */
   readonly isPolicy: (kind: Kind) => boolean;
   readonly bookmarkIntervalMs: number;
+  readonly expiring?: ExpiringPermissions;
   /** Runs the function in another tick of the event loop. */
   readonly defer?: (run: () => void) => void;
   /** Milliseconds on a monotonic clock. */
@@ -95,6 +97,7 @@ export class Broadcaster implements ProjectionListener {
   /** The first policy change that has not taken effect yet. */
   #policyChangedAt: number | undefined;
   #revision = 0;
+  #expiredAt = 0;
   #labelsChangedAt = 0;
   #lastId = 0;
   readonly joinParallel = createJoinCache();
@@ -201,7 +204,8 @@ export class Broadcaster implements ProjectionListener {
   /** Revisions of the policy changes after one revision, up to another; undefined when they are no longer known. */
   policyChangesBetween(after: number, upTo: number): readonly number[] | undefined {
     if (after < this.#policyKnownFrom) return undefined;
-    return this.#policyRevisions.filter((revision) => revision > after && revision <= upTo);
+    // A change just after `upTo` has happened: the next event is not there yet.
+    return this.#policyRevisions.filter((revision) => revision > after && Math.floor(revision) <= upTo);
   }
 
   isWatched(kind: Kind): boolean {
@@ -260,10 +264,23 @@ export class Broadcaster implements ProjectionListener {
     this.#recordPolicyChange(revision);
   }
 
-  /** Permissions have ended without an event: open watches follow at once. */
-  onPermissionsExpired(): void {
-    this.#policyChangedAt ??= this.#revision;
+  /** Permissions end without an event: open watches follow at once. Called between two batches of events. */
+  followExpirations(): void {
+    if (this.#options.expiring?.settleExpired() !== true) return;
+    this.#expiredAt = justAfter(this.#revision);
+    this.#recordPolicyChange(this.#expiredAt);
     this.#applyPolicyChange(this.#revision);
+    for (const watcher of [...this.#behind]) watcher.onBroadcasterProgress();
+  }
+
+  /** Where permissions last ended without an event; see `justAfter`. */
+  get expiredAt(): number {
+    return this.#expiredAt;
+  }
+
+  /** Whether watches have followed all permissions that have ended. Until then no watch goes live. */
+  get isSettled(): boolean {
+    return this.#options.expiring?.hasUnsettled !== true;
   }
 
   /** For revocations outside of the store, e.g. in the token file. */

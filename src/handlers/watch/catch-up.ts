@@ -82,7 +82,7 @@ function* replay({ events, generations, upTo, state }: Past, now: () => WatchVie
  * between them comes back with such a revision, and gets all of them again.
  */
 export function* framesOfChange(change: ViewChange, changedAt: number, now: () => WatchView): Generator<Frame> {
-  const revision = changedAt - 1;
+  const revision = Math.ceil(changedAt) - 1;
   for (const difference of change.differences()) {
     if (difference === undefined) {
       yield NO_FRAME;

@@ -78,7 +78,7 @@ export function createWatchViews(
       if (isRefusedBetween(from, upTo)) throw gone(`too old resource version: ${from} (${upTo})`);
       const changes = views.changedAt(kind, caller) <= from ? [] : policyChangesBetween(from, upTo);
       if (changes === undefined || changes.length > MAX_GENERATIONS) {
-        throw gone(`too old resource version: ${from} (${changes?.at(-MAX_GENERATIONS) ?? upTo})`);
+        throw gone(`too old resource version: ${from} (${Math.ceil(changes?.at(-MAX_GENERATIONS) ?? upTo)})`);
       }
       return [from, ...changes].map((revision) => ({
         revision,

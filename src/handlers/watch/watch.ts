@@ -86,6 +86,8 @@ function start(
     fail(sink, warmingUp());
     return;
   }
+  // First, because a watch may resume before the next regular check.
+  broadcaster.followExpirations();
   const watcher = new Watcher({
     broadcaster,
     cache,

@@ -40,6 +40,8 @@ export class Watcher implements Subscriber {
   #view: WatchView;
   /** While it catches up: every event up to this revision has been written, or is in `#source`. */
   #position = 0;
+  /** Permissions that ended without an event up to here are in what the client was sent. */
+  #followedExpiry = 0;
   #isLive = false;
   #isClosed = false;
   /** The client has not accepted the last chunk while it catches up. */
@@ -76,6 +78,7 @@ export class Watcher implements Subscriber {
   /** Writes the state as ADDED events, the bookmark that ends them if `marksEnd`, then the events that follow. */
   startWithState(snapshot: ReadableState, revision: number, marksEnd: boolean): void {
     this.#position = revision;
+    this.#followedExpiry = this.#options.broadcaster.expiredAt;
     this.#source = framesOfState(this.#options, snapshot, this.#view.selection, marksEnd ? revision : undefined);
     this.#catchUp();
   }
@@ -83,6 +86,7 @@ export class Watcher implements Subscriber {
   /** Writes the events after this revision. */
   startAfter(revision: number): void {
     this.#position = revision;
+    this.#followedExpiry = revision;
     this.#catchUp();
   }
 
@@ -99,8 +103,10 @@ export class Watcher implements Subscriber {
       }
       // V-11: a revision in the future; events before it are not shown.
       if (this.#position > broadcaster.revision) return;
-      if (this.#position === broadcaster.revision) {
-        this.#view = views.current();
+      if (this.#position === broadcaster.revision && broadcaster.expiredAt <= this.#followedExpiry) {
+        const view = views.current();
+        if (!broadcaster.isSettled) return;
+        this.#view = view;
         this.#isLive = true;
         broadcaster.joinGroup(this);
         return;
@@ -111,10 +117,11 @@ export class Watcher implements Subscriber {
 
   /** The frames from the watcher's position to the broadcaster's revision. */
   #missedFrames(): Iterator<Frame> | undefined {
-    const upTo = this.#options.broadcaster.revision;
+    const { revision: upTo, expiredAt } = this.#options.broadcaster;
     try {
       const frames = framesBetween(this.#options, this.#position, upTo);
       this.#position = upTo;
+      this.#followedExpiry = expiredAt;
       return frames;
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
@@ -190,6 +197,7 @@ export class Watcher implements Subscriber {
       return;
     }
     this.#position = revision;
+    this.#followedExpiry = broadcaster.expiredAt;
     const groups = JSON.stringify([before.groupId, after.groupId]);
     const change = differences.get(groups) ?? new ViewChange(state, before.selection, after.selection);
     differences.set(groups, change);

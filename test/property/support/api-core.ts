@@ -68,7 +68,7 @@ export function sqliteApiCore(windowSize: number): () => ApiCore {
   return () => core;
 }
 
-export async function openApiCore(store: Store, windowSize: number): Promise<ApiCore> {
+export async function openApiCore(store: Store, windowSize: number, now: () => number = Date.now): Promise<ApiCore> {
   const catalog = createCatalog({ productName: 'orchestrator' });
   const errors: unknown[] = [];
   const { publicView, reflector, reader, writer, policy, broadcaster, propagation } = createObjects({
@@ -81,6 +81,7 @@ export async function openApiCore(store: Store, windowSize: number): Promise<Api
     historyRevisions: windowSize,
     bookmarkIntervalMs: 3_600_000,
     delay: () => Promise.resolve(),
+    now,
     onError: (error) => errors.push(error),
   });
   const views = createViews(catalog, policy, () => broadcaster.labelsChangedAt);

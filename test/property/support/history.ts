@@ -172,7 +172,7 @@ function requestsFor({ catalog }: ApiCore, mutation: Mutation, ballast: string):
   }
 }
 
-const clusterObject = (name: string, own: Record<string, string>, ballast: string): ApiObject => ({
+export const clusterObject = (name: string, own: Record<string, string>, ballast: string): ApiObject => ({
   apiVersion: `${CLUSTER_GROUP}/v1alpha1`,
   kind: 'Cluster',
   metadata: { name, labels: own, annotations: { 'example.com/ballast': ballast } },
