@@ -452,14 +452,14 @@ describeWithBrowser('the console for those who run the fleet', () => {
 
   describe('access requests', () => {
     it('a person asks, an administrator approves, and the access is there until it is withdrawn', async () => {
-      const asker = await visitAs('viewer', '#/can-i?cluster=prod-us-2&account=shop%2Fdeployer');
-      await asker.getByRole('button', { name: 'Check' }).click();
-      await asker.getByRole('link', { name: 'Ask for access' }).click();
-      await asker.getByLabel('Reason').fill('INC-7: roll back the shop');
-      await asker.getByLabel('For', { exact: true }).selectOption('4 hours');
-      await asker.getByRole('button', { name: 'Request access' }).click();
-      await asker.getByRole('article', { name: 'You ask for passes for shop/deployer in prod-us-2' }).waitFor();
-      expect(await asker.getByRole('button', { name: 'Approve' }).count()).toBe(0);
+      const requester = await visitAs('viewer', '#/can-i?cluster=prod-us-2&account=shop%2Fdeployer');
+      await requester.getByRole('button', { name: 'Check' }).click();
+      await requester.getByRole('link', { name: 'Ask for access' }).click();
+      await requester.getByLabel('Reason').fill('INC-7: roll back the shop');
+      await requester.getByLabel('For', { exact: true }).selectOption('4 hours');
+      await requester.getByRole('button', { name: 'Request access' }).click();
+      await requester.getByRole('article', { name: 'You ask for passes for shop/deployer in prod-us-2' }).waitFor();
+      expect(await requester.getByRole('button', { name: 'Approve' }).count()).toBe(0);
       const admin = await visitAs('administrator');
       await admin.getByRole('link', { name: 'Requests' }).click();
       const request = admin.getByRole('article', { name: 'viewer asks for passes for shop/deployer in prod-us-2' });

@@ -497,7 +497,7 @@ describe('RFC 7662: introspection', () => {
     }
   });
 
-  it('section 2.3: the asker authenticates, and needs the right to review tokens', async () => {
+  it('section 2.3: the caller authenticates, and needs the right to review tokens', async () => {
     const none = await send({ token: jane }, '/oauth/introspect');
     expect([...refused(none), none.headers.get('www-authenticate')]).toEqual([401, 'invalid_token', 'Bearer']);
     expect(refused(await introspect(jane, { as: 'carl' }))).toEqual([403, 'insufficient_scope']);

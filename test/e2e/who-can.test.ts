@@ -71,7 +71,7 @@ describe('ClusterGrantReview', () => {
     );
   });
 
-  it('shows bindings that the asker may read, and needs a permission in the cluster', async () => {
+  it('shows bindings that the caller may read, and needs a permission in the cluster', async () => {
     const spec = { labels: { env: 'prod' } };
     const path = inCluster(GRANTS, 'beta');
     expect((await server.call('POST', path, { body: { spec }, ...asUser('owner') })).code).toBe(403);
@@ -198,7 +198,7 @@ describe('ResourceAccessReview', () => {
     }
   });
 
-  it('leaves out bindings that the asker may not read, and says so', async () => {
+  it('leaves out bindings that the caller may not read, and says so', async () => {
     const status = await whoCan(inCluster(WHO_CAN, 'beta'), account, asUser('owner').token);
     expect(names(status)).toEqual(['Group:devs', 'Group:system:masters']);
     expect([status.incomplete, status.evaluationError]).toEqual([true, 'bindings that you may not read are left out']);
@@ -206,7 +206,7 @@ describe('ResourceAccessReview', () => {
     expect((await server.call('POST', WHO_CAN, { body, ...asUser('nobody') })).code).toBe(403);
   });
 
-  it('A17: of a cluster that the asker may not get, it says what it says of one that does not exist', async () => {
+  it('A17: of a cluster that the caller may not get, it says what it says of one that does not exist', async () => {
     const builders = { to: group('ops'), rules: [builder], namespace: 'ci' };
     const take = await grant(server, { ...builders, clusters: 'env=prod' });
     expect(names(await whoCan(inCluster(WHO_CAN, 'alpha'), account))).toContain('Group:ops');
@@ -258,7 +258,7 @@ describe('SubjectReachReview', () => {
     expect(other.clusters.map(({ name }: { name: string }) => name)).toEqual(['alpha']);
   });
 
-  it('shows what the asker may see', async () => {
+  it('shows what the caller may see', async () => {
     const token = asUser('owner').token;
     expect(await reach({ user: 'carl' }, { token })).toEqual({ clusters: [] });
     const { clusters } = await reach({ groups: ['devs'] }, { token });
@@ -268,7 +268,7 @@ describe('SubjectReachReview', () => {
     });
   });
 
-  it('A17: a page does not tell that clusters follow which the asker may not get', async () => {
+  it('A17: a page does not tell that clusters follow which the caller may not get', async () => {
     const token = asUser('owner').token;
     const spec = { groups: ['system:masters'], limit: 1 };
     await createCluster(server, 'hidden', { env: 'prod' });

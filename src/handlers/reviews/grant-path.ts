@@ -15,16 +15,16 @@ const question = (verb: string, namespace: string, name: string) => ({
   cluster: undefined,
 });
 
-/** Whether the asker may read a binding, and so may learn what it grants to whom. */
+/** Whether the caller may read a binding, and so may learn what it grants to whom. */
 export const mayReadBinding = (
   authorizer: Pick<Authorizer, 'decide'>,
-  asker: Caller,
+  caller: Caller,
   { namespace, name }: Pick<Grant, 'namespace' | 'name'>,
-): boolean => authorizer.decide(asker, question('get', namespace, name)).allowed;
+): boolean => authorizer.decide(caller, question('get', namespace, name)).allowed;
 
-/** Whether the asker may list the bindings of a namespace (`""`: ClusterRoleBindings). */
-export const mayListBindings = (authorizer: Pick<Authorizer, 'decide'>, asker: Caller, namespace: string): boolean =>
-  authorizer.decide(asker, question('list', namespace, '')).allowed;
+/** Whether the caller may list the bindings of a namespace (`""`: ClusterRoleBindings). */
+export const mayListBindings = (authorizer: Pick<Authorizer, 'decide'>, caller: Caller, namespace: string): boolean =>
+  authorizer.decide(caller, question('list', namespace, '')).allowed;
 
 /** The binding and the role of a grant, as references. */
 export function grantPath({ kind, namespace, name, target }: Grant): GrantPath {

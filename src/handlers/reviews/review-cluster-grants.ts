@@ -11,8 +11,8 @@ const HIDDEN = 'bindings that you may not read are left out';
 const SHORTENED = 'there are more bindings than are listed';
 
 /**
- * The bindings that hold in the cluster of the path, with its labels and with other ones. The asker sees the bindings
- * that it may read. The cluster need not exist. Nor do its labels count for an asker who may not get it: they would show
+ * The bindings that hold in the cluster of the path, with its labels and with other ones. The caller sees the bindings
+ * that it may read. The cluster need not exist. Nor do its labels count for a caller who may not get it: they would show
  * in what holds.
  */
 export const reviewClusterGrants: Review = async ({ authorizer }, request, sent) => {

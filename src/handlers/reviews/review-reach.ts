@@ -22,7 +22,7 @@ const MAX_CHECKED = 200_000;
 
 /**
  * What a subject reaches, cluster by cluster: those that it may get, passes for itself, and the accounts whose tokens it may
- * create. Shows only clusters that the asker may get, and only accounts that the asker may get or create tokens of.
+ * create. Shows only clusters that the caller may get, and only accounts that the caller may get or create tokens of.
  */
 export const reviewReach: Review = async (parts, request, sent) => {
   const { spec = {} } = sent as SubjectReachReview;
@@ -79,7 +79,7 @@ class ReachReview {
       if (name <= after || (target.cluster !== undefined && name !== target.cluster)) continue;
       if (this.#slice.isOver) await this.#slice.next();
       if (!this.#isSeen(name)) continue;
-      // After the permission: neither the end of a page nor its cursor tells of clusters that the asker may not get.
+      // After the permission: neither the end of a page nor its cursor tells of clusters that the caller may not get.
       if (clusters.length >= limit || this.#checked >= MAX_CHECKED) return { clusters, continue: last };
       last = name;
       const reached = await this.#reachIn(name);
@@ -105,7 +105,7 @@ class ReachReview {
       const token = aboutAccount(cluster, namespace, name, 'token');
       const decision = this.#decide(token);
       if (!decision.allowed) continue;
-      if (!this.#askerMay(aboutAccount(cluster, namespace, name, '')) && !this.#askerMay(token)) continue;
+      if (!this.#callerMay(aboutAccount(cluster, namespace, name, '')) && !this.#callerMay(token)) continue;
       accounts.push({ namespace, name, ...this.#pathOf(decision) });
     }
     const own = userpass === undefined ? {} : { userpass };
@@ -124,12 +124,12 @@ class ReachReview {
     return this.#parts.authorizer.decide(this.#subject, question);
   }
 
-  /** Not counted: a page that ended between clusters that the asker may not get could not say where. */
+  /** Not counted: a page that ended between clusters that the caller may not get could not say where. */
   #isSeen(cluster: string): boolean {
     return this.#parts.authorizer.decide(this.#request.caller, clusterQuestion('get', cluster)).allowed;
   }
 
-  #askerMay(question: ResourceQuestion): boolean {
+  #callerMay(question: ResourceQuestion): boolean {
     this.#checked++;
     return this.#parts.authorizer.decide(this.#request.caller, question).allowed;
   }
