@@ -2,7 +2,7 @@ import { isHandle } from '../../api/kinds/pass-spec.ts';
 import { isDns1123Label, isDns1123Subdomain } from '../../api/names.ts';
 import { type Issuers, isClusterName } from '../../tokens/claims.ts';
 import type { Form } from './form.ts';
-import type { FormPlace } from './form-route.ts';
+import type { FormUrl } from './form-route.ts';
 import { OAuthError, type OAuthErrorCode } from './oauth-error.ts';
 
 /** RFC 8693 section 2.1, RFC 8707: what a token exchange asks for, by `audience`, `resource` and `scope`. */
@@ -26,12 +26,12 @@ export const PERSON_SCOPE = 'userpass';
 const HANDLE_SCOPE = 'pass:';
 
 /** The handle that the scope names. The handle says for what the token is, so nothing else does. */
-export function readHandle(form: Form, place: FormPlace): string | undefined {
+export function readHandle(form: Form, url: FormUrl): string | undefined {
   const scope = (form.get('scope') ?? '').trim();
   if (!scope.split(' ').some((token) => token.startsWith(HANDLE_SCOPE))) return undefined;
   const handle = scope.slice(HANDLE_SCOPE.length);
   if (!isHandle(handle)) throw refuse('invalid_scope', `scope must be ${HANDLE_SCOPE}HANDLE and nothing else`);
-  if (place.cluster !== undefined) throw refuse('invalid_target', 'a handle is redeemed at /oauth/token of the server');
+  if (url.cluster !== undefined) throw refuse('invalid_target', 'a handle is redeemed at /oauth/token of the server');
   for (const parameter of ['audience', 'resource', 'expiration_seconds', 'tracked']) {
     if (form.getAll(parameter).length > 0) {
       throw refuse('invalid_request', `the handle says for what the token is: leave out ${parameter}`);
@@ -46,9 +46,9 @@ interface Named {
   readonly account?: string;
 }
 
-export function readTarget(form: Form, place: FormPlace, issuers: Issuers): ExchangeTarget {
+export function readTarget(form: Form, url: FormUrl, issuers: Issuers): ExchangeTarget {
   const named: Named[] = [
-    ...(place.cluster === undefined ? [] : [{ cluster: place.cluster }]),
+    ...(url.cluster === undefined ? [] : [{ cluster: url.cluster }]),
     ...form.getAll('audience').map((text) => namedByAudience(text, issuers)),
     ...form.getAll('resource').map((text) => namedByIssuer(text, issuers) ?? unknownTarget('resource')),
   ];

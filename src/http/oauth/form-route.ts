@@ -12,19 +12,20 @@ export interface FormRoute {
   /** Called before the body is read. Throws an OAuthError. */
   checkAuthorization(authorization: string | undefined): void;
   /** Throws an OAuthError. */
-  read(form: Form, at: FormPlace): FormRequest;
+  read(form: Form, url: FormUrl): FormRequest;
   /** For errors before `read` has returned. */
   readonly render: Render;
 }
 
-export interface FormPlace {
+/** What the URL of the form says. */
+export interface FormUrl {
   /** The cluster in the path. */
   readonly cluster: string | undefined;
   readonly query: Query;
 }
 
 /** The one option of a request that counts in the query. Others are ignored: an endpoint takes its options in the form. */
-export const dryRunOf = ({ query }: FormPlace): URLSearchParams =>
+export const dryRunOf = ({ query }: FormUrl): URLSearchParams =>
   new URLSearchParams(query.getAll('dryRun').map((value) => ['dryRun', value]));
 
 /** The request of the API, and how its answer is written. */

@@ -11,7 +11,7 @@ export function revocation(issuers: () => Issuers, now: () => number): FormRoute
     checkAuthorization: (authorization) => {
       if (authorization === undefined) throw unknownCaller();
     },
-    read(form, place) {
+    read(form, url) {
       const claims = unverifiedClaims(form.required('token')) ?? {};
       const { jti, exp } = claims;
       if (!isIssuedHere(claims, issuers()) || typeof jti !== 'string') {
@@ -21,7 +21,7 @@ export function revocation(issuers: () => Issuers, now: () => number): FormRoute
       const hasEnded = typeof exp === 'number' && exp * 1000 < now();
       return {
         info: deletionOf(jti),
-        query: dryRunOf(place),
+        query: dryRunOf(url),
         body: undefined,
         annotations: new Map([['clusterpass.dev/endpoint', 'oauth-revocation']]),
         render: renderWith(hasEnded),

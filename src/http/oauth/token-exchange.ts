@@ -11,7 +11,7 @@ import { tokenRequestInfo, userpassInfo } from '../request/token-request-info.ts
 import { jsonOf } from '../response/respond.ts';
 import { type ExchangeTarget, PERSON_SCOPE, readHandle, readTarget } from './exchange-target.ts';
 import type { Form } from './form.ts';
-import { dryRunOf, type FormPlace, type FormRequest, type FormRoute } from './form-route.ts';
+import { dryRunOf, type FormUrl, type FormRequest, type FormRoute } from './form-route.ts';
 import { errorAnswer, jsonAnswer, OAuthError, type OAuthErrorCode, type Render } from './oauth-error.ts';
 import { unverifiedClaims } from './unverified-claims.ts';
 
@@ -34,7 +34,7 @@ const refuse = (error: OAuthErrorCode, text: string): OAuthError => new OAuthErr
 export function tokenExchange(issuers: () => Issuers): FormRoute {
   return {
     checkAuthorization,
-    read(form, place) {
+    read(form, url) {
       checkGrant(form);
       const subject = form.required('subject_token');
       checkType(form, 'subject_token_type');
@@ -43,9 +43,9 @@ export function tokenExchange(issuers: () => Issuers): FormRoute {
         credential: new Secret(subject),
         ...(actor === undefined ? {} : { actorCredential: new Secret(actor) }),
       };
-      const handle = readHandle(form, place);
-      if (handle !== undefined) return { ...redemption(form, place, handle), ...credentials };
-      const target = readTarget(form, place, issuers());
+      const handle = readHandle(form, url);
+      if (handle !== undefined) return { ...redemption(form, url, handle), ...credentials };
+      const target = readTarget(form, url, issuers());
       const issuedType = requestedType(form, target, issuers());
       const tokenRequest = {
         ...(form.get('tracked') === undefined
@@ -55,7 +55,7 @@ export function tokenExchange(issuers: () => Issuers): FormRoute {
       };
       return {
         info: requestOf(target),
-        query: dryRunOf(place),
+        query: dryRunOf(url),
         body: { bytes: Buffer.from(JSON.stringify(tokenRequest)), mediaType: 'application/json' },
         ...credentials,
         annotations: annotationsOf(form),
@@ -156,7 +156,7 @@ function requestOf({ cluster, account }: ExchangeTarget): ResourceInfo {
 }
 
 /** A handle is redeemed as `create` of `passes/token`, whose handler knows what it is for. */
-function redemption(form: Form, place: FormPlace, handle: string): FormRequest {
+function redemption(form: Form, url: FormUrl, handle: string): FormRequest {
   const type = form.get('requested_token_type') ?? ACCESS_TOKEN;
   if (type !== ACCESS_TOKEN && type !== JWT) {
     throw refuse('invalid_request', `requested_token_type must be ${ACCESS_TOKEN} or ${JWT}`);
@@ -169,7 +169,7 @@ function redemption(form: Form, place: FormPlace, handle: string): FormRequest {
       target: { ...about, version, cluster: undefined, alwaysPublic: false },
       question: { ...about, cluster: undefined },
     },
-    query: dryRunOf(place),
+    query: dryRunOf(url),
     body: verifierBody(form),
     annotations: annotationsOf(form),
     render: renderWith(type, undefined, translateHandle),
