@@ -121,8 +121,8 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
       auditor.ended(record);
       tracer?.ended(record);
     },
-    observePart: (record) => {
-      counts.partEnded(record);
+    observeSubrequest: (record) => {
+      counts.subrequestEnded(record);
       log(record);
       auditor.ended(record);
     },

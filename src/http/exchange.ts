@@ -57,7 +57,7 @@ export class Exchange {
   render?: Render; //                         public route, form, mcp endpoint
   caller?: Caller; //                         public authentication, authentication, impersonation
   actor?: Caller; //                          actor authentication
-  agent?: Agent; //                           set by the stage that makes a part for an agent
+  agent?: Agent; //                           set by the stage that makes a subrequest for an agent
   seat?: Seat; //                             public flow control, flow control
   decision?: AuditedDecision; //              impersonation, authorization
   route?: ResourceRoute; //                   route
@@ -82,8 +82,8 @@ export class Exchange {
   #warnings?: Warnings;
   #annotations?: Map<string, string>;
   #abort?: AbortController;
-  /** The request that this one is a part of. */
-  #whole?: Exchange;
+  /** The request that a subrequest belongs to. */
+  #parent?: Exchange;
 
   readonly warn = (text: string): void => {
     this.#warnings ??= new Warnings();
@@ -119,20 +119,20 @@ export class Exchange {
     return setBy('request info', this.requestInfo);
   }
 
-  /** A request of the same caller that is part of this one: it has the same connection and deadline. */
-  part(info: RequestInfo, body: RequestBody | undefined): Exchange {
-    const part = new Exchange(this.req, this.res, this.arrival, this.deadline, this.startedAt);
-    part.auditId = this.auditId;
-    part.checkedHeaders = this.headers;
-    part.path = this.path;
-    part.query = this.query;
-    part.requestInfo = info;
-    if (this.caller !== undefined) part.caller = this.caller;
-    if (this.agent !== undefined) part.agent = this.agent;
-    part.body = body;
-    part.hasWholeBody = true;
-    part.#whole = this;
-    return part;
+  /** A request of the API by the same caller, to answer this one: it has the same connection and deadline. */
+  subrequest(info: RequestInfo, body: RequestBody | undefined): Exchange {
+    const x = new Exchange(this.req, this.res, this.arrival, this.deadline, this.startedAt);
+    x.auditId = this.auditId;
+    x.checkedHeaders = this.headers;
+    x.path = this.path;
+    x.query = this.query;
+    x.requestInfo = info;
+    if (this.caller !== undefined) x.caller = this.caller;
+    if (this.agent !== undefined) x.agent = this.agent;
+    x.body = body;
+    x.hasWholeBody = true;
+    x.#parent = this;
+    return x;
   }
 
   /** No stage reads the body any more. The answer may wait for long, e.g. behind a watch on the same connection. */
@@ -163,7 +163,7 @@ export class Exchange {
 
   /** Aborted when the client goes away or the deadline passes. */
   get signal(): AbortSignal {
-    if (this.#whole !== undefined) return this.#whole.signal;
+    if (this.#parent !== undefined) return this.#parent.signal;
     if (this.#abort === undefined) {
       this.#abort = new AbortController();
       if (this.res.destroyed || !this.deadline.isOpen) this.#abort.abort();

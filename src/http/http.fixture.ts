@@ -95,7 +95,7 @@ export async function startFixture(
   const server = createHttpServer({
     host: '127.0.0.1',
     port: 0,
-    observePart: (record) => void records.push(record),
+    observeSubrequest: (record) => void records.push(record),
     parseRequestLine: createRequestLineParser({ productName: 'orchestrator' }),
     freshness: { isCurrent: () => true, whenCurrent: async () => true },
     authenticate: async (authorization) => {

@@ -17,10 +17,10 @@ import { clientOf, type ToolCall } from '../mcp/protocol.ts';
 import { errorResult, runTool, type ToolResult } from '../mcp/tool-result.ts';
 import type { Exchange } from './exchange.ts';
 import { InsufficientScope, type McpEndpoint } from './mcp/mcp-endpoint.ts';
-import { handlePart } from './part.ts';
 import { methodNotAllowed } from './request/header-checks.ts';
 import { type Answer, jsonOf, type RawAnswer } from './response/respond.ts';
 import { callerOf, type StageParts, type StageRun } from './stages.ts';
+import { handleSubrequest } from './subrequest.ts';
 
 /** A message is short: its body counts for the client before it is known what it asks for. */
 const MAX_MESSAGE_BYTES = 64 * 1024;
@@ -119,7 +119,7 @@ interface Origin {
   readonly annotations: ReadonlyMap<string, string>;
 }
 
-/** One request of the API, as a part of this one. */
+/** A request of the API as a subrequest of this one. */
 async function send(
   { method, path, query = {}, body }: ApiCall,
   x: Exchange,
@@ -131,20 +131,20 @@ async function send(
   const search = new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)]));
   const line = parts.parseRequestLine(method, search.size === 0 ? path : `${path}?${search}`);
   const bytes = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
-  const item = x.part(line.info, bytes && { bytes, mediaType: 'application/json' });
+  const item = x.subrequest(line.info, bytes && { bytes, mediaType: 'application/json' });
   item.query = line.query;
   item.checkedHeaders = { ...x.headers, method };
   item.agent = agent;
   for (const [key, text] of annotations) item.annotate(key, text);
   try {
-    await handlePart(item, parts);
+    await handleSubrequest(item, parts);
     const { code, value } = readAnswer(item.answer);
-    parts.observePart(item, code);
+    parts.observeSubrequest(item, code);
     return { code, body: value, warnings: item.warningTexts };
   } catch (error) {
     const { status } = parts.toApiError(error, item);
     item.failure = status.reason ?? '';
-    parts.observePart(item, status.code);
+    parts.observeSubrequest(item, status.code);
     return { code: status.code, body: status, warnings: item.warningTexts };
   }
 }

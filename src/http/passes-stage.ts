@@ -15,13 +15,13 @@ import { parseCreateOptions } from '../handlers/options/write-options.ts';
 import { TimeSlice } from '../lib/time-slice.ts';
 import { isClusterName } from '../tokens/claims.ts';
 import type { Exchange } from './exchange.ts';
-import { handlePart } from './part.ts';
 import { tokenRequestInfo, userpassInfo } from './request/token-request-info.ts';
 import { jsonOf } from './response/respond.ts';
 import type { StageParts, StageRun } from './stages.ts';
+import { handleSubrequest } from './subrequest.ts';
 
-/** They share the writes of the audit log, and none computes for long before the next request has its turn. */
-const AT_ONCE = 32;
+/** Subrequests at once: they share the writes of the audit log, and other requests are served between them. */
+const CONCURRENCY = 32;
 
 /**
  * `/auth/v1/passes`: tokens of many clusters in one request. Each item is a TokenRequest of the same caller, which the
@@ -48,7 +48,7 @@ async function issueAll(x: Exchange, parts: StageParts): Promise<void> {
       if (slice.isOver) await slice.next();
     }
   };
-  await Promise.all(Array.from({ length: Math.min(AT_ONCE, requested.length) }, issueSome));
+  await Promise.all(Array.from({ length: Math.min(CONCURRENCY, requested.length) }, issueSome));
   x.answer = {
     type: 'value',
     code: 200,
@@ -61,18 +61,18 @@ async function issueOne(x: Exchange, parts: StageParts, requested: RequestedPass
   const { cluster = '', namespace = '', serviceAccount = '', userpass = false } = requested;
   const named = userpass ? { cluster, userpass } : { cluster, namespace, serviceAccount };
   const info = userpass ? userpassInfo(cluster) : tokenRequestInfo(cluster, namespace, serviceAccount);
-  const item = x.part(info, tokenRequestBody(requested));
+  const item = x.subrequest(info, tokenRequestBody(requested));
   item.annotate('clusterpass.dev/item', String(index));
   try {
     refuseBadNames(requested, index);
-    await handlePart(item, parts);
+    await handleSubrequest(item, parts);
     const issued = issuedBy(item);
-    parts.observePart(item, CREATED);
+    parts.observeSubrequest(item, CREATED);
     return { ...named, ...issued };
   } catch (error) {
     const { status } = parts.toApiError(error, item);
     item.failure = status.reason ?? '';
-    parts.observePart(item, status.code);
+    parts.observeSubrequest(item, status.code);
     return { ...named, error: status };
   }
 }
@@ -90,7 +90,7 @@ function issuedBy({ answer }: Exchange): Pick<IssuedPass, 'audiences' | 'token' 
   };
 }
 
-/** Of a path, the request line parser has checked them. */
+/** The request line parser checks the names in a path, not those in a body. */
 function refuseBadNames(requested: RequestedPass, index: number): void {
   const at = `items[${index}]`;
   const { cluster = '', userpass = false } = requested;

@@ -89,7 +89,8 @@ const SERVING_MS = 34_000;
 const UNREAD_MS = 60_000;
 const BODY_MS = 5_000;
 
-export interface PipelineOptions extends Omit<StageParts, 'beforeRelease' | 'bodies' | 'toApiError' | 'observePart'> {
+export interface PipelineOptions
+  extends Omit<StageParts, 'beforeRelease' | 'bodies' | 'toApiError' | 'observeSubrequest'> {
   readonly logger: Logger;
   /** Resolves when the audit event is durable; until then nothing of the credential leaves. Throws an ApiError. */
   readonly beforeRelease: (record: RequestRecord) => Promise<void>;
@@ -99,8 +100,8 @@ export interface PipelineOptions extends Omit<StageParts, 'beforeRelease' | 'bod
   readonly observeStart: (record: RequestRecord) => void;
   /** Called once per request when its connection is finished with it, e.g. for logs and metrics. */
   readonly observe: (record: RequestRecord) => void;
-  /** Called once for each token of a list of passes, and for each request of a tool. */
-  readonly observePart: (record: RequestRecord) => void;
+  /** Called at the end of each subrequest: a token of a list of passes, a request of a tool. */
+  readonly observeSubrequest: (record: RequestRecord) => void;
   /** True while the server drains: answers ask clients to open another connection. */
   readonly isDraining: () => boolean;
   readonly trackWatch: (stream: WatchStream) => void;
@@ -116,7 +117,8 @@ export interface PipelineOptions extends Omit<StageParts, 'beforeRelease' | 'bod
 }
 
 export function createPipeline(options: PipelineOptions): Serve {
-  const { logger, observe, observePart, observeStart, observeArrival, beforeRelease, isDraining, trackWatch } = options;
+  const { logger, observe, observeSubrequest, observeStart, observeArrival, beforeRelease, isDraining, trackWatch } =
+    options;
   const {
     strictTransportSecurity,
     unreadMs = UNREAD_MS,
@@ -137,7 +139,7 @@ export function createPipeline(options: PipelineOptions): Serve {
     ...options,
     bodies: new BodyReader({ afterMs: bodyMs, now }),
     toApiError: (error, x) => toApiError(error, x),
-    observePart: (x, code) => observePart(recordOf(x, now() - x.startedAt, code)),
+    observeSubrequest: (x, code) => observeSubrequest(recordOf(x, now() - x.startedAt, code)),
     beforeRelease(x, code) {
       if (x.audited?.code === code) return x.audited.durable;
       const durable = beforeRelease(recordOf(x, now() - x.startedAt, code)).then(() => {

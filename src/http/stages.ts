@@ -57,8 +57,8 @@ export interface StageParts {
   readonly beforeRelease: (exchange: Exchange, code: number) => Promise<void>;
   /** The answer to an error. Logs an unexpected one. */
   readonly toApiError: (error: unknown, exchange: Exchange) => ApiError;
-  /** Records the end of a part of a request. */
-  readonly observePart: (exchange: Exchange, code: number) => void;
+  /** Records the end of a subrequest. */
+  readonly observeSubrequest: (exchange: Exchange, code: number) => void;
 }
 
 /**

@@ -4,14 +4,15 @@ import { PLAIN_JSON } from './request/negotiate.ts';
 import { authorize, callerOf, findRoute, handle, requireFreshState, type StageParts, type StageRun } from './stages.ts';
 
 /** A long request takes a while: the credential may have been revoked since it was authenticated. */
-const requireLiveCaller: StageRun = (part) => {
-  if (!callerOf(part).isLive()) throw unauthorized();
+const requireLiveCaller: StageRun = (x) => {
+  if (!callerOf(x).isLive()) throw unauthorized();
 };
 
-const acceptPlainJson: StageRun = (part) => {
-  part.accept = PLAIN_JSON;
+const acceptPlainJson: StageRun = (x) => {
+  x.accept = PLAIN_JSON;
 };
 
+/** What a subrequest passes of the pipeline: the rest was done for the request that it belongs to. */
 const STAGES: readonly StageRun[] = [
   requireFreshState,
   requireLiveCaller,
@@ -21,11 +22,11 @@ const STAGES: readonly StageRun[] = [
   handle,
 ];
 
-/** Runs a part of a request through the stages that a single request would pass. Sets its answer, or throws. */
-export async function handlePart(part: Exchange, parts: StageParts): Promise<void> {
+/** Handles a request of the API that belongs to another request: sets its answer, or throws. */
+export async function handleSubrequest(x: Exchange, parts: StageParts): Promise<void> {
   for (const run of STAGES) {
-    // Only `handle` waits as a rule, and a list of passes has 500 parts: no promise for the others.
-    const waits = run(part, parts);
+    // Only `handle` waits as a rule, and a list of passes has 500 subrequests: no promise for the others.
+    const waits = run(x, parts);
     if (waits !== undefined) await waits;
   }
 }

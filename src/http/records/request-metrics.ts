@@ -9,8 +9,8 @@ export interface RequestMetrics {
   /** The headers of a watch are out. */
   started(record: RequestRecord): void;
   ended(record: RequestRecord): void;
-  /** A token of a list of passes, or a request of a tool. The whole is one request. */
-  partEnded(record: RequestRecord): void;
+  /** A token of a list of passes, or a request of a tool. It counts as a token, not as a request. */
+  subrequestEnded(record: RequestRecord): void;
 }
 
 /** More clusters than one graph can show. It bounds the memory of the series, too. */
@@ -71,7 +71,7 @@ export function createRequestMetrics(metrics: Metrics, isCluster: (name: string)
       metrics.requestSeconds.observe(labels, record.milliseconds / 1000);
       if (issuesToken(labels.subresource)) countToken(record);
     },
-    partEnded(record) {
+    subrequestEnded(record) {
       if (issuesToken(record.target?.subresource ?? '')) countToken(record);
     },
   };
