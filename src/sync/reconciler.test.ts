@@ -96,12 +96,12 @@ function newExport(options: Options = {}) {
     ...{ prune, maxDelete, timing, reporter, planOnly: false },
     ...{ pruneWindowMs: 600_000, countsAlone: !isRestarted },
   });
-  /** Reads the hub and makes one pass. */
-  const pass = async () => {
+  /** Reads the hub and reconciles once. */
+  const reconcile = async () => {
     await informer.list();
-    return reconciler.pass();
+    return reconciler.reconcile();
   };
-  return { transport, source, informer, reconciler, reporter, wakeup, lines, pass };
+  return { transport, source, informer, reconciler, reporter, wakeup, lines, reconcile };
 }
 
 const profile = (name: string): ApiObject | undefined => hub.objects(PROFILES).get(`inventory/${name}`);
@@ -122,10 +122,10 @@ describe('an export into a hub', () => {
   });
 
   it('CP-87: applies spec and status, then writes nothing until something changes', async () => {
-    const { source, pass, lines } = newExport();
+    const { source, reconcile, lines } = newExport();
     source.put(cluster('a', { env: 'prod', region: 'eu' }));
     source.put(cluster('b'));
-    await pass();
+    await reconcile();
     expect(profile('a')).toMatchObject({
       metadata: {
         labels: { env: 'prod', 'x-k8s.io/cluster-manager': 'clusterpass' },
@@ -138,17 +138,17 @@ describe('an export into a hub', () => {
       },
     });
     expect(hub.writes).toHaveLength(4);
-    await pass();
+    await reconcile();
     // Another process after a restart knows nothing of the first.
     const restarted = newExport();
     restarted.source.put(cluster('a', { env: 'prod', region: 'eu' }));
     restarted.source.put(cluster('b'));
-    await restarted.pass();
+    await restarted.reconcile();
     expect(hub.writes).toHaveLength(4);
     expect(lines).toContain('profile/inventory/a created');
 
     source.put(cluster('a', {}, 'https://10.0.0.2:6443'));
-    await pass();
+    await reconcile();
     expect(profile('a')?.metadata.labels).not.toHaveProperty('env');
     expect(profile('a')?.status).not.toHaveProperty('properties');
     expect(JSON.stringify(profile('a')?.status)).toContain('10.0.0.2');
@@ -156,13 +156,13 @@ describe('an export into a hub', () => {
   });
 
   it('CP-87: changes back what others changed in its fields, and leaves theirs', async () => {
-    const { source, pass } = newExport();
+    const { source, reconcile } = newExport();
     source.put(cluster('a', { env: 'prod' }));
-    await pass();
+    await reconcile();
     const found = profile('a') as ApiObject;
     const labels = { ...found.metadata.labels, env: 'dev', theirs: 'x' };
     hub.put(PROFILES, { ...found, metadata: { ...found.metadata, labels, finalizers: ['example.com/theirs'] } });
-    await pass();
+    await reconcile();
     expect(profile('a')?.metadata).toMatchObject({
       labels: { env: 'prod', theirs: 'x' },
       finalizers: ['example.com/theirs'],
@@ -170,7 +170,7 @@ describe('an export into a hub', () => {
   });
 
   it('CP-87: never touches a profile of another manager or another server', async () => {
-    const { source, pass, lines, reporter } = newExport();
+    const { source, reconcile, lines, reporter } = newExport();
     const others = [
       foreign('a'),
       foreign('b', 'clusterpass', { annotations: { [EXPORTED_ANNOTATION]: 'https://other.example' } }),
@@ -180,49 +180,49 @@ describe('an export into a hub', () => {
     ].map((object) => hub.put(PROFILES, object));
     source.put(cluster('a'));
     source.put(cluster('b'));
-    await pass();
-    await pass();
+    await reconcile();
+    await reconcile();
     expect([...hub.objects(PROFILES).values()]).toEqual(others);
     expect(hub.writes).toEqual([]);
     expect(reporter.isSynced).toBe(false);
-    // Said once, not at every pass.
+    // Said once, not at every reconciliation.
     expect(lines.filter((line) => line.startsWith('inventory/a: '))).toEqual([
       'inventory/a: profile/inventory/a exists and is not of this synchronization',
     ]);
   });
 
   it('takes over nothing that another client creates at the same time', async () => {
-    const { source, pass, lines } = newExport();
+    const { source, reconcile, lines } = newExport();
     source.put(cluster('a'));
     let isFirst = true;
     hub.afterGet = () => {
       if (isFirst) hub.put(PROFILES, { ...foreign('a'), spec: {}, metadata: { name: 'a', namespace: 'inventory' } });
       isFirst = false;
     };
-    expect(await pass()).toMatchObject({ failed: 1 });
+    expect(await reconcile()).toMatchObject({ failed: 1 });
     expect(profile('a')?.metadata.annotations ?? {}).toEqual({});
     expect(profile('a')?.metadata.labels ?? {}).toEqual({});
-    await pass();
+    await reconcile();
     expect(lines.at(-1)).toContain('1 names are taken');
   });
 
   it('CP-86: deletes what is gone within its bound, else nothing', async () => {
-    const { source, pass, lines, reporter } = newExport({ maxDelete: 2 });
+    const { source, reconcile, lines, reporter } = newExport({ maxDelete: 2 });
     for (const name of ['a', 'b', 'c', 'd', 'e']) source.put(cluster(name));
-    await pass();
+    await reconcile();
     for (const name of ['a', 'b', 'c']) source.delete(cluster(name));
-    await pass();
+    await reconcile();
     expect(hub.objects(PROFILES).size).toBe(5);
     expect(reporter.isSynced).toBe(false);
     expect(lines).toContain(
       'PruneAllowed=False: 3 objects would be deleted, more than --max-delete 2: nothing is deleted',
     );
     source.put(cluster('c'));
-    await pass();
+    await reconcile();
     expect([...hub.objects(PROFILES).keys()]).toEqual(['inventory/c', 'inventory/d', 'inventory/e']);
     // A fleet that disappears one by one is bounded, too.
     source.delete(cluster('c'));
-    await pass();
+    await reconcile();
     expect(hub.objects(PROFILES).size).toBe(3);
     expect(lines.at(-2)).toContain('1 objects would be deleted, after 2 in the last 10m');
   });
@@ -232,31 +232,31 @@ describe('an export into a hub', () => {
     const timing = { ...realTiming, now: () => now };
     const first = newExport({ maxDelete: 2 });
     for (const name of ['a', 'b', 'c']) first.source.put(cluster(name));
-    await first.pass();
-    const { source, pass, lines } = newExport({ maxDelete: 2, timing, isRestarted: true });
+    await first.reconcile();
+    const { source, reconcile, lines } = newExport({ maxDelete: 2, timing, isRestarted: true });
     source.put(cluster('b'));
     source.put(cluster('c'));
     now = 540_000;
-    expect(await pass()).toMatchObject({ plan: { held: ['inventory/a'] }, delayedMs: 60_000 });
+    expect(await reconcile()).toMatchObject({ plan: { held: ['inventory/a'] }, delayedMs: 60_000 });
     expect(lines.find((line) => line.startsWith('PruneAllowed'))).toContain(
       '1 objects would be deleted: nothing is deleted in the first 10m',
     );
     expect(hub.objects(PROFILES).size).toBe(3);
     now = 600_000;
-    await pass();
+    await reconcile();
     expect(hub.objects(PROFILES).size).toBe(2);
   });
 
   it('leaves a deleted profile to the finalizers of others, and deletes it once', async () => {
-    const { source, pass } = newExport();
+    const { source, reconcile } = newExport();
     source.put(cluster('a'));
-    await pass();
+    await reconcile();
     const found = profile('a') as ApiObject;
     hub.put(PROFILES, { ...found, metadata: { ...found.metadata, finalizers: ['argoproj.io/x'] } });
     source.delete(cluster('a'));
     hub.writes.length = 0;
-    await pass();
-    await pass();
+    await reconcile();
+    await reconcile();
     expect(profile('a')?.metadata).toMatchObject({
       finalizers: ['argoproj.io/x'],
       deletionTimestamp: expect.any(String),
@@ -270,24 +270,24 @@ describe('an export into a hub', () => {
     ['a disconnect', 'disconnect'],
     ['a lost answer', 'lose-answer'],
   ] as const)('converges after %s for every other write', async (_, fault) => {
-    const { source, pass } = newExport();
+    const { source, reconcile } = newExport();
     for (let index = 0; index < 20; index++) source.put(cluster(`c-${index}`));
     let count = 0;
     hub.fault = (method) => (method === 'PATCH' && count++ % 2 === 0 ? fault : undefined);
-    expect(await pass()).toMatchObject({ failed: expect.toSatisfy((failed: number) => failed > 0) });
+    expect(await reconcile()).toMatchObject({ failed: expect.toSatisfy((failed: number) => failed > 0) });
     hub.fault = () => undefined;
-    await pass();
+    await reconcile();
     hub.writes.length = 0;
-    expect(await pass()).toMatchObject({ failed: 0, plan: { unchanged: 20 } });
+    expect(await reconcile()).toMatchObject({ failed: 0, plan: { unchanged: 20 } });
     expect(hub.writes).toEqual([]);
   });
 
   it('CP-26: writes an object at most ten times at once, then every 30 seconds', async () => {
     let now = 0;
-    const { source, pass } = newExport({ timing: { ...realTiming, now: () => now } });
+    const { source, reconcile } = newExport({ timing: { ...realTiming, now: () => now } });
     const flap = async (index: number) => {
       source.put(cluster('a', { index: String(index) }));
-      return pass();
+      return reconcile();
     };
     for (let index = 0; index < 10; index++) expect(await flap(index)).toMatchObject({ delayedMs: 0 });
     expect(await flap(10)).toMatchObject({ delayedMs: 30_000 });

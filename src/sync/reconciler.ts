@@ -4,7 +4,7 @@ import { backoffMs, type Timing } from '../client/timing.ts';
 import { inParallel } from '../lib/in-parallel.ts';
 import { TokenBuckets } from '../lib/token-buckets.ts';
 import { type Desired, keyOf, type Ownership, type Plan, planChanges, type Update } from './plan.ts';
-import type { PassResult, Reporter } from './reporter.ts';
+import type { ReconcileResult, Reporter } from './reporter.ts';
 import type { Wakeup } from './wakeup.ts';
 
 /** What the source has. */
@@ -41,8 +41,8 @@ export interface ReconcilerOptions {
   /** Objects that disappear one after the other within this time count together for `maxDelete`. */
   readonly pruneWindowMs: number;
   /**
-   * Whether this run counts alone, as one pass that a person started. Otherwise the program may have been restarted, and
-   * what it deleted before is not known: it deletes nothing within `pruneWindowMs` of its start.
+   * Whether this run counts alone: a person started it, with `--once`. Otherwise the program may have been restarted,
+   * and what it deleted before is not known: it deletes nothing within `pruneWindowMs` of its start.
    */
   readonly countsAlone: boolean;
   /** Reports the plan and writes nothing. */
@@ -61,8 +61,8 @@ const SETTLE_MS = 100;
 const RESYNC_MS = 60_000;
 
 /**
- * Compares source and target and writes the difference, level-triggered: a pass depends on the two states only, not on
- * the events that led to them, so a lost event or a crash in the middle is repaired by the next pass.
+ * Compares source and target and writes the difference, level-triggered: `reconcile` depends on the two states only,
+ * not on the events that led to them, so the next call repairs what a lost event or a crash in the middle left.
  */
 export class Reconciler {
   readonly #options: ReconcilerOptions;
@@ -83,7 +83,7 @@ export class Reconciler {
   }
 
   /** Undefined while a side was not read completely: half a state would look like many removals. */
-  async pass(): Promise<PassResult | undefined> {
+  async reconcile(): Promise<ReconcileResult | undefined> {
     const { target, ownership, prune, maxDelete, reporter } = this.#options;
     const state = this.#options.isTargetSynced() ? await this.#options.read() : undefined;
     if (state === undefined) return undefined;
@@ -101,7 +101,7 @@ export class Reconciler {
     });
     reporter.planned(plan, state.problems, { maxDelete, removedRecently: removals.count });
     const result = { plan, ...(await this.#execute(plan)) };
-    reporter.passed(result);
+    reporter.reconciled(result);
     // A deletion that waits for the end of the window needs no event to be made.
     const waitsMs = plan.held.length > 0 ? removals.windowEndsInMs : 0;
     return waitsMs > 0 && result.delayedMs === 0 ? { ...result, delayedMs: waitsMs } : result;
@@ -131,7 +131,7 @@ export class Reconciler {
       if (signal.aborted) return;
       wakeup.reset();
       try {
-        const result = await this.pass();
+        const result = await this.reconcile();
         failures = result !== undefined && result.failed > 0 ? failures + 1 : 0;
         waitMs = Math.min(RESYNC_MS, result?.delayedMs || RESYNC_MS);
       } catch (error) {
@@ -172,7 +172,7 @@ export class Reconciler {
         counts.delayedMs = counts.delayedMs === 0 ? waitMs : Math.min(counts.delayedMs, waitMs);
         return;
       }
-      // The others would fail, too. The next pass writes them.
+      // The others would fail, too. The next reconciliation writes them.
       if (isDown) {
         counts.failed++;
         return;
@@ -198,11 +198,11 @@ export class Reconciler {
 
 /** Tasks that may run at the same time. Deletions are last, in the opposite order. */
 function inOrder(tasks: readonly Task[], target: SyncTarget): Task[][] {
-  const place = ({ operation, object }: Task): number => {
+  const rank = ({ operation, object }: Task): number => {
     const order = target.order?.(object) ?? 0;
     return operation === 'delete' ? LAST - order : order;
   };
-  return [...Map.groupBy(tasks, place)].sort(([a], [b]) => a - b).map(([, group]) => group);
+  return [...Map.groupBy(tasks, rank)].sort(([a], [b]) => a - b).map(([, group]) => group);
 }
 
 /** Above every order. */

@@ -1,7 +1,7 @@
 import { Counter, Gauge, Registry } from '@prometheus-io/client';
 import type { Plan } from './plan.ts';
 
-export interface PassResult {
+export interface ReconcileResult {
   readonly plan: Plan;
   readonly failed: number;
   /** Milliseconds until an object that was written too often may be written again; 0 without one. */
@@ -51,7 +51,7 @@ export class Reporter {
     });
     this.#objects = new Gauge({
       name: 'clusterpass_sync_objects',
-      help: 'Objects of the last pass: synced, pending, taken by others, held back from removal, skipped at the source.',
+      help: 'Objects of the last reconciliation: synced, pending, taken by others, held back from removal, skipped at the source.',
       labelNames: ['state'],
       registers,
     });
@@ -119,7 +119,7 @@ export class Reporter {
     this.#refusals.set(key, text);
   }
 
-  passed({ plan, failed, delayedMs }: PassResult): void {
+  reconciled({ plan, failed, delayedMs }: ReconcileResult): void {
     const written = plan.creates.length + plan.updates.length - failed;
     this.#objects.set({ state: 'synced' }, plan.unchanged + Math.max(0, written));
     const waiting = [
@@ -132,7 +132,7 @@ export class Reporter {
     if (waiting.length === 0) this.#lastSync.set(Math.floor(this.#options.now() / 1000));
   }
 
-  /** A pass that could not be made. */
+  /** A reconciliation that could not be made. */
   failed(error: Error): void {
     this.setCondition('Synced', false, error.message);
   }

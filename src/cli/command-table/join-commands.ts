@@ -79,7 +79,7 @@ export const JOIN_COMMANDS: readonly Command[] = [
       cluster('Name of the cluster in Clusterpass. Required.'),
       ...OWN_CLUSTER_FLAGS,
       { flags: '--without-pods', doc: 'Leave out Pods: no permission to read them is needed.' },
-      { flags: '--once', doc: 'Make one pass and end. The exit code is 1 if anything is not synchronized then.' },
+      { flags: '--once', doc: 'Reconcile once and end. The exit code is 1 if anything is not synchronized then.' },
       {
         flags: '--dry-run <none|client>',
         doc: 'With `--once`, `client`: print the changes without sending them.',

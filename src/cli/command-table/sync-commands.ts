@@ -1,7 +1,7 @@
 import type { Command, Flag } from '../command.ts';
 import { dryRunWithClient } from './flags.ts';
 
-/** The flags of both directions: the hub, the bound for deletions, one pass or the loop. */
+/** The flags of both directions: the hub, the bound for deletions, one reconciliation or the loop. */
 const HUB_FLAGS: readonly Flag[] = [
   {
     flags: '--kubeconfig <file>',
@@ -24,7 +24,7 @@ const LOOP_FLAGS: readonly Flag[] = [
     doc: 'Time in which deletions count together. Without `--once`, nothing is deleted for this long after the start: a restart must not begin to count again.',
     default: '10m',
   },
-  { flags: '--once', doc: 'Make one pass and end. The exit code is 1 if anything is not synchronized then.' },
+  { flags: '--once', doc: 'Reconcile once and end. The exit code is 1 if anything is not synchronized then.' },
   dryRunWithClient,
   {
     flags: '--metrics-listen <address>',

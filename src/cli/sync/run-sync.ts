@@ -8,7 +8,7 @@ import { dryRunNote, dryRunOf } from '../dry-run.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
 import { serveStatus } from './status-server.ts';
 
-/** What the two directions of `clusterpass sync` share: the flags, one pass or the loop, and the exit code. */
+/** What the two directions of `clusterpass sync` share: the flags, one reconciliation or the loop, and the exit code. */
 
 export interface SyncFlags {
   readonly prune: boolean;
@@ -94,7 +94,7 @@ export async function runSync(context: Context, invocation: Invocation, command:
   if (flags.isOnce) {
     const sides = await openOnce(command, { reporter, wake: wakeup.set, signal: new AbortController().signal });
     await sides.list();
-    await reconcilerFor(sides).pass();
+    await reconcilerFor(sides).reconcile();
     return reporter.isSynced ? 0 : 1;
   }
   const stopped = context.stopped();
