@@ -1,5 +1,4 @@
 import type { Caller, Identity } from './caller.ts';
-import { PROFILE_GROUP, PROFILE_RESOURCE } from './cluster-profile.ts';
 import type { Kind } from './kind.ts';
 import { accessRequestKind } from './kinds/access-request.ts';
 import { bootstrapTokenKind, JOIN_SUBRESOURCE } from './kinds/bootstrap-token.ts';
@@ -9,6 +8,7 @@ import { passKind } from './kinds/pass.ts';
 import type { PassApproval } from './kinds/pass-spec.ts';
 import { USERPASS } from './kinds/token-request.ts';
 import { tokenRequestListType } from './kinds/token-request-list.ts';
+import { PROFILE_GROUP, PROFILE_RESOURCE } from './profile-of-cluster.ts';
 import type { Target } from './request.ts';
 
 /** May this caller do this? The attributes of a Kubernetes request (P-01..P-04). */

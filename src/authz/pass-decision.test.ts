@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { tokenQuestion } from '../api/authorization.ts';
-import { refuseApproval } from './access-requests.ts';
 import { refuseGrant } from './escalation.ts';
 import { binding, type Extras, Fleet, person, type Rules, role } from './rbac.fixture.ts';
+import { refuseApproval } from './refuse-access-request.ts';
 
 const TOKEN: Rules = [{ verbs: ['create'], apiGroups: [''], resources: ['serviceaccounts/token'] }];
 const jane = person('jane');

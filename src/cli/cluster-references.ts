@@ -1,8 +1,8 @@
 import type { Cluster } from '../client/types.ts';
 import { fieldSelectorFor, isClusterType } from './clusters.ts';
 import { CliError } from './command.ts';
+import type { NamedServer } from './connection/all-servers.ts';
 import { serverUrl } from './connection/connection.ts';
-import type { NamedServer } from './connection/servers.ts';
 
 /** A cluster as the user names it. */
 export interface ClusterReference {

@@ -8,15 +8,12 @@ const getObjects = async (resource: string): Promise<{ readonly run: Run }> => (
 });
 
 const decide = async (of: 'PASSES' | 'REQUESTS', type: 'Approved' | 'Denied' | 'Withdrawn') => {
-  const [{ runFor }, kinds] = await Promise.all([
-    import('./commands/request-decide.ts'),
-    import('./access-requests.ts'),
-  ]);
+  const [{ runFor }, kinds] = await Promise.all([import('./commands/request-decide.ts'), import('./approvable.ts')]);
   return { run: runFor(type, kinds[of]) };
 };
 
 const listOf = async (of: 'PASSES' | 'REQUESTS') => {
-  const [{ runFor }, kinds] = await Promise.all([import('./commands/request-list.ts'), import('./access-requests.ts')]);
+  const [{ runFor }, kinds] = await Promise.all([import('./commands/request-list.ts'), import('./approvable.ts')]);
   return { run: runFor(kinds[of]) };
 };
 

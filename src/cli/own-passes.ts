@@ -1,7 +1,7 @@
 import type { ApiObject } from '../api/kind.ts';
 import { isLivePhase, passSpec, passStatus } from '../api/kinds/pass-spec.ts';
 import { reviewSelf } from '../client/access-reviews.ts';
-import { objectPath, PASSES } from './access-requests.ts';
+import { objectPath, PASSES } from './approvable.ts';
 import type { Context, Invocation } from './command.ts';
 import { clientFor, resolveConnection } from './connection/connection.ts';
 

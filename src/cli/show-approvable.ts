@@ -1,6 +1,6 @@
 import type { ApiObject } from '../api/kind.ts';
 import type { AccessRequestStatus, RequestUser } from '../api/kinds/access-request-spec.ts';
-import { type Approvable, objectPath } from './access-requests.ts';
+import { type Approvable, objectPath } from './approvable.ts';
 import type { Run } from './command.ts';
 import { connect } from './connection/connection.ts';
 import { asList, printerFor } from './output/printer.ts';

@@ -1,6 +1,6 @@
 import { addressFor } from '../api/choose-endpoint.ts';
-import { MANAGER_LABEL, PROFILE_GROUP, PROFILE_RESOURCE, toClusterProfile } from '../api/cluster-profile.ts';
 import type { ApiObject } from '../api/kind.ts';
+import { MANAGER_LABEL, PROFILE_GROUP, PROFILE_RESOURCE, toClusterProfile } from '../api/profile-of-cluster.ts';
 import { type Cluster, endpointsOf } from '../client/types.ts';
 import { type Desired, keyOf, type Ownership } from './plan.ts';
 

@@ -1,5 +1,5 @@
-import { MANAGER_LABEL, MEMBER_LABEL, PROFILE_GROUP, PROFILE_RESOURCE } from '../api/cluster-profile.ts';
 import type { ApiObject } from '../api/kind.ts';
+import { MANAGER_LABEL, MEMBER_LABEL, PROFILE_GROUP, PROFILE_RESOURCE } from '../api/profile-of-cluster.ts';
 import type { KubeconfigCluster } from './kubeconfig-cluster.ts';
 import { keyOf } from './plan.ts';
 

@@ -1,5 +1,8 @@
 import { Type } from 'typebox';
 import { addressFor } from '../choose-endpoint.ts';
+import { bodySchema } from '../codec/shape.ts';
+import { endpointsInForce } from '../confirmed-endpoint.ts';
+import type { ApiObject, Kind, ProjectedNamespace, Projection, TableColumn } from '../kind.ts';
 import {
   PROFILE_GROUP,
   PROFILE_KIND,
@@ -8,10 +11,7 @@ import {
   type ProfileSettings,
   profileLabels,
   toClusterProfile,
-} from '../cluster-profile.ts';
-import { bodySchema } from '../codec/shape.ts';
-import { endpointsInForce } from '../confirmed-endpoint.ts';
-import type { ApiObject, Kind, ProjectedNamespace, Projection, TableColumn } from '../kind.ts';
+} from '../profile-of-cluster.ts';
 import type { Verb } from '../request.ts';
 import { ENDPOINTS_FIELD } from './cluster.ts';
 import { conditionOf } from './cluster-conditions.ts';

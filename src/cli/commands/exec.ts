@@ -14,7 +14,7 @@ import {
   namesAt,
 } from '../cluster-references.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
-import { askAll, connectAll, type NamedServer } from '../connection/servers.ts';
+import { askAll, connectAll, type NamedServer } from '../connection/all-servers.ts';
 import { writePrivate } from '../files/files.ts';
 import { type ClusterEndpoint, endpointFor } from '../kubeconfig/cluster-endpoint.ts';
 import { localAddressTo } from '../kubeconfig/local-address.ts';

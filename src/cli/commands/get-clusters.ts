@@ -4,7 +4,7 @@ import type { Cluster, ClusterSelection, ListOptions } from '../../client/types.
 import { type ClusterReference, clusterLabel, clusterReferences, namesAt } from '../cluster-references.ts';
 import { checkedNames, fieldSelectorFor, getCluster, withConfirmedEndpoints } from '../clusters.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
-import { askAll, connectAll, type NamedServer } from '../connection/servers.ts';
+import { askAll, connectAll, type NamedServer } from '../connection/all-servers.ts';
 import { describeError, isObjectError } from '../describe-error.ts';
 import { localAddressTo } from '../kubeconfig/local-address.ts';
 import { asList, type Printer, printerFor } from '../output/printer.ts';

@@ -10,7 +10,7 @@ import {
   namesAt,
 } from '../cluster-references.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
-import { askAll, connectAll, type NamedServer, reportFailure } from '../connection/servers.ts';
+import { askAll, connectAll, type NamedServer, reportFailure } from '../connection/all-servers.ts';
 import { withLock } from '../files/file-lock.ts';
 import { readText, writePrivate } from '../files/files.ts';
 import { kubeconfigFile } from '../files/folders.ts';

@@ -1,6 +1,6 @@
 import type { ApiObject } from '../../api/kind.ts';
 import { type PassSpec, passStatus } from '../../api/kinds/pass-spec.ts';
-import { objectName, PASSES } from '../access-requests.ts';
+import { objectName, PASSES } from '../approvable.ts';
 import { CliError, type Run } from '../command.ts';
 import { clientFor, resolveConnection } from '../connection/connection.ts';
 import { codeChallengeFor } from '../connection/machine-key.ts';

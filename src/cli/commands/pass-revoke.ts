@@ -1,4 +1,4 @@
-import { objectPath, PASSES } from '../access-requests.ts';
+import { objectPath, PASSES } from '../approvable.ts';
 import type { Run } from '../command.ts';
 import { clientFor, resolveConnection } from '../connection/connection.ts';
 import { forgetPass } from '../kubeconfig/pass-kubeconfig.ts';

@@ -1,5 +1,5 @@
 import { passSpec, passStatus } from '../../api/kinds/pass-spec.ts';
-import { PASSES } from '../access-requests.ts';
+import { PASSES } from '../approvable.ts';
 import type { Run } from '../command.ts';
 import { bindingRow, conditionRows, person, type Row, showApprovable } from '../show-approvable.ts';
 

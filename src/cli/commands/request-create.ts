@@ -2,7 +2,7 @@ import type { ApiObject } from '../../api/kind.ts';
 import type { AccessRequestSpec } from '../../api/kinds/access-request-spec.ts';
 import { reviewSelf } from '../../client/access-reviews.ts';
 import type { Client } from '../../client/create-client.ts';
-import { objectName, REQUESTS } from '../access-requests.ts';
+import { objectName, REQUESTS } from '../approvable.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
 import { isDryRun } from '../dry-run.ts';

@@ -1,7 +1,7 @@
 import type { ApiObject } from '../../api/kind.ts';
 import { accessText, requestSpec, requestStatus } from '../../api/kinds/access-request-spec.ts';
 import { passSpec, passStatus } from '../../api/kinds/pass-spec.ts';
-import { type Approvable, objectName, objectPath, REQUESTS } from '../access-requests.ts';
+import { type Approvable, objectName, objectPath, REQUESTS } from '../approvable.ts';
 import type { Context, Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
 import { describeError, isObjectError } from '../describe-error.ts';

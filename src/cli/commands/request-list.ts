@@ -1,6 +1,6 @@
 import type { ApiObject } from '../../api/kind.ts';
 import type { Client } from '../../client/create-client.ts';
-import type { Approvable } from '../access-requests.ts';
+import type { Approvable } from '../approvable.ts';
 import { fieldSelectorFor } from '../clusters.ts';
 import type { Invocation, Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';

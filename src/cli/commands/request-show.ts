@@ -1,5 +1,5 @@
 import { accessText, requestSpec, requestStatus } from '../../api/kinds/access-request-spec.ts';
-import { REQUESTS } from '../access-requests.ts';
+import { REQUESTS } from '../approvable.ts';
 import type { Run } from '../command.ts';
 import { bindingRow, conditionRows, person, showApprovable } from '../show-approvable.ts';
 

@@ -1,5 +1,5 @@
 import { CliError } from '../command.ts';
-import type { NamedServer } from '../connection/servers.ts';
+import type { NamedServer } from '../connection/all-servers.ts';
 import type { WantedContext } from './kubeconfig-merge.ts';
 
 const FLEET_CONTEXT = 'clusterpass';

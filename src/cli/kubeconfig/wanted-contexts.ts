@@ -2,7 +2,7 @@ import { endpointsFingerprint } from '../../api/confirmed-endpoint.ts';
 import { kubeconfigFor } from '../../api/kubeconfig-document.ts';
 import { type Cluster, endpointsOf } from '../../client/types.ts';
 import { CliError } from '../command.ts';
-import type { NamedServer } from '../connection/servers.ts';
+import type { NamedServer } from '../connection/all-servers.ts';
 import type { PassSubject } from '../service-account.ts';
 import { endpointFor } from './cluster-endpoint.ts';
 import type { WantedContext } from './kubeconfig-merge.ts';

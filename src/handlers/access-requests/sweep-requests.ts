@@ -11,7 +11,7 @@ import type { ObjectReader } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import type { ObjectWriter } from '../../objects/writer.ts';
 import { type Leadership, leaderGuards } from '../../storage/leadership.ts';
-import { hasPassed, type SweepTimer, startSweep, sweepObjects } from '../sweep.ts';
+import { hasPassed, type SweepTimer, startSweep, sweepObjects } from '../sweep-objects.ts';
 import { withCondition } from './decide-request.ts';
 import type { GrantOwner, GrantStore } from './grant-objects.ts';
 

@@ -8,7 +8,7 @@ import type { StoredObject } from '../../objects/stored-object.ts';
 import type { ObjectWriter } from '../../objects/writer.ts';
 import { type Leadership, leaderGuards } from '../../storage/leadership.ts';
 import type { Revocations } from '../../tokens/revocations/revocations.ts';
-import { hasPassed, type SweepTimer, startSweep, sweepObjects } from '../sweep.ts';
+import { hasPassed, type SweepTimer, startSweep, sweepObjects } from '../sweep-objects.ts';
 import { endedStatus, revokeTokens } from './pass-verbs.ts';
 
 export interface PassSweepParts {

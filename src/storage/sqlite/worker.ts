@@ -7,7 +7,7 @@ import { BackupSocket } from './backup-socket.ts';
 import { openDatabase, removePid } from './database.ts';
 import { LogTable } from './log-table.ts';
 import { toStorageError } from './sqlite-errors.ts';
-import { Sweeper } from './sweep.ts';
+import { Sweeper } from './sweeper.ts';
 import type {
   Call,
   CallResult,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { profileLabels, profileUid, toClusterProfile } from './cluster-profile.ts';
 import type { ApiObject } from './kind.ts';
+import { profileLabels, profileUid, toClusterProfile } from './profile-of-cluster.ts';
 
 const SETTINGS = { manager: 'fleet-1', provider: 'clusterpass', properties: ['region', 'constructor'] };
 const CREATED = '2026-01-01T00:00:00Z';

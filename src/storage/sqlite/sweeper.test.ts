@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { startCompactor } from '../compactor.ts';
 import { openDatabase } from './database.ts';
 import { LogTable } from './log-table.ts';
-import { Sweeper } from './sweep.ts';
+import { Sweeper } from './sweeper.ts';
 
 /**
  * In the program no other connection can lock the file, because it is locked exclusively. These tests open it without

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { accessRequestKind } from '../api/kinds/access-request.ts';
-import { refuseApproval, refuseDecision, refuseRequest } from './access-requests.ts';
 import { account, binding, Fleet, person, type Rules, role } from './rbac.fixture.ts';
+import { refuseApproval, refuseDecision, refuseRequest } from './refuse-access-request.ts';
 
 const GROUP = 'clusterpass.dev';
 const END = '2026-11-16T18:00:00Z';
