@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Caller } from '../api/caller.ts';
 import { Secret } from '../observability/secret.ts';
-import type { Grant } from '../tokens/claims.ts';
+import type { TokenGrant } from '../tokens/claims.ts';
 import { ACCOUNT, API, type Fixture, ISSUERS, JTI, openFixture, POD, SECRET, START } from '../tokens/tokens.fixture.ts';
 import { createAuthenticator } from './authenticator.ts';
 import { createFixedTokenAuthenticator } from './fixed-token.fixture.ts';
@@ -19,7 +19,7 @@ beforeEach(() => {
   fixture.world.put('serviceaccounts', 'alpha', 'ci', ACCOUNT.name, { uid: ACCOUNT.uid });
 });
 
-async function callerOf(grant: Partial<Grant> = {}): Promise<Caller> {
+async function callerOf(grant: Partial<TokenGrant> = {}): Promise<Caller> {
   const issued = createIssuedTokenAuthenticator({ verifier: fixture.verifier });
   const caller = await issued.authenticateToken(new Secret(await fixture.issue(grant)));
   if (caller === undefined) throw new Error('a token of another issuer');

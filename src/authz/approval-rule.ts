@@ -3,7 +3,7 @@ import type { ApprovalRule, ClusterLabels, ClusterRule } from '../api/authorizat
 import { type Caller, MASTERS, type User } from '../api/caller.ts';
 import type { Kind } from '../api/kind.ts';
 import { APPROVE_VERB } from '../api/kinds/access-request.ts';
-import { type ClusterGrant, clusterRule } from './cluster-rule.ts';
+import { clusterRule, type RuleGrant } from './cluster-rule.ts';
 import { ResourceMatch } from './rule-index.ts';
 import type { SubjectEntry } from './subject-table.ts';
 
@@ -11,12 +11,12 @@ import type { SubjectEntry } from './subject-table.ts';
 type EntriesOf = (user: User) => readonly SubjectEntry[];
 
 /** The grants of the permission to approve, by namespace; `""` for those of ClusterRoleBindings. */
-function grantsByNamespace(user: User, match: ResourceMatch, entriesOf: EntriesOf): Map<string, ClusterGrant[]> {
-  const grants = new Map<string, ClusterGrant[]>();
+function grantsByNamespace(user: User, match: ResourceMatch, entriesOf: EntriesOf): Map<string, RuleGrant[]> {
+  const grants = new Map<string, RuleGrant[]>();
   if (user.groups.includes(MASTERS)) grants.set('', [{ names: undefined, selector: undefined }]);
   for (const { scopes } of entriesOf(user)) {
     for (const [namespace, bindings] of scopes) {
-      const found: ClusterGrant[] = [];
+      const found: RuleGrant[] = [];
       for (const { role, facts } of bindings.all) {
         const { reach } = facts;
         if (reach.kind === 'nowhere' || !match.admits(role.index)) continue;
@@ -41,7 +41,7 @@ export function approvalRule(
   const atHome = home === undefined ? undefined : grantsByNamespace(caller.as(home), match, entriesOf);
   const ruleIn = (namespace: string): ClusterRule => {
     const scopes = namespace === '' ? [''] : ['', namespace];
-    const grantsIn = (all: ReadonlyMap<string, ClusterGrant[]>) => scopes.flatMap((scope) => all.get(scope) ?? []);
+    const grantsIn = (all: ReadonlyMap<string, RuleGrant[]>) => scopes.flatMap((scope) => all.get(scope) ?? []);
     return clusterRule({
       elsewhere: grantsIn(elsewhere),
       home: home === undefined || atHome === undefined ? undefined : { cluster: home, grants: grantsIn(atHome) },

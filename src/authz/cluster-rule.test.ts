@@ -2,17 +2,17 @@ import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import { ALL_CLUSTERS, NO_CLUSTERS } from '../api/authorization.ts';
 import { parseLabelSelector } from '../objects/selectors/label-selector.ts';
-import { type ClusterGrant, clusterRule } from './cluster-rule.ts';
+import { clusterRule, type RuleGrant } from './cluster-rule.ts';
 import { ClusterSelector } from './cluster-selector.ts';
 import { binding, Fleet, person, role } from './rbac.fixture.ts';
 
-const grant = (names: string[] | undefined, selector?: string): ClusterGrant => ({
+const grant = (names: string[] | undefined, selector?: string): RuleGrant => ({
   names: names && new Set(names),
   selector: selector === undefined ? undefined : new ClusterSelector(parseLabelSelector(selector)),
 });
 
 describe('cluster rules', () => {
-  it.each<[string, ClusterGrant[], ClusterGrant[]]>([
+  it.each<[string, RuleGrant[], RuleGrant[]]>([
     ['order', [grant(['a']), grant(['b'], 'x=1')], [grant(['b'], 'x=1'), grant(['a'])]],
     ['repeats', [grant(['a', 'b'])], [grant(['b']), grant(['a']), grant(['a'])]],
     ['the words of a selector', [grant(undefined, 'a=b,c')], [grant(undefined, 'c,a in (b)')]],
@@ -54,7 +54,7 @@ describe('cluster rules', () => {
   });
 
   it('name candidates', () => {
-    const of = (...elsewhere: ClusterGrant[]) => clusterRule({ elsewhere }).candidates;
+    const of = (...elsewhere: RuleGrant[]) => clusterRule({ elsewhere }).candidates;
     expect(of(grant(['b', 'a']), grant(['c'], 'x=1'))).toEqual({ names: ['a', 'b', 'c'], labels: [] });
     expect(of(grant(undefined, 'x in (1,2),y=3'))).toEqual({ names: [], labels: [{ key: 'y', value: '3' }] });
     expect(of(grant(undefined, 'x=1'), grant(undefined, 'x!=1'))).toBeUndefined();
@@ -62,7 +62,7 @@ describe('cluster rules', () => {
   });
 
   it('say when every candidate is admitted', () => {
-    const of = (...elsewhere: ClusterGrant[]) => clusterRule({ elsewhere }).admitsCandidates;
+    const of = (...elsewhere: RuleGrant[]) => clusterRule({ elsewhere }).admitsCandidates;
     expect(of(grant(['a', 'b']))).toBe(true);
     expect(of(grant(['a']), grant(undefined, 'x=1'), grant(undefined, 'y in (1,2)'))).toBe(true);
     // Another requirement, names beside it, or no candidates.
@@ -75,7 +75,7 @@ describe('cluster rules', () => {
   });
 
   it('say where two of them differ, and leave out no cluster on which they do', () => {
-    const of = (...elsewhere: ClusterGrant[]) => clusterRule({ elsewhere });
+    const of = (...elsewhere: RuleGrant[]) => clusterRule({ elsewhere });
     const wide = of(grant(['a', 'b']), grant(undefined, 'x=1'), grant(['c'], 'y=1'));
     expect(wide.differsFrom?.(of(grant(['a']), grant(undefined, 'x=1')))).toEqual({ names: ['b', 'c'], labels: [] });
     expect(wide.differsFrom?.(of(grant(['a', 'b']), grant(['c'], 'y=1')))).toEqual({

@@ -19,7 +19,7 @@ import {
 export type VisibilityVerb = Parameters<ClusterVisibility['ruleFor']>[1];
 
 /** A rule that allows the verb on clusters, and where its binding holds. */
-export interface ClusterGrant {
+export interface RuleGrant {
   /** The rule's resourceNames; undefined when it is not restricted to names. */
   readonly names: ReadonlySet<string> | undefined;
   /** The binding's selector; undefined when it holds everywhere. */
@@ -42,7 +42,7 @@ interface Clauses {
 
 const EVERYTHING: Clauses = { all: true, names: [], selected: [] };
 
-function simplify(grants: Iterable<ClusterGrant>): Clauses {
+function simplify(grants: Iterable<RuleGrant>): Clauses {
   const names = new Set<string>();
   const selected = new Map<string, { names: Set<string> | undefined; selector: ClusterSelector }>();
   for (const grant of grants) {
@@ -95,8 +95,8 @@ function textOf({ all, names, selected }: Clauses): unknown {
 
 /** What a rule is made from. At home the caller is another user, with other grants. */
 export interface RuleSource {
-  readonly elsewhere: Iterable<ClusterGrant>;
-  readonly home?: { readonly cluster: string; readonly grants: Iterable<ClusterGrant> } | undefined;
+  readonly elsewhere: Iterable<RuleGrant>;
+  readonly home?: { readonly cluster: string; readonly grants: Iterable<RuleGrant> } | undefined;
 }
 
 class ClausesRule implements ClusterRule {

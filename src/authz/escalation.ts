@@ -84,11 +84,11 @@ function refuseRole(
   if (isGrant) return refuseGrantName(resource, name, 'escalate');
 
   const held = policy.heldRules(user, namespace, EVERYWHERE, Number.POSITIVE_INFINITY);
-  const refusal = refusalOf(user, held, readRules(object.rules));
+  const refusal = escalationProblem(user, held, readRules(object.rules));
   if (refusal !== undefined) return forbidden({ group: RBAC_GROUP, resource }, name, refusal);
   if (resource === 'clusterroles' && [object, old].some((role) => role && readAggregation(role) !== undefined)) {
     // An aggregation includes every role that is labelled for it, now or later.
-    if (refusalOf(user, held, FULL_AUTHORITY) !== undefined) {
+    if (escalationProblem(user, held, FULL_AUTHORITY) !== undefined) {
       const why = 'must have cluster-admin privileges to use the aggregationRule';
       return forbidden({ group: RBAC_GROUP, resource }, name, why);
     }
@@ -119,7 +119,7 @@ function refuseBinding(
   // Validation refuses an unreadable selector later; no held rule has the same one, so only unrestricted rules count.
   const reach = readReach(object);
   const held = policy.heldRules(user, namespace, reach.kind === 'nowhere' ? EVERYWHERE : reach, readExpiry(object));
-  const refusal = refusalOf(user, held, rules);
+  const refusal = escalationProblem(user, held, rules);
   return refusal === undefined ? undefined : forbidden({ group: RBAC_GROUP, resource }, name, refusal);
 }
 
@@ -139,7 +139,12 @@ function refuseGrantName(resource: string, name: string, verb: 'bind' | 'escalat
 const MAX_LINES = 100;
 
 /** Why the user may not grant the wanted rules. `where`: the cluster and the time for which they are held. */
-export function refusalOf(user: User, held: readonly Rule[], wanted: readonly Rule[], where = ''): string | undefined {
+export function escalationProblem(
+  user: User,
+  held: readonly Rule[],
+  wanted: readonly Rule[],
+  where = '',
+): string | undefined {
   const { missing, tooMany } = coverageOf(held, wanted);
   if (missing.length === 0) return undefined;
   const who = describeUser(user);

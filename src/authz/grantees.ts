@@ -1,5 +1,5 @@
 import { CLUSTER_GROUP } from '../api/kinds/cluster-spec.ts';
-import type { ClusterGrant, VisibilityVerb } from './cluster-rule.ts';
+import type { RuleGrant, VisibilityVerb } from './cluster-rule.ts';
 import type { CompiledBinding } from './compiled-rbac.ts';
 import type { Subject } from './rbac-objects.ts';
 import { ResourceMatch } from './rule-index.ts';
@@ -12,7 +12,7 @@ export interface Grantees {
   readonly key: string;
 }
 
-export function* grantsOf({ isMaster, entries }: Grantees, verb: VisibilityVerb): Generator<ClusterGrant> {
+export function* grantsOf({ isMaster, entries }: Grantees, verb: VisibilityVerb): Generator<RuleGrant> {
   if (isMaster) yield { names: undefined, selector: undefined };
   const match = new ResourceMatch({ verb, group: CLUSTER_GROUP, resource: 'clusters', subresource: '', name: '' });
   for (const { scopes } of entries) {

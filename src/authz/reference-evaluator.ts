@@ -2,7 +2,7 @@ import type { ClusterLabels, Decision, PathQuestion, ResourceQuestion } from '..
 import { type Caller, MASTERS, type User } from '../api/caller.ts';
 import type { ApiObject } from '../api/kind.ts';
 import { CLUSTER_GROUP } from '../api/kinds/cluster-spec.ts';
-import type { ClusterGrant, RuleSource, VisibilityVerb } from './cluster-rule.ts';
+import type { RuleGrant, RuleSource, VisibilityVerb } from './cluster-rule.ts';
 import { type ClusterView, viewCluster } from './cluster-selector.ts';
 import { isAlwaysReviewed, withApprovalHint } from './pass-decision.ts';
 import {
@@ -190,7 +190,7 @@ export function referenceRuleSource(snapshot: RbacSnapshot, caller: Caller, verb
   };
 }
 
-function* referenceGrants(snapshot: RbacSnapshot, user: User, verb: VisibilityVerb): Generator<ClusterGrant> {
+function* referenceGrants(snapshot: RbacSnapshot, user: User, verb: VisibilityVerb): Generator<RuleGrant> {
   if (user.groups.includes(MASTERS)) {
     yield { names: undefined, selector: undefined };
     return;

@@ -14,7 +14,7 @@ import { type PolicyRule, RBAC_GROUP } from '../api/kinds/rbac.ts';
 import { type ApiError, forbidden } from '../api/status.ts';
 import { toTimestamp } from '../lib/utc-second.ts';
 import { viewCluster } from './cluster-selector.ts';
-import { refusalOf } from './escalation.ts';
+import { escalationProblem } from './escalation.ts';
 import { forbiddenFor } from './forbidden.ts';
 import type { Policy } from './policy.ts';
 import { readRules } from './rbac-objects.ts';
@@ -94,6 +94,6 @@ export function refuseApproval(policy: RequestPolicy, caller: Caller, grant: Wan
   const view = viewCluster(cluster, grant.labels);
   const held = scopesFor(namespace).flatMap((scope) => policy.rulesHeldIn(view, user, scope, until));
   const where = ` in cluster ${goQuote(cluster)} until ${toTimestamp(until)}`;
-  const why = refusalOf(user, held, readRules(grant.rules), where);
+  const why = escalationProblem(user, held, readRules(grant.rules), where);
   return why === undefined ? undefined : forbidden({ group, resource }, grant.name, why);
 }

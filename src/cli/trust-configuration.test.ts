@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { mapClaims } from '../authn/jwt/map-claims.ts';
 import { readAuthenticationConfig } from '../authn/jwt/read-configuration.ts';
-import { buildClaims, type Grant } from '../tokens/claims.ts';
+import { buildClaims, type TokenGrant } from '../tokens/claims.ts';
 import { grantOf, POD } from '../tokens/tokens.fixture.ts';
 import { authenticationConfiguration } from './trust-configuration.ts';
 
@@ -23,7 +23,7 @@ const asMap = (value: unknown): unknown =>
     : value;
 
 /** The user of a token, by the expressions in the generated file. */
-function userFor(grant: Partial<Grant>, changes: object = {}) {
+function userFor(grant: Partial<TokenGrant>, changes: object = {}) {
   const { mappings } = provider();
   const variables = { claims: asMap({ ...buildClaims(grantOf(grant)), ...changes }) };
   const value = (source: unknown): unknown =>

@@ -1,7 +1,7 @@
 import { type Agent, MCP_SCOPES } from '../api/caller.ts';
 import { ApiError, badRequest } from '../api/status.ts';
 import { type ApiCall, type ApiReply, ToolError } from '../mcp/api-call.ts';
-import { checkHeaders } from '../mcp/http-headers.ts';
+import { checkMessageHeaders } from '../mcp/http-headers.ts';
 import {
   errorResponse,
   idOf,
@@ -55,7 +55,7 @@ async function serve(x: Exchange, parts: StageParts, mcp: McpEndpoint): Promise<
   try {
     value = parseJson(textOf(x.body?.bytes));
     const message: RpcMessage = readMessage(value);
-    checkHeaders(message, x.req.headers);
+    checkMessageHeaders(message, x.req.headers);
     x.answer = message.type === 'notification' ? ACCEPTED : await answerTo(message, x, parts, mcp);
   } catch (error) {
     if (!(error instanceof RpcError)) throw error;

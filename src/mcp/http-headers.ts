@@ -7,7 +7,7 @@ export type Headers = Readonly<Record<string, string | readonly string[] | undef
 /**
  * MC-12, MC-20: a proxy may decide by the headers, so they must say what the body says. Throws RpcError, which is a 400.
  */
-export function checkHeaders(message: RpcMessage, headers: Headers): void {
+export function checkMessageHeaders(message: RpcMessage, headers: Headers): void {
   // Headers of notifications are not defined.
   if (message.type === 'notification') return;
   const version = modernVersionOf(message.params);

@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import { describe, expect, it, test } from 'vitest';
 import { MCP_SCOPES } from '../api/caller.ts';
 import { propertyRuns } from '../lib/property-runs.fixture.ts';
-import { checkHeaders, type Headers } from './http-headers.ts';
+import { checkMessageHeaders, type Headers } from './http-headers.ts';
 import { errorResponse, idOf, parseJson, RpcError, type RpcRequest, readMessage } from './json-rpc.ts';
 import { type CallTool, clientOf, createProtocol } from './protocol.ts';
 import { closed, complete, READS, tool } from './tool.ts';
@@ -96,7 +96,7 @@ describe('anything else', () => {
       fc.asyncProperty(message, fc.dictionary(fc.string(), fc.string()), async (value, headers) => {
         try {
           const request = readMessage(JSON.parse(JSON.stringify(value)));
-          checkHeaders(request, headers);
+          checkMessageHeaders(request, headers);
           if (request.type === 'notification') return;
           const response = await protocol.answer(request, clientOf(request), callTool);
           expect(response).toMatchObject({ jsonrpc: '2.0', id: request.id });
@@ -191,7 +191,7 @@ describe('MC-12: headers say what the body says', () => {
     ['a legacy request of another version', legacy('tools/list'), { 'mcp-protocol-version': '2025-03-26' }, -32022],
     ['a modern version without _meta', legacy('tools/list'), sent, -32602],
   ])('%s', (_, request, headers, code) => {
-    expect(codeOf(() => checkHeaders(request, headers))).toBe(code);
+    expect(codeOf(() => checkMessageHeaders(request, headers))).toBe(code);
   });
 
   test('the error for an unknown version names the supported ones', () => {
@@ -201,7 +201,7 @@ describe('MC-12: headers say what the body says', () => {
       method: 'tools/list',
       params: { _meta: { [META.version]: '2099-01-01', [META.capabilities]: {} } },
     });
-    expect(codeOf(() => checkHeaders(request, { 'mcp-protocol-version': '2099-01-01' }))).toBe(-32022);
+    expect(codeOf(() => checkMessageHeaders(request, { 'mcp-protocol-version': '2099-01-01' }))).toBe(-32022);
   });
 });
 

@@ -36,7 +36,7 @@ export interface TokenClaims {
   readonly sub: string;
 }
 
-export interface Grant {
+export interface TokenGrant {
   readonly issuer: string;
   readonly audiences: readonly string[];
   readonly namespace: string;
@@ -55,7 +55,7 @@ export interface Grant {
 
 export const subjectOf = (namespace: string, name: string): string => `system:serviceaccount:${namespace}:${name}`;
 
-export function buildClaims(grant: Grant): TokenClaims {
+export function buildClaims(grant: TokenGrant): TokenClaims {
   const { pod, secret, node } = grant;
   if (pod !== undefined && secret !== undefined)
     throw new TypeError('a token is bound to a pod or to a secret, not both');

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { Secret } from '../observability/secret.ts';
-import type { Grant } from './claims.ts';
+import type { TokenGrant } from './claims.ts';
 import { type LiveResource, livenessProblem, timeProblem } from './liveness.ts';
 import { ACCOUNT, type Fixture, openFixture, POD, SECRET, START, World } from './tokens.fixture.ts';
 import type { VerifiedToken } from './verifier.ts';
@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.remove());
 
-async function bind(grant: Partial<Grant>): Promise<void> {
+async function bind(grant: Partial<TokenGrant>): Promise<void> {
   token = await fixture.issue(grant);
   earlier = await fixture.accepted(token);
 }
@@ -45,7 +45,7 @@ async function expectAccepted(): Promise<void> {
   expect(fixture.verifier.isLive(earlier)).toBe(true);
 }
 
-const bindings: Readonly<Record<LiveResource, Partial<Grant>>> = {
+const bindings: Readonly<Record<LiveResource, Partial<TokenGrant>>> = {
   clusters: {},
   namespaces: {},
   serviceaccounts: {},

@@ -6,7 +6,7 @@ import { Secret } from '../observability/secret.ts';
 import type { Store } from '../storage/contract.ts';
 import { soleLeadership } from '../storage/leadership.ts';
 import { openSqliteStore } from '../storage/sqlite/sqlite-store.ts';
-import { buildClaims, createIssuers, type Grant, type TokenClaims } from './claims.ts';
+import { buildClaims, createIssuers, type TokenClaims, type TokenGrant } from './claims.ts';
 import { type Algorithm, newPrivateKey } from './keys/algorithms.ts';
 import { encryptionKey } from './keys/encryption-key.ts';
 import type { VerificationKey } from './keys/key-material.ts';
@@ -66,13 +66,13 @@ export interface Fixture {
   readonly checks: { count: number };
   /** Ids of tokens. */
   readonly revoked: Set<string>;
-  issue(grant?: Partial<Grant>): Promise<string>;
+  issue(grant?: Partial<TokenGrant>): Promise<string>;
   verifier: ReturnType<typeof createVerifier>;
   accepted(token: string, audiences?: readonly string[]): Promise<VerifiedToken>;
   remove(): Promise<void>;
 }
 
-export function grantOf(grant: Partial<Grant> = {}): Grant {
+export function grantOf(grant: Partial<TokenGrant> = {}): TokenGrant {
   return {
     issuer: API,
     audiences: [API],

@@ -11,7 +11,7 @@ import { isOwn } from '../issued-tokens/own-tokens.ts';
 import { parseDeleteOptions } from '../options/delete-options.ts';
 import { deleted } from '../write/delete.ts';
 import { annotate } from './complete-request.ts';
-import { ownerOf, withCondition } from './decide-request.ts';
+import { ownerOf, withDecision } from './decide-request.ts';
 import { userOf } from './people.ts';
 import type { AccessRequestParts } from './request-parts.ts';
 
@@ -78,7 +78,7 @@ async function deleteRequest(parts: AccessRequestParts, request: ApiRequest): Pr
       if (!isOpenPhase(status.phase ?? 'Pending')) return current;
       const condition = { type: 'Withdrawn', status: 'True', reason: 'Deleted', lastTransitionTime };
       const withdrawnBy = userOf(parts, caller, entry.field('spec.cluster'));
-      return { ...current, status: { ...withCondition(status, condition), withdrawnBy } };
+      return { ...current, status: { ...withDecision(status, condition), withdrawnBy } };
     },
     { dryRun: false, part: 'status', preconditions: { uid: entry.uid } },
   );

@@ -172,12 +172,12 @@ const writeStatus = (
   writeDecision(
     parts.writer,
     entry,
-    (current) => ({ ...withCondition(requestStatus(current), condition), ...changes }),
+    (current) => ({ ...withDecision(requestStatus(current), condition), ...changes }),
     { dryRun, admit: refuse },
   );
 
 /** The status after a decision, or at the end of the request. */
-export const withCondition = (status: AccessRequestStatus, condition: RequestCondition): AccessRequestStatus => ({
+export const withDecision = (status: AccessRequestStatus, condition: RequestCondition): AccessRequestStatus => ({
   ...status,
   phase: condition.type as NonNullable<AccessRequestStatus['phase']>,
   conditions: [...(status.conditions ?? []), condition],

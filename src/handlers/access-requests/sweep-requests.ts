@@ -12,7 +12,7 @@ import type { StoredObject } from '../../objects/stored-object.ts';
 import type { ObjectWriter } from '../../objects/writer.ts';
 import { type Leadership, leaderGuards } from '../../storage/leadership.ts';
 import { hasPassed, type SweepTimer, startSweep, sweepObjects } from '../sweep-objects.ts';
-import { withCondition } from './decide-request.ts';
+import { withDecision } from './decide-request.ts';
 import type { GrantOwner, GrantStore } from './grant-objects.ts';
 
 export interface RequestSweepParts {
@@ -91,7 +91,7 @@ export function createRequestSweep(parts: RequestSweepParts): () => Promise<void
       key,
       (current) => ({
         ...current,
-        status: withCondition(requestStatus(current), { ...condition, lastTransitionTime: toTimestamp(time) }),
+        status: withDecision(requestStatus(current), { ...condition, lastTransitionTime: toTimestamp(time) }),
       }),
       { dryRun: false, part: 'status', preconditions, guards },
     );

@@ -10,8 +10,8 @@ import { type Batch, batchesOf, createJoinCache, writeBytesFor } from './send-bu
 import type { ViewChange } from './view-change.ts';
 import type { WatchView } from './watch-view.ts';
 
-/** A change of the rules, between two events. */
-export interface PolicyChange {
+/** A change of what watchers may see, between two events. */
+export interface PermissionChange {
   /** The revision of the first write that is part of the change. */
   readonly since: number;
   /** The last revision before the next event. */
@@ -29,7 +29,7 @@ export interface Subscriber {
   writeSome(): void;
   onBroadcasterProgress(): void;
   beforePolicyChange(): void;
-  onPolicyChange(change: PolicyChange): void;
+  onPolicyChange(change: PermissionChange): void;
   checkAllowed(): boolean;
   /** Ends the watch with a 410: the client has to list again. */
   expire(): void;

@@ -3,7 +3,7 @@ import type { WatchSink } from '../../api/request.ts';
 import { SharedFrames } from '../../api/shared-frames.ts';
 import { ApiError, gone, unauthorized } from '../../api/status.ts';
 import type { ReadableState } from '../../objects/readable.ts';
-import type { Broadcaster, PolicyChange, Subscriber } from './broadcaster.ts';
+import type { Broadcaster, PermissionChange, Subscriber } from './broadcaster.ts';
 import { type CatchUpParts, framesBetween, framesOfChange, framesOfState, withBookmark } from './catch-up.ts';
 import { bookmarkFrame, errorFrame, type Frame } from './frames.ts';
 import { type Batch, SendBuffer } from './send-buffer.ts';
@@ -183,7 +183,7 @@ export class Watcher implements Subscriber {
   }
 
   /** The broadcaster is between two events: a live watcher writes the difference between its old and its new view. */
-  onPolicyChange({ since, revision, differences }: PolicyChange): void {
+  onPolicyChange({ since, revision, differences }: PermissionChange): void {
     if (this.checkAllowed() || this.#isClosed || !this.#isLive) return;
     const { broadcaster, cache, views } = this.#options;
     const before = this.#view;
