@@ -223,8 +223,8 @@ describe('A48: an agent acts as the person of its token', () => {
     const take = await grant(server, { ...max, clusters: 'env=dev', annotations: { agents: 'allow' } });
     const stop = await grant(server, { to: 'id:jane', rules: [may('impersonate', 'users', '', ['id:max'])] });
     const headers = { 'Impersonate-User': 'id:max' };
-    const wish = { cluster: 'beta', namespace: 'ci', account: 'builder', purpose: 'read as another' };
-    const answer = await call('pass_request', wish, { headers });
+    const args = { cluster: 'beta', namespace: 'ci', account: 'builder', purpose: 'read as another' };
+    const answer = await call('pass_request', args, { headers });
     expect([answer.code, answer.json.message]).toEqual([400, expect.stringContaining('Impersonate-')]);
     expect((await call('clusters_list', {}, { headers })).code).toBe(400);
     await Promise.all([take(), stop()]);
@@ -443,13 +443,13 @@ describe('MC-02, MC-60, MC-61: the clients of the SDK run every tool', () => {
 });
 
 describe('passes', () => {
-  const WISH = { ...ACCOUNT, purpose: 'read the logs' };
+  const ARGUMENTS = { ...ACCOUNT, purpose: 'read the logs' };
   const ask = async (args: object = {}, more: Post = {}) =>
-    (await call('pass_request', { ...WISH, ...args }, more)).json.result;
+    (await call('pass_request', { ...ARGUMENTS, ...args }, more)).json.result;
 
   it('A48, MC-75: over stdio a pass comes with a kubeconfig that redeems it here, and has no secret', async () => {
     const client = await connect2('legacy', 'stdio');
-    const { structuredContent } = await client.callTool({ name: 'pass_request', arguments: WISH });
+    const { structuredContent } = await client.callTool({ name: 'pass_request', arguments: ARGUMENTS });
     const file = structuredContent.use.replace(/^KUBECONFIG=/, '');
     expect((await stat(file)).mode & 0o777).toBe(0o600);
     const text = await readFile(file, 'utf8');
@@ -499,7 +499,7 @@ describe('passes', () => {
   });
 
   describe('MC-92: a pass that its person has to confirm', () => {
-    const GAMMA = { ...WISH, cluster: 'gamma' };
+    const GAMMA = { ...ARGUMENTS, cluster: 'gamma' };
     const withUrls = async (answer: (url: string) => Promise<void>) => {
       const client = new Client(INFO, {
         capabilities: { elicitation: { url: {} } },

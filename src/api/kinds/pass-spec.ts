@@ -70,7 +70,8 @@ export const passAccount = ({ cluster = '', serviceAccount }: PassSpec): Request
 });
 
 /** The name of a pass is its handle: 160 random bits. It opens nothing by itself. */
-const HANDLE = /^pass_[a-z2-7]{32}$/;
+export const HANDLE_PATTERN = '^pass_[a-z2-7]{32}$';
+const HANDLE = new RegExp(HANDLE_PATTERN);
 const HANDLE_BYTES = 20;
 const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567';
 
@@ -84,8 +85,8 @@ export function newHandle(randomBytes: (size: number) => Uint8Array): string {
 
 export const MIN_PASS_SECONDS = 600;
 export const MAX_PASS_SECONDS = 900;
-const MIN_PURPOSE = 8;
-const MAX_PURPOSE = 200;
+export const MIN_PURPOSE = 8;
+export const MAX_PURPOSE = 200;
 export const MAX_CLIENT_NAME = 128;
 
 /** S256 of RFC 7636: 256 bits in base64url. */

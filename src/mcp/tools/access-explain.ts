@@ -1,12 +1,13 @@
 import { Type } from 'typebox';
 import { MCP_SCOPES } from '../../api/caller.ts';
+import { MAX_PASS_SECONDS, MIN_PASS_SECONDS } from '../../api/kinds/pass-spec.ts';
 import { type ApiReply, isSuccess, refusal } from '../api-call.ts';
 import { cleanText, defined, textField } from '../clean-text.ts';
 import { closed, complete, fields, READS, type ToolContext, tool } from '../tool.ts';
 import { FOR_THE_PERSON } from './access-request.ts';
 import { reviewOf } from './access-review.ts';
 import { memberOf } from './cluster-view.ts';
-import { MAX_SECONDS, MIN_SECONDS, PASSES_PATH, type PassWish, passBody } from './pass-object.ts';
+import { PASSES_PATH, type PassArguments, passBody } from './pass-object.ts';
 
 const APPROVALS = ['none', 'confirm', 'review'] as const;
 
@@ -65,13 +66,14 @@ export const accessExplain = tool({
   },
 });
 
-type Wish = Omit<PassWish, 'purpose'>;
+/** The arguments of `access_explain`. */
+type ExplainArguments = Omit<PassArguments, 'purpose'>;
 
 /** The pass itself, as a dry run: it tells whether an approval is needed. */
-function tryPass(wish: Wish, { send, clientName }: ToolContext): Promise<ApiReply> {
-  const { durationSeconds: asked } = wish;
-  const durationSeconds = asked && Math.min(Math.max(asked, MIN_SECONDS), MAX_SECONDS);
-  const body = passBody({ ...wish, durationSeconds, purpose: 'access_explain: a dry run' }, clientName);
+function tryPass(args: ExplainArguments, { send, clientName }: ToolContext): Promise<ApiReply> {
+  const { durationSeconds: asked } = args;
+  const durationSeconds = asked && Math.min(Math.max(asked, MIN_PASS_SECONDS), MAX_PASS_SECONDS);
+  const body = passBody({ ...args, durationSeconds, purpose: 'access_explain: a dry run' }, clientName);
   return send({ method: 'POST', path: PASSES_PATH, query: { dryRun: 'All' }, body });
 }
 

@@ -1,11 +1,12 @@
 import { Type } from 'typebox';
 import { MCP_SCOPES } from '../../api/caller.ts';
 import type { ApiObject } from '../../api/kind.ts';
+import { isHandle } from '../../api/kinds/pass-spec.ts';
 import { objectOf, type Send } from '../api-call.ts';
 import { defined, textField } from '../clean-text.ts';
 import { closed, complete, DEFAULT_LIMIT, fields, READS, type ToolContext, tool } from '../tool.ts';
 import { cursorOf, memberOf } from './cluster-view.ts';
-import { isHandle, PASSES_PATH, passProperties, passView, tokensOf, use } from './pass-object.ts';
+import { PASSES_PATH, passProperties, passView, tokensOf, use } from './pass-object.ts';
 
 const input = closed({
   cluster: Type.Optional(fields.cluster),

@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox';
+import { HANDLE_PATTERN } from '../../api/kinds/pass-spec.ts';
 import { cleanText, defined, textField } from '../clean-text.ts';
 import { fields } from '../tool.ts';
 import { memberOf } from './cluster-view.ts';
@@ -6,14 +7,6 @@ import { memberOf } from './cluster-view.ts';
 /** The Pass of the API, as tools show it. */
 
 export const PASSES_PATH = '/apis/clusterpass.dev/v1alpha1/passes';
-
-const HANDLE_PATTERN = '^pass_[a-z2-7]{32}$';
-
-export const MIN_SECONDS = 600;
-export const MAX_SECONDS = 900;
-
-export const isHandle = (text: string): boolean => new RegExp(HANDLE_PATTERN).test(text);
-
 export const handle = Type.String({ pattern: HANDLE_PATTERN, description: 'The handle of a pass.' });
 
 export const passProperties = {
@@ -30,7 +23,8 @@ export const use = Type.String({ description: 'How the pass is used, as soon as 
 
 const PassSchema = Type.Object(passProperties);
 
-export interface PassWish {
+/** The arguments of `pass_request`. */
+export interface PassArguments {
   readonly cluster: string;
   readonly namespace: string;
   readonly account: string;
@@ -41,7 +35,7 @@ export interface PassWish {
 
 /** The member `client` marks the pass as one of an agent, also where no verified client is known (stdio). */
 export const passBody = (
-  { cluster, namespace, account, audience, durationSeconds, purpose }: PassWish,
+  { cluster, namespace, account, audience, durationSeconds, purpose }: PassArguments,
   clientName: string,
   codeChallenge?: string,
 ): object => ({
@@ -77,7 +71,7 @@ export function passView(pass: unknown): Static<typeof PassSchema> {
 }
 
 /** Whether the pass is the one that was asked for. */
-export function isPassFor(pass: unknown, { cluster, namespace, account, audience, purpose }: PassWish): boolean {
+export function isPassFor(pass: unknown, { cluster, namespace, account, audience, purpose }: PassArguments): boolean {
   const spec = memberOf(pass, 'spec');
   const view = passView(pass);
   const audiences = memberOf(spec, 'audiences');

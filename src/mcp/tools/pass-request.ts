@@ -1,22 +1,12 @@
 import { Type } from 'typebox';
 import { MCP_SCOPES } from '../../api/caller.ts';
 import type { ApiObject } from '../../api/kind.ts';
+import { isHandle, MAX_PASS_SECONDS, MAX_PURPOSE, MIN_PASS_SECONDS, MIN_PURPOSE } from '../../api/kinds/pass-spec.ts';
 import { isSuccess, objectOf, ToolError } from '../api-call.ts';
 import { cleanText, defined } from '../clean-text.ts';
 import { closed, complete, fields, type ToolContext, type ToolOutcome, tool } from '../tool.ts';
 import { memberOf } from './cluster-view.ts';
-import {
-  isHandle,
-  isPassFor,
-  MAX_SECONDS,
-  MIN_SECONDS,
-  PASSES_PATH,
-  type PassWish,
-  passBody,
-  passProperties,
-  passView,
-  use,
-} from './pass-object.ts';
+import { isPassFor, PASSES_PATH, type PassArguments, passBody, passProperties, passView, use } from './pass-object.ts';
 
 const input = closed({
   cluster: fields.cluster,
@@ -24,11 +14,11 @@ const input = closed({
   account: fields.account,
   audience: Type.Optional(fields.audience),
   durationSeconds: Type.Optional(
-    Type.Integer({ minimum: MIN_SECONDS, maximum: MAX_SECONDS, description: 'As short as the work allows.' }),
+    Type.Integer({ minimum: MIN_PASS_SECONDS, maximum: MAX_PASS_SECONDS, description: 'As short as the work allows.' }),
   ),
   purpose: Type.String({
-    minLength: 8,
-    maxLength: 200,
+    minLength: MIN_PURPOSE,
+    maxLength: MAX_PURPOSE,
     description: 'Why, for the audit log and for the person who approves. One line.',
   }),
 });
@@ -60,16 +50,16 @@ export const passRequest = tool({
   outputSchema: output,
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
   scope: MCP_SCOPES.pass,
-  async run(wish, context) {
-    const waitedFor = await retried(wish, context);
-    if (waitedFor === undefined) return outcomeOf(await created(wish, context), wish, context);
+  async run(args, context) {
+    const waitedFor = await retried(args, context);
+    if (waitedFor === undefined) return outcomeOf(await created(args, context), args, context);
     // Once a call. A client that cannot ask a person answers at once: asked again, it would use up its calls.
-    return outcomeOf(waitedFor, wish, { ...context, opensUrls: false });
+    return outcomeOf(waitedFor, args, { ...context, opensUrls: false });
   },
 });
 
-async function created(wish: PassWish, { send, clientName, codeChallenge }: ToolContext): Promise<ApiObject> {
-  const body = passBody(wish, clientName, await codeChallenge?.());
+async function created(args: PassArguments, { send, clientName, codeChallenge }: ToolContext): Promise<ApiObject> {
+  const body = passBody(args, clientName, await codeChallenge?.());
   return objectOf(await send({ method: 'POST', path: PASSES_PATH, body }), ADVICE) as unknown as ApiObject;
 }
 
@@ -77,15 +67,15 @@ async function created(wish: PassWish, { send, clientName, codeChallenge }: Tool
  * The pass that the client waits for. The state is the handle and nothing else: it is looked up as the caller, and must
  * be for what is asked now, so a client gains nothing by changing it (MC-51).
  */
-async function retried(wish: PassWish, { send, requestState }: ToolContext): Promise<ApiObject | undefined> {
+async function retried(args: PassArguments, { send, requestState }: ToolContext): Promise<ApiObject | undefined> {
   if (requestState === undefined || !isHandle(requestState)) return undefined;
   const reply = await send({ method: 'GET', path: `${PASSES_PATH}/${requestState}` });
-  return isSuccess(reply) && isPassFor(reply.body, wish) ? (reply.body as ApiObject) : undefined;
+  return isSuccess(reply) && isPassFor(reply.body, args) ? (reply.body as ApiObject) : undefined;
 }
 
 async function outcomeOf(
   pass: ApiObject,
-  wish: PassWish,
+  args: PassArguments,
   context: ToolContext,
 ): Promise<ToolOutcome<ReturnType<typeof passView>>> {
   const view = passView(pass);
@@ -95,7 +85,7 @@ async function outcomeOf(
     case 'ready':
       return complete({ ...view, use: await context.useOf(pass) });
     case 'pending':
-      return pending(view, wish, pass, context);
+      return pending(view, args, pass, context);
     case 'denied':
       throw new ToolError('The pass was denied. Do not ask for the same again: tell the person, and go on without it.');
     case 'ended':
@@ -105,7 +95,7 @@ async function outcomeOf(
 
 async function pending(
   view: ReturnType<typeof passView>,
-  wish: PassWish,
+  args: PassArguments,
   pass: ApiObject,
   { baseUrl, opensUrls, useOf }: ToolContext,
 ): Promise<ToolOutcome<ReturnType<typeof passView>>> {
@@ -114,7 +104,7 @@ async function pending(
   const who = approval === 'review' ? 'Another person who may approve it' : 'The person whose sign-in is used';
   if (opensUrls && approval !== 'review') {
     const { cluster, namespace, account } = view;
-    const message = `Approve a pass of ${namespace}/${account} in ${cluster}? Purpose: ${cleanText(wish.purpose, 200)}`;
+    const message = `Approve a pass of ${namespace}/${account} in ${cluster}? Purpose: ${cleanText(args.purpose, MAX_PURPOSE)}`;
     return { type: 'input', message, url: approveUrl, state: view.handle };
   }
   return complete(
