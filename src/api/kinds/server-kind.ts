@@ -1,6 +1,6 @@
 import { CLUSTERPASS_GROUP, CLUSTERPASS_VERSION } from './meta.ts';
 
-/** What the kinds of the group `clusterpass.dev` have in common. The server alone writes their objects, for the fleet. */
+/** What issued tokens, revocations, signing keys and bootstrap tokens share: clients do not update these objects. */
 export const serverKind = {
   group: CLUSTERPASS_GROUP,
   version: CLUSTERPASS_VERSION,
