@@ -1,4 +1,4 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { access, readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
@@ -20,11 +20,12 @@ const anchorOf = (heading: string): string =>
     .replaceAll(' ', '-');
 
 describe('decisions', () => {
-  it('have a number each, which their heading repeats', async () => {
+  it('have a number each, which their heading repeats, and a status', async () => {
     const numbers: string[] = [];
     for (const name of (await readdir(DECISIONS)).filter((file) => file.endsWith('.md'))) {
       const [number = ''] = name.split('-', 1);
-      expect(await readFile(join(DECISIONS, name), 'utf8'), name).toMatch(new RegExp(`^# ${Number(number)}\\. `));
+      const heading = new RegExp(`^# ${Number(number)}\\. .*\n\nStatus: (?:Accepted|Superseded by) ?`);
+      expect(await readFile(join(DECISIONS, name), 'utf8'), name).toMatch(heading);
       numbers.push(number);
     }
     expect(numbers).toEqual([...new Set(numbers)]);
@@ -40,6 +41,26 @@ describe('pages', () => {
       if (!/^# .*\n\n(?:<!--.*-->\n\n)?For /.test(text)) silent.push(page);
     }
     expect(silent).toEqual([]);
+  });
+
+  it.each([
+    ['README.md', /\n/g, 200],
+    ['docs/performance.md', /\n/g, 150],
+    ['docs/glossary.md', /^\| [A-Z]/gm, 30],
+  ])('%s is short', async (page, counted, most) => {
+    const text = await readFile(join(ROOT, page), 'utf8');
+    expect([...text.matchAll(counted)].length).toBeLessThanOrEqual(most);
+  });
+
+  it('name files and folders that exist', async () => {
+    const missing: string[] = [];
+    for (const page of await documents()) {
+      const text = await readFile(join(ROOT, page), 'utf8');
+      for (const [, path = ''] of text.matchAll(/`((?:src|test|bench|scripts|deploy|plugin|bin|demo)\/[\w./-]*)`/g)) {
+        await access(join(ROOT, path)).catch(() => missing.push(`${page}: ${path}`));
+      }
+    }
+    expect(missing).toEqual([]);
   });
 });
 
