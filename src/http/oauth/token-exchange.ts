@@ -11,7 +11,7 @@ import { tokenRequestInfo, userpassInfo } from '../request/token-request-info.ts
 import { jsonOf } from '../response/respond.ts';
 import { type ExchangeTarget, PERSON_SCOPE, readHandle, readTarget } from './exchange-target.ts';
 import type { Form } from './form.ts';
-import { dryRunOf, type FormUrl, type FormRequest, type FormRoute } from './form-route.ts';
+import { dryRunOf, type FormRequest, type FormRoute, type FormUrl } from './form-route.ts';
 import { errorAnswer, jsonAnswer, OAuthError, type OAuthErrorCode, type Render } from './oauth-error.ts';
 import { unverifiedClaims } from './unverified-claims.ts';
 
