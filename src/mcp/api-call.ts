@@ -59,3 +59,9 @@ export function objectOf(
   if (!isSuccess(reply)) throw refusal(reply, advice);
   return isObject(reply.body) ? reply.body : {};
 }
+
+const MAX_WARNINGS = 8;
+
+/** The warnings of an answer, as a model reads them; undefined for none. */
+export const warningsOf = ({ warnings }: ApiReply): string[] | undefined =>
+  warnings.length === 0 ? undefined : warnings.slice(0, MAX_WARNINGS).map((text) => cleanText(text));

@@ -584,6 +584,19 @@ describe('pass_list and pass_revoke', () => {
       },
     );
     expect(shownBy(result)).toEqual({ handle: HANDLE, revokedTokens: 1 });
+    // A44: a token that the cluster has issued itself is not revoked, and the server says where tokens are accepted.
+    const ready = pass('Ready');
+    const tokens = [...ready.status.tokens, { id: 'x', expirationTimestamp: '2026-11-17T03:00:00Z', revocable: false }];
+    const warnings = ['clusters and services accept them until then'];
+    const warned = await run(
+      passRevoke,
+      { handle: HANDLE },
+      {
+        [`GET ${path}`]: () => ({ body: { ...ready, status: { ...ready.status, tokens } } }),
+        [`DELETE ${path}`]: () => ({ body: status(200, ''), warnings }),
+      },
+    );
+    expect(shownBy(warned.result)).toEqual({ handle: HANDLE, revokedTokens: 1, warnings });
     expect(calls.map(({ method }) => method)).toEqual(['GET', 'DELETE']);
     expect((await run(passRevoke, { handle: 'pass_x' }, {})).result.type).toBe('error');
   });

@@ -414,7 +414,8 @@ describe('MC-02, MC-60, MC-61: the clients of the SDK run every tool', () => {
       const own = passes.find(({ handle }: { handle: string }) => handle === pass.handle);
       expect(own).toMatchObject({ state: 'ready', purpose: 'read the logs', tokens: [{ id: expect.any(String) }] });
       const revoked = await run('pass_revoke', { handle: pass.handle });
-      expect(revoked.structuredContent).toEqual({ handle: pass.handle, revokedTokens: 1 });
+      const warnings = [expect.stringMatching(/verify them with the key set accept them until 20\S+Z$/)];
+      expect(revoked.structuredContent).toEqual({ handle: pass.handle, revokedTokens: 1, warnings });
       expect(await codeFor(server, token)).toBe(401);
 
       const bad = await run('clusters_list', { limit: 1_000, x: 1 });

@@ -179,6 +179,22 @@ describe('A48, MC-75: a handle', () => {
     expect([code, json.message]).toEqual([expected, expected === 201 ? undefined : expect.any(String)]);
   });
 
+  it('A44: its revocation says where tokens are still accepted, unless the cluster asks for each', async () => {
+    const warnings = async (): Promise<string[]> => {
+      const name = await asked('ann');
+      expect((await redeem('ann', name)).code).toBe(201);
+      return (await server.call('DELETE', `${PATH}/${name}`, asUser('ann'))).warnings;
+    };
+    const mark = async (checks: string | null): Promise<void> => {
+      const body = { metadata: { annotations: { 'clusterpass.dev/token-checks': checks } } };
+      expect((await server.call('PATCH', `${CLUSTERS}/alpha`, { body, headers: MERGE })).code).toBe(200);
+    };
+    expect(await warnings()).toEqual([expect.stringMatching(/verify them with the key set accept them until 20\S+Z$/)]);
+    await mark('webhook');
+    expect(await warnings()).toEqual([]);
+    await mark(null);
+  });
+
   it('has no name of the client, and is not changed', async () => {
     expect((await ask('ann', {}, { name: `pass_${'b'.repeat(32)}` })).code).toBe(422);
     expect((await ask('ann', {}, { generateName: 'pass_' })).code).toBe(422);
@@ -428,7 +444,12 @@ describe('the command line', () => {
     await other.ok(['credential', '--pass', anywhere]);
     await ann.ok(['pass', 'revoke', anywhere]);
     expect(await lea.fails(['pass', 'approve', name])).toContain('it needs no approval');
-    expect(await ann.ok(['pass', 'revoke', name])).toBe(`pass.clusterpass.dev/${name} revoked\n`);
+    const revoked = await ann.run(['pass', 'revoke', name]);
+    expect(revoked.stdout).toBe(`pass.clusterpass.dev/${name} revoked\n`);
+    // A44: the cluster of the test verifies tokens with the key set.
+    expect(revoked.stderr).toMatch(
+      /refuse the tokens of this pass from now on; .* with the key set accept them until /,
+    );
     expect(await codeFor(server, token)).toBe(401);
     // Nor does the cache have it any longer.
     expect(await ann.fails(args)).toContain('not found');

@@ -1,7 +1,8 @@
 import type { User } from '../../api/caller.ts';
+import { TOKEN_CHECKS_ANNOTATION } from '../../api/domain-keys.ts';
 import type { ApiObject } from '../../api/kind.ts';
 import type { RequestCondition } from '../../api/kinds/access-request-spec.ts';
-import { ENDED, isLivePhase, type PassStatus, passStatus, REVOKED } from '../../api/kinds/pass-spec.ts';
+import { ENDED, isLivePhase, type PassStatus, passSpec, passStatus, REVOKED } from '../../api/kinds/pass-spec.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { ApiError, notFound } from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
@@ -55,11 +56,35 @@ async function deletePass(parts: PassParts, request: ApiRequest): Promise<ApiRes
   if (revoked.length > 0) {
     request.annotate('clusterpass.dev/revoked-credential-ids', revoked.map((id) => `JTI=${id}`).join(','));
   }
+  const cluster = entry.field('spec.cluster');
   if (passStatus(ended).tokens?.some(({ revocable }) => revocable === false)) {
-    const cluster = entry.field('spec.cluster');
     request.warn(`cluster "${cluster}" has issued tokens of this pass itself, and accepts them until they expire`);
   }
+  const until = acceptedUntil(parts, ended, revoked);
+  if (until !== undefined) {
+    request.warn(
+      'Clusterpass and TokenReviews refuse the tokens of this pass from now on; clusters and services that verify them ' +
+        `with the key set accept them until ${until}`,
+    );
+  }
   return deleted(kind, target.name, entry.uid);
+}
+
+/** When the last of these tokens expires; undefined if all of their audiences ask Clusterpass for each token. */
+function acceptedUntil(
+  { catalog, reader }: Pick<PassParts, 'catalog' | 'reader'>,
+  pass: ApiObject,
+  revoked: readonly string[],
+): string | undefined {
+  const { cluster: name = '', audiences = [] } = passSpec(pass);
+  const cluster = reader.find(catalog.clusters, { cluster: '', namespace: '', name })?.object();
+  const asks = cluster?.metadata.annotations?.[TOKEN_CHECKS_ANNOTATION] === 'webhook';
+  if (asks && audiences.length === 0) return undefined;
+  const tokens = (passStatus(pass).tokens ?? []).filter(({ id }) => revoked.includes(id));
+  return tokens
+    .map(({ expirationTimestamp }) => expirationTimestamp)
+    .sort()
+    .at(-1);
 }
 
 /** Of a live pass; one that was denied or has ended stays as it is. */

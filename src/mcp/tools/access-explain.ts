@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import { MCP_SCOPES } from '../../api/caller.ts';
 import { MAX_PASS_SECONDS, MIN_PASS_SECONDS } from '../../api/kinds/pass-spec.ts';
-import { type ApiReply, isSuccess, refusal } from '../api-call.ts';
-import { cleanText, defined, textField } from '../clean-text.ts';
+import { type ApiReply, isSuccess, refusal, warningsOf } from '../api-call.ts';
+import { defined, textField } from '../clean-text.ts';
 import { closed, complete, fields, READS, type ToolContext, tool } from '../tool.ts';
 import { FOR_THE_PERSON } from './access-request.ts';
 import { reviewOf } from './access-review.ts';
@@ -27,8 +27,6 @@ const output = Type.Object({
   approval: Type.Optional(Type.Enum(APPROVALS, { description: 'Who has to approve it.' })),
   warnings: Type.Optional(Type.Array(Type.String())),
 });
-
-const MAX_WARNINGS = 8;
 
 /** MC-72 */
 export const accessExplain = tool({
@@ -97,6 +95,3 @@ function bindingOf({ body }: ApiReply): string | undefined {
   const [kind, name] = [textField(memberOf(binding, 'kind')), textField(memberOf(binding, 'name'))];
   return kind === undefined || name === undefined ? undefined : `RBAC: allowed by ${kind} "${name}"`;
 }
-
-const warningsOf = ({ warnings }: ApiReply): string[] | undefined =>
-  warnings.length === 0 ? undefined : warnings.slice(0, MAX_WARNINGS).map((text) => cleanText(text));

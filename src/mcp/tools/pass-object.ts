@@ -85,13 +85,20 @@ export function isPassFor(pass: unknown, { cluster, namespace, account, audience
   );
 }
 
-/** The ids of the tokens that a pass was redeemed for. */
-export function tokensOf(pass: unknown): { id: string; expires?: string }[] {
+const tokensIn = (pass: unknown): readonly unknown[] => {
   const tokens = memberOf(memberOf(pass, 'status'), 'tokens');
-  return (Array.isArray(tokens) ? tokens : []).map((token) =>
+  return Array.isArray(tokens) ? tokens : [];
+};
+
+/** The ids of the tokens that a pass was redeemed for. */
+export const tokensOf = (pass: unknown): { id: string; expires?: string }[] =>
+  tokensIn(pass).map((token) =>
     defined({
       id: cleanText(String(memberOf(token, 'id') ?? '')),
       expires: textField(memberOf(token, 'expirationTimestamp')),
     }),
   );
-}
+
+/** The same tokens. One that the cluster has issued itself is not revoked with the pass. */
+export const redeemedTokens = (pass: unknown): { isRevocable: boolean }[] =>
+  tokensIn(pass).map((token) => ({ isRevocable: memberOf(token, 'revocable') !== false }));
