@@ -99,7 +99,7 @@ describe('A14: an edited endpoint', () => {
     });
   });
 
-  it('is in no list, watch, table or kubeconfig', async () => {
+  it('is in no list, watch, table, kubeconfig or cluster profile', async () => {
     const watch = await Watch.open(server, `${PUBLIC_LIST}?watch=true`);
     await redirect('beta');
     const isHeld = (object: Parameters<typeof conditionOf>[0]) => conditionOf(object) !== undefined;
@@ -125,6 +125,11 @@ describe('A14: an edited endpoint', () => {
       nothingOfTheThief((await server.call('GET', path)).text);
     }
     nothingOfTheThief((await server.call('GET', CLUSTERS, { headers: table })).text);
+    for (const token of [tokenOf('jane'), server.adminToken]) {
+      const profiles = await server.call('GET', '/apis/multicluster.x-k8s.io/v1alpha1/clusterprofiles', { token });
+      expect(profiles.text).toContain(String(real.port));
+      nothingOfTheThief(profiles.text);
+    }
   });
 
   it('is in nothing that the command line prints or writes, for an administrator either', async () => {

@@ -11,7 +11,7 @@ import {
   revisionNow,
   unbind,
 } from './support/fleet.ts';
-import { createAccount, createNamespace, inNamespace, remove } from './support/objects.ts';
+import { create, createAccount, createNamespace, inNamespace, remove, tokenPath } from './support/objects.ts';
 import { grant, may, RBAC, RBAC_GROUP } from './support/rbac.ts';
 import { type Answer, type Server, startServer, tokenOf } from './support/server.ts';
 import { brief, Watch } from './support/watch.ts';
@@ -22,7 +22,7 @@ let server: Server;
 const CANARY = 'canary-before-the-grant';
 
 beforeAll(async () => {
-  const users = ['late', 'owner', 'paused', 'labelled', 'early', 'pager', 'moved'];
+  const users = ['late', 'owner', 'paused', 'labelled', 'early', 'pager', 'moved', 'profiles', 'reader'];
   server = await startServer({ users: Object.fromEntries(users.map((name) => [name, []])) });
 });
 afterAll(() => server.destroy());
@@ -88,6 +88,52 @@ describe('A17, A18: clusters at a version before the grant', () => {
     await grantClusters(server, 'pager-more', 'pager');
     const second = await as('pager', `${PUBLIC_LIST}?limit=9&continue=${first.json.metadata.continue}`);
     expect(namesIn(second)).toEqual(['secretive']);
+  });
+});
+
+describe('A17, A18: other kinds that are filtered object by object', () => {
+  const GROUP = 'clusterpass.dev';
+  const at = (resource: string): string => `/apis/${GROUP}/v1alpha1/${resource}`;
+  const TYPE = { apiVersion: `${GROUP}/v1alpha1` };
+
+  it('cluster profiles are not listed or watched at a version before the grant', async () => {
+    const path = '/apis/multicluster.x-k8s.io/v1alpha1/namespaces/default/clusterprofiles';
+    await addCluster(server, 'profiled');
+    const then = await revisionNow(server);
+    await removeCluster(server, 'profiled');
+    await grantClusters(server, 'profiles', 'profiles');
+    const answer = await as('profiles', `${path}${exactly(then)}`);
+    expect([answer.code, namesIn(answer)]).toEqual([200, []]);
+    expect((await watched('profiles', path, then)).filter((event) => event.includes('profiled'))).toEqual([]);
+    expect(namesIn(await server.call('GET', `${path}${exactly(then)}`))).toContain('profiled');
+  });
+
+  it('requests, passes and tokens of others are 410 at a version before the grant', async () => {
+    await addCluster(server, 'asked');
+    await createNamespace(server, 'ci', 'asked');
+    await createAccount(server, 'robot', 'ci', 'asked');
+    const account = { cluster: 'asked', serviceAccount: { namespace: 'ci', name: 'robot' } };
+    const request = { metadata: { generateName: 'asked-' }, spec: { cluster: 'asked', reason: CANARY } };
+    await create(server, at('accessrequests'), { ...TYPE, kind: 'AccessRequest', ...request });
+    await create(server, at('passes'), { ...TYPE, kind: 'Pass', spec: { ...account, purpose: CANARY } });
+    const tracked = { metadata: { annotations: { 'clusterpass.dev/tracked': 'true' } }, spec: { audiences: [] } };
+    const token = await server.call('POST', tokenPath('robot', 'ci', 'asked'), { body: tracked });
+    expect(token.code, token.text).toBe(201);
+    const then = await revisionNow(server);
+    const resources = ['accessrequests', 'passes', 'issuedtokens'];
+    await grant(server, {
+      to: 'reader',
+      rules: resources.flatMap((resource) => [may('list', resource, GROUP), may('watch', resource, GROUP)]),
+    });
+    const now = await revisionNow(server);
+    for (const path of resources.map(at)) {
+      for (const query of [exactly(then), `?resourceVersion=${then}&limit=5`]) {
+        const answer = await as('reader', `${path}${query}`);
+        expect([answer.code, answer.json.reason], path).toEqual([410, 'Expired']);
+      }
+      expect((await as('reader', `${path}${exactly(now)}`)).json.items, path).toHaveLength(1);
+      expect((await as('late', `${path}${exactly(then)}`)).text).not.toContain(CANARY);
+    }
   });
 });
 
