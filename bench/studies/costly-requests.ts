@@ -12,8 +12,8 @@ export interface CostlyRequest {
   readonly body?: string | Buffer<ArrayBuffer>;
   /** Content-Type; application/json by default. */
   readonly type?: string;
-  /** Of the caller; the administrator's by default. */
-  readonly token?: string;
+  /** Of the caller; the administrator's by default; null for none. */
+  readonly token?: string | null;
   readonly headers?: Readonly<Record<string, string>>;
 }
 

@@ -1,6 +1,7 @@
 import {
   type Faults,
   FIELD_SELECTOR_FAULTS,
+  FORM_FAULTS,
   filled,
   JSON_FAULTS,
   LABEL_SELECTOR_FAULTS,
@@ -22,6 +23,9 @@ const SELECTOR = 64 * 1024;
 /** What fits into a request line after percent-encoding. */
 const QUERY = 4_000;
 const PEM = 256 * 1024;
+const FORM = 64 * 1024;
+/** Of a list of passes. */
+const ITEMS = 500;
 
 /** Of each frame the faults that come first: a row takes more than a second. */
 const PIECES = 4;
@@ -68,6 +72,16 @@ const bindingOf = (selector: string): string =>
 const select = (parameter: string, text: string): CostlyRequest => ({
   method: 'GET',
   path: `${CLUSTERS}?${parameter}=${encodeURIComponent(text).slice(0, 15_000).replace(/%.?$/, '')}`,
+});
+
+/** A form of a token exchange has no Authorization header; the others need one. */
+const form = (text: string): CostlyRequest => ({
+  ...post(
+    text.startsWith('grant_type') ? '/oauth/token' : '/oauth/introspect',
+    text,
+    'application/x-www-form-urlencoded',
+  ),
+  ...(text.startsWith('grant_type') ? { token: null } : {}),
 });
 
 /** Varints, texts that are not UTF-8, and fields of the wrong type, repeated in the spec of a token request. */
@@ -134,6 +148,15 @@ export const faultyRows: readonly Row[] = [
     request: { method: 'POST', path: TOKEN, body: protobufOf(hex), type: 'application/vnd.kubernetes.protobuf' },
     codes: REFUSED,
   })),
+  ...rowsOf('form', FORM_FAULTS, () => FORM, form),
+  {
+    name: `A19: faults: a list of ${ITEMS} passes with wrong names`,
+    request: post(
+      '/auth/v1/passes',
+      JSON.stringify({ items: Array(ITEMS).fill({ cluster: '!'.repeat(1_000), namespace: '"'.repeat(1_000) }) }),
+    ),
+    codes: [200, ...REFUSED],
+  },
   ...rowsOf(
     'PEM',
     PEM_FAULTS,

@@ -9,10 +9,17 @@ import { clusterRoleBindingKind } from '../../src/api/kinds/rbac.ts';
 import { tokenRequestType } from '../../src/api/kinds/token-request.ts';
 import { CsvError, parseCsv } from '../../src/authn/csv.ts';
 import { compileClaimsExpression, ExpressionError, ExpressionFailed } from '../../src/authn/jwt/cel.ts';
+import { Form, MAX_FORM_BYTES } from '../../src/http/oauth/form.ts';
+import { formRoutes } from '../../src/http/oauth/form-routes.ts';
+import { OAuthError } from '../../src/http/oauth/oauth-error.ts';
 import { cpuTimeOf, TEST_LIMIT_MS } from '../../src/lib/cpu-time.fixture.ts';
+import { parseJson, RpcError, readMessage } from '../../src/mcp/json-rpc.ts';
+import { runTool } from '../../src/mcp/tool-result.ts';
+import { TOOLS } from '../../src/mcp/tools.ts';
 import { parseFieldSelector, SelectorSyntaxError } from '../../src/objects/selectors/field-selector.ts';
 import { parseLabelSelector } from '../../src/objects/selectors/label-selector.ts';
 import { validateObject } from '../../src/objects/validate-object.ts';
+import { createIssuers } from '../../src/tokens/claims.ts';
 import { envelope, message } from '../e2e/support/protobuf.ts';
 import {
   CEL_CONDITIONS,
@@ -20,9 +27,11 @@ import {
   CSV_FAULTS,
   type Faults,
   FIELD_SELECTOR_FAULTS,
+  FORM_FAULTS,
   filled,
   JSON_FAULTS,
   LABEL_SELECTOR_FAULTS,
+  MESSAGE_FAULTS,
   PEM_FAULTS,
   YAML_FAULTS,
 } from './support/faults.ts';
@@ -178,6 +187,43 @@ describe('A19: everything else that is read does not block the event loop', () =
     wrong(FIELD_SELECTOR_FAULTS, LINE),
     (text) => isFast(() => throwsOnly(() => parseFieldSelector(text), SelectorSyntaxError)),
     { runs: 100, found: largest(FIELD_SELECTOR_FAULTS, LINE) },
+  );
+
+  const issuers = createIssuers({ baseUrl: 'https://cp.example.com', productName: 'orchestrator' });
+  const routes = formRoutes(() => issuers);
+  const endpoints = ['/oauth/token', '/oauth/introspect', '/oauth/revoke'].map((path) =>
+    routes.find({ type: 'path', verb: 'post', cluster: undefined, path }),
+  );
+  fuzz(
+    'forms',
+    wrong(FORM_FAULTS, MAX_FORM_BYTES),
+    (text) => {
+      const bytes = Buffer.from(text);
+      const read = (endpoint: (typeof endpoints)[number]) =>
+        endpoint?.read(new Form(bytes), { cluster: undefined, query: new URLSearchParams() });
+      for (const endpoint of endpoints) isFast(() => throwsOnly(() => read(endpoint), OAuthError));
+    },
+    { runs: 60, found: largest(FORM_FAULTS, MAX_FORM_BYTES) },
+  );
+
+  const unused = async (): Promise<never> => {
+    throw new Error('the arguments are wrong');
+  };
+  fuzz(
+    'messages of MCP',
+    wrong(MESSAGE_FAULTS, MAX_FORM_BYTES),
+    (text) => {
+      for (const tool of TOOLS) {
+        isFast(() =>
+          throwsOnly(() => {
+            const { params } = readMessage(parseJson(text));
+            // The arguments are checked before the first wait.
+            runTool({ ...tool, run: unused }, params.arguments, {} as never).catch(() => {});
+          }, RpcError),
+        );
+      }
+    },
+    { runs: 30, found: largest(MESSAGE_FAULTS, MAX_FORM_BYTES) },
   );
 
   fuzz(

@@ -192,3 +192,44 @@ export const CEL_CONDITIONS: readonly string[] = [
   'claims.list[100000] == x',
   'x.foo.bar.baz',
 ];
+
+/** Forms of OAuth. The last frame is a token exchange with a scope to read. */
+export const FORM_FAULTS: readonly Faults[] = [
+  {
+    name: 'parameter',
+    head: 'token=',
+    pieces: ['%', '%zz', '%ff', '&', '&a=', '&a=1', '%00', '=', '+', '%ed%a0%80', '\u{1f600}', '&token=x'],
+    tail: '',
+  },
+  {
+    name: 'token',
+    head: 'token=e30.',
+    pieces: ['.', 'e30.', '!', '%2e', '=', 'W1tb', 'eyJhIjo'],
+    tail: '',
+  },
+  {
+    name: 'scope',
+    head:
+      'grant_type=urn:ietf:params:oauth:grant-type:token-exchange&subject_token=x&audience=alpha' +
+      '&subject_token_type=urn:ietf:params:oauth:token-type:jwt&scope=',
+    pieces: ['aud:', 'aud:a+', '+', 'serviceaccount:', 'serviceaccount:a:b+', ':', 'userpass+', 'pass:', 'pass:a+'],
+    tail: '',
+  },
+];
+
+/** Messages of MCP: their JSON, and the arguments of a tool. */
+export const MESSAGE_FAULTS: readonly Faults[] = [
+  {
+    name: 'arguments',
+    head: '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":{',
+    pieces: ['"a":1,', '"limit":"x",', '"cluster":{},', '"":[[],', '"\\ud800":1,', '"a":,', '"\u{1f600}":1,'],
+    tail: '"z":1}}}',
+  },
+  {
+    name: 'text',
+    head: '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":{"cluster":"',
+    pieces: ['a', '.', '-', 'a-', '\\u0041', '\\q', '\u{1f600}'],
+    tail: '"}}}',
+  },
+  { name: 'nesting', head: '{"jsonrpc":"2.0","params":', pieces: ['[', '{"a":', '[{},', ']'], tail: '}' },
+];
