@@ -74,7 +74,8 @@ export const SYNC_COMMANDS: readonly Command[] = [
       'other sources, are never changed or deleted. Labels are copied only if `--copy-label` names them: they decide who ' +
       'reaches a cluster. Only the address and the CA are read, and no credential. Of Cluster API, the CA is in the ' +
       'Secret `NAME-kubeconfig`; `--without-ca` needs no permission to read Secrets. With `--prune` a cluster is deleted ' +
-      'when the hub no longer has it; one that the hub has and that cannot be read stays as it is.',
+      'when the hub no longer has it, with everything inside it, also what others put there; one that the hub has and that ' +
+      'cannot be read stays as it is.',
     flags: [
       { flags: '--from <capi|ocm|clusterprofile>', doc: 'What to read in the hub. Required.' },
       ...HUB_FLAGS,
