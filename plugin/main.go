@@ -36,7 +36,7 @@ Options (variable):
   -n, --namespace <namespace>     Namespace of the account
   --service-account <name>        Name of the account
   --as-me                         A pass for the caller, in place of an account
-  --pass <handle>                 Redeem a pass, which says for what the token is
+  --pass <handle>                 Redeem a pass. It determines account, audience and duration
   --audience <audience>           Audience of the token, repeatable (CLUSTERPASS_AUDIENCE)
   --duration <duration>           Lifetime of the token (CLUSTERPASS_DURATION)
   -s, --server <URL>              Address of Clusterpass (CLUSTERPASS_SERVER)
@@ -307,7 +307,7 @@ func wantedToken(given flags, env func(string) string, info info) (request, erro
 	if isPass {
 		for _, name := range []string{"--as", "--namespace", "--service-account", "--duration", "--audience"} {
 			if _, isOther := given.text[name]; isOther || given.isSet["--as-me"] {
-				return request{}, misused("--pass says for what the token is: set no account, audience or duration")
+				return request{}, misused("--pass determines account, audience and duration: do not set them")
 			}
 		}
 		if !handle.MatchString(pass) {

@@ -426,7 +426,7 @@ describe('the command line', () => {
     // The next process has the same token, from the cache.
     expect(JSON.parse(await ann.ok(args)).status.token).toBe(token);
     const both = await ann.fails([...args, '--as', 'ci/builder'], { exitCode: 2 });
-    expect(both).toContain('--pass says for what the token is');
+    expect(both).toContain('--pass determines account, audience and duration');
     // CP-98: the address of a profile, which others may have written.
     const cluster = { server: 'https://attacker.example', config: { clusterName: 'alpha' } };
     const info = { apiVersion: 'client.authentication.k8s.io/v1', kind: 'ExecCredential', spec: { cluster } };

@@ -4,7 +4,7 @@ import { isDns1123Label, isDns1123Subdomain, isPathSegmentName, isValidLabelValu
 import { CLUSTER_GROUP } from './cluster-spec.ts';
 import type { PolicyRule } from './rbac.ts';
 
-/** What an access request asks for, and what has become of it. */
+/** Spec and status of an access request. */
 
 export type RequestPhase = 'Pending' | 'Approved' | 'Denied' | 'Withdrawn' | 'Expired';
 

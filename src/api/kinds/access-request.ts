@@ -26,8 +26,8 @@ export const ACCESS_GRANT_PREFIX = 'clusterpass:access-request:';
 const SERVER_LABELS = [REQUESTER_LABEL, COUNTED_LABEL, REQUEST_CLUSTER_LABEL, REQUEST_NAMESPACE_LABEL];
 
 /**
- * The labels that a client has sent, without those of the server: also one that the server does not set on this object
- * would say something wrong of it.
+ * The labels of a client without those that only the server sets. One that the server does not set on this object is
+ * removed as well: it would say something wrong about the object.
  */
 export const clientLabels = (labels: Readonly<Record<string, string>> = {}): Record<string, string> =>
   Object.fromEntries(Object.entries(labels).filter(([key]) => !SERVER_LABELS.includes(key)));
@@ -118,10 +118,12 @@ const StatusSchema = Type.Object(
         { goType: 'BindingReference', description: 'The binding that the approval has made.' },
       ),
     ),
-    clusterUID: text('The cluster that the approval is for. Another cluster of its name is not meant.'),
+    clusterUID: text(
+      'The UID of the cluster that the approval is for. A later cluster of the same name has another one.',
+    ),
     expirationTimestamp: timestamp('When a pending request expires, or when the granted access ends.'),
   },
-  { goType: 'AccessRequestStatus', description: 'What has become of the request. Set by the server.' },
+  { goType: 'AccessRequestStatus', description: 'The state of the request. Set by the server.' },
 );
 
 /** When the last decision was taken, or the request expired. */
@@ -130,7 +132,7 @@ function finishedAt(object: ApiObject): string {
   return isOpenPhase(phase) ? '' : (conditions.at(-1)?.lastTransitionTime ?? '');
 }
 
-/** What the server has set stays, also when a client sends back the body of its request. */
+/** Keeps the fields of the server when a client sends the body of its request again. */
 function withServerFields(object: ApiObject, old: ApiObject): ApiObject {
   if (object.spec === old.spec && object.metadata.labels === old.metadata.labels) return object;
   const { requestedBy, durationSeconds } = requestSpec(old);
@@ -196,7 +198,7 @@ export const accessRequestKind: Kind = {
     textColumn('Requester', 'Who asks.', (object) => requestSpec(object).requestedBy?.username),
     textColumn('Cluster', 'The cluster.', (object) => requestSpec(object).cluster),
     textColumn('Access', 'What is requested.', (object) => accessText(requestSpec(object))),
-    textColumn('Phase', 'What has become of it.', (object) => requestStatus(object).phase),
+    textColumn('Phase', 'Pending, Approved, Denied, Withdrawn or Expired.', (object) => requestStatus(object).phase),
     textColumn('Expires', 'When it, or the access, ends.', (object) => requestStatus(object).expirationTimestamp),
     textColumn('Reason', 'Why the access is needed.', (object) => requestSpec(object).reason, 1),
     textColumn('Decided By', 'Who approved or denied it.', (object) => requestStatus(object).decidedBy?.username, 1),

@@ -11,7 +11,7 @@ import {
   type RequestUser,
 } from './access-request-spec.ts';
 
-/** What a pass is for, and what has become of it. A pass is a handle: no token exists until it is redeemed. */
+/** Spec and status of a pass. A pass is a handle: no token exists until it is redeemed. */
 
 export type PassPhase = 'Ready' | 'Pending' | 'Denied' | 'Ended';
 

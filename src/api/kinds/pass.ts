@@ -73,7 +73,7 @@ const StatusSchema = Type.Object(
     ),
     decidedBy: userSchema('Who approved or denied it.'),
     decisionTimestamp: timestamp('When it was approved or denied.'),
-    clusterUID: text('The cluster that the pass is for. Another cluster of its name is not meant.'),
+    clusterUID: text('The UID of the cluster that the pass is for. A later cluster of the same name has another one.'),
     bindingRef: Type.Optional(
       Type.Object(
         {
@@ -100,7 +100,7 @@ const StatusSchema = Type.Object(
       ),
     ),
   },
-  { goType: 'PassStatus', description: 'What has become of the pass. Set by the server.' },
+  { goType: 'PassStatus', description: 'The state of the pass. Set by the server.' },
 );
 
 const accountText = (object: ApiObject): string => {
@@ -165,12 +165,17 @@ export const passKind: Kind = {
     textColumn('Client', 'The agent that asks for the requester.', (object) => passSpec(object).client?.id),
     textColumn('Cluster', 'The cluster.', (object) => passSpec(object).cluster),
     textColumn('Account', 'The service account.', accountText),
-    textColumn('Phase', 'What has become of it.', (object) => passStatus(object).phase),
+    textColumn('Phase', 'Pending, Ready, Denied or Ended.', (object) => passStatus(object).phase),
     textColumn('Expires', 'When it ends.', (object) => passStatus(object).expirationTimestamp),
     textColumn('Purpose', 'What it is for.', (object) => passSpec(object).purpose, 1),
-    textColumn('Approval', 'What it needs.', (object) => passStatus(object).approval, 1),
+    textColumn('Approval', 'The approval that it needs.', (object) => passStatus(object).approval, 1),
     textColumn('Decided By', 'Who approved or denied it.', (object) => passStatus(object).decidedBy?.username, 1),
-    textColumn('Message', 'What was said about it.', (object) => passStatus(object).conditions?.at(-1)?.message, 1),
+    textColumn(
+      'Message',
+      'The message of the last decision.',
+      (object) => passStatus(object).conditions?.at(-1)?.message,
+      1,
+    ),
     ageColumn,
   ],
 };

@@ -277,7 +277,7 @@ export const USER_COMMANDS: readonly Command[] = [
       },
       {
         flags: '--pass <handle>',
-        doc: 'Redeem a pass of `clusterpass pass request` or of an agent, which says for what the token is.',
+        doc: 'Redeem a pass of `clusterpass pass request` or of an agent. It determines account, audience and duration.',
       },
       { flags: '--no-cache', doc: 'Request a new token, which replaces the cached one.' },
       {

@@ -106,13 +106,13 @@ async function giveLogin(context: Context, invocation: Invocation, apiVersion: s
 /** To the second. */
 const utcText = (milliseconds: number): string => new Date(milliseconds).toISOString().replace(/\.\d+Z$/, 'Z');
 
-/** The handle of a pass, which says for what the token is. */
+/** The handle of a pass. It determines account, audience and duration of the token. */
 function handleOf(invocation: Invocation): string | undefined {
   const handle = invocation.text('pass');
   if (handle === undefined) return undefined;
   const others = ['as', 'namespace', 'serviceAccount', 'duration'].some((name) => invocation.text(name) !== undefined);
   if (others || invocation.is('asMe') || invocation.list('audience').length > 0) {
-    throw new UsageError('--pass says for what the token is: set no account, audience or duration');
+    throw new UsageError('--pass determines account, audience and duration: do not set them');
   }
   if (isHandle(handle)) return handle;
   throw new UsageError(`--pass: ${JSON.stringify(handle)} is not the handle of a pass`);

@@ -25,7 +25,7 @@ export const PERSON_SCOPE = 'userpass';
 /** The scope of a pass that was requested as a handle: `pass:<handle>`. */
 const HANDLE_SCOPE = 'pass:';
 
-/** The handle that the scope names. The handle says for what the token is, so nothing else does. */
+/** The handle that the scope names. It determines the token, so other parameters of a target are refused. */
 export function readHandle(form: Form, url: FormUrl): string | undefined {
   const scope = (form.get('scope') ?? '').trim();
   if (!scope.split(' ').some((token) => token.startsWith(HANDLE_SCOPE))) return undefined;
@@ -34,7 +34,7 @@ export function readHandle(form: Form, url: FormUrl): string | undefined {
   if (url.cluster !== undefined) throw refuse('invalid_target', 'a handle is redeemed at /oauth/token of the server');
   for (const parameter of ['audience', 'resource', 'expiration_seconds', 'tracked']) {
     if (form.getAll(parameter).length > 0) {
-      throw refuse('invalid_request', `the handle says for what the token is: leave out ${parameter}`);
+      throw refuse('invalid_request', `the handle determines the token: leave out ${parameter}`);
     }
   }
   return handle;

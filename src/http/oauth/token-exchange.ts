@@ -258,7 +258,7 @@ function translateHandle(error: ApiError): OAuthError | undefined {
   switch (error.status.code) {
     case 404:
       return refuse('invalid_scope', HANDLE_REFUSED);
-    // The requester may know what has become of its handle.
+    // The requester may know the state of its handle.
     case 403:
     case 409:
       return refuse('invalid_scope', error.message);
