@@ -38,13 +38,13 @@ const STUDIES = [
 
 const isStudy = (name: string): boolean => STUDIES.includes(name);
 
-/** A study has a script of its own. A benchmark with a goal is this program with one name. */
+/** A study has a separate script. A benchmark with a goal is this program with one name. */
 function scriptOf(name: string): string[] {
   if (!isStudy(name)) return [fileURLToPath(import.meta.url), name];
   return [fileURLToPath(new URL(`studies/${name}.ts`, import.meta.url))];
 }
 
-/** Each in a process of its own, so that one which fails does not end the others. A signal ends them all. */
+/** Each in a separate process: one that fails does not end the others. A signal ends them all. */
 async function runEach(names: readonly string[]): Promise<void> {
   for (const name of names) {
     console.log(`\n== ${name}`);

@@ -295,7 +295,7 @@ export const NO_CLUSTERS: ClusterRule = {
   candidates: { names: [], labels: [] },
 };
 
-/** Which access requests, or passes, one caller may approve, by the bindings of the moment at which the rule was made. */
+/** Which access requests or passes a caller may approve, by the bindings at the time when the rule was made. */
 export interface ApprovalRule {
   /** Rules of the same fingerprint admit the same requests. */
   readonly fingerprint: string;

@@ -15,7 +15,7 @@ export interface Actor {
   readonly sub: string;
 }
 
-/** A program that acts for a caller, with a token of its own client. */
+/** A program that acts for a caller. Its token names the program as the client. */
 export interface Agent {
   /** The id of its client, as the token says. */
   readonly id: string;

@@ -106,7 +106,7 @@ export function reachText(reach: Reach): string {
 
 const unboundText = ({ selector }: { readonly selector: ClusterSelector }): string => `clusters:${selector.text}`;
 
-/** A predicate for the reaches of held bindings: whether they hold wherever `reach` does, as far as their texts tell. */
+/** Tells whether a held binding holds wherever `reach` does. It compares texts only, and may miss one that does. */
 export function widerThan(reach: Reach): (held: Reach) => boolean {
   const accepted = new Set([
     'everywhere',

@@ -95,7 +95,7 @@ export class CompiledBinding {
   readonly id: string;
   readonly facts: BindingFacts;
   readonly role: CompiledRole;
-  /** Equal when role, reach and what passes need are: then an update concerns only the subjects that it adds or removes. */
+  /** Equal for bindings of the same role, reach and approval: an update then concerns only changed subjects. */
   readonly grantText: string;
   /** The index keys of a restricted binding; undefined for an unrestricted one. */
   readonly pins: readonly Pin[] | undefined;

@@ -22,7 +22,7 @@ function boundClusterOf({ metadata }: ApiObject): ReturnType<typeof parseBoundCl
   return text === undefined ? undefined : (parseBoundCluster(text) ?? null);
 }
 
-/** Whether no other cluster has got the name. While there is none of the name, nothing can be reached. */
+/** False when another cluster has the name. While no cluster has it, the binding reaches nothing. */
 function isInForce(object: ApiObject, uidOf: (cluster: string) => string | undefined): boolean {
   const bound = boundClusterOf(object);
   return bound === undefined || (bound !== null && (uidOf(bound.name) ?? bound.uid) === bound.uid);

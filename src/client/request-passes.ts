@@ -10,7 +10,7 @@ export interface PassOptions {
   readonly signal?: AbortSignal;
 }
 
-/** In the order of the request. Each has a token or an error. Further items than one request takes need further ones. */
+/** In the order of `requested`. Each item has a token or an error. More items than one request takes are split. */
 export async function createPasses(
   transport: Transport,
   requested: readonly RequestedPass[],

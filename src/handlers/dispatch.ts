@@ -160,7 +160,7 @@ export function createDispatcher(
   parts: HandlerParts,
 ): (request: ApiRequest, resource: Resource) => Promise<ApiResponse> {
   return (request, resource) => {
-    // The pipeline issues its tokens: each is a request of its own.
+    // The pipeline issues its tokens: each is a subrequest.
     if (resource.kind === tokenRequestListType) throw new Error('a list of passes has no handler');
     if (resource.type === 'virtual') return parts.createReview(request, resource.kind);
     // The routes answer it: a handler would write an object without a cluster.

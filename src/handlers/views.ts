@@ -40,7 +40,7 @@ export interface Views {
 export function createViews(
   catalog: Catalog,
   visibility: ClusterVisibility & Pick<Authorizer, 'decide'>,
-  /** The revision of the last change of a cluster's labels: bindings that select by label grant other approvals then. */
+  /** The revision of the last change of a cluster's labels, which decide about approvals by label. */
   labelsChangedAt: () => number,
   now = Date.now,
 ): Views {

@@ -39,7 +39,7 @@ function keepFound(x: Exchange, { flowControl }: StageParts, found: Found, keep:
 
 const MAX_ACTOR_NAME = 256;
 
-/** RFC 8693 section 2.1: an actor token names a second caller, in whose place nothing is permitted. */
+/** RFC 8693 section 2.1: an actor token names a second caller, which has no part in what is permitted. */
 export const authenticateActor: StageRun = (x, parts) => {
   if (x.actorCredential === undefined) return undefined;
   return keepFound(x, parts, parts.authenticateToken(x.actorCredential), (actor) => {

@@ -22,7 +22,7 @@ import { type Answer, jsonOf, type RawAnswer } from './response/respond.ts';
 import { callerOf, type StageParts, type StageRun } from './stages.ts';
 import { handleSubrequest } from './subrequest.ts';
 
-/** A message is short: its body counts for the client before it is known what it asks for. */
+/** A message is short. It is received before it is known what it asks for. */
 const MAX_MESSAGE_BYTES = 64 * 1024;
 
 /** Finds `/mcp`, and refuses what can be refused without a credential (MC-11, MC-14). */

@@ -8,14 +8,14 @@ const SLICE_MS = 0.5;
  * `next()` before it goes on.
  */
 export class TimeSlice {
-  /** Not its signal, which the first access creates. */
+  /** The request and not its signal: reading the signal creates it. */
   readonly #request: { readonly signal: AbortSignal } | undefined;
   #end = performance.now() + SLICE_MS;
   #next: Promise<void> | undefined;
 
   /** Without a request, nothing ends the loop early. */
   constructor(request?: { readonly signal: AbortSignal }) {
-    // No function that refers to it: V8 then kept every request until the next collection of the whole heap.
+    // Not a function that returns its signal: with one, V8 kept every request until the next full collection.
     this.#request = request;
   }
 

@@ -7,7 +7,7 @@ export interface WatchedFile<T> {
   current(): T;
   /** Whether the file has been gone or invalid for longer than its grace, so that its content no longer counts. */
   isGone(): boolean;
-  /** Reads the file if it has changed. If that fails, the problem is reported and the current value stays for a time. */
+  /** Reads the file if it has changed. If that fails, it reports the problem and keeps the value for a time. */
   refresh(): Promise<void>;
   close(): void;
 }

@@ -5,7 +5,7 @@ import { LEGACY_VERSIONS, MODERN_VERSION, modernVersionOf, unsupported } from '.
 export type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
 
 /**
- * MC-12, MC-20: a proxy may decide by the headers, so they must say what the body says. Throws RpcError, which is a 400.
+ * MC-12, MC-20: a proxy may decide by the headers, so they must agree with the body. Throws RpcError, which is a 400.
  */
 export function checkMessageHeaders(message: RpcMessage, headers: Headers): void {
   // Headers of notifications are not defined.

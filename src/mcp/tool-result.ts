@@ -49,7 +49,10 @@ function bounded(value: object, maxBytes: number): ToolResult {
 const MAX_PROBLEMS = 5;
 const MAX_SHOWN_NAME = 64;
 
-/** Names each argument and what would be right. It repeats no value and no name that looks like a token: it may be a secret sent by mistake. */
+/**
+ * Names each argument and what would be right. It repeats no value, and no name that looks like a token: both may be
+ * secrets that were sent by mistake.
+ */
 function argumentProblems(tool: Tool, args: unknown, unknown: readonly string[]): string {
   const problems = Errors(tool.inputSchema, args)
     .slice(0, MAX_PROBLEMS)

@@ -23,7 +23,7 @@ export interface ReadableObject extends ObjectKey {
   shown(whole: boolean, clientAddress: string): ApiObject;
   /** The same as JSON. */
   json(whole: boolean, clientAddress: string): Uint8Array;
-  /** Whether a client at this address is shown the same, resourceVersion aside. Stored objects differ in each version. */
+  /** Whether a client at this address sees the same but for resourceVersion. Versions of stored objects differ. */
   showsSameAs(other: ReadableObject, clientAddress: string): boolean;
 }
 

@@ -78,7 +78,7 @@ export function createIssuerDocuments(options: IssuerDocumentsOptions): IssuerDo
   };
 }
 
-/** O-01: compact, in this order, and without a newline at the end. Clients of OAuth that know no RFC 8414 read it too. */
+/** O-01: compact, in this order, without a newline at the end. OAuth clients without RFC 8414 read it too. */
 const configurationOf = (issuer: string, algorithms: readonly string[]) => ({
   issuer,
   jwks_uri: keySetAddress(issuer),

@@ -2,7 +2,7 @@ import type { Actor } from '../api/caller.ts';
 import { readActor, readAudiences, readSeconds, readText } from './claims.ts';
 import { type JsonObject, TokenRejected } from './jws.ts';
 
-/** The claims of a pass for a person. They have their own issuer and audience, so no account can be mistaken for one. */
+/** The claims of a pass for a person. Issuer and audience differ from those of accounts, so none is mistaken. */
 
 /** The UID of the cluster: another one of the same name does not accept the pass. */
 export const CLUSTER_UID = 'clusterpass.dev/cluster-uid';

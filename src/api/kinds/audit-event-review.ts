@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { grantReview } from './grant-reviews.ts';
 import { flag, int64, text, timestamp } from './meta.ts';
 
-/** What happened: from the memory of this process, which forgets. The audit log is the record. */
+/** The last audit events in the memory of this process. The audit log is the record. */
 export const auditEventReviewType = grantReview(
   'AuditEventReview',
   'The last events of the audit log, from the memory of the process that answers. The files are the record.',

@@ -19,7 +19,7 @@ export interface BootstrapTokenSpec {
 }
 
 export interface BootstrapTokenStatus {
-  /** The name that the token was used for. From then on it is good for no other. */
+  /** The name that the token was used for. It registers no other cluster. */
   cluster?: string;
   usedTimestamp?: string;
   /** When the cluster was created. Until then the use can be repeated. */
@@ -54,7 +54,7 @@ export function matchesPattern(name: string, pattern: string): boolean {
   return true;
 }
 
-/** Its server changes the status, and no other caller changes anything. */
+/** The server writes the status. No caller updates a token. */
 const VERBS: ReadonlySet<Verb> = new Set<Verb>(['get', 'list', 'watch', 'create', 'delete']);
 
 export const bootstrapTokenKind: Kind = {

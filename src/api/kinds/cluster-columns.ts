@@ -33,7 +33,7 @@ const wideColumn = (name: string, description: string, cell: TableColumn['cell']
   cell,
 });
 
-/** The columns of `kubectl get clusters`. The CLI has them without the schema of the kind, whose library loads slowly. */
+/** The columns of `kubectl get clusters`, apart from the schema of the kind: its library loads slowly in the CLI. */
 export const clusterColumns = (productName: string, clientAddress?: string): TableColumn[] => [
   nameColumn,
   readyColumn,

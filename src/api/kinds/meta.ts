@@ -8,7 +8,7 @@ export const CLUSTERPASS_VERSION = 'v1alpha1';
 
 /** Of owner references and finalizers. Real objects have one or two; each is validated at every write. */
 const MAX_REFERENCES = 100;
-/** Of texts that are repeated in responses. Names have less, and a message of their own. */
+/** Of texts that responses repeat. Names are shorter, and have another message. */
 export const SHORT = { maxLength: 1_024 };
 /** Of `managedFields`; applied configurations of more managers are refused. */
 export const MAX_MANAGERS = 100;

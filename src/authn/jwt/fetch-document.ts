@@ -9,7 +9,7 @@ export interface FetchDocumentOptions {
 /** Larger than any discovery document or key set, and parsed quickly. */
 const MAX_BYTES = 256 * 1024;
 
-/** kube-apiserver has its key set as `application/jwk-set+json` only, and answers 406 to a request without this type. */
+/** kube-apiserver has its key set as `application/jwk-set+json` only, and answers 406 without this type. */
 const ACCEPT = 'application/json, application/jwk-set+json';
 
 /**

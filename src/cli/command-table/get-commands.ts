@@ -1,7 +1,7 @@
 import type { Command } from '../command.ts';
 import { cluster, namespace, noHeaders, output } from './flags.ts';
 
-/** A kind of the catalog. Written out here, because the catalog loads the schemas of all kinds, slowly; a test compares. */
+/** A kind of the catalog, repeated because the catalog loads the schemas of all kinds slowly. A test compares. */
 export interface ListedKind {
   readonly resource: string;
   readonly singular: string;

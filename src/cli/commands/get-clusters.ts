@@ -187,7 +187,7 @@ async function localAddresses(
   );
 }
 
-/** The server if there are several, then the columns of the server's own tables, then those of `-L` and `--show-labels`. */
+/** The server if there are several, the columns of the server's tables, then those of `-L` and `--show-labels`. */
 function tableFor(
   context: Context,
   invocation: Invocation,

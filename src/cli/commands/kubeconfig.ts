@@ -249,7 +249,7 @@ async function contextsOf(
   return { wanted: markShared(wanted), skipped };
 }
 
-/** Clusters that are not selected are still visible, so they are not pruned. The context of the fleet is of no cluster. */
+/** Clusters that are not selected are visible, so they are not pruned. The context of the fleet has no cluster. */
 async function pruneOf(
   { labelSelector, references }: Settings,
   { server, clusters }: Part,

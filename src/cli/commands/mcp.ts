@@ -95,7 +95,7 @@ async function callTool(session: Session, call: ToolCall, cancelled: AbortSignal
   }
 }
 
-/** A handle is of use on this machine only. A person has to act if the key of the machine cannot be kept. */
+/** Binds the pass to this machine. If the key of the machine cannot be stored, a person has to act. */
 const codeChallengeOf = ({ context, connection }: Session): Promise<string> =>
   codeChallengeFor(context, connection.server).catch((error: unknown) => {
     throw error instanceof CliError ? toolErrorOf(error) : error;
@@ -106,7 +106,7 @@ async function kubeconfigOf({ context, connection, client }: Session, pass: ApiO
   try {
     return `KUBECONFIG=${await writePassKubeconfig(context, connection, client, pass)}`;
   } catch (error) {
-    // The pass is there: what failed is the file for it.
+    // The pass exists. Only its kubeconfig could not be written.
     if (!(error instanceof CliError)) throw error;
     return `${cleanText(error.message, MAX_MESSAGE)}; clusterpass credential --pass ${pass.metadata.name} redeems it`;
   }

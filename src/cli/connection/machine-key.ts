@@ -21,7 +21,7 @@ export async function readCodeVerifier(context: Context, server: string): Promis
   return key === undefined ? undefined : verifierFor(key, server);
 }
 
-/** The hash of the secret. It is the same for all passes of one server, so that the same question is the same pass. */
+/** The hash of the secret. All passes of one server have the same, so that the same request gives the same pass. */
 export async function codeChallengeFor(context: Context, server: string): Promise<string> {
   const key = (await readKey(context)) ?? (await createKey(context));
   return createHash('sha256').update(verifierFor(key, server)).digest('base64url');

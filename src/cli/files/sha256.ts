@@ -1,8 +1,7 @@
 /**
  * SHA-256 of a text in UTF-8, in hexadecimal (FIPS 180-4, section 6.2). For the names of cached credentials:
  * `node:crypto` takes a fifth of the start of `clusterpass credential` with a cached token, and has no part that loads
- * alone. It does not take constant time, so `node:crypto` alone
- * compares secrets and makes signatures.
+ * alone. This function does not take constant time: secrets are compared and signed with `node:crypto` only.
  */
 export function sha256(text: string): string {
   const padded = paddedMessage(Buffer.from(text));

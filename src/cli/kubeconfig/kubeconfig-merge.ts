@@ -180,8 +180,9 @@ class KubeconfigDocument {
   }
 
   /**
-   * Whether the name of a context is that of another server. So is the name of one that was just removed, and of a current
-   * context that is not in the file beside contexts of other servers: kubectl would act on another cluster of that name.
+   * Whether the name belongs to a context of another server. A context that was just removed counts, and so does a
+   * current context that is missing in a file with contexts of other servers: under its name kubectl would act on
+   * another cluster.
    */
   #isOfAnother(contextName: string, server: string): boolean {
     const contexts = this.#entries('contexts');

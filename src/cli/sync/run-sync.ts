@@ -8,7 +8,7 @@ import { dryRunNote, dryRunOf } from '../dry-run.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
 import { serveStatus } from './status-server.ts';
 
-/** What the two directions of `clusterpass sync` share: the flags, one reconciliation or the loop, and the exit code. */
+/** What both directions of `clusterpass sync` share: flags, one reconciliation or the loop, and the exit code. */
 
 export interface SyncFlags {
   readonly prune: boolean;

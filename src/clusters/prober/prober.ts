@@ -32,7 +32,7 @@ export interface ProberOptions {
   /** The name of the endpoints in `spec`. */
   readonly endpointsField: string;
   readonly clusters: ObjectCache;
-  /** Probes a cluster; with `refreshKeys` it makes the API server read its keys again. Rejects only when the signal aborts. */
+  /** With `refreshKeys` it makes the API server read its keys again. Rejects only when the signal aborts. */
   readonly probe: (cluster: ApiObject, signal: AbortSignal, refreshKeys: boolean) => Promise<Outcome>;
   /** Times at which every API server has to read its keys again: epoch milliseconds, past ones and future ones. */
   readonly refreshTimes: () => readonly number[];

@@ -38,7 +38,7 @@ import { annotate, isApprovedFor, type PassAccount, type PassParts } from './pas
 const PENDING_MS = 10 * 60_000;
 /** Ended passes stay for a while, so all that are stored have a bound, too: that many times the live ones. */
 const STORED_PER_LIVE = 10;
-/** Such a cluster grants ten minutes at least, and some time passes before the first redemption. */
+/** A cluster that issues its own tokens grants ten minutes at least, and the first redemption comes a little later. */
 const MIN_SECONDS_OF_ISSUING_CLUSTER = 660;
 
 /** `create` of a pass: the permission is that of a TokenRequest for the account, by the bindings that count. */
@@ -146,7 +146,7 @@ function clientOf({ agent }: ApiRequest, { client }: PassSpec): PassSpec['client
   return { id: agent.id, name: oneLine(agent.name) };
 }
 
-/** A name from elsewhere, which no one can correct: what does not fit is cut. */
+/** The client chose the name, and its person cannot correct it: what does not fit is cut. */
 const oneLine = (name: string): string =>
   withoutTokenWords(name.replaceAll(/[\p{Cc}\p{Cf}]/gu, ' ').slice(0, MAX_CLIENT_NAME)).toWellFormed();
 
@@ -191,9 +191,9 @@ function durationOf(parts: PassParts, { durationSeconds }: PassSpec, cluster: St
 }
 
 /**
- * MC-92, MC-94: the same question gives the same pass while it waits for its approval, and after that until its first
- * redemption. Then the approval is used: the next question needs another one. A pass without an approval is a new one
- * each time.
+ * MC-92, MC-94: the same request gives the same pass while it waits for its approval, and after that until its first
+ * redemption. Then the approval is used: the next request needs another one. A pass that needs no approval is new each
+ * time.
  */
 function isUnused(parts: PassParts, entry: StoredObject, decision: PassDecision, cluster: StoredObject): boolean {
   const leftMs = Date.parse(entry.field(PASS_EXPIRY_FIELD)) - parts.now();

@@ -96,7 +96,7 @@ interface RedeemAnnotations {
   readonly annotations: Record<string, string>;
 }
 
-/** The pass says what is issued, so the spec of the body says nothing. Its annotations only demand: they stay. */
+/** The pass determines what is issued, so the body has no spec. Its annotations only add conditions: they stay. */
 function annotationsOf(
   { catalog }: PassParts,
   { body, target, warn }: ApiRequest,
@@ -110,7 +110,7 @@ function annotationsOf(
     const { [TOKEN_ANNOTATIONS.codeVerifier]: codeVerifier, ...annotations } = value.metadata?.annotations ?? {};
     return { codeVerifier, annotations };
   }
-  throw invalid(catalog.passes, target.name, [forbiddenField('spec', 'the pass says what is issued: leave it out')]);
+  throw invalid(catalog.passes, target.name, [forbiddenField('spec', 'the pass determines what is issued: leave it out')]);
 }
 
 function whyUnusable({ catalog, now }: PassParts, { name }: StoredObject, status: PassStatus): ApiError | undefined {

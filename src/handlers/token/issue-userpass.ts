@@ -35,7 +35,7 @@ export interface IssueUserpassParts extends ReleaseParts {
   readonly randomUuid: () => string;
 }
 
-/** A pass cannot be withdrawn from a person who leaves: a cluster that verifies by the key set accepts it until then. */
+/** A person who leaves keeps the pass: a cluster that verifies by the key set accepts it until it expires. */
 const MAX_SECONDS = 3600;
 /** More would make a token that servers refuse for its length. */
 const MAX_GROUPS = 100;

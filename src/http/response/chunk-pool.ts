@@ -52,7 +52,7 @@ export const LIST_BUFFER_BYTES = CHUNK_BYTES + REST_BYTES;
 
 /** The buffers of a server. What they keep is bounded for all connections together, at 12.5 MiB. */
 export class ResponseBuffers {
-  /** As many as there may be clients of long lists at a time. A buffer too many waits for V8 to collect its whole heap. */
+  /** One for each client of a long list. A buffer beyond that stays in memory until V8 collects its whole heap. */
   readonly lists = new ChunkPool({ size: LIST_BUFFER_BYTES, maxFree: 40 });
   /** For a watcher that catches up. Fresh memory for each would make V8 collect its whole heap to free it. */
   readonly frames = new ChunkPool({ size: 160 * 1024, maxFree: 32 });

@@ -1,6 +1,6 @@
 /** A slab that is full is followed by the oldest one, whose lines are forgotten. */
 const SLABS = 8;
-/** Of security events, and of all other requests: any client can send rejected requests, which must not push out others. */
+/** Security events have separate slabs: any client can send rejected requests, which must not push them out. */
 const SECURITY_SLAB_BYTES = 512 * 1024;
 const REQUEST_SLAB_BYTES = 128 * 1024;
 

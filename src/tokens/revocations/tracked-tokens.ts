@@ -84,7 +84,7 @@ export function createTrackedTokens(parts: TrackedTokenParts): TrackedTokens {
   /** Reservations of requests in flight: concurrent requests must not exceed the limit together. */
   const reserved = new Map<string, number>();
 
-  /** When the tokens expire that count for the same. Records of earlier releases name the requester only. */
+  /** When the counted tokens expire. Records of earlier releases have the label of the requester only. */
   function expiriesOf(id: string, requester: string): number[] {
     const { current } = reader.cache(kind);
     const time = now();
