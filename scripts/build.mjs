@@ -1,4 +1,7 @@
-/** `npm run build`: compiles the program into dist/, bundles the credential plugin and builds the console. `npm pack` runs it first. */
+/**
+ * `npm run build`: compiles the program into dist/, bundles the credential plugin and builds the console. `npm pack`
+ * runs it first.
+ */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { runChild } from '../bin/run-child.mjs';

@@ -44,7 +44,8 @@ export const CONFIG = {
 };
 
 /**
- * Writes the file system of the image into one layer, an archive in `work`. Only the data directory belongs to the user.
+ * Writes the file system of the image into one layer, an archive in `work`. Only the data directory belongs to the
+ * user.
  * @param {string} work
  * @param {string} root
  */

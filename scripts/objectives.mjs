@@ -1,7 +1,7 @@
 /**
  * The service level objectives: how long requests take at a stated load, in the form of Kubernetes' own
- * (https://github.com/kubernetes/community/blob/master/sig-scalability/slos/slos.md). docs/performance.md and the alerts in
- * deploy/prometheus/rules.yaml are generated from this table, and `npm run bench -- slo` measures it.
+ * (https://github.com/kubernetes/community/blob/master/sig-scalability/slos/slos.md). docs/performance.md and the
+ * alerts in deploy/prometheus/rules.yaml are generated from this table, and `npm run bench -- slo` measures it.
  */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

@@ -1,8 +1,8 @@
 /**
  * `node scripts/setup-chromium.mjs`: provides Chromium for the tests of the console. Uses the Chromium of this machine,
- * or installs Debian's if this runs as root: its headless shell, which takes a fifth less CPU time in the tests, and the
- * whole browser where the release has no headless shell. Chromium needs dozens of libraries, so it cannot be unpacked
- * without installing. If this fails, the tests are skipped and report why.
+ * or installs Debian's if this runs as root: its headless shell, which takes a fifth less CPU time in the tests, and
+ * the whole browser where the release has no headless shell. Chromium needs dozens of libraries, so it cannot be
+ * unpacked without installing. If this fails, the tests are skipped and report why.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';

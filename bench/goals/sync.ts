@@ -17,8 +17,8 @@ const CPU_SHARE = 0.5;
 const FLOOR = fileURLToPath(new URL('../support/sync-floor.ts', import.meta.url));
 
 /**
- * `clusterpass sync export --once` of a fleet into an empty hub, and again into the hub that has everything. Fleet and hub
- * are in this process, so the figures are those of the export alone.
+ * `clusterpass sync export --once` of a fleet into an empty hub, and again into the hub that has everything. Fleet and
+ * hub are in this process, so the figures are those of the export alone.
  */
 export async function benchSync(settings: Settings): Promise<Report> {
   const sides = await new SyncSides(CLUSTERS).start();

@@ -1,6 +1,7 @@
 /**
- * A million objects beside a small fleet: what a start and an account cost, and whether a request costs more. Exits with 1
- * when a goal is missed. It writes 1.2 million objects to the store first, which takes some minutes and 1 GB of disk.
+ * A million objects beside a small fleet: what a start and an account cost, and whether a request costs more. Exits
+ * with 1 when a goal is missed. It writes 1.2 million objects to the store first, which takes some minutes and 1 GB of
+ * disk.
  *
  *   npm run bench -- million [clusters] [accounts] [--store sqlite|etcd]
  */

@@ -1,7 +1,7 @@
 /**
  * A server restarts, and all of its watches come back at once. Exits with 1 when a watch had to list again, when a
- * rejection was not a 429 with Retry-After, when it took more than a minute, or when tokens were slow meanwhile. The same
- * watches then connect to a floor, which only accepts them.
+ * rejection was not a 429 with Retry-After, when it took more than a minute, or when tokens were slow meanwhile. The
+ * same watches then connect to a floor, which only accepts them.
  *
  *   npm run bench -- reconnect [watches] [workers]
  */

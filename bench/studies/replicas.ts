@@ -1,6 +1,6 @@
 /**
- * What do three replicas on etcd cost, beside one? A token, beside one that a server on SQLite issues; and a create by 16
- * writers: CPU time of all replicas together, beside that of a single replica on etcd. etcd's own CPU time is not
+ * What do three replicas on etcd cost, beside one? A token, beside one that a server on SQLite issues; and a create by
+ * 16 writers: CPU time of all replicas together, beside that of a single replica on etcd. etcd's own CPU time is not
  * counted. Exits with 1 when a goal is missed.
  *
  *   npm run bench -- replicas [rounds] [requests a round]

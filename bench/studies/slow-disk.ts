@@ -1,10 +1,10 @@
 /**
- * How many creates a second do 16 writers get where a sync of the disk takes 1 or 3 ms, and how many share one sync? The
- * disk allows 16 creates for each sync: each writer waits for its own. A bare server that parses, stores and returns the
- * same bodies shows what CPU time allows beside that.
+ * How many creates a second do 16 writers get where a sync of the disk takes 1 or 3 ms, and how many share one sync?
+ * The disk allows 16 creates for each sync: each writer waits for its own. A bare server that parses, stores and
+ * returns the same bodies shows what CPU time allows beside that.
  *
- * The slow disk is simulated: after each COMMIT the thread of SQLite sleeps (`../support/slow-sync.mjs`), in both servers.
- * So a sync takes that long, and what the real disk takes in addition.
+ * The slow disk is simulated: after each COMMIT the thread of SQLite sleeps (`../support/slow-sync.mjs`), in both
+ * servers. So a sync takes that long, and what the real disk takes in addition.
  *
  *   npm run bench -- slow-disk [rounds] [seconds a round]
  */

@@ -1,6 +1,6 @@
 /**
- * How long do questions about others hold the event loop? CPU time of the longest tick during a ResourceAccessReview and
- * a SubjectReachReview over a whole fleet.
+ * How long do questions about others hold the event loop? CPU time of the longest tick during a ResourceAccessReview
+ * and a SubjectReachReview over a whole fleet.
  *
  *   npm run bench -- who-can [CLUSTERS] [BINDINGS]
  */

@@ -1,6 +1,6 @@
 /**
- * Loaded into a process by `--import`: a commit of SQLite takes longer by CLUSTERPASS_BENCH_SYNC_MS, as on a disk with a
- * slower sync. The first eight bytes of the file CLUSTERPASS_BENCH_COMMITS are the number of commits so far.
+ * Loaded into a process by `--import`: a commit of SQLite takes longer by CLUSTERPASS_BENCH_SYNC_MS, as on a disk with
+ * a slower sync. The first eight bytes of the file CLUSTERPASS_BENCH_COMMITS are the number of commits so far.
  */
 import { openSync, writeSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';

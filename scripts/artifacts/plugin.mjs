@@ -4,8 +4,8 @@ import { ROOT } from '../setup.mjs';
 
 /**
  * Bundles `clusterpass credential`, which starts with every kubectl: a start that loads some thirty modules takes twice
- * as long. Packages stay where they are: only a login at an identity provider needs one. CommonJS, because `import` of a
- * module of Node reads its every export, and some load further modules: `node:fs` loads all streams.
+ * as long. Packages stay where they are: only a login at an identity provider needs one. CommonJS, because `import` of
+ * a module of Node reads its every export, and some load further modules: `node:fs` loads all streams.
  * @param {string} dist the folder of the built program
  */
 export async function bundlePlugin(dist) {

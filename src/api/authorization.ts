@@ -196,9 +196,9 @@ export const namespaceAskedAbout = ({
 type Asked = Pick<ResourceQuestion, 'verb' | 'group' | 'resource' | 'subresource' | 'cluster'>;
 
 /**
- * Decision 9: a list of clusters, or of their profiles, is never refused as a whole, but filtered cluster by cluster. Nor
- * is a list of issued tokens, access requests or passes: a caller who may not see all of them gets those it requested,
- * and those that it may approve.
+ * Decision 9: a list of clusters, or of their profiles, is never refused as a whole, but filtered cluster by cluster.
+ * Nor is a list of issued tokens, access requests or passes: a caller who may not see all of them gets those it
+ * requested, and those that it may approve.
  */
 export const isFilteredList = (asked: Asked): boolean =>
   asked.cluster === undefined &&

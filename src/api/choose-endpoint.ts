@@ -2,8 +2,8 @@ import { readAddress, readNetwork } from '../lib/network.ts';
 import type { ServerEndpoint } from './kinds/cluster-endpoints.ts';
 
 /**
- * The address that a caller sees: in tables, kubeconfigs, profiles and tools. Undefined: the address of the client is not
- * known.
+ * The address that a caller sees: in tables, kubeconfigs, profiles and tools. Undefined: the address of the client is
+ * not known.
  */
 export const addressFor = (
   endpoints: readonly ServerEndpoint[] | undefined,

@@ -44,8 +44,8 @@ export const CLUSTER_ID_ANNOTATION = 'clusterpass.dev/cluster-id';
 export const IMPORTED_ANNOTATION = 'clusterpass.dev/imported-from';
 
 /**
- * On a copy of an object of a cluster: the identity of that cluster. A caller with the verb `MIRROR_VERB` sets it, and then
- * the UID as well: `clusterpass mirror`.
+ * On a copy of an object of a cluster: the identity of that cluster. A caller with the verb `MIRROR_VERB` sets it, and
+ * then the UID as well: `clusterpass mirror`.
  */
 export const MIRRORED_ANNOTATION = 'clusterpass.dev/mirrored-from';
 

@@ -7,7 +7,8 @@ import { isValidLabelValue } from './names.ts';
 
 /**
  * A Cluster as a ClusterProfile of SIG-Multicluster. The one place that maps them: for the kind that the server serves,
- * and for programs that write profiles into another cluster. It does not import the schema of the kind, whose library loads slowly.
+ * and for programs that write profiles into another cluster. It does not import the schema of the kind, whose library
+ * loads slowly.
  */
 
 export const PROFILE_GROUP = 'multicluster.x-k8s.io';

@@ -7,10 +7,10 @@ import { type ApiError, conflict } from '../api/status.ts';
 import { forbiddenFor } from './forbidden.ts';
 
 /**
- * A copy of an object of a cluster has a UID that the client chooses, so tokens of a deleted account could be made valid
- * again. It takes a separate permission to create one, and to change what an object is a copy of. If the identity of the
- * cluster is known (`idOf`), copies of another cluster are refused: the program that makes them may be connected to
- * another one, and does not see the identity.
+ * A copy of an object of a cluster has a UID that the client chooses, so tokens of a deleted account could be made
+ * valid again. It takes a separate permission to create one, and to change what an object is a copy of. If the identity
+ * of the cluster is known (`idOf`), copies of another cluster are refused: the program that makes them may be connected
+ * to another one, and does not see the identity.
  */
 export function refuseMirror(
   authorizer: Pick<Authorizer, 'decide'>,

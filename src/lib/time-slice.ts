@@ -24,8 +24,8 @@ export class TimeSlice {
   }
 
   /**
-   * Rejects with an AbortError when the client has closed the connection. Loops that run side by side share the wait: 32
-   * loops that issue passes would otherwise have 32 timers and listeners for each slice.
+   * Rejects with an AbortError when the client has closed the connection. Loops that run side by side share the wait:
+   * 32 loops that issue passes would otherwise have 32 timers and listeners for each slice.
    */
   next(): Promise<void> {
     this.#next ??= this.#wait();

@@ -2,8 +2,8 @@ import { cleanText } from './clean-text.ts';
 import { TOOLS } from './tools.ts';
 
 /**
- * MC-80: the tool and the client of a call of `clusterpass mcp`, for the audit log. The server cannot verify these headers,
- * because the command has the login of a person, so they decide nothing.
+ * MC-80: the tool and the client of a call of `clusterpass mcp`, for the audit log. The server cannot verify these
+ * headers, because the command has the login of a person, so they decide nothing.
  */
 const TOOL_HEADER = 'clusterpass-mcp-tool';
 const CLIENT_HEADER = 'clusterpass-mcp-client';

@@ -27,8 +27,9 @@ export async function runTool(tool: Tool, given: unknown, context: ToolContext):
 }
 
 /**
- * The validator gets the arguments that the tool has: it reports a few errors only, and thousands of unknown names would
- * hide the others. No argument has members, and a copy of all depths would overflow the stack for one nested deeply.
+ * The validator gets the arguments that the tool has: it reports a few errors only, and thousands of unknown names
+ * would hide the others. No argument has members, and a copy of all depths would overflow the stack for one nested
+ * deeply.
  */
 function split({ inputSchema }: Tool, given: Readonly<Record<string, unknown>>) {
   const isKnown = (name: string): boolean => Object.hasOwn(inputSchema.properties, name);

@@ -254,8 +254,8 @@ export class ProjectedCache implements ReadableCache {
   }
 
   /**
-   * Events of one stored change have one revision. A client that got only some of them before its connection broke comes
-   * back with that revision, so all of them are sent again.
+   * Events of one stored change have one revision. A client that got only some of them before its connection broke
+   * comes back with that revision, so all of them are sent again.
    */
   resumeAfter(revision: number, prefix: string): number {
     const [event] = this.source.eventsAfter(revision - 1) ?? [];

@@ -98,8 +98,8 @@ const UPDATE_ATTEMPTS = 8;
 
 /**
  * Writes objects: defaults, validation, preconditions, and optimistic concurrency by resourceVersion. A large object
- * yields to the event loop between the steps that come before admission; admission, validation and the call of the store
- * share a tick.
+ * yields to the event loop between the steps that come before admission; admission, validation and the call of the
+ * store share a tick.
  */
 export class ObjectWriter {
   readonly #options: WriterOptions;

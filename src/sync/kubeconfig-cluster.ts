@@ -32,8 +32,8 @@ export function clusterOfKubeconfig(text: string): KubeconfigCluster | undefined
 }
 
 /**
- * Address and CA in the ConfigMap `cluster-info` of the namespace `kube-public`, which kubeadm writes for clients that join
- * the cluster: a kubeconfig with one cluster, and without contexts.
+ * Address and CA in the ConfigMap `cluster-info` of the namespace `kube-public`, which kubeadm writes for clients that
+ * join the cluster: a kubeconfig with one cluster, and without contexts.
  */
 export function clusterOfClusterInfo(text: string): KubeconfigCluster | undefined {
   const { clusters } = withoutUsers(text) ?? {};

@@ -38,9 +38,9 @@ export class Target {
   }
 
   /**
-   * Apply has no precondition for "does not exist", so the object is read before. Without `force`, apply changes no field
-   * that another manager set. A 200 instead of a 201 shows that another client created the object in between; what was
-   * added to it is then removed again.
+   * Apply has no precondition for "does not exist", so the object is read before. Without `force`, apply changes no
+   * field that another manager set. A 200 instead of a 201 shows that another client created the object in between;
+   * what was added to it is then removed again.
    */
   async create(desired: Desired): Promise<void> {
     const { object, status } = desired;

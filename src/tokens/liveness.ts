@@ -38,11 +38,11 @@ export const expiryOf = ({ exp }: Pick<TokenClaims, 'exp'>): number => exp * 100
 const INVALIDATED = 'service account token has been invalidated';
 
 /**
- * K-16 to K-20: the account and the bound object must exist, with the uid in the token, and not be past their
- * deletion. Beyond Kubernetes, the cluster and the namespace must exist too. Their uids are not among Kubernetes'
- * claims and need not be: deleting a cluster or a namespace deletes everything inside it, so the account in a new one
- * of the same name has another uid, unless a caller with the verb `mirror` gave it the same, and K-17 refuses the token.
- * The reason for a refusal, or undefined.
+ * K-16 to K-20: the account and the bound object must exist, with the uid in the token, and not be past their deletion.
+ * Beyond Kubernetes, the cluster and the namespace must exist too. Their uids are not among Kubernetes' claims and need
+ * not be: deleting a cluster or a namespace deletes everything inside it, so the account in a new one of the same name
+ * has another uid, unless a caller with the verb `mirror` gave it the same, and K-17 refuses the token. The reason for
+ * a refusal, or undefined.
  */
 export function livenessProblem(
   live: LiveObjects,

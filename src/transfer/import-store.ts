@@ -13,8 +13,8 @@ export interface ImportTarget {
 
 const CONCURRENCY = 64;
 /**
- * Keys that are created together, where the engine can. etcd compares and writes at most 128 in a transaction of at most
- * 1.5 MiB (--max-txn-ops, --max-request-bytes).
+ * Keys that are created together, where the engine can. etcd compares and writes at most 128 in a transaction of at
+ * most 1.5 MiB (--max-txn-ops, --max-request-bytes).
  */
 const TOGETHER = { keys: 100, bytes: 500_000, concurrency: 8 };
 const PAGE = 1_000;

@@ -14,9 +14,9 @@ const FROM_MEMORY = `${CONSISTENT}?resourceVersion=0`;
 const ISSUED_TOKENS = '/apis/clusterpass.dev/v1alpha1/issuedtokens';
 
 /**
- * When a replica must refuse a revoked token (B30). `within a second` holds where etcd answers in less than 0.7 s, so it
- * depends on the machine. `after a consistent read` does not: a replica that has answered a consistent read after the
- * acknowledgement acts on the revocation.
+ * When a replica must refuse a revoked token (B30). `within a second` holds where etcd answers in less than 0.7 s, so
+ * it depends on the machine. `after a consistent read` does not: a replica that has answered a consistent read after
+ * the acknowledgement acts on the revocation.
  */
 export type RevocationRule = 'within a second' | 'after a consistent read';
 

@@ -5,8 +5,8 @@ import { createCluster, createNamespace } from './support/objects.ts';
 import { type Server, startServer, tokenOf } from './support/server.ts';
 
 /**
- * Requests of server-side apply and the answers that kube-apiserver 1.36.4 gave to them, replayed. A cluster was recorded
- * as a custom resource with the same fields; the other kinds are built in.
+ * Requests of server-side apply and the answers that kube-apiserver 1.36.4 gave to them, replayed. A cluster was
+ * recorded as a custom resource with the same fields; the other kinds are built in.
  *
  * In the recorded bodies uids are `<uid>`, times `<time>`, and versions `<rv1>`, `<rv2>` in the order in which a case
  * shows them. `{{N.a.b}}` in a request is a value of the answer to step N.

@@ -16,7 +16,9 @@ const REVIEWS = '/orchestrator/alpha/apis/authentication.k8s.io/v1/tokenreviews'
 const ISSUED = 'authentication.kubernetes.io/issued-credential-id';
 let server: Server;
 let dir: string;
-/** What `--audit-log-path` names: a link, so that the disk under it can be changed. So is the path of the security log. */
+/**
+ * What `--audit-log-path` names: a link, so that the disk under it can be changed. So is the path of the security log.
+ */
 let path: string;
 let securityPath: string;
 let log: string;

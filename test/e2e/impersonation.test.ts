@@ -10,7 +10,9 @@ import { inCluster, review, WHO } from './support/reviews.ts';
 import { type Server, startServer } from './support/server.ts';
 import { Watch } from './support/watch.ts';
 
-/** Impersonation in a fleet: where it holds, what is recorded, and kubectl. The recorded answers are replayed elsewhere. */
+/**
+ * Impersonation in a fleet: where it holds, what is recorded, and kubectl. The recorded answers are replayed elsewhere.
+ */
 
 let server: Server;
 let dir: string;

@@ -45,7 +45,9 @@ const GROUP = process.getuid?.() === 0 ? 65532 : undefined;
 /** Content of the objects that a pod mounts, by kind and name. */
 type Contents = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
-/** Fills a folder as the kubelet does: files in a folder with a new name, and links that lead there through `..data`. */
+/**
+ * Fills a folder as the kubelet does: files in a folder with a new name, and links that lead there through `..data`.
+ */
 function project(mountPath: string, sources: Any[], contents: Contents): void {
   const version = mkdtempSync(`${mountPath}/..version-`);
   chmodSync(version, 0o755);

@@ -14,7 +14,9 @@ import { StorageError } from '../../src/storage/contract.ts';
 import { soleLeadership } from '../../src/storage/leadership.ts';
 import { at, catalog, inFolder, make, type Objects, object, openObjects } from './object-store.ts';
 
-/** Decisions, crashes between their writes, and the end of requests, in a real database and with a clock of the test. */
+/**
+ * Decisions, crashes between their writes, and the end of requests, in a real database and with a clock of the test.
+ */
 
 const START = Date.UTC(2026, 10, 16, 12);
 const HOUR = 3_600_000;

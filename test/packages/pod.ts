@@ -48,8 +48,8 @@ export function podOf(manifests: readonly Manifest[]): PodSpec {
 }
 
 /**
- * Puts the volumes of the pod into the root of its image, with the owners and modes that Kubernetes gives them: files of
- * Secrets and ConfigMaps belong to root and the pod's group, directories are writable by the group (fsGroup).
+ * Puts the volumes of the pod into the root of its image, with the owners and modes that Kubernetes gives them: files
+ * of Secrets and ConfigMaps belong to root and the pod's group, directories are writable by the group (fsGroup).
  */
 export function mountVolumes(root: string, pod: PodSpec, files: Files): void {
   const { fsGroup } = pod.securityContext;

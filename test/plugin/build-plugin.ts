@@ -10,8 +10,8 @@ export const { version: VERSION } = JSON.parse(
 ) as { version: string };
 
 /**
- * Built once for each state of its sources. With the flags of the compiler that test/helm has: both share the packages of
- * Go's standard library, whose first compilation takes half a minute.
+ * Built once for each state of its sources. With the flags of the compiler that test/helm has: both share the packages
+ * of Go's standard library, whose first compilation takes half a minute.
  */
 export function buildPlugin(): string {
   const hash = createHash('sha256').update(VERSION);

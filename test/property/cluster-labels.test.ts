@@ -12,9 +12,9 @@ import type { Rule } from '../../src/authz/rules.ts';
 import { propertyRuns } from '../../src/lib/property-runs.fixture.ts';
 
 /**
- * Random fleets, and a caller who creates or relabels one of their clusters. What the compiled policy answers is compared
- * with a model that scans all bindings and compares rules part by part, and with the decisions of the reference
- * evaluator before and after the write.
+ * Random fleets, and a caller who creates or relabels one of their clusters. What the compiled policy answers is
+ * compared with a model that scans all bindings and compares rules part by part, and with the decisions of the
+ * reference evaluator before and after the write.
  */
 
 const CLUSTER = 'a';

@@ -24,7 +24,9 @@ interface Workflow {
   readonly jobs: Readonly<Record<string, Job>>;
 }
 
-/** The keys of GitHub's workflow syntax that are used here. A misspelled key would be ignored, or fail in the release. */
+/**
+ * The keys of GitHub's workflow syntax that are used here. A misspelled key would be ignored, or fail in the release.
+ */
 const KEYS = {
   workflow: ['name', 'on', 'permissions', 'jobs'],
   push: ['branches', 'tags'],

@@ -18,8 +18,8 @@ const MAX_EVENTS = 500;
 const keyOf = ({ auditID = '', stage = '' }: AuditEventSummary): string => `${auditID} ${stage}`;
 
 /**
- * Adds the events of an answer. Several processes may answer in turn, each with its own events: those of all of them are
- * shown, each once, in the order of their times.
+ * Adds the events of an answer. Several processes may answer in turn, each with its own events: those of all of them
+ * are shown, each once, in the order of their times.
  */
 export function addEvents(feed: EventFeed, status: AuditEventReviewStatus): EventFeed {
   const { events = [], instance = '', sequence = 0, since = '' } = status;

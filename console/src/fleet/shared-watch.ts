@@ -65,8 +65,8 @@ function nameFor({ username = '', uid = '', groups = [], extra = {} }: UserInfo)
 
 /**
  * One watch for all tabs of a user. A browser opens at most six HTTP/1.1 connections to a server, and a watch occupies
- * one for as long as it lasts. The tab that holds a Web Lock is the leader: it watches with its own token and broadcasts
- * every event. If it closes or its session ends, the next tab gets the lock and continues at the last event.
+ * one for as long as it lasts. The tab that holds a Web Lock is the leader: it watches with its own token and
+ * broadcasts every event. If it closes or its session ends, the next tab gets the lock and continues at the last event.
  */
 export class SharedWatch {
   readonly #options: SharedWatchOptions;

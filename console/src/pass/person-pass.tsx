@@ -10,7 +10,9 @@ interface PersonPassProps {
   readonly onIssued: (pass: IssuedToken, tracked: boolean) => void;
 }
 
-/** A rule may allow it, and the server still refuse it, e.g. to the admin token: a dry run says so before it is offered. */
+/**
+ * A rule may allow it, and the server still refuse it, e.g. to the admin token: a dry run says so before it is offered.
+ */
 async function isOffered(client: Client, cluster: string): Promise<boolean> {
   if (!(await checkAccess(client, toBePerson(cluster))).allowed) return false;
   return client.createUserpass({ cluster, dryRun: true }).then(

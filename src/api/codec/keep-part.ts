@@ -8,8 +8,8 @@ import { type JsonNode, ObjectNode, toPlain } from './tree.ts';
 import { MAX_VIOLATIONS, type Path, pathText } from './violations.ts';
 
 /**
- * Of the kinds that live in a cluster Clusterpass keeps a part: of a pod what binds a token, of a secret never its data.
- * The manifest of a whole object is accepted. The fields that are not kept are dropped with a warning, whatever
+ * Of the kinds that live in a cluster Clusterpass keeps a part: of a pod what binds a token, of a secret never its
+ * data. The manifest of a whole object is accepted. The fields that are not kept are dropped with a warning, whatever
  * `fieldValidation` says. Other unknown fields stay in the tree, where the schema reader reports them.
  */
 export interface KeptPart {

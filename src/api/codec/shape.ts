@@ -76,8 +76,8 @@ export interface LeafShape {
 }
 
 /**
- * The keywords that shapes and OpenAPI are made of: those of JSON Schema that TypeBox writes (`patternProperties` is how
- * it writes a Record), and ours, which BodyType explains.
+ * The keywords that shapes and OpenAPI are made of: those of JSON Schema that TypeBox writes (`patternProperties` is
+ * how it writes a Record), and ours, which BodyType explains.
  */
 export interface SchemaNode {
   readonly type?: string;

@@ -14,8 +14,8 @@ export async function fetchFor({ certificateAuthority: ca, insecureSkipTlsVerify
 }
 
 /**
- * Plain HTTP is only safe to these hosts. `hostname` is from a URL: IPv6 addresses have brackets, and a host that ends in a
- * number is an IPv4 address. `node:net` takes long to load.
+ * Plain HTTP is only safe to these hosts. `hostname` is from a URL: IPv6 addresses have brackets, and a host that ends
+ * in a number is an IPv4 address. `node:net` takes long to load.
  */
 export const isLoopback = (hostname: string): boolean =>
   hostname === 'localhost' || hostname === '[::1]' || /^127(?:\.\d+){3}$/.test(hostname);

@@ -5,8 +5,8 @@ import { readPrivate, writePrivate } from '../files/files.ts';
 import { configFolder } from '../files/folders.ts';
 
 /**
- * PKCE (RFC 7636) for passes: the request for a pass has the hash of a secret, and its redemption the secret. The secret
- * is derived from a key in the folder of logins, which no request contains.
+ * PKCE (RFC 7636) for passes: the request for a pass has the hash of a secret, and its redemption the secret. The
+ * secret is derived from a key in the folder of logins, which no request contains.
  */
 
 const LOCK_WAIT_MS = 10_000;

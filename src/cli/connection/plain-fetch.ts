@@ -22,8 +22,8 @@ const WORDS: Readonly<Record<string, string>> = {
 };
 
 /**
- * A fetch for one short request, by `node:https`: Node's own fetch takes longer to load than the whole plugin. It has the
- * parts of a response that `Transport` reads.
+ * A fetch for one short request, by `node:https`: Node's own fetch takes longer to load than the whole plugin. It has
+ * the parts of a response that `Transport` reads.
  */
 export function plainFetch(
   { certificateAuthority: ca, insecureSkipTlsVerify }: TlsTrust,

@@ -4,8 +4,8 @@ import { codeOf, fileProblem } from '../../lib/file-problem.ts';
 import { CliError } from '../command.ts';
 
 /**
- * Files are read synchronously, because `clusterpass credential` starts with every kubectl: `fs.promises` and the threads
- * of its calls take 4 ms to start.
+ * Files are read synchronously, because `clusterpass credential` starts with every kubectl: `fs.promises` and the
+ * threads of its calls take 4 ms to start.
  */
 
 /** Reads a file that the command line names. */

@@ -86,8 +86,8 @@ export interface MergeOptions {
 
 /**
  * Adds and updates contexts in the text of a kubeconfig, and removes those of the servers of `prune` for clusters that
- * are not visible. Other entries, comments and the order stay. In our entries, only our fields are set. A context whose cluster
- * has another address or CA is not updated, unless `acceptChanges` is set: kubectl would send tokens there.
+ * are not visible. Other entries, comments and the order stay. In our entries, only our fields are set. A context whose
+ * cluster has another address or CA is not updated, unless `acceptChanges` is set: kubectl would send tokens there.
  */
 export function mergeKubeconfig(
   text: string | undefined,

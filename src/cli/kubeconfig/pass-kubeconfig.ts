@@ -21,8 +21,8 @@ const MAX_AGE_MS = 3_600_000;
 const folderOf = ({ env }: Context): string => join(cacheFolder(env), 'passes');
 
 /**
- * Writes a kubeconfig, mode 0600, whose exec plugin redeems the pass with the login of the person, and returns its path.
- * The file contains no secret: the handle opens nothing by itself.
+ * Writes a kubeconfig, mode 0600, whose exec plugin redeems the pass with the login of the person, and returns its
+ * path. The file contains no secret: the handle opens nothing by itself.
  */
 export async function writePassKubeconfig(
   context: Context,

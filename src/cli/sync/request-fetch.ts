@@ -4,8 +4,8 @@ import type { TlsOptions } from '../../client/node.ts';
 import type { Fetch } from '../../client/transport.ts';
 
 /**
- * A fetch for thousands of short requests: `request` of undici, with the parts of a response that `Transport` reads. The
- * Request, Response and web streams of a real fetch cost more CPU than everything else in a synchronization.
+ * A fetch for thousands of short requests: `request` of undici, with the parts of a response that `Transport` reads.
+ * The Request, Response and web streams of a real fetch cost more CPU than everything else in a synchronization.
  */
 export function createRequestFetch({ insecureSkipTlsVerify = false, ...tls }: TlsOptions): Fetch {
   const dispatcher = new Agent({

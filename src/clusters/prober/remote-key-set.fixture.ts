@@ -11,8 +11,8 @@ export interface PublishedKeySet {
 const EXPIRY_DELTA_MS = 30_000;
 
 /**
- * Verifies ES256 tokens by the rule of go-oidc v2 (RemoteKeySet), which kube-apiserver uses: with the cached keys first,
- * whatever their age. If none verifies the token, and the cached keys have expired, they are fetched again.
+ * Verifies ES256 tokens by the rule of go-oidc v2 (RemoteKeySet), which kube-apiserver uses: with the cached keys
+ * first, whatever their age. If none verifies the token, and the cached keys have expired, they are fetched again.
  */
 export class RemoteKeySet {
   readonly #fetchKeys: () => PublishedKeySet;

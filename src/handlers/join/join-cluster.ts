@@ -14,9 +14,9 @@ import { written } from '../write/write-parts.ts';
 import type { JoinParts } from './join-parts.ts';
 
 /**
- * A bootstrap token registers its cluster: `POST bootstraptokens/NAME/cluster`, with a Cluster as the body. A write of the
- * store changes one key (ADR 2), so the token is spent first, for one name, and then the cluster is created. A client
- * that lost the answer, or a crash in between, repeats the request with the same name.
+ * A bootstrap token registers its cluster: `POST bootstraptokens/NAME/cluster`, with a Cluster as the body. A write of
+ * the store changes one key (ADR 2), so the token is spent first, for one name, and then the cluster is created. A
+ * client that lost the answer, or a crash in between, repeats the request with the same name.
  */
 export function createJoinHandler(parts: JoinParts): (request: ApiRequest) => Promise<ApiResponse> {
   const { catalog, reader, writer } = parts;

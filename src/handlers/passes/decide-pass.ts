@@ -13,8 +13,8 @@ import { annotate, type PassParts } from './pass-parts.ts';
 import { hasBindingChanged } from './sweep-passes.ts';
 
 /**
- * A decision about a pass: `Approved` or `Denied`. It is about what the pass says, which cannot be changed, and for this
- * one pass. The permission of the requester is asked for again when the pass is redeemed.
+ * A decision about a pass: `Approved` or `Denied`. It is about what the pass says, which cannot be changed, and for
+ * this one pass. The permission of the requester is asked for again when the pass is redeemed.
  */
 export const createPassDecisions = (parts: PassParts): ((request: ApiRequest) => Promise<ApiResponse>) =>
   createDecisionHandler(

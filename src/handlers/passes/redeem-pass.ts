@@ -19,8 +19,8 @@ import { annotate, isAgentsPass, isApprovedFor, type PassParts } from './pass-pa
 const MIN_REQUESTED_SECONDS = 600;
 
 /**
- * `create` of `passes/token`: a TokenRequest for the account of the pass. The handle opens nothing by itself: the caller
- * is the requester, and its permission is asked for again.
+ * `create` of `passes/token`: a TokenRequest for the account of the pass. The handle opens nothing by itself: the
+ * caller is the requester, and its permission is asked for again.
  */
 export function createRedeemHandler(parts: PassParts): (request: ApiRequest) => Promise<ApiResponse> {
   const { catalog, reader, rules, now } = parts;
@@ -110,7 +110,9 @@ function annotationsOf(
     const { [TOKEN_ANNOTATIONS.codeVerifier]: codeVerifier, ...annotations } = value.metadata?.annotations ?? {};
     return { codeVerifier, annotations };
   }
-  throw invalid(catalog.passes, target.name, [forbiddenField('spec', 'the pass determines what is issued: leave it out')]);
+  throw invalid(catalog.passes, target.name, [
+    forbiddenField('spec', 'the pass determines what is issued: leave it out'),
+  ]);
 }
 
 function whyUnusable({ catalog, now }: PassParts, { name }: StoredObject, status: PassStatus): ApiError | undefined {

@@ -12,8 +12,8 @@ const SHORTENED = 'there are more bindings than are listed';
 
 /**
  * The bindings that hold in the cluster of the path, with its labels and with other ones. The caller sees the bindings
- * that it may read. The cluster need not exist. Nor do its labels count for a caller who may not get it: they would show
- * in what holds.
+ * that it may read. The cluster need not exist. Nor do its labels count for a caller who may not get it: they would
+ * show in what holds.
  */
 export const reviewClusterGrants: Review = async ({ authorizer }, request, sent) => {
   const { spec = {} } = sent as ClusterGrantReview;

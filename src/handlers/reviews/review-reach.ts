@@ -21,8 +21,9 @@ const MAX_LIMIT = 1_000;
 const MAX_CHECKED = 200_000;
 
 /**
- * What a subject reaches, cluster by cluster: those that it may get, passes for itself, and the accounts whose tokens it may
- * create. Shows only clusters that the caller may get, and only accounts that the caller may get or create tokens of.
+ * What a subject reaches, cluster by cluster: those that it may get, passes for itself, and the accounts whose tokens
+ * it may create. Shows only clusters that the caller may get, and only accounts that the caller may get or create
+ * tokens of.
  */
 export const reviewReach: Review = async (parts, request, sent) => {
   const { spec = {} } = sent as SubjectReachReview;

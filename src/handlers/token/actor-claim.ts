@@ -11,8 +11,8 @@ export interface ActorClaimParts {
 }
 
 /**
- * The `act` claim of a pass for an account, with these audiences: the agent and the actor of the request, if any, and its
- * caller.
+ * The `act` claim of a pass for an account, with these audiences: the agent and the actor of the request, if any, and
+ * its caller.
  */
 export type ActorClaim = (
   request: Pick<ApiRequest, 'caller' | 'actor'>,

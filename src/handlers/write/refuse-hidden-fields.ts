@@ -14,8 +14,8 @@ const DECIDING: ReadonlySet<string> = new Set([CONFIRMED_ANNOTATION, IMPORTED_AN
  * whether a guessed value is right: the same value is no conflict of an apply, does not raise the generation, and needs
  * no permission to confirm. The 403 depends on the fields that were sent, not on their values.
  *
- * A patch may set hidden annotations on which its answer does not depend: kubectl keeps the last applied configuration in
- * one. The answer to an apply depends on all of them.
+ * A patch may set hidden annotations on which its answer does not depend: kubectl keeps the last applied configuration
+ * in one. The answer to an apply depends on all of them.
  */
 export function refuseHiddenFields(
   { publicView }: Pick<WriteParts, 'publicView'>,

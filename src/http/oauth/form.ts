@@ -17,8 +17,8 @@ export function checkFormType(contentType: string | undefined): void {
 }
 
 /**
- * The parameters of a form. A parameter without a value counts as not sent; one that is sent twice is an error (RFC 6749
- * section 3.2), because two programs could read different values.
+ * The parameters of a form. A parameter without a value counts as not sent; one that is sent twice is an error (RFC
+ * 6749 section 3.2), because two programs could read different values.
  */
 export class Form {
   readonly #values = new Map<string, string[]>();

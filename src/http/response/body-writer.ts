@@ -28,8 +28,8 @@ const HELD_BACK_BYTES = 1_024;
  * Ends a response with these bytes. The last bytes of a long body are held back until the others have left.
  *
  * Node pauses a connection if a request arrives on it while the socket waits for `drain`, and over TLS its parser then
- * fails at the second record of the request (HPE_PAUSED), which closes the connection. A client that has received a long
- * response could send its next request, e.g. a list of 500 passes, before Node noticed that the response had left.
+ * fails at the second record of the request (HPE_PAUSED), which closes the connection. A client that has received a
+ * long response could send its next request, e.g. a list of 500 passes, before Node noticed that the response had left.
  */
 function endLong(res: ServerResponse, bytes: Buffer, onSent?: () => void): void {
   const at = bytes.length - HELD_BACK_BYTES;

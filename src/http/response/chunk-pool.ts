@@ -40,9 +40,9 @@ export class ChunkPool {
 }
 
 /**
- * How much of a long list is written at once. Each client of a long list holds that much twice, plain and encrypted, and
- * the C library gives such buffers back to the system rarely. Chunks of 512 KB cost as much CPU time and 35 MB more for 24
- * clients.
+ * How much of a long list is written at once. Each client of a long list holds that much twice, plain and encrypted,
+ * and the C library gives such buffers back to the system rarely. Chunks of 512 KB cost as much CPU time and 35 MB more
+ * for 24 clients.
  */
 export const CHUNK_BYTES = 128 * 1024;
 /** A remainder up to this size goes along with the last chunk: a write costs more than to encrypt that little. */

@@ -13,8 +13,8 @@ import { ApiError, badRequest } from '../../api/status.ts';
 import type { RawAnswer } from '../response/respond.ts';
 
 /**
- * Objects inside clusters, at the paths of the fleet (ADR 29). A write whose body names the cluster is redirected to the
- * path of that cluster. Nothing is read or written here, so no permission is needed here.
+ * Objects inside clusters, at the paths of the fleet (ADR 29). A write whose body names the cluster is redirected to
+ * the path of that cluster. Nothing is read or written here, so no permission is needed here.
  */
 export function redirectToCluster(request: ApiRequest, kind: Kind, productName: string): RawAnswer {
   const { body, path, query } = request;

@@ -11,8 +11,8 @@ export interface HealthOptions {
   /** By name, e.g. `storage`, `cache`; shown in this order. */
   readonly checks: Readonly<Record<string, HealthCheck>>;
   /**
-   * By name; shown after the checks. One that fails is in the report and a 503 at `/readyz/<name>`, but the server stays
-   * ready: it serves other callers, and every replica fails at the same time.
+   * By name; shown after the checks. One that fails is in the report and a 503 at `/readyz/<name>`, but the server
+   * stays ready: it serves other callers, and every replica fails at the same time.
    */
   readonly warnings?: Readonly<Record<string, HealthCheck>>;
   /** True once the server is asked to stop: load balancers must notice before it refuses connections. */

@@ -21,8 +21,8 @@ const PAGE_BYTES = 16 * 1024;
 const WAL_CHECKPOINT_BYTES = 16 * 1024 ** 2;
 
 /**
- * Pages in SQLite's own cache. Enough for the pages that writes change. Reads happen at the start and for past states, and
- * find the others in the cache of the system: 32 MiB made no write faster.
+ * Pages in SQLite's own cache. Enough for the pages that writes change. Reads happen at the start and for past states,
+ * and find the others in the cache of the system: 32 MiB made no write faster.
  */
 const CACHE_KIB = 8 * 1024;
 

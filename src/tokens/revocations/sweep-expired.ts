@@ -28,9 +28,9 @@ const LIFETIME_MS = 60_000;
 
 /**
  * B31: removes expired objects long after their expiry. The expiry is the later of two times: the one in the object,
- * and its creation plus the longest lifetime of a token. The one in the object may be too early, if the clock was behind
- * when it was computed. Each call removes a bounded number. Of several replicas that remove one object, one succeeds,
- * and the others do nothing.
+ * and its creation plus the longest lifetime of a token. The one in the object may be too early, if the clock was
+ * behind when it was computed. Each call removes a bounded number. Of several replicas that remove one object, one
+ * succeeds, and the others do nothing.
  */
 export function createSweep(parts: SweepParts): () => Promise<void> {
   const { kinds, reader, store, isObsolete, guards = () => [], removalTime, longestLifetime } = parts;

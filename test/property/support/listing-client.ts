@@ -96,7 +96,9 @@ export class ListingClient {
     }
   }
 
-  /** Whether the caches no longer know the rules of the revision. They are needed only if they changed for the caller. */
+  /**
+   * Whether the caches no longer know the rules of the revision. They are needed only if they changed for the caller.
+   */
   #areRulesGone(revision: number): boolean {
     const { reader, catalog } = this.#core;
     return [catalog.clusterRoles, catalog.clusterRoleBindings].some(

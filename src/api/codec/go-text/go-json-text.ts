@@ -22,8 +22,8 @@ const TWO = 0x32;
 const ESCAPE_BYTES = 6;
 
 /**
- * Byte by byte: a body of three megabytes may consist of these characters, and `replace` takes a second for it. The text
- * has no lone surrogates, which UTF-8 could not hold: JSON.stringify escapes them.
+ * Byte by byte: a body of three megabytes may consist of these characters, and `replace` takes a second for it. The
+ * text has no lone surrogates, which UTF-8 could not hold: JSON.stringify escapes them.
  */
 function escapeBytes(bytes: Uint8Array): string {
   let specials = 0;

@@ -1,7 +1,7 @@
 /**
  * Go's `unicode.IsPrint`: letters, marks, numbers, punctuation, symbols and the ASCII space; no other space, no control
- * or format character. The tables are those of the running Node, whose Unicode version may be newer than Go's. False for
- * more than one code point and for lone surrogates.
+ * or format character. The tables are those of the running Node, whose Unicode version may be newer than Go's. False
+ * for more than one code point and for lone surrogates.
  */
 export function isPrint(rune: string): boolean {
   // Not at the top of the module: the sets of characters take 2 ms, which every start would wait for.

@@ -10,7 +10,8 @@ const NOTHING = new FieldSet();
 
 /**
  * Removes what the applier applied last time, does not apply now, and no manager owns. `last` is the set of the applier
- * before, `owned` everything that any manager owns now. A field of the schema counts as owned while anything below it is.
+ * before, `owned` everything that any manager owns now. A field of the schema counts as owned while anything below it
+ * is.
  */
 export function prune(merged: JsonValue, last: FieldSet, owned: FieldSet, shape: Shape): JsonValue {
   const [hadBefore, isOwned] = [withDeclaredParents(last, shape), withDeclaredParents(owned, shape)];
