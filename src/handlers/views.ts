@@ -66,8 +66,8 @@ export function createViews(
     rule,
     ruleAt: (kind, caller, verb, revision) => {
       if (storedKindOf(kind) === clusters) return visibility.ruleAt(caller, verb, revision);
-      // Past rules are known for clusters only: the client has to list again. What ended just after the revision does not
-      // count: a list at that revision is no newer, and its client would never get further.
+      // Past rules are known for clusters only: the client has to list again. What ended just after the revision does
+      // not count: a list at that revision is no newer, and its client would never get further.
       const changed = Math.floor(changedAt(kind, caller));
       if (changed > revision) throw gone(`too old resource version: ${revision} (${changed})`);
       return rule(kind, caller, verb);

@@ -24,7 +24,9 @@ export interface FormUrl {
   readonly query: Query;
 }
 
-/** The one option of a request that counts in the query. Others are ignored: an endpoint takes its options in the form. */
+/**
+ * The one option of a request that counts in the query. Others are ignored: an endpoint takes its options in the form.
+ */
 export const dryRunOf = ({ query }: FormUrl): URLSearchParams =>
   new URLSearchParams(query.getAll('dryRun').map((value) => ['dryRun', value]));
 

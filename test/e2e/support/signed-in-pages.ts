@@ -4,8 +4,8 @@ import { type Browser, openPage, signIn, type Visit } from './browser.ts';
 const NO_PAGE = '#/between-tests';
 
 /**
- * The pages of a test file: one for each user, who stays signed in from test to test. A new browser context, the load of
- * the console and a sign-in take a second of CPU time, five times as much as a change of the page.
+ * The pages of a test file: one for each user, who stays signed in from test to test. A new browser context, the load
+ * of the console and a sign-in take a second of CPU time, five times as much as a change of the page.
  */
 export class SignedInPages {
   readonly #browser: Browser;
