@@ -1,40 +1,44 @@
 import type { ApiObject } from '../api/kind.ts';
 import { isStatus } from '../client/errors.ts';
 import type { Transport } from '../client/transport.ts';
+import { Cache } from '../lib/cache.ts';
 import type { Unusable } from './import-sources.ts';
 import { clusterOfKubeconfig, type KubeconfigCluster } from './kubeconfig-cluster.ts';
 
 /** A CA can be rotated without a change of the Cluster object. */
 const REFRESH_MS = 10 * 60_000;
+/** More clusters than a hub has. */
+const MAX_CLUSTERS = 20_000;
 const SECRET_TYPE = 'cluster.x-k8s.io/secret';
 const CLUSTER_LABEL = 'cluster.x-k8s.io/cluster-name';
 
-interface Remembered {
+interface ReadCluster {
+  /** Of the Cluster object. */
   readonly resourceVersion: string | undefined;
-  readonly readAt: number;
   readonly cluster: KubeconfigCluster;
 }
 
 /**
  * CP-91: address and CA of CAPI clusters, from their Secrets `<name>-kubeconfig`. Each Secret is read by its name: list
- * and watch would need the permission to read all Secrets. Only address and CA are remembered.
+ * and watch would need the permission to read all Secrets. Only address and CA are kept.
  */
 export class CapiKubeconfigs {
-  readonly #transport: Transport;
-  readonly #now: () => number;
-  readonly #remembered = new Map<string, Remembered>();
+  readonly #transport: Pick<Transport, 'request'>;
+  /**
+   * By the UID of the Cluster object. Owned by one import. An entry dies after REFRESH_MS, or when it is the least
+   * recently used of MAX_CLUSTERS; one of another version of the Cluster object is not used.
+   */
+  readonly #read: Cache<string, ReadCluster>;
 
-  constructor(transport: Transport, now: () => number) {
+  constructor(transport: Pick<Transport, 'request'>, now: () => number) {
     this.#transport = transport;
-    this.#now = now;
+    this.#read = new Cache({ maxEntries: MAX_CLUSTERS, ttlMs: REFRESH_MS, now });
   }
 
   readonly read = async (object: ApiObject): Promise<KubeconfigCluster | Unusable> => {
     const { uid = '', resourceVersion, namespace = '', name = '' } = object.metadata;
-    const known = this.#remembered.get(uid);
-    if (known?.resourceVersion === resourceVersion && known !== undefined && this.#now() - known.readAt < REFRESH_MS) {
-      return known.cluster;
-    }
+    const known = this.#read.get(uid);
+    if (known !== undefined && known.resourceVersion === resourceVersion) return known.cluster;
     const secretName = `${name}-kubeconfig`;
     const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/secrets/${encodeURIComponent(secretName)}`;
     let secret: ApiObject;
@@ -46,15 +50,9 @@ export class CapiKubeconfigs {
     }
     const cluster = clusterIn(secret, name);
     if (cluster === undefined) return { problem: `the Secret ${secretName} has no kubeconfig of the cluster` };
-    this.#remembered.set(uid, { resourceVersion, readAt: this.#now(), cluster });
+    this.#read.set(uid, { resourceVersion, cluster });
     return cluster;
   };
-
-  /** Forgets clusters that are gone. */
-  retain(objects: Iterable<ApiObject>): void {
-    const uids = new Set([...objects].map(({ metadata }) => metadata.uid ?? ''));
-    for (const uid of this.#remembered.keys()) if (!uids.has(uid)) this.#remembered.delete(uid);
-  }
 }
 
 function clusterIn({ type, metadata, data }: ApiObject, name: string): KubeconfigCluster | undefined {

@@ -47,7 +47,6 @@ export const run: Run = async (context, invocation) => {
       return {
         read: async () => {
           if (!found.isSynced) return undefined;
-          kubeconfigs.retain(found.objects.values());
           return importedState(found.objects.values(), source, { ...settings, ...sourceSettings });
         },
         target: new Target({
