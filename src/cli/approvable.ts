@@ -2,7 +2,7 @@ import type { ApiObject, Kind } from '../api/kind.ts';
 import { apiVersionOf } from '../api/kind.ts';
 import { accessRequestKind } from '../api/kinds/access-request.ts';
 import { passKind } from '../api/kinds/pass.ts';
-import { CliError } from './command.ts';
+import { pathSegment } from './path-segment.ts';
 
 /** A kind whose objects people ask for and others approve. */
 export interface Approvable {
@@ -20,12 +20,9 @@ const approvable = (kind: Kind): Approvable => ({
 export const REQUESTS = approvable(accessRequestKind);
 export const PASSES = approvable(passKind);
 
-export function objectPath({ path }: Approvable, argument: string): string {
-  const name = argument.split('/').at(-1) ?? '';
-  // A URL parser would remove these segments, and the request would go to another path.
-  if (name === '' || name === '.' || name === '..') throw new CliError(`${JSON.stringify(name)} is not a name`);
-  return `${path}/${encodeURIComponent(name)}`;
-}
+/** `argument` is a name, or `TYPE/NAME` as kubectl writes it. */
+export const approvablePath = ({ path }: Approvable, argument: string): string =>
+  `${path}/${pathSegment(argument.split('/').at(-1) ?? '')}`;
 
 /** `accessrequest.clusterpass.dev/jane-x7k2p` */
 export const objectName = ({ kind }: Approvable, { metadata }: ApiObject): string =>

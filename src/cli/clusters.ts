@@ -7,6 +7,7 @@ import type { Cluster } from '../client/types.ts';
 import { CliError } from './command.ts';
 import { refuseServerInName } from './connection/one-server.ts';
 import { terminalSafe } from './output/terminal-safe.ts';
+import { pathSegment } from './path-segment.ts';
 
 /** `clusters`, `Cluster`, `clusters.clusterregistry.k8s.io` */
 export const isClusterType = (text: string): boolean =>
@@ -27,10 +28,9 @@ export function clusterNames(args: readonly string[]): readonly string[] {
 
 /** The path of a cluster with all of its fields. */
 export function clusterPath(name: string): string {
-  // A URL parser would remove these segments, and the request would go to another path.
-  if (name === '' || name === '.' || name === '..') throw new CliError(`${JSON.stringify(name)} is not a cluster name`);
+  const segment = pathSegment(name, 'a cluster name');
   refuseServerInName(name);
-  return `${FULL_CLUSTERS}/${encodeURIComponent(name)}`;
+  return `${FULL_CLUSTERS}/${segment}`;
 }
 
 export const getCluster = async (client: Client, name: string): Promise<Cluster> =>

@@ -4,6 +4,7 @@ import { apiVersionOf, type Kind } from '../api/kind.ts';
 import { clusterPrefix } from '../client/access-reviews.ts';
 import type { Client } from '../client/create-client.ts';
 import { CliError } from './command.ts';
+import { pathSegment } from './path-segment.ts';
 
 /** The cluster and the namespace of an object. */
 export interface ObjectScope {
@@ -28,9 +29,8 @@ export function collectionPath(client: Client, kind: Kind, scope: ObjectScope = 
 }
 
 export function objectPath(client: Client, kind: Kind, scope: ObjectScope, name: string): string {
-  // A URL parser would remove these segments, and the request would go to another path.
-  if (name === '' || name === '.' || name === '..') throw new CliError(`${JSON.stringify(name)} is not a name`);
-  return `${collectionPath(client, kind, scope)}/${encodeURIComponent(name)}`;
+  const segment = pathSegment(name);
+  return `${collectionPath(client, kind, scope)}/${segment}`;
 }
 
 /** Finds a kind by a name that kubectl accepts: `clusters`, `Cluster`, `sa`, `clusters.clusterregistry.k8s.io`. */

@@ -1,7 +1,7 @@
 import type { ApiObject } from '../api/kind.ts';
 import { isLivePhase, passSpec, passStatus } from '../api/kinds/pass-spec.ts';
 import { reviewSelf } from '../client/access-reviews.ts';
-import { objectPath, PASSES } from './approvable.ts';
+import { approvablePath, PASSES } from './approvable.ts';
 import type { Context, Invocation } from './command.ts';
 import { clientFor, resolveConnection } from './connection/connection.ts';
 
@@ -22,7 +22,7 @@ export async function revokeOwnPasses(context: Context, invocation: Invocation):
     return isLive && isOfLogin && requestedBy?.username === status?.userInfo?.username;
   });
   for (const { metadata } of own) {
-    await client.request('DELETE', objectPath(PASSES, metadata.name ?? ''), { signal });
+    await client.request('DELETE', approvablePath(PASSES, metadata.name ?? ''), { signal });
   }
   return own.length;
 }

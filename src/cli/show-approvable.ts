@@ -1,6 +1,6 @@
 import type { ApiObject } from '../api/kind.ts';
 import type { AccessRequestStatus, RequestUser } from '../api/kinds/access-request-spec.ts';
-import { type Approvable, objectPath } from './approvable.ts';
+import { type Approvable, approvablePath } from './approvable.ts';
 import type { Run } from './command.ts';
 import { connect } from './connection/connection.ts';
 import { asList, printerFor } from './output/printer.ts';
@@ -18,7 +18,7 @@ export const showApprovable =
     const client = await connect(context, invocation);
     const objects: ApiObject[] = [];
     for (const name of invocation.args) {
-      objects.push((await client.request<ApiObject>('GET', objectPath(of, name))).value);
+      objects.push((await client.request<ApiObject>('GET', approvablePath(of, name))).value);
     }
     if (print !== undefined) context.out.write(print(objects.length === 1 ? objects[0] : asList(objects)));
     else context.out.write(objects.map((object) => render(rowsOf(object))).join('\n'));

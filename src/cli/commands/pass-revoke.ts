@@ -1,4 +1,4 @@
-import { objectPath, PASSES } from '../approvable.ts';
+import { approvablePath, PASSES } from '../approvable.ts';
 import type { Run } from '../command.ts';
 import { clientFor, resolveConnection } from '../connection/connection.ts';
 import { forgetPass } from '../kubeconfig/pass-kubeconfig.ts';
@@ -9,7 +9,7 @@ export const run: Run = async (context, invocation) => {
   const connection = await resolveConnection(context, invocation);
   const client = await clientFor(context, connection);
   return forEach(context, invocation.args, async (argument) => {
-    const path = objectPath(PASSES, argument);
+    const path = approvablePath(PASSES, argument);
     await client.request('DELETE', path);
     const name = path.slice(path.lastIndexOf('/') + 1);
     await forgetPass(context, connection.server, name);

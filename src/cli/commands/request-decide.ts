@@ -1,7 +1,7 @@
 import type { ApiObject } from '../../api/kind.ts';
 import { accessText, requestSpec, requestStatus } from '../../api/kinds/access-request-spec.ts';
 import { passSpec, passStatus } from '../../api/kinds/pass-spec.ts';
-import { type Approvable, objectName, objectPath, REQUESTS } from '../approvable.ts';
+import { type Approvable, approvablePath, objectName, REQUESTS } from '../approvable.ts';
 import type { Context, Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
 import { describeError, isObjectError } from '../describe-error.ts';
@@ -17,7 +17,7 @@ export const runFor =
     const client = await connect(context, invocation);
     const condition = { type, status: 'True', ...(message === undefined ? {} : { message }) };
     return forEach(context, invocation.args, async (name) => {
-      const { value } = await client.request<ApiObject>('PATCH', `${objectPath(of, name)}/approval`, {
+      const { value } = await client.request<ApiObject>('PATCH', `${approvablePath(of, name)}/approval`, {
         query: { fieldManager: 'clusterpass', ...(dryRun ? { dryRun: 'All' } : {}) },
         body: { status: { conditions: [condition] } },
         contentType: 'application/merge-patch+json',
