@@ -26,9 +26,12 @@ function checkModern(message: RpcRequest, headers: Headers, version: unknown): v
   }
 }
 
-/** The first request of a legacy client agrees on the version, so it has no header. */
+/**
+ * The first request of a legacy client agrees on the version, so it has no header. VS Code sends none later either. The
+ * specification reads that as 2025-03-26, and what we answer to a legacy request is the same in each version.
+ */
 function checkLegacy({ method }: RpcRequest, headers: Headers): void {
-  if (method === 'initialize') return;
+  if (method === 'initialize' || headers['mcp-protocol-version'] === undefined) return;
   const sent = required(headers, 'MCP-Protocol-Version');
   if (LEGACY_VERSIONS.includes(sent)) return;
   if (sent !== MODERN_VERSION) throw unsupported(sent);

@@ -187,7 +187,14 @@ describe('MC-12: headers say what the body says', () => {
     ['another name', call, { ...sent, 'mcp-name': 'other' }, -32020],
     ['another name in base64', call, { ...sent, 'mcp-name': '=?base64?b3RoZXI=?=' }, -32020],
     ['a header twice', call, { ...sent, 'mcp-name': ['echo', 'echo'] }, -32020],
-    ['MC-20: a legacy request without a version', legacy('tools/list'), {}, -32020],
+    ['MC-20: a legacy request without a version, as VS Code sends it', legacy('tools/list'), {}, undefined],
+    ['a legacy request with an empty version', legacy('tools/list'), { 'mcp-protocol-version': '' }, -32020],
+    [
+      'a legacy request with two versions',
+      legacy('tools/list'),
+      { 'mcp-protocol-version': ['2025-06-18', ''] },
+      -32020,
+    ],
     ['a legacy request of another version', legacy('tools/list'), { 'mcp-protocol-version': '2025-03-26' }, -32022],
     ['a modern version without _meta', legacy('tools/list'), sent, -32602],
   ])('%s', (_, request, headers, code) => {

@@ -257,6 +257,15 @@ describe('MC-11 to MC-14, MC-18: requests', () => {
       -32020,
     ],
     ['no version in the header', 400, () => post({ headers: { 'mcp-protocol-version': '' } }), -32020],
+    [
+      'MC-20: a legacy request without a version, as VS Code sends it',
+      200,
+      () =>
+        server.call('POST', '/mcp', {
+          token: agentToken,
+          body: { jsonrpc: '2.0', id: 2, method: 'tools/list', params: {} },
+        }),
+    ],
     ['an unknown method', 404, () => post({ method: 'resources/list' }), -32601],
     ['an unknown tool', 200, () => call('rm'), -32602],
     ['a notification', 202, () => post({ body: { jsonrpc: '2.0', method: 'notifications/initialized' } })],
