@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createCluster, createNamespace } from './support/objects.ts';
-import { type Server, startServer, tokenOf } from './support/server.ts';
+import { type Server, tokenOf } from './support/server.ts';
+import { beforeAllWithServer } from './support/shared-server.ts';
 
 /**
  * Requests of server-side apply and the answers that kube-apiserver 1.36.4 gave to them, replayed. A cluster was
@@ -200,12 +201,11 @@ const FACTS: Readonly<Record<string, readonly string[]>> = {
 let server: Server;
 const run = String(process.pid);
 
-beforeAll(async () => {
-  server = await startServer({ users: { alice: [] } });
+beforeAllWithServer(async (shared) => {
+  server = shared;
   await createCluster(server, 'alpha');
   await createNamespace(server, 'apply-cases', 'alpha');
 });
-afterAll(() => server.destroy());
 
 describe('server-side apply as recorded from kube-apiserver', () => {
   it.concurrent.each(CASES)('$id: $title', async (recorded) => {

@@ -3,12 +3,13 @@ import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { LAUNCHER, PROGRAM } from '../program.ts';
 import { Person } from './support/cli.ts';
 import { addCluster, grant, patchCluster, removeCluster } from './support/fleet.ts';
 import { describeWithKubectl, kubectlBinary } from './support/kubectl.ts';
-import { type Server, startServer } from './support/server.ts';
+import type { Server } from './support/server.ts';
+import { beforeAllWithServer } from './support/shared-server.ts';
 
 const hasFish = spawnSync('fish', ['--version']).status === 0;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: what terminals take for a change of colour.
@@ -19,8 +20,8 @@ let admin: Person;
 let jane: Person;
 let joe: Person;
 
-beforeAll(async () => {
-  server = await startServer({ users: { jane: [], joe: [] } });
+beforeAllWithServer(async (shared) => {
+  server = shared;
   await addCluster(server, 'dev-1', { labels: { env: 'dev' } });
   await addCluster(server, 'prod-1', {
     labels: { env: 'prod', region: 'eu' },
@@ -55,7 +56,7 @@ beforeAll(async () => {
   [admin, jane, joe] = await Promise.all([Person.as(server), Person.as(server, 'jane'), Person.as(server, 'joe')]);
 });
 afterAll(async () => {
-  await Promise.all([server.destroy(), admin.leave(), jane.leave(), joe.leave()]);
+  await Promise.all([admin.leave(), jane.leave(), joe.leave()]);
 });
 
 describe('clusterpass get clusters', () => {

@@ -6,18 +6,18 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { createClient } from '../../src/client/index.ts';
 import { Person } from './support/cli.ts';
 import { bind, codeFor, createObjects, issue } from './support/objects.ts';
-import { type Server, startServer, tokenOf } from './support/server.ts';
+import { type Server, tokenOf } from './support/server.ts';
+import { beforeAllWithServer } from './support/shared-server.ts';
 
 /** clusterpass create token, credential, and token. */
 
 let server: Server;
 
-beforeAll(async () => {
-  server = await startServer({ users: { jane: [], joe: [] } });
+beforeAllWithServer(async (shared) => {
+  server = shared;
   await createObjects(server);
   await bind(server, 'jane-issues', { kind: 'User', name: 'jane' });
 });
-afterAll(() => server.destroy());
 
 describe('create', () => {
   let admin: Person;

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { expectStatus } from './support/expect-status.ts';
 import {
   ASK,
@@ -12,7 +12,8 @@ import {
   tokenPath,
 } from './support/objects.ts';
 import { grant, group, may, type PolicyRule, RBAC, RBAC_GROUP, REGISTRY_GROUP, user } from './support/rbac.ts';
-import { type Answer, type Server, startServer } from './support/server.ts';
+import type { Answer, Server } from './support/server.ts';
+import { beforeAllWithServer } from './support/shared-server.ts';
 
 /** Bindings select clusters by label, so writing labels grants permissions. */
 
@@ -29,9 +30,9 @@ const ENVIRONMENT = 'protected.clusterpass.dev/env';
 
 let server: Server;
 
-beforeAll(async () => {
+beforeAllWithServer(async (shared) => {
+  server = shared;
   const users = ['tagger', 'holder', 'escalator', 'guardian', 'local'];
-  server = await startServer({ users: Object.fromEntries(users.map((name) => [name, []])) });
   for (const name of users) await grant(server, { to: name, rules: [WRITES] });
   await grant(server, { to: 'holder', rules: [TOKEN], clusters: 'env=dev' });
   await grant(server, { to: 'escalator', rules: [may('escalate', 'clusters', REGISTRY_GROUP)] });
@@ -40,7 +41,6 @@ beforeAll(async () => {
   await create(server, `${RBAC}/clusterroles`, { metadata: { name: 'minter' }, rules: [TOKEN] });
   await bind('prod-minters', 'env=prod');
 });
-afterAll(() => server.destroy());
 
 const bind = (name: string, clusters: string, namespace?: string): Promise<unknown> =>
   create(

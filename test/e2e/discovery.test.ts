@@ -1,18 +1,18 @@
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { expectStatus } from './support/expect-status.ts';
-import { type Answer, type Server, startServer, tokenOf } from './support/server.ts';
+import { type Answer, type Server, tokenOf } from './support/server.ts';
+import { beforeAllWithServer } from './support/shared-server.ts';
 
 /** Discovery and OpenAPI: what is served, as documents. */
 
 let server: Server;
 
-beforeAll(async () => {
-  server = await startServer({ users: { jane: [] } });
+beforeAllWithServer(async (shared) => {
+  server = shared;
 });
-afterAll(() => server.destroy());
 
 describe('discovery', () => {
   const CLUSTER = '/orchestrator/nowhere';

@@ -1,21 +1,21 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { CLUSTERS, createCluster, inNamespace } from './support/objects.ts';
 import { RBAC, RBAC_GROUP, user } from './support/rbac.ts';
-import { type Answer, type Server, startServer, tokenOf } from './support/server.ts';
+import { type Answer, type Server, tokenOf } from './support/server.ts';
+import { beforeAllWithServer } from './support/shared-server.ts';
 
 /** A29: a mistake in a key of clusterpass.dev is an error. Ignored, it would open a binding to the whole fleet. */
 
 let server: Server;
 
-beforeAll(async () => {
-  server = await startServer({ users: { mia: [] } });
+beforeAllWithServer(async (shared) => {
+  server = shared;
   await createCluster(server, 'alpha', { env: 'prod' });
   await createCluster(server, 'beta', { env: 'dev' });
   for (const cluster of ['alpha', 'beta']) {
     await server.call('POST', `/orchestrator/${cluster}/api/v1/namespaces`, { body: { metadata: { name: 'ci' } } });
   }
 });
-afterAll(() => server.destroy());
 
 const MERGE_PATCH = { 'Content-Type': 'application/merge-patch+json' };
 

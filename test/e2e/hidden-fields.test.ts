@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { endpointDigest } from '../../src/api/confirmed-endpoint.ts';
 import {
   addCluster,
@@ -15,18 +15,17 @@ import {
   setRole,
 } from './support/fleet.ts';
 import { bind } from './support/objects.ts';
-import { type Answer, type Server, startServer, tokenOf } from './support/server.ts';
+import { type Answer, type Server, tokenOf } from './support/server.ts';
+import { beforeAllWithServer } from './support/shared-server.ts';
 import { Watch } from './support/watch.ts';
 
 /** Fields that are sent to those alone who may update a cluster. */
 
 let server: Server;
 
-beforeAll(async () => {
-  const users = ['viewer', 'editor', 'partial', 'roamer', 'demoted', 'patcher', 'reporter', 'owner', 'late', 'narrow'];
-  server = await startServer({ users: Object.fromEntries(users.map((name) => [name, []])) });
+beforeAllWithServer(async (shared) => {
+  server = shared;
 });
-afterAll(() => server.destroy());
 
 describe('in lists and watches', () => {
   /** In every field that is not on the list of what is shown. */

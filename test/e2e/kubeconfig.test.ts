@@ -4,7 +4,7 @@ import { mkdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { KubeConfig } from '@kubernetes/client-node';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { LAUNCHER } from '../program.ts';
 import { Person } from './support/cli.ts';
@@ -12,7 +12,8 @@ import { expectStatus, expectUnauthorized, notFound } from './support/expect-sta
 import { addCluster, grant, patchCluster, removeCluster } from './support/fleet.ts';
 import { describeWithKubectl, kubectlBinary } from './support/kubectl.ts';
 import { bind, createAccount, createNamespace } from './support/objects.ts';
-import { type Answer, type Server, startServer, TLS, tokenOf } from './support/server.ts';
+import { type Answer, type Server, TLS, tokenOf } from './support/server.ts';
+import { beforeAllWithServer } from './support/shared-server.ts';
 
 /** kubeconfigs: of one cluster from the API, and of many by clusterpass kubeconfig. */
 
@@ -20,10 +21,9 @@ const CA = readFileSync(TLS.caFile).toString('base64');
 
 let server: Server;
 
-beforeAll(async () => {
-  server = await startServer({ users: { jane: [], kim: [], nobody: [] } });
+beforeAllWithServer(async (shared) => {
+  server = shared;
 });
-afterAll(() => server.destroy());
 
 describe('from the API', () => {
   const GROUP = 'clusterregistry.k8s.io';

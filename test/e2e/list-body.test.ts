@@ -1,14 +1,15 @@
 import { gunzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { expectStatus, expectUnauthorized } from './support/expect-status.ts';
 import { addCluster, CLUSTERS, grant, listAs, namesIn, PUBLIC_LIST, revisionOf } from './support/fleet.ts';
 import { sendRaw } from './support/raw-http.ts';
-import { type Server, startServer, tokenOf } from './support/server.ts';
+import { type Server, tokenOf } from './support/server.ts';
+import { beforeAllWithServer } from './support/shared-server.ts';
 
 let server: Server;
 
-beforeAll(async () => {
-  server = await startServer({ users: { nobody: [], vera: [], vince: [], eve: [] } });
+beforeAllWithServer(async (shared) => {
+  server = shared;
   const endpoints = { orchestratorApiEndpoints: { serverEndpoints: [{ serverAddress: 'https://10.0.0.1:6443' }] } };
   await addCluster(server, 'b', { labels: { env: 'dev' }, spec: endpoints });
   await addCluster(server, 'a-1', { labels: { env: 'prod' } });
@@ -18,7 +19,6 @@ beforeAll(async () => {
   await grant(server, 'dev', 'vince', { clusters: 'env=dev' });
   await grant(server, 'by-name', 'eve', { names: ['a.1', 'b', 'no-such'] });
 });
-afterAll(() => server.destroy());
 
 describe('the body of a list', () => {
   it('L-10, L-11, decision 10: sorted keys, every member, each item with its kind', async () => {

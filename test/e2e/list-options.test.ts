@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { expectStatus, notFound } from './support/expect-status.ts';
 import {
   addCluster,
@@ -11,21 +11,21 @@ import {
   revisionOf,
   touch,
 } from './support/fleet.ts';
-import { type Answer, type Server, startServer } from './support/server.ts';
+import type { Answer, Server } from './support/server.ts';
+import { beforeAllWithServer } from './support/shared-server.ts';
 import { Watch } from './support/watch.ts';
 
 /** Lists of clusters: options, forms and schema. Four clusters that no test removes: a, b, c and d. */
 
 let server: Server;
 
-beforeAll(async () => {
-  server = await startServer({ users: { nobody: [] } });
+beforeAllWithServer(async (shared) => {
+  server = shared;
   await addCluster(server, 'a', { labels: { env: 'dev', half: '1' } });
   await addCluster(server, 'b', { labels: { half: '1' } });
   await addCluster(server, 'c', { labels: { half: '2' } });
   await addCluster(server, 'd', { labels: { half: '2' } });
 });
-afterAll(() => server.destroy());
 
 describe('options', () => {
   let current: number;

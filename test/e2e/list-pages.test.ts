@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { expectStatus } from './support/expect-status.ts';
 import {
   addCluster,
@@ -12,7 +12,8 @@ import {
   touch,
   unbind,
 } from './support/fleet.ts';
-import { type Answer, type Server, startServer, tokenOf } from './support/server.ts';
+import { type Answer, type Server, tokenOf } from './support/server.ts';
+import { beforeAllWithServer } from './support/shared-server.ts';
 
 let server: Server;
 const SIZE = 40;
@@ -20,8 +21,8 @@ const nameOf = (index: number): string => `c-${String(index).padStart(3, '0')}`;
 const numbers = Array.from({ length: SIZE }, (_, index) => index);
 const colorOf = (index: number): string => ['red', 'green', 'blue'][index % 3] ?? '';
 
-beforeAll(async () => {
-  server = await startServer({ users: { vera: [], vince: [], eve: [], mallory: [], brief: [] } });
+beforeAllWithServer(async (shared) => {
+  server = shared;
   await Promise.all(
     numbers.map((index) =>
       addCluster(server, nameOf(index), { labels: { color: colorOf(index), half: String(index % 2) } }),
@@ -32,7 +33,6 @@ beforeAll(async () => {
   await grant(server, 'not-red', 'eve', { clusters: 'color!=red' });
   await grant(server, 'mallory', 'mallory', { clusters: 'color=red' });
 });
-afterAll(() => server.destroy());
 
 interface Walk {
   readonly pages: Answer[];

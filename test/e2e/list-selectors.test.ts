@@ -1,12 +1,13 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { expectStatus } from './support/expect-status.ts';
 import { addCluster, CLUSTERS, grant, listAs, namesIn, PUBLIC_LIST } from './support/fleet.ts';
-import { type Server, startServer } from './support/server.ts';
+import type { Server } from './support/server.ts';
+import { beforeAllWithServer } from './support/shared-server.ts';
 
 let server: Server;
 
-beforeAll(async () => {
-  server = await startServer({ users: { vera: [] } });
+beforeAllWithServer(async (shared) => {
+  server = shared;
   await addCluster(server, 'dev-1', { labels: { env: 'dev', tier: '1', 'example.com/owner': 'shop' } });
   await addCluster(server, 'dev-2', { labels: { env: 'dev', tier: '2', empty: '' } });
   await addCluster(server, 'prod-1', { labels: { env: 'prod', tier: '10' } });
@@ -17,7 +18,6 @@ beforeAll(async () => {
   expect((await server.call('PATCH', `${CLUSTERS}/dev-1/status`, { body, headers })).code).toBe(200);
   await grant(server, 'vera', 'vera', { clusters: 'env' });
 });
-afterAll(() => server.destroy());
 
 const selected = async (parameter: string, selector: string): Promise<string[]> =>
   namesIn(await server.call('GET', `${PUBLIC_LIST}?${parameter}=${encodeURIComponent(selector)}`));

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { createAuthority, selfSigned } from '../../src/clusters/upstream/certificates.fixture.ts';
 import { expectStatus, expectUnauthorized } from './support/expect-status.ts';
 import { kindCase, kindDetails, objectOf } from './support/kinds.ts';
@@ -18,18 +18,18 @@ import {
   remove,
   tokenPath,
 } from './support/objects.ts';
-import { type Server, startServer } from './support/server.ts';
+import type { Server } from './support/server.ts';
+import { beforeAllWithServer } from './support/shared-server.ts';
 import { brief, Watch } from './support/watch.ts';
 
 /** The fields of a Cluster, and what is deleted with a cluster or a namespace. */
 
 let server: Server;
 
-beforeAll(async () => {
-  server = await startServer({ users: { viewer: [], patcher: [] } });
+beforeAllWithServer(async (shared) => {
+  server = shared;
   await createCluster(server, 'alpha');
 });
-afterAll(() => server.destroy());
 
 describe('the fields of a Cluster', () => {
   const of = kindCase('Cluster');

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { expectStatus } from './support/expect-status.ts';
 import {
@@ -13,17 +13,17 @@ import {
 import { ASK, CLUSTERS, create, createAccount, inNamespace, tokenPath } from './support/objects.ts';
 import { rawCall } from './support/raw-http.ts';
 import { RBAC } from './support/rbac.ts';
-import { type Server, startServer } from './support/server.ts';
+import type { Server } from './support/server.ts';
+import { beforeAllWithServer } from './support/shared-server.ts';
 
 /** Paths, names and encodings of objects. */
 
 let server: Server;
 
-beforeAll(async () => {
-  server = await startServer();
+beforeAllWithServer(async (shared) => {
+  server = shared;
   await createParents(server);
 });
-afterAll(() => server.destroy());
 
 describe('paths', () => {
   beforeAll(async () => {

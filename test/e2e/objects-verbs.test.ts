@@ -1,19 +1,19 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { expectStatus } from './support/expect-status.ts';
 import { createParents, details, KINDS, type KindCase, kindCase, objectOf, qualified } from './support/kinds.ts';
 import { create } from './support/objects.ts';
-import { type Server, startServer } from './support/server.ts';
+import type { Server } from './support/server.ts';
+import { beforeAllWithServer } from './support/shared-server.ts';
 import { brief, Watch } from './support/watch.ts';
 
 /** Every verb on every kind: what it does, what a dry run shows, and which preconditions hold. */
 
 let server: Server;
 
-beforeAll(async () => {
-  server = await startServer();
+beforeAllWithServer(async (shared) => {
+  server = shared;
   await createParents(server);
 });
-afterAll(() => server.destroy());
 
 const withoutManagedFields = ({ metadata, ...rest }: { metadata: object }) => {
   const { managedFields: _, ...others } = metadata as { managedFields?: unknown };

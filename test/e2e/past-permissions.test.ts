@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import {
   addCluster,
   CLUSTERS,
@@ -13,7 +13,8 @@ import {
 } from './support/fleet.ts';
 import { create, createAccount, createNamespace, inNamespace, remove, tokenPath } from './support/objects.ts';
 import { grant, may, RBAC, RBAC_GROUP } from './support/rbac.ts';
-import { type Answer, type Server, startServer, tokenOf } from './support/server.ts';
+import { type Answer, type Server, tokenOf } from './support/server.ts';
+import { beforeAllWithServer } from './support/shared-server.ts';
 import { brief, Watch } from './support/watch.ts';
 
 /** Lists and watches of a past version are judged by the rules of that version, and by those of now. */
@@ -21,11 +22,9 @@ import { brief, Watch } from './support/watch.ts';
 let server: Server;
 const CANARY = 'canary-before-the-grant';
 
-beforeAll(async () => {
-  const users = ['late', 'owner', 'paused', 'labelled', 'early', 'pager', 'moved', 'profiles', 'reader'];
-  server = await startServer({ users: Object.fromEntries(users.map((name) => [name, []])) });
+beforeAllWithServer(async (shared) => {
+  server = shared;
 });
-afterAll(() => server.destroy());
 
 const exactly = (version: number): string => `?resourceVersion=${version}&resourceVersionMatch=Exact`;
 const as = (user: string, path: string): Promise<Answer> => server.call('GET', path, { token: tokenOf(user) });

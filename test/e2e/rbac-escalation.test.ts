@@ -1,31 +1,19 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { expectStatus } from './support/expect-status.ts';
 import { CLUSTERS, listAs, namesIn } from './support/fleet.ts';
 import { ASK, asUser, create, createObjects, inNamespace, post, tokenPath } from './support/objects.ts';
 import { grant, group, may, type PolicyRule, RBAC, RBAC_GROUP, REGISTRY_GROUP, user } from './support/rbac.ts';
-import { type Server, startServer } from './support/server.ts';
+import type { Server } from './support/server.ts';
+import { beforeAllWithServer } from './support/shared-server.ts';
 
 /** What callers with rights over roles may grant, and the roles that come with the program. */
 
 let server: Server;
 
-beforeAll(async () => {
-  server = await startServer({
-    users: {
-      lead: [],
-      euLead: [],
-      ciLead: [],
-      binder: [],
-      escalator: [],
-      admin: [],
-      viewer: [],
-      issuer: [],
-      admin2: [],
-    },
-  });
+beforeAllWithServer(async (shared) => {
+  server = shared;
   await createObjects(server);
 });
-afterAll(() => server.destroy());
 
 describe('escalation', () => {
   const TOKEN = may('create', 'serviceaccounts/token');

@@ -1,10 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { request } from 'node:http';
 import { json } from 'node:stream/consumers';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { asUser, create, createAccount, createCluster, createNamespace } from './support/objects.ts';
 import { group, may, RBAC, RBAC_GROUP, user } from './support/rbac.ts';
-import { type Server, startServer } from './support/server.ts';
+import type { Server } from './support/server.ts';
+import { beforeAllWithServer } from './support/shared-server.ts';
 
 /** Replays requests that were sent to kube-apiserver, and compares the answers. */
 
@@ -45,8 +46,8 @@ const bindIn = (namespace: string, name: string, subject: object, roleName: stri
 const bindEverywhere = (name: string, subjects: object[], roleName = name) =>
   create(server, `${RBAC}/clusterrolebindings`, { metadata: { name }, subjects, roleRef: roleRef(roleName) });
 
-beforeAll(async () => {
-  server = await startServer({ users: { alice: [], carol: [], nobody: [] } });
+beforeAllWithServer(async (shared) => {
+  server = shared;
   await createCluster(server, 'alpha');
   await createNamespace(server, 'rv');
   await createAccount(server, 'bot', 'rv');
@@ -67,7 +68,6 @@ beforeAll(async () => {
   ]);
   await bindEverywhere('rv-impersonate', [user('alice')]);
 });
-afterAll(() => server.destroy());
 
 const MANAGED_FIELDS = /,\\"managedFields\\":\[.*?\]\}/g;
 

@@ -1,15 +1,15 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { asUser, bind, createObjects, post, tokenPath } from './support/objects.ts';
 import { grant, may } from './support/rbac.ts';
-import { type Answer, type Server, startServer } from './support/server.ts';
+import type { Answer, Server } from './support/server.ts';
+import { beforeAllWithServer } from './support/shared-server.ts';
 
 /** A token of one cluster with the audience of another cluster of the fleet. */
 
 let server: Server;
 
-beforeAll(async () => {
-  const users = ['prod', 'fleet', 'named', 'other'];
-  server = await startServer({ users: Object.fromEntries(users.map((name) => [name, []])) });
+beforeAllWithServer(async (shared) => {
+  server = shared;
   await createObjects(server);
   const TOKEN = may('create', 'serviceaccounts/token');
   await bind(server, 'prod', { kind: 'User', name: 'prod' }, undefined, 'env=prod');
@@ -22,7 +22,6 @@ beforeAll(async () => {
     clusters: 'env=dev',
   });
 });
-afterAll(() => server.destroy());
 
 const issuerOf = (cluster: string): string => `${server.url}/orchestrator/${cluster}`;
 const ask = (who: string, audiences: string[], query = ''): Promise<Answer> =>

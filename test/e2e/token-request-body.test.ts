@@ -5,17 +5,17 @@ import { badRequest, expectStatus } from './support/expect-status.ts';
 import { ASK, createObjects, inNamespace, post, tokenPath } from './support/objects.ts';
 import { envelope, message, type Proto } from './support/protobuf.ts';
 import { rawCall, sendRaw } from './support/raw-http.ts';
-import { type Answer, type Server, startServer } from './support/server.ts';
+import type { Answer, Server } from './support/server.ts';
+import { beforeAllWithServer } from './support/shared-server.ts';
 
 /** TokenRequest: paths, media types and bodies, well-formed and hostile. */
 
 let server: Server;
 
-beforeAll(async () => {
-  server = await startServer();
+beforeAllWithServer(async (shared) => {
+  server = shared;
   await createObjects(server);
 });
-afterAll(() => server.destroy());
 
 /** Which paths and methods are the token operation, and how all others near it are answered. */
 

@@ -1,19 +1,19 @@
 import { decodeJwt } from 'jose';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { badRequest, type ExpectedStatus, expectStatus, notFound } from './support/expect-status.ts';
 import { ASK, create, createAccount, createObjects, inNamespace, issue, post, tokenPath } from './support/objects.ts';
-import { type Server, startServer } from './support/server.ts';
+import type { Server } from './support/server.ts';
+import { beforeAllWithServer } from './support/shared-server.ts';
 
 /** TokenRequest: what is granted, and what is refused. */
 
 let server: Server;
 let uids: Awaited<ReturnType<typeof createObjects>>;
 
-beforeAll(async () => {
-  server = await startServer();
+beforeAllWithServer(async (shared) => {
+  server = shared;
   uids = await createObjects(server);
 });
-afterAll(() => server.destroy());
 
 describe('what is granted', () => {
   const MAX = 86_400;

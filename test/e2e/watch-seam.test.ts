@@ -1,15 +1,15 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { addCluster, PUBLIC_LIST, removeCluster, revisionNow, revisionOf, touch } from './support/fleet.ts';
-import { type Server, startServer } from './support/server.ts';
+import type { Server } from './support/server.ts';
+import { beforeAllWithServer } from './support/shared-server.ts';
 import { Watch, type WatchEvent } from './support/watch.ts';
 
 let server: Server;
 const NAMES = Array.from({ length: 20 }, (_, index) => `c-${String(index).padStart(2, '0')}`);
 
-beforeAll(async () => {
-  server = await startServer();
+beforeAllWithServer(async (shared) => {
+  server = shared;
 });
-afterAll(() => server.destroy());
 
 const versionOf = ({ object }: WatchEvent): number => Number(object.metadata.resourceVersion);
 

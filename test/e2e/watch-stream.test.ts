@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { badRequest, expectStatus } from './support/expect-status.ts';
 import {
   addCluster,
@@ -12,19 +12,19 @@ import {
 } from './support/fleet.ts';
 import { inNamespace } from './support/objects.ts';
 import { sendRaw } from './support/raw-http.ts';
-import { type Server, startServer, tokenOf } from './support/server.ts';
+import { type Server, tokenOf } from './support/server.ts';
+import { beforeAllWithServer } from './support/shared-server.ts';
 import { brief, Watch } from './support/watch.ts';
 
 /** The stream of a watch: its form, its start and its end, who may open it, and its errors. */
 
 let server: Server;
 
-beforeAll(async () => {
-  server = await startServer({ users: { nobody: [], vera: [], lister: [], watcher: [], jane: [] } });
+beforeAllWithServer(async (shared) => {
+  server = shared;
   await addCluster(server, 'a', { labels: { env: 'dev' } });
   await addCluster(server, 'b', { labels: { env: 'prod' } });
 });
-afterAll(() => server.destroy());
 
 describe('events', () => {
   beforeAll(async () => {

@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { Person } from './support/cli.ts';
 import { asUser, CLUSTERS, createCluster, createObjects } from './support/objects.ts';
 import { grant, group, may, RBAC_GROUP, REGISTRY_GROUP } from './support/rbac.ts';
 import { inCluster, review } from './support/reviews.ts';
-import { type Server, startServer } from './support/server.ts';
+import type { Server } from './support/server.ts';
+import { beforeAllWithServer } from './support/shared-server.ts';
 
 /** Who can do something, what a user reaches, and why: the API and the commands. */
 
@@ -20,8 +21,8 @@ let server: Server;
 let admin: Person;
 let owner: Person;
 
-beforeAll(async () => {
-  server = await startServer({ users: { owner: [], carl: [], nobody: [] } });
+beforeAllWithServer(async (shared) => {
+  server = shared;
   await createObjects(server);
   await grant(server, { to: 'carl', rules: [see, tokens, asItself], clusters: 'env=prod' });
   await grant(server, { to: group('devs'), rules: [builder], namespace: 'ci', clusters: 'env=dev' });
@@ -36,7 +37,6 @@ beforeAll(async () => {
   [admin, owner] = await Promise.all([Person.as(server), Person.as(server, 'owner')]);
 });
 afterAll(async () => {
-  await server?.destroy();
   await Promise.all([admin?.leave(), owner?.leave()]);
 });
 

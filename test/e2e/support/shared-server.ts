@@ -1,0 +1,131 @@
+import { expect, test, vi } from 'vitest';
+import { CLUSTERS } from './objects.ts';
+import { type Server, startServer } from './server.ts';
+
+/**
+ * One server for all test files of a worker that need nothing but a server without options and without objects. A start
+ * takes most of the CPU time of a short file. A file gets the server with its objects removed; what stays is history:
+ * versions, metrics, records of issued tokens, audit events. A file that depends on those, or that stops, stalls or
+ * floods its server, starts its own.
+ */
+
+/** Callers without groups. */
+const USERS = [
+  ...['admin', 'admin2', 'alice', 'binder', 'brief', 'carl', 'carol', 'ciLead', 'demoted', 'early', 'editor'],
+  ...['escalator', 'euLead', 'eve', 'fleet', 'guardian', 'holder', 'issuer', 'jane', 'joe', 'kim', 'labelled', 'late'],
+  ...['lead', 'lister', 'local', 'mallory', 'mia', 'moved', 'named', 'narrow', 'nobody', 'other', 'owner', 'pager'],
+  ...[
+    'partial',
+    'patcher',
+    'paused',
+    'prod',
+    'profiles',
+    'reader',
+    'reporter',
+    'roamer',
+    'tagger',
+    'vera',
+    'viewer',
+    'vince',
+    'watcher',
+  ],
+];
+
+// biome-ignore lint/correctness/noEmptyPattern: Vitest reads the names of other fixtures from the pattern
+const withServer = test.extend('sharedServer', { scope: 'worker' }, async ({}, { onCleanup }) => {
+  const server = await startServer({ users: Object.fromEntries(USERS.map((name) => [name, []])) });
+  onCleanup(() => server.destroy());
+  return server;
+});
+
+/** Calls `prepare` before the tests of a file, with the emptied server. */
+export const beforeAllWithServer = (prepare: (server: Server) => unknown): void => {
+  withServer.beforeAll(async ({ sharedServer }) => {
+    await removeObjects(sharedServer);
+    await prepare(borrowed(sharedServer));
+  });
+};
+
+function borrowed(server: Server): Server {
+  const { output } = server;
+  const skipped = { stdout: output.stdout.length, stderr: output.stderr.length };
+  const refuse = () => Promise.reject(new Error('other files use this server: start another one with startServer'));
+  return {
+    ...server,
+    output: {
+      get stdout() {
+        return output.stdout.slice(skipped.stdout);
+      },
+      get stderr() {
+        return output.stderr.slice(skipped.stderr);
+      },
+    },
+    stop: refuse,
+    kill: refuse,
+    restart: refuse,
+    destroy: refuse,
+  };
+}
+
+const RBAC = '/apis/rbac.authorization.k8s.io/v1';
+/** The server creates its own roles and bindings at a start only. */
+const NOT_BUILT_IN = 'labelSelector=!kubernetes.io/bootstrapping';
+
+interface Found {
+  readonly metadata: { readonly name: string; readonly namespace?: string; readonly finalizers?: string[] };
+}
+
+const list = async (server: Server, path: string): Promise<Found[]> => {
+  const answer = await server.call('GET', path);
+  // A cluster that is gone has no lists.
+  if (answer.code === 404) return [];
+  expect(answer.code, answer.text).toBe(200);
+  return answer.json.items;
+};
+
+const finish = async (server: Server, path: string): Promise<void> => {
+  const headers = { 'Content-Type': 'application/merge-patch+json' };
+  await server.call('PATCH', path, { body: { metadata: { finalizers: null } }, headers });
+};
+const isHeld = ({ metadata }: Found): boolean => metadata.finalizers !== undefined;
+
+/** Removes all of a collection, also what waits for its finalizers. */
+async function removeAll(server: Server, path: string, query = ''): Promise<void> {
+  const removed = await server.call('DELETE', `${path}?${query}`);
+  expect(removed.code, removed.text).toBe(200);
+  const held = (await list(server, `${path}?${query}`)).filter(isHeld);
+  for (const { metadata } of held) await finish(server, `${path}/${metadata.name}`);
+}
+
+/** A cluster that is removed waits for the finalizers of what is in it. */
+async function finishContent(server: Server, cluster: string): Promise<void> {
+  const root = `/orchestrator/${cluster}/api/v1`;
+  for (const resource of ['namespaces', 'serviceaccounts', 'pods', 'secrets']) {
+    for (const { metadata } of (await list(server, `${root}/${resource}`)).filter(isHeld)) {
+      const folder = metadata.namespace === undefined ? root : `${root}/namespaces/${metadata.namespace}`;
+      await finish(server, `${folder}/${resource}/${metadata.name}`);
+    }
+  }
+}
+
+async function removeObjects(server: Server): Promise<void> {
+  for (const resource of ['rolebindings', 'roles']) {
+    const found = await list(server, `${RBAC}/${resource}?${NOT_BUILT_IN}`);
+    for (const namespace of new Set(found.map(({ metadata }) => metadata.namespace))) {
+      await removeAll(server, `${RBAC}/namespaces/${namespace}/${resource}`, NOT_BUILT_IN);
+    }
+  }
+  for (const resource of ['clusterrolebindings', 'clusterroles']) {
+    await removeAll(server, `${RBAC}/${resource}`, NOT_BUILT_IN);
+  }
+  await removeAll(server, CLUSTERS);
+  // What is in a cluster is removed after the answer, and the cluster after that.
+  await vi.waitFor(
+    async () => {
+      const left = await list(server, CLUSTERS);
+      for (const { metadata } of left) await finishContent(server, metadata.name);
+      expect(left).toEqual([]);
+    },
+    { timeout: 60_000 },
+  );
+}
