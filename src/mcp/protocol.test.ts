@@ -273,6 +273,20 @@ describe('MC-30, MC-32: tools', () => {
     expect((await answer(modern('tools/call', params))).error.code).toBe(-32602);
   });
 
+  it.each<[object, boolean]>([
+    [{ elicitation: { url: {} } }, true],
+    [{ elicitation: { form: {}, url: {} } }, true],
+    [{ elicitation: { form: {} } }, false],
+    [{ elicitation: {} }, false],
+    [{ elicitation: { url: true } }, false],
+    [{}, false],
+  ])('MC-50, MC-95: with the capabilities %j a client opens pages: %s', (capabilities, opens) => {
+    const _meta = { ...META_OF, [META.capabilities]: capabilities };
+    expect(clientOf(legacy('tools/call', { _meta })).opensUrls).toBe(opens);
+    // No session keeps what a client says in `initialize`.
+    expect(clientOf(legacy('tools/call', { capabilities })).opensUrls).toBe(false);
+  });
+
   it('MC-50: a result may ask for a person, at a page', async () => {
     const input: ToolResult = { type: 'input', message: 'Approve?', url: 'https://a.example/x', state: 's' };
     const { result } = await answer(modern('tools/call', { name: 'echo', arguments: {} }), async () => input);

@@ -503,6 +503,18 @@ describe('passes', () => {
     expect([asLogin.isError, asLogin.content[0].text]).toEqual([true, expect.stringContaining('"login" is reserved')]);
   });
 
+  it('MC-78: a client with too many calls is told the seconds to wait, and another is served', async () => {
+    const texts = async (id: string, count: number): Promise<string[]> => {
+      const token = await signFor({ client_id: id });
+      const answers = await Promise.all(Array.from({ length: count }, () => call('pass_request', {}, { token })));
+      return answers.map(({ json }) => json.result.content[0].text);
+    };
+    // Ten at once, then one every six seconds.
+    const refused = expect.stringMatching(/^Too many calls\. Wait [1-9]\d* s before the next one\.$/);
+    expect(await texts('greedy', 24)).toContainEqual(refused);
+    expect(await texts('modest', 1)).not.toContainEqual(refused);
+  });
+
   it('a binding that is not for agents gives none, and access_explain says so', async () => {
     const refused = await ask({ cluster: 'beta' });
     expect([refused.isError, refused.content[0].text]).toEqual([true, expect.stringContaining('access_explain')]);
