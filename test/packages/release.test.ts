@@ -10,6 +10,7 @@ import { everyCommandWasRun } from '../documents/support/every-command.ts';
 import { TLS } from '../e2e/support/server.ts';
 import { distrust, trust } from '../e2e/support/trust.ts';
 import { checkArchives } from './archive-suite.ts';
+import { missingDeclarations } from './declarations.ts';
 import { checkImage } from './image-suite.ts';
 import { MadeRelease, onPort, packageManifest, ROOT, run, USER } from './made-release.ts';
 import { serve, TOUR, takeTour } from './tour.ts';
@@ -129,6 +130,13 @@ describeWith(umoci, 'a release', () => {
       const installed = await readdir(join(prefix, 'lib/node_modules/clusterpass/node_modules'));
       for (const name of Object.keys(dependencies)) expect(installed).toContain(name.split('/', 1)[0]);
       for (const name of ['typescript', 'vite', 'vitest', 'node']) expect(installed).not.toContain(name);
+    });
+
+    it('has the declarations of the client and of its imports only', async () => {
+      const dist = join(prefix, 'lib/node_modules/clusterpass/dist');
+      expect(missingDeclarations(dist)).toEqual([]);
+      const declared = (await readdir(dist, { recursive: true })).filter((path) => path.endsWith('.d.ts'));
+      expect([...new Set(declared.map((path) => path.split('/', 1)[0]))].sort()).toEqual(['api', 'client', 'lib']);
     });
 
     it('gives commands that do the tour', async () => {

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { missingDeclarations } from '../packages/declarations.ts';
 
 const CLIENTS = ['./client', './client/node'];
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -19,12 +20,13 @@ beforeAll(() => {
   dist = join(work, 'dist');
   // The options of the build, for the exported modules and their imports only: the server has ten times as many files.
   const config = {
-    extends: join(root, 'tsconfig.build.json'),
-    compilerOptions: { rootDir: join(root, 'src'), outDir: dist, typeRoots: [join(root, 'node_modules/@types')] },
-    include: [],
-    files: CLIENTS.map((name) =>
-      manifest.exports[name]?.default.replace('./dist', join(root, 'src')).replace(/js$/, 'ts'),
-    ),
+    extends: join(root, 'tsconfig.client.json'),
+    compilerOptions: {
+      emitDeclarationOnly: false,
+      rootDir: join(root, 'src'),
+      outDir: dist,
+      typeRoots: [join(root, 'node_modules/@types')],
+    },
   };
   writeFileSync(join(work, 'tsconfig.json'), JSON.stringify(config));
   const tsc = join(root, 'node_modules/typescript/bin/tsc');
@@ -34,6 +36,15 @@ beforeAll(() => {
 afterAll(() => rmSync(work, { recursive: true, force: true }));
 
 describe('the published client', () => {
+  it('has declarations of every module that the package exports, and of their imports', () => {
+    const { files } = JSON.parse(readFileSync(join(root, 'tsconfig.client.json'), 'utf8')) as { files: string[] };
+    const exported = Object.values(manifest.exports).filter((entry) => typeof entry === 'object');
+    expect(files.map((file) => `./${file.replace('src', 'dist').replace(/ts$/, 'js')}`)).toEqual(
+      exported.map((entry) => entry.default),
+    );
+    expect(missingDeclarations(dist)).toEqual([]);
+  });
+
   it.each(CLIENTS)('%s is what the package exports', async (name) => {
     const { types, default: file } = manifest.exports[name] ?? { types: '', default: '' };
     const built = (path: string): string => path.replace('./dist', dist);
