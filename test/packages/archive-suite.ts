@@ -29,8 +29,7 @@ export function checkArchives(made: () => MadeRelease): void {
     krew = (parse(await readFile(join(output, 'krew-clusterpass.yaml'), 'utf8')) as KrewManifest).spec;
     sums = await readFile(join(output, 'SHA256SUMS'), 'utf8');
     for (const platform of Object.keys(PLATFORMS)) {
-      const { stdout } = await run('tar', ['-tvzf', made().archiveOf(platform)], { maxBuffer: 64 * 1024 * 1024 });
-      const rows = stdout.trim().split('\n');
+      const rows = await made().listingOf(platform);
       const files = rows.map((row) => row.split(/\s+/)).map(([mode = '', , , , , path = '']) => [path, mode] as const);
       contents.set(platform, new Map(files));
     }

@@ -13,6 +13,9 @@ export const run = promisify(execFile);
 /** The user of the image, which has no rights. */
 export const USER = 65532;
 
+/** Of the output of tar, in bytes. */
+const MAX_LISTING = 64 * 1024 * 1024;
+
 export const packageManifest = async (): Promise<{ version: string; dependencies: Record<string, string> }> =>
   JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'));
 
@@ -28,6 +31,8 @@ export class MadeRelease {
   readonly version: string;
   /** With the files of the release. */
   readonly output: string;
+  /** What tar printed when it unpacked the archive of this platform: as its option `--list`. */
+  #unpacked = '';
   #deploy: Promise<string> | undefined;
 
   private constructor(folder: string, version: string) {
@@ -46,7 +51,8 @@ export class MadeRelease {
     const nodes = await otherNodes(folder);
     makeRelease({ version, output, platforms, nodes, level: 0, typesChecked: true });
     await mkdir(join(folder, 'opt'));
-    await run('tar', ['-xzf', release.archiveOf(HOST), '-C', join(folder, 'opt')]);
+    const unpack = ['-xvvzf', release.archiveOf(HOST), '-C', join(folder, 'opt')];
+    release.#unpacked = (await run('tar', unpack, { maxBuffer: MAX_LISTING })).stdout;
     return release;
   }
 
@@ -56,6 +62,12 @@ export class MadeRelease {
 
   archiveOf(platform: string): string {
     return join(this.output, `clusterpass-${this.version}-${platform}.tar.gz`);
+  }
+
+  /** The lines of `tar --list --verbose`. That of this platform has 190 MB and is read once only. */
+  async listingOf(platform: string): Promise<string[]> {
+    const list = async () => (await run('tar', ['-tvzf', this.archiveOf(platform)], { maxBuffer: MAX_LISTING })).stdout;
+    return (platform === HOST ? this.#unpacked : await list()).trim().split('\n');
   }
 
   emptyFolder(name: string): Promise<string> {
