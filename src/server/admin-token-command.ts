@@ -1,5 +1,6 @@
 import { rotateAdminToken } from '../authn/fixed-token-authenticator.ts';
 import { loadDataDir, OptionsError } from '../config/load-options.ts';
+import { fileProblem } from '../lib/file-problem.ts';
 import { UnsafeFile } from '../lib/secret-file.ts';
 
 /** `clusterpass admin-token rotate`. Exit codes: 0 success, 1 failure, 2 invalid options. */
@@ -17,7 +18,8 @@ export async function runAdminTokenRotate(flags: Record<string, unknown>): Promi
     }
     const { code, path } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT') say(`${path} cannot be written: is --data-dir the data directory of the server?`);
-    else if (error instanceof UnsafeFile || path !== undefined) say((error as Error).message);
+    else if (error instanceof UnsafeFile) say(error.message);
+    else if (path !== undefined) say(`cannot use ${path}: ${fileProblem(error)}`);
     else throw error;
     return 1;
   }

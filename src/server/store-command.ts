@@ -5,6 +5,7 @@ import { createInterface } from 'node:readline';
 import { createCatalog } from '../api/catalog.ts';
 import { loadStoreOptions, OptionsError } from '../config/load-options.ts';
 import type { StoreOptions } from '../config/store-options.ts';
+import { fileProblem } from '../lib/file-problem.ts';
 import { UnsafeFile } from '../lib/secret-file.ts';
 import { createLogger } from '../observability/logger.ts';
 import { StorageError } from '../storage/contract.ts';
@@ -29,14 +30,23 @@ export async function runStoreCommand(task: StoreTask, flags: Record<string, unk
       for (const problem of error.problems) say(problem);
       return 2;
     }
-    if (!(OPERATOR_ERRORS.some((type) => error instanceof type) || isFileError(error))) throw error;
-    say((error as Error).message);
+    if (isFileError(error)) say(fileErrorText(error));
+    else if (OPERATOR_ERRORS.some((type) => error instanceof type)) say((error as Error).message);
+    else throw error;
     return 1;
   }
 }
 
 const OPERATOR_ERRORS = [StorageError, UnsafeFile, ArchiveError];
-const isFileError = (error: unknown): boolean => error instanceof Error && 'syscall' in error;
+const isFileError = (error: unknown): error is NodeJS.ErrnoException => error instanceof Error && 'syscall' in error;
+
+/** In words: Node's message begins with the code of the system. */
+function fileErrorText(error: NodeJS.ErrnoException): string {
+  const { code, syscall, path } = error;
+  if (code === 'EEXIST' && syscall === 'open') return `${path} exists already: choose another name, or remove it`;
+  return path === undefined ? error.message : `cannot use ${path}: ${fileProblem(error)}`;
+}
+
 const say = (text: string): void => {
   process.stderr.write(`clusterpass: ${text}\n`);
 };

@@ -90,7 +90,7 @@ describe('docs/troubleshooting.md', () => {
       ['No resources found', `${asJane()} clusterpass get clusters`],
       ['is forbidden: User', `${asJane()} clusterpass describe cluster none`],
       ['… not found', `${asJane()} CLUSTERPASS_TOKEN=${server.adminToken} clusterpass describe cluster none`],
-      ['EEXIST', `clusterpass store backup --data-dir ${server.dataDir} -f taken.db`],
+      ['exists already', `clusterpass store backup --data-dir ${server.dataDir} -f taken.db`],
       ['store backup is for SQLite', 'clusterpass store backup --store etcd://127.0.0.1:1/x -f etcd.db'],
     ];
     const produced = new Set<string>();

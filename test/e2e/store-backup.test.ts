@@ -110,7 +110,13 @@ describe('B18: clusterpass store backup', () => {
   it('does not overwrite a file', async () => {
     await writeFile(inFolder('mine'), 'mine');
     const ended = await backup('--data-dir', server.dataDir, '-f', inFolder('mine'));
-    expect([ended.code, ended.stderr]).toEqual([1, expect.stringContaining('EEXIST')]);
+    const sentence = `clusterpass: ${inFolder('mine')} exists already: choose another name, or remove it\n`;
+    expect([ended.code, ended.stderr]).toEqual([1, sentence]);
+    const nowhere = await backup('--data-dir', inFolder('nowhere'), '-f', inFolder('other'));
+    expect([nowhere.code, nowhere.stderr]).toEqual([
+      1,
+      `clusterpass: cannot use ${inFolder('nowhere/clusterpass.db')}: no such file or directory\n`,
+    ]);
     expect(await readFile(inFolder('mine'), 'utf8')).toBe('mine');
   });
 
