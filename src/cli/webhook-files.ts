@@ -1,5 +1,6 @@
 import { Document, stringify } from 'yaml';
 import { TOKEN_CHECKS_ANNOTATION } from '../api/domain-keys.ts';
+import { WEBHOOK_SECONDS } from '../api/pass-audience.ts';
 import type { PeopleTrust } from './trust-configuration.ts';
 
 export interface WebhookOptions {
@@ -114,6 +115,6 @@ export const webhookSteps = (
    an API server with such an entry verifies passes by itself, and does not ask.
 4. clusterpass apply -f ${folder}/cluster.yaml
 
-${cluster} then refuses a revoked pass within about 15 seconds. While it cannot reach Clusterpass, it refuses every pass.
+${cluster} then refuses a revoked pass within about ${WEBHOOK_SECONDS} seconds. While it cannot reach Clusterpass, it refuses every pass.
 `;
 };

@@ -1,4 +1,5 @@
 import type { Actor } from '../api/caller.ts';
+import { PEOPLE_PATH } from '../api/pass-audience.ts';
 import { isJsonObject, type JsonObject, TokenRejected } from './jws.ts';
 
 /** The claims of a token (K-03 to K-07), and the issuer of a cluster. */
@@ -95,9 +96,6 @@ export interface Issuers {
   /** As `clusterOfIssuer`, for `peopleIssuerFor`. */
   clusterOfPeopleIssuer(issuer: string): string | undefined;
 }
-
-/** Below the issuer of a cluster. A cluster name has no slash, so it is the issuer of no other cluster. */
-export const PEOPLE_PATH = '/people';
 
 /** Cluster names are DNS subdomains. The bounded repetition makes matching linear. */
 const CLUSTER_NAME = /^[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?$/;

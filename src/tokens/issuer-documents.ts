@@ -1,4 +1,5 @@
-import { type Issuers, PEOPLE_PATH } from './claims.ts';
+import { PEOPLE_PATH } from '../api/pass-audience.ts';
+import type { Issuers } from './claims.ts';
 import { publicJwk } from './keys/key-material.ts';
 import type { KeyRing } from './keys/key-ring.ts';
 import { KEY_SET_MAX_AGE_SECONDS } from './keys/ring-state.ts';

@@ -1,4 +1,5 @@
 import { useState } from 'react';
+import { PEOPLE_PATH, WEBHOOK_SECONDS } from '../../../src/api/pass-audience.ts';
 import { type Client, createClient, type IssuedToken, isStatus, reviewSelf } from '../../../src/client/index.ts';
 import type { ClusterDetails } from '../cluster/cluster-details.ts';
 import { CopyButton } from '../components/copy-button.tsx';
@@ -28,7 +29,7 @@ export function PassResult({ client, cluster, details, pass, tracked, onDone }: 
   const expiresAt = Date.parse(pass.expirationTimestamp);
   const remaining = expiresAt - now;
   const claims = decodeClaims(pass.token) ?? {};
-  const isForPerson = audiencesOf(claims).includes(`${details.audience}/people`);
+  const isForPerson = audiencesOf(claims).includes(`${details.audience}${PEOPLE_PATH}`);
   const opensCluster = isForPerson || audiencesOf(claims).includes(details.audience);
   return (
     <div className="pass">
@@ -65,7 +66,7 @@ export function PassResult({ client, cluster, details, pass, tracked, onDone }: 
         <p className="warning" role="status">
           Clusterpass refuses this pass.{' '}
           {opensCluster && details.asksForPasses ? (
-            `The cluster ${cluster} asks Clusterpass, and refuses it within about 15 seconds.`
+            `The cluster ${cluster} asks Clusterpass, and refuses it within about ${WEBHOOK_SECONDS} seconds.`
           ) : (
             <>
               {opensCluster ? `The cluster ${cluster}` : audiencesOf(claims).join(', ')} does not notice: it accepts the

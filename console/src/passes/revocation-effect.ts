@@ -1,9 +1,8 @@
+import { issuersFor, WEBHOOK_SECONDS } from '../../../src/api/pass-audience.ts';
 import type { Cluster } from '../../../src/client/index.ts';
 import { formatTime } from '../components/time.tsx';
 
 const PREFIX = 'clusterpass.dev/';
-/** The cache of kube-apiserver, and that of its webhook with the flags that `clusterpass trust --webhook` prints. */
-const WEBHOOK_SECONDS = 15;
 
 export interface RevocablePass {
   readonly audiences: readonly string[];
@@ -40,8 +39,7 @@ function clusterOf(
   audience: string,
   clusters: (name: string) => Cluster | undefined,
 ): { readonly name: string; readonly asks: boolean } | undefined {
-  for (const issuer of [audience, audience.replace(/\/people$/, '')]) {
-    const name = /\/([a-z0-9.-]{1,253})$/.exec(issuer)?.[1] ?? '';
+  for (const { issuer, cluster: name } of issuersFor(audience)) {
     const annotations = clusters(name)?.metadata.annotations ?? {};
     if (annotations[`${PREFIX}audience`] === issuer) {
       return { name, asks: annotations[`${PREFIX}token-checks`] === 'webhook' };

@@ -1,4 +1,5 @@
 import { COMPUTED_ANNOTATIONS, TOKEN_CHECKS_ANNOTATION } from '../../api/domain-keys.ts';
+import { issuersFor, WEBHOOK_SECONDS } from '../../api/pass-audience.ts';
 import type { Client } from '../../client/create-client.ts';
 import { StatusError } from '../../client/errors.ts';
 import type { TrackedToken } from '../../client/types.ts';
@@ -83,27 +84,15 @@ async function knownFacts(client: Client, token: TokenReference): Promise<TokenF
 async function clustersThatAsk(client: Client, { audiences = [] }: TokenFacts): Promise<ReadonlyMap<string, string>> {
   const found = new Map<string, string>();
   for (const audience of audiences) {
-    for (const issuer of issuersFor(audience)) {
-      const [, name] = /\/([a-z0-9.-]{1,253})$/.exec(issuer) ?? [];
-      if (name === undefined) continue;
-      const { items } = await client.listClusters({ fieldSelector: fieldSelectorFor('metadata.name', name) });
+    for (const { issuer, cluster } of issuersFor(audience)) {
+      const { items } = await client.listClusters({ fieldSelector: fieldSelectorFor('metadata.name', cluster) });
       const annotations = items[0]?.metadata.annotations ?? {};
       const asks = annotations[TOKEN_CHECKS_ANNOTATION] === 'webhook';
-      if (asks && annotations[COMPUTED_ANNOTATIONS.audience] === issuer) found.set(audience, name);
+      if (asks && annotations[COMPUTED_ANNOTATIONS.audience] === issuer) found.set(audience, cluster);
     }
   }
   return found;
 }
-
-/** What the audience of people has after the issuer of the cluster. */
-const PEOPLE_PATH = '/people';
-
-/** The issuers of a cluster whose passes, for accounts or for people, may have this audience. */
-const issuersFor = (audience: string): readonly string[] =>
-  audience.endsWith(PEOPLE_PATH) ? [audience, audience.slice(0, -PEOPLE_PATH.length)] : [audience];
-
-/** The cache of kube-apiserver, and that of its webhook with the flags that `clusterpass trust --webhook` prints. */
-const WEBHOOK_SECONDS = 15;
 
 /** Programs that verify tokens with the key set do not ask Clusterpass, and do not learn of the revocation. */
 function stillAccepted({ audiences = [], expiresAt }: TokenFacts, asking: ReadonlyMap<string, string>): string {
