@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTick } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { EndOfTick } from './event-loop.ts';
 
@@ -10,11 +10,11 @@ test('what hands over comes before what takes long, and what waits for it is sta
   handOver(() => order.push('hand over'));
   new Promise<void>(handOver).then(() => order.push('handed over'));
   work(() => order.push('longer'));
-  await nextTurn();
+  await nextTick();
   expect(order).toEqual(['hand over', 'handed over', 'long', 'longer']);
 });
 
-test('what is asked for at the end of a turn is for the next one, in the same order', async () => {
+test('what is scheduled at the end of a tick runs in the next one, in the same order', async () => {
   const order: string[] = [];
   const again = (): void => {
     order.push('long');
@@ -22,16 +22,16 @@ test('what is asked for at the end of a turn is for the next one, in the same or
   };
   work(() => {
     again();
-    // As whatever arrives in the next turn does.
+    // As what arrives in the next tick does.
     handOver(() => order.push('hand over'));
   });
   handOver(() => handOver(() => order.push('second')));
-  await nextTurn();
+  await nextTick();
   expect(order).toEqual(['long']);
-  await nextTurn();
+  await nextTick();
   expect(order).toEqual(['long', 'second', 'hand over', 'long']);
-  await nextTurn();
-  await nextTurn();
+  await nextTick();
+  await nextTick();
   expect(order).toEqual(['long', 'second', 'hand over', 'long', 'long', 'long']);
 });
 
@@ -50,7 +50,7 @@ test('one that throws keeps none of the others from running', async () => {
       throw new Error('last');
     });
     work(() => order.push('after it'));
-    for (let turn = 0; turn < 3; turn++) await nextTurn();
+    for (let tick = 0; tick < 3; tick++) await nextTick();
   } finally {
     process.removeAllListeners('uncaughtException');
     for (const listener of others) process.on('uncaughtException', listener);

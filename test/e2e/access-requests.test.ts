@@ -277,7 +277,7 @@ describe('A31: who may do what', () => {
     for (const name of [ci, shop, beta]) await decide('jane', name, 'Withdrawn');
   });
 
-  it('nobody decides an own request, under any identity', async () => {
+  it('no caller decides a request that it made, under any identity', async () => {
     const asRequester = may('create', 'accessrequests', GROUP);
     await grant(server, { to: 'lea', rules: [asRequester, may('impersonate', 'users', '', ['jane', 'max'])] });
     const own = await asked('lea');

@@ -51,12 +51,12 @@ describeWithEtcd('B8: replicas on one etcd', () => {
   });
 
   it('a write that one has acknowledged is in the next list, and the next get, at the other', async () => {
-    const LANES = 20;
+    const WRITERS = 20;
     const ROUNDS = 25;
     let reads = 0;
     await Promise.all(
-      Array.from({ length: LANES }, async (_, lane) => {
-        const name = `lane-${lane}`;
+      Array.from({ length: WRITERS }, async (_, writer) => {
+        const name = `writer-${writer}`;
         await addCluster(replicas[0], name);
         for (let round = 0; round < ROUNDS; round++) {
           const [writer, reader] = round % 2 === 0 ? replicas : replicas.toReversed();
@@ -73,7 +73,7 @@ describeWithEtcd('B8: replicas on one etcd', () => {
         }
       }),
     );
-    expect(reads).toBe(LANES * ROUNDS * 2);
+    expect(reads).toBe(WRITERS * ROUNDS * 2);
   });
 
   it('of writers at both who saw the same version, one wins', async () => {

@@ -387,7 +387,7 @@ describe('what is refused, and in which order', () => {
     });
   });
 
-  /** Each body has two faults; the first in the order of the checks is the one that is told. */
+  /** Each body has two faults; the first in the order of the checks is reported. */
   describe('T-12: the order of the checks', () => {
     const bad = { audiences: [], expirationSeconds: 1 };
     const badRef = { boundObjectRef: { kind: 'ConfigMap' } };

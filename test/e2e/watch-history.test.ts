@@ -141,7 +141,7 @@ describe('A17: whenever a client lost its connection, it ends up with what it ma
     };
     for (let count = 0; count < 40; count++) {
       await step();
-      // Few enough changes of rules that every resumption is told of all of them.
+      // Few enough changes of rules that every resumption gets all of them.
       if (count % 6 === 5) await rebind(server, stem, random(3) === 0 ? null : `env=${pick()}`);
     }
     await addCluster(server, `${stem}-end`, { labels: { env: 'end' } });

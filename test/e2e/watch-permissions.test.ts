@@ -72,7 +72,7 @@ describe('decision 13: an open watch follows permission', () => {
     const before = await revisionNow(server);
     await unbind(server, user);
     const gone = await watch.take(3);
-    // A version from before the change: who comes back with it is told of the whole change again.
+    // A version from before the change: a client that resumes with it gets the whole change again.
     const version = String(before);
     const taken = (name: string) => ({
       type: 'DELETED',

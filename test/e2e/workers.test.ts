@@ -57,8 +57,8 @@ function serveTogether(start: () => Promise<Server>): void {
 
   it('a write that one process has acknowledged is in the next list, whichever answers', async () => {
     await Promise.all(
-      Array.from({ length: 8 }, async (_, lane) => {
-        const name = `lane-${lane}`;
+      Array.from({ length: 8 }, async (_, writer) => {
+        const name = `writer-${writer}`;
         await addCluster(server, name);
         for (let round = 0; round < 6; round++) {
           await touch(server, name, `${round}`);
@@ -70,8 +70,8 @@ function serveTogether(start: () => Promise<Server>): void {
   });
 
   it('B30: a revoked token is refused by both as soon as one has acknowledged it', async () => {
-    await createNamespace(server, 'ci', 'lane-0');
-    await createAccount(server, 'builder', 'ci', 'lane-0');
+    await createNamespace(server, 'ci', 'writer-0');
+    await createAccount(server, 'builder', 'ci', 'writer-0');
     const statusOf = async (token: string): Promise<number | undefined> => {
       const headers = { Authorization: `Bearer ${token}`, 'User-Agent': 'clusterpass-test' };
       const request = get(`${server.url}${PUBLIC_LIST}?resourceVersion=0`, { headers, agent: false });
@@ -80,7 +80,7 @@ function serveTogether(start: () => Promise<Server>): void {
       return answer.statusCode;
     };
     for (let round = 0; round < 10; round++) {
-      const token = await issue(server, tokenPath('builder', 'ci', 'lane-0'));
+      const token = await issue(server, tokenPath('builder', 'ci', 'writer-0'));
       const tries = () => Promise.all(Array.from({ length: 6 }, () => statusOf(token)));
       expect(new Set(await tries())).toEqual(new Set([200]));
       const { code } = await server.call('DELETE', `${ISSUED_TOKENS}/${decodeJwt(token).jti}`);

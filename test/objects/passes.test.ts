@@ -257,7 +257,7 @@ describe('A48: a revocation', () => {
   });
 });
 
-it('MC-94: an approved pass answers the same question until it is used, and no longer', async () => {
+it('MC-94: the same request gives an approved pass until it is used, and no longer', async () => {
   await inWorld(async ({ ask, approve, approval, redeem, state, clock }) => {
     const nameOf = async (purpose?: string) => (await ask(purpose)).metadata.name;
     approval.needed = 'review';
@@ -282,7 +282,7 @@ it('MC-94: an approved pass answers the same question until it is used, and no l
   });
 });
 
-it('MC-78: live and pending passes have a bound, and the same question has the same answer', async () => {
+it('MC-78: live and pending passes have a bound, and the same request gives the same pass', async () => {
   await inWorld(async ({ ask, approval, clock, remove, sweep }) => {
     const failure = (purpose: string) => ask(purpose).catch((error) => [error.status.code, error.status.details]);
     approval.needed = 'review';

@@ -42,7 +42,7 @@ describe('the redirect listener', () => {
     });
   });
 
-  it('A46: answers a target that is no path of its own, and takes one answer only', async () => {
+  it('A46: answers a target that is not its path, and takes one answer only', async () => {
     await listen();
     const port = Number(new URL(listener.redirectUri).port);
     for (const target of ['//', '//[', 'http://[', 'http://evil.example/callback?state=right&code=evil', '*', '/%']) {

@@ -8,7 +8,7 @@ const key = createPrivateKey(readFileSync(keyFile));
 const { kty, crv, x, y } = createPublicKey(key).export({ format: 'jwk' });
 const kid = 'hsm/slot 1';
 
-/** What it is told to do wrong at the moment. */
+/** The fault that the test has set. */
 const lie = () => {
   try {
     return readFileSync(lieFile, 'utf8');

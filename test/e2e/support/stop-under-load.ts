@@ -8,7 +8,7 @@ export interface Load {
   readonly watches: number;
   /** Requests a second, where the machine is fast enough. */
   readonly rate: number;
-  /** The server is told to stop when so many were answered. */
+  /** The server gets SIGTERM when so many were answered. */
   readonly before: number;
   /** How long requests still come after readiness has failed, until a load balancer would have noticed. */
   readonly noticedAfterMs?: number;
@@ -17,7 +17,7 @@ export interface Load {
 export interface Stopped {
   /** How often each answer came; the message of an error in its place. */
   readonly answers: Readonly<Record<string, number>>;
-  /** Answers that came after the server was told to stop. */
+  /** Answers that came after SIGTERM. */
   readonly whileStopping: number;
   /** Names of the clusters whose creation was acknowledged. */
   readonly acknowledged: readonly string[];
@@ -26,7 +26,7 @@ export interface Stopped {
   readonly ready: number;
   readonly exitCode: number | null;
   readonly exitSeconds: number;
-  /** Answers a second until the server was told to stop. */
+  /** Answers a second until SIGTERM. */
   readonly reached: number;
 }
 
