@@ -1,4 +1,4 @@
-import { type Browser, openPage, signIn, type Visit } from './browser.ts';
+import { type Browser, openPage, type Page, signIn, type Visit } from './browser.ts';
 
 /** The console has no page of this name: nothing is loaded there, and the next page starts without state. */
 const NO_PAGE = '#/between-tests';
@@ -40,7 +40,7 @@ export class SignedInPages {
       return visit;
     }
     await page.setViewportSize({ width, height });
-    await page.goto(`${this.#url}/console/${path === '' ? '#/' : path}`);
+    await goTo(page, path === '' ? '#/' : path);
     await page.getByText('Live', { exact: true }).waitFor();
     return visit;
   }
@@ -55,7 +55,7 @@ export class SignedInPages {
     if (failed) this.#signedIn.clear();
     for (const visit of [...this.#fresh.splice(0), ...(failed ? open : [])]) await visit.close();
     for (const { page } of failed ? [] : this.#used) {
-      await page.goto(`${this.#url}/console/${NO_PAGE}`);
+      await goTo(page, NO_PAGE);
       await page.getByText('There is no such page').waitFor();
     }
     this.#used.clear();
@@ -65,3 +65,7 @@ export class SignedInPages {
     };
   }
 }
+
+/** Without loading the console again: the user would be signed out. */
+const goTo = (page: Page, hash: string): Promise<unknown> =>
+  page.evaluate(`void (location.hash = ${JSON.stringify(hash)})`);
