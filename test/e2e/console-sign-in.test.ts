@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import {
   type Browser,
   describeWithBrowser,
@@ -49,12 +49,12 @@ describeWithBrowser('signing in to the console at an identity provider', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
+  afterEach(async ({ task }) => {
+    if (task.result?.state === 'fail') await endSession();
+  });
+
   it('returns to the page that the user left, without traces in the URL', async () => {
-    const { page, problems, requested, close } = await openPage(browser);
-    await page.goto(`${server.url}/console/#/clusters/alpha`);
-    await page.getByRole('button', { name: `Continue with ${new URL(provider.url).host}` }).click();
-    await signInAtProvider(page, 'jane');
-    await page.getByRole('heading', { name: 'alpha' }).waitFor();
+    const { page, problems, requested } = await signedIn();
     expect(page.url()).toBe(`${server.url}/console/#/clusters/alpha`);
     expect(await page.locator('.user-name').textContent()).toBe('id:jane');
     await page.getByRole('link', { name: 'Clusters' }).first().click();
@@ -66,7 +66,6 @@ describeWithBrowser('signing in to the console at an identity provider', () => {
     expect(parameters.get('response_type')).toBe('code');
     expect(requested.filter((address) => /id_token|eyJ/.test(address))).toEqual([]);
     expect(problems).toEqual([]);
-    await close();
   });
 
   it('A46: rejects an authorization response that this tab did not request', async () => {
@@ -86,8 +85,28 @@ describeWithBrowser('signing in to the console at an identity provider', () => {
     await expect.poll(policy, PATIENCE).toContain(`connect-src 'self' ${provider.url} ${provider.tokensAt};`);
   });
 
+  it('ends the session when the provider rejects the refresh; signing in returns to the same page', async () => {
+    const { page } = await signedIn();
+    provider.refuseTokens(true);
+    // The token has expired by the clock of the page.
+    await page.evaluate('{ const now = Date.now(); Date.now = () => now + 4_000_000; }');
+    await page
+      .getByLabel('Namespace')
+      .or(page.getByRole('button', { name: 'Enter a name anyway' }))
+      .first()
+      .waitFor();
+    await page.evaluate('window.dispatchEvent(new Event("focus"))');
+    await page.getByText('Your session has expired').waitFor();
+    provider.refuseTokens(false);
+    await page.getByRole('button', { name: `Continue with ${new URL(provider.url).host}` }).click();
+    // The session at the provider still exists.
+    await page.getByRole('button', { name: 'Continue' }).click();
+    await page.getByRole('heading', { name: 'alpha' }).waitFor();
+    expect(page.url()).toBe(`${server.url}/console/#/clusters/alpha`);
+  });
+
   it('refreshes the ID token, uses each refresh token once and stores none', async () => {
-    const { page, problems, close } = await signedIn();
+    const { page, problems } = await signedIn();
     const before = asked('POST /token');
     for (const round of [1, 2]) {
       // Fifty minutes later: the token expires in ten minutes.
@@ -106,39 +125,33 @@ describeWithBrowser('signing in to the console at an identity provider', () => {
     await page.getByLabel('Token', { exact: true }).waitFor();
     await expect.poll(() => asked('POST /token/revocation'), PATIENCE).toBe(1);
     expect(problems).toEqual([]);
-    await close();
-  });
-
-  it('ends the session when the provider rejects the refresh; signing in returns to the same page', async () => {
-    const { page, close } = await signedIn();
-    provider.refuseTokens(true);
-    // The token has expired by the clock of the page.
-    await page.evaluate('{ const now = Date.now(); Date.now = () => now + 4_000_000; }');
-    await page
-      .getByLabel('Namespace')
-      .or(page.getByRole('button', { name: 'Enter a name anyway' }))
-      .first()
-      .waitFor();
-    await page.evaluate('window.dispatchEvent(new Event("focus"))');
-    await page.getByText('Your session has expired').waitFor();
-    provider.refuseTokens(false);
-    await page.getByRole('button', { name: `Continue with ${new URL(provider.url).host}` }).click();
-    // The session at the provider still exists.
-    await page.getByRole('button', { name: 'Continue' }).click();
-    await page.getByRole('heading', { name: 'alpha' }).waitFor();
-    expect(page.url()).toBe(`${server.url}/console/#/clusters/alpha`);
-    await close();
+    await endSession();
   });
 });
 
 const asked = (line: string): number => provider.requests.filter((each) => each === line).length;
 
-/** Jane is signed in and sees the page of a cluster. */
+/** The session that the last test left; undefined if it ended, or if that test failed. */
+let session: Visit | undefined;
+
+/** Jane is signed in and sees the page of a cluster. She signs in unless the last test left her signed in. */
 async function signedIn(): Promise<Visit> {
-  const visit = await openPage(browser);
-  await visit.page.goto(`${server.url}/console/#/clusters/alpha`);
-  await visit.page.getByRole('button', { name: `Continue with ${new URL(provider.url).host}` }).click();
-  await signInAtProvider(visit.page, 'jane');
-  await visit.page.getByRole('heading', { name: 'alpha' }).waitFor();
-  return visit;
+  if (session === undefined) {
+    const visit = await openPage(browser);
+    session = visit;
+    await visit.page.goto(`${server.url}/console/#/clusters/alpha`);
+    await visit.page.getByRole('button', { name: `Continue with ${new URL(provider.url).host}` }).click();
+    await signInAtProvider(visit.page, 'jane');
+  } else {
+    // What the last test did is not a problem of this one.
+    session.problems.length = 0;
+    await session.page.evaluate(`void (location.hash = '#/clusters/alpha')`);
+  }
+  await session.page.getByRole('heading', { name: 'alpha' }).waitFor();
+  return session;
+}
+
+async function endSession(): Promise<void> {
+  await session?.close();
+  session = undefined;
 }
