@@ -3,7 +3,15 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import { type Browser, describeWithBrowser, launchBrowser, namesShown, type Page, signIn } from './support/browser.ts';
+import {
+  type Browser,
+  describeWithBrowser,
+  launchBrowser,
+  namesShown,
+  openPage,
+  type Page,
+  signIn,
+} from './support/browser.ts';
 import { type Server, startServer } from './support/server.ts';
 import { SignedInPages } from './support/signed-in-pages.ts';
 
@@ -96,6 +104,31 @@ describeWithBrowser('the console', () => {
     await page.getByLabel('Token', { exact: true }).waitFor();
     expect(await stored()).toBe('[{},{},""]');
     expect(server.output.stderr).not.toContain(token);
+  });
+
+  it('enforces its policy: no HTML from strings, no inline style, no other server, no frame', async () => {
+    // Not of `pages`: the violations are problems of this page.
+    const { page, close } = await openPage(browser);
+    await page.goto(`${server.url}/console/`);
+    await page.getByLabel('Token', { exact: true }).waitFor();
+    const errorOf = (code: string): Promise<string> =>
+      page.evaluate<string>(`(async () => { try { ${code}; return ''; } catch (error) { return String(error); } })()`);
+    expect(await errorOf('document.body.innerHTML = "<b>x</b>"')).toContain('TrustedHTML');
+    expect(await errorOf('trustedTypes.createPolicy("mine", {})')).toContain('disallowed');
+    const violationOf = (code: string): Promise<string> =>
+      page.evaluate<string>(`new Promise((done) => {
+        addEventListener('securitypolicyviolation', (event) => done(event.effectiveDirective), { once: true });
+        ${code};
+      })`);
+    expect(await violationOf('fetch("https://elsewhere.example/").catch(() => {})')).toBe('connect-src');
+    expect(
+      await violationOf('document.head.append(document.createElement("style")); document.head.lastChild.append("x")'),
+    ).toBe('style-src-elem');
+    expect(await violationOf('new Image().src = "https://elsewhere.example/x.png"')).toBe('img-src');
+    await page.goto('about:blank');
+    await page.setContent(`<iframe src="${server.url}/console/"></iframe>`);
+    await expect.poll(() => page.frames()[1]?.url()).toBe('chrome-error://chromewebdata/');
+    await close();
   });
 
   it('searches, filters by readiness and label, sorts and counts', async () => {
@@ -211,6 +244,8 @@ describeWithBrowser('the console', () => {
     while (tabs.length < 7) tabs.push(await context.newPage());
     for (const tab of tabs.slice(1)) tab.on('request', (request) => requested.push(request.url()));
     for (const tab of tabs) {
+      // Browsers slow down hidden tabs.
+      await tab.bringToFront();
       await signIn(tab, server, token);
       await tab.getByText('7 clusters').waitFor();
     }
