@@ -11,6 +11,7 @@ import {
   touch,
 } from './support/fleet.ts';
 import { type Server, startServer, tokenOf } from './support/server.ts';
+import { beforeAllWithServer } from './support/shared-server.ts';
 import { brief, Watch, type WatchEvent } from './support/watch.ts';
 
 describe('V-10: a version that is too old', () => {
@@ -81,7 +82,6 @@ describe('V-10: a version that is too old', () => {
       `BOOKMARK ${now}`,
     ]);
     expect(await stopped).toBe(0);
-    server = await server.restart();
   });
 });
 
@@ -110,10 +110,9 @@ const sorted = (state: State): [string, string][] => [...state].sort(([a], [b]) 
 describe('A17: whenever a client lost its connection, it ends up with what it may see', () => {
   let server: Server;
 
-  beforeAll(async () => {
-    server = await startServer({ users: { vera: [] } });
+  beforeAllWithServer((shared) => {
+    server = shared;
   });
-  afterAll(() => server.destroy());
 
   it.each([1, 2, 3])('whatever happened in between, permissions included (seed %i)', async (seed) => {
     const random = randomNumbers(seed);
