@@ -573,7 +573,7 @@ describe('pass_list and pass_revoke', () => {
     expect(shownBy(result).passes).toEqual([expect.not.objectContaining({ use: expect.anything() })]);
   });
 
-  it('MC-76: revoke says how many tokens were revoked', async () => {
+  it('MC-76, A44: revoke says how many tokens were revoked, and where tokens are accepted', async () => {
     const path = `/apis/clusterpass.dev/v1alpha1/passes/${HANDLE}`;
     const { result, calls } = await run(
       passRevoke,
@@ -584,7 +584,7 @@ describe('pass_list and pass_revoke', () => {
       },
     );
     expect(shownBy(result)).toEqual({ handle: HANDLE, revokedTokens: 1 });
-    // A44: a token that the cluster has issued itself is not revoked, and the server says where tokens are accepted.
+    // A token that the cluster has issued itself is not revoked, and the server says where tokens are accepted.
     const ready = pass('Ready');
     const tokens = [...ready.status.tokens, { id: 'x', expirationTimestamp: '2026-11-17T03:00:00Z', revocable: false }];
     const warnings = ['clusters and services accept them until then'];
