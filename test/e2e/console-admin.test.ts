@@ -452,11 +452,11 @@ describeWithBrowser('the console for those who run the fleet', () => {
   });
 
   describe('access requests', () => {
-    it('a person asks, an administrator approves, and the access is there until it is withdrawn', async () => {
+    it('A45: a person asks, an administrator approves, and the access is there until it is withdrawn', async () => {
       const requester = await visitAs('viewer', '#/can-i?cluster=prod-us-2&account=shop%2Fdeployer');
       await requester.getByRole('button', { name: 'Check' }).click();
       await requester.getByRole('link', { name: 'Ask for access' }).click();
-      await requester.getByLabel('Reason').fill('INC-7: roll back the shop');
+      await requester.getByLabel('Reason').fill('INC-7: <b>roll back</b> the shop');
       await requester.getByLabel('For', { exact: true }).selectOption('4 hours');
       await requester.getByRole('button', { name: 'Request access' }).click();
       await requester.getByRole('article', { name: 'You ask for passes for shop/deployer in prod-us-2' }).waitFor();
@@ -464,7 +464,7 @@ describeWithBrowser('the console for those who run the fleet', () => {
       const admin = await visitAs('administrator');
       await admin.getByRole('link', { name: 'Requests' }).click();
       const request = admin.getByRole('article', { name: 'viewer asks for passes for shop/deployer in prod-us-2' });
-      await request.getByText('INC-7: roll back the shop').waitFor();
+      await request.getByText('INC-7: <b>roll back</b> the shop').waitFor();
       await request.getByLabel('Message').fill('for the incident');
       await request.getByRole('button', { name: 'Approve' }).click();
       await request.getByText('Approved', { exact: true }).waitFor();
