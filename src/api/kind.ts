@@ -110,7 +110,7 @@ export interface ProjectedNamespace {
   readonly name: string;
   matches(labels: Readonly<Record<string, string>> | undefined): boolean;
   /** A label that all of them have, for the index; undefined when there is no such label. */
-  readonly pin?: { readonly key: string; readonly value: string } | undefined;
+  readonly requiredLabel?: { readonly key: string; readonly value: string } | undefined;
 }
 
 /** How the objects of a kind are computed from those of its source. Callers see what they may see of the source. */

@@ -1,11 +1,11 @@
 import type { ClusterView } from './cluster-selector.ts';
-import { type CompiledBinding, type CompiledRole, type RoleHolder, UNPINNED } from './compiled-rbac.ts';
+import { type CompiledBinding, type CompiledRole, NO_LABEL, type RoleHolder } from './compiled-rbac.ts';
 import type { Match } from './rule-index.ts';
 
 /** Up to this many roles are scanned, which is faster than an index and takes no memory. */
 const MAX_SCANNED_ROLES = 16;
 
-/** The bindings of one subject in one scope that share a pin, by role. */
+/** The bindings of one subject in one scope that require the same label, by role. */
 class BindingIndex implements RoleHolder {
   readonly #byRole = new Map<CompiledRole, Set<CompiledBinding>>();
   /** Roles by their keys; undefined while there are few enough to scan. */
@@ -97,31 +97,31 @@ export class ScopeBindings {
   readonly unresolved = new Set<CompiledBinding>();
   readonly #unrestricted = new BindingIndex();
   /** By label, then by its value: a decision looks up the labels of a cluster without joining the two. */
-  readonly #byPin = new Map<string, Map<string, BindingIndex>>();
+  readonly #byLabel = new Map<string, Map<string, BindingIndex>>();
 
   add(binding: CompiledBinding): void {
     this.all.add(binding);
     this.updateResolution(binding);
-    if (binding.pins === undefined) this.#unrestricted.add(binding);
-    for (const { key, value } of binding.pins ?? []) {
-      const byValue = this.#byPin.get(key) ?? new Map<string, BindingIndex>();
+    if (binding.requiredLabels === undefined) this.#unrestricted.add(binding);
+    for (const { key, value } of binding.requiredLabels ?? []) {
+      const byValue = this.#byLabel.get(key) ?? new Map<string, BindingIndex>();
       const index = byValue.get(value) ?? new BindingIndex();
       index.add(binding);
       byValue.set(value, index);
-      this.#byPin.set(key, byValue);
+      this.#byLabel.set(key, byValue);
     }
   }
 
   remove(binding: CompiledBinding): void {
     this.all.delete(binding);
     this.unresolved.delete(binding);
-    if (binding.pins === undefined) this.#unrestricted.remove(binding);
-    for (const { key, value } of binding.pins ?? []) {
-      const byValue = this.#byPin.get(key);
+    if (binding.requiredLabels === undefined) this.#unrestricted.remove(binding);
+    for (const { key, value } of binding.requiredLabels ?? []) {
+      const byValue = this.#byLabel.get(key);
       const index = byValue?.get(value);
       index?.remove(binding);
       if (index?.isEmpty) byValue?.delete(value);
-      if (byValue?.size === 0) this.#byPin.delete(key);
+      if (byValue?.size === 0) this.#byLabel.delete(key);
     }
   }
 
@@ -134,19 +134,19 @@ export class ScopeBindings {
   /** `view` is called only if there are bindings that are restricted to clusters. */
   find(match: Match, view: () => ClusterView | undefined): CompiledBinding | undefined {
     const unrestricted = this.#unrestricted.find(match, undefined);
-    if (unrestricted !== undefined || this.#byPin.size === 0) return unrestricted;
+    if (unrestricted !== undefined || this.#byLabel.size === 0) return unrestricted;
     const cluster = view();
     if (cluster === undefined) return undefined;
-    const unpinned = this.#pinned(UNPINNED.key, UNPINNED.value)?.find(match, cluster);
-    if (unpinned !== undefined) return unpinned;
+    const anywhere = this.#indexOf(NO_LABEL.key, NO_LABEL.value)?.find(match, cluster);
+    if (anywhere !== undefined) return anywhere;
     for (const key in cluster.labels) {
-      const found = this.#pinned(key, cluster.labels[key] ?? '')?.find(match, cluster);
+      const found = this.#indexOf(key, cluster.labels[key] ?? '')?.find(match, cluster);
       if (found !== undefined) return found;
     }
     return undefined;
   }
 
-  #pinned(key: string, value: string): BindingIndex | undefined {
-    return this.#byPin.get(key)?.get(value);
+  #indexOf(key: string, value: string): BindingIndex | undefined {
+    return this.#byLabel.get(key)?.get(value);
   }
 }

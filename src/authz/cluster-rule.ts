@@ -10,9 +10,9 @@ import {
 import {
   type ClusterSelector,
   type ClusterView,
+  labelText,
   NAME_LABEL,
-  type Pin,
-  pinText,
+  type RequiredLabel,
   viewCluster,
 } from './cluster-selector.ts';
 
@@ -66,10 +66,10 @@ function simplify(grants: Iterable<RuleGrant>): Clauses {
   return { all: false, names: [...names].sort(), selected: clauses.map(([, clause]) => clause) };
 }
 
-/** The names that a selector is pinned to; undefined when its pins are other labels. */
-function namesIn({ pins }: ClusterSelector): ReadonlySet<string> | undefined {
-  if (pins === undefined || pins[0]?.key !== NAME_LABEL) return undefined;
-  return new Set(pins.map(({ value }) => value));
+/** The names that a selector requires one of; undefined when it requires other labels. */
+function namesIn({ requiredLabels }: ClusterSelector): ReadonlySet<string> | undefined {
+  if (requiredLabels === undefined || requiredLabels[0]?.key !== NAME_LABEL) return undefined;
+  return new Set(requiredLabels.map(({ value }) => value));
 }
 
 function intersect(
@@ -114,8 +114,8 @@ class ClausesRule implements ClusterRule {
     this.#elsewhere = new ClauseIndex(elsewhere);
     this.#home = home;
     this.candidates = this.#elsewhere.candidates(home === undefined || isNothing(home.clauses) ? [] : [home.cluster]);
-    // The home cluster is decided by other clauses, even if these pins select it.
-    this.admitsCandidates = home === undefined && this.#elsewhere.pinsSuffice;
+    // The home cluster is decided by other clauses, even if these labels select it.
+    this.admitsCandidates = home === undefined && this.#elsewhere.requiredLabelsSuffice;
   }
 
   admits(name: string, labels: ClusterLabels | undefined): boolean {
@@ -133,79 +133,81 @@ class ClausesRule implements ClusterRule {
   }
 }
 
-/** Clauses by their pins, so that the cost per cluster does not grow with the number of grants. */
+/** Clauses by the labels that they require, so that the cost per cluster does not grow with the number of grants. */
 class ClauseIndex {
   readonly #all: boolean;
   readonly #names: ReadonlySet<string>;
-  readonly #byPin = new Map<string, Clause[]>();
-  readonly #unpinned: Clause[] = [];
+  readonly #byLabel = new Map<string, Clause[]>();
+  readonly #unindexed: Clause[] = [];
   readonly #byText = new Map<string, Clause>();
-  readonly #pins: Pin[] = [];
-  readonly pinsSuffice: boolean;
+  readonly #required: RequiredLabel[] = [];
+  readonly requiredLabelsSuffice: boolean;
 
   constructor({ all, names, selected }: Clauses) {
     this.#all = all;
     this.#names = new Set(names);
     for (const clause of selected) {
       this.#byText.set(clauseText(clause), clause);
-      const pins = pinsOf(clause);
-      if (pins === undefined) this.#unpinned.push(clause);
-      for (const pin of pins ?? []) {
-        const list = this.#byPin.get(pinText(pin));
+      const required = requiredLabelsOf(clause);
+      if (required === undefined) this.#unindexed.push(clause);
+      for (const label of required ?? []) {
+        const list = this.#byLabel.get(labelText(label));
         if (list !== undefined) {
           list.push(clause);
         } else {
-          this.#byPin.set(pinText(pin), [clause]);
-          this.#pins.push(pin);
+          this.#byLabel.set(labelText(label), [clause]);
+          this.#required.push(label);
         }
       }
     }
-    this.pinsSuffice = selected.every((clause) => clause.names === undefined && clause.selector.pinsSuffice);
+    this.requiredLabelsSuffice = selected.every(
+      (clause) => clause.names === undefined && clause.selector.requiredLabelsSuffice,
+    );
   }
 
   admits(name: string, labels: ClusterLabels): boolean {
     if (this.#all || this.#names.has(name)) return true;
-    if (this.#unpinned.length === 0 && this.#byPin.size === 0) return false;
+    if (this.#unindexed.length === 0 && this.#byLabel.size === 0) return false;
     const view = viewCluster(name, labels);
-    if (this.#unpinned.some((clause) => clause.selector.holdsIn(view))) return true;
-    if (this.#byPin.size === 0) return false;
+    if (this.#unindexed.some((clause) => clause.selector.holdsIn(view))) return true;
+    if (this.#byLabel.size === 0) return false;
     for (const key in view.labels) {
-      const clauses = this.#byPin.get(`${key}=${view.labels[key]}`);
+      const clauses = this.#byLabel.get(`${key}=${view.labels[key]}`);
       if (clauses?.some((clause) => admitsBy(clause, view))) return true;
     }
     return false;
   }
 
   candidates(also: readonly string[]): ClusterRule['candidates'] {
-    if (this.#all || this.#unpinned.length > 0) return undefined;
-    return lookupOf([...this.#names, ...also], this.#pins);
+    if (this.#all || this.#unindexed.length > 0) return undefined;
+    return lookupOf([...this.#names, ...also], this.#required);
   }
 
   /** A clause that both have admits the same clusters in both: only clauses of one of them can make a difference. */
   differsFrom(other: ClauseIndex): ClusterLookup | undefined {
     if (this.#all || other.#all) return undefined;
     const names = [...this.#names.symmetricDifference(other.#names)];
-    const pins: Pin[] = [];
+    const required: RequiredLabel[] = [];
     for (const [mine, theirs] of [[this, other] as const, [other, this] as const]) {
       for (const [text, clause] of mine.#byText) {
         if (theirs.#byText.has(text)) continue;
-        const own = pinsOf(clause);
+        const own = requiredLabelsOf(clause);
         if (own === undefined) return undefined;
-        pins.push(...own);
+        required.push(...own);
       }
     }
-    return lookupOf(names, pins);
+    return lookupOf(names, required);
   }
 }
 
 /** A cluster that the clause admits has one of these labels. */
-const pinsOf = ({ names, selector }: Clause): readonly Pin[] | undefined =>
-  names === undefined ? selector.pins : [...names].map((value) => ({ key: NAME_LABEL, value }));
+const requiredLabelsOf = ({ names, selector }: Clause): readonly RequiredLabel[] | undefined =>
+  names === undefined ? selector.requiredLabels : [...names].map((value) => ({ key: NAME_LABEL, value }));
 
-function lookupOf(names: readonly string[], pins: readonly Pin[]): ClusterLookup {
-  const pinned = pins.filter(({ key }) => key === NAME_LABEL).map(({ value }) => value);
-  const labels = new Map(pins.filter(({ key }) => key !== NAME_LABEL).map((pin) => [pinText(pin), pin]));
-  return { names: [...new Set([...names, ...pinned])].sort(), labels: [...labels.values()] };
+function lookupOf(names: readonly string[], required: readonly RequiredLabel[]): ClusterLookup {
+  const requiredNames = required.filter(({ key }) => key === NAME_LABEL).map(({ value }) => value);
+  const labels = new Map(required.filter(({ key }) => key !== NAME_LABEL).map((label) => [labelText(label), label]));
+  return { names: [...new Set([...names, ...requiredNames])].sort(), labels: [...labels.values()] };
 }
 
 const clauseText = ({ selector, names }: Clause): string => JSON.stringify([selector.text, names && [...names].sort()]);

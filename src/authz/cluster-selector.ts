@@ -17,13 +17,13 @@ export function viewCluster(name: string, own: ClusterLabels | undefined): Clust
   return { name, labels: { ...own, [NAME_LABEL]: name }, exists: own !== undefined };
 }
 
-/** One label that a matching cluster may have; see `ClusterSelector.pins`. */
-export interface Pin {
+/** A label that a selector requires, alone or as one of several; see `ClusterSelector.requiredLabels`. */
+export interface RequiredLabel {
   readonly key: string;
   readonly value: string;
 }
 
-export const pinText = ({ key, value }: Pin): string => `${key}=${value}`;
+export const labelText = ({ key, value }: RequiredLabel): string => `${key}=${value}`;
 
 const isEquality = ({ operator }: Requirement): boolean => operator === 'in' || operator === '=' || operator === '==';
 const isInequality = ({ operator }: Requirement): boolean => operator === 'notin' || operator === '!=';
@@ -33,9 +33,9 @@ export class ClusterSelector {
   /** Equal for selectors with the same requirements in other words (`a=b`, `a in (b)`) or another order. */
   readonly text: string;
   /** Every matching cluster has one of these labels; undefined when the selector names no such labels. */
-  readonly pins: readonly Pin[] | undefined;
-  /** True when every cluster with one of the pins matches. */
-  readonly pinsSuffice: boolean;
+  readonly requiredLabels: readonly RequiredLabel[] | undefined;
+  /** True when every cluster with one of these labels matches. */
+  readonly requiredLabelsSuffice: boolean;
   /** True when the selector is about the cluster's name only. */
   readonly namesOnly: boolean;
   readonly #selector: LabelSelector;
@@ -43,8 +43,8 @@ export class ClusterSelector {
   constructor(selector: LabelSelector) {
     this.#selector = selector;
     this.text = canonicalText(selector.requirements);
-    this.pins = choosePins(selector.requirements);
-    this.pinsSuffice = this.pins !== undefined && selector.requirements.length === 1;
+    this.requiredLabels = chooseRequiredLabels(selector.requirements);
+    this.requiredLabelsSuffice = this.requiredLabels !== undefined && selector.requirements.length === 1;
     this.namesOnly = selector.requirements.every(({ key }) => key === NAME_LABEL);
   }
 
@@ -68,7 +68,7 @@ function canonicalText(requirements: readonly Requirement[]): string {
 }
 
 /** By name if possible, otherwise by the requirement with the fewest values: fewest lookups. */
-function choosePins(requirements: readonly Requirement[]): Pin[] | undefined {
+function chooseRequiredLabels(requirements: readonly Requirement[]): RequiredLabel[] | undefined {
   let best: Requirement | undefined;
   for (const requirement of requirements.filter(isEquality)) {
     if (best === undefined || rank(requirement) < rank(best)) best = requirement;

@@ -1,6 +1,6 @@
 import type { ApiObject } from '../api/kind.ts';
 import type { LabelSelector } from '../objects/selectors/label-selector.ts';
-import { type Pin, type Reach, reachText } from './cluster-selector.ts';
+import { type Reach, type RequiredLabel, reachText } from './cluster-selector.ts';
 import {
   type BindingFacts,
   bindingId,
@@ -88,8 +88,8 @@ export class CompiledRole {
   }
 }
 
-/** The pin of a restricted binding whose selector promises no label. No label has an empty key. */
-export const UNPINNED: Pin = { key: '', value: '' };
+/** For the index: a restricted binding whose selector requires no label. No label has an empty key. */
+export const NO_LABEL: RequiredLabel = { key: '', value: '' };
 
 export class CompiledBinding {
   readonly id: string;
@@ -98,7 +98,7 @@ export class CompiledBinding {
   /** Equal for bindings of the same role, reach and approval: an update then concerns only changed subjects. */
   readonly grantText: string;
   /** The index keys of a restricted binding; undefined for an unrestricted one. */
-  readonly pins: readonly Pin[] | undefined;
+  readonly requiredLabels: readonly RequiredLabel[] | undefined;
 
   constructor(facts: BindingFacts, role: CompiledRole) {
     this.id = bindingId(facts.namespace, facts.name);
@@ -106,7 +106,7 @@ export class CompiledBinding {
     this.role = role;
     const { target, reach, agents, approval } = facts;
     this.grantText = JSON.stringify([target.kind, target.name, reachText(reach), agents, approval]);
-    this.pins = pinsOf(facts.reach);
+    this.requiredLabels = requiredLabelsOf(facts.reach);
   }
 
   get resolutionError(): string | undefined {
@@ -114,12 +114,12 @@ export class CompiledBinding {
   }
 }
 
-function pinsOf(reach: Reach): readonly Pin[] | undefined {
+function requiredLabelsOf(reach: Reach): readonly RequiredLabel[] | undefined {
   switch (reach.kind) {
     case 'everywhere':
       return undefined;
     case 'clusters':
-      return reach.selector.pins ?? [UNPINNED];
+      return reach.selector.requiredLabels ?? [NO_LABEL];
     case 'nowhere':
       return [];
   }

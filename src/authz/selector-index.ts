@@ -1,5 +1,5 @@
-import { type ClusterSelector, type ClusterView, pinText } from './cluster-selector.ts';
-import { type CompiledBinding, UNPINNED } from './compiled-rbac.ts';
+import { type ClusterSelector, type ClusterView, labelText } from './cluster-selector.ts';
+import { type CompiledBinding, NO_LABEL } from './compiled-rbac.ts';
 import type { Rule } from './rules.ts';
 
 /** A binding that begins to hold in a cluster. */
@@ -22,7 +22,7 @@ interface SelectorEntry {
 /** Bindings with a cluster selector, by selector: a change of labels reads only the selectors that it can affect. */
 export class SelectorIndex {
   readonly #byText = new Map<string, SelectorEntry>();
-  readonly #byPin = new Map<string, Set<SelectorEntry>>();
+  readonly #byLabel = new Map<string, Set<SelectorEntry>>();
 
   add(binding: CompiledBinding): void {
     const { reach, subjects } = binding.facts;
@@ -32,9 +32,9 @@ export class SelectorIndex {
     if (entry === undefined) {
       entry = { selector: reach.selector, grants: new Map() };
       this.#byText.set(reach.selector.text, entry);
-      for (const pin of pinsOf(reach.selector)) {
-        const entries = this.#byPin.get(pin);
-        if (entries === undefined) this.#byPin.set(pin, new Set([entry]));
+      for (const label of requiredLabelsOf(reach.selector)) {
+        const entries = this.#byLabel.get(label);
+        if (entries === undefined) this.#byLabel.set(label, new Set([entry]));
         else entries.add(entry);
       }
     }
@@ -52,18 +52,18 @@ export class SelectorIndex {
     entry.grants.delete(grantKey(binding));
     if (entry.grants.size > 0) return;
     this.#byText.delete(entry.selector.text);
-    for (const pin of pinsOf(entry.selector)) {
-      const entries = this.#byPin.get(pin);
-      if (entries?.delete(entry) && entries.size === 0) this.#byPin.delete(pin);
+    for (const label of requiredLabelsOf(entry.selector)) {
+      const entries = this.#byLabel.get(label);
+      if (entries?.delete(entry) && entries.size === 0) this.#byLabel.delete(label);
     }
   }
 
   /** Bindings that hold in `after` and not in `before`: one for each role, namespace and end. */
   *beginning(before: ClusterView, after: ClusterView): Generator<CompiledBinding> {
     const seen = new Set<SelectorEntry>();
-    const pins = Object.entries(after.labels).map(([key, value]) => pinText({ key, value }));
-    for (const pin of [pinText(UNPINNED), ...pins]) {
-      for (const entry of this.#byPin.get(pin) ?? []) {
+    const labels = Object.entries(after.labels).map(([key, value]) => labelText({ key, value }));
+    for (const label of [labelText(NO_LABEL), ...labels]) {
+      for (const entry of this.#byLabel.get(label) ?? []) {
         if (seen.has(entry)) continue;
         seen.add(entry);
         if (!entry.selector.holdsIn(after) || entry.selector.holdsIn(before)) continue;
@@ -73,7 +73,8 @@ export class SelectorIndex {
   }
 }
 
-const pinsOf = ({ pins }: ClusterSelector): readonly string[] => (pins ?? [UNPINNED]).map(pinText);
+const requiredLabelsOf = ({ requiredLabels }: ClusterSelector): readonly string[] =>
+  (requiredLabels ?? [NO_LABEL]).map(labelText);
 
 const grantKey = ({ grantText, facts }: CompiledBinding): string =>
   `${facts.namespace}\0${grantText}\0${facts.expiresAt}`;

@@ -15,7 +15,7 @@ const NAMESPACES = [
   {
     name: 'b',
     matches: (labels?: Readonly<Record<string, string>>) => labels?.env === 'prod',
-    pin: { key: 'env', value: 'prod' },
+    requiredLabel: { key: 'env', value: 'prod' },
   },
 ];
 const inventory = { manager: 'm', provider: 'p', properties: [], namespaces: NAMESPACES };

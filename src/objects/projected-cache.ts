@@ -183,11 +183,11 @@ class ProjectedState implements ReadableState {
     return this.#kind.projection.namespaces.filter((namespace) => prefixOf(this.#kind, namespace).startsWith(prefix));
   }
 
-  *#sourcesIn({ matches, pin }: ProjectedNamespace, afterName: string | undefined): Generator<StoredObject> {
+  *#sourcesIn({ matches, requiredLabel }: ProjectedNamespace, afterName: string | undefined): Generator<StoredObject> {
     const after = afterName === undefined ? undefined : `${this.#sourcePrefix}${afterName}`;
-    const isPinned = pin !== undefined && this.#source.indexed;
-    const sources = isPinned
-      ? this.#source.withLabel(pin.key, pin.value)
+    const isIndexed = requiredLabel !== undefined && this.#source.indexed;
+    const sources = isIndexed
+      ? this.#source.withLabel(requiredLabel.key, requiredLabel.value)
       : this.#source.scan(this.#sourcePrefix, after);
     for (const source of sources) {
       if (after !== undefined && source.key <= after) continue;

@@ -19,7 +19,7 @@ function namespaceOf(name: string, text: string): ProjectedNamespace {
     return {
       name,
       matches: (labels) => selector.matches(labels),
-      pin: key === undefined || value === undefined ? undefined : { key, value },
+      requiredLabel: key === undefined || value === undefined ? undefined : { key, value },
     };
   } catch (error) {
     if (!(error instanceof SelectorSyntaxError)) throw error;
