@@ -1,19 +1,19 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { CONSOLE_DIST } from '../../scripts/setup-console.mjs';
 import { sendRaw } from './support/raw-http.ts';
-import { type Server, startServer } from './support/server.ts';
+import type { Server } from './support/server.ts';
+import { beforeAllWithServer } from './support/shared-server.ts';
 
 let server: Server;
 let script = '';
 
-beforeAll(async () => {
-  server = await startServer();
+beforeAllWithServer(async (shared) => {
+  server = shared;
   script = /assets\/index-[\w-]+\.js/.exec((await page()).text)?.[0] ?? '';
 });
-afterAll(() => server.destroy());
 
 const page = () => server.call('GET', '/console/', { token: null });
 const get = (path: string, headers: Record<string, string> = {}) =>
