@@ -3,7 +3,7 @@ import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ASK, CLUSTERS, createCluster, createObjects, issue, tokenPath } from './support/objects.ts';
 import { openSocket } from './support/open-socket.ts';
 import { logLines, run } from './support/run.ts';
@@ -255,7 +255,10 @@ describe('a running server', () => {
 
 describe('a stop', () => {
   let server: Server;
-  afterEach(() => server.destroy());
+  beforeAll(async () => {
+    server = await startServer();
+  });
+  afterAll(() => server.destroy());
 
   const cluster = (name: string): string =>
     JSON.stringify({ apiVersion: 'clusterregistry.k8s.io/v1alpha1', kind: 'Cluster', metadata: { name } });
@@ -272,7 +275,6 @@ describe('a stop', () => {
     ].join('\r\n');
 
   it('B16: lets what is under way finish, ends watches cleanly, takes nothing new, and keeps everything', async () => {
-    server = await startServer();
     const watch = await Watch.open(server, '/auth/v1/clusters?watch=true');
     await createCluster(server, 'first');
     expect((await watch.take(1)).map(brief)).toEqual(['ADDED first']);
@@ -304,19 +306,7 @@ describe('a stop', () => {
     expect(json.items.map((item: { metadata: { name: string } }) => item.metadata.name)).toEqual(['first', 'last']);
   });
 
-  it('is over at once when it is asked for twice', async () => {
-    server = await startServer();
-    const socket = await openSocket(server);
-    socket.write(head(10));
-    await socket.until('100 Continue');
-    const stopped = server.stop();
-    await expect.poll(() => server.output.stderr).toContain('"stopping"');
-    process.kill(server.pid, 'SIGTERM');
-    expect(await stopped).toBe(1);
-  });
-
   it('B1: by SIGKILL loses nothing that was acknowledged, and the next start needs no help', async () => {
-    server = await startServer();
     const names = Array.from({ length: 50 }, (_, index) => `c-${index}`);
     const acknowledged: string[] = [];
     const writing = names.map(async (name) => {
@@ -335,5 +325,16 @@ describe('a stop', () => {
     const kept = json.items.map((item: { metadata: { name: string } }) => item.metadata.name);
     expect(kept).toEqual(expect.arrayContaining(acknowledged));
     await createCluster(server, 'after');
+  });
+
+  // The last: it leaves no server for another test.
+  it('is over at once when it is asked for twice', async () => {
+    const socket = await openSocket(server);
+    socket.write(head(10));
+    await socket.until('100 Continue');
+    const stopped = server.stop();
+    await expect.poll(() => server.output.stderr).toContain('"stopping"');
+    process.kill(server.pid, 'SIGTERM');
+    expect(await stopped).toBe(1);
   });
 });

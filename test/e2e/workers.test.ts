@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { get, type IncomingMessage } from 'node:http';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -188,14 +189,15 @@ describe('workers on SQLite', () => {
   });
 
   it('that cannot start say so once', async () => {
-    const other = await startServer();
+    const other = createServer().listen(0, '127.0.0.1');
+    await once(other, 'listening');
     try {
-      const port = Number(new URL(other.url).port);
+      const { port } = other.address() as AddressInfo;
       const refused = await startServer({ args: WORKERS, port }).catch((error: Error) => error);
       expect(refused).toBeInstanceOf(Error);
       expect((refused as Error).message.match(/is in use by another program/g)).toHaveLength(1);
     } finally {
-      await other.destroy();
+      other.close();
     }
   });
 });
