@@ -2,7 +2,16 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ApiError } from '../status.ts';
 import { JsonSyntaxError, parseJson } from './parse-json.ts';
-import { MAX_DEPTH, MAX_ELEMENTS, MAX_KEYS, NumberNode, ObjectNode, toPlain } from './tree.ts';
+import {
+  MAX_DEPTH,
+  MAX_ELEMENTS,
+  MAX_ESCAPED_LENGTH,
+  MAX_KEY_LENGTH,
+  MAX_KEYS,
+  NumberNode,
+  ObjectNode,
+  toPlain,
+} from './tree.ts';
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 
@@ -119,11 +128,21 @@ describe('the tree has', () => {
 describe('C-B: limits', () => {
   const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth);
   const keys = (count: number): string => `{${Array.from({ length: count }, (_, index) => `"k${index}":0`).join(',')}}`;
+  const key = (length: number): string => `{"${'k'.repeat(length)}":0}`;
+  /** In two strings, which count together. */
+  const escapes = (count: number): string => `["\\n","${'\\n'.repeat(count - 1)}"]`;
   const elements = (count: number): string => `[${Array(count).fill('0').join(',')}]`;
 
   test.each([
     ['depth', nested(MAX_DEPTH), nested(MAX_DEPTH + 1), 'nests values more than 64 levels deep'],
     ['keys', keys(MAX_KEYS), keys(MAX_KEYS + 1), 'has more than 10000 keys'],
+    ['characters of a key', key(MAX_KEY_LENGTH), key(MAX_KEY_LENGTH + 1), 'has a key of more than 65536 characters'],
+    [
+      'escapes',
+      escapes(MAX_ESCAPED_LENGTH / 2),
+      escapes(MAX_ESCAPED_LENGTH / 2 + 1),
+      'has more than 1048576 characters of strings with escapes',
+    ],
     ['elements', elements(MAX_ELEMENTS), elements(MAX_ELEMENTS + 1), 'has more than 5000 list elements'],
   ])('%s', (_, most, tooMuch, why) => {
     expect(faultOf(most)).toBe('none');

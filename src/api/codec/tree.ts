@@ -40,10 +40,19 @@ export const MAX_KEYS = 10_000;
 /** Per body, over all its arrays. */
 export const MAX_ELEMENTS = 5_000;
 
+/** Of a key, in characters. Names of fields, labels and annotations have at most some hundreds. */
+export const MAX_KEY_LENGTH = 65_536;
+/**
+ * Per body, over all its strings with escapes, from the first escape of each on. Annotations have at most 256 KiB
+ * together, so a valid object has less.
+ */
+export const MAX_ESCAPED_LENGTH = 1_048_576;
+
 /** Counts while a tree is built, so that parsing stops at the limit. */
 export class TreeBudget {
   #keys = 0;
   #elements = 0;
+  #escaped = 0;
 
   /** `depth` is the number of containers around this one. */
   open(depth: number): void {
@@ -52,6 +61,18 @@ export class TreeBudget {
 
   key(): void {
     if (++this.#keys > MAX_KEYS) throw refused(`has more than ${MAX_KEYS} keys`);
+  }
+
+  keyLength(length: number): void {
+    if (length > MAX_KEY_LENGTH) throw refused(`has a key of more than ${MAX_KEY_LENGTH} characters`);
+  }
+
+  /** `length` of a part of a string, from its first escape on. */
+  escaped(length: number): void {
+    this.#escaped += length;
+    if (this.#escaped > MAX_ESCAPED_LENGTH) {
+      throw refused(`has more than ${MAX_ESCAPED_LENGTH} characters of strings with escapes`);
+    }
   }
 
   element(): void {
