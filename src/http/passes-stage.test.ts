@@ -44,3 +44,28 @@ test('A9: a credential that is revoked while a list is issued gets none of the t
   expect(items[99]).toMatchObject({ ...item, error: { code: 401 } });
   expect(records.filter((record) => record.code === 401).length).toBeGreaterThan(0);
 });
+
+test('A19: a list with long wrong names gets a short response', async () => {
+  const { send } = await startFixture(undefined, {
+    resources: {
+      find: () => ({
+        style: 'builtin',
+        verbs: new Set(['create']),
+        offers: new Set(),
+        patchTypes: [],
+        handle: () => Promise.reject(new Error('no item has the name of a cluster')),
+      }),
+    },
+  });
+  const wrong = { cluster: '!'.repeat(1_000), namespace: '?'.repeat(1_000), serviceAccount: '?'.repeat(1_000) };
+  const { code, text, json } = await send({
+    method: 'POST',
+    path: '/auth/v1/passes',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ items: Array(500).fill(wrong) }),
+  });
+  expect(code).toBe(200);
+  const { items } = json() as { items: { error: { message: string } }[] };
+  expect(items[499]?.error.message).toContain(`items[499].cluster: Invalid value: "${'!'.repeat(64)}..."`);
+  expect(text.length / 500).toBeLessThan(3_500);
+});

@@ -59,7 +59,9 @@ async function issueAll(x: Exchange, parts: StageParts): Promise<void> {
 /** Never rejects: an item that fails does not fail the others. */
 async function issueOne(x: Exchange, parts: StageParts, requested: RequestedPass, index: number): Promise<IssuedPass> {
   const { cluster = '', namespace = '', serviceAccount = '', userpass = false } = requested;
-  const named = userpass ? { cluster, userpass } : { cluster, namespace, serviceAccount };
+  const named = userpass
+    ? { cluster: repeated(cluster), userpass }
+    : { cluster: repeated(cluster), namespace: repeated(namespace), serviceAccount: repeated(serviceAccount) };
   const info = userpass ? userpassInfo(cluster) : tokenRequestInfo(cluster, namespace, serviceAccount);
   const item = x.subrequest(info, tokenRequestBody(requested));
   item.annotate('clusterpass.dev/item', String(index));
@@ -95,15 +97,26 @@ function refuseBadNames(requested: RequestedPass, index: number): void {
   const at = `items[${index}]`;
   const { cluster = '', userpass = false } = requested;
   const errors: FieldError[] = [
-    ...(isClusterName(cluster) ? [] : [invalidValue(`${at}.cluster`, cluster, 'must be the name of a cluster')]),
+    ...(isClusterName(cluster) ? [] : [invalidValue(`${at}.cluster`, brief(cluster), 'must be the name of a cluster')]),
     ...(userpass ? personErrors(requested, at) : accountErrors(requested, at)),
   ];
   if (errors.length > 0) throw invalid(tokenRequestListType, '', errors);
 }
 
+/** The longest name of anything in Kubernetes (RFC 1123). */
+const MAX_NAME = 253;
+const MAX_BRIEF = 64;
+
+/** A response repeats wrong names several times, for 500 items: names of 1,000 characters made it five megabytes. */
+const brief = (name: string): string =>
+  name.length <= MAX_BRIEF ? name : `${name.slice(0, MAX_BRIEF).toWellFormed()}...`;
+
+/** A name in the item of the response: as it was sent, unless it can be no name. */
+const repeated = (name: string): string => (name.length <= MAX_NAME ? name : brief(name));
+
 const accountErrors = ({ namespace = '', serviceAccount = '' }: RequestedPass, at: string): FieldError[] => [
-  ...isDns1123Label(namespace).map((why) => invalidValue(`${at}.namespace`, namespace, why)),
-  ...isDns1123Subdomain(serviceAccount).map((why) => invalidValue(`${at}.serviceAccount`, serviceAccount, why)),
+  ...isDns1123Label(namespace).map((why) => invalidValue(`${at}.namespace`, brief(namespace), why)),
+  ...isDns1123Subdomain(serviceAccount).map((why) => invalidValue(`${at}.serviceAccount`, brief(serviceAccount), why)),
 ];
 
 const personErrors = ({ namespace = '', serviceAccount = '' }: RequestedPass, at: string): FieldError[] =>

@@ -1,3 +1,4 @@
+import { setImmediate as nextTick } from 'node:timers/promises';
 import { decodeValue } from '../../api/codec/decode.ts';
 import { invalid, invalidValue } from '../../api/field-error.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
@@ -19,7 +20,7 @@ import type { JsonValue } from '../../objects/patches/json-value.ts';
 import { checkPreconditions } from '../../objects/writer.ts';
 import { type ApplyOptions, parseApplyOptions } from '../options/write-options.ts';
 import { APPLY_JSON, APPLY_YAML, type Configuration, readConfiguration } from './apply-body.ts';
-import { bodyOf, checkNamespace, checkSameObject, preconditionsIn, warnOfDropped } from './read-body.ts';
+import { bodyOf, checkNamespace, checkSameObject, isLarge, preconditionsIn, warnOfDropped } from './read-body.ts';
 import { refuseHiddenFields } from './refuse-hidden-fields.ts';
 import { grantsOnlyHeld, objectKeyOf, partOf, seesWhole, type WriteParts, written } from './write-parts.ts';
 
@@ -34,6 +35,7 @@ export async function applyObject(parts: WriteParts, request: ApiRequest, kind: 
   const options = parseApplyOptions(request.query);
   const configuration = readConfiguration(bodyOf(request), kind);
   warnOfDropped(request.warn, kind, configuration.dropped);
+  if (isLarge(request)) await nextTick();
   const apply: Apply = { parts, request, kind, options, configuration, objectKey: objectKeyOf(request, kind) };
   for (let attempt = 1; ; attempt++) {
     await parts.reader.catchUp();

@@ -1,14 +1,16 @@
+import { setImmediate as nextTick } from 'node:timers/promises';
 import type { Kind } from '../../api/kind.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { parseCreateOptions } from '../options/write-options.ts';
 import { mirroredUid } from './mirrored-uid.ts';
-import { checkNamespace, readObject } from './read-body.ts';
+import { checkNamespace, isLarge, readObject } from './read-body.ts';
 import { grantsOnlyHeld, managerOf, objectKeyOf, type WriteParts, written } from './write-parts.ts';
 
 export async function createObject(parts: WriteParts, request: ApiRequest, kind: Kind): Promise<ApiResponse> {
   const options = parseCreateOptions(request.query);
   const sent = readObject(request, kind, options.fieldValidation);
   checkNamespace(sent, kind, request.target.namespace);
+  if (isLarge(request)) await nextTick();
   const completion = parts.completion(request, kind);
   try {
     const object = await parts.writer.create(kind, objectKeyOf(request, kind), sent, {

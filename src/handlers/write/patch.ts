@@ -1,3 +1,4 @@
+import { setImmediate as nextTick } from 'node:timers/promises';
 import { decodeValue } from '../../api/codec/decode.ts';
 import { keepPart } from '../../api/codec/keep-part.ts';
 import { JsonSyntaxError, parseJson } from '../../api/codec/parse-json.ts';
@@ -14,7 +15,7 @@ import { checkPreconditions } from '../../objects/writer.ts';
 import { parsePatchOptions, type WriteOptions } from '../options/write-options.ts';
 import { APPLY_TYPES, applyObject } from './apply.ts';
 import { preserveHiddenFields } from './preserve-hidden-fields.ts';
-import { bodyOf, checkSameObject, preconditionsIn, warnOfDropped, withWarnings } from './read-body.ts';
+import { bodyOf, checkSameObject, isLarge, preconditionsIn, warnOfDropped, withWarnings } from './read-body.ts';
 import { refuseHiddenFields } from './refuse-hidden-fields.ts';
 import { grantsOnlyHeld, managerOf, objectKeyOf, partOf, seesWhole, type WriteParts, written } from './write-parts.ts';
 
@@ -51,6 +52,7 @@ export const patchMediaTypes = (style: Kind['style']): readonly string[] => MEDI
 export async function patchObject(parts: WriteParts, request: ApiRequest, kind: Kind): Promise<ApiResponse> {
   if (APPLY_TYPES.includes(bodyOf(request).mediaType)) return applyObject(parts, request, kind);
   const { options, patched } = readPatch(parts, request, kind);
+  if (isLarge(request)) await nextTick();
   const objectKey = objectKeyOf(request, kind);
   let before: ApiObject | undefined;
   const object = await parts.writer.update(

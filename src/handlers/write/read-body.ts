@@ -25,6 +25,11 @@ export function warnOfDropped(warn: ApiRequest['warn'], { kind }: Kind, dropped:
 export const bodyOf = (request: ApiRequest): RequestBody =>
   request.body ?? { bytes: new Uint8Array(), mediaType: 'application/json' };
 
+/** Decoding a body of this size takes long enough that the next step of the write gets another tick. */
+const LARGE_BYTES = 65_536;
+
+export const isLarge = (request: ApiRequest): boolean => bodyOf(request).bytes.length >= LARGE_BYTES;
+
 /** T-12h. The namespace is ignored for kinds without one, as kube-apiserver does. */
 export function checkNamespace(object: ApiObject, kind: ResourceType, namespace: string): void {
   const sent = object.metadata?.namespace ?? '';

@@ -1,9 +1,10 @@
+import { setImmediate as nextTick } from 'node:timers/promises';
 import { invalid, invalidValue } from '../../api/field-error.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { parseUpdateOptions } from '../options/write-options.ts';
 import { looksPublic, preserveHiddenFields } from './preserve-hidden-fields.ts';
-import { checkSameObject, preconditionsIn, readObject } from './read-body.ts';
+import { checkSameObject, isLarge, preconditionsIn, readObject } from './read-body.ts';
 import { grantsOnlyHeld, managerOf, objectKeyOf, partOf, type WriteParts, written } from './write-parts.ts';
 
 export async function updateObject(parts: WriteParts, request: ApiRequest, kind: Kind): Promise<ApiResponse> {
@@ -11,6 +12,7 @@ export async function updateObject(parts: WriteParts, request: ApiRequest, kind:
   const sent = readObject(request, kind, options.fieldValidation);
   const objectKey = objectKeyOf(request, kind);
   checkSameObject(sent, kind, objectKey);
+  if (isLarge(request)) await nextTick();
   const preconditions = preconditionsIn(sent);
   let before: ApiObject | undefined;
   const object = await parts.writer.update(
