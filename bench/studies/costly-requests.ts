@@ -275,7 +275,7 @@ const reviews: readonly Row[] = [
   {
     name: 'A19: a review of 3 MiB of name',
     request: post(`${REVIEWS}/selfsubjectaccessreviews`, asked({ name: '\u{1f600}'.repeat(700_000) })),
-    codes: [201],
+    codes: [422],
   },
 ];
 
