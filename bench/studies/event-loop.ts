@@ -121,7 +121,7 @@ async function measure(row: Row, warm: boolean): Promise<Measured> {
   }
 }
 
-/** A row that takes too long is measured up to three times, and the least counts: other work on the machine only adds. */
+/** A row that takes too long is measured up to three times. The least counts: other work on the machine only adds. */
 async function measureAgain(row: Row, warm: boolean): Promise<Measured> {
   let least = await measure(row, warm);
   for (let more = 2; more > 0 && least.busiest >= LIMIT_MS; more--) {

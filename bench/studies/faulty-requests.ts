@@ -110,7 +110,7 @@ function field(number: number, bytes: Buffer): Buffer {
 
 const MERGE = 'application/merge-patch+json';
 
-/** `managedFields` of a hostile client: each is ignored or dropped, and the label is written, or the body is refused. */
+/** `managedFields` of a hostile client: ignored or dropped, and the label is written; or the body is refused. */
 const managedFieldsOf = (fieldsV1: unknown): CostlyRequest => ({
   method: 'PATCH',
   path: `${CLUSTERS}/prod-eu-1?dryRun=All`,
