@@ -9,6 +9,7 @@ import { unauthorized } from '../api/status.ts';
 import { createLogger } from '../observability/logger.ts';
 import { createFlowControl } from './flow-control/flow-control.ts';
 import { createHttpServer, type HttpServer, type HttpServerOptions } from './http-server.ts';
+import { createMcpEndpoint, type McpEndpoint, type McpOptions } from './mcp/mcp-endpoint.ts';
 import type { RequestRecord } from './records/request-record.ts';
 import { createRequestLineParser } from './request/request-info.ts';
 import type { ResourceRoute } from './routes/routes.ts';
@@ -207,3 +208,19 @@ export function raw(port: number, bytes: string): Promise<string> {
     socket.on('close', () => resolve(received));
   });
 }
+
+/** An MCP endpoint, for tests of what happens before its tools. */
+export const mcpEndpoint = (authenticate: McpOptions['authenticate']): McpEndpoint =>
+  createMcpEndpoint({
+    version: '0',
+    productName: 'orchestrator',
+    baseUrl: () => 'https://cp.example.com',
+    authorizationServers: [],
+    allowedOrigins: [],
+    callsPerMinute: 1,
+    passRequestsPerMinute: 1,
+    maxResultBytes: 1_000,
+    callTimeoutMs: 3_600_000,
+    authenticate,
+    now: () => 0,
+  });

@@ -43,8 +43,8 @@ export const MAX_ELEMENTS = 5_000;
 /** Of a key, in characters. Names of fields, labels and annotations have at most some hundreds. */
 export const MAX_KEY_LENGTH = 65_536;
 /**
- * Per body, over all its strings with escapes, from the first escape of each on. Annotations have at most 256 KiB
- * together, so a valid object has less.
+ * Per body, over all its strings with escapes, from the first escape of each on. Annotations, the longest texts, have
+ * at most 256 KiB together, and 768 KiB if every character beyond ASCII is escaped.
  */
 export const MAX_ESCAPED_LENGTH = 1_048_576;
 

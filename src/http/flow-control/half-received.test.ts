@@ -9,11 +9,11 @@ import {
   CLUSTERS_PATH,
   CREATE,
   closeServersAfterEach,
+  mcpEndpoint,
   startFixture,
   TOKEN_PATH,
 } from '../http.fixture.ts';
 import type { HttpServerOptions } from '../http-server.ts';
-import { createMcpEndpoint } from '../mcp/mcp-endpoint.ts';
 import { formRoutes } from '../oauth/form-routes.ts';
 import { createFlowControl } from './flow-control.ts';
 
@@ -177,19 +177,7 @@ describe('B15: a form that has not arrived', () => {
 });
 
 it('B15: a message of MCP that has not arrived counts for its caller like any other body', async () => {
-  const mcp = createMcpEndpoint({
-    version: '0',
-    productName: 'orchestrator',
-    baseUrl: () => 'https://cp.example.com',
-    authorizationServers: [],
-    allowedOrigins: [],
-    callsPerMinute: 1,
-    passRequestsPerMinute: 1,
-    maxResultBytes: 1_000,
-    callTimeoutMs: HOUR,
-    authenticate: async (authorization) => callerOf(authorization),
-    now: () => 0,
-  });
+  const mcp = mcpEndpoint(async (authorization) => callerOf(authorization));
   const { begin, receiving, usage } = await start({}, { mcp });
   for (let i = 0; i < 100; i += 1) begin(`a-${i}`, { path: '/mcp' });
   await receiving(100);

@@ -4,8 +4,7 @@ import { createServer } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { unauthorized } from '../../api/status.ts';
-import { CLUSTERS_PATH, closeServersAfterEach, startFixture } from '../http.fixture.ts';
-import { createMcpEndpoint } from '../mcp/mcp-endpoint.ts';
+import { CLUSTERS_PATH, closeServersAfterEach, mcpEndpoint, startFixture } from '../http.fixture.ts';
 import { formRoutes } from '../oauth/form-routes.ts';
 import { LingeringResponse } from './lingering-response.ts';
 
@@ -63,19 +62,7 @@ const OTHER_ROUTES = {
   forms: formRoutes(() => {
     throw new Error('no form arrives');
   }),
-  mcp: createMcpEndpoint({
-    version: '0',
-    productName: 'orchestrator',
-    baseUrl: () => 'https://cp.example.com',
-    authorizationServers: [],
-    allowedOrigins: [],
-    callsPerMinute: 1,
-    passRequestsPerMinute: 1,
-    maxResultBytes: 1_000,
-    callTimeoutMs: 60_000,
-    authenticate: () => Promise.reject(unauthorized()),
-    now: () => 0,
-  }),
+  mcp: mcpEndpoint(() => Promise.reject(unauthorized())),
 };
 const FORM_TYPE = 'Content-Type: application/x-www-form-urlencoded';
 
