@@ -24,7 +24,7 @@ const SOURCES = [
 ];
 
 /** The main module, and the entries of worker threads: see src/lib/program-files.ts. */
-const ENTRIES = ['main', 'storage/sqlite/worker', 'clusters/prober/probe-worker'];
+const ENTRIES = ['main', 'storage/sqlite/worker', 'clusters/prober/probe-worker', 'tokens/keys/signing-worker'];
 
 /** @param {string} hash */
 function isBundled(hash) {

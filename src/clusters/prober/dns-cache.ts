@@ -11,9 +11,9 @@ export interface DnsCache {
 const MAX_NAMES = 20_000;
 
 /**
- * Addresses of host names. Node resolves names in the thread pool that also signs tokens, two at a time, and the names
- * of a large fleet in every interval would be more than a slow resolver answers. Owned by the probe worker. An entry
- * dies after `ttlMs`, and at once when a probe of its cluster fails.
+ * Addresses of host names. Node resolves names in its thread pool, two at a time, and the names of a large fleet in
+ * every interval would be more than a slow resolver answers. Owned by the probe worker. An entry dies after `ttlMs`,
+ * and at once when a probe of its cluster fails.
  */
 export function createDnsCache(resolve: Resolve, ttlMs: number, now?: () => number): DnsCache {
   const addresses = new Cache<string, readonly string[]>({

@@ -2,6 +2,7 @@ import { createHash, createPrivateKey, createPublicKey, type KeyObject, randomBy
 import { encodeHeader } from '../jws.ts';
 import { type Algorithm, algorithmOf, newPrivateKey, signatureLengthOf, signJws, verifyWith } from './algorithms.ts';
 import type { KeyRecord, MakeKey } from './ring-state.ts';
+import { SigningThreads } from './signing-threads.ts';
 
 export interface VerificationKey {
   readonly kid: string;
@@ -22,6 +23,8 @@ export interface SigningKey {
   readonly signatureLength: number;
   /** The signature of a token's first two segments, as its third segment. */
   sign(input: string): Promise<string>;
+  /** For a key that is not in use any more: what it was asked to sign before is still signed. */
+  close(): void;
 }
 
 /** K-02: derived from the key alone, so every replica gives a key the same id, also after a restart. */
@@ -79,19 +82,20 @@ export async function readSigningKey(record: KeyRecord, verification: Verificati
   const { kid, algorithm: alg } = record;
   if (record.privateKey === undefined) throw new Error(`the key ${kid} has no private key`);
   const privateKey = createPrivateKey({ key: Buffer.from(record.privateKey, 'base64'), format: 'der', type: 'pkcs8' });
-  const key: SigningKey = {
+  const probe = randomBytes(32).toString('base64url');
+  const signature = Buffer.from(signJws(alg, privateKey, probe), 'base64url');
+  if (!(await verification.verify(Buffer.from(probe), signature))) {
+    throw new Error(`the key ${kid} cannot verify its own signatures`);
+  }
+  const threads = new SigningThreads(alg, privateKey);
+  return {
     kid,
     alg,
     header: encodeHeader(alg, kid),
     signatureLength: verification.signatureLength,
-    sign: (input) => signJws(alg, privateKey, input),
+    sign: (input) => threads.sign(input),
+    close: () => threads.close(),
   };
-  const probe = randomBytes(32).toString('base64url');
-  const signature = Buffer.from(await key.sign(probe), 'base64url');
-  if (!(await verification.verify(Buffer.from(probe), signature))) {
-    throw new Error(`the key ${kid} cannot verify its own signatures`);
-  }
-  return key;
 }
 
 /** A public key in the key set (RFC 7517), members in the order of O-02. */

@@ -170,6 +170,12 @@ async function compile(
   return { signing, byDefault: standIn && signing.get(standIn.algorithm), keys: verifying, entries };
 }
 
+/** Ends the threads of keys that sign no further token. */
+function closeUnused(before: Compiled, after?: Compiled): void {
+  const used = new Set(after?.signing.values());
+  for (const key of before.signing.values()) if (!used.has(key)) key.close();
+}
+
 class Ring implements StoredKeyRing {
   readonly #options: KeyRingOptions;
   readonly #ringStore: RingStore;
@@ -292,6 +298,7 @@ class Ring implements StoredKeyRing {
     this.#stop.abort();
     this.position.end();
     for (const close of this.#closers) await close();
+    closeUnused(this.#compiled);
   }
 
   /** Retries on the newest state when another replica wrote first. */
@@ -332,8 +339,10 @@ class Ring implements StoredKeyRing {
     if (stored.revision <= this.#stored.revision) return;
     const compiled = await compile(stored.state, this.#options.rules, this.#compiled);
     if (stored.revision <= this.#stored.revision) return;
+    const before = this.#compiled;
     this.#stored = stored;
     this.#compiled = compiled;
+    closeUnused(before, compiled);
     for (const listener of this.#listeners) listener();
     if (this.#changes.cover(stored.state) !== stored.state) {
       this.#change(this.#changes.cover).catch((error: unknown) => this.#report(error));

@@ -1,0 +1,174 @@
+import { createPublicKey, type KeyObject } from 'node:crypto';
+import { EventEmitter } from 'node:events';
+import { describe, expect, it } from 'vitest';
+import { ALGORITHMS, newPrivateKey, verifyWith } from './algorithms.ts';
+import { joinTexts, splitTexts } from './signing-messages.ts';
+import { SigningThreads, type Thread } from './signing-threads.ts';
+
+/** A thread whose replies a test decides. */
+class FakeThread extends EventEmitter implements Thread {
+  readonly received: string[][] = [];
+  isTerminated = false;
+  isReferenced = true;
+
+  postMessage(inputs: string): void {
+    this.received.push(splitTexts(inputs));
+  }
+
+  /** Answers the oldest message that has no answer. */
+  reply(signatures = this.received[0]?.map((input) => `signature-of-${input}`) ?? []): void {
+    this.received.shift();
+    this.emit('message', joinTexts(signatures));
+  }
+
+  ref(): void {
+    this.isReferenced = true;
+  }
+
+  unref(): void {
+    this.isReferenced = false;
+  }
+
+  terminate(): Promise<unknown> {
+    this.isTerminated = true;
+    return Promise.resolve();
+  }
+}
+
+function fakes(maxThreads = 4, algorithm: 'ES256' | 'RS256' = 'ES256') {
+  const threads: FakeThread[] = [];
+  let ends: (() => void)[] = [];
+  const signing = new SigningThreads(algorithm, {} as KeyObject, {
+    maxThreads,
+    handOver: (act) => ends.push(act),
+    start() {
+      const thread = new FakeThread();
+      threads.push(thread);
+      return thread;
+    },
+  });
+  const endTick = (): void => {
+    const acts = ends;
+    ends = [];
+    for (const act of acts) act();
+  };
+  return { signing, threads, endTick };
+}
+
+const numbered = (count: number): string[] => Array.from({ length: count }, (_, index) => `input-${index}`);
+
+describe('signing threads', () => {
+  it.each(ALGORITHMS)('%s: signs in real threads, each input with its own signature', async (algorithm) => {
+    const key = await newPrivateKey(algorithm);
+    const signing = new SigningThreads(algorithm, key);
+    const inputs = numbered(40);
+    const signatures = await Promise.all(inputs.map((input) => signing.sign(input)));
+    signing.close();
+    const publicKey = createPublicKey(key);
+    const verified = await Promise.all(
+      inputs.map((input, index) =>
+        verifyWith(algorithm, publicKey, Buffer.from(input), Buffer.from(signatures[index] ?? '', 'base64url')),
+      ),
+    );
+    expect(verified).toEqual(inputs.map(() => true));
+  });
+
+  it('starts no thread before something is signed', () => {
+    const { threads, endTick } = fakes();
+    endTick();
+    expect(threads).toHaveLength(0);
+  });
+
+  it('hands over the inputs of a tick in one message', async () => {
+    const { signing, threads, endTick } = fakes();
+    const signatures = Promise.all(['a', 'b', 'c'].map((input) => signing.sign(input)));
+    endTick();
+    expect(threads.map(({ received }) => received)).toEqual([[['a', 'b', 'c']]]);
+    threads[0]?.reply();
+    expect(await signatures).toEqual(['signature-of-a', 'signature-of-b', 'signature-of-c']);
+  });
+
+  it('keeps two ticks apart', async () => {
+    const { signing, threads, endTick } = fakes();
+    const first = signing.sign('a');
+    endTick();
+    const second = signing.sign('b');
+    endTick();
+    expect(threads[0]?.received).toEqual([['a'], ['b']]);
+    threads[0]?.reply();
+    threads[0]?.reply();
+    expect(await Promise.all([first, second])).toEqual(['signature-of-a', 'signature-of-b']);
+  });
+
+  it.each([
+    ['ES256', 32, 1],
+    ['ES256', 33, 2],
+    ['RS256', 2, 2],
+    ['RS256', 9, 3],
+  ] as const)('%s: %d inputs at once occupy %d of three threads', (algorithm, count, used) => {
+    const { signing, threads, endTick } = fakes(3, algorithm);
+    for (const input of numbered(count)) void signing.sign(input);
+    endTick();
+    expect(threads).toHaveLength(used);
+    expect(threads.flatMap(({ received }) => received.flat()).toSorted()).toEqual(numbered(count).toSorted());
+  });
+
+  it('gives an input to the thread that has the fewest', () => {
+    const { signing, threads, endTick } = fakes(2, 'RS256');
+    for (const input of ['a', 'b', 'c']) void signing.sign(input);
+    endTick();
+    threads[0]?.reply();
+    threads[0]?.reply();
+    void signing.sign('d');
+    endTick();
+    expect(threads.map(({ received }) => received)).toEqual([[['d']], [['b']]]);
+  });
+
+  it.each([
+    ['error', new Error('out of memory')],
+    ['exit', 1],
+  ])('rejects the inputs of a thread that ended (%s), and starts another for the next', async (event, value) => {
+    const { signing, threads, endTick } = fakes();
+    const lost = signing.sign('a');
+    endTick();
+    threads[0]?.emit(event, value);
+    await expect(lost).rejects.toThrow('the signing thread ended');
+    const next = signing.sign('b');
+    endTick();
+    threads[1]?.reply();
+    expect(await next).toBe('signature-of-b');
+  });
+
+  it('rejects a batch whose signatures are not as many as its inputs', async () => {
+    const { signing, threads, endTick } = fakes();
+    const both = ['a', 'b'].map((input) => signing.sign(input));
+    endTick();
+    threads[0]?.reply(['only-one']);
+    for (const one of both) await expect(one).rejects.toThrow('returned 1 signatures for 2');
+  });
+
+  it('keeps the process alive only while a signature is awaited', async () => {
+    const { signing, threads, endTick } = fakes();
+    const signature = signing.sign('a');
+    endTick();
+    expect(threads[0]?.isReferenced).toBe(true);
+    threads[0]?.reply();
+    await signature;
+    expect(threads[0]?.isReferenced).toBe(false);
+  });
+
+  it('signs what it was given before it was closed, then ends its threads', async () => {
+    const { signing, threads, endTick } = fakes();
+    const sent = signing.sign('a');
+    endTick();
+    const waiting = signing.sign('b');
+    signing.close();
+    await expect(signing.sign('c')).rejects.toThrow('no longer in use');
+    endTick();
+    threads[0]?.reply();
+    expect(threads[0]?.isTerminated).toBe(false);
+    threads[0]?.reply();
+    expect(await Promise.all([sent, waiting])).toEqual(['signature-of-a', 'signature-of-b']);
+    expect(threads[0]?.isTerminated).toBe(true);
+  });
+});
