@@ -2,6 +2,7 @@ import type { Kind } from '../api/kind.ts';
 import type { Logger } from '../observability/logger.ts';
 import type { KeyValue, Store } from './contract.ts';
 import type { Reflector } from './reflector.ts';
+import { scan } from './scan.ts';
 import type { CacheEntry, Snapshot } from './snapshot.ts';
 import type { WatchCache } from './watch-cache.ts';
 
@@ -30,7 +31,6 @@ export interface CheckOptions<E extends CacheEntry> extends CheckParts<E> {
 
 /** kube-apiserver's interval. */
 const INTERVAL_MS = 300_000;
-const PAGE = 200;
 
 /**
  * B7: compares the caches with the store at an interval. Returns how to stop; resolves when a running check is done.
@@ -95,11 +95,8 @@ async function findDifference<E extends CacheEntry>(
   revision: number,
 ): Promise<string | undefined> {
   let count = 0;
-  let after: string | undefined;
-  for (;;) {
-    const request = { prefix: cache.prefix, revision, limit: PAGE, ...(after === undefined ? {} : { after }) };
-    const page = await store.list(request);
-    for (const item of page.items) {
+  for await (const items of scan(store, { prefix: cache.prefix, revision })) {
+    for (const item of items) {
       const entry = snapshot.get(item.key);
       // The cache leaves out values that it cannot decode; the reflector has reported them.
       if (entry === undefined && !isReadable(cache, item)) continue;
@@ -108,8 +105,6 @@ async function findDifference<E extends CacheEntry>(
       }
       count += 1;
     }
-    after = page.items.at(-1)?.key;
-    if (!page.more || after === undefined) break;
     await pause();
   }
   return count === snapshot.size ? undefined : `${snapshot.size - count} objects are cached that are not stored`;

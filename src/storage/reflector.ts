@@ -1,6 +1,7 @@
 import { REGISTRY_PREFIX } from '../api/object-key.ts';
 import { type Change, type KeyValue, type Revision, StorageError, type Store } from './contract.ts';
 import { type Follower, RevisionWaiters } from './revision-waiters.ts';
+import { scan } from './scan.ts';
 import type { CacheEntry } from './snapshot.ts';
 import type { CacheEvent, Refill, WatchCache } from './watch-cache.ts';
 
@@ -24,8 +25,6 @@ export interface ReflectorOptions<E extends CacheEntry> {
   readonly onError: (error: unknown) => void;
 }
 
-/** Small, because a page is decoded in one tick: some ten milliseconds. */
-const PAGE = 200;
 const RETRY_MS = 500;
 const LOAD_ATTEMPTS = 5;
 
@@ -113,23 +112,19 @@ export class Reflector<E extends CacheEntry> implements Follower {
     for (const listener of this.#listeners) this.#reset(listener);
   }
 
-  /** Page by page, so that other work goes on in between and the bytes are not held twice. */
+  /** Batch by batch, so that other work goes on in between and the bytes are not held twice. */
   async #refill(cache: WatchCache<E>, revision: Revision): Promise<Refill> {
     const refill = cache.refill();
-    let after: string | undefined;
-    for (;;) {
-      const request = { prefix: cache.prefix, revision, limit: PAGE, ...(after === undefined ? {} : { after }) };
-      const page = await this.#options.store.list(request);
-      for (const item of page.items) {
+    for await (const items of scan(this.#options.store, { prefix: cache.prefix, revision })) {
+      for (const item of items) {
         try {
           refill.add(item);
         } catch (error) {
           this.#options.onError(unreadable(item, error));
         }
       }
-      after = page.items.at(-1)?.key;
-      if (!page.more || after === undefined) return refill;
     }
+    return refill;
   }
 
   async #follow(): Promise<void> {

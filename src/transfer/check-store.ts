@@ -2,6 +2,7 @@ import type { Catalog } from '../api/catalog.ts';
 import type { Kind } from '../api/kind.ts';
 import { kindPrefix, REGISTRY_PREFIX, storageKey } from '../api/object-key.ts';
 import type { KeyValue, Revision, Store } from '../storage/contract.ts';
+import { scan } from '../storage/scan.ts';
 
 export interface CheckReport {
   readonly revision: Revision;
@@ -11,8 +12,6 @@ export interface CheckReport {
   readonly problems: readonly string[];
 }
 
-const PAGE = 500;
-
 /** Reads all keys at one revision, and reports inconsistencies. */
 export async function checkStore(store: Store, catalog: Catalog): Promise<CheckReport> {
   const revision = await store.revision();
@@ -21,19 +20,20 @@ export async function checkStore(store: Store, catalog: Catalog): Promise<CheckR
   const created = new Map<string, Revision>();
   const uids = new Map<string, string>();
   const dependents: { key: string; owners: string[] }[] = [];
-  for await (const item of allKeys(store, revision)) {
+  const check = (item: KeyValue): void => {
     const kind = catalog.storedKinds.find((one) => item.key.startsWith(kindPrefix(one)));
     const label = kind?.resource ?? (item.key.startsWith(REGISTRY_PREFIX) ? 'unknown' : 'internal');
     counts.set(label, (counts.get(label) ?? 0) + 1);
     if (label === 'unknown') problems.push(`${item.key}: no kind of this release has such keys`);
-    if (kind === undefined) continue;
+    if (kind === undefined) return;
     created.set(item.key, item.createRevision);
     if (item.createRevision > item.modRevision || item.modRevision > revision) {
       problems.push(`${item.key}: its revisions are out of order`);
     }
     problems.push(...checkObject(kind, item, uids).map((problem) => `${item.key}: ${problem}`));
     dependents.push({ key: item.key, owners: ownersOf(catalog, kind, item.key) });
-  }
+  };
+  for await (const items of scan(store, { prefix: '/', revision })) items.forEach(check);
   for (const { key, owners } of dependents) {
     for (const owner of owners) {
       const createRevision = created.get(owner);
@@ -42,16 +42,6 @@ export async function checkStore(store: Store, catalog: Catalog): Promise<CheckR
     }
   }
   return { revision, counts, problems };
-}
-
-async function* allKeys(store: Store, revision: Revision): AsyncGenerator<KeyValue> {
-  let after: string | undefined;
-  for (;;) {
-    const page = await store.list({ prefix: '/', limit: PAGE, revision, ...(after === undefined ? {} : { after }) });
-    yield* page.items;
-    after = page.items.at(-1)?.key;
-    if (!page.more || after === undefined) return;
-  }
 }
 
 function checkObject(kind: Kind, { key, value }: KeyValue, uids: Map<string, string>): string[] {

@@ -31,8 +31,8 @@ const OVERLAP_MS = 100;
 /** A write that has not happened by then, e.g. because etcd's leader hangs, fails. */
 const WRITE_MS = 2_400;
 const COMPACTION_TIMEOUT: CallTimeout = { attemptMs: 20_000, totalMs: 30_000 };
-/** Items in one response of etcd: some hundred kilobytes. */
-const PAGE_ITEMS = 500;
+/** Items in one response of etcd at most: a few megabytes. etcd counts all keys of the range for each response. */
+const PAGE_ITEMS = 4_000;
 const RESUME_MS = 100;
 /**
  * How long a watch may be silent after a progress request: at least `first`, and twice as long as its slowest answer.

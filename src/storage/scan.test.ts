@@ -1,0 +1,79 @@
+import { describe, expect, it } from 'vitest';
+import type { KeyValue, ListRequest, ListResult } from './contract.ts';
+import { scan } from './scan.ts';
+
+const keyOf = (index: number): string => `/things/${String(index).padStart(7, '0')}`;
+
+/** A store of so many items, whose sizes the test decides; it records the requests. */
+function storeOf(count: number, bytesOf: (index: number) => number) {
+  const requests: ListRequest[] = [];
+  const sizes: number[] = [];
+  const list = async (request: ListRequest): Promise<ListResult> => {
+    requests.push(request);
+    const { after, limit = Number.POSITIVE_INFINITY, revision = 0 } = request;
+    const first = after === undefined ? 0 : Number(after.slice(-7)) + 1;
+    const end = Math.min(count, first + limit);
+    const items = Array.from({ length: end - first }, (_, offset): KeyValue => {
+      const value = new Uint8Array(bytesOf(first + offset));
+      return { key: keyOf(first + offset), value, createRevision: 1, modRevision: 1 };
+    });
+    sizes.push(items.reduce((sum, { value }) => sum + value.length, 0));
+    return { items, revision, more: end < count };
+  };
+  return { list, requests, sizes };
+}
+
+async function collect(store: ReturnType<typeof storeOf>): Promise<{ keys: string[]; batches: number[] }> {
+  const keys: string[] = [];
+  const batches: number[] = [];
+  for await (const items of scan(store, { prefix: '/things/', revision: 7 })) {
+    batches.push(items.length);
+    for (const { key } of items) keys.push(key);
+  }
+  return { keys, batches };
+}
+
+describe('scan', () => {
+  it.each([0, 1, 199, 200, 201, 600, 10_000])('yields each of %d items once, in order', async (count) => {
+    const { keys, batches } = await collect(storeOf(count, () => 10));
+    expect(keys).toEqual(Array.from({ length: count }, (_, index) => keyOf(index)));
+    expect(Math.max(0, ...batches)).toBeLessThanOrEqual(200);
+  });
+
+  it('reads all pages at one revision', async () => {
+    const store = storeOf(5_000, () => 10);
+    await collect(store);
+    expect(new Set(store.requests.map(({ revision }) => revision))).toEqual(new Set([7]));
+  });
+
+  it('reads small items in large pages: etcd counts all keys of the range for each', async () => {
+    const store = storeOf(100_000, () => 500);
+    await collect(store);
+    expect(store.requests.length).toBeLessThan(35);
+    expect(Math.max(...store.requests.map(({ limit = 0 }) => limit))).toBe(4_000);
+  });
+
+  it('reads large items in pages of some megabytes', async () => {
+    const store = storeOf(5_000, () => 4_000);
+    await collect(store);
+    expect(Math.max(...store.sizes)).toBeLessThanOrEqual(4 * 1024 * 1024);
+  });
+
+  it('reads smaller pages after items have become larger', async () => {
+    const store = storeOf(12_000, (index) => (index < 6_000 ? 100 : 20_000));
+    await collect(store);
+    expect(store.requests.at(-1)?.limit).toBe(209);
+  });
+
+  it('lets other work run between two batches', async () => {
+    let ticks = 0;
+    const count = (): void => {
+      ticks += 1;
+      immediate = setImmediate(count);
+    };
+    let immediate = setImmediate(count);
+    const { batches } = await collect(storeOf(4_000, () => 10));
+    clearImmediate(immediate);
+    expect(ticks).toBeGreaterThanOrEqual(batches.length - 5);
+  });
+});
