@@ -8,7 +8,8 @@ import { type TLSSocket, connect as tlsConnect } from 'node:tls';
 import { afterEach, describe, expect, it } from 'vitest';
 import { selfSigned } from '../../clusters/upstream/certificates.fixture.ts';
 import { CLUSTERS_PATH, closeServersAfterEach, startFixture } from '../http.fixture.ts';
-import { HandshakeLimitedServer, HandshakeLimiter } from './handshake-limiter.ts';
+import { DeferredHandshakeServer } from './deferred-handshake-server.ts';
+import { HandshakeLimiter } from './handshake-limiter.ts';
 
 closeServersAfterEach();
 const endings: (() => void)[] = [];
@@ -177,7 +178,7 @@ describe('A20: a server for TLS', () => {
 
   it('keeps the listeners of Node', () => {
     const names = (server: Server): string[] => server.listeners('connection').map(({ name }) => name);
-    expect(names(new HandshakeLimitedServer({}, () => {}))).toEqual(names(new Server()));
+    expect(names(new DeferredHandshakeServer({}, () => {}))).toEqual(names(new Server()));
     expect(names(new Server())).toHaveLength(1);
   });
 

@@ -1,6 +1,5 @@
 import { once } from 'node:events';
 import type { IncomingMessage, Server, ServerOptions } from 'node:http';
-import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as setTimeoutPromise } from 'node:timers/promises';
 import { ApiError } from '../../api/status.ts';
@@ -13,7 +12,9 @@ import type { WatchStream } from '../response/watch-response.ts';
 import { AddressLimit } from './address-limit.ts';
 import { ClientConnections } from './client-connections.ts';
 import { answerClientErrors } from './client-errors.ts';
-import { type HandshakeCounts, HandshakeLimitedServer, HandshakeLimiter } from './handshake-limiter.ts';
+import { DeferredHandshakeServer } from './deferred-handshake-server.ts';
+import { type HandshakeCounts, HandshakeLimiter } from './handshake-limiter.ts';
+import { HandshakeQueue } from './handshake-queue.ts';
 import { createReloader, type KeyPair, readKeyPair, type TlsFiles, tlsOptions } from './tls.ts';
 
 /** The limits of a connection. Slow and silent clients must cost little and not for long. */
@@ -75,7 +76,7 @@ export interface Listener {
   /** Compares the certificate files with those in use now, and not only every few seconds. */
   reloadCertificate(): Promise<void>;
   /** For metrics. */
-  handshakes(): HandshakeCounts;
+  handshakes(): HandshakeCounts & { readonly waiting: number };
 }
 
 export type Serve = (req: IncomingMessage, res: LingeringResponse, arrival?: Arrival) => void;
@@ -105,18 +106,24 @@ export function createListener(options: ListenerOptions): Listener {
     warnRefused({ maxConnectionsPerAddress, address }),
   );
 
-  const tlsServerOptions = { ...httpOptions(limits), ...tlsOptions(limits.handshakeTimeoutMs) };
+  const queue = new HandshakeQueue({
+    helloTimeoutMs: limits.handshakeTimeoutMs,
+    now: performance.now.bind(performance),
+  });
   const tlsServer =
-    limiter !== undefined
-      ? new HandshakeLimitedServer(tlsServerOptions, (socket, begin) => {
-          if (limit.accept(socket)) limiter.accept(socket, begin);
-        })
-      : tls !== undefined
-        ? createTlsServer(tlsServerOptions)
-        : undefined;
+    tls === undefined
+      ? undefined
+      : new DeferredHandshakeServer(
+          { ...httpOptions(limits), ...tlsOptions(limits.handshakeTimeoutMs) },
+          (socket, begin) => {
+            if (!limit.accept(socket)) return;
+            if (limiter === undefined) queue.accept(socket, begin);
+            else limiter.accept(socket, () => queue.accept(socket, begin));
+          },
+        );
   const server: Server<typeof IncomingMessage, typeof LingeringResponse> =
     tlsServer ?? createPlainServer(httpOptions(limits));
-  if (limiter === undefined) server.prependListener('connection', (socket) => limit.accept(socket));
+  if (tlsServer === undefined) server.prependListener('connection', (socket) => limit.accept(socket));
   const useKeyPair = (pair: KeyPair): void =>
     tlsServer?.setSecureContext({ ...tlsOptions(limits.handshakeTimeoutMs), ...pair });
   let reloadCertificate = async (): Promise<void> => {};
@@ -144,6 +151,7 @@ export function createListener(options: ListenerOptions): Listener {
     closing = true;
     clearInterval(certificateCheck);
     limiter?.close();
+    queue.close();
     return new Promise((resolve) => {
       server.close(() => resolve());
     });
@@ -208,7 +216,7 @@ export function createListener(options: ListenerOptions): Listener {
       if (closing) setImmediate(() => server.closeIdleConnections());
     },
     reloadCertificate: () => reloadCertificate(),
-    handshakes: () => limiter?.counts ?? { delayed: 0, rejected: 0 },
+    handshakes: () => ({ ...(limiter?.counts ?? { delayed: 0, rejected: 0 }), waiting: queue.size }),
   };
 }
 

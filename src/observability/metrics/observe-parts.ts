@@ -187,12 +187,20 @@ export function observeLog({ registry }: Metrics, dropped: () => number): void {
   );
 }
 
-/** The limiter of TLS handshakes. */
+/** The limiter and the queue of TLS handshakes. */
 export function observeHandshakes(
   { registry }: Metrics,
-  counts: () => { readonly delayed: number; readonly rejected: number },
+  counts: () => { readonly delayed: number; readonly rejected: number; readonly waiting: number },
 ): void {
   const registers = [registry];
+  void new Gauge({
+    name: 'clusterpass_tls_handshakes_waiting',
+    help: 'Connections whose handshake begins in one of the next ticks of the event loop: one begins in each.',
+    registers,
+    collect() {
+      this.set(counts().waiting);
+    },
+  });
   counter(
     registers,
     'clusterpass_tls_handshakes_delayed_total',

@@ -1,0 +1,137 @@
+import type { Socket } from 'node:net';
+import { Deadlines, type Timed } from '../../lib/deadlines.ts';
+
+export interface HandshakeQueueOptions {
+  /** How long a client has for its ClientHello. */
+  readonly helloTimeoutMs: number;
+  /** Milliseconds on a monotonic clock. */
+  readonly now: () => number;
+  /** Calls back in the next tick of the event loop; for tests. */
+  readonly inNextTick?: (act: () => void) => void;
+}
+
+/** A connection whose handshake has not begun. */
+interface PendingHandshake extends Timed<PendingHandshake> {
+  readonly socket: Socket;
+  readonly begin: () => void;
+  /** The ClientHello, or the part of it that has arrived. */
+  received: Buffer;
+  readonly onData: (chunk: Buffer) => void;
+  readonly onLeft: () => void;
+}
+
+/**
+ * Begins one TLS handshake in a tick of the event loop, in the order in which the ClientHellos arrived. A ClientHello
+ * costs more than most requests, and libuv handles up to 1,024 readable sockets in one tick: when all clients of a
+ * server come back at once, requests on open connections would wait for all of these handshakes.
+ *
+ * A connection is in the queue only when its ClientHello has arrived, so silent and slow clients delay no other.
+ */
+export class HandshakeQueue {
+  readonly #inNextTick: NonNullable<HandshakeQueueOptions['inNextTick']>;
+  readonly #deadlines: Deadlines<PendingHandshake>;
+  /** Connections without a whole ClientHello. */
+  readonly #silent = new Set<PendingHandshake>();
+  readonly #queue = new Set<PendingHandshake>();
+  #isScheduled = false;
+  #isClosed = false;
+
+  constructor({ helloTimeoutMs, now, inNextTick = setImmediate }: HandshakeQueueOptions) {
+    this.#inNextTick = inNextTick;
+    this.#deadlines = new Deadlines({ afterMs: helloTimeoutMs, now, expire: ({ onLeft }) => onLeft() });
+  }
+
+  /** Connections whose ClientHello has arrived. */
+  get size(): number {
+    return this.#queue.size;
+  }
+
+  /** Reads the ClientHello of a paused connection, and calls `begin` when its handshake begins. */
+  accept(socket: Socket, begin: () => void): void {
+    if (socket.destroyed) return;
+    if (this.#isClosed) {
+      socket.resetAndDestroy();
+      return;
+    }
+    const pending: PendingHandshake = {
+      socket,
+      begin,
+      received: Buffer.alloc(0),
+      onData: (chunk) => this.#receive(pending, chunk),
+      onLeft: () => {
+        this.#remove(pending);
+        socket.destroy();
+      },
+    };
+    this.#silent.add(pending);
+    this.#deadlines.start(pending);
+    // A client that has closed its side cannot finish a handshake.
+    for (const event of LEFT) socket.on(event, pending.onLeft);
+    socket.on('data', pending.onData).resume();
+  }
+
+  /** Closes the connections whose handshake has not begun. */
+  close(): void {
+    this.#isClosed = true;
+    for (const { socket } of [...this.#silent, ...this.#queue]) socket.resetAndDestroy();
+  }
+
+  #receive(pending: PendingHandshake, chunk: Buffer): void {
+    pending.received = pending.received.length === 0 ? chunk : Buffer.concat([pending.received, chunk]);
+    const surplus = pending.received.length - recordBytes(pending.received);
+    if (surplus < 0) return;
+    // Clients send nothing more before the answer. What one sends all the same is not read, or it would be in memory.
+    if (surplus > 0) pending.socket.pause();
+    if (!this.#silent.delete(pending)) return;
+    this.#deadlines.stop(pending);
+    this.#queue.add(pending);
+    this.#schedule();
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled || this.#queue.size === 0) return;
+    this.#isScheduled = true;
+    this.#inNextTick(() => {
+      this.#isScheduled = false;
+      this.#beginFirst();
+      this.#schedule();
+    });
+  }
+
+  #beginFirst(): void {
+    for (const pending of this.#queue) {
+      const { socket, received, onData, onLeft, begin } = pending;
+      this.#remove(pending);
+      // It has been reset, and its `close` event is still to come.
+      if (socket.destroyed) continue;
+      // Listeners would keep the bytes of the ClientHello for as long as the connection lives.
+      for (const event of LEFT) socket.off(event, onLeft);
+      socket.off('data', onData).pause();
+      // TLS begins with what a socket has buffered.
+      socket.unshift(received);
+      begin();
+      return;
+    }
+  }
+
+  #remove(pending: PendingHandshake): void {
+    this.#deadlines.stop(pending);
+    this.#silent.delete(pending);
+    this.#queue.delete(pending);
+  }
+}
+
+const LEFT = ['end', 'error', 'close'] as const;
+
+/** Type and version of a TLS record, and its length (RFC 8446 section 5.1). */
+const HEADER_BYTES = 5;
+const HANDSHAKE_TYPE = 22;
+const MAX_CONTENT_BYTES = 16_384;
+
+/** Length of the TLS record that begins with these bytes. 0 for what TLS rejects: it is not waited for. */
+function recordBytes(bytes: Buffer): number {
+  if (bytes[0] !== HANDSHAKE_TYPE) return 0;
+  if (bytes.length < HEADER_BYTES) return HEADER_BYTES;
+  const content = bytes.readUInt16BE(HEADER_BYTES - 2);
+  return content > MAX_CONTENT_BYTES ? 0 : HEADER_BYTES + content;
+}
