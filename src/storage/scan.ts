@@ -4,15 +4,15 @@ import type { KeyValue, Revision, Store } from './contract.ts';
 /** Items that are handled in one tick of the event loop. To decode them takes some ten milliseconds. */
 const BATCH_ITEMS = 200;
 /**
- * The size of a page. etcd counts all keys from the start of a page to the end of the range, whatever the limit: pages of
- * 200 of a million keys made it visit two thousand million keys. So pages are as large as one message may well be.
+ * The size of a page. etcd counts all keys from the start of a page to the end of the range, whatever the limit: pages
+ * of 200 of a million keys made it visit two thousand million keys. So pages are as large as one message may well be.
  */
 const PAGE_BYTES = 4 * 1024 * 1024;
 const MAX_PAGE_ITEMS = 4_000;
 
 /**
- * All items below a prefix at one revision, in order of their keys, in batches for one tick each. Nothing is yielded for
- * an empty prefix.
+ * All items below a prefix at one revision, in order of their keys, in batches for one tick each. Yields nothing when
+ * there are none.
  */
 export async function* scan(
   store: Pick<Store, 'list'>,
