@@ -58,7 +58,7 @@ function fakes(maxThreads = 4, algorithm: 'ES256' | 'RS256' = 'ES256') {
 const numbered = (count: number): string[] => Array.from({ length: count }, (_, index) => `input-${index}`);
 
 describe('signing threads', () => {
-  it.each(ALGORITHMS)('%s: signs in real threads, each input with its own signature', async (algorithm) => {
+  it.each(ALGORITHMS)('A23: %s is signed in real threads, each input with its own signature', async (algorithm) => {
     const key = await newPrivateKey(algorithm);
     const signing = new SigningThreads(algorithm, key);
     const inputs = numbered(40);
