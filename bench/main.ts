@@ -34,6 +34,7 @@ const STUDIES = [
   'million',
   'replicas',
   'slow-disk',
+  'duties',
 ];
 
 const isStudy = (name: string): boolean => STUDIES.includes(name);

@@ -36,7 +36,11 @@ export interface Settings {
   readonly progress?: (line: string) => void;
 }
 
-const spreadOf = (values: readonly number[]): Spread => [median(values), Math.min(...values), Math.max(...values)];
+export const spreadOf = (values: readonly number[]): Spread => [
+  median(values),
+  Math.min(...values),
+  Math.max(...values),
+];
 
 export interface Round {
   readonly rate: number;

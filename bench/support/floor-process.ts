@@ -4,42 +4,30 @@
  */
 import { generateKeyPairSync, type KeyObject, randomUUID, sign } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { CIPHERS } from '../../src/http/listener/tls.ts';
 import { openDatabase } from '../../src/storage/sqlite/database.ts';
 import { TLS } from '../../test/e2e/support/server.ts';
-
-type Handler = (req: IncomingMessage, res: ServerResponse) => void;
+import { createFloor } from './duties/create-floor.ts';
+import { tokenFloor } from './duties/token-floor.ts';
+import { encodeSegment, type Handler, readBody, respond } from './floor-http.ts';
 
 const [name = '', file = ''] = process.argv.slice(2);
-
-function readBody(req: IncomingMessage, then: (body: Buffer) => void): void {
-  const chunks: Buffer[] = [];
-  req.on('data', (chunk: Buffer) => chunks.push(chunk));
-  req.on('end', () => then(Buffer.concat(chunks)));
-}
-
-function respond(res: ServerResponse, code: number, body: Buffer): void {
-  res.writeHead(code, { 'Content-Type': 'application/json', 'Content-Length': body.length });
-  res.end(body);
-}
-
-const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
 
 /** Parses the body, signs the same claims outside of the event loop, and responds. */
 function token(): Handler {
   // As Clusterpass signs: with a KeyObject, and a signature in the form of JOSE.
   const { privateKey }: { privateKey: KeyObject } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-  const header = encode({ alg: 'ES256', kid: randomUUID() });
+  const header = encodeSegment({ alg: 'ES256', kid: randomUUID() });
   const sample = JSON.parse(readFileSync(file, 'utf8')) as TokenSample;
   return (req, res) =>
     readBody(req, (body) => {
       const sent = JSON.parse(body.toString()) as { spec: { audiences: string[] } };
       const now = Math.floor(Date.now() / 1000);
       const claims = { ...sample.claims, iat: now, nbf: now, exp: now + 3600, jti: randomUUID() };
-      const input = `${header}.${encode(claims)}`;
+      const input = `${header}.${encodeSegment(claims)}`;
       sign('sha256', Buffer.from(input), { key: privateKey, dsaEncoding: 'ieee-p1363' }, (error, signature) => {
         if (error !== null || sent.spec.audiences === undefined) throw error;
         const status = { ...sample.response.status, token: `${input}.${signature.toString('base64url')}` };
@@ -106,7 +94,16 @@ function create(): Handler {
     });
 }
 
-const WORKS: Readonly<Record<string, () => Handler>> = { token, bytes, watch, create };
+const settings = <T>(): T => JSON.parse(readFileSync(file, 'utf8')) as T;
+
+const WORKS: Readonly<Record<string, () => Handler>> = {
+  token,
+  bytes,
+  watch,
+  create,
+  'token-duties': () => tokenFloor(settings()),
+  'create-duties': () => createFloor(settings()),
+};
 const make = WORKS[name];
 if (make === undefined) throw new Error(`unknown floor "${name}": expected ${Object.keys(WORKS).join(', ')}`);
 const tls = { cert: readFileSync(TLS.certFile), key: readFileSync(TLS.keyFile) };

@@ -121,20 +121,26 @@ export async function startServerOn(
   };
 }
 
+export interface Floor extends ServerProcess {
+  /** The file with its sample. The floor of creates has its database there. */
+  readonly file: string;
+}
+
 /** Starts a bare `node:https` server for this work (`floor-process.ts`). */
 export async function startFloor(
-  work: 'token' | 'bytes' | 'watch' | 'create',
+  work: 'token' | 'bytes' | 'watch' | 'create' | 'token-duties' | 'create-duties',
   sample?: Uint8Array,
   env: NodeJS.ProcessEnv = process.env,
-): Promise<ServerProcess> {
+): Promise<Floor> {
   const args = [fileURLToPath(new URL('floor-process.ts', import.meta.url)), work];
+  let file = '';
   if (sample !== undefined) {
-    const file = join(await makeFolder(), 'sample');
+    file = join(await makeFolder(), 'sample');
     await writeFile(file, sample);
     args.push(file);
   }
   const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'inherit', 'ipc'] });
   const end = atEnd(() => kill(child));
   const pid = child.pid ?? 0;
-  return { port: Number(await waitForOutput(child, /port (\d+)/)), pid, cpu: () => cpuOf(pid), end };
+  return { port: Number(await waitForOutput(child, /port (\d+)/)), pid, cpu: () => cpuOf(pid), end, file };
 }

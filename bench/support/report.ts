@@ -39,7 +39,7 @@ export const HEADER = [
 ].join('\n');
 
 /** Columns are aligned to the right, except the first. */
-function table(lines: readonly (readonly string[])[]): string {
+export function table(lines: readonly (readonly string[])[]): string {
   const widths = (lines[0] ?? []).map((_, column) => Math.max(...lines.map((line) => (line[column] ?? '').length)));
   return lines
     .map((line) =>
@@ -50,7 +50,7 @@ function table(lines: readonly (readonly string[])[]): string {
     .join('\n');
 }
 
-const share = ([median, lowest, highest]: Spread): string =>
+export const share = ([median, lowest, highest]: Spread): string =>
   `${threeDigits(median)} (${threeDigits(lowest)}-${threeDigits(highest)})`;
 
 const goalText = ({ goal }: Row): string =>

@@ -2,8 +2,8 @@ import { writeFile } from 'node:fs/promises';
 import { Agent } from 'node:https';
 import { join } from 'node:path';
 import { type CallTarget, call, expectEqual } from './client.ts';
-import type { Requests } from './driver-process.ts';
 import type { Fleet } from './fleet.ts';
+import type { TokenSample } from './floor-process.ts';
 import { tokenPath } from './objects.ts';
 import { type FleetServer, makeFolder, startFleetServer } from './processes.ts';
 import { type MixedRequest, mixedRequests, type TokenCaller, type TokenFleetSize, tokenFleet } from './token-fleet.ts';
@@ -11,7 +11,11 @@ import { credentialOf, tokenText, verifiedToken } from './tokens.ts';
 
 export interface TokenMix {
   readonly server: FleetServer;
-  readonly requests: Requests;
+  readonly requests: { readonly file: string };
+  /** Requests and verifies some of the tokens. */
+  verifySample(target: CallTarget): Promise<readonly TokenSample[]>;
+  /** Throws unless callers of one team are refused tokens of another. */
+  expectRefusals(target: CallTarget): Promise<void>;
 }
 
 /** Texts for the driver at most. More requests than this are sent in the order of the first again. */
@@ -58,17 +62,23 @@ export async function startTokenMix(
   const credential = (caller: TokenCaller): string => credentials.get(caller) ?? '';
   // One request of each of so many callers.
   const sample = [...new Map(requests.map((request) => [request.caller, request])).values()].slice(0, SAMPLE);
-  await inParallel(sample, async ({ caller, account, asked }) => {
-    await verifiedToken(target, credential(caller), account, asked);
-  });
-  await expectRefusals(target, requests, credential);
+  const verifySample = async (from: CallTarget): Promise<TokenSample[]> => {
+    const verified: TokenSample[] = [];
+    await inParallel(sample, async ({ caller, account, asked }) => {
+      verified.push(await verifiedToken(from, credential(caller), account, asked));
+    });
+    return verified;
+  };
+  const refusals = (from: CallTarget): Promise<void> => expectRefusals(from, requests, credential);
+  await verifySample(target);
+  await refusals(target);
   agent.destroy();
   const file = join(await makeFolder(), 'requests.json');
   const texts = requests.map(({ caller, account, asked }) => tokenText(credential(caller), account, asked));
   await writeFile(file, JSON.stringify(texts));
   const seconds = ((performance.now() - begun) / 1000).toFixed(1);
   progress?.(`${size.accounts} accounts, ${credentials.size} callers: ready and verified after ${seconds} s`);
-  return { server, requests: { file } };
+  return { server, requests: { file }, verifySample, expectRefusals: refusals };
 }
 
 /** A caller is allowed by the bindings of its team: for an account of another team it gets 403. */
