@@ -1,10 +1,12 @@
 /**
  * How many creates a second do 16 writers get where a sync of the disk takes 1 or 3 ms, and how many share one sync?
  * The disk allows 16 creates for each sync: each writer waits for its own. A bare server that parses, stores and
- * returns the same bodies shows what CPU time allows beside that.
+ * returns the same bodies shows what CPU time allows beside that, and one with the duties of a create (`duties`) what it
+ * allows a server that also authenticates, validates, audits and caches.
  *
- * The slow disk is simulated: after each COMMIT the thread of SQLite sleeps (`../support/slow-sync.mjs`), in both
- * servers. So a sync takes that long, and what the real disk takes in addition.
+ * The slow disk is simulated: after each COMMIT the thread of SQLite sleeps (`../support/slow-sync.mjs`), in all
+ * servers. The plain bare server has no such thread: its event loop sleeps. So a sync takes that long, and what the real
+ * disk takes in addition.
  *
  *   npm run bench -- slow-disk [rounds] [seconds a round]
  */
@@ -12,6 +14,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { clusterFleet } from '../support/cluster-fleet.ts';
 import { Driver } from '../support/driver.ts';
+import { CREATE_DUTIES, type CreateDuty, type CreateFloorSettings } from '../support/duties/create-floor.ts';
 import { numberedCreate } from '../support/numbered-create.ts';
 import { median, threeDigits } from '../support/numbers.ts';
 import { endAll, makeFolder, type ServerProcess, startFleetServer, startFloor } from '../support/processes.ts';
@@ -48,6 +51,18 @@ async function startSlowly(
   return { server, numbered: numberedCreate(server.adminToken ?? 'none'), commits, from: 0 };
 }
 
+async function startWithDuties(env: NodeJS.ProcessEnv): Promise<ServerProcess & { readonly adminToken: string }> {
+  const folder = await makeFolder();
+  const settings: CreateFloorSettings = {
+    duties: Object.keys(CREATE_DUTIES) as CreateDuty[],
+    adminToken: 'token-of-admin',
+    database: join(folder, 'floor.db'),
+    auditFile: join(folder, 'audit.log'),
+  };
+  const floor = await startFloor('create-duties', Buffer.from(JSON.stringify(settings)), env);
+  return { ...floor, adminToken: settings.adminToken };
+}
+
 interface Creates {
   readonly rate: number;
   readonly perSync: number;
@@ -66,6 +81,7 @@ async function measure(syncMs: number): Promise<Figure[]> {
   const sides = {
     Clusterpass: await startSlowly((env) => startFleetServer(fleet, { env }), syncMs),
     'a bare server': await startSlowly((env) => startFloor('create', new Uint8Array(), env), syncMs),
+    'a bare server with duties': await startSlowly(startWithDuties, syncMs),
   };
   const results = new Map<string, Creates[]>();
   const totals = new Map<string, number>();

@@ -13,7 +13,7 @@ interface Line {
   readonly onDurable?: (() => void) | undefined;
 }
 
-/** Duty: audit events are durable. Those of one tick of the event loop share a write; a failed write ends the server. */
+/** Duty: audit events are durable. Those of one tick share a write. A failed write ends the server. */
 export class AuditLines {
   readonly #fd: number;
   #lines: Line[] = [];

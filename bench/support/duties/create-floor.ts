@@ -20,7 +20,7 @@ export const CREATE_DUTIES = {
   metrics: 'metrics and a deadline',
 } as const;
 
-type CreateDuty = keyof typeof CREATE_DUTIES;
+export type CreateDuty = keyof typeof CREATE_DUTIES;
 
 export interface CreateFloorSettings {
   readonly duties: readonly CreateDuty[];
