@@ -1,12 +1,12 @@
 /**
  * How many creates a second do 16 writers get where a sync of the disk takes 1 or 3 ms, and how many share one sync?
  * The disk allows 16 creates for each sync: each writer waits for its own. A bare server that parses, stores and
- * returns the same bodies shows what CPU time allows beside that, and one with the duties of a create (`duties`) what it
- * allows a server that also authenticates, validates, audits and caches.
+ * returns the same bodies shows what CPU time allows beside that. Another one, with the duties of a create (`duties`),
+ * shows what it allows a server that also authenticates, validates, audits and caches.
  *
  * The slow disk is simulated: after each COMMIT the thread of SQLite sleeps (`../support/slow-sync.mjs`), in all
- * servers. The plain bare server has no such thread: its event loop sleeps. So a sync takes that long, and what the real
- * disk takes in addition.
+ * servers. In the plain bare server that is the main thread. So a sync takes that long, and what the real disk takes in
+ * addition.
  *
  *   npm run bench -- slow-disk [rounds] [seconds a round]
  */

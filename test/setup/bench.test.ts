@@ -3,6 +3,9 @@ import { existsSync, readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { alternate, holds, type Row, rowOf } from '../../bench/support/compare.ts';
+import { FleetIndex } from '../../bench/support/duties/fleet-index.ts';
+import { Refusal } from '../../bench/support/duties/response.ts';
+import { parseStrictly } from '../../bench/support/duties/strict-json.ts';
 import { median, percentile } from '../../bench/support/numbers.ts';
 import { type MixedRequest, mixedRequests, tokenFleet } from '../../bench/support/token-fleet.ts';
 
@@ -82,6 +85,35 @@ describe('the requests of the token fleet', () => {
     expect(ofTeams).toHaveLength(250);
     const selectors = ofTeams.map(({ metadata }) => metadata.annotations?.['clusterpass.dev/clusters']);
     for (const selector of selectors) expect(selector).toMatch(/^(team|kubernetes\.io\/metadata\.name)=/);
+  });
+});
+
+describe('a floor with duties', () => {
+  const parse = (text: string) => parseStrictly(Buffer.from(text));
+
+  test('refuses a body that parsers read differently', () => {
+    for (const text of ['{"a":1,"a":1}', '{"a":[{"b":1,\n"b":2}]}', '{"a":1,"\\u0061":1}', '{"a":1', '']) {
+      expect(() => parse(text)).toThrow(Refusal);
+    }
+    expect(() => parseStrictly(Buffer.from([0x22, 0xff, 0x22]))).toThrow(Refusal);
+  });
+
+  test('accepts the same key in two objects, and braces and colons in a text', () => {
+    const value = { a: { b: 1 }, c: [{ b: 1 }, { b: 2 }], d: '":{"b"', b: '\\' };
+    expect(parse(JSON.stringify(value))).toEqual(value);
+    expect(parse(JSON.stringify(value, undefined, 2))).toEqual(value);
+  });
+
+  test('permits what a binding of the team allows, in the clusters that its selector names', () => {
+    const index = new FleetIndex(tokenFleet({ clusters: 150, accounts: 150, bindings: 300 }).objects());
+    const member = { name: 'ann', groups: [], subjects: ['User ann', 'Group team-01'] };
+    const question = 'create /serviceaccounts/token';
+    const reason = 'RBAC: allowed by ClusterRoleBinding "team-01-members" of ClusterRole "issuer" to Group team-01';
+    expect(index.reasonFor(member, question, 'c-00000001')).toBe(reason);
+    // Of another team; of the team, in production.
+    expect(index.reasonFor(member, question, 'c-00000002')).toBeUndefined();
+    expect(index.reasonFor(member, question, 'c-00000101')).toBeUndefined();
+    expect(index.reasonFor(member, 'delete /serviceaccounts', 'c-00000001')).toBeUndefined();
   });
 });
 
