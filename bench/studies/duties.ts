@@ -5,7 +5,7 @@
  * request, and the share of the plain floor, which is the floor of the goals `token` and `write`.
  *
  * What Clusterpass does besides is in no row: flow control, impersonation, content negotiation, traces, recent events,
- * rotation of keys and of audit files, watchers, error messages of Kubernetes.
+ * liveness of the caller's account, rotation of keys and of audit files, watchers, error messages of Kubernetes.
  *
  * Before the measurement, tokens of each row are verified, and requests that a duty refuses are sent. Afterwards audit
  * events, counted requests and stored objects must be as many as the requests.
@@ -29,7 +29,7 @@ import { CREATE_DUTIES, type CreateFloorSettings } from '../support/duties/creat
 import { TOKEN_DUTIES, type TokenFloorSettings } from '../support/duties/token-floor.ts';
 import { numberedCreate } from '../support/numbered-create.ts';
 import { median, percentile, threeDigits } from '../support/numbers.ts';
-import { CLUSTERS_PATH, clusterBody, clusterName, tokenPath } from '../support/objects.ts';
+import { CLUSTERS_PATH, clusterBody, clusterName } from '../support/objects.ts';
 import { endAll, makeFolder, type ServerProcess, startFleetServer, startFloor } from '../support/processes.ts';
 import { share, table } from '../support/report.ts';
 import { startTokenMix, type TokenMix } from '../support/token-mix.ts';
@@ -118,11 +118,13 @@ async function expectStatus(sent: ReturnType<typeof call>, code: number, what: s
   expectEqual(`status for ${what}`, response.code, code);
 }
 
-/** The texts of the mix, and a request of a caller with an issued token. */
-async function issuedRequest(mix: TokenMix): Promise<{ text: string; credential: string }> {
+/** A request of the mix whose caller has an issued token. */
+async function issuedRequest(mix: TokenMix): Promise<{ text: string; path: string; credential: string }> {
   const texts = JSON.parse(await readFile(mix.requests.file, 'utf8')) as string[];
   const text = texts.find((one) => one.includes('Bearer ey')) ?? '';
-  return { text, credential: /Bearer (\S+)/.exec(text)?.[1] ?? '' };
+  const [, path = ''] = /^POST (\S+)/.exec(text) ?? [];
+  const [, credential = ''] = /Bearer (\S+)/.exec(text) ?? [];
+  return { text, path, credential };
 }
 
 /** A token floor with these duties, after its tokens and refusals were checked. */
@@ -134,14 +136,17 @@ async function tokenSide(mix: TokenMix, duties: TokenFloorSettings['duties'], na
   const server = await startFloor('token-duties', Buffer.from(JSON.stringify(settings)));
   const target = { ...mix.server, port: server.port };
   let issued = (await mix.verifySample(target)).length;
-  const { credential } = await issuedRequest(mix);
-  const path = tokenPath(clusterName(0), 'ci', 'account-0');
+  const { path, credential } = await issuedRequest(mix);
   const post = (token: string, spec: object): ReturnType<typeof call> =>
     call(target, 'POST', path, { token, body: { spec } });
   const spec = { audiences: ['https://vault.example'], expirationSeconds: 600 };
   if (duties.includes('authentication')) {
     await expectStatus(post('none', spec), 401, 'an unknown token');
     await expectStatus(post(`${credential.slice(0, -8)}AAAAAAAA`, spec), 401, 'a forged token');
+  }
+  if (duties.includes('body')) {
+    await expectStatus(post(credential, { ...spec, unknown: 1 }), 400, 'an unknown field');
+    await expectStatus(post(credential, { ...spec, expirationSeconds: 1 }), 422, 'a lifetime of a second');
   }
   if (duties.includes('permission')) await mix.expectRefusals(target);
   return {
