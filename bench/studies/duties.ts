@@ -185,7 +185,7 @@ async function tokens(): Promise<void> {
       side('floor with all duties', all, { same }),
       side('Clusterpass', mix.server, { same }),
     ],
-    TOKEN_WARM_UP / 8,
+    Math.ceil(TOKEN_WARM_UP / 8),
   );
 }
 
