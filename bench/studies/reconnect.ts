@@ -11,7 +11,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { call, expectSuccess } from '../support/client.ts';
 import { clusterFleet, READER } from '../support/cluster-fleet.ts';
-import { cpuOf, lowerPriority, processTree } from '../support/cpu.ts';
+import { cpuOf, lowerPriority, processors, processTree, stolenMs } from '../support/cpu.ts';
 import { Driver } from '../support/driver.ts';
 import type { Done } from '../support/driver-process.ts';
 import type { HelloJob } from '../support/hello-client.ts';
@@ -159,7 +159,7 @@ try {
   const processes = processTree(server.pid);
   const cpus = (): number[] => processes.map((pid) => cpuOf(pid) / 1e6);
   const caller = await TokenCaller.connect(server);
-  const before = { cpus: cpus(), megabytes: memoryOfAll(server.pid) };
+  const before = { cpus: cpus(), megabytes: memoryOfAll(server.pid), stolen: stolenMs(), at: performance.now() };
   ticks.takeLongest();
   const watches = openWatches(server.port, version);
   const tokens = await caller.requestDuring(watches, TOKENS_PER_SECOND);
@@ -167,6 +167,7 @@ try {
   const longestTick = ticks.takeLongest();
   const used = cpus().map((cpu, index) => cpu - (before.cpus[index] ?? 0));
   const megabytes = memoryOfAll(server.pid) - before.megabytes;
+  const stolen = (stolenMs() - before.stolen) / (performance.now() - before.at) / processors().length;
   const hellos = await tokensDuringHellos(server, ticks);
   await server.end();
   const sum = used.reduce((all, each) => all + each, 0);
@@ -187,6 +188,8 @@ try {
   console.log(
     `${HELLOS} hellos   tokens p99 ${hellos.p99.toFixed(0)} ms; ticks longest ${hellos.longestTick.toFixed(0)} ms of CPU`,
   );
+  // Above a few percent, durations and ticks say nothing about the server.
+  console.log(`host          took ${(stolen * 100).toFixed(0)} % of the processors`);
   const kilobytes = ((megabytes * 1024) / WATCHES).toFixed(0);
   console.log(`memory        ${kilobytes} KB for each watch; the floor ${floor.kilobytes.toFixed(0)} KB`);
   const holds =

@@ -21,6 +21,15 @@ export function cpuOf(pid: number, threadName?: string): number {
   return nanoseconds / 1000;
 }
 
+/**
+ * Milliseconds that the host of this virtual machine gave its processors to others, so far. Linux may count them as CPU
+ * time of the thread that was running.
+ */
+export function stolenMs(): number {
+  const [, , , , , , , , steal = '0'] = readFileSync('/proc/stat', 'utf8').split('\n', 1)[0]?.split(/ +/) ?? [];
+  return Number(steal) * 10;
+}
+
 /** CPU time of the children that have ended, which the kernel counts in hundredths of a second. */
 export function childrenCpuMs(): number {
   const fields = readFileSync('/proc/self/stat', 'utf8').split(') ')[1]?.split(' ') ?? [];
