@@ -2,10 +2,20 @@
  * Downloads Debian packages from the archive of this machine, without installing them. apt works in separate folders,
  * so the system is not changed.
  */
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { inSuite, readSources } from './apt-sources.mjs';
 import { CommandError, run } from './run-command.mjs';
+import { ROOT } from './setup.mjs';
+
+/**
+ * The package lists of apt, a folder for each set of sources. Programs share them: to download and read those of Debian
+ * takes four seconds of CPU time.
+ */
+const LISTS = join(ROOT, 'node_modules/.cache/clusterpass/package-lists');
+/** Older lists are updated. */
+const MAX_AGE_MS = 60 * 60 * 1000;
 
 /** Debian suites with recent enough releases, in the order in which they are tried. */
 const SUITES = ['trixie', 'stable', 'sid'];
@@ -27,16 +37,56 @@ export function aptPaths(...names) {
   return names.map((_, i) => new RegExp(`^P${i}='([^']*)'$`, 'm').exec(shell)?.[1] ?? '');
 }
 
+/** @param {string} path */
+function textOf(path) {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return undefined;
+  }
+}
+
+/** @param {string} path */
+function isRecent(path) {
+  try {
+    return Date.now() - statSync(path).mtimeMs < MAX_AGE_MS;
+  } catch {
+    return false;
+  }
+}
+
 /**
- * Creates an empty folder with an apt configuration that writes only to this folder.
+ * Creates an empty folder for downloads, with an apt configuration that writes only to this folder and to the lists.
  * @param {string} folder
- * @param {string[]} settings further settings, such as other package sources
+ * @param {object} options
+ * @param {string} options.status the installed packages, as in dpkg's file
+ * @param {string} [options.sources] a stanza with the package sources; default: those of the machine
  */
-export function workFolder(folder, settings) {
+export function workFolder(folder, { status, sources }) {
   const work = join(folder, 'work');
   rmSync(work, { recursive: true, force: true });
-  for (const name of ['state/lists/partial', 'cache/archives/partial', 'unpacked']) {
-    mkdirSync(join(work, name), { recursive: true });
+  const digest = createHash('sha256')
+    .update(sources ?? 'those of the machine')
+    .digest('hex');
+  const shared = join(LISTS, digest.slice(0, 16));
+  const folders = [`${work}/archives/partial`, `${work}/unpacked`, `${shared}/lists/partial`, `${shared}/cache`];
+  for (const path of folders) mkdirSync(path, { recursive: true });
+  /** apt reads the lists again when one of its files is newer. */
+  const write = (/** @type {string} */ name, /** @type {string} */ text) => {
+    const path = join(shared, name);
+    if (textOf(path) !== text) writeFileSync(path, text);
+    return path;
+  };
+  /** @type {string[]} */
+  const settings = [];
+  if (sources !== undefined) {
+    settings.push(
+      `Dir::Etc::sourcelist "${write('archive.sources', sources)}";`,
+      'Dir::Etc::sourceparts "-";',
+      'Dir::Etc::preferences "-";',
+      'Dir::Etc::preferencesparts "-";',
+      'APT::Default-Release "";',
+    );
   }
   // Read after the machine's settings: keeps its proxies and keys, and clears its hooks.
   writeFileSync(
@@ -45,10 +95,15 @@ export function workFolder(folder, settings) {
       '#clear APT::Update::Pre-Invoke;',
       '#clear APT::Update::Post-Invoke;',
       '#clear APT::Update::Post-Invoke-Success;',
-      `Dir::State "${work}/state";`,
+      `Dir::State "${work}";`,
+      `Dir::State::lists "${shared}/lists";`,
       // apt's lock is next to this file: a separate one needs no root and does not block the machine's apt.
-      `Dir::State::status "${work}/status";`,
-      `Dir::Cache "${work}/cache";`,
+      `Dir::State::status "${write('status', status)}";`,
+      `Dir::Cache "${shared}/cache";`,
+      // Images of Docker switch these off.
+      'Dir::Cache::pkgcache "pkgcache.bin";',
+      'Dir::Cache::srcpkgcache "srcpkgcache.bin";',
+      `Dir::Cache::archives "${work}/archives";`,
       'APT::Sandbox::User "root";',
       'Acquire::Languages "none";',
       'Acquire::Retries "1";',
@@ -59,25 +114,34 @@ export function workFolder(folder, settings) {
     ].join('\n'),
   );
   const conf = join(work, 'apt.conf');
-  return { work, aptGet: (/** @type {string[]} */ ...args) => run('apt-get', ['-c', conf, '-qq', ...args], work) };
+  const aptGet = (/** @type {string[]} */ ...args) => run('apt-get', ['-c', conf, '-qq', ...args], work);
+  /**
+   * Runs apt-get with recent lists. If it fails, runs it again with new ones: the archive may have changed.
+   * @param {string[]} args
+   */
+  const aptGetWithLists = (...args) => {
+    const updated = join(shared, 'updated');
+    if (isRecent(updated)) {
+      try {
+        return aptGet(...args);
+      } catch (error) {
+        if (!(error instanceof CommandError)) throw error;
+      }
+    }
+    aptGet(...(sources === undefined ? [] : ['--error-on=any']), 'update');
+    writeFileSync(updated, '');
+    return aptGet(...args);
+  };
+  return { work, aptGet: aptGetWithLists };
 }
 
 /**
  * @param {string} folder
- * @param {string} stanza
+ * @param {string} sources
  * @param {readonly string[]} packages
  */
-function downloadFrom(folder, stanza, packages) {
-  const { work, aptGet } = workFolder(folder, [
-    `Dir::Etc::sourcelist "${folder}/work/archive.sources";`,
-    'Dir::Etc::sourceparts "-";',
-    'Dir::Etc::preferences "-";',
-    'Dir::Etc::preferencesparts "-";',
-    'APT::Default-Release "";',
-  ]);
-  writeFileSync(join(work, 'archive.sources'), stanza);
-  writeFileSync(join(work, 'status'), '');
-  aptGet('--error-on=any', 'update');
+function downloadFrom(folder, sources, packages) {
+  const { work, aptGet } = workFolder(folder, { status: '', sources });
   aptGet('download', ...packages);
   const archives = readdirSync(work).filter((name) => name.endsWith('.deb'));
   if (archives.length < packages.length) throw new CommandError(`apt-get download ${packages.join(' ')} is incomplete`);

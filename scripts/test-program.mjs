@@ -101,19 +101,17 @@ function fetchAlone(wanted) {
  */
 function fetchWithLibraries(wanted) {
   const [status = ''] = aptPaths('Dir::State::status/f');
-  const { work, aptGet } = workFolder(dirname(wanted.path), []);
   const installed = readFileSync(status, 'utf8').split('\n\n');
   // Go finds its sources below root/ only: they are unpacked even if the machine has them.
   const kept = installed.filter(
     (stanza) => wanted.withPackages === undefined || !stanza.startsWith('Package: golang-'),
   );
-  writeFileSync(join(work, 'status'), kept.join('\n\n'));
-  aptGet('update');
+  const { work, aptGet } = workFolder(dirname(wanted.path), { status: kept.join('\n\n') });
   const packages = [...(wanted.withPackages ?? []), wanted.package];
   aptGet('install', '--download-only', '--yes', '--no-install-recommends', '--reinstall', ...packages);
-  const archives = readdirSync(join(work, 'cache/archives')).filter((name) => name.endsWith('.deb'));
+  const archives = readdirSync(join(work, 'archives')).filter((name) => name.endsWith('.deb'));
   for (const archive of archives) {
-    run('dpkg-deb', ['-x', join(work, 'cache/archives', archive), join(work, 'unpacked')]);
+    run('dpkg-deb', ['-x', join(work, 'archives', archive), join(work, 'unpacked')]);
   }
   const root = join(dirname(wanted.path), 'root');
   rmSync(root, { recursive: true, force: true });
