@@ -31,6 +31,8 @@ export function goEnvironment() {
     GO111MODULE: 'off',
     GOFLAGS: '',
     GOTOOLCHAIN: 'local',
+    // The compiler runs for a second for each package. Without garbage collection it takes a quarter less CPU time.
+    GOGC: 'off',
     GOPROXY: 'off',
     CGO_ENABLED: '0',
   };

@@ -45,7 +45,8 @@ const CHECK_NICENESS = Math.max(10, getPriority());
 
 /** @param {string[]} args */
 async function check(args) {
-  const options = { cwd: ROOT, maxBuffer: 64 * 1024 * 1024 };
+  // tsc is written in Go. Without garbage collection it takes a sixth less CPU time, and 1.1 GB instead of 1.0.
+  const options = { cwd: ROOT, maxBuffer: 64 * 1024 * 1024, env: { ...process.env, GOGC: 'off' } };
   try {
     const running = promisify(execFile)(process.execPath, args, options);
     if (running.child.pid !== undefined) setPriority(running.child.pid, CHECK_NICENESS);

@@ -27,6 +27,9 @@ export interface KubectlResult {
   readonly stderr: string;
 }
 
+/** Without garbage collection a run of a second takes a fifth less CPU time. */
+const ENV = { PATH: process.env.PATH, GOGC: 'off' };
+
 /** Runs it with an empty home, without the settings and caches of the machine or of other runs. */
 export async function kubectl(
   server: Pick<Server, 'url' | 'adminToken'>,
@@ -44,7 +47,7 @@ export async function kubectl(
     // --request-timeout would end a stream.
     const child = spawn(KUBECTL, until === undefined ? [...args, ...flags] : [...args, ...flags.slice(0, -1)], {
       stdio: ['pipe', 'pipe', 'pipe'],
-      env: { PATH: process.env.PATH, HOME: home, KUBECONFIG: join(home, 'none'), TZ: 'UTC', ...env },
+      env: { ...ENV, HOME: home, KUBECONFIG: join(home, 'none'), TZ: 'UTC', ...env },
     });
     const output = { stdout: '', stderr: '' };
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
@@ -79,7 +82,7 @@ export const describeWithKubectl = (name: string, tests: () => void): void => de
 
 /** kubectl alone, for what needs no server or finds it in its own files. */
 export async function kubectlBinary(args: readonly string[], env: Readonly<Record<string, string>>): Promise<string> {
-  const child = spawn(KUBECTL, args, { stdio: ['ignore', 'pipe', 'pipe'], env: { PATH: process.env.PATH, ...env } });
+  const child = spawn(KUBECTL, args, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...ENV, ...env } });
   const output = { stdout: '', stderr: '' };
   for (const name of ['stdout', 'stderr'] as const) {
     child[name].setEncoding('utf8').on('data', (text: string) => {
