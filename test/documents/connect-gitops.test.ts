@@ -1,7 +1,8 @@
-import { spawnSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
@@ -68,24 +69,17 @@ async function podToken(namespace: string, name: string): Promise<string> {
   return file;
 }
 
-const run = (command: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): string => {
-  const { status, stdout, stderr } = spawnSync(command, args, {
-    encoding: 'utf8',
-    env: {
-      PATH: `${folder}:${dirname(KUBECTL)}:${process.env.PATH}`,
-      HOME: folder,
-      CLUSTERPASS_SERVER: server.url,
-      ...env,
-    },
-  });
-  expect(status, `${command} ${args.join(' ')}\n${stdout}${stderr}`).toBe(0);
-  return stdout;
+/** Not synchronous: the server asks the identity provider, which is in this process, for its keys. */
+const run = async (command: string, args: readonly string[], more: Readonly<Record<string, string>> = {}) => {
+  const PATH = `${folder}:${dirname(KUBECTL)}:${process.env.PATH}`;
+  const env = { PATH, HOME: folder, CLUSTERPASS_SERVER: server.url, ...more };
+  return (await promisify(execFile)(command, args, { env })).stdout;
 };
 
 /** As client-go runs the plugin. */
-const credentialOf = (args: readonly string[], apiVersion: string, env = {}): Record<string, unknown> => {
+const credentialOf = async (args: readonly string[], apiVersion: string, env = {}) => {
   const info = JSON.stringify({ apiVersion, kind: 'ExecCredential', spec: { interactive: false } });
-  const credential = JSON.parse(run('clusterpass', args, { KUBERNETES_EXEC_INFO: info, ...env }));
+  const credential = JSON.parse(await run('clusterpass', args, { KUBERNETES_EXEC_INFO: info, ...env }));
   expect(credential).toMatchObject({ apiVersion, kind: 'ExecCredential' });
   return decodeJwt(credential.status.token);
 };
@@ -109,7 +103,7 @@ describe('Argo CD', () => {
     expect(execProviderConfig.args).toContain(mounted);
     const file = await podToken('argocd', 'argocd-application-controller');
     const args = execProviderConfig.args.map((arg: string) => (arg === mounted ? file : arg));
-    expect(credentialOf(args, execProviderConfig.apiVersion)).toMatchObject(DEPLOYER);
+    expect(await credentialOf(args, execProviderConfig.apiVersion)).toMatchObject(DEPLOYER);
   });
 });
 
@@ -119,7 +113,7 @@ describe('Terraform', () => {
     const args = JSON.parse(/args += (\[.*\])/.exec(text)?.[1] ?? '');
     const [, apiVersion = ''] = /api_version = "(.*)"/.exec(text) ?? [];
     const token = await readFile(await podToken('argocd', 'argocd-server'), 'utf8');
-    expect(credentialOf(args, apiVersion, { CLUSTERPASS_TOKEN: token })).toMatchObject(DEPLOYER);
+    expect(await credentialOf(args, apiVersion, { CLUSTERPASS_TOKEN: token })).toMatchObject(DEPLOYER);
   });
 });
 
@@ -135,7 +129,7 @@ describeWithKubectl('the job for Flux', () => {
       .replace('/var/run/secrets/clusterpass/token', token);
     const lines = script.trimEnd().split('\n');
     expect(lines.pop()).toMatch(/^kubectl --namespace flux-system patch secret prod-eu-1-kubeconfig /);
-    run('sh', ['-euc', lines.join('\n')]);
+    await run('sh', ['-euc', lines.join('\n')]);
     const { metadata, data } = JSON.parse(await readFile(join(folder, 'secret.json'), 'utf8'));
     expect(metadata.name).toBe(parse(fileOf('flux-kustomization.yaml')).spec.kubeConfig.secretRef.name);
     const kubeconfig = parse(Buffer.from(data['value.yaml'], 'base64').toString());
