@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LISTED_KINDS } from '../../src/cli/command-table/get-commands.ts';
+import { LAUNCHER } from '../program.ts';
 import { Person } from './support/cli.ts';
 import { describeWithKubectl, kubectlBinary } from './support/kubectl.ts';
 import { bind, createObjects } from './support/objects.ts';
@@ -136,9 +137,8 @@ describe('clusterpass kubeconfig --server-context', () => {
 
 describeWithKubectl('kubectl with these contexts', () => {
   it('reads the fleet and a cluster', async () => {
-    const program = join(import.meta.dirname, '../../bin/clusterpass.mjs');
     const file = join(admin.home, 'kubectl-config');
-    await admin.ok(['kubeconfig', '--server-context', '--output', file, '--exec-command', program]);
+    await admin.ok(['kubeconfig', '--server-context', '--output', file, '--exec-command', LAUNCHER]);
     const env = { HOME: admin.home, KUBECONFIG: file };
     expect(await kubectlBinary(['--context', 'clusterpass', 'get', 'clusters', '-o', 'name'], env)).toContain(
       '/alpha\n',

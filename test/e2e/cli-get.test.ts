@@ -1,7 +1,6 @@
 import { execFile, spawnSync } from 'node:child_process';
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, describe, expect, it } from 'vitest';
 import { LAUNCHER, PROGRAM } from '../program.ts';
@@ -401,8 +400,7 @@ describeWithKubectl('as a plugin of kubectl', () => {
   it('kubectl clusterpass get clusters', async () => {
     const bin = join(jane.home, 'bin');
     await mkdir(bin);
-    const plugin = fileURLToPath(new URL('../../bin/kubectl-clusterpass.mjs', import.meta.url));
-    await symlink(plugin, join(bin, 'kubectl-clusterpass'));
+    await symlink(join(dirname(LAUNCHER), 'kubectl-clusterpass.mjs'), join(bin, 'kubectl-clusterpass'));
     const said = await kubectlBinary(['clusterpass', 'get', 'clusters', '-o', 'name'], {
       PATH: `${bin}:${process.env.PATH}`,
       HOME: jane.home,

@@ -16,19 +16,18 @@ import { get } from 'node:https';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { PROGRAM } from '../../scripts/artifacts/root.mjs';
 import { go } from '../../scripts/setup-go.mjs';
 import { KUBECTL } from '../../scripts/setup-kubectl.mjs';
+import { PROGRAM_FOLDER } from '../../scripts/setup-program.mjs';
 import { describeWith } from '../describe-with.ts';
 import { DEPLOY, type Manifest, misfitsOf, parseManifests } from '../helm/manifests.ts';
 import { buildRenderer, chartValues, renderChart } from '../helm/render-chart.ts';
+import { LAUNCHER } from '../program.ts';
 import { describeWithKubectl } from './support/kubectl.ts';
 import { startServer, TLS, tokenOf } from './support/server.ts';
-
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 // biome-ignore lint/suspicious/noExplicitAny: checked against Kubernetes' models in test/setup/
 type Any = any;
@@ -143,14 +142,10 @@ describeWith(go, 'the pod of the Helm chart', () => {
     const { args, readinessProbe, livenessProbe } = mount(manifests('one'));
     const port = await freePort();
     const moved = args.map((arg: string) => arg.replace(/^\/etc/, `${folder}/etc`));
-    const child = spawn(
-      process.execPath,
-      [join(ROOT, 'bin/clusterpass.mjs'), ...moved, '--listen', `127.0.0.1:${port}`],
-      {
-        stdio: ['ignore', 'ignore', 'pipe'],
-        ...(GROUP === undefined ? {} : { gid: GROUP }),
-      },
-    );
+    const child = spawn(process.execPath, [LAUNCHER, ...moved, '--listen', `127.0.0.1:${port}`], {
+      stdio: ['ignore', 'ignore', 'pipe'],
+      ...(GROUP === undefined ? {} : { gid: GROUP }),
+    });
     let log = '';
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
       log += text;
@@ -196,7 +191,7 @@ describeWithKubectl('the job with an image volume', () => {
       // The clone may be in /tmp, too.
       const script = args[0]
         .replaceAll('/tmp/', `${home}/`)
-        .replaceAll(`/${PROGRAM}/`, ROOT)
+        .replaceAll(`/${PROGRAM}/`, `${PROGRAM_FOLDER}/`)
         .replaceAll('/var/run/secrets/clusterpass/token', join(home, 'token'));
       const { stdout } = await promisify(execFile)(command[0], [...command.slice(1), script], {
         env: {

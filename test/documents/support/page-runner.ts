@@ -146,7 +146,6 @@ export class PageRunner {
     return {
       PATH: `${join(this.folder, 'bin')}:${process.env.PATH}`,
       HOME: this.folder,
-      NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
       ...this.#env,
     };
   }
