@@ -5,7 +5,7 @@ import { parse } from 'yaml';
 import type { ApiResponse, ListResponse } from '../../api/request.ts';
 import { notFound } from '../../api/status.ts';
 import { CLUSTERS_PATH, closeServersAfterEach, startFixture } from '../http.fixture.ts';
-import { CHUNK_BYTES, LIST_BUFFER_BYTES } from './chunk-pool.ts';
+import { CHUNK_BYTES } from './chunk-pool.ts';
 import { listChunks } from './list-body.ts';
 
 closeServersAfterEach();
@@ -188,11 +188,11 @@ describe('lists', () => {
 
   test.each([
     ['less than one buffer', CHUNK_BYTES - 2_000],
-    ['a little more than is written at once', CHUNK_BYTES + 2_000],
-    ['as much as just fits', LIST_BUFFER_BYTES - 1_500],
-    ['a little more than fits', LIST_BUFFER_BYTES + 500],
-    ['two, and a little more', 2 * CHUNK_BYTES + 2_000],
-    ['two, and more than goes along', 2 * CHUNK_BYTES + 80_000],
+    ['one, and the bytes held back', CHUNK_BYTES + 500],
+    ['one, and a short rest', CHUNK_BYTES + 30_000],
+    ['one, and a long rest', CHUNK_BYTES + 60_000],
+    ['two, and a short rest', 2 * CHUNK_BYTES + 2_000],
+    ['two, and a long rest', 2 * CHUNK_BYTES + 80_000],
   ])('a list is whole however many buffers it takes: %s', async (_, bytes) => {
     const content = items(Math.floor(bytes / 1_000), 990);
     const { send } = await startFixture(() => list(content));
@@ -207,7 +207,7 @@ describe('lists', () => {
     const { send, port, records } = await startFixture(({ query }) => list(pageOf(query.get('letter') ?? '-')));
     const ask = async (letter: string): Promise<void> => {
       const reply = await send({ path: `${CLUSTERS_PATH}?letter=${letter}` });
-      expect(reply.bytes.length).toBeGreaterThan(LIST_BUFFER_BYTES);
+      expect(reply.bytes.length).toBeGreaterThan(CHUNK_BYTES);
       expect(reply.json()).toEqual(JSON.parse(textOf(list(pageOf(letter)))));
     };
     await Promise.all(letters.map(ask));
