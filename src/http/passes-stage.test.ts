@@ -1,10 +1,15 @@
 import { expect, test } from 'vitest';
 import { closeServersAfterEach, startFixture } from './http.fixture.ts';
+import type { ResourceRoute, ResourceRoutes } from './routes/routes.ts';
 
 closeServersAfterEach();
 
 const ISSUED = JSON.stringify({ spec: { audiences: [] }, status: { token: 'issued' } });
 const item = { cluster: 'alpha', namespace: 'ci', serviceAccount: 'builder' };
+
+const tokenRoute = (handle: ResourceRoute['handle']): ResourceRoutes => ({
+  find: () => ({ style: 'builtin', verbs: new Set(['create']), offers: new Set(), patchTypes: [], handle }),
+});
 
 test('A9: a credential that is revoked while a list is issued gets none of the tokens that are left', async () => {
   let isRevoked = false;
@@ -19,18 +24,10 @@ test('A9: a credential that is revoked while a list is issued gets none of the t
       dependsOn: [],
       isLive: () => !isRevoked,
     }),
-    resources: {
-      find: () => ({
-        style: 'builtin',
-        verbs: new Set(['create']),
-        offers: new Set(),
-        patchTypes: [],
-        handle: async () => {
-          isRevoked = true;
-          return { type: 'json', code: 201, json: ISSUED };
-        },
-      }),
-    },
+    resources: tokenRoute(async () => {
+      isRevoked = true;
+      return { type: 'json', code: 201, json: ISSUED };
+    }),
   });
   const { code, json } = await send({
     method: 'POST',
@@ -47,15 +44,7 @@ test('A9: a credential that is revoked while a list is issued gets none of the t
 
 test('A19: a list with long wrong names gets a short response', async () => {
   const { send } = await startFixture(undefined, {
-    resources: {
-      find: () => ({
-        style: 'builtin',
-        verbs: new Set(['create']),
-        offers: new Set(),
-        patchTypes: [],
-        handle: () => Promise.reject(new Error('no item has the name of a cluster')),
-      }),
-    },
+    resources: tokenRoute(() => Promise.reject(new Error('no item has the name of a cluster'))),
   });
   const wrong = { cluster: '!'.repeat(1_000), namespace: '?'.repeat(1_000), serviceAccount: '?'.repeat(1_000) };
   const { code, text, json } = await send({

@@ -20,7 +20,7 @@ interface Facts {
   readonly hash: 'sha256' | 'sha384';
   /** In bytes; undefined for RSA, where it is the length of the modulus. */
   readonly signatureLength: number | undefined;
-  /** How many signatures a thread makes in one or two milliseconds. */
+  /** The most inputs in one message to a signing thread, which signs them within two milliseconds. */
   readonly batchSize: number;
 }
 
@@ -66,7 +66,7 @@ const usage = ({ keyType }: Facts, key: KeyObject) =>
     ? ({ key, dsaEncoding: 'ieee-p1363' } as const)
     : ({ key, padding: constants.RSA_PKCS1_PADDING } as const);
 
-/** How many signatures are made in one go: one thread has them before another could help. */
+/** The most inputs in one message to a signing thread. Further ones go to the least busy thread. */
 export const batchSize = (algorithm: Algorithm): number => FACTS[algorithm].batchSize;
 
 /** The signature of a token's first two segments, as its third segment. Blocks the thread: see SigningThreads. */
