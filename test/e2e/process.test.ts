@@ -143,7 +143,7 @@ describe('A1: tokens of files', () => {
       const ready = await server.call('GET', '/readyz?verbose', { token: null });
       expect([ready.code, ready.text]).toEqual([200, expect.stringContaining('[!]token-file failed: reason withheld')]);
       expect((await server.call('GET', '/readyz/token-file', { token: null })).code).toBe(503);
-      expect(server.output.stderr).toContain('is gone; its previous content is no longer in force');
+      await expect.poll(() => server.output.stderr).toContain('is gone; its previous content is no longer in force');
     } finally {
       await server.destroy();
     }

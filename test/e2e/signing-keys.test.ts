@@ -206,7 +206,7 @@ describe('revoking', () => {
     await server.stop();
     server = await server.restart();
     expect([await codeFor(server, old), await codeFor(server, token)]).toEqual([401, 200]);
-    expect(server.output.stderr).toContain('these files are no longer read');
+    await expect.poll(() => server.output.stderr).toContain('these files are no longer read');
   });
 });
 

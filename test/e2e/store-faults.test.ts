@@ -75,7 +75,7 @@ describe('B12: a disk that is full', () => {
     const { json } = await server.call('GET', CLUSTERS);
     const names = json.items.map((item: { metadata: { name: string } }) => item.metadata.name);
     expect(names).toEqual(['alpha', 'beta', 'fits-again']);
-    expect(server.output.stderr).toMatch(/clusterpass\.db: .*(disk|full|I\/O)/);
+    await expect.poll(() => server.output.stderr).toMatch(/clusterpass\.db: .*(disk|full|I\/O)/);
   });
 });
 
