@@ -24,7 +24,7 @@ export default defineConfig({
     // what starts timers or replaces a clock puts it back.
     isolate: false,
     sequence: { sequencer: LongestFirst },
-    // Much of a run is waiting: for a server to start, for a stream to end. So one more than there are processors.
-    maxWorkers: availableParallelism() + 1,
+    // Much of a run is waiting: for a server to start, for a stream to end. So two more than there are processors.
+    maxWorkers: availableParallelism() + 2,
   },
 });

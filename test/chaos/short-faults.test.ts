@@ -49,7 +49,7 @@ describeWithEtcd('B2, B3, B8, B11: three replicas on three etcd members', () => 
       tokenClients: 3,
       revocationClients: 2,
       timeLimits: false,
-      pauseMs: 40,
+      pauseMs: 100,
       random: Math.random,
       next: () => left.shift(),
       calm: (progress) => waitForProgress(progress, { writes: 3, reads: 3, tokens: 3, revocations: 1 }),
