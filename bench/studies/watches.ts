@@ -16,8 +16,10 @@ import { allHold, type Figure, print } from '../support/report.ts';
 import { numberedPatch, sampleFrame, watchRequest } from '../support/watching.ts';
 
 const [WATCHES = 18_000, WORKERS = 1] = process.argv.slice(2).map(Number);
-/** Memory is measured with so many of them. */
-const STEPS = [Math.round(WATCHES / 4), Math.round(WATCHES / 2), WATCHES];
+/** The floor is one process, and has as many watches as each worker: a process has a limit of open files. */
+const FLOOR_WATCHES = Math.round(WATCHES / WORKERS);
+/** Memory is measured with such parts of them. */
+const STEPS = [1 / 4, 1 / 2, 1];
 const PER_DRIVER = 9_000;
 const ROUNDS = 5;
 /** Changes in a round, one after the other. */
@@ -34,23 +36,27 @@ const progress = (line: string): void => console.error(`  ${line}`);
 class Watched {
   readonly #server: ServerProcess;
   readonly #request: string;
-  readonly #drivers = Array.from({ length: Math.ceil(WATCHES / PER_DRIVER) }, () => new Driver());
+  readonly #watches: number;
+  readonly #drivers: readonly Driver[];
   readonly #writer = new Driver();
   readonly #processes: readonly number[];
   readonly #megabytes: number;
   #frames = 0;
 
-  constructor(server: ServerProcess, request: string) {
+  constructor(server: ServerProcess, request: string, watches: number) {
     this.#server = server;
     this.#request = request;
+    this.#watches = watches;
+    this.#drivers = Array.from({ length: Math.ceil(watches / PER_DRIVER) }, () => new Driver());
     this.#processes = processTree(server.pid);
     this.#megabytes = memoryOfAll(server.pid);
     // Watching clients run on other machines.
     for (const { pid } of this.#drivers) lowerPriority(pid);
   }
 
-  /** Opens watches until there are so many; resolves with the resident memory of each, in kilobytes. */
-  async open(count: number): Promise<number> {
+  /** Opens watches until there is this part of them; resolves with the resident memory of each, in kilobytes. */
+  async open(part: number): Promise<number> {
+    const count = Math.round(this.#watches * part);
     await this.#each((driver, index) => {
       const connections = Math.ceil((count - index) / this.#drivers.length);
       const to = { port: this.#server.port, localAddress: `127.0.1.${index + 1}`, request: this.#request };
@@ -71,13 +77,13 @@ class Watched {
       const from = 'numbered' in requests ? { ...requests, from: change } : requests;
       await this.#writer.send({ do: 'work', requests: from, connections: 1, total: 1 });
       await this.#each(async (driver, index) => {
-        const connections = Math.ceil((WATCHES - index) / this.#drivers.length);
+        const connections = Math.ceil((this.#watches - index) / this.#drivers.length);
         const total = this.#frames * connections;
         const { cutOff } = (await driver.send({ do: 'frames', total })) as { cutOff: number };
         if (cutOff > 0) throw new Error(`${cutOff} watches were cut off`);
       });
     }
-    const events = CHANGES * WATCHES;
+    const events = CHANGES * this.#watches;
     const cpuPerUnit = (this.#cpu() - before) / events;
     const rate = events / ((performance.now() - begun) / 1000);
     await this.#writer.send({ do: 'close' });
@@ -98,11 +104,12 @@ try {
   const server = await startFleetServer(clusterFleet({ clusters: 1_000, bindings: 100 }), { serveArgs });
   const frame = await sampleFrame(server);
   const floor = await startFloor('watch');
-  const ours = new Watched(server, await watchRequest(server));
-  const least = new Watched(floor, 'GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n');
+  const ours = new Watched(server, await watchRequest(server), WATCHES);
+  const least = new Watched(floor, 'GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n', FLOOR_WATCHES);
   const figures: Figure[] = [];
-  for (const count of STEPS) {
-    const [mine, itsOwn] = [await ours.open(count), await least.open(count)];
+  for (const part of STEPS) {
+    const [mine, itsOwn] = [await ours.open(part), await least.open(part)];
+    const count = Math.round(WATCHES * part);
     progress(`${count} watches: ${mine.toFixed(1)} KB each, the floor ${itsOwn.toFixed(1)} KB`);
     const name = `memory of a watch beyond the floor's ${itsOwn.toFixed(0)} KB, ${count.toLocaleString('en')} open`;
     figures.push({ name, value: mine - itsOwn, unit: 'KB', limit: LIMIT_KILOBYTES });
@@ -113,7 +120,8 @@ try {
     () => ours.change({ numbered: numberedPatch(server) }),
     () => least.change({ same: post }),
   );
-  const about = 'One change, sent to all watches. The floor writes the same frame to each, with one write.';
+  const atFloor = FLOOR_WATCHES.toLocaleString('en');
+  const about = `One change, sent to all watches. The floor writes the same frame to ${atFloor}, with one write each.`;
   const name = `an event to ${WATCHES.toLocaleString('en')} watches`;
   const rows = [rowOf({ name, unit: 'events', about, goal: GOAL }, rounds)];
   const report = { rows, figures };
