@@ -1,8 +1,8 @@
 /**
  * A client process with many watches, which behave like those of client-go: each has its own connection and a full TLS
- * handshake, gives up after ten seconds without one, and tries again a second later. After an interruption each resumes
- * at its last resourceVersion, waits as long as `Retry-After` says after a 429, and lists again after a 410 or ten
- * failures.
+ * handshake, gives up after ten seconds without one, and tries again with the backoff of a reflector. After an
+ * interruption each resumes at its last resourceVersion, waits as long as `Retry-After` says after a 429, and lists
+ * again after a 410 or ten failures.
  */
 import { connect, type TLSSocket } from 'node:tls';
 
@@ -31,7 +31,8 @@ export interface WatchOutcome {
   readonly timedOut: number;
 }
 
-const RETRY_MS = 1_000;
+/** Of client-go's reflector: doubled after each failure, and up to twice that at random. */
+const BACKOFF_MS = { first: 800, most: 30_000 };
 const HANDSHAKE_MS = 10_000;
 const MAX_FAILURES = 10;
 
@@ -68,7 +69,7 @@ function openAll({ port, watches, localAddress, token, resourceVersion }: WatchJ
         clearTimeout(timer);
         if (isAnswered) return;
         failed += 1;
-        retry(RETRY_MS, failures + 1);
+        retry(Math.min(BACKOFF_MS.first * 2 ** failures, BACKOFF_MS.most), failures + 1);
       });
       socket.on('data', (chunk: Buffer) => {
         if (isAnswered) {
@@ -92,7 +93,7 @@ function openAll({ port, watches, localAddress, token, resourceVersion }: WatchJ
         const after = /\r\nretry-after: (\d+)/i.exec(head)?.[1];
         if (after === undefined) withoutRetryAfter += 1;
         socket.destroy();
-        retry(after === undefined ? RETRY_MS : Number(after) * 1000, 0);
+        retry(after === undefined ? BACKOFF_MS.first : Number(after) * 1000, 0);
       });
     };
     for (let index = 0; index < watches; index++) open(0);
