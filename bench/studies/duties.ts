@@ -1,32 +1,34 @@
 /**
- * What does a bare Node server take for a token, and for a create, when it takes on the duties that Clusterpass may not
- * skip, one after the other? Each row has the duties of the rows above, in the least code that does them
+ * What does a bare Node server take for a token, a list and a create, when it takes on the duties that Clusterpass may
+ * not skip, one after the other? Each row has the duties of the rows above, in the least code that does them
  * (`../support/duties/`), and is a separate process. The last row is Clusterpass. CPU time of all threads for one
- * request, and the share of the plain floor, which is the floor of the goals `token` and `write`.
+ * request, and the share of the plain floor, which is the floor of the goals `token`, `list` and `write`.
  *
  * What Clusterpass does besides is in no row: flow control, impersonation, content negotiation, traces, recent events,
  * liveness of the caller's account, rotation of keys and of audit files, watchers, error messages of Kubernetes.
  *
- * Before the measurement, tokens of each row are verified, and requests that a duty refuses are sent. Afterwards audit
- * events, counted requests and stored objects must be as many as the requests.
+ * Before the measurement, tokens and lists of each row are verified, and requests that a duty refuses are sent.
+ * Afterwards audit events, counted requests and stored objects must be as many as the requests.
  *
  * A round is a number of requests, not of seconds, so that other load on the machine does not make it shorter.
  *
- *   npm run bench -- duties [tokens|creates|all] [rounds] [requests of a row in a round] [warm-up requests of a row]
+ *   npm run bench -- duties [tokens|lists|creates|all] [rounds] [requests of a row in a round] [warm-up requests]
  */
 import { createReadStream } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import type { JSONWebKeySet } from 'jose';
 import { openDatabase } from '../../src/storage/sqlite/database.ts';
-import { type CallTarget, call, expectEqual, expectSuccess } from '../support/client.ts';
+import { type CallTarget, call, expectEqual, expectSuccess, requestText } from '../support/client.ts';
 import { clusterFleet } from '../support/cluster-fleet.ts';
 import { spreadOf } from '../support/compare.ts';
 import { Driver } from '../support/driver.ts';
 import type { Requests } from '../support/driver-process.ts';
 import { CREATE_DUTIES, type CreateFloorSettings } from '../support/duties/create-floor.ts';
+import { LIST_DUTIES, type ListFloorSettings } from '../support/duties/list-floor.ts';
 import { TOKEN_DUTIES, type TokenFloorSettings } from '../support/duties/token-floor.ts';
+import { checkedList, listWorks } from '../support/lists.ts';
 import { numberedCreate } from '../support/numbered-create.ts';
 import { median, percentile, threeDigits } from '../support/numbers.ts';
 import { CLUSTERS_PATH, clusterBody, clusterName } from '../support/objects.ts';
@@ -37,9 +39,11 @@ import { startTokenMix, type TokenMix } from '../support/token-mix.ts';
 const [work = 'all', ...numbers] = process.argv.slice(2);
 const [ROUNDS = 15, REQUESTS = 4_000, WARM_UP] = numbers.map(Number);
 const CONNECTIONS = 16;
-/** As in the goals `token` and `write`. */
+/** As in the goals `token`, `list` and `write`. */
 const TOKEN_WARM_UP = WARM_UP ?? 120_000;
 const CREATE_WARM_UP = WARM_UP ?? 60_000;
+const LIST_WARM_UP = WARM_UP ?? 40_000;
+const LISTED_CLUSTERS = 10_000;
 const FLEET = { clusters: 1_000, accounts: 10_000, bindings: 1_000 };
 
 const driver = new Driver();
@@ -51,8 +55,13 @@ interface Side {
 }
 
 /** CPU time of the server for one request, in microseconds. */
-async function drive(server: ServerProcess, requests: Requests, total: number): Promise<number> {
-  return (await driver.run(server, { requests, connections: CONNECTIONS, total })).cpuPerUnit;
+async function drive(
+  server: ServerProcess,
+  requests: Requests,
+  total: number,
+  connections = CONNECTIONS,
+): Promise<number> {
+  return (await driver.run(server, { requests, connections, total })).cpuPerUnit;
 }
 
 /** Measures the sides in turn, each round beginning with another one, and prints them. The last one is Clusterpass. */
@@ -108,9 +117,9 @@ async function expectLines(file: string, count: number): Promise<void> {
   expectEqual('audit events', lines, count);
 }
 
-async function expectCounted(target: CallTarget, count: number): Promise<void> {
+async function expectCounted(target: CallTarget, count: number, code = '201'): Promise<void> {
   const { byCode } = await expectSuccess<{ byCode: Record<string, number> }>(call(target, 'GET', '/metrics'));
-  expectEqual('counted requests', byCode['201'], count);
+  expectEqual('counted requests', byCode[code], count);
 }
 
 async function expectStatus(sent: ReturnType<typeof call>, code: number, what: string): Promise<void> {
@@ -189,6 +198,52 @@ async function tokens(): Promise<void> {
   );
 }
 
+async function lists(): Promise<void> {
+  const fleet = clusterFleet({ clusters: LISTED_CLUSTERS, bindings: 1_000 });
+  const server = await startFleetServer(fleet);
+  const { all, selector } = listWorks(LISTED_CLUSTERS);
+  const expected = await checkedList(server, selector);
+  const fleetFile = join(await makeFolder(), 'fleet.json');
+  await writeFile(fleetFile, await checkedList(server, all));
+  const { path, token, connections } = selector;
+  const requests = { same: requestText('GET', path, { token }) };
+  const sideOf = (name: string, listed: ServerProcess) => ({
+    name,
+    run: (total: number) => drive(listed, requests, total, connections),
+  });
+  const floors = [];
+  for (const { duties, name } of steps(LIST_DUTIES)) {
+    const auditFile = join(await makeFolder(), 'audit.log');
+    const settings: ListFloorSettings = { duties, callers: fleet.callers, fleetFile, auditFile };
+    const floor = await startFloor('list-duties', Buffer.from(JSON.stringify(settings)));
+    const target = { ...server, port: floor.port };
+    const response = await call(target, 'GET', path, { token });
+    expectEqual('the list', response.body.equals(expected), true);
+    if (duties.includes('authentication')) {
+      await expectStatus(call(target, 'GET', path, { token: 'none' }), 401, 'an unknown token');
+    }
+    let listed = 1;
+    const { run } = sideOf(name, floor);
+    floors.push({
+      name,
+      run(total: number): Promise<number> {
+        listed += total;
+        return run(total);
+      },
+      async check(): Promise<void> {
+        // Audit events are collected for 50 ms.
+        await setTimeout(200);
+        if (duties.includes('audit')) await expectLines(auditFile, listed);
+        if (duties.includes('metrics')) await expectCounted(target, listed, '200');
+      },
+    });
+  }
+  const plain = await startFloor('bytes', expected);
+  const sides = [sideOf('plain floor', plain), ...floors, sideOf('Clusterpass', server)];
+  await measure('lists by a selector that matches 200 of 10,000', sides, LIST_WARM_UP);
+  for (const floor of floors) await floor.check();
+}
+
 /** A create floor with these duties; without any, the floor of `write`. */
 async function createSide(adminToken: string, duties: CreateFloorSettings['duties'], name: string) {
   const folder = await makeFolder();
@@ -265,8 +320,9 @@ async function creates(): Promise<void> {
 }
 
 try {
-  if (work !== 'creates') await tokens();
-  if (work !== 'tokens') await creates();
+  if (work === 'all' || work === 'tokens') await tokens();
+  if (work === 'all' || work === 'lists') await lists();
+  if (work === 'all' || work === 'creates') await creates();
 } finally {
   await endAll();
 }

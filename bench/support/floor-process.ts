@@ -11,6 +11,7 @@ import { CIPHERS } from '../../src/http/listener/tls.ts';
 import { openDatabase } from '../../src/storage/sqlite/database.ts';
 import { TLS } from '../../test/e2e/support/server.ts';
 import { createFloor } from './duties/create-floor.ts';
+import { listFloor } from './duties/list-floor.ts';
 import { tokenFloor } from './duties/token-floor.ts';
 import { encodeSegment, type Handler, readBody, respond } from './floor-http.ts';
 
@@ -103,6 +104,7 @@ const WORKS: Readonly<Record<string, () => Handler>> = {
   create,
   'token-duties': () => tokenFloor(settings()),
   'create-duties': () => createFloor(settings()),
+  'list-duties': () => listFloor(settings()),
 };
 const make = WORKS[name];
 if (make === undefined) throw new Error(`unknown floor "${name}": expected ${Object.keys(WORKS).join(', ')}`);

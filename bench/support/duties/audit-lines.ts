@@ -70,10 +70,14 @@ export interface Audited {
   /** Epoch milliseconds. */
   readonly received: number;
   readonly annotations: object;
+  /** Of the request and of its response; default: a create that succeeded. */
+  readonly verb?: string;
+  readonly code?: number;
 }
 
 /** An event with the fields that Clusterpass writes. */
-export function auditLine({ auditId, req, user, objectRef, received, annotations }: Audited): string {
+export function auditLine(audited: Audited): string {
+  const { auditId, req, user, objectRef, received, annotations, verb = 'create', code = 201 } = audited;
   const { name, uid, groups, extra } = user;
   return JSON.stringify({
     kind: 'Event',
@@ -82,11 +86,11 @@ export function auditLine({ auditId, req, user, objectRef, received, annotations
     auditID: auditId,
     stage: 'ResponseComplete',
     requestURI: req.url,
-    verb: 'create',
+    verb,
     user: { username: name, uid, groups, extra },
     sourceIPs: [req.socket.remoteAddress],
     objectRef,
-    responseStatus: { metadata: {}, code: 201 },
+    responseStatus: { metadata: {}, code },
     requestReceivedTimestamp: microTime(received),
     stageTimestamp: microTime(Date.now()),
     annotations,

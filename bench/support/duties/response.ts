@@ -11,7 +11,13 @@ export class Refusal extends Error {
 }
 
 /** The headers that a response of the API has besides those of any response. */
-export function respondAudited(res: ServerResponse, code: number, body: Buffer, auditId: string): void {
+export function respondAudited(
+  res: ServerResponse,
+  code: number,
+  body: Buffer,
+  auditId: string,
+  onSent?: () => void,
+): void {
   res.writeHead(code, {
     'Audit-Id': auditId,
     'Cache-Control': 'no-cache, private',
@@ -19,7 +25,7 @@ export function respondAudited(res: ServerResponse, code: number, body: Buffer, 
     'Strict-Transport-Security': 'max-age=31536000',
     'Content-Length': body.length,
   });
-  res.end(body);
+  res.end(body, onSent);
 }
 
 /** Runs one step of a request. A `Refusal` becomes its response; other errors end the server. */
