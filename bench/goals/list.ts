@@ -9,7 +9,7 @@ import type { Report } from '../support/report.ts';
 const CLUSTERS = 10_000;
 /** Items that each side writes before the first round, twice. Ten of the longest lists are enough. */
 const WARM_UP_ITEMS = 2_000_000;
-/** V8 compiles the code of a request for tens of thousands of them, and most of a short list is that code. */
+/** Most of a short list is the code of any request, which V8 goes on compiling for tens of thousands of them. */
 const SHORT_LIST = { items: 200, warmUp: 40_000 };
 
 /** Lists of clusters in the public view, out of 10,000 clusters of 2.6 KB each. */

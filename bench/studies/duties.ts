@@ -319,10 +319,14 @@ async function creates(): Promise<void> {
   for (const floor of floors) await floor.check();
 }
 
+const WORKS: Readonly<Record<string, () => Promise<void>>> = { tokens, lists, creates };
+const wanted = work === 'all' ? Object.values(WORKS) : [WORKS[work]];
+
 try {
-  if (work === 'all' || work === 'tokens') await tokens();
-  if (work === 'all' || work === 'lists') await lists();
-  if (work === 'all' || work === 'creates') await creates();
+  for (const study of wanted) {
+    if (study === undefined) throw new Error(`unknown work "${work}": expected all, ${Object.keys(WORKS).join(', ')}`);
+    await study();
+  }
 } finally {
   await endAll();
 }

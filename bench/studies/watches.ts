@@ -18,7 +18,7 @@ import { numberedPatch, sampleFrame, watchRequest } from '../support/watching.ts
 const [WATCHES = 18_000, WORKERS = 1] = process.argv.slice(2).map(Number);
 /** The floor is one process, and has as many watches as each worker: a process has a limit of open files. */
 const FLOOR_WATCHES = Math.round(WATCHES / WORKERS);
-/** Memory is measured with such parts of them. */
+/** Memory is measured when these parts of them are open. */
 const STEPS = [1 / 4, 1 / 2, 1];
 const PER_DRIVER = 9_000;
 const ROUNDS = 5;

@@ -194,8 +194,8 @@ test('A8, A10: no secret is written anywhere, wherever it was put', async () => 
     for (const secret of secrets) expect(text.includes(secret), `${secret} in ${name}`).toBe(false);
   }
   // One line each, whatever was sent, and at the highest verbosity.
-  for (const line of server.output.stderr.trimEnd().split('\n')) JSON.parse(line);
   await expect.poll(() => server.output.stderr).toContain('"level":"debug"');
+  for (const line of server.output.stderr.trimEnd().split('\n')) JSON.parse(line);
 });
 
 /** The link leads somewhere else from one moment to the next. */

@@ -4,7 +4,7 @@ import { toTimestamp } from '../../../src/lib/utc-second.ts';
 import { type Handler, readBody, respond } from '../floor-http.ts';
 import { AuditLines, auditLine } from './audit-lines.ts';
 import { Authentication, type User } from './authentication.ts';
-import { RequestMetrics } from './request-metrics.ts';
+import { begun, RequestMetrics } from './request-metrics.ts';
 import { answering, Refusal, respondAudited } from './response.ts';
 import { storeInThread, storeOnMainThread } from './row-store.ts';
 import { type Fields, fieldsOf, listOf, parseStrictly, textOf } from './strict-json.ts';
@@ -63,10 +63,7 @@ export function createFloor({ duties, adminToken, database, auditFile }: CreateF
   return (req, res) => {
     if (req.method === 'GET') return respond(res, 200, Buffer.from(JSON.stringify(metrics?.snapshot)));
     const received = Date.now();
-    const timed = metrics?.begin(res);
-    const end = (code: number): void => {
-      if (timed !== undefined) metrics?.end(timed, code, '');
-    };
+    const end = begun(metrics, res);
     answering(res, end, () => {
       const user = authentication?.callerOf(req).elsewhere ?? NO_USER;
       if (authentication !== undefined && !user.groups.includes(ADMIN_GROUP)) throw new Refusal(403, 'forbidden');

@@ -4,7 +4,7 @@ import type { Caller } from '../fleet.ts';
 import { type Handler, respond } from '../floor-http.ts';
 import { AuditLines, auditLine } from './audit-lines.ts';
 import { Authentication, type User } from './authentication.ts';
-import { RequestMetrics } from './request-metrics.ts';
+import { begun, RequestMetrics } from './request-metrics.ts';
 import { answering, Refusal, respondAudited } from './response.ts';
 
 /** What a server of lists may not skip, in the order in which the rows of the study take it on. */
@@ -52,10 +52,7 @@ export function listFloor({ duties, callers, fleetFile, auditFile }: ListFloorSe
   return (req, res) => {
     if (req.url === '/metrics') return respond(res, 200, Buffer.from(JSON.stringify(metrics?.snapshot)));
     const received = Date.now();
-    const timed = metrics?.begin(res);
-    const end = (code: number): void => {
-      if (timed !== undefined) metrics?.end(timed, code, '');
-    };
+    const end = begun(metrics, res);
     answering(res, end, () => {
       const user = authentication?.callerOf(req).elsewhere ?? NO_USER;
       const [, query = ''] = (req.url ?? '').split('?', 2);

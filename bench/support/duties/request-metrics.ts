@@ -61,3 +61,11 @@ export class RequestMetrics {
     }
   }
 }
+
+/** Begins a request; the returned function ends it with the code of its response. Without metrics it does nothing. */
+export function begun(metrics: RequestMetrics | undefined, res: ServerResponse, cluster = ''): (code: number) => void {
+  const request = metrics?.begin(res);
+  return (code) => {
+    if (request !== undefined) metrics?.end(request, code, cluster);
+  };
+}

@@ -8,7 +8,7 @@ import { type TokenFleetSize, tokenFleet } from '../token-fleet.ts';
 import { AuditLines, auditLine } from './audit-lines.ts';
 import { Authentication, type User, userIn } from './authentication.ts';
 import { FleetIndex } from './fleet-index.ts';
-import { RequestMetrics } from './request-metrics.ts';
+import { begun, RequestMetrics } from './request-metrics.ts';
 import { answering, Refusal, respondAudited } from './response.ts';
 import { fieldsOf, listOf, parseStrictly, textOf } from './strict-json.ts';
 
@@ -80,11 +80,8 @@ export function tokenFloor({ duties, fleet, url, keys, auditFile }: TokenFloorSe
   return (req, res) => {
     if (req.method === 'GET') return get(req.url, res);
     const received = Date.now();
-    const timed = metrics?.begin(res);
     const [, , cluster = '', , , , namespace = '', , name = ''] = (req.url ?? '').split('/');
-    const end = (code: number): void => {
-      if (timed !== undefined) metrics?.end(timed, code, cluster);
-    };
+    const end = begun(metrics, res, cluster);
     answering(res, end, () => {
       const caller = authentication?.callerOf(req);
       const user = caller === undefined ? NO_USER : userIn(caller, cluster);
