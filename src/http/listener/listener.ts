@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { IncomingMessage, Server, ServerOptions } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { setTimeout as setTimeoutPromise } from 'node:timers/promises';
+import { setImmediate as setImmediatePromise, setTimeout as setTimeoutPromise } from 'node:timers/promises';
 import { ApiError } from '../../api/status.ts';
 import { createServer as createPlainServer } from '../../lib/node-http.ts';
 import type { Logger } from '../../observability/logger.ts';
@@ -160,10 +160,11 @@ export function createListener(options: ListenerOptions): Listener {
   const drainOnce = async (beforeWatchesEnd: () => void): Promise<void> => {
     draining = true;
     if (drainDelayMs > 0) await sleep(drainDelayMs);
+    await readArrived();
+    // Closes the connections that are idle, too.
     const closed = stopAccepting();
     beforeWatchesEnd();
     for (const stream of [...watches]) stream.shutdown();
-    server.closeIdleConnections();
     const cut = setTimeout(() => server.closeAllConnections(), limits.drainTimeoutMs);
     await closed;
     clearTimeout(cut);
@@ -224,6 +225,15 @@ export function createListener(options: ListenerOptions): Listener {
 const BACKLOG = 4_096;
 
 const WARN_MS = 1_000;
+
+/**
+ * Resolves when requests that have arrived by now are read: a connection whose request is not read looks idle. Sockets
+ * are polled between two immediates.
+ */
+async function readArrived(): Promise<void> {
+  await setImmediatePromise();
+  await setImmediatePromise();
+}
 
 function atMostEvery<A>(ms: number, act: (argument: A) => void): (argument: A) => void {
   let next = 0;
