@@ -2,79 +2,124 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { type ExpectStatic, it, type TestContext } from 'vitest';
 import { readLines } from './support/audit.ts';
 import { CLUSTERS, create, createCluster, inNamespace } from './support/objects.ts';
 import { logLines } from './support/run.ts';
 import { type Server, startServer } from './support/server.ts';
 
-let server: Server;
-let folder: string;
+/**
+ * A server and the folder that it follows. Each test has its own, and the tests are concurrent: they mostly wait until
+ * the server reads its folder again.
+ */
+class Followed {
+  readonly folder: string;
+  /** Knows its test, which the imported one does not where tests are concurrent. */
+  readonly #expect: ExpectStatic;
+  #server: Server | undefined;
 
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'clusterpass-prune-'));
-});
-afterEach(async () => {
-  await server.destroy();
-  await rm(folder, { recursive: true, force: true });
-});
+  private constructor(folder: string, expect: ExpectStatic) {
+    this.folder = folder;
+    this.#expect = expect;
+  }
 
-const put = (name: string): Promise<void> =>
-  writeFile(
-    join(folder, `${name}.yaml`),
-    `apiVersion: clusterregistry.k8s.io/v1alpha1\nkind: Cluster\nmetadata: { name: ${name} }\n`,
-  );
-const putAll = (...names: string[]): Promise<unknown> => Promise.all(names.map(put));
-const drop = (...names: string[]): Promise<unknown> =>
-  Promise.all(names.map((name) => rm(join(folder, `${name}.yaml`))));
-const start = async (...args: string[]): Promise<void> => {
-  server = await startServer({ args: ['--manifests', folder, ...args] });
-};
-/** The same data and address, with other options. */
-async function startAgain(...args: string[]): Promise<void> {
-  const { dataDir, url } = server;
-  expect(await server.stop()).toBe(0);
-  server = await startServer({ dataDir, port: Number(new URL(url).port), args: ['--manifests', folder, ...args] });
+  /** Until the test has finished. */
+  static async in({ expect, onTestFinished }: TestContext): Promise<Followed> {
+    const followed = new Followed(await mkdtemp(join(tmpdir(), 'clusterpass-prune-')), expect);
+    onTestFinished(() => followed.#destroy());
+    return followed;
+  }
+
+  get server(): Server {
+    if (this.#server === undefined) throw new Error('the server is not started');
+    return this.#server;
+  }
+
+  async start(...args: string[]): Promise<void> {
+    this.#server = await startServer({ args: ['--manifests', this.folder, ...args] });
+  }
+
+  /** The same data and address, with other options. */
+  async startAgain(...args: string[]): Promise<void> {
+    const { dataDir, url } = this.server;
+    this.#expect(await this.server.stop()).toBe(0);
+    const port = Number(new URL(url).port);
+    this.#server = await startServer({ dataDir, port, args: ['--manifests', this.folder, ...args] });
+  }
+
+  async put(...names: string[]): Promise<void> {
+    const head = 'apiVersion: clusterregistry.k8s.io/v1alpha1\nkind: Cluster\nmetadata:';
+    await Promise.all(names.map((name) => writeFile(this.#path(name), `${head} { name: ${name} }\n`)));
+  }
+
+  async drop(...names: string[]): Promise<void> {
+    await Promise.all(names.map((name) => rm(this.#path(name))));
+  }
+
+  async clusters(): Promise<string[]> {
+    const { json } = await this.server.call('GET', CLUSTERS);
+    return json.items.map(({ metadata }: { metadata: { name: string } }) => metadata.name);
+  }
+
+  logged(msg: string): Record<string, unknown>[] {
+    return logLines(this.server.output.stderr).filter((line) => line.msg === msg);
+  }
+
+  isLogged(msg: string, count = 1): Promise<void> {
+    return this.#expect.poll(() => this.logged(msg).length).toBe(count);
+  }
+
+  isApplied(count: number): Promise<void> {
+    return this.isLogged('manifests applied', count);
+  }
+
+  async #destroy(): Promise<void> {
+    await this.#server?.destroy();
+    await rm(this.folder, { recursive: true, force: true });
+  }
+
+  #path(name: string): string {
+    return join(this.folder, `${name}.yaml`);
+  }
 }
-const clusters = async (): Promise<string[]> =>
-  (await server.call('GET', CLUSTERS)).json.items.map(({ metadata }: { metadata: { name: string } }) => metadata.name);
-const logged = (msg: string): Record<string, unknown>[] =>
-  logLines(server.output.stderr).filter((line) => line.msg === msg);
-const isLogged = (msg: string, count = 1): Promise<void> => expect.poll(() => logged(msg).length).toBe(count);
-const applied = (): number => logged('manifests applied').length;
+
 /** Longer than pruning takes: two polls. */
 const PRUNED_MS = 3_500;
 const REFUSED = 'nothing is removed';
 const REMOVED = 'removed: it is no longer in the manifests';
 const KEPT = 'not removed, although it is no longer in the manifests';
 
-it('A40: deletes nothing unless it was asked to, also not from an empty folder', async () => {
+it.concurrent('A40: deletes nothing unless it was asked to, also not from an empty folder', async (context) => {
+  const { expect } = context;
+  const followed = await Followed.in(context);
   const names = ['a', 'b', 'c', 'd'];
-  await putAll(...names);
-  await start();
-  await drop('a');
-  await expect.poll(applied).toBe(2);
-  await drop('b', 'c', 'd');
-  await expect.poll(applied).toBe(3);
-  await isLogged('objects that are no longer in the manifests stay: see --manifests-prune', 2);
-  await startAgain();
-  expect(logged('manifests applied')).toMatchObject([{ applied: 0 }]);
-  await put('unrelated');
-  await expect.poll(applied).toBe(2);
+  await followed.put(...names);
+  await followed.start();
+  await followed.drop('a');
+  await followed.isApplied(2);
+  await followed.drop('b', 'c', 'd');
+  await followed.isApplied(3);
+  await followed.isLogged('objects that are no longer in the manifests stay: see --manifests-prune', 2);
+  await followed.startAgain();
+  expect(followed.logged('manifests applied')).toMatchObject([{ applied: 0 }]);
+  await followed.put('unrelated');
+  await followed.isApplied(2);
   await delay(PRUNED_MS);
-  expect(await clusters()).toEqual([...names, 'unrelated']);
+  expect(await followed.clusters()).toEqual([...names, 'unrelated']);
 });
 
-it('A40: removes up to a quarter with a warning and audit events, and beyond that nothing, whenever it was started', async () => {
+it.concurrent('A40: removes up to a quarter with a warning and audit events, and beyond that nothing, whenever it was started', async (context) => {
+  const { expect } = context;
+  const followed = await Followed.in(context);
   const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
-  await putAll(...names);
-  await start('--manifests-prune');
-  await drop('a', 'b');
-  await isLogged(REMOVED, 2);
-  expect(logged(REMOVED)[0]).toMatchObject({ level: 'warn', resource: 'clusters', name: 'a', file: 'a.yaml' });
-  expect(await clusters()).toEqual(names.slice(2));
+  await followed.put(...names);
+  await followed.start('--manifests-prune');
+  await followed.drop('a', 'b');
+  await followed.isLogged(REMOVED, 2);
+  expect(followed.logged(REMOVED)[0]).toMatchObject({ level: 'warn', resource: 'clusters', name: 'a', file: 'a.yaml' });
+  expect(await followed.clusters()).toEqual(names.slice(2));
   const events = async () => {
-    const dir = join(server.dataDir, 'audit');
+    const dir = join(followed.server.dataDir, 'audit');
     const all = await Promise.all((await readdir(dir)).map((file) => readLines(join(dir, file))));
     return all.flat().filter(({ objectRef, verb }) => objectRef?.name === 'a' && verb === 'delete');
   };
@@ -91,65 +136,69 @@ it('A40: removes up to a quarter with a warning and audit events, and beyond tha
   ]);
 
   // Two of six are more than a quarter.
-  await drop('c', 'd');
-  await isLogged(REFUSED);
-  expect(logged(REFUSED)[0]).toMatchObject({
+  await followed.drop('c', 'd');
+  await followed.isLogged(REFUSED);
+  expect(followed.logged(REFUSED)[0]).toMatchObject({
     level: 'warn',
     reason:
       '2 of the 6 objects that came from the folder are no longer in it, more than 25 %: to remove them, start with --manifests-prune-limit 34',
   });
-  await drop('e', 'f', 'g', 'h');
-  await isLogged(REFUSED, 2);
-  expect(String(logged(REFUSED)[1]?.reason)).toBe(
+  await followed.drop('e', 'f', 'g', 'h');
+  await followed.isLogged(REFUSED, 2);
+  expect(String(followed.logged(REFUSED)[1]?.reason)).toBe(
     'the folder has no objects, and 6 came from it: to remove them, start with --manifests-prune-limit 100',
   );
-  expect(await clusters()).toEqual(names.slice(2));
-  await startAgain('--manifests-prune');
-  await isLogged(REFUSED);
-  await put('unrelated');
-  await isLogged(REFUSED, 2);
-  expect(await clusters()).toEqual([...names.slice(2), 'unrelated']);
+  expect(await followed.clusters()).toEqual(names.slice(2));
+  await followed.startAgain('--manifests-prune');
+  await followed.isLogged(REFUSED);
+  await followed.put('unrelated');
+  await followed.isLogged(REFUSED, 2);
+  expect(await followed.clusters()).toEqual([...names.slice(2), 'unrelated']);
 
-  await startAgain('--manifests-prune', '--manifests-prune-limit', '100');
-  await isLogged(REMOVED, 6);
-  expect(await clusters()).toEqual(['unrelated']);
+  await followed.startAgain('--manifests-prune', '--manifests-prune-limit', '100');
+  await followed.isLogged(REMOVED, 6);
+  expect(await followed.clusters()).toEqual(['unrelated']);
 });
 
-it('A40: a cluster stays while others have something inside it, and goes when that is gone', async () => {
-  await putAll('home', 'b', 'c', 'd');
-  await start('--manifests-prune');
-  await create(server, '/orchestrator/home/api/v1/namespaces', { metadata: { name: 'ci' } });
-  await create(server, inNamespace('serviceaccounts', 'ci', 'home'), { metadata: { name: 'bot' } });
-  await drop('home');
-  await isLogged(KEPT);
-  expect(logged(KEPT)[0]).toMatchObject({
+it.concurrent('A40: a cluster stays while others have something inside it, and goes when that is gone', async (context) => {
+  const { expect } = context;
+  const followed = await Followed.in(context);
+  await followed.put('home', 'b', 'c', 'd');
+  await followed.start('--manifests-prune');
+  await create(followed.server, '/orchestrator/home/api/v1/namespaces', { metadata: { name: 'ci' } });
+  await create(followed.server, inNamespace('serviceaccounts', 'ci', 'home'), { metadata: { name: 'bot' } });
+  await followed.drop('home');
+  await followed.isLogged(KEPT);
+  expect(followed.logged(KEPT)[0]).toMatchObject({
     level: 'warn',
     name: 'home',
     file: 'home.yaml',
     reason: 'namespaces "ci" and 1 more inside it: not from the folder, or still waiting for its finalizers',
   });
-  expect((await server.call('GET', `${inNamespace('serviceaccounts', 'ci', 'home')}/bot`)).code).toBe(200);
-  await server.call('DELETE', '/orchestrator/home/api/v1/namespaces/ci');
-  await isLogged(REMOVED);
-  expect(await clusters()).toEqual(['b', 'c', 'd']);
+  expect((await followed.server.call('GET', `${inNamespace('serviceaccounts', 'ci', 'home')}/bot`)).code).toBe(200);
+  await followed.server.call('DELETE', '/orchestrator/home/api/v1/namespaces/ci');
+  await followed.isLogged(REMOVED);
+  expect(await followed.clusters()).toEqual(['b', 'c', 'd']);
 });
 
-it('A40: a client cannot have an object pruned by marking it', async () => {
-  await putAll('a', 'b', 'c', 'd', 'e');
-  await start('--manifests-prune');
+it.concurrent('A40: a client cannot have an object pruned by marking it', async (context) => {
+  const { expect } = context;
+  const followed = await Followed.in(context);
+  await followed.put('a', 'b', 'c', 'd', 'e');
+  await followed.start('--manifests-prune');
   const annotations = { 'clusterpass.dev/manifest': 'manifests:gone.yaml', 'example.com/a': 'b' };
-  await create(server, CLUSTERS, {
+  await create(followed.server, CLUSTERS, {
     apiVersion: 'clusterregistry.k8s.io/v1alpha1',
     kind: 'Cluster',
     metadata: { name: 'marked', annotations },
   });
-  await createCluster(server, 'patched');
-  await server.call('PATCH', `${CLUSTERS}/patched`, {
+  await createCluster(followed.server, 'patched');
+  await followed.server.call('PATCH', `${CLUSTERS}/patched`, {
     body: { metadata: { annotations } },
     headers: { 'Content-Type': 'application/merge-patch+json' },
   });
-  await drop('a');
-  await isLogged(REMOVED);
+  await followed.drop('a');
+  await followed.isLogged(REMOVED);
   await delay(PRUNED_MS);
-  expect(await clusters()).toEqual(['b', 'c', 'd', 'e', 'marked', 'patched']);
+  expect(await followed.clusters()).toEqual(['b', 'c', 'd', 'e', 'marked', 'patched']);
 });

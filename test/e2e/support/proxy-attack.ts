@@ -55,6 +55,13 @@ export async function attack(
   { opening = [], only }: AttackOptions = {},
 ): Promise<AttackOutcome> {
   const auditLog = join(server.dataDir, 'audit', 'audit.log');
+  /** The audit log is written in order: with this request it has everything before it. */
+  const written = async (): Promise<string | null> => {
+    const marker = (await server.call('GET', '/version')).headers.get('audit-id');
+    await eventsOf(auditLog, marker);
+    return marker;
+  };
+  await written();
   const before = new Set((await readAudit(auditLog)).map(({ auditID }) => auditID));
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const innocent: ProxyAnswer[] = [];
@@ -71,12 +78,11 @@ export async function attack(
   }
   agent.destroy();
 
-  // The audit log is written in order, and the proxy's when an answer has been given.
-  const marker = (await server.call('GET', '/version')).headers.get('audit-id');
-  await eventsOf(auditLog, marker);
+  const marker = await written();
   const events = (await readAudit(auditLog)).filter(
     ({ auditID, requestURI }) => !before.has(auditID) && auditID !== marker && requestURI !== '/readyz',
   );
+  // The proxy writes its log when an answer has been given.
   const last = innocent.at(-1)?.port;
   const linesOf = async (port: number | undefined): Promise<number> =>
     (await proxy.log()).filter(({ clientPort }) => clientPort === port).length;
