@@ -247,11 +247,19 @@ export function validateDomainKeys(kind: string, metadata: ObjectMeta, old?: Obj
         ? []
         : [unknownKey('metadata.annotations', key, unknownAnnotationText(kind, key))],
     ),
-    ...checkEach(changedKeys(labels, old?.labels), (key) =>
-      isKnownLabel(kind, key) ? [] : [unknownKey('metadata.labels', key, unknownLabelText(kind, key))],
-    ),
+    ...labelErrors(kind, changedKeys(labels, old?.labels), 'metadata.labels'),
   ];
 }
+
+/** Refuses keys of our domain in the labels that a field has for an object of this kind. */
+export const validateDomainLabels = (
+  kind: string,
+  labels: Readonly<Record<string, string>>,
+  field: string,
+): FieldError[] => labelErrors(kind, Object.keys(labels), field);
+
+const labelErrors = (kind: string, keys: readonly string[], field: string): FieldError[] =>
+  checkEach(keys, (key) => (isKnownLabel(kind, key) ? [] : [unknownKey(field, key, unknownLabelText(kind, key))]));
 
 function unknownKey(map: string, key: string, why: string): FieldError {
   const shown = clipped(key, MAX_SHOWN);

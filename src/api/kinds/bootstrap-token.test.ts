@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { bootstrapToken, bootstrapTokenDigest, bootstrapTokenId } from '../bootstrap-credential.ts';
-import { matchesPattern } from './bootstrap-token.ts';
+import { NOTHING_UNCHANGED } from '../kind.ts';
+import { bootstrapTokenKind, matchesPattern } from './bootstrap-token.ts';
 
 describe('a bootstrap token', () => {
   it.each([
@@ -30,5 +31,20 @@ describe('a bootstrap token', () => {
     expect(['', 'cpbt_', `${text}x`, text.slice(0, -1), `x${text}`, `Bearer ${text}`].map(bootstrapTokenId)).toEqual(
       Array.from({ length: 6 }),
     );
+  });
+
+  it('has labels that its cluster can have', () => {
+    const errorsOf = (labels: Record<string, string>) => {
+      const spec = { tokenDigest: `sha256:${'0'.repeat(64)}`, namePattern: 'edge-*', labels };
+      const object = { apiVersion: '', kind: '', metadata: { name: 'edge-7' }, spec };
+      return bootstrapTokenKind.validate(object, undefined, NOTHING_UNCHANGED);
+    };
+    expect(errorsOf({ env: 'dev', 'protected.clusterpass.dev/env': 'dev' })).toEqual([]);
+    expect(errorsOf({ 'clusterpass.dev/env': 'dev' })).toMatchObject([
+      {
+        field: 'spec.labels[clusterpass.dev/env]',
+        detail: 'the domain clusterpass.dev is reserved; did you mean "protected.clusterpass.dev/env"?',
+      },
+    ]);
   });
 });

@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { bodySchema } from '../codec/shape.ts';
+import { validateDomainLabels } from '../domain-keys.ts';
 import { type FieldError, forbiddenField, invalidValue, required } from '../field-error.ts';
 import type { ApiObject, Kind } from '../kind.ts';
 import { validateLabels } from '../names.ts';
@@ -124,7 +125,7 @@ export const bootstrapTokenKind: Kind = {
 
 function bootstrapErrors(object: ApiObject): FieldError[] {
   const { tokenDigest, namePattern, labels = {} } = bootstrapSpec(object);
-  const errors = validateLabels(labels, 'spec.labels');
+  const errors = [...validateLabels(labels, 'spec.labels'), ...validateDomainLabels('Cluster', labels, 'spec.labels')];
   if (tokenDigest === undefined) errors.push(required('spec.tokenDigest'));
   else if (!DIGEST.test(tokenDigest)) {
     errors.push(invalidValue('spec.tokenDigest', tokenDigest, 'must be sha256: and 64 hexadecimal digits'));
