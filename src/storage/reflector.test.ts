@@ -346,6 +346,23 @@ describe('Reflector', () => {
     expect(recorder.events).toEqual([`event ${next} y > z`]);
   });
 
+  it('starts over until it succeeds, also when the store fails meanwhile', async () => {
+    let failures = 0;
+    const failing = Object.assign(new CuttableStore(), {
+      revision: () =>
+        failures-- > 0 ? Promise.reject(new StorageError('unavailable', 'the connection was lost')) : store.revision(),
+    });
+    const { reflector, apples, errors } = newReflector({ store: failing });
+    await put(`${APPLES}a`, 'one');
+    await reflector.start();
+    failures = 2;
+    reflector.startOver();
+    await expect.poll(() => errors.length).toBe(2);
+    await expect.poll(() => reflector.ready).toBe(true);
+    await reflector.waitFor(await put(`${APPLES}a`, 'two'));
+    expect(contents(apples)).toEqual(['a=two']);
+  });
+
   it('leaves out and reports a value that cannot be decoded, and takes it back when it is repaired', async () => {
     await put(`${APPLES}a`, 'good');
     await put(`${APPLES}bad`, Buffer.from('{'));

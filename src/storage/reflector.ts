@@ -138,7 +138,7 @@ export class Reflector<E extends CacheEntry> implements Follower {
           this.#apply(batch.changes, batch.revision);
         }
       } catch (error) {
-        if (signal.aborted || (error instanceof StorageError && error.code === 'closed')) return;
+        if (signal.aborted || isClosed(error)) return;
         this.#options.onError(error);
         if (error instanceof StorageError && error.code === 'compacted') await this.#reload();
         else await this.#options.delay(RETRY_MS);
@@ -147,13 +147,17 @@ export class Reflector<E extends CacheEntry> implements Follower {
     }
   }
 
+  /** Until it succeeds: the caches are not ready meanwhile, and no watch would make them so. */
   async #reload(): Promise<void> {
     this.#goal = Number.POSITIVE_INFINITY;
-    try {
-      await this.#load();
-    } catch (error) {
-      this.#options.onError(error);
-      await this.#options.delay(RETRY_MS);
+    while (!this.#stop.signal.aborted) {
+      try {
+        return await this.#load();
+      } catch (error) {
+        if (isClosed(error)) return;
+        this.#options.onError(error);
+        await this.#options.delay(RETRY_MS);
+      }
     }
   }
 
@@ -200,6 +204,8 @@ export class Reflector<E extends CacheEntry> implements Follower {
     }
   }
 }
+
+const isClosed = (error: unknown): boolean => error instanceof StorageError && error.code === 'closed';
 
 const unreadable = ({ key, modRevision }: Pick<KeyValue, 'key' | 'modRevision'>, cause: unknown): StorageError =>
   new StorageError('unreadable', `the value of ${key} cannot be decoded and is left out`, {
