@@ -115,6 +115,19 @@ describe('B15: a level', () => {
     expect(log.at(-1)).toBe('a waits');
   });
 
+  it('counts the seat of a request that has waited for its flow', async () => {
+    const level = open({ seats: 3, seatsPerFlow: 1, queueLengthPerFlow: 10 });
+    const log: string[] = [];
+    const others = ['b', 'c', 'd'].map((who) => enter(level, who));
+    enter(level, 'a', log, 'a1');
+    others[0]?.release();
+    await settled();
+    enter(level, 'a', log, 'a2');
+    others[1]?.release();
+    await settled();
+    expect(log).toEqual(['a1']);
+  });
+
   it('drops requests that are released while they wait', async () => {
     const level = open({ seats: 1, seatsPerFlow: 1, queueLengthPerFlow: 1 });
     const log: string[] = [];

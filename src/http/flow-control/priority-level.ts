@@ -240,8 +240,9 @@ export class PriorityLevel {
       const next = flow.queues?.entries().next().value;
       const oldest = next?.[1].first;
       if (next === undefined || oldest === undefined) continue;
-      this.#dequeue(oldest);
+      // In this order: a flow with neither a seat nor a queue is forgotten.
       this.#occupy(flow);
+      this.#dequeue(oldest);
       // A caller, and a flow, with more requests goes to the end of the round.
       if (flow.queues?.delete(next[0])) flow.queues.set(...next);
       if (this.#roundRobin.delete(flow)) this.#roundRobin.add(flow);
