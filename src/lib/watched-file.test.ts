@@ -121,6 +121,30 @@ test('A1: without a grace, invalid content ends the previous one when it is seen
   expect(reports).toEqual([expect.stringMatching(/chmod 600 .*; its previous content is no longer in force$/)]);
 });
 
+test('a failure to read is tried again at every poll, and reported once', async () => {
+  let failures = 2;
+  const watched = await openWatchedFile({
+    what: 'token file',
+    file,
+    read: async () => {
+      const text = (await readMountedSecret(file))?.toString();
+      if (text !== 'first' && failures-- > 0) throw new Error('too many open files');
+      return text;
+    },
+    every: () => () => {},
+    report: (problem) => reports.push(problem),
+    whenGone: { value: 'nothing', graceMs: GONE_GRACE_MS },
+    monotonicNow: () => now,
+  });
+  await writeFile(file, 'second');
+  await watched.refresh();
+  await watched.refresh();
+  expect([watched.current(), watched.isGone()]).toEqual(['first', false]);
+  await watched.refresh();
+  expect([watched.current(), watched.isGone()]).toEqual(['second', false]);
+  expect(reports).toEqual(['too many open files; its previous content stays in force for 60 seconds']);
+});
+
 test('a file that does not exist stops the start', async () => {
   await rm(file);
   await expect(open()).rejects.toThrow(`token file ${file} cannot be read`);

@@ -60,6 +60,8 @@ export async function openWatchedFile<T>(options: Options<T>): Promise<WatchedFi
   let value: T = first;
   let goneSince: number | undefined;
   let problem = '';
+  /** The stamp of the file that was reported with `problem`. */
+  let reportedStamp = '';
   let isGone = false;
   let busy: Promise<void> | undefined;
 
@@ -71,20 +73,24 @@ export async function openWatchedFile<T>(options: Options<T>): Promise<WatchedFi
   async function reread(): Promise<void> {
     const found = await stampOf(file);
     if (found === stamp) return;
-    stamp = found;
+    // Until it is read: a failure may be temporary, so every poll tries again.
+    stamp = '';
     try {
       const next = await read();
-      if (next === undefined) return lose(`${named} is gone`);
+      if (next === undefined) return lose(`${named} is gone`, found);
+      stamp = found;
       goneSince = undefined;
       isGone = false;
       use(next);
     } catch (error) {
-      lose(error instanceof Error ? error.message : `${named} cannot be read`);
+      lose(error instanceof Error ? error.message : `${named} cannot be read`, found);
     }
   }
 
-  function lose(why: string): void {
+  function lose(why: string, found: string): void {
+    if (goneSince !== undefined && why === problem && found === reportedStamp) return;
     problem = why;
+    reportedStamp = found;
     goneSince ??= monotonicNow();
     const leftMs = goneSince + whenGone.graceMs - monotonicNow();
     if (isGone) report(`${why}; no previous content is in force`);
