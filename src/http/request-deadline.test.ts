@@ -48,6 +48,21 @@ describe('the deadline of a request', () => {
     expect([short.timeouts(), long.timeouts(), none.timeouts()]).toEqual([1, 1, 1]);
   });
 
+  it('C-07: is the first of several timeouts, and none is left when it is over', () => {
+    const { deadline, timeouts } = start();
+    deadline.shorten(50);
+    deadline.shorten(10);
+    deadline.shorten(30);
+    vi.advanceTimersByTime(10);
+    expect(timeouts()).toBe(1);
+    const ended = start();
+    ended.deadline.shorten(20);
+    ended.deadline.shorten(10);
+    ended.deadline.end();
+    vi.advanceTimersByTime(1_000);
+    expect([timeouts(), ended.timeouts()]).toEqual([1, 0]);
+  });
+
   it('lets one answer begin', () => {
     const { deadline, timeouts } = start();
     deadline.shorten(10);

@@ -46,6 +46,8 @@ export class RequestDeadline implements Timed<RequestDeadline> {
   readonly #res: ServerResponse;
   readonly #onTimeout: () => void;
   #clientTimeout: NodeJS.Timeout | undefined;
+  /** On the monotonic clock. */
+  #clientTimeoutAt = Number.POSITIVE_INFINITY;
   #state: DeadlineState = 'serving';
 
   constructor(
@@ -69,9 +71,13 @@ export class RequestDeadline implements Timed<RequestDeadline> {
     return this.#state === 'serving' || this.#state === 'unbounded';
   }
 
-  /** C-07: a client may ask for less time. More, or none at all, changes nothing. */
+  /** C-07: a client may ask for less time. More, or none at all, changes nothing. Of several timeouts the first counts. */
   shorten(ms: number): void {
-    if (ms > 0 && ms < this.#options.servingMs) this.#clientTimeout = setTimeout(this.#onTimeout, ms);
+    const at = this.#options.now() + ms;
+    if (ms <= 0 || ms >= this.#options.servingMs || at >= this.#clientTimeoutAt) return;
+    clearTimeout(this.#clientTimeout);
+    this.#clientTimeoutAt = at;
+    this.#clientTimeout = setTimeout(this.#onTimeout, ms);
   }
 
   /** The request is a watch. */
