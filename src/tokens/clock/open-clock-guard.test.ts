@@ -157,9 +157,11 @@ describe('B13: with SQLite', () => {
     expect((await open()).isRight()).toBe(true);
   });
 
-  it('a stored value that is not a time is ignored', async () => {
+  it('a stored value that is not a time says nothing about the clock, and nothing is removed for an hour', async () => {
     await store.write({ key: TIME_KEY, value: Buffer.from('soon'), expect: { absent: true } });
-    expect((await open()).isRight()).toBe(true);
+    const guard = await open();
+    expect(guard.isRight()).toBe(true);
+    expect(guard.removalTime()).toBe(Number.NEGATIVE_INFINITY);
   });
 });
 

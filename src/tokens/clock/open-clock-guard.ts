@@ -121,7 +121,9 @@ async function openStoredTime(options: OpenClockGuardOptions, limitMs: number): 
   // Failures of the store are reported elsewhere, and the next write repeats this one.
   const tryToWrite = (): Promise<void> => write().catch(() => undefined);
   await tryToWrite();
-  // The time is written once a minute. A machine that was off for longer looks the same as a clock that was set.
-  const jumpedBefore = Math.abs(now() - storedTime) > 2 * WRITE_MS + JUMP_MS;
+  // The time is written once a minute. A machine that was off for longer looks the same as a clock that was set, and so
+  // does a value that is not a time. A new store has none.
+  const isNear = Math.abs(now() - storedTime) <= 2 * WRITE_MS + JUMP_MS;
+  const jumpedBefore = text !== '' && !isNear;
   return { check, jumpedBefore, onWrong: () => {}, close: every(WRITE_MS, () => void tryToWrite()) };
 }
