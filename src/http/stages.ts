@@ -201,7 +201,7 @@ function requireAllowed(x: Exchange, { authorizer, resources }: StageParts): voi
     const question = { verb: x.info.verb, path: x.info.path };
     const decision = authorizer.decidePath(caller, question);
     record(x, decision, caller.as(undefined));
-    if (!decision.allowed) throw forbiddenFor(caller.as(x.info.cluster), question, decision);
+    if (!decision.allowed) throw forbiddenFor(caller.as(undefined), question, decision);
     return;
   }
   const { target, question } = x.info;
