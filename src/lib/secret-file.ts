@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
-import { link, lstat, mkdir, open, rename, stat, unlink } from 'node:fs/promises';
+import { copyFile, link, lstat, mkdir, open, rename, stat, unlink } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 
 /**
@@ -101,18 +101,17 @@ export async function requireMountedSecret(path: string): Promise<Buffer> {
 }
 
 /**
- * Creates the file, complete and durable or not at all. False when another process created it first: `link` never
- * replaces a file, so two processes that start together end up with the same content.
+ * Creates the file, complete and durable or not at all. False when another process created it first: neither `link` nor
+ * an exclusive copy replaces a file, so two processes that start together end up with the same content. On a file system
+ * without hard links, a machine that loses power meanwhile may leave an incomplete file.
  */
 async function createSecretFile(path: string, content: Uint8Array): Promise<boolean> {
   const temporary = await writeTemporary(path, content);
   try {
-    await link(temporary, path);
+    await linkOrCopy(temporary, path);
   } catch (error) {
-    const code = errorCode(error) ?? '';
-    if (code === 'EEXIST') return false;
-    if (!NO_HARD_LINKS.has(code)) throw error;
-    await rename(temporary, path);
+    if (errorCode(error) === 'EEXIST') return false;
+    throw error;
   } finally {
     await unlink(temporary).catch((error: unknown) => {
       if (errorCode(error) !== 'ENOENT') throw error;
@@ -120,6 +119,18 @@ async function createSecretFile(path: string, content: Uint8Array): Promise<bool
   }
   await syncDirectory(dirname(path));
   return true;
+}
+
+/** Fails with EEXIST if there is such a file. */
+async function linkOrCopy(from: string, to: string): Promise<void> {
+  try {
+    await link(from, to);
+  } catch (error) {
+    if (!NO_HARD_LINKS.has(errorCode(error) ?? '')) throw error;
+    await copyFile(from, to, constants.COPYFILE_EXCL);
+    const handle = await open(to, 'r');
+    await handle.sync().finally(() => handle.close());
+  }
 }
 
 /** A file beside `path` that only its owner can read; durable. */
