@@ -105,19 +105,18 @@ export class CredentialConditions implements ReflectorListener<StoredObject> {
 
   async #drain(name: string): Promise<void> {
     this.#busy.add(name);
-    try {
-      for (let entry = this.#pending.get(name); entry !== undefined; entry = this.#pending.get(name)) {
-        this.#pending.delete(name);
+    for (let entry = this.#pending.get(name); entry !== undefined; entry = this.#pending.get(name)) {
+      this.#pending.delete(name);
+      try {
         await this.#write(name, entry);
+      } catch (error) {
+        // Deleted, or changed too often: the next event or the next request checks it again.
+        if (!(error instanceof ApiError && [404, 409].includes(error.status.code)) && !this.#closed) {
+          this.#options.logger.warn({ err: error, cluster: name }, 'the condition of a cluster was not written');
+        }
       }
-    } catch (error) {
-      // Deleted, or changed too often: the next event or the next request checks it again.
-      if (!(error instanceof ApiError && [404, 409].includes(error.status.code)) && !this.#closed) {
-        this.#options.logger.warn({ err: error, cluster: name }, 'the condition of a cluster was not written');
-      }
-    } finally {
-      this.#busy.delete(name);
     }
+    this.#busy.delete(name);
   }
 
   async #write(
