@@ -77,6 +77,24 @@ describe('an impersonation', () => {
     expect(bot.home).toBe('east');
   });
 
+  test('of an account without a cluster is that of a user: the fleet has no accounts', () => {
+    const world = fleet();
+    world.put(
+      role('accounts', [{ verbs: ['impersonate'], apiGroups: [''], resources: ['serviceaccounts'] }]),
+      binding('accounts', 'ClusterRole/accounts', ['User:dave']),
+    );
+    const bot = wanted('system:serviceaccount:ci:bot');
+    expect(impersonate(world.policy, person('dave'), bot, 'east').allowed).toBe(true);
+    expect(impersonate(world.policy, person('dave'), bot, undefined)).toMatchObject({
+      allowed: false,
+      question: { resource: 'users', name: 'system:serviceaccount:ci:bot' },
+    });
+    expect(become(world, person('root'), bot, undefined).as(undefined)).toMatchObject({
+      name: 'system:serviceaccount:ci:bot',
+      groups: ['system:serviceaccounts', 'system:serviceaccounts:ci', 'system:authenticated'],
+    });
+  });
+
   test('keeps the limits and the end of its impersonator', () => {
     const world = fleet();
     const root = { ...person('root'), expiresAt: 7, dependsOn: ['key'] };

@@ -29,7 +29,9 @@ export function impersonate(
   cluster: string | undefined,
 ): Impersonation {
   const account = splitAccount(wanted.name);
-  const questions = questionsOf(wanted, account, cluster);
+  // The fleet has no service accounts. There the name of one is the name of a user, with the bindings of the account in
+  // every cluster, so the permission on the account is not enough.
+  const questions = questionsOf(wanted, cluster === undefined ? undefined : account, cluster);
   for (const question of questions) {
     const decision = authorizer.decide(caller, question);
     if (!decision.allowed) return { allowed: false, question, decision };
