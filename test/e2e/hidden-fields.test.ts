@@ -380,6 +380,28 @@ describe('by patches and past versions', () => {
       expect((await apply('reporter', 'live/status', RIGHT)).code).toBe(200);
     });
 
+    it('C-G: an apply in the name of another manager removes nothing that is hidden', async () => {
+      const metadata = { labels: { team: 'a' }, annotations: { 'clusterpass.dev/cluster-id': 'id-1' } };
+      const spec = { ...HIDDEN.spec };
+      expect((await apply('owner', 'test', { metadata, spec }, '&force=true')).code).toBe(200);
+      const stored = async () => (await server.call('GET', `${CLUSTERS}/test`)).json;
+      const before = await stored();
+      const { orchestratorApiEndpoints } = spec;
+      const shown = { metadata: { labels: { team: 'a' } }, spec: { orchestratorApiEndpoints } };
+      for (const dryRun of ['&dryRun=All', '']) {
+        const applied = await server.call('PATCH', `${CLUSTERS}/test?fieldManager=owner${dryRun}`, {
+          body: typed('test', shown),
+          headers: APPLY,
+          token: tokenOf('patcher'),
+        });
+        expect([applied.code, applied.json.metadata.generation]).toEqual([200, before.metadata.generation]);
+      }
+      const after = await stored();
+      expect(after.spec).toEqual(before.spec);
+      expect(after.metadata.annotations).toEqual(before.metadata.annotations);
+      expect(after.metadata.generation).toBe(before.metadata.generation);
+    });
+
     it('A7: an apply is the same 403 for a hidden cluster and for one that does not exist', async () => {
       for (const more of ['', '&force=true', '&dryRun=All', '&force=maybe']) {
         for (const suffix of ['', '/status']) {

@@ -20,6 +20,7 @@ import type { JsonValue } from '../../objects/patches/json-value.ts';
 import { checkPreconditions } from '../../objects/writer.ts';
 import { type ApplyOptions, parseApplyOptions } from '../options/write-options.ts';
 import { APPLY_JSON, APPLY_YAML, type Configuration, readConfiguration } from './apply-body.ts';
+import { preserveHiddenFields } from './preserve-hidden-fields.ts';
 import { bodyOf, checkNamespace, checkSameObject, isLarge, preconditionsIn, warnOfDropped } from './read-body.ts';
 import { refuseHiddenFields } from './refuse-hidden-fields.ts';
 import { grantsOnlyHeld, objectKeyOf, partOf, seesWhole, type WriteParts, written } from './write-parts.ts';
@@ -114,8 +115,8 @@ async function update(apply: Apply): Promise<ApiResponse> {
 /** The merge, and the checks that follow it, in their order (AP-19). */
 function merged(apply: Apply, current: ApiObject | undefined): { object: ApiObject; managers: Managers } {
   const { parts, request, kind, options, configuration, objectKey } = apply;
-  const isPublic = current !== undefined && !seesWhole(parts, request, kind, current);
-  if (isPublic && partOf(request) === 'object') {
+  const isPublic = current !== undefined && partOf(request) === 'object' && !seesWhole(parts, request, kind, current);
+  if (isPublic) {
     refuseHiddenFields(parts, request, kind, configuration.config as unknown as ApiObject, 'apply');
   }
   const live = current === undefined ? undefined : plainObject(current);
@@ -130,7 +131,9 @@ function merged(apply: Apply, current: ApiObject | undefined): { object: ApiObje
   });
   if (conflicts.length > 0) throw applyConflict(conflicts);
   reportDuplicates(apply);
-  const decoded = decodeValue(object as JsonValue, kind, 'Ignore', live === undefined ? {} : { known: live }).value;
+  const read = decodeValue(object as JsonValue, kind, 'Ignore', live === undefined ? {} : { known: live }).value;
+  // A manager that no longer applies a field removes it, but not one that the caller does not see.
+  const decoded = isPublic ? preserveHiddenFields(parts, kind, read, current, () => true) : read;
   checkUid(kind, objectKey.name, decoded, current);
   checkNamespace(decoded, kind, objectKey.namespace);
   checkSameObject(decoded, kind, objectKey);
