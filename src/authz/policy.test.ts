@@ -250,7 +250,8 @@ describe('clusters', () => {
     ['kubernetes.io/metadata.name=gone', ['gone']],
     ['kubernetes.io/metadata.name!=dev', ['prod', 'bare', 'gone']],
     ['kubernetes.io/metadata.name!=dev,env!=prod', ['bare']],
-    ['', ['prod', 'dev', 'bare', 'gone']],
+    ['', []],
+    ['kubernetes.io/metadata.name', ['prod', 'dev', 'bare', 'gone']],
   ])('a binding with the selector %j holds in %j', (clusters, names) => {
     expect(seen(restricted(clusters))).toEqual(names);
   });

@@ -153,7 +153,9 @@ export function readExpiry({ metadata }: ApiObject): number {
  * with an approval. One that names the cluster it ends with, and no clusters to hold in, was meant for that cluster.
  */
 export function readReach(binding: ApiObject): Reach {
-  const { annotations, labels } = binding.metadata;
+  const { annotations, labels, deletionTimestamp } = binding.metadata;
+  // A finalizer may keep the object, not the permission.
+  if (deletionTimestamp !== undefined) return { kind: 'nowhere', reason: 'it is being deleted' };
   const label = isRecord(labels) ? unknownLabel('ClusterRoleBinding', labels) : undefined;
   if (label !== undefined) {
     return { kind: 'nowhere', reason: `label ${goQuote(label)} ${unknownLabelText('ClusterRoleBinding', label)}` };
@@ -176,7 +178,9 @@ export function readReach(binding: ApiObject): Reach {
   }
   try {
     if (typeof text !== 'string') throw new TypeError('not a string');
-    return { kind: 'clusters', selector: new ClusterSelector(parseLabelSelector(text)), ...bound };
+    const selector = parseLabelSelector(text);
+    if (selector.isEmpty) throw new Error('it is empty');
+    return { kind: 'clusters', selector: new ClusterSelector(selector), ...bound };
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     return { kind: 'nowhere', reason: `annotation ${CLUSTERS_ANNOTATION}: ${why}` };

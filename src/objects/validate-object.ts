@@ -162,6 +162,9 @@ const MAX_SELECTOR_LENGTH = 64 * 1024;
 /** All of them are compiled and compared whenever the binding is evaluated. */
 const MAX_REQUIREMENTS = 100;
 
+/** An empty selector would select every cluster, and is more often a template that rendered to nothing. */
+const EMPTY_SELECTOR = 'must not be empty; "kubernetes.io/metadata.name" selects all clusters';
+
 /** A binding with an invalid selector would apply to no cluster, one with a negated unknown label to all. */
 function validateClustersAnnotation(kind: Kind, metadata: ObjectMeta, old: ObjectMeta | undefined): FieldError[] {
   const selector = metadata.annotations?.[CLUSTERS_ANNOTATION];
@@ -174,6 +177,7 @@ function validateClustersAnnotation(kind: Kind, metadata: ObjectMeta, old: Objec
     const { requirements } = parseLabelSelector(selector);
     if (!changed) return [];
     const { length } = requirements;
+    if (length === 0) return [wrong(EMPTY_SELECTOR)];
     if (length > MAX_REQUIREMENTS) return [tooMany(field, length, MAX_REQUIREMENTS)];
     // No cluster can have such a label, so `!=` and `notin` would select every cluster.
     const reserved = requirements.find(({ key }) => isDomainKey(key) && !key.startsWith(PROTECTED_LABEL_PREFIX));

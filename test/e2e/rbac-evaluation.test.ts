@@ -138,7 +138,7 @@ describe('rules, subjects and bindings', () => {
       ['env', true, true],
       ['!env', false, false],
       ['kubernetes.io/metadata.name=beta', false, true],
-      ['', true, true],
+      ['kubernetes.io/metadata.name', true, true],
     ])('a binding for %j holds where the labels match', async (clusters, alpha, beta) => {
       await given({ to: 'jane', rules: [TOKEN, may('list', 'clusters', REGISTRY_GROUP)], clusters });
       expect([await mayIssue(), await mayIssue('builder', 'ci', 'beta')]).toEqual([alpha, beta]);
@@ -170,6 +170,8 @@ describe('rules, subjects and bindings', () => {
 
     it.each([
       ['cannot be read', 'env in ('],
+      ['is empty', ''],
+      ['is blank', ' '],
       ['has 101 requirements', Array(101).fill('env').join(',')],
       ['is longer than 64 KiB', `env in (${'a'.repeat(65_536)})`],
     ])('a selector that %s is refused', async (_, selector) => {

@@ -42,7 +42,8 @@ export const parseApproval = (text: unknown): BindingApproval | undefined =>
 export function parseExpiry(text: unknown): number | undefined {
   if (typeof text !== 'string' || !/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/.test(text)) return undefined;
   const time = Date.parse(text);
-  return Number.isNaN(time) ? undefined : time;
+  // Date.parse takes February 30 for March 2, and 24:00 for the next day.
+  return Number.isNaN(time) || new Date(time).toISOString() !== text.replace('Z', '.000Z') ? undefined : time;
 }
 
 /** The cluster of the annotation; undefined when it is not one. */
