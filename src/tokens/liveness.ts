@@ -18,7 +18,7 @@ export interface LiveObject {
 }
 
 /** K-15, K-20: for clocks that differ between machines. */
-const LEEWAY_MS = 60_000;
+export const LEEWAY_MS = 60_000;
 
 /** The reason for a refusal, or undefined. In the order nbf, exp, iat (K-15). */
 export function timeProblem(

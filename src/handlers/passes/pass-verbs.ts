@@ -7,6 +7,7 @@ import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { ApiError, notFound } from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import { checkPreconditions } from '../../objects/writer.ts';
+import { LEEWAY_MS } from '../../tokens/liveness.ts';
 import { findForCaller, getListed } from '../access-requests/access-request-verbs.ts';
 import type { VerbOverrides } from '../dispatch.ts';
 import { isOwn } from '../issued-tokens/own-tokens.ts';
@@ -109,7 +110,7 @@ export async function revokeTokens(
   const revoked: string[] = [];
   for (const { id, expirationTimestamp, revocable } of passStatus(pass).tokens ?? []) {
     const expiresAt = Date.parse(expirationTimestamp);
-    if (expiresAt <= now() || revocable === false) continue;
+    if (expiresAt + LEEWAY_MS <= now() || revocable === false) continue;
     await revocations.revoke(id, by, expiresAt);
     await writer.remove(catalog.issuedTokens, { cluster: '', namespace: '', name: id }, { dryRun: false }).catch(
       // The token was never released, or another request has removed its record.

@@ -1,5 +1,6 @@
 import { issuedTokenKind } from '../../api/kinds/issued-token.ts';
 import type { Issuers } from '../../tokens/claims.ts';
+import { expiryOf } from '../../tokens/liveness.ts';
 import type { ResourceInfo } from '../request/request-info.ts';
 import { dryRunOf, type FormRoute } from './form-route.ts';
 import { emptyAnswer, errorAnswer, OAuthError, type Render } from './oauth-error.ts';
@@ -18,7 +19,7 @@ export function revocation(issuers: () => Issuers, now: () => number): FormRoute
         // Not 200: the caller would believe that the token is no longer accepted.
         throw new OAuthError('unsupported_token_type', 'only passes that were issued here can be revoked here');
       }
-      const hasEnded = typeof exp === 'number' && exp * 1000 < now();
+      const hasEnded = typeof exp === 'number' && expiryOf({ exp }) < now();
       return {
         info: deletionOf(jti),
         query: dryRunOf(url),
