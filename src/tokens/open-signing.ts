@@ -12,6 +12,7 @@ import { createIssuerDocuments, type IssuerDocuments } from './issuer-documents.
 import type { Algorithm } from './keys/algorithms.ts';
 import { loadEncryptionKey } from './keys/encryption-key.ts';
 import { openKeyRing, type StoredKeyRing } from './keys/key-ring.ts';
+import { RING_KEY } from './keys/ring-store.ts';
 import {
   createSigningKeyPublisher,
   type SigningKeyPublisher,
@@ -52,7 +53,8 @@ export interface SigningOptions {
 export async function openSigning(options: SigningOptions): Promise<Signing> {
   const { store, issuers, dataDir, algorithm, algorithmFor, leadership, logger } = options;
   const dir = join(dataDir, 'keys');
-  const encryptionKey = await loadEncryptionKey({ file: options.encryptionKeyFile, dir });
+  const hasSigningKeys = async (): Promise<boolean> => (await store.get(RING_KEY)) !== undefined;
+  const encryptionKey = await loadEncryptionKey({ file: options.encryptionKeyFile, dir, hasSigningKeys });
   const { externalSigner: address } = options;
   const external =
     address &&

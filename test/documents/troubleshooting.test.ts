@@ -76,7 +76,7 @@ describe('docs/troubleshooting.md', () => {
       ['holds a secret and is open', `${serve} --data-dir d2 --token-auth-file open.csv`],
       [
         'encrypted with another key',
-        `clusterpass store backup --data-dir ${server.dataDir} -f other/clusterpass.db; ${serve} --data-dir other`,
+        `clusterpass store backup --data-dir ${server.dataDir} -f other/clusterpass.db; mkdir -m 700 other/keys; (umask 077; head -c 32 /dev/zero > other/keys/encryption.key); ${serve} --data-dir other`,
       ],
       ['error: no server:', 'clusterpass get clusters'],
       ['error: not logged in to', `clusterpass get clusters --server ${server.url} --certificate-authority tls.crt`],

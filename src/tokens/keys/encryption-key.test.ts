@@ -1,4 +1,4 @@
-import { chmod, mkdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { temporaryDirectory } from '../tokens.fixture.ts';
@@ -13,6 +13,7 @@ beforeEach(async () => {
 afterEach(() => remove());
 
 const PLAIN = Buffer.from('the private key');
+const NEW_STORE = { hasSigningKeys: async () => false };
 
 describe('sealing', () => {
   const key = encryptionKey(Buffer.alloc(32, 1));
@@ -49,12 +50,19 @@ describe('sealing', () => {
 
 describe('the file', () => {
   test('is made at the first start, for this user alone, and stays', async () => {
-    const { id } = await loadEncryptionKey({ file: undefined, dir: join(dir, 'keys') });
+    const { id } = await loadEncryptionKey({ file: undefined, dir: join(dir, 'keys'), ...NEW_STORE });
     const path = join(dir, 'keys', 'encryption.key');
     expect((await stat(path)).mode & 0o777).toBe(0o600);
     expect((await readFile(path)).length).toBe(32);
-    expect((await loadEncryptionKey({ file: undefined, dir: join(dir, 'keys') })).id).toBe(id);
-    expect((await loadEncryptionKey({ file: path, dir })).id).toBe(id);
+    expect((await loadEncryptionKey({ file: undefined, dir: join(dir, 'keys'), ...NEW_STORE })).id).toBe(id);
+    expect((await loadEncryptionKey({ file: path, dir, ...NEW_STORE })).id).toBe(id);
+  });
+
+  test('is not made for a store whose keys are encrypted with another one', async () => {
+    const keys = join(dir, 'keys');
+    const opened = loadEncryptionKey({ file: undefined, dir: keys, hasSigningKeys: async () => true });
+    await expect(opened).rejects.toThrow(/encryption\.key does not exist.*Restore it, or .*--encryption-key-file/);
+    expect(await readdir(keys)).toEqual([]);
   });
 
   test('holds bytes or base64, which are the same key; a link to it is followed', async () => {
@@ -63,7 +71,9 @@ describe('the file', () => {
     await writeFile(join(dir, 'text'), `${bytes.toString('base64')}\n`, { mode: 0o600 });
     await symlink(join(dir, 'text'), join(dir, 'link'));
     const ids = await Promise.all(
-      ['raw', 'text', 'link'].map(async (name) => (await loadEncryptionKey({ file: join(dir, name), dir })).id),
+      ['raw', 'text', 'link'].map(
+        async (name) => (await loadEncryptionKey({ file: join(dir, name), dir, ...NEW_STORE })).id,
+      ),
     );
     expect(new Set(ids).size).toBe(1);
   });
@@ -75,7 +85,7 @@ describe('the file', () => {
     ['a passphrase', Buffer.from('correct horse battery staple')],
   ])('that is %s is refused, and not repeated', async (_name, content) => {
     await writeFile(join(dir, 'key'), content, { mode: 0o600 });
-    const opened = loadEncryptionKey({ file: join(dir, 'key'), dir });
+    const opened = loadEncryptionKey({ file: join(dir, 'key'), dir, ...NEW_STORE });
     await expect(opened).rejects.toThrow(/must hold exactly 32 random bytes.*openssl rand -base64 32/);
     await expect(opened).rejects.not.toThrow(/horse/);
   });
@@ -86,7 +96,9 @@ describe('the file', () => {
     await writeFile(path, Buffer.alloc(32));
     await chmod(path, 0o640);
     await symlink(path, join(dir, 'link'));
-    await expect(loadEncryptionKey({ file: undefined, dir: join(dir, 'keys') })).rejects.toThrow(/chmod 600/);
-    await expect(loadEncryptionKey({ file: join(dir, 'link'), dir })).rejects.toThrow(/chmod 600/);
+    await expect(loadEncryptionKey({ file: undefined, dir: join(dir, 'keys'), ...NEW_STORE })).rejects.toThrow(
+      /chmod 600/,
+    );
+    await expect(loadEncryptionKey({ file: join(dir, 'link'), dir, ...NEW_STORE })).rejects.toThrow(/chmod 600/);
   });
 });

@@ -23,15 +23,25 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const BASE64 = /^[A-Za-z0-9+/]{43}=\s*$/;
 
-/** From the given file, or from one in the data directory, which the first start creates. */
+/**
+ * From the given file, or from one in the data directory, which the first start creates. It is not created for a store
+ * with signing keys: they are encrypted with another one.
+ */
 export async function loadEncryptionKey(options: {
   readonly file: string | undefined;
   readonly dir: string;
+  readonly hasSigningKeys: () => Promise<boolean>;
 }): Promise<EncryptionKey> {
   if (options.file === undefined) {
     await ensurePrivateDirectory(options.dir);
     const path = join(options.dir, 'encryption.key');
-    return encryptionKey(keyIn(path, await ensureSecretFile(path, () => randomBytes(KEY_BYTES))));
+    const make = async (): Promise<Buffer> => {
+      if (!(await options.hasSigningKeys())) return randomBytes(KEY_BYTES);
+      throw new UnsafeFile(
+        `${path} does not exist, and the signing keys in the store are encrypted with it. Restore it, or give the file of that key with --encryption-key-file.`,
+      );
+    };
+    return encryptionKey(keyIn(path, await ensureSecretFile(path, make)));
   }
   // The operator may name a symbolic link, as mounted secrets are. The file behind it is checked.
   const path = await realpath(options.file);
