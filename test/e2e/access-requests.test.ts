@@ -380,6 +380,9 @@ describe('the command line', () => {
     const what = ['--cluster', 'alpha', '--account', 'ci/builder', '--reason', 'INC-2', '--duration', '30m'];
     const created = await jane.ok(['request', 'create', ...what]);
     const name = /^accessrequest\.clusterpass\.dev\/(jane-\w{5}) created\n$/.exec(created)?.[1] ?? '';
+    expect((await lea.run(['request', 'list', '--phase', 'pending'])).stderr).toContain(
+      '--phase: "pending" must be one of Pending, Approved, Denied, Withdrawn, Expired',
+    );
     expect(await lea.ok(['request', 'list', '--phase', 'Pending', '--requester', 'jane', '-o', 'wide'])).toMatch(
       new RegExp(`${name} +jane +alpha +passes of ci/builder +Pending .*INC-2`),
     );
@@ -390,6 +393,7 @@ describe('the command line', () => {
     expect(await jane.ok(['request', 'show', name])).toMatch(/Decided by: +lea\n[\s\S]*Approved: .*go on\n/);
     expect(await jane.ok(token)).toMatch(/^eyJ/);
     expect(await jane.ok(['request', 'withdraw', name])).toBe(`accessrequest.clusterpass.dev/${name} withdrawn\n`);
+    expect(await lea.fails(['request', 'approve', name])).toContain('it is Withdrawn');
     const denied = await jane.ok([
       'request',
       'create',

@@ -78,7 +78,10 @@ export interface WantedDecision<T extends string> {
 const conditionsOf = (object: ApiObject): readonly RequestCondition[] =>
   (object.status as { conditions?: RequestCondition[] } | undefined)?.conditions ?? [];
 
-/** The condition that the client adds; if it adds none, the one of the decision that was taken. */
+/**
+ * The condition that the client adds; if it adds none, the one of the decision that was taken, or of an earlier one that
+ * it repeats.
+ */
 export function decisionIn<T extends string>(
   kind: Kind,
   decisions: readonly T[],
@@ -88,13 +91,15 @@ export function decisionIn<T extends string>(
   const known = conditionsOf(old);
   const added = conditions.filter(({ type }) => !known.some((each) => each.type === type));
   const errors: FieldError[] = [];
-  const [first = conditions.find(({ type }) => type === taken), second] = added;
+  const isDecision = ({ type }: RequestCondition): boolean => decisions.some((each) => each === type);
+  const repeated = conditions.find(({ type }) => type === taken) ?? conditions.findLast(isDecision);
+  const [first = repeated, second] = added;
   const at = 'status.conditions';
   if (first === undefined) {
     errors.push(required(at, `add a condition of type ${decisions.join(', ')}, with the status True`));
   } else if (second !== undefined) {
     errors.push(forbiddenField(at, 'add one condition only'));
-  } else if (!decisions.some((type) => type === first.type)) {
+  } else if (!isDecision(first)) {
     errors.push(unsupportedValue(`${at}.type`, first.type ?? '', decisions));
   } else if ((first.status ?? '') !== 'True') {
     errors.push(unsupportedValue(`${at}.status`, first.status ?? '', ['True']));
