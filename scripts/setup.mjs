@@ -68,7 +68,7 @@ export async function setUp() {
   if (isInstalled(ROOT)) return true;
   console.error(
     'Installing the packages for development with npm ci: once, about 500 MB, a few minutes. ' +
-      'To only run Clusterpass, `npm install --global clusterpass` is smaller.',
+      'To only run Clusterpass, the package of a release is smaller.',
   );
   // Without this record, an interrupted install is repeated.
   rmSync(join(ROOT, INSTALLED), { force: true });

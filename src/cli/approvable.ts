@@ -1,24 +1,28 @@
 import type { ApiObject, Kind } from '../api/kind.ts';
 import { apiVersionOf } from '../api/kind.ts';
 import { accessRequestKind } from '../api/kinds/access-request.ts';
+import { REQUEST_PHASES } from '../api/kinds/access-request-spec.ts';
 import { passKind } from '../api/kinds/pass.ts';
+import { PASS_PHASES } from '../api/kinds/pass-spec.ts';
 import { pathSegment } from './path-segment.ts';
 
 /** A kind whose objects people ask for and others approve. */
 export interface Approvable {
   readonly kind: Kind;
   readonly path: string;
+  readonly phases: readonly string[];
   readonly type: { readonly apiVersion: string; readonly kind: string };
 }
 
-const approvable = (kind: Kind): Approvable => ({
+const approvable = (kind: Kind, phases: readonly string[]): Approvable => ({
   kind,
+  phases,
   path: `/apis/${apiVersionOf(kind)}/${kind.resource}`,
   type: { apiVersion: apiVersionOf(kind), kind: kind.kind },
 });
 
-export const REQUESTS = approvable(accessRequestKind);
-export const PASSES = approvable(passKind);
+export const REQUESTS = approvable(accessRequestKind, REQUEST_PHASES);
+export const PASSES = approvable(passKind, PASS_PHASES);
 
 /** `argument` is a name, or `TYPE/NAME` as kubectl writes it. */
 export const approvablePath = ({ path }: Approvable, argument: string): string =>

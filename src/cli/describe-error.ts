@@ -1,10 +1,11 @@
 import { ConnectionError, StatusError } from '../client/errors.ts';
+import { NotServedError } from '../sync/api-version.ts';
 import { CliError } from './command.ts';
 import { terminalSafe, terminalSafeLines } from './output/terminal-safe.ts';
 
 /** The message for an error, in kubectl's words; undefined for a bug of this program. */
 export function describeError(error: unknown): string | undefined {
-  if (error instanceof CliError) return `error: ${error.message}`;
+  if (error instanceof CliError || error instanceof NotServedError) return `error: ${error.message}`;
   if (error instanceof ConnectionError) {
     const hint = error.isUntrusted ? '; if you trust it, pass its CA with --certificate-authority FILE' : '';
     return `Unable to connect to the server: ${terminalSafe(error.message)}${hint}`;

@@ -223,7 +223,7 @@ describe('decision 14: plain HTTP only on loopback', () => {
   it('agents need an authorization server and its keys', () => {
     expect(problems(['--mcp'])).toEqual([
       '--mcp is set and --mcp-authorization-server is not: clients could not find out where to sign in',
-      '--mcp is set and --authentication-config is not: no token would be accepted at /mcp',
+      '--mcp is set and --authentication-config is not: no person could sign in at /mcp',
     ]);
     expect(problems(['--mcp-allowed-origin', 'https://agent.example.com'])).toEqual([
       '--mcp-authorization-server and --mcp-allowed-origin need --mcp',

@@ -130,7 +130,7 @@ export function resolveOptions(values: OptionValues): { options: ServeOptions; p
     problems.push('--mcp is set and --mcp-authorization-server is not: clients could not find out where to sign in');
   }
   if (values.mcp && values.authenticationConfig === undefined) {
-    problems.push('--mcp is set and --authentication-config is not: no token would be accepted at /mcp');
+    problems.push('--mcp is set and --authentication-config is not: no person could sign in at /mcp');
   }
   if (!values.mcp && mcpAuthorizationServer.length + mcpAllowedOrigin.length > 0) {
     problems.push('--mcp-authorization-server and --mcp-allowed-origin need --mcp');

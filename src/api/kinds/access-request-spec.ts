@@ -6,7 +6,8 @@ import type { PolicyRule } from './rbac.ts';
 
 /** Spec and status of an access request. */
 
-export type RequestPhase = 'Pending' | 'Approved' | 'Denied' | 'Withdrawn' | 'Expired';
+export const REQUEST_PHASES = ['Pending', 'Approved', 'Denied', 'Withdrawn', 'Expired'] as const;
+export type RequestPhase = (typeof REQUEST_PHASES)[number];
 
 /** What people decide about a request: the types of conditions that the subresource `approval` takes. */
 export const DECISIONS = ['Approved', 'Denied', 'Withdrawn'] as const;

@@ -50,7 +50,7 @@ export const run: Run = async (context, invocation) => {
     const when = isReady ? 'Next' : 'After the approval';
     if (audiences.length > 0) return `${when}: ${redeem}`;
     try {
-      return `${when}: kubectl --kubeconfig ${await writePassKubeconfig(context, connection, client, value)} get ns`;
+      return `${when}: kubectl --kubeconfig ${await writePassKubeconfig(context, connection, client, value)} auth whoami`;
     } catch (error) {
       if (!(error instanceof CliError)) throw error;
       return `Warning: ${error.message}\n${when}: ${redeem}`;

@@ -2,7 +2,7 @@ import type { ApiObject } from '../../api/kind.ts';
 import type { Client } from '../../client/create-client.ts';
 import type { Approvable } from '../approvable.ts';
 import { fieldSelectorFor } from '../clusters.ts';
-import type { Invocation, Run } from '../command.ts';
+import { type Invocation, type Run, UsageError } from '../command.ts';
 import { connect } from '../connection/connection.ts';
 import { asList, printerFor } from '../output/printer.ts';
 import { cellsOf, renderTable } from '../output/table.ts';
@@ -12,8 +12,9 @@ export const runFor =
   async (context, invocation) => {
     const format = invocation.text('output');
     const print = await printerFor(format);
+    const fieldSelector = fieldSelectorOf(of, invocation);
     const client = await connect(context, invocation);
-    const requests = await listObjects(client, of, fieldSelectorOf(invocation));
+    const requests = await listObjects(client, of, fieldSelector);
     if (print !== undefined) {
       context.out.write(print(asList(requests)));
       return 0;
@@ -28,11 +29,15 @@ export const runFor =
     return 0;
   };
 
-function fieldSelectorOf(invocation: Invocation): string {
+function fieldSelectorOf({ phases }: Approvable, invocation: Invocation): string {
+  const phase = invocation.text('phase');
+  if (phase !== undefined && !phases.includes(phase)) {
+    throw new UsageError(`--phase: ${JSON.stringify(phase)} must be one of ${phases.join(', ')}`);
+  }
   const wanted: Readonly<Record<string, string | undefined>> = {
     'spec.cluster': invocation.text('cluster'),
     'spec.requestedBy.username': invocation.text('requester'),
-    'status.phase': invocation.text('phase'),
+    'status.phase': phase,
   };
   return Object.entries(wanted)
     .flatMap(([field, value]) => (value === undefined ? [] : [fieldSelectorFor(field, value)]))
