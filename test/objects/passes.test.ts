@@ -257,6 +257,18 @@ describe('A48: a revocation', () => {
   });
 });
 
+it('A48: a pass that is deleted right after its end revokes the tokens that are still accepted', async () => {
+  await inWorld(async ({ ask, redeem, remove, tokens, find, clock, revocations }) => {
+    const { name } = (await ask()).metadata;
+    expect(await redeem(name)).toBe(201);
+    const [id = ''] = tokens(name);
+    const [token] = passStatus(find(name) ?? ({} as ApiObject)).tokens ?? [];
+    clock.now = Date.parse(token?.expirationTimestamp ?? '') + 30_000;
+    expect(await remove(name)).toBe(200);
+    expect(revocations.isRevoked(id)).toBe(true);
+  });
+});
+
 it('MC-94: the same request gives an approved pass until it is used, and no longer', async () => {
   await inWorld(async ({ ask, approve, approval, redeem, state, clock }) => {
     const nameOf = async (purpose?: string) => (await ask(purpose)).metadata.name;
