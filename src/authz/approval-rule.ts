@@ -56,11 +56,11 @@ export function approvalRule(
     fingerprint: hash('sha256', JSON.stringify([everywhere.fingerprint, prints]), 'base64url'),
     all: everywhere.all,
     none: rules.every(({ none }) => none),
-    admits: (cluster, namespace) => holds(byNamespace.get(namespace) ?? everywhere, cluster, labelsOf(cluster)),
+    admits: (cluster, namespace) => ruleAdmits(byNamespace.get(namespace) ?? everywhere, cluster, labelsOf(cluster)),
     changesWith: (cluster, before, after) =>
-      rules.some((rule) => holds(rule, cluster, before) !== holds(rule, cluster, after)),
+      rules.some((rule) => ruleAdmits(rule, cluster, before) !== ruleAdmits(rule, cluster, after)),
   };
 }
 
-const holds = (rule: ClusterRule, cluster: string, labels: ClusterLabels | undefined): boolean =>
+const ruleAdmits = (rule: ClusterRule, cluster: string, labels: ClusterLabels | undefined): boolean =>
   labels === undefined ? rule.all : rule.admits(cluster, labels);

@@ -35,7 +35,7 @@ describe('a binding with an end', () => {
     expect(answers()).toEqual([true, true, true, true, true, true]);
     clock.now = END;
     expect(answers()).toEqual([false, false, false, false, false, false]);
-    expect([...policy.endedBindings()].map(({ name }) => name)).toEqual(['temporary']);
+    expect([...policy.expiredBindings()].map(({ name }) => name)).toEqual(['temporary']);
     expect([policy.settleExpired(), policy.settleExpired()]).toEqual([true, false]);
   });
 
@@ -56,11 +56,11 @@ describe('a binding with an end', () => {
     expect(may()).toBe(false);
     const longer = ending(binding('temporary', 'ClusterRole/all', ['User:jane']), '2026-11-16T19:00:00Z');
     world.put(longer);
-    expect([may(), [...world.policy.endedBindings()]]).toEqual([true, []]);
+    expect([may(), [...world.policy.expiredBindings()]]).toEqual([true, []]);
     clock.now = END + 3_600_000;
     expect(may()).toBe(false);
     world.remove(longer);
-    expect([...world.policy.endedBindings()]).toEqual([]);
+    expect([...world.policy.expiredBindings()]).toEqual([]);
   });
 
   test('that has ended when it is read grants nothing, nor does one whose end cannot be read', () => {

@@ -7,7 +7,7 @@ import type { Policy } from './policy.ts';
 import { readExpiry } from './rbac-objects.ts';
 
 export interface BindingExpiryParts {
-  readonly policy: Pick<Policy, 'endedBindings'>;
+  readonly policy: Pick<Policy, 'expiredBindings'>;
   readonly kinds: Pick<Catalog, 'clusterRoleBindings' | 'roleBindings'>;
   readonly reader: Pick<ObjectReader, 'find' | 'ready'>;
   readonly writer: Pick<ObjectWriter, 'remove'>;
@@ -50,7 +50,7 @@ export function startBindingExpiry(parts: BindingExpiryParts): () => Promise<voi
 async function sweep(parts: BindingExpiryParts): Promise<void> {
   const { policy, kinds, reader, writer, leadership } = parts;
   const time = parts.removalTime();
-  for (const { namespace, name, expiresAt } of [...policy.endedBindings()]) {
+  for (const { namespace, name, expiresAt } of [...policy.expiredBindings()]) {
     // A binding with an invalid expiry is kept, so that an operator can correct it.
     if (!Number.isFinite(expiresAt) || expiresAt > time) continue;
     const kind = namespace === '' ? kinds.clusterRoleBindings : kinds.roleBindings;

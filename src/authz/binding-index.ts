@@ -78,14 +78,14 @@ class BindingIndex implements RoleHolder {
     for (const role of roles) {
       if (!match.admits(role.index)) continue;
       for (const binding of this.#byRole.get(role) ?? []) {
-        if (holds(binding, view) && match.counts(binding.facts)) return binding;
+        if (bindingAppliesIn(binding, view) && match.counts(binding.facts)) return binding;
       }
     }
     return undefined;
   }
 }
 
-export function holds({ facts: { reach } }: CompiledBinding, view: ClusterView | undefined): boolean {
+export function bindingAppliesIn({ facts: { reach } }: CompiledBinding, view: ClusterView | undefined): boolean {
   if (reach.kind === 'clusters') return view !== undefined && reach.selector.holdsIn(view);
   return reach.kind === 'everywhere';
 }

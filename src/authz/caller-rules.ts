@@ -1,6 +1,6 @@
 import type { CallerRules } from '../api/authorization.ts';
 import { CLUSTER_GROUP } from '../api/kinds/cluster-spec.ts';
-import { holds } from './binding-index.ts';
+import { bindingAppliesIn } from './binding-index.ts';
 import type { ClusterView } from './cluster-selector.ts';
 import type { CompiledBinding, CompiledRole } from './compiled-rbac.ts';
 import { isAlwaysReviewed } from './pass-decision.ts';
@@ -19,7 +19,7 @@ export interface CallerBindings {
 export function collectRules({ forResources, forPaths, view }: CallerBindings): Omit<CallerRules, 'reason'> {
   const list = new RuleList();
   const held = Map.groupBy(
-    forResources.filter((binding) => holds(binding, view)),
+    forResources.filter((binding) => bindingAppliesIn(binding, view)),
     ({ facts }) => isAlwaysReviewed(facts),
   );
   const direct = rulesOf(held.get(false) ?? []);
@@ -27,7 +27,7 @@ export function collectRules({ forResources, forPaths, view }: CallerBindings): 
   const withoutApproval = [...reviewed].map(heldWithoutApproval);
   const resourceRules = list.distinct([...direct, ...withoutApproval.map(({ rule }) => rule)], 'resources');
   const nonResourceRules = list.distinct(
-    rulesOf(forPaths.filter((binding) => holds(binding, undefined))),
+    rulesOf(forPaths.filter((binding) => bindingAppliesIn(binding, undefined))),
     'nonResourceURLs',
   );
   return {

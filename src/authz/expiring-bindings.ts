@@ -4,24 +4,24 @@ import { Cache } from '../lib/cache.ts';
 import type { CompiledBinding } from './compiled-rbac.ts';
 import { type BindingFacts, bindingId, readExpiry } from './rbac-objects.ts';
 
-/** Far more than end within the history that watches can resume from. */
-const MAX_ENDS = 10_000;
+/** Far more than expire within the history that watches can resume from. */
+const MAX_EXPIRED = 10_000;
 
-type Ending = Pick<BindingFacts, 'namespace' | 'name' | 'expiresAt'>;
+type Expiry = Pick<BindingFacts, 'namespace' | 'name' | 'expiresAt'>;
 
-/** The bindings that end by themselves. The check whether one has ended costs one comparison. */
+/** Bindings with an expiry. Checking whether any has expired is one comparison. */
 export class ExpiringBindings {
   readonly #bindings = new Set<CompiledBinding>();
   #next = Number.POSITIVE_INFINITY;
-  /** Bindings that have ended and are still stored. */
-  readonly #ended = new Map<string, BindingFacts>();
-  /** Those that have ended since `settle` was last called. */
-  #unsettled: BindingFacts[] = [];
+  /** Bindings that have expired and are still stored. */
+  readonly #expired = new Map<string, BindingFacts>();
+  /** Those that have expired since `takeNewlyExpired` was last called. */
+  #newlyExpired: BindingFacts[] = [];
   /**
-   * The last revision at which a binding held, by its id and its end. Owned by this table. A binding whose entry was
+   * The last revision at which a binding held, by its id and expiry. Owned by this table. A binding whose entry was
    * evicted counts as one that held for as long as it was stored.
    */
-  readonly #heldUntil = new Cache<string, number>({ maxEntries: MAX_ENDS });
+  readonly #heldUntil = new Cache<string, number>({ maxEntries: MAX_EXPIRED });
 
   add(binding: CompiledBinding): void {
     const { expiresAt } = binding.facts;
@@ -34,7 +34,7 @@ export class ExpiringBindings {
     if (this.#bindings.delete(binding)) this.#findNext();
   }
 
-  /** Takes out those that have ended. */
+  /** Takes out those that have expired. */
   takeExpired(now: () => number): readonly CompiledBinding[] {
     if (this.#next === Number.POSITIVE_INFINITY) return NONE;
     const time = now();
@@ -42,8 +42,8 @@ export class ExpiringBindings {
     const expired = [...this.#bindings].filter(({ facts }) => facts.expiresAt <= time);
     for (const binding of expired) {
       this.#bindings.delete(binding);
-      this.#ended.set(binding.id, binding.facts);
-      this.#unsettled.push(binding.facts);
+      this.#expired.set(binding.id, binding.facts);
+      this.#newlyExpired.push(binding.facts);
     }
     this.#findNext();
     return expired;
@@ -51,33 +51,33 @@ export class ExpiringBindings {
 
   /** The stored binding was replaced or deleted. */
   forget(id: string): void {
-    this.#ended.delete(id);
+    this.#expired.delete(id);
   }
 
-  ended(): Iterable<BindingFacts> {
-    return this.#ended.values();
+  expired(): Iterable<BindingFacts> {
+    return this.#expired.values();
   }
 
-  get hasUnsettled(): boolean {
-    return this.#unsettled.length > 0;
+  get hasNewlyExpired(): boolean {
+    return this.#newlyExpired.length > 0;
   }
 
-  /** Those that have ended since the last call. They held up to and including this revision. */
-  settle(revision: number): readonly BindingFacts[] {
-    const ended = this.#unsettled;
-    this.#unsettled = [];
-    for (const facts of ended) this.#heldUntil.set(endKey(facts), revision);
-    return ended;
+  /** Those that have expired since the last call. They held up to and including this revision. */
+  takeNewlyExpired(revision: number): readonly BindingFacts[] {
+    const expired = this.#newlyExpired;
+    this.#newlyExpired = [];
+    for (const facts of expired) this.#heldUntil.set(expiryKey(facts), revision);
+    return expired;
   }
 
-  /** Whether a binding that was stored at this revision had not ended then. */
+  /** Whether a binding that was stored at this revision had not expired then. */
   heldAt(
     { namespace, name, object }: { namespace: string; name: string; object: ApiObject },
     revision: number,
   ): boolean {
     const expiresAt = readExpiry(object);
     if (!Number.isFinite(expiresAt)) return expiresAt > 0;
-    const until = this.#heldUntil.get(endKey({ namespace, name, expiresAt }));
+    const until = this.#heldUntil.get(expiryKey({ namespace, name, expiresAt }));
     return until === undefined || revision < justAfter(until);
   }
 
@@ -89,4 +89,4 @@ export class ExpiringBindings {
 
 const NONE: readonly CompiledBinding[] = [];
 
-const endKey = ({ namespace, name, expiresAt }: Ending): string => `${bindingId(namespace, name)} ${expiresAt}`;
+const expiryKey = ({ namespace, name, expiresAt }: Expiry): string => `${bindingId(namespace, name)} ${expiresAt}`;

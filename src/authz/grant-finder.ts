@@ -1,5 +1,5 @@
 import type { Grant, GrantInCluster } from '../api/authorization.ts';
-import { holds } from './binding-index.ts';
+import { bindingAppliesIn } from './binding-index.ts';
 import type { ClusterView } from './cluster-selector.ts';
 import type { CompiledBinding, CompiledRole } from './compiled-rbac.ts';
 import type { Match } from './rule-index.ts';
@@ -18,7 +18,9 @@ export function* findGrants(
     if (role.bindings.size > 0 && role.exists && match.admits(role.index)) {
       for (const binding of role.bindings) {
         const { facts } = binding;
-        yield namespaces.includes(facts.namespace) && holds(binding, view) && match.counts(facts) ? facts : undefined;
+        yield namespaces.includes(facts.namespace) && bindingAppliesIn(binding, view) && match.counts(facts)
+          ? facts
+          : undefined;
       }
     }
     yield undefined;
@@ -32,7 +34,7 @@ export function* findGrantsIn(
   after: ClusterView,
 ): Generator<GrantInCluster | undefined> {
   for (const binding of bindings) {
-    const [holdsBefore, holdsAfter] = [holds(binding, before), holds(binding, after)];
+    const [holdsBefore, holdsAfter] = [bindingAppliesIn(binding, before), bindingAppliesIn(binding, after)];
     const isGrant = (holdsBefore || holdsAfter) && binding.role.exists && binding.facts.subjects.length > 0;
     yield isGrant ? { grant: binding.facts, before: holdsBefore, after: holdsAfter } : undefined;
   }

@@ -25,7 +25,7 @@ export function* grantsOf({ isMaster, entries }: Grantees, verb: VisibilityVerb)
   }
 }
 
-/** If only subjects were added or removed, the others keep what they had. */
+/** The subjects whose grants may have changed: if both grant the same, only the added and removed ones. */
 export function affectedSubjects(
   before: CompiledBinding | undefined,
   after: CompiledBinding | undefined,

@@ -6,9 +6,9 @@ export interface PolicyChange {
   /** `""` for the two that are not namespaced. */
   readonly namespace: string;
   readonly name: string;
-  /** Undefined: deleted, or `isEnded`. */
+  /** Undefined: deleted, or `isOrphaned`. */
   readonly object: ApiObject | undefined;
-  /** A binding that is stored, and has ended with its cluster. */
-  readonly isEnded?: boolean;
+  /** A binding that is stored, and bound to a cluster that was recreated since. */
+  readonly isOrphaned?: boolean;
   readonly revision: number;
 }

@@ -36,7 +36,8 @@ export const rbacKinds = (catalog: Catalog): readonly Kind[] => [
 ];
 
 /**
- * Applies changes of stored roles and bindings to the policy. Registered first, so later listeners see the new policy.
+ * Applies changes of stored roles and bindings to the policy. `createObjects` adds it to the reflector before the other
+ * listeners, so they see the new policy.
  */
 export class PolicyUpdater implements ReflectorListener<StoredObject> {
   readonly #policy: Policy;
@@ -47,27 +48,30 @@ export class PolicyUpdater implements ReflectorListener<StoredObject> {
   /** Bindings that are bound to a cluster, by its name and their key. */
   readonly #bound = new Map<string, Map<string, StoredObject>>();
   readonly #clusters: Kind;
-  readonly #onEnded: (revision: number) => void;
+  readonly #onOrphaned: (revision: number) => void;
 
-  /** `onEnded` is called when bindings have ended with the event of a cluster, before it has other listeners. */
   constructor(options: {
     policy: Policy;
     reader: ObjectReader;
     catalog: Catalog;
-    onEnded: (revision: number) => void;
+    /**
+     * Called when a recreated cluster (new UID) invalidates bindings to its predecessor, before other listeners get the
+     * event.
+     */
+    onOrphaned: (revision: number) => void;
   }) {
     this.#policy = options.policy;
     this.#reader = options.reader;
     this.#kinds = new Set(rbacKinds(options.catalog));
     this.#clusters = options.catalog.clusters;
-    this.#onEnded = options.onEnded;
+    this.#onOrphaned = options.onOrphaned;
   }
 
   onEvent({ before, after, revision }: CacheEvent<StoredObject>): void {
     this.#policy.advanceTo(revision);
     const entry = after ?? before;
     if (entry === undefined) return;
-    if (entry.kind === this.#clusters && after !== undefined) this.#endBoundTo(entry.name, revision);
+    if (entry.kind === this.#clusters && after !== undefined) this.#dropOrphaned(entry.name, revision);
     if (!this.#kinds.has(entry.kind)) return;
     if (before !== undefined) this.#unbind(before);
     if (after !== undefined) this.#bind(after);
@@ -88,15 +92,15 @@ export class PolicyUpdater implements ReflectorListener<StoredObject> {
   }
 
   /** Another cluster may have got the name. */
-  #endBoundTo(cluster: string, revision: number): void {
-    const ended = [...(this.#bound.get(cluster)?.values() ?? [])].filter(
+  #dropOrphaned(cluster: string, revision: number): void {
+    const orphaned = [...(this.#bound.get(cluster)?.values() ?? [])].filter(
       (entry) => this.#applied.has(entry.key) && !this.#isInForce(entry),
     );
-    for (const entry of ended) {
+    for (const entry of orphaned) {
       this.#applied.delete(entry.key);
-      this.#policy.apply({ ...changeOf(entry, false, revision), isEnded: true });
+      this.#policy.apply({ ...changeOf(entry, false, revision), isOrphaned: true });
     }
-    if (ended.length > 0) this.#onEnded(revision);
+    if (orphaned.length > 0) this.#onOrphaned(revision);
   }
 
   #bind(entry: StoredObject): void {

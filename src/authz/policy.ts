@@ -24,7 +24,7 @@ import { type Caller, type Identity, MASTERS, type User } from '../api/caller.ts
 import type { Kind } from '../api/kind.ts';
 import { Cache } from '../lib/cache.ts';
 import { approvalRule } from './approval-rule.ts';
-import { holds } from './binding-index.ts';
+import { bindingAppliesIn } from './binding-index.ts';
 import { collectRules, RULES_OF_MASTERS, rulesOfHeld } from './caller-rules.ts';
 import { clusterRule, type VisibilityVerb } from './cluster-rule.ts';
 import { type ClusterView, type Reach, viewCluster, widerThan } from './cluster-selector.ts';
@@ -41,7 +41,7 @@ import { RoleTable } from './role-table.ts';
 import { type Match, PathMatch, ResourceMatch, type Through } from './rule-index.ts';
 import type { Rule } from './rules.ts';
 import { type BeginningGrant, SelectorIndex } from './selector-index.ts';
-import { identities, reasonFor, SubjectTable, scopesFor } from './subject-table.ts';
+import { identities, reasonFor, type SubjectEntry, SubjectTable, scopesFor } from './subject-table.ts';
 
 export interface Policy
   extends Authorizer,
@@ -61,9 +61,9 @@ export interface Policy
   heldRules(user: User, namespace: string, reach: Reach, until: number): Rule[];
   /** All changes of the store up to this revision have been applied, or do not concern the policy. */
   advanceTo(revision: number): void;
-  /** Bindings that have ended and are still stored. */
-  endedBindings(): Iterable<Pick<BindingFacts, 'namespace' | 'name' | 'expiresAt'>>;
-  /** The decision by bindings that hold in the cluster of the question whatever labels it has. */
+  /** Bindings that have expired and are still stored. */
+  expiredBindings(): Iterable<Pick<BindingFacts, 'namespace' | 'name' | 'expiresAt'>>;
+  /** The decision by bindings that do not depend on the cluster's labels. */
   decideForAnyLabels(caller: Caller, question: ResourceQuestion): Decision;
   /** What a role grants, aggregation included; undefined when there is no such role. */
   rulesOf(target: RoleTarget): readonly Rule[] | undefined;
@@ -100,8 +100,8 @@ class CompiledPolicy implements Policy {
    */
   readonly #rules: Cache<string, ClusterRule>;
   readonly #expiring = new ExpiringBindings();
-  /** Stored bindings that have ended with their cluster, until they are changed or deleted. */
-  readonly #endedWithCluster = new Map<string, Pick<BindingFacts, 'namespace' | 'name'>>();
+  /** Stored bindings to a cluster that was recreated since, until they are changed or deleted. */
+  readonly #orphanedByCluster = new Map<string, Pick<BindingFacts, 'namespace' | 'name'>>();
   readonly #now: () => number;
   /** Counts the changes applied. */
   #generation = 0;
@@ -140,14 +140,14 @@ class CompiledPolicy implements Policy {
     }
   }
 
-  #applyBinding(namespace: string, { name, object, isEnded = false, revision }: PolicyChange): void {
+  #applyBinding(namespace: string, { name, object, isOrphaned = false, revision }: PolicyChange): void {
     const id = bindingId(namespace, name);
-    if (isEnded) this.#endedWithCluster.set(id, { namespace, name });
-    else this.#endedWithCluster.delete(id);
+    if (isOrphaned) this.#orphanedByCluster.set(id, { namespace, name });
+    else this.#orphanedByCluster.delete(id);
     const before = this.#bindings.get(id);
     const facts = object && readBinding(object, namespace, name);
     this.#expiring.forget(id);
-    // One that has ended is added, too: the next decision drops it first.
+    // One that has expired is added, too: the next decision drops it first.
     const after = facts && new CompiledBinding(facts, this.#roles.findOrReserve(facts.target));
     this.#replace(id, before, after, revision);
   }
@@ -188,25 +188,25 @@ class CompiledPolicy implements Policy {
 
   settleExpired(): boolean {
     this.#dropExpired();
-    const ended = this.#expiring.settle(this.#revision);
+    const expired = this.#expiring.takeNewlyExpired(this.#revision);
     // Decisions may have dropped them at an earlier revision, but watches follow only now.
     const version = { generation: this.#generation, revision: justAfter(this.#revision) };
-    for (const { subjects } of ended) this.#subjects.markChanged(subjects, version);
-    return ended.length > 0;
+    for (const { subjects } of expired) this.#subjects.markChanged(subjects, version);
+    return expired.length > 0;
   }
 
   get hasUnsettled(): boolean {
-    return this.#expiring.hasUnsettled;
+    return this.#expiring.hasNewlyExpired;
   }
 
-  endedBindings(): Iterable<BindingFacts> {
-    return this.#expiring.ended();
+  expiredBindings(): Iterable<BindingFacts> {
+    return this.#expiring.expired();
   }
 
-  /** The subjects with the bindings that have not ended. Every decision reads them here. */
-  get #subjectsNow(): SubjectTable {
+  /** The subjects of a user, for every decision. Drops expired bindings first. */
+  #findUnexpired(user: User): readonly SubjectEntry[] {
     this.#dropExpired();
-    return this.#subjects;
+    return this.#subjects.entriesOf(user);
   }
 
   decide(caller: Identity, question: ResourceQuestion): Decision {
@@ -246,7 +246,7 @@ class CompiledPolicy implements Policy {
 
   /** P-10: ClusterRoleBindings first, then the RoleBindings of the namespace, none when there is no namespace. */
   #decide(user: User, namespace: string, match: Match, view: () => ClusterView | undefined): Decision {
-    const entries = this.#subjectsNow.entriesOf(user);
+    const entries = this.#findUnexpired(user);
     for (const scope of scopesFor(namespace)) {
       for (const entry of entries) {
         const binding = entry.scopes.get(scope)?.find(match, view);
@@ -280,7 +280,7 @@ class CompiledPolicy implements Policy {
       forPaths: [...this.#bindingsOf(caller.as(undefined), '')],
       view: cluster === undefined ? undefined : viewCluster(cluster, this.#labelsOf(cluster)),
     });
-    return { ...collected, reason: reasonFor(this.#subjectsNow.entriesOf(user), namespace) };
+    return { ...collected, reason: reasonFor(this.#findUnexpired(user), namespace) };
   }
 
   ruleFor(caller: Caller, verb: VisibilityVerb): ClusterRule {
@@ -305,7 +305,7 @@ class CompiledPolicy implements Policy {
    */
   #grantees(user: User): Grantees {
     if (user.groups.includes(MASTERS)) return { isMaster: true, entries: [], key: 'masters' };
-    const entries = this.#subjectsNow.entriesOf(user).filter(({ scopes }) => scopes.has(''));
+    const entries = this.#findUnexpired(user).filter(({ scopes }) => scopes.has(''));
     let generation = 0;
     for (const { changed } of entries) if (changed.generation > generation) generation = changed.generation;
     const ids = entries.map(({ id }) => id).sort((a, b) => a - b);
@@ -313,15 +313,16 @@ class CompiledPolicy implements Policy {
   }
 
   *#bindingsOf(user: User, namespace: string): Generator<CompiledBinding> {
-    for (const { scopes } of this.#subjectsNow.entriesOf(user)) yield* scopes.get(namespace)?.all ?? [];
+    for (const { scopes } of this.#findUnexpired(user)) yield* scopes.get(namespace)?.all ?? [];
   }
 
   approvalRule(caller: Caller, kind: Pick<Kind, 'group' | 'resource'>): ApprovalRule {
-    return approvalRule(caller, kind, (user) => this.#subjectsNow.entriesOf(user), this.#labelsOf);
+    return approvalRule(caller, kind, (user) => this.#findUnexpired(user), this.#labelsOf);
   }
 
   changedAt(caller: Caller): number {
-    return this.#subjectsNow.changedFor(identities(caller)).revision;
+    this.#dropExpired();
+    return this.#subjects.changedFor(identities(caller)).revision;
   }
 
   /**
@@ -338,12 +339,12 @@ class CompiledPolicy implements Policy {
 
   /**
    * A past state with the bindings of one caller: evaluating all bindings would block the event loop. A binding that
-   * named the caller then names it now, was changed since, or has ended by its time or with its cluster.
+   * named the caller then names it now, was changed since, has expired, or was bound to a predecessor of its cluster.
    */
   #snapshotFor(caller: Caller, revision: number): PastRbacSnapshot {
-    const ended = [...this.#endedWithCluster.values(), ...this.#expiring.ended()];
+    const dropped = [...this.#orphanedByCluster.values(), ...this.#expiring.expired()];
     const namesIn = (namespace: string): string[] => [
-      ...ended.filter((each) => each.namespace === namespace).map(({ name }) => name),
+      ...dropped.filter((each) => each.namespace === namespace).map(({ name }) => name),
       ...identities(caller).flatMap((user) => [...this.#bindingsOf(user, namespace)].map(({ facts }) => facts.name)),
     ];
     return withBindings(this.#snapshot(revision), namesIn, (binding) => this.#expiring.heldAt(binding, revision));
@@ -381,7 +382,7 @@ class CompiledPolicy implements Policy {
   }
 
   rulesHeldIn(cluster: ClusterView, user: User, namespace: string, until: number): Rule[] {
-    return rulesOfHeld(this.#bindingsOf(user, namespace), until, (binding) => holds(binding, cluster));
+    return rulesOfHeld(this.#bindingsOf(user, namespace), until, (binding) => bindingAppliesIn(binding, cluster));
   }
 
   *beginningGrants(before: ClusterView, after: ClusterView): Generator<BeginningGrant> {

@@ -142,7 +142,7 @@ function readSubject(item: unknown, bindingNamespace: string): Subject | undefin
   }
 }
 
-/** A binding whose end cannot be read has ended: it was meant to. */
+/** An expiry that cannot be parsed counts as expired. */
 export function readExpiry({ metadata }: ApiObject): number {
   const text = field(metadata.annotations, EXPIRES_ANNOTATION);
   return text === undefined ? Number.POSITIVE_INFINITY : (parseExpiry(text) ?? Number.NEGATIVE_INFINITY);

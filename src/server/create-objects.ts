@@ -87,8 +87,8 @@ export function createObjects(options: ObjectsOptions): Objects {
     expiring: policy,
   });
   // The policy first: an event is filtered by the policy at its revision.
-  const onEnded = (revision: number): void => broadcaster.onBindingsEnded(revision);
-  reflector.listen(new PolicyUpdater({ policy, reader, catalog, onEnded }));
+  const onOrphaned = (revision: number): void => broadcaster.onBindingsOrphaned(revision);
+  reflector.listen(new PolicyUpdater({ policy, reader, catalog, onOrphaned }));
   const projections = catalog.projections
     .filter(isProjected)
     .map((kind) => new ProjectedCache(kind, reader.cache(kind.projection.source)));

@@ -21,8 +21,8 @@ it('A29: a binding that is bound to a cluster ends with the event by which anoth
       labelsAt: (name, revision) => clusterLabelsAt(catalog, reader, name, revision),
       snapshot: (revision) => rbacSnapshotAt(catalog, reader, revision),
     });
-    let ended = 0;
-    const updater = new PolicyUpdater({ policy, reader, catalog, onEnded: (revision) => (ended = revision) });
+    let orphanedAt = 0;
+    const updater = new PolicyUpdater({ policy, reader, catalog, onOrphaned: (revision) => (orphanedAt = revision) });
     reflector.listen(updater);
     const isAllowed = async (): Promise<boolean> => {
       await reader.catchUp();
@@ -53,7 +53,7 @@ it('A29: a binding that is bound to a cluster ends with the event by which anoth
       (current) => ({ ...current, metadata: { ...current.metadata, labels: { env: 'dev' } } }),
       { dryRun: false, part: 'object' },
     );
-    expect([await isAllowed(), ended]).toEqual([true, 0]);
+    expect([await isAllowed(), orphanedAt]).toEqual([true, 0]);
     const before = reflector.revision;
 
     const key = storageKey(catalog.clusters, A);
@@ -62,7 +62,7 @@ it('A29: a binding that is bound to a cluster ends with the event by which anoth
     await make(objects, catalog.clusters, A);
     expect(await isAllowed()).toBe(false);
     const after = reflector.revision;
-    expect(ended).toBe(after);
+    expect(orphanedAt).toBe(after);
     // A watch that resumes from before the end gets the deletion: it was allowed then.
     expect([before, after].map((revision) => policy.decideAt(jane, PODS, revision).allowed)).toEqual([true, false]);
 

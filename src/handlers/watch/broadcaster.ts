@@ -64,7 +64,7 @@ export interface BroadcasterOptions {
  */
 const SLICE_MS = { min: 1, max: 2 };
 
-/** Far more than `MAX_GENERATIONS` of one watch. */
+/** Far more than `MAX_INTERVALS` of one watch. */
 const MAX_POLICY_REVISIONS = 1_000;
 
 /**
@@ -259,8 +259,8 @@ export class Broadcaster implements ProjectionListener {
     this.#revision = revision;
   }
 
-  /** Bindings end with the event of a cluster at this revision, which comes next: watches follow before it. */
-  onBindingsEnded(revision: number): void {
+  /** A recreated cluster has invalidated bindings. Its event has this revision and comes next: watches follow before it. */
+  onBindingsOrphaned(revision: number): void {
     this.#recordPolicyChange(revision);
   }
 
