@@ -4,7 +4,7 @@ import { type ApiError, clipped, unauthorized } from '../api/status.ts';
 import type { ReviewToken } from '../handlers/reviews/review.ts';
 import type { Secret } from '../observability/secret.ts';
 import { TokenRejected } from '../tokens/jws.ts';
-import { bearerToken, MAX_TOKEN_LENGTH } from './bearer.ts';
+import { bearerToken, MAX_BEARER_LENGTH } from './bearer.ts';
 import { webOrigin } from './jwt/discovery-document.ts';
 import { claimedIssuer } from './jwt/jwt-authenticator.ts';
 import type { AuthenticatedToken, TokenAuthenticator } from './token-authenticator.ts';
@@ -64,7 +64,7 @@ export function createAuthenticator(authenticators: TokenAuthenticators): Authen
     throw refusal(unknownBecause(token.reveal()));
   };
   const authenticateToken = (token: Secret): Caller | Promise<Caller> => {
-    if (token.reveal().length > MAX_TOKEN_LENGTH) return Promise.reject(refusal('the token is too long'));
+    if (token.reveal().length > MAX_BEARER_LENGTH) return Promise.reject(refusal('the token is too long'));
     try {
       const found = ask(token, 0);
       return found instanceof Promise ? found.catch((error) => Promise.reject(asRefusal(error))) : found;
@@ -94,7 +94,7 @@ export function createAuthenticator(authenticators: TokenAuthenticators): Authen
     },
 
     async review(token, { cluster, audiences, passesOnly = false }) {
-      if (token.reveal().length > MAX_TOKEN_LENGTH) return refused(UNKNOWN);
+      if (token.reveal().length > MAX_BEARER_LENGTH) return refused(UNKNOWN);
       const api = cluster === undefined ? [] : [authenticators.audienceOf(cluster)];
       const wanted = audiences.length === 0 ? api : audiences;
       try {
@@ -120,7 +120,7 @@ const MAX_REASON = 2048;
 
 /** For the log: the host of an issuer is all that is repeated of a token that could not be verified. */
 function unknownBecause(token: string): string {
-  const issuer = token.length > MAX_TOKEN_LENGTH ? undefined : claimedIssuer(token);
+  const issuer = token.length > MAX_BEARER_LENGTH ? undefined : claimedIssuer(token);
   if (issuer === undefined) return `${UNKNOWN}: it is no static token, and no JWT`;
   const origin = webOrigin(issuer);
   return `${UNKNOWN}: no issuer of this server or of --authentication-config${origin === undefined ? '' : `: ${origin}`}`;

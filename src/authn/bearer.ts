@@ -1,7 +1,7 @@
 import { Secret } from '../observability/secret.ts';
 
 /** Longer than any client sends, and about Node's limit for all headers of a request. */
-export const MAX_TOKEN_LENGTH = 16 * 1024;
+export const MAX_BEARER_LENGTH = 16 * 1024;
 
 /** The form of nearly every client, which needs no decoding. */
 const PLAIN = /^Bearer [\x21-\x7e]+$/;
@@ -12,7 +12,7 @@ const EXTRA_SPACE = 'the provided Authorization header contains extra space befo
  * request is read: RFC 9700 section 4.3.2 forbids tokens in the query.
  */
 export function bearerToken(authorization: string | undefined, warn: (text: string) => void): Secret | undefined {
-  if (authorization === undefined || authorization.length > MAX_TOKEN_LENGTH) return undefined;
+  if (authorization === undefined || authorization.length > MAX_BEARER_LENGTH) return undefined;
   if (PLAIN.test(authorization)) return new Secret(authorization.slice('Bearer '.length));
   const [scheme, token, rest] = authorization.trim().split(' ', 3);
   if (scheme?.toLowerCase() !== 'bearer' || token === undefined) return undefined;

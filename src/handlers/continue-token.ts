@@ -40,7 +40,7 @@ const HEAD_BYTES = 1 + SALT_BYTES + NONCE_BYTES;
 /** The plaintext is padded to a multiple of this, so that its length reveals nothing about a key. */
 const BLOCK_BYTES = 128;
 /** Longer than any token: storage keys have a few hundred bytes. */
-const MAX_TOKEN_LENGTH = 8192;
+const MAX_CONTINUE_LENGTH = 8192;
 
 /** Tokens that share a salt, and so a key. */
 const TOKENS_PER_KEY = 2 ** 20;
@@ -131,7 +131,7 @@ const authenticatedData = (scope: string): Buffer => Buffer.from(`${String.fromC
 
 /** Node's decoder accepts junk, both alphabets and unused bits, so only the canonical text is accepted. */
 function fromBase64url(token: string): Buffer | undefined {
-  if (token.length > MAX_TOKEN_LENGTH) return undefined;
+  if (token.length > MAX_CONTINUE_LENGTH) return undefined;
   const bytes = Buffer.from(token, 'base64url');
   return bytes.toString('base64url') === token ? bytes : undefined;
 }

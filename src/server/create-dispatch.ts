@@ -164,7 +164,7 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
       policyChangesBetween: (after, upTo) => broadcaster.policyChangesBetween(after, upTo),
     }),
     refusal: (request, kind) => (views.isFiltered(kind) ? undefined : refusalOf(policy, request, 'watch')),
-    escalation: (caller, kind, object, old, cluster) =>
+    admission: (caller, kind, object, old, cluster) =>
       refuseGrant(policy, caller, kind, object, old) ??
       refuseConfirmation(policy, caller, kind, object, old) ??
       refuseLabels(policy, caller, kind, object, old) ??

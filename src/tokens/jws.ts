@@ -15,7 +15,7 @@ export class TokenRejected extends Error {
  * The longest token this service can issue has 32 audiences of 1,024 characters of up to four bytes each,
  * which base64 makes 175,000. A longer text is not parsed.
  */
-const MAX_TOKEN_LENGTH = 256 * 1024;
+const MAX_JWS_LENGTH = 256 * 1024;
 /** An id of 1,024 bytes, each written with a backslash, is 2,800 characters when encoded; our own have 96. */
 const MAX_HEADER_LENGTH = 3 * 1024;
 
@@ -31,7 +31,7 @@ export interface Header {
 }
 
 export function splitToken(token: string): Segments | undefined {
-  if (token.length > MAX_TOKEN_LENGTH) return undefined;
+  if (token.length > MAX_JWS_LENGTH) return undefined;
   const first = token.indexOf('.');
   const second = token.indexOf('.', first + 1);
   if (first <= 0 || second < 0 || token.includes('.', second + 1)) return undefined;

@@ -9,7 +9,7 @@ import type { VerbOverrides } from '../dispatch.ts';
 import { type GetParts, getObject } from '../get.ts';
 import { isOwn } from '../issued-tokens/own-tokens.ts';
 import { parseDeleteOptions } from '../options/delete-options.ts';
-import { deleted } from '../write/delete.ts';
+import { deleteResponse } from '../write/delete.ts';
 import { annotate } from './complete-request.ts';
 import { ownerOf, withDecision } from './decide-request.ts';
 import { userOf } from './people.ts';
@@ -67,7 +67,7 @@ async function deleteRequest(parts: AccessRequestParts, request: ApiRequest): Pr
   if (entry === undefined) throw notFound(kind, target.name);
   const object = entry.object();
   checkPreconditions(kind, object, preconditions);
-  if (dryRun) return deleted(kind, target.name, entry.uid);
+  if (dryRun) return deleteResponse(kind, target.name, entry.uid);
   const key = { cluster: '', namespace: '', name: entry.name };
   const lastTransitionTime = toTimestamp(now());
   const withdrawn = await writer.update(
@@ -85,5 +85,5 @@ async function deleteRequest(parts: AccessRequestParts, request: ApiRequest): Pr
   await grants.remove(ownerOf(withdrawn));
   await writer.remove(kind, key, { dryRun: false, preconditions: { uid: entry.uid } });
   annotate(request, withdrawn);
-  return deleted(kind, target.name, entry.uid);
+  return deleteResponse(kind, target.name, entry.uid);
 }

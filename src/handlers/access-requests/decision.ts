@@ -9,7 +9,7 @@ import { parseUpdateOptions } from '../options/write-options.ts';
 import type { Views } from '../views.ts';
 import { readPatch } from '../write/patch.ts';
 import { checkSameObject, preconditionsIn, readObject } from '../write/read-body.ts';
-import { objectKeyOf, written } from '../write/write-parts.ts';
+import { objectKeyOf, writeResponse } from '../write/write-parts.ts';
 
 /**
  * Writes of the subresource `approval` of access requests and passes, as for a CertificateSigningRequest: each adds a
@@ -45,7 +45,7 @@ export function createDecisionHandler(
       try {
         const object = await decide(request, sentFor, dryRun);
         if (!dryRun) annotate(request, object);
-        return written(parts, request, kind, object, { code: 200 });
+        return writeResponse(parts, request, kind, object, { code: 200 });
       } catch (error) {
         if (!(error instanceof ObjectChanged)) throw error;
         if (attempt >= ATTEMPTS) throw conflict(kind, request.target.name, 'it is being changed; please try again');

@@ -9,7 +9,7 @@ import type { Revocations } from '../../tokens/revocations/revocations.ts';
 import type { VerbOverrides } from '../dispatch.ts';
 import { type GetParts, getObject } from '../get.ts';
 import { parseDeleteOptions } from '../options/delete-options.ts';
-import { deleted } from '../write/delete.ts';
+import { deleteResponse } from '../write/delete.ts';
 import { isOwn } from './own-tokens.ts';
 
 export interface IssuedTokenParts extends GetParts {
@@ -73,7 +73,7 @@ async function revokeToken(parts: IssuedTokenParts, request: ApiRequest): Promis
     request.annotate('clusterpass.dev/revoked-credential-id', `JTI=${jti}`);
     if (entry !== undefined) await removeRecord(parts, jti);
   }
-  return deleted(kind, jti, entry?.uid);
+  return deleteResponse(kind, jti, entry?.uid);
 }
 
 async function removeRecord({ kind, writer }: IssuedTokenParts, jti: string): Promise<void> {

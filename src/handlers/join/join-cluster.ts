@@ -10,7 +10,7 @@ import { ApiError, conflict, forbidden } from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import { parseCreateOptions } from '../options/write-options.ts';
 import { readObject } from '../write/read-body.ts';
-import { written } from '../write/write-parts.ts';
+import { writeResponse } from '../write/write-parts.ts';
 import type { JoinParts } from './join-parts.ts';
 
 /**
@@ -32,7 +32,7 @@ export function createJoinHandler(parts: JoinParts): (request: ApiRequest) => Pr
     await reader.catchUp();
     const entry = reader.find(bootstrapTokens, fleetKey(id));
     // Another token of the same name has another secret, and permits something else.
-    if (entry === undefined || entry.uid !== caller.as(undefined).uid) throw gone(parts, id);
+    if (entry === undefined || entry.uid !== caller.as(undefined).uid) throw tokenDeleted(parts, id);
     const token = entry.object();
     const cluster = clusterFor(parts, token, sent);
     const name = cluster.metadata.name ?? '';
@@ -40,7 +40,7 @@ export function createJoinHandler(parts: JoinParts): (request: ApiRequest) => Pr
     const existing = joinedCluster(parts, token, name);
     if (existing !== undefined) {
       annotate(request, token, name);
-      return written(parts, request, clusters, identityOf(existing), { code: 200 });
+      return writeResponse(parts, request, clusters, identityOf(existing), { code: 200 });
     }
     if (bootstrapStatus(token).registeredTimestamp !== undefined) throw spent(parts, token);
 
@@ -49,14 +49,14 @@ export function createJoinHandler(parts: JoinParts): (request: ApiRequest) => Pr
     // Every check of the creation first: a mistake in the request does not spend the token.
     const checked = await writer.create(clusters, fleetKey(name), cluster, { dryRun: true, manager, admit });
     annotate(request, token, name);
-    if (options.dryRun) return written(parts, request, clusters, checked, { code: 201 });
+    if (options.dryRun) return writeResponse(parts, request, clusters, checked, { code: 201 });
     await spend(parts, token, name);
     const guards = [
       { key: storageKey(bootstrapTokens, fleetKey(id)), expect: { createRevision: entry.createRevision } },
     ];
     const created = await writer.create(clusters, fleetKey(name), cluster, { dryRun: false, manager, admit, guards });
     await finish(parts, token);
-    return written(parts, request, clusters, created, { code: 201 });
+    return writeResponse(parts, request, clusters, created, { code: 201 });
   };
 }
 
@@ -162,7 +162,7 @@ async function spend(parts: JoinParts, token: ApiObject, name: string): Promise<
     catalog.bootstrapTokens,
     fleetKey(id),
     (current) => {
-      if (current.metadata.uid !== token.metadata.uid) throw gone(parts, id);
+      if (current.metadata.uid !== token.metadata.uid) throw tokenDeleted(parts, id);
       refuseOtherName(parts, current, name);
       const { registeredTimestamp, usedTimestamp = toTimestamp(now()) } = bootstrapStatus(current);
       if (registeredTimestamp !== undefined) throw spent(parts, current);
@@ -197,7 +197,8 @@ const spent = ({ catalog }: JoinParts, token: ApiObject): ApiError =>
   conflict(
     catalog.bootstrapTokens,
     token.metadata.name ?? '',
-    `it has registered the cluster ${bootstrapStatus(token).cluster}, and works once`,
+    `it was already used to register cluster ${bootstrapStatus(token).cluster}`,
   );
 
-const gone = ({ catalog }: JoinParts, id: string): ApiError => conflict(catalog.bootstrapTokens, id, 'it was deleted');
+const tokenDeleted = ({ catalog }: JoinParts, id: string): ApiError =>
+  conflict(catalog.bootstrapTokens, id, 'it was deleted');

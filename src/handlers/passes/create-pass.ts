@@ -31,7 +31,7 @@ import { parseCreateOptions } from '../options/write-options.ts';
 import { foreignAudienceCheck } from '../token/foreign-audiences.ts';
 import { audienceErrors, withoutDuplicates } from '../token/validate-token-request.ts';
 import { readObject } from '../write/read-body.ts';
-import { managerOf, written } from '../write/write-parts.ts';
+import { managerOf, writeResponse } from '../write/write-parts.ts';
 import { annotate, isApprovedFor, type PassAccount, type PassParts } from './pass-parts.ts';
 
 /** How long a pass waits for its approval. */
@@ -82,7 +82,7 @@ export function createPassHandler(parts: PassParts): (request: ApiRequest) => Pr
     );
     if (same !== undefined) {
       annotate(request, same.object());
-      return written(parts, request, kind, same.object(), { code: 200 });
+      return writeResponse(parts, request, kind, same.object(), { code: 200 });
     }
     refuseTooMany(parts, stored, inFlight.of(countId), counted.who, decision);
     parts.requireRightClock();
@@ -112,7 +112,7 @@ export function createPassHandler(parts: PassParts): (request: ApiRequest) => Pr
         },
       );
       annotate(request, object);
-      return written(parts, request, kind, object, { code: 201 });
+      return writeResponse(parts, request, kind, object, { code: 201 });
     } finally {
       release();
     }

@@ -12,7 +12,7 @@ import { findForCaller, getListed } from '../access-requests/access-request-verb
 import type { VerbOverrides } from '../dispatch.ts';
 import { isOwn } from '../issued-tokens/own-tokens.ts';
 import { parseDeleteOptions } from '../options/delete-options.ts';
-import { deleted } from '../write/delete.ts';
+import { deleteResponse } from '../write/delete.ts';
 import { createPassHandler } from './create-pass.ts';
 import { annotate, type PassParts } from './pass-parts.ts';
 
@@ -41,7 +41,7 @@ async function deletePass(parts: PassParts, request: ApiRequest): Promise<ApiRes
   const entry = await findForCaller(parts, request, kind, (found) => isOwn(found, caller));
   if (entry === undefined) throw notFound(kind, target.name);
   checkPreconditions(kind, entry.object(), preconditions);
-  if (dryRun) return deleted(kind, target.name, entry.uid);
+  if (dryRun) return deleteResponse(kind, target.name, entry.uid);
   const key = { cluster: '', namespace: '', name: entry.name };
   const lastTransitionTime = toTimestamp(now());
   const condition = { type: ENDED, status: 'True', reason: REVOKED, lastTransitionTime };
@@ -68,7 +68,7 @@ async function deletePass(parts: PassParts, request: ApiRequest): Promise<ApiRes
         `with the key set accept them until ${until}`,
     );
   }
-  return deleted(kind, target.name, entry.uid);
+  return deleteResponse(kind, target.name, entry.uid);
 }
 
 /** When the last of these tokens expires; undefined if all of their audiences ask Clusterpass for each token. */

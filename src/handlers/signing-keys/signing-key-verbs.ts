@@ -12,7 +12,7 @@ import { type SigningKeyPublisher, signingKeyObject } from '../../tokens/keys/si
 import type { VerbOverrides } from '../dispatch.ts';
 import { parseDeleteOptions } from '../options/delete-options.ts';
 import { parseCreateOptions } from '../options/write-options.ts';
-import { deleted } from '../write/delete.ts';
+import { deleteResponse } from '../write/delete.ts';
 import { readObject } from '../write/read-body.ts';
 
 export interface SigningKeyParts {
@@ -69,7 +69,7 @@ async function revokeKey(parts: SigningKeyParts, request: ApiRequest): Promise<A
     request.annotate('clusterpass.dev/signing-key', name);
     await publisher.sync();
   }
-  return deleted(kind, name, stored.uid);
+  return deleteResponse(kind, name, stored.uid);
 }
 
 async function asRefusal<T>(kind: Kind, algorithm: string | undefined, change: () => Promise<T>): Promise<T> {

@@ -3,7 +3,7 @@ import type { ReadableCache, ReadableEvent, ReadableState } from '../../objects/
 import { candidatesFor, includes, isOver, isVisible, type Selection } from '../selection.ts';
 import { addedFrame, bookmarkFrame, type Frame, frameFor, hiddenFrame, NO_FRAME } from './frames.ts';
 import { ViewChange } from './view-change.ts';
-import type { PolicyGeneration, WatchView, WatchViews } from './watch-view.ts';
+import type { PolicyInterval, WatchView, WatchViews } from './watch-view.ts';
 
 /** The frames of a watch that is not live yet. They are made one by one, as fast as the client reads. */
 export interface CatchUpParts {
@@ -37,37 +37,37 @@ export function framesBetween(parts: CatchUpParts, from: number, upTo: number): 
   const tooOld = (): ApiError => gone(`too old resource version: ${from} (${cache.windowStart})`);
   const events = cache.eventsAfter(from);
   if (events === undefined) throw tooOld();
-  const generations = views.generations(from, upTo);
-  if (generations.length === 1) return replay({ events, generations, upTo, state: undefined }, views.current);
+  const intervals = views.intervals(from, upTo);
+  if (intervals.length === 1) return replay({ events, intervals, upTo, state: undefined }, views.current);
   const state = cache.at(from);
   if (state === undefined) throw tooOld();
-  const frames = replay({ events, generations, upTo, state: state.copy() }, views.current);
+  const frames = replay({ events, intervals, upTo, state: state.copy() }, views.current);
   return withBookmark(parts, frames, upTo);
 }
 
 interface Past {
   /** In order; may go on beyond `upTo`. */
   readonly events: readonly ReadableEvent[];
-  readonly generations: readonly PolicyGeneration[];
+  readonly intervals: readonly PolicyInterval[];
   readonly upTo: number;
-  /** A copy of the state at the revision of the first generation; needed when there are several. */
+  /** A copy of the state at the revision of the first interval; needed when there are several. */
   readonly state: ReadableState | undefined;
 }
 
 /**
- * What a watch that was open all the time would have been sent. Every generation is replayed, not only the difference
+ * What a watch that was open all the time would have been sent. Every interval is replayed, not only the difference
  * between the first and the last: objects that became visible carry older versions, so a client may come back with a
  * version that is older than its state, and needs every deletion since then. The view of the moment in which a frame is
  * made decides how much of an object it shows.
  */
-function* replay({ events, generations, upTo, state }: Past, now: () => WatchView): Generator<Frame> {
+function* replay({ events, intervals, upTo, state }: Past, now: () => WatchView): Generator<Frame> {
   let next = 0;
-  for (const [index, { revision, selection }] of generations.entries()) {
-    const before = generations[index - 1]?.selection;
+  for (const [index, { revision, selection }] of intervals.entries()) {
+    const before = intervals[index - 1]?.selection;
     if (before !== undefined && state !== undefined) {
       yield* framesOfChange(new ViewChange(state, before, selection), revision, now);
     }
-    const end = generations[index + 1]?.revision ?? upTo;
+    const end = intervals[index + 1]?.revision ?? upTo;
     for (let event = events[next]; event !== undefined && event.revision <= end; event = events[++next]) {
       const view = now();
       const frame = frameFor(selection, view.representation, event, view.selection);

@@ -78,18 +78,18 @@ describe('the group of a watch', () => {
   });
 });
 
-describe('the generations of a watch', () => {
+describe('the intervals of a watch', () => {
   it('begin at its resource version, and at each policy change after it', () => {
-    const { generations } = viewsOf({ ...policy(), changes: [12, 15] });
-    expect(generations(10, 20).map(({ revision }) => revision)).toEqual([10, 12, 15]);
-    expect(generations(100, 120).map(({ revision }) => revision)).toEqual([100]);
+    const { intervals } = viewsOf({ ...policy(), changes: [12, 15] });
+    expect(intervals(10, 20).map(({ revision }) => revision)).toEqual([10, 12, 15]);
+    expect(intervals(100, 120).map(({ revision }) => revision)).toEqual([100]);
   });
 
   it.each([
     ['too many', Array.from({ length: 9 }, (_, index) => 11 + index)],
     ['forgotten', undefined],
   ])('V-10: are gone when they are %s', (_, changes) => {
-    const { generations } = viewsOf({ ...policy(), changes });
-    expect(() => generations(10, 20)).toThrow(ApiError);
+    const { intervals } = viewsOf({ ...policy(), changes });
+    expect(() => intervals(10, 20)).toThrow(ApiError);
   });
 });

@@ -14,8 +14,8 @@ export interface WatchView {
   readonly representation: Representation;
 }
 
-/** What the caller could see from this revision on, until the revision of the next generation. */
-export interface PolicyGeneration {
+/** What the caller could see from this revision on, up to the next interval. */
+export interface PolicyInterval {
   readonly revision: number;
   readonly selection: Selection;
 }
@@ -23,8 +23,8 @@ export interface PolicyGeneration {
 export interface WatchViews {
   /** The view under the rules in force now. */
   readonly current: () => WatchView;
-  /** The generations between two revisions, at least one. Throws a 410 when they are no longer known. */
-  readonly generations: (from: number, upTo: number) => readonly PolicyGeneration[];
+  /** The intervals between two revisions, at least one. Throws a 410 when they are no longer known. */
+  readonly intervals: (from: number, upTo: number) => readonly PolicyInterval[];
 }
 
 export interface WatchViewsParts {
@@ -38,7 +38,7 @@ export interface WatchViewsParts {
 }
 
 /** The rules of a past revision are compiled from all bindings. A client that missed more changes has to list again. */
-const MAX_GENERATIONS = 8;
+const MAX_INTERVALS = 8;
 
 export function createWatchViews(
   { views, policyChangesBetween, isRefusedBetween, watchId }: WatchViewsParts,
@@ -73,12 +73,12 @@ export function createWatchViews(
       if (!isSame) current = viewOf(rule, whole);
       return current;
     },
-    generations: (from, upTo) => {
+    intervals: (from, upTo) => {
       // The events would show what the caller could not see when they happened.
       if (isRefusedBetween(from, upTo)) throw gone(`too old resource version: ${from} (${upTo})`);
       const changes = views.changedAt(kind, caller) <= from ? [] : policyChangesBetween(from, upTo);
-      if (changes === undefined || changes.length > MAX_GENERATIONS) {
-        throw gone(`too old resource version: ${from} (${Math.ceil(changes?.at(-MAX_GENERATIONS) ?? upTo)})`);
+      if (changes === undefined || changes.length > MAX_INTERVALS) {
+        throw gone(`too old resource version: ${from} (${Math.ceil(changes?.at(-MAX_INTERVALS) ?? upTo)})`);
       }
       return [from, ...changes].map((revision) => ({
         revision,

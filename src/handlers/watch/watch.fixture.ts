@@ -142,7 +142,7 @@ export class WatchHarness {
       selection: this.#selectionOf(this.#rule),
       representation: REPRESENTATION,
     }),
-    generations: (from, upTo) => {
+    intervals: (from, upTo) => {
       const before = this.#rules.findLast(({ revision }) => revision <= from);
       const later = this.#rules.filter(({ revision }) => revision > from && revision <= upTo);
       return [{ revision: from, rule: before?.rule }, ...later].map(({ revision, rule }) => ({

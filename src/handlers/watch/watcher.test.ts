@@ -207,7 +207,7 @@ it('V-10: a watch from a resource version that is too old ends with 410', () => 
   const watcher = harness.watch(client, {
     views: {
       ...harness.views,
-      generations: () => {
+      intervals: () => {
         throw gone('too old resource version');
       },
     },

@@ -23,7 +23,7 @@ import { APPLY_JSON, APPLY_YAML, type Configuration, readConfiguration } from '.
 import { preserveHiddenFields } from './preserve-hidden-fields.ts';
 import { bodyOf, checkNamespace, checkSameObject, isLarge, preconditionsIn, warnOfDropped } from './read-body.ts';
 import { refuseHiddenFields } from './refuse-hidden-fields.ts';
-import { grantsOnlyHeld, objectKeyOf, partOf, seesWhole, type WriteParts, written } from './write-parts.ts';
+import { admitWrite, objectKeyOf, partOf, seesWhole, type WriteParts, writeResponse } from './write-parts.ts';
 
 /** The media types of server-side apply. */
 export const APPLY_TYPES: readonly string[] = [APPLY_YAML, APPLY_JSON];
@@ -66,7 +66,7 @@ async function create(apply: Apply): Promise<ApiResponse> {
   const { parts, request, kind, options, objectKey } = apply;
   const { object, managers } = merged(apply, undefined);
   const { resourceVersion: _, ...metadata } = object.metadata;
-  const grants = grantsOnlyHeld(parts, request, kind);
+  const grants = admitWrite(parts, request, kind);
   const completion = parts.completion(request, kind);
   const create = {
     dryRun: options.dryRun,
@@ -82,7 +82,7 @@ async function create(apply: Apply): Promise<ApiResponse> {
   try {
     const created = await parts.writer.create(kind, objectKey, { ...object, metadata }, create);
     if (!options.dryRun) completion?.created(created);
-    return written(parts, request, kind, created, { code: 201 });
+    return writeResponse(parts, request, kind, created, { code: 201 });
   } finally {
     completion?.release();
   }
@@ -105,11 +105,11 @@ async function update(apply: Apply): Promise<ApiResponse> {
       dryRun: options.dryRun,
       part: partOf(request),
       applied: () => storedEntries(kind, managers),
-      admit: grantsOnlyHeld(parts, request, kind),
+      admit: admitWrite(parts, request, kind),
     },
   );
   if (!options.dryRun) await parts.propagation.settle(kind, objectKey);
-  return written(parts, request, kind, updated, { code: 200, before });
+  return writeResponse(parts, request, kind, updated, { code: 200, before });
 }
 
 /** The merge, and the checks that follow it, in their order (AP-19). */

@@ -4,7 +4,7 @@ import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { parseCreateOptions } from '../options/write-options.ts';
 import { mirroredUid } from './mirrored-uid.ts';
 import { checkNamespace, isLarge, readObject } from './read-body.ts';
-import { grantsOnlyHeld, managerOf, objectKeyOf, type WriteParts, written } from './write-parts.ts';
+import { admitWrite, managerOf, objectKeyOf, type WriteParts, writeResponse } from './write-parts.ts';
 
 export async function createObject(parts: WriteParts, request: ApiRequest, kind: Kind): Promise<ApiResponse> {
   const options = parseCreateOptions(request.query);
@@ -18,10 +18,10 @@ export async function createObject(parts: WriteParts, request: ApiRequest, kind:
       manager: managerOf(request, options),
       uid: mirroredUid(kind, sent),
       derive: completion?.derive,
-      admit: grantsOnlyHeld(parts, request, kind),
+      admit: admitWrite(parts, request, kind),
     });
     if (!options.dryRun) completion?.created(object);
-    return written(parts, request, kind, object, { code: 201 });
+    return writeResponse(parts, request, kind, object, { code: 201 });
   } finally {
     completion?.release();
   }

@@ -8,18 +8,18 @@ import type { ListOptions } from '../options/list-options.ts';
 import { renderItem } from '../representation.ts';
 import { selectPage } from '../selection.ts';
 import { representationFor, selectionFor } from '../views.ts';
-import { objectKeyOf, type WriteParts, written } from './write-parts.ts';
+import { objectKeyOf, type WriteParts, writeResponse } from './write-parts.ts';
 
 export async function deleteObject(parts: WriteParts, request: ApiRequest, kind: Kind): Promise<ApiResponse> {
   const options = parseDeleteOptions(request);
   const objectKey = objectKeyOf(request, kind);
   const { object, uid, gone } = await remove(parts, kind, objectKey, options);
-  if (!gone) return written(parts, request, kind, object, { code: 200 });
-  return deleted(kind, objectKey.name, uid);
+  if (!gone) return writeResponse(parts, request, kind, object, { code: 200 });
+  return deleteResponse(kind, objectKey.name, uid);
 }
 
 /** The Status of a completed deletion. */
-export function deleted(kind: Kind, name: string, uid?: string): ApiResponse {
+export function deleteResponse(kind: Kind, name: string, uid?: string): ApiResponse {
   const status: Omit<Status, 'code'> = {
     kind: 'Status',
     apiVersion: 'v1',

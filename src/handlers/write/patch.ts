@@ -17,7 +17,15 @@ import { APPLY_TYPES, applyObject } from './apply.ts';
 import { preserveHiddenFields } from './preserve-hidden-fields.ts';
 import { bodyOf, checkSameObject, isLarge, preconditionsIn, warnOfDropped, withWarnings } from './read-body.ts';
 import { refuseHiddenFields } from './refuse-hidden-fields.ts';
-import { grantsOnlyHeld, managerOf, objectKeyOf, partOf, seesWhole, type WriteParts, written } from './write-parts.ts';
+import {
+  admitWrite,
+  managerOf,
+  objectKeyOf,
+  partOf,
+  seesWhole,
+  type WriteParts,
+  writeResponse,
+} from './write-parts.ts';
 
 type ApplyPatch = (document: JsonValue, patch: JsonValue, kind: Kind) => JsonValue;
 
@@ -66,11 +74,11 @@ export async function patchObject(parts: WriteParts, request: ApiRequest, kind: 
       dryRun: options.dryRun,
       manager: managerOf(request, options),
       part: partOf(request),
-      admit: grantsOnlyHeld(parts, request, kind),
+      admit: admitWrite(parts, request, kind),
     },
   );
   if (!options.dryRun) await parts.propagation.settle(kind, objectKey);
-  return written(parts, request, kind, object, { code: 200, before });
+  return writeResponse(parts, request, kind, object, { code: 200, before });
 }
 
 /** The patch of the body, which is no apply, as a function of the current object. */

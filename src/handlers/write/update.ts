@@ -5,7 +5,7 @@ import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { parseUpdateOptions } from '../options/write-options.ts';
 import { looksPublic, preserveHiddenFields } from './preserve-hidden-fields.ts';
 import { checkSameObject, isLarge, preconditionsIn, readObject } from './read-body.ts';
-import { grantsOnlyHeld, managerOf, objectKeyOf, partOf, type WriteParts, written } from './write-parts.ts';
+import { admitWrite, managerOf, objectKeyOf, partOf, type WriteParts, writeResponse } from './write-parts.ts';
 
 export async function updateObject(parts: WriteParts, request: ApiRequest, kind: Kind): Promise<ApiResponse> {
   const options = parseUpdateOptions(request.query);
@@ -28,11 +28,11 @@ export async function updateObject(parts: WriteParts, request: ApiRequest, kind:
       manager: managerOf(request, options),
       part: partOf(request),
       preconditions,
-      admit: grantsOnlyHeld(parts, request, kind),
+      admit: admitWrite(parts, request, kind),
     },
   );
   if (!options.dryRun) await parts.propagation.settle(kind, objectKey);
-  return written(parts, request, kind, object, { code: 200, before });
+  return writeResponse(parts, request, kind, object, { code: 200, before });
 }
 
 /** Z-05: an update of a custom resource needs a resourceVersion. Here `details.kind` is the resource. */

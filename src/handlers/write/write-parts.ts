@@ -22,8 +22,8 @@ export interface WriteParts {
   readonly propagation: DeletionPropagation;
   readonly views: Views;
   readonly publicView: PublicView;
-  /** Refuses roles, bindings, labels of clusters and copies of objects that grant more than the caller has. */
-  readonly escalation: (
+  /** The checks of an object beyond the request's own permission; the first refusal, or undefined. */
+  readonly admission: (
     caller: Caller,
     kind: Kind,
     object: ApiObject,
@@ -71,10 +71,10 @@ export function managerOf({ userAgent }: ApiRequest, { fieldManager }: Pick<Writ
 
 const MAX_MANAGER_BYTES = 128;
 
-/** Checks the object that would be stored: a caller cannot grant permissions that it does not have. */
-export function grantsOnlyHeld(parts: WriteParts, { caller, target }: ApiRequest, kind: Kind): Admit {
+/** The admission checks of a write, on the object that would be stored. */
+export function admitWrite(parts: WriteParts, { caller, target }: ApiRequest, kind: Kind): Admit {
   return (object, old) => {
-    const refusal = parts.escalation(caller, kind, object, old, target.cluster);
+    const refusal = parts.admission(caller, kind, object, old, target.cluster);
     if (refusal !== undefined) throw refusal;
   };
 }
@@ -94,7 +94,7 @@ export function seesWhole(
  * The permission to write an object does not include to see all of it: the answer is the caller's view. It is the whole
  * object only if the caller may see it whole before and after the write: new labels must not reveal hidden fields.
  */
-export function written(
+export function writeResponse(
   parts: Pick<WriteParts, 'views' | 'publicView'>,
   request: ApiRequest,
   kind: Kind,

@@ -102,7 +102,7 @@ export async function openApiCore(store: Store, windowSize: number, now: () => n
       policyChangesBetween: (after, upTo) => broadcaster.policyChangesBetween(after, upTo),
     }),
     refusal: (request, kind) => (kind === catalog.clusters ? undefined : refusalOf(policy, request, 'watch')),
-    escalation: () => undefined,
+    admission: () => undefined,
     completion: () => undefined,
     createRefusal: (request) => refusalOf(policy, request, 'create'),
     now: Date.now,
