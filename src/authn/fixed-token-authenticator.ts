@@ -38,7 +38,10 @@ export interface FixedTokenAuthenticator extends TokenAuthenticator {
   close(): void;
 }
 
-/** A missing file is created with a random token. If the file changes, its new token counts, or none if it has none. */
+/**
+ * A missing file is created with a random token. A changed file replaces the token; a file without a valid token
+ * revokes it.
+ */
 export async function openFixedTokenAuthenticator(
   file: string,
   user: User,
@@ -89,7 +92,7 @@ const adminTokenFile = (dataDir: string): string => join(dataDir, ADMIN_TOKEN_FI
 
 const ADMIN: User = { name: 'admin', uid: '', groups: [MASTERS, AUTHENTICATED], extra: {} };
 
-/** The credential before any rights are granted: an account that can read the data directory owns the server anyway. */
+/** The initial admin credential. Read access to the data directory already implies full control. */
 export const openAdminToken = (dataDir: string, parts: WatchParts): Promise<FixedTokenAuthenticator> =>
   openFixedTokenAuthenticator(adminTokenFile(dataDir), ADMIN, parts, { isShared: true });
 

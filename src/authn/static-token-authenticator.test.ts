@@ -74,7 +74,7 @@ describe('the table', () => {
   test('the last of two lines with one token wins, and is reported without the token', async () => {
     const { table, warnings } = await parse('canary,ada,1\ncanary,bob,2\n');
     expect(table.get(new Secret('canary').digest())?.name).toBe('bob');
-    expect(warnings).toEqual(['line 2: the token occurs before, this line replaces it']);
+    expect(warnings).toEqual(['line 2: duplicate token; this line replaces the earlier one']);
   });
 
   test('groups without quotes are reported: only the first counts', async () => {

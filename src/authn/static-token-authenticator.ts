@@ -110,7 +110,7 @@ export async function parseTokenTable(text: string, warn: (problem: string) => v
       mistake(`line ${line}: only the first 4 columns count; write several groups in one, quoted: "a,b"`);
     }
     const digest = new Secret(token).digest();
-    if (table.has(digest)) mistake(`line ${line}: the token occurs before, this line replaces it`);
+    if (table.has(digest)) mistake(`line ${line}: duplicate token; this line replaces the earlier one`);
     const named = groups.split(',').filter((group) => group !== '');
     table.set(digest, { name, uid, groups: withAuthenticated(named), extra: {} });
   }

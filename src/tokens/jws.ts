@@ -4,7 +4,7 @@ import type { Algorithm } from './keys/algorithms.ts';
 /** Compact JWS (RFC 7515 section 7.1), read so that one token has exactly one spelling. */
 
 /**
- * A token that names this server as its issuer and is not accepted. A token review shows the message (K-11 to K-20);
+ * A token of a kind that an authenticator recognizes and rejects. A token review shows the message (K-11 to K-20);
  * every other endpoint answers with the same 401, so that an attacker learns nothing from a guess.
  */
 export class TokenRejected extends Error {

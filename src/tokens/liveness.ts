@@ -52,8 +52,8 @@ export function livenessProblem(
 ): string | undefined {
   const { namespace, serviceaccount, pod, secret } = claims['kubernetes.io'];
 
-  const homeless = clusterProblem(live, cluster, now);
-  if (homeless !== undefined) return homeless;
+  const clusterGone = clusterProblem(live, cluster, now);
+  if (clusterGone !== undefined) return clusterGone;
   const within = live.lookup('namespaces', cluster, '', namespace);
   if (within === undefined) return `namespaces "${namespace}" not found`;
   if (isGone(within, now)) return INVALIDATED;

@@ -9,8 +9,11 @@ import { CLUSTER_UID, type PersonClaims, readPersonClaims } from './person-claim
 export type SignedClaims = TokenClaims | PersonClaims;
 
 export interface Signer {
-  /** True when signing depends on nothing outside of this process: a caller may announce success before it signs. */
-  readonly isSure: boolean;
+  /**
+   * Whether this process has the keys. Local signing practically never fails, so the audit event of success is written
+   * while it runs; an external signer may be unreachable.
+   */
+  readonly isLocal: boolean;
   /** Whether a token for these audiences can be signed, before anything is promised. */
   check(audiences: readonly string[]): SignatureCheck;
   /** The audiences decide the algorithm. */
@@ -29,7 +32,7 @@ const NO_DEMANDS: AudienceAlgorithms = new Map();
 
 export function createSigner(keyRing: Pick<KeyRing, 'signing'>, byAudience: AudienceAlgorithms = NO_DEMANDS): Signer {
   return {
-    isSure: true,
+    isLocal: true,
     check(audiences) {
       const demand = demandOf(byAudience, audiences);
       if (demand.problem !== undefined) return { problem: demand.problem };

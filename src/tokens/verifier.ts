@@ -34,7 +34,7 @@ export interface VerifiedToken<C extends SignedClaims = TokenClaims> extends Sig
   readonly audiences: readonly string[];
 }
 
-/** The only judge of issued tokens, for every endpoint: a check that is made here holds everywhere. */
+/** The only verifier of issued tokens, for every endpoint: a check that is made here holds everywhere. */
 export interface Verifier<C extends SignedClaims = TokenClaims> {
   /**
    * Undefined: a token of another issuer (K-10). Throws TokenRejected, or rejects with it: the answer for a cached
@@ -65,7 +65,7 @@ export const createVerifier = (parts: VerifierParts): Verifier =>
   verifierOf(parts, {
     what: 'service account token',
     read: readClaims,
-    deadBecause: (cluster, claims, at) => livenessProblem(parts.live, cluster, claims, at),
+    findLivenessProblem: (cluster, claims, at) => livenessProblem(parts.live, cluster, claims, at),
   });
 
 /** Of passes for people. Its `clusterOfIssuer` knows the issuers of people and no other. */
@@ -73,20 +73,20 @@ export const createPeopleVerifier = (parts: VerifierParts): Verifier<PersonClaim
   verifierOf(parts, {
     what: 'token of a person',
     read: readPersonClaims,
-    deadBecause: (cluster, claims, at) => clusterProblem(parts.live, cluster, at, claims[CLUSTER_UID]),
+    findLivenessProblem: (cluster, claims, at) => clusterProblem(parts.live, cluster, at, claims[CLUSTER_UID]),
   });
 
 interface TokenType<C extends SignedClaims> {
   /** In the reasons of refusals. */
   readonly what: string;
   readonly read: (payload: JsonObject) => C;
-  /** The object that is gone without which the token is not accepted. */
-  readonly deadBecause: (cluster: string, claims: C, at: number) => string | undefined;
+  /** Says which object that the token depends on is gone; undefined when none is. */
+  readonly findLivenessProblem: (cluster: string, claims: C, at: number) => string | undefined;
 }
 
 function verifierOf<C extends SignedClaims>(
   { keyRing, clusterOfIssuer, isRevoked, now }: Omit<VerifierParts, 'live'>,
-  { what, read, deadBecause }: TokenType<C>,
+  { what, read, findLivenessProblem }: TokenType<C>,
 ): Verifier<C> {
   const hasKey = ({ kid, thumbprint }: SignedToken<C>): boolean => keyRing.find(kid)?.thumbprint === thumbprint;
   const cache = new VerifiedTokenCache<SignedToken<C> | undefined>({ verify: verifySignature, hasKey });
@@ -114,14 +114,14 @@ function verifierOf<C extends SignedClaims>(
     const { cluster, claims } = signed;
     const at = now();
     if (!hasKey(signed)) return NO_KEYS;
-    const untimely = timeProblem(claims, at, what);
-    if (untimely !== undefined) return untimely;
+    const timeError = timeProblem(claims, at, what);
+    if (timeError !== undefined) return timeError;
     if (isRevoked(claims.jti)) return `${what} has been revoked`;
-    return deadBecause(cluster, claims, at);
+    return findLivenessProblem(cluster, claims, at);
   }
 
   /** Synchronous: the answer is true at the moment at which it is given. */
-  function judge(
+  function acceptOrReject(
     signed: SignedToken<C> | undefined,
     audiences: readonly string[] | undefined,
     cluster: string | undefined,
@@ -138,8 +138,8 @@ function verifierOf<C extends SignedClaims>(
   return {
     verify(token, audiences, cluster) {
       const signed = cache.get(token);
-      if (!(signed instanceof Promise)) return judge(signed, audiences, cluster);
-      return signed.then((verified) => judge(verified, audiences, cluster));
+      if (!(signed instanceof Promise)) return acceptOrReject(signed, audiences, cluster);
+      return signed.then((verified) => acceptOrReject(verified, audiences, cluster));
     },
     isLive: (verified) => problem(verified) === undefined,
   };

@@ -26,7 +26,7 @@ export class ExpressionFailed extends Error {
 }
 
 /** One iteration of a loop takes a third of a microsecond or more, so the whole budget is a few milliseconds. */
-export const BUDGET = 10_000;
+const BUDGET = 10_000;
 /** A match takes some twenty microseconds to start, and up to two for each character. */
 const MATCH_UNITS = 20;
 /** `||`, `&&`, `all` and `exists` continue after a failure, and the library takes ten microseconds for its Error. */

@@ -104,7 +104,7 @@ export function createJwtAuthenticator({ config, keys, mcpAudience, now }: JwtAu
     return hasKey(signed) ? undefined : NO_KEYS;
   }
 
-  const judgeFor =
+  const acceptFor =
     (isFor: 'isForApi' | 'isForMcp') =>
     (signed: SignedJwt): Caller => {
       const found = problem(signed);
@@ -112,18 +112,18 @@ export function createJwtAuthenticator({ config, keys, mcpAudience, now }: JwtAu
       if (!signed[isFor]) throw new TokenRejected(isFor === 'isForMcp' ? NOT_FOR_MCP : NOT_FOR_API);
       return signed.caller;
     };
-  const judge = judgeFor('isForApi');
-  const judgeMcp = judgeFor('isForMcp');
+  const acceptApi = acceptFor('isForApi');
+  const acceptMcp = acceptFor('isForMcp');
 
   return {
     config,
     authenticate(token) {
       const signed = cache.get(token);
-      return signed instanceof Promise ? signed.then(judge) : judge(signed);
+      return signed instanceof Promise ? signed.then(acceptApi) : acceptApi(signed);
     },
     authenticateMcp(token) {
       const signed = cache.get(token);
-      return signed instanceof Promise ? signed.then(judgeMcp) : judgeMcp(signed);
+      return signed instanceof Promise ? signed.then(acceptMcp) : acceptMcp(signed);
     },
     refreshKeys: () => keys.refresh(),
     origins: () => keys.origins(),
@@ -168,7 +168,7 @@ function readOAuthClient({ client_id: clientId, azp, scope, scp }: JsonObject): 
 
 const NO_KEYS = 'invalid signature, no keys found';
 
-/** Without a `kid` every key is tried, but no more of them than an issuer would publish. */
+/** Without a `kid`, at most 8 keys of the algorithm are tried. */
 const MAX_TRIES = 8;
 
 const usableKeys = (keys: readonly IssuerKey[], alg: string): readonly IssuerKey[] =>

@@ -131,7 +131,7 @@ describe('the authentication configuration', () => {
     await authenticators.refresh();
     await authenticators.refresh();
     expect(reports).toEqual([
-      expect.stringMatching(/jwt\[1\]\.issuer\.url: .* occurs before; its previous content stays/),
+      expect.stringMatching(/jwt\[1\]\.issuer\.url: duplicate value: .*; its previous content stays/),
     ]);
     expect(caller?.isLive()).toBe(true);
     expect(await nameOf(authenticators, 'one')).toBe('one:jane');

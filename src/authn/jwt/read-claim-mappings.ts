@@ -98,7 +98,7 @@ function readClaimRules(
     if ((claim === '') === (expression === '')) here.add('', 'needs either a claim or an expression');
     else if (claim !== '') {
       if (message !== '') here.add('message', 'must not be set together with claim');
-      if (requiredClaims.some((rule) => rule.claim === claim)) here.add('claim', 'occurs before');
+      if (requiredClaims.some((rule) => rule.claim === claim)) here.add('claim', 'duplicate value');
       requiredClaims.push({ claim, value: requiredValue });
     } else {
       if (requiredValue !== '') here.add('requiredValue', 'must not be set together with expression');
@@ -127,7 +127,7 @@ function addRule(
   problems: Problems,
   compile: ExpressionKind['compile'],
 ): void {
-  if (rules.some((rule) => rule.expression.source === expression)) problems.add('expression', 'occurs before');
+  if (rules.some((rule) => rule.expression.source === expression)) problems.add('expression', 'duplicate value');
   const found = compiled(expression, problems, 'expression', { compile, types: BOOL });
   if (found !== undefined) rules.push({ ...found, message });
 }
@@ -140,7 +140,7 @@ function readExtra(
   for (const [at, { key = '', valueExpression = '' }] of extra.entries()) {
     const here = problems.at(`extra[${at}]`);
     checkKey(key, here);
-    if (found.some((other) => other.key === key)) here.add('key', 'occurs before');
+    if (found.some((other) => other.key === key)) here.add('key', 'duplicate value');
     if (valueExpression === '') here.add('valueExpression', 'required');
     else {
       const value = compiled(valueExpression, here, 'valueExpression', {

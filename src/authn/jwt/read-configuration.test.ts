@@ -139,7 +139,7 @@ describe('an invalid file is refused, with the field and what would be right', (
     [
       'the same issuer twice',
       file(entry(), entry()),
-      /jwt\[1\]\.issuer\.url: "https:\/\/id\.example\.com" occurs before/,
+      /jwt\[1\]\.issuer\.url: duplicate value: "https:\/\/id\.example\.com"/,
     ],
     [
       'our own issuer',
@@ -149,7 +149,7 @@ describe('an invalid file is refused, with the field and what would be right', (
     [
       'the same discovery document twice',
       file(entry({}, { discoveryURL: 'https://d/x' }), entry({}, { url: 'https://b', discoveryURL: 'https://d/x' })),
-      /jwt\[1\]\.issuer\.discoveryURL: .* occurs before/,
+      /jwt\[1\]\.issuer\.discoveryURL: duplicate value: /,
     ],
     [
       'discovery at the issuer',
@@ -220,7 +220,7 @@ describe('an invalid file is refused, with the field and what would be right', (
     [
       'a rule twice',
       file(rules({ expression: 'true' }, { expression: 'true' })),
-      /claimValidationRules\[1\]\.expression: occurs before/,
+      /claimValidationRules\[1\]\.expression: duplicate value/,
     ],
     [
       'an unknown field of the user',
@@ -240,7 +240,7 @@ describe('an invalid file is refused, with the field and what would be right', (
     [
       'an extra key twice',
       file(extra(...[1, 2].map(() => ({ key: 'a.b/c', valueExpression: 'claims.t' })))),
-      /extra\[1\]\.key: occurs before/,
+      /extra\[1\]\.key: duplicate value/,
     ],
   ])('%s', (_, text, message) => {
     expect(problemsOf(text)).toMatch(message);

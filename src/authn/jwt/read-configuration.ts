@@ -60,7 +60,7 @@ export function readAuthenticationConfig(
     for (const field of ['url', 'discoveryURL'] as const) {
       const value = issuer[field];
       if (value === undefined || value === '') continue;
-      if (seen[field].has(value)) problems.add(`${path}.issuer.${field}`, `${JSON.stringify(value)} occurs before`);
+      if (seen[field].has(value)) problems.add(`${path}.issuer.${field}`, `duplicate value: ${JSON.stringify(value)}`);
       seen[field].add(value);
     }
     if (issuer.url !== undefined && issuer.url !== '' && isOurs(issuer.url)) {
@@ -144,7 +144,7 @@ function readAudiences(issuer: NonNullable<JwtEntry['issuer']>, problems: Proble
   if (audiences.length === 0) problems.add('audiences', 'required: at least one, usually the client id');
   for (const [at, audience] of audiences.entries()) {
     if (audience === '') problems.add(`audiences[${at}]`, 'must not be empty');
-    else if (audiences.indexOf(audience) < at) problems.add(`audiences[${at}]`, 'occurs before');
+    else if (audiences.indexOf(audience) < at) problems.add(`audiences[${at}]`, 'duplicate value');
   }
   if (audiences.length > 1 && audienceMatchPolicy !== 'MatchAny') {
     problems.add('audienceMatchPolicy', 'must be MatchAny when there are several audiences');

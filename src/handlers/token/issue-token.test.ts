@@ -154,7 +154,7 @@ async function ask(signer: Signer, asked: Asked = {}): Promise<Outcome> {
 function recorder(): { signer: Signer; signed: TokenClaims[] } {
   const signed: TokenClaims[] = [];
   const signer: Signer = {
-    isSure: true,
+    isLocal: true,
     check: () => ({}),
     async sign(claims) {
       if (!('kubernetes.io' in claims)) throw new Error('the pass of a person');
@@ -233,7 +233,7 @@ describe('signing', () => {
 
   test('T-25: a failure is a 500 without its cause', async () => {
     const cause = new Error('/data/keys/es256.pem is gone');
-    const failing: Signer = { isSure: true, check: () => ({}), sign: () => Promise.reject(cause) };
+    const failing: Signer = { isLocal: true, check: () => ({}), sign: () => Promise.reject(cause) };
     const error = (await ask(failing).catch((thrown: unknown) => thrown)) as ApiError;
     expect(error.status).toEqual({
       kind: 'Status',
@@ -273,7 +273,7 @@ describe('A9: the audit event', () => {
   const steps: string[] = [];
   const willAnswer = (code: number) => steps.push(`${code} to be written`);
   const signer: Signer = {
-    isSure: true,
+    isLocal: true,
     check: () => ({}),
     sign: async () => {
       steps.push('to be signed');
@@ -295,7 +295,7 @@ describe('A9: the audit event', () => {
     const tracked = { annotations: { 'clusterpass.dev/tracked': 'true' }, create };
     await expect(ask(signer, { willAnswer, ...tracked })).rejects.toThrow('the disk is full');
     await expect(ask(signer, { willAnswer, spec: { audiences: [], expirationSeconds: 1 } })).rejects.toThrow();
-    await ask({ ...signer, isSure: false }, { willAnswer });
+    await ask({ ...signer, isLocal: false }, { willAnswer });
     expect(steps).toEqual(['to be signed', 'to be signed']);
   });
 });
@@ -308,7 +308,7 @@ describe('a tracked token', () => {
   test('A9: is released when its record is durable, and not before', async () => {
     const steps: string[] = [];
     const signer: Signer = {
-      isSure: true,
+      isLocal: true,
       check: () => ({}),
       sign: async () => {
         steps.push('signed');
@@ -347,7 +347,7 @@ describe('a tracked token', () => {
 
   test('leaves no record of a dry run, nor of one that could not be signed', async () => {
     await ask(recorder().signer, { annotations, query: 'dryRun=All', jti: idOf(3) });
-    const failing: Signer = { isSure: true, check: () => ({}), sign: () => Promise.reject(new Error('no key')) };
+    const failing: Signer = { isLocal: true, check: () => ({}), sign: () => Promise.reject(new Error('no key')) };
     await expect(ask(failing, { annotations, jti: idOf(3) })).rejects.toThrow('failed to generate token');
     expect(recorded(idOf(3))).toBeUndefined();
   });

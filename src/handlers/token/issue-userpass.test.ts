@@ -75,7 +75,7 @@ async function ask({
     productName: 'orchestrator',
     reader: { findFresh: async (_, { name: asked }) => CLUSTERS.get(asked) },
     signer: {
-      isSure: true,
+      isLocal: true,
       check,
       async sign(claims) {
         signed.push(claims as PersonClaims);

@@ -44,7 +44,7 @@ export function releaseToken(
   if (options.tracked || parts.trackAll === true) return releaseTracked(parts, request, claims, options);
   if (options.dryRun) return Promise.resolve('');
   // From here on only signing could fail, and a second line of the audit log would say so.
-  if (parts.signer.isSure) request.willAnswer(CREATED);
+  if (parts.signer.isLocal) request.willAnswer(CREATED);
   return sign(parts.signer, claims);
 }
 

@@ -19,9 +19,8 @@ export const TRUST_AFTER_MS = 600_000;
 /**
  * For a store that reports no time: compares our clock with the time last written to the store, and with the
  * monotonic clock since this process began. That gives a lower bound only. A clock that is ahead of it proves nothing:
- * the machine may have been suspended, or off for a year. A clock that has gone back was wrong before or is wrong now,
- * and it is unknown which, so the earlier time is trusted once it has lasted. Nor is a jump ahead trusted before it has
- * lasted: a clock that is set right in the meantime is simply right.
+ * the machine may have been suspended, or off for a year. After a jump in either direction the new time is trusted once
+ * it has been stable for ten minutes. After a jump back it is unknown which time was wrong.
  */
 export class StoredTimeCheck implements ClockCheck {
   readonly #options: StoredTimeCheckOptions;

@@ -54,7 +54,7 @@ export async function openExternalSigner(options: ExternalSignerOptions): Promis
     keys = new Map(published.map((key) => [key.kid, key]));
     for (const kid of [...firstSeen.keys()]) if (!keys.has(kid)) firstSeen.delete(kid);
     for (const kid of keys.keys()) if (!firstSeen.has(kid)) firstSeen.set(kid, now());
-    logger.info({ keys: [...keys.keys()] }, 'the keys of the external signer');
+    logger.info({ keys: [...keys.keys()] }, 'external signer keys loaded');
     for (const listener of listeners) listener();
   }
 
@@ -84,7 +84,7 @@ export async function openExternalSigner(options: ExternalSignerOptions): Promis
   });
 
   return {
-    isSure: false,
+    isLocal: false,
     check(audiences) {
       const demand = demandOf(byAudience, audiences);
       if (demand.problem !== undefined) return { problem: demand.problem };

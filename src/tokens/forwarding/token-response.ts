@@ -52,16 +52,16 @@ export function readTokenResponse(body: Buffer, expected: ExpectedToken): Grante
   const status = member(response, 'kind') === 'TokenRequest' ? member(response, 'status') : undefined;
   const token = member(status, 'token');
   if (typeof token !== 'string') throw new UnexpectedResponse('it is not a TokenRequest with a token');
-  const claims = readClaims(token);
+  const claims = decodeToken(token);
   checkSubject(claims, expected);
-  const audiences = readAudiences(claims.aud, expected.audiences);
+  const audiences = checkAudiences(claims.aud, expected.audiences);
   const { issuedAt, expiresAt } = readLifetime(claims, expected);
   const issuer = typeof claims.iss === 'string' ? claims.iss : undefined;
   return { token, audiences, issuedAt, expiresAt, accountUid: readUid(claims), issuer, id: readId(claims.jti) };
 }
 
 /** RFC 7519 section 7.2, without the signature, which the cluster itself verifies. */
-function readClaims(token: string): JsonObject {
+function decodeToken(token: string): JsonObject {
   const segments = splitToken(token);
   const header = segments === undefined ? undefined : decodeJson(segments.header);
   const payload = segments === undefined ? undefined : decodeJson(segments.payload);
@@ -100,7 +100,7 @@ function checkSubject(claims: JsonObject, { namespace, serviceAccount, boundTo }
 }
 
 /** RFC 7519 section 4.1.3: a string or a list. A token with further audiences would grant more than was requested. */
-function readAudiences(aud: unknown, asked: readonly string[]): string[] {
+function checkAudiences(aud: unknown, asked: readonly string[]): string[] {
   const list: unknown[] = typeof aud === 'string' ? [aud] : Array.isArray(aud) ? aud : [];
   const audiences = list.filter((entry) => typeof entry === 'string');
   const isRight =

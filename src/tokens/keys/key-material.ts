@@ -99,7 +99,7 @@ export async function readSigningKey(record: KeyRecord, verification: Verificati
 }
 
 /** A public key in the key set (RFC 7517), members in the order of O-02. */
-export interface PublicJwk {
+interface PublicJwk {
   readonly use: 'sig';
   readonly kty: string;
   readonly kid: string;

@@ -157,7 +157,7 @@ function quotaReason(
 function specOf(cluster: string, claims: SignedClaims, user: User): IssuedTokenSpec {
   return {
     cluster,
-    ...subjectOf(claims),
+    ...holderOf(claims),
     audiences: [...claims.aud],
     ...boundTo(claims),
     requestedBy: { username: user.name, ...(user.uid === '' ? {} : { uid: user.uid }) },
@@ -166,7 +166,7 @@ function specOf(cluster: string, claims: SignedClaims, user: User): IssuedTokenS
   };
 }
 
-function subjectOf(claims: SignedClaims): Pick<IssuedTokenSpec, 'serviceAccount' | 'user'> {
+function holderOf(claims: SignedClaims): Pick<IssuedTokenSpec, 'serviceAccount' | 'user'> {
   if (!('kubernetes.io' in claims)) return { user: { username: claims.sub } };
   const { namespace, serviceaccount } = claims['kubernetes.io'];
   return { serviceAccount: { namespace, name: serviceaccount.name, uid: serviceaccount.uid } };
