@@ -45,7 +45,7 @@ export interface ApiParts {
   readonly issuerIndex: IssuerIndex;
   readonly store: Pick<Store, 'get'>;
   readonly cache: { readonly ready: boolean };
-  readonly freshness: Pick<Freshness, 'isAway' | 'isCurrent' | 'whenCurrent'>;
+  readonly freshness: Pick<Freshness, 'isUnreachable' | 'isCurrent' | 'whenCurrent'>;
   /** Files whose callers are refused, because the file is gone. */
   readonly goneFiles: { tokenFile(): boolean; authenticationConfig(): boolean };
   readonly isCluster: (name: string) => boolean;
@@ -161,7 +161,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     checks: {
       // A real read: the revision alone is known without one.
       storage: async () => {
-        if (parts().freshness.isAway) throw new Error('the store does not answer');
+        if (parts().freshness.isUnreachable) throw new Error('the store does not answer');
         await parts().store.get(REGISTRY_PREFIX);
       },
       cache: async () => {

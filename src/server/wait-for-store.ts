@@ -9,8 +9,8 @@ const PAUSE_MS = 500;
 const SAY_EVERY_MS = 3_000;
 
 /**
- * Repeats a step of the start for as long as etcd is away: replicas and etcd may be started in any order, and a process
- * that exits would only be started again. The step must be one that can be repeated. A signal ends the process.
+ * Repeats a step of the start for as long as etcd is unreachable: replicas and etcd may be started in any order, and a
+ * process that exits would only be started again. The step must be one that can be repeated. A signal ends the process.
  */
 export function waitForStore(logger: Pick<Logger, 'warn' | 'info'>): <T>(step: () => Promise<T>) => Promise<T> {
   let saidAt = Number.NEGATIVE_INFINITY;
@@ -18,7 +18,7 @@ export function waitForStore(logger: Pick<Logger, 'warn' | 'info'>): <T>(step: (
     for (;;) {
       try {
         const result = await step();
-        if (saidAt > 0) logger.info({}, 'the store answers: the start goes on');
+        if (saidAt > 0) logger.info({}, 'the store is reachable, startup continues');
         saidAt = Number.NEGATIVE_INFINITY;
         return result;
       } catch (error) {

@@ -20,7 +20,7 @@ export const IMPORT_KEY = '/internal/import';
 export const LEADER_KEY = '/internal/leader';
 /** The revision that the leader has decided to compact to. */
 export const COMPACTION_KEY = '/internal/compaction';
-/** The last time that the process with the store open has seen, where no other clock can be asked. */
+/** The wall-clock time last stored; detects a clock that was set back on engines without members (SQLite). */
 export const TIME_KEY = '/internal/time';
 /** Keys that belong to one store and are not exported. */
 export const ENGINE_KEYS: readonly string[] = [IMPORT_KEY, LEADER_KEY, COMPACTION_KEY, TIME_KEY];

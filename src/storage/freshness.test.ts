@@ -52,7 +52,7 @@ describe('B30: decisions from memory', () => {
     for (let i = 0; i < 50; i++) {
       await pass(97);
       expect(freshness.isCurrent()).toBe(true);
-      expect(freshness.isAway).toBe(false);
+      expect(freshness.isUnreachable).toBe(false);
     }
   });
 
@@ -74,12 +74,12 @@ describe('B30: decisions from memory', () => {
     await pass(1_000);
     state.answers = false;
     await pass(1_000);
-    expect(freshness.isAway).toBe(true);
+    expect(freshness.isUnreachable).toBe(true);
     expect(freshness.isCurrent()).toBe(true);
     state.answers = true;
     state.revision = 12;
     await pass(300);
-    expect(freshness.isAway).toBe(false);
+    expect(freshness.isUnreachable).toBe(false);
     expect(freshness.isCurrent()).toBe(false);
     caches.moveTo(12);
     keys.moveTo(12);
@@ -91,10 +91,10 @@ describe('B30: decisions from memory', () => {
     await pass(1_000);
     state.fails = true;
     await pass(2_000);
-    expect([freshness.isAway, freshness.isCurrent()]).toEqual([true, true]);
+    expect([freshness.isUnreachable, freshness.isCurrent()]).toEqual([true, true]);
   });
 
-  it('never wait between the last proof and the finding that the store is away', async () => {
+  it('never wait between the last proof and the finding that the store is unreachable', async () => {
     const { state, freshness, pass } = open();
     await pass(1_000);
     state.answers = false;
@@ -107,11 +107,11 @@ describe('B30: decisions from memory', () => {
   it('wait for a moment when every answer takes a second, and are not made from memory', async () => {
     const { freshness, decided, pass } = open({ answerMs: 1_000 });
     await pass(3_000);
-    expect(freshness.isAway).toBe(false);
+    expect(freshness.isUnreachable).toBe(false);
     for (let i = 0; i < 10; i++) {
       await pass(37);
       expect(await decided(300)).toBe(true);
-      expect(freshness.isAway).toBe(false);
+      expect(freshness.isUnreachable).toBe(false);
     }
   });
 
@@ -121,9 +121,9 @@ describe('B30: decisions from memory', () => {
     const now = performance.now.bind(performance);
     const paused = vi.spyOn(performance, 'now').mockImplementation(() => now() + 60_000);
     expect(freshness.isCurrent()).toBe(false);
-    expect(freshness.isAway).toBe(false);
+    expect(freshness.isUnreachable).toBe(false);
     expect(await decided(20)).toBe(true);
-    expect(freshness.isAway).toBe(false);
+    expect(freshness.isUnreachable).toBe(false);
     paused.mockRestore();
   });
 
@@ -142,7 +142,7 @@ describe('B30: decisions from memory', () => {
     const { state, freshness } = open({ known: () => 10 });
     state.answers = false;
     await vi.advanceTimersByTimeAsync(60_000);
-    expect([freshness.isAway, freshness.isCurrent()]).toEqual([false, true]);
+    expect([freshness.isUnreachable, freshness.isCurrent()]).toEqual([false, true]);
   });
 });
 
@@ -160,14 +160,14 @@ it('B8: catches up with what was acknowledged before, or says that it has not', 
   expect(await caught).toBe(true);
 });
 
-it('B32: a store that is known to be away is not waited for', async () => {
+it('B32: a store that is known to be unreachable is not waited for', async () => {
   const { state, freshness, pass } = open();
   await pass(1_000);
   state.answers = false;
   const first = expect(freshness.catchUp(3_000)).rejects.toMatchObject({ code: 'unavailable' });
   await pass(3_000);
   await first;
-  expect(freshness.isAway).toBe(true);
+  expect(freshness.isUnreachable).toBe(true);
   const second = expect(freshness.catchUp(3_000)).rejects.toMatchObject({ code: 'unavailable' });
   await pass(1_000);
   await second;

@@ -19,12 +19,12 @@ interface Waiter {
 /** Decisions from memory include every write that any replica acknowledged this long ago. */
 export const MAX_AGE_MS = 1_000;
 const PROVE_EVERY_MS = 250;
-/** A store that answers no request for this long counts as away. Less than MAX_AGE_MS - PROVE_EVERY_MS. */
-const AWAY_AFTER_MS = 700;
+/** A store that answers no request for this long counts as unreachable. Less than MAX_AGE_MS - PROVE_EVERY_MS. */
+const UNREACHABLE_AFTER_MS = 700;
 /** A timer that fires later than this multiple of its time: this process was suspended or busy, not the store. */
 const LATE = 1.3;
 const MAX_PROOFS_RUNNING = 16;
-const ASK_AWAY_MS = 1_000;
+const ASK_UNREACHABLE_MS = 1_000;
 /** How long a proof may take. */
 const PROOF_MS = 4_000;
 
@@ -35,7 +35,7 @@ const PROOF_MS = 4_000;
  *
  * - The newest proof is at most MAX_AGE_MS old: memory is current.
  * - It is older, and the store answers: memory may be behind, and nothing may be decided from it.
- * - The store answers no request: memory is used as it is (B12), and `isAway` is true.
+ * - The store answers no request: memory is used as it is (B12), and `isUnreachable` is true.
  */
 export class Freshness {
   readonly #store: FreshnessOptions['store'];
@@ -48,7 +48,7 @@ export class Freshness {
   #provenAt = Number.NEGATIVE_INFINITY;
   #provenRevision: Revision = 0;
   #answeredAt = Number.NEGATIVE_INFINITY;
-  #isAway = false;
+  #isUnreachable = false;
 
   constructor({ store, followers, now = () => performance.now() }: FreshnessOptions) {
     this.#store = store;
@@ -71,16 +71,16 @@ export class Freshness {
     return () => clearInterval(this.#timer);
   }
 
-  /** The store has answered no request for AWAY_AFTER_MS. */
-  get isAway(): boolean {
-    return this.#isAway;
+  /** The store has answered no request for UNREACHABLE_AFTER_MS. */
+  get isUnreachable(): boolean {
+    return this.#isUnreachable;
   }
 
   /** True when decisions may be made from memory now. */
   isCurrent(): boolean {
     // Caches that are refilled go back to an older state, which may lack what the proof was about.
     if (this.#hasApplied(this.#provenRevision)) {
-      if (this.#isAway || this.#provenAt >= this.#now() - MAX_AGE_MS) return true;
+      if (this.#isUnreachable || this.#provenAt >= this.#now() - MAX_AGE_MS) return true;
     }
     return this.#proveFromMemory();
   }
@@ -112,8 +112,8 @@ export class Freshness {
    */
   async catchUp(timeoutMs: number): Promise<boolean> {
     const asked = this.#now();
-    // A store that is known to be away gets less time.
-    const answerMs = this.#isAway ? Math.min(timeoutMs, ASK_AWAY_MS) : timeoutMs;
+    // A store that is known to be unreachable gets less time.
+    const answerMs = this.#isUnreachable ? Math.min(timeoutMs, ASK_UNREACHABLE_MS) : timeoutMs;
     const revision = this.#store.knownRevision?.() ?? (await firstWithin(answerMs, this.#ask()));
     if (revision === undefined) throw new StorageError('unavailable', 'the store did not answer in time');
     return this.#reach(revision, asked, timeoutMs);
@@ -122,7 +122,7 @@ export class Freshness {
   async #ask(): Promise<Revision> {
     const revision = await this.#store.revision();
     this.#answeredAt = this.#now();
-    this.#isAway = false;
+    this.#isUnreachable = false;
     return revision;
   }
 
@@ -140,7 +140,7 @@ export class Freshness {
   #proveFromMemory(): boolean {
     const revision = this.#store.knownRevision?.();
     if (revision === undefined || !this.#hasApplied(revision)) return false;
-    this.#isAway = false;
+    this.#isUnreachable = false;
     this.#proven(this.#now(), revision);
     return true;
   }
@@ -156,8 +156,8 @@ export class Freshness {
     const asked = this.#now();
     const silence = setTimeout(() => {
       const elapsed = this.#now() - asked;
-      if (elapsed <= AWAY_AFTER_MS * LATE) this.#noAnswer(asked);
-    }, AWAY_AFTER_MS);
+      if (elapsed <= UNREACHABLE_AFTER_MS * LATE) this.#noAnswer(asked);
+    }, UNREACHABLE_AFTER_MS);
     silence.unref();
     try {
       const revision = await this.#ask();
@@ -173,8 +173,8 @@ export class Freshness {
   }
 
   #noAnswer(asked: number): void {
-    if (this.#answeredAt >= asked || this.#isAway) return;
-    this.#isAway = true;
+    if (this.#answeredAt >= asked || this.#isUnreachable) return;
+    this.#isUnreachable = true;
     this.#wake();
   }
 
@@ -190,7 +190,7 @@ export class Freshness {
     const waiters = this.#waiters;
     this.#waiters = [];
     for (const waiter of waiters) {
-      if (this.#isAway || waiter.since <= this.#provenAt) waiter.resolve();
+      if (this.#isUnreachable || waiter.since <= this.#provenAt) waiter.resolve();
       else this.#waiters.push(waiter);
     }
   }

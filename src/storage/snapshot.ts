@@ -17,8 +17,8 @@ export interface CacheEntry {
 }
 
 /**
- * UTF-16 order. It equals the store's UTF-8 order except for characters beyond U+FFFF, which only names of RBAC rules
- * may have and whose order no client relies on. The native comparison is three times faster.
+ * UTF-16 order. It equals the store's UTF-8 order except for characters beyond U+FFFF, which only names of roles and
+ * bindings may have and whose order no client relies on. The native comparison is three times faster.
  */
 const compareKeys = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 

@@ -17,7 +17,7 @@ interface Started {
   readonly ended: Promise<unknown[]>;
 }
 
-describeWithEtcd('B33: a start while etcd is away', () => {
+describeWithEtcd('B33: a start while etcd is unreachable', () => {
   let folder: string;
   let etcd: Etcd;
   const children: ChildProcess[] = [];
