@@ -148,8 +148,8 @@ function findRedirected(catalog: Catalog, target: Target): RedirectedResource | 
   if (target.cluster !== undefined) return undefined;
   const kind = catalog.find({ ...target, inCluster: true });
   if (kind === undefined) return undefined;
-  const isPlace = target.subresource === '' && kind.namespaced === (target.namespace !== '');
-  return { type: 'redirected', kind, verbs: isPlace ? REDIRECTED_VERBS : NO_VERBS, subresource: '' };
+  const isObjectPath = target.subresource === '' && kind.namespaced === (target.namespace !== '');
+  return { type: 'redirected', kind, verbs: isObjectPath ? REDIRECTED_VERBS : NO_VERBS, subresource: '' };
 }
 
 export const isReviewOfPasses = ({ cluster, group, resource, name }: Target): boolean =>

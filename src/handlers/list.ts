@@ -37,7 +37,7 @@ const CONTINUE_TOO_OLD =
   'Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted ' +
   'between the time the first chunk was returned and now may show up in the list.';
 
-/** Operation 2, and the list of every other kind. */
+/** `GET /apis/clusterregistry.k8s.io/v1alpha1/clusters`, and the list of every other kind. */
 export async function listObjects(
   parts: ListParts,
   request: ApiRequest,

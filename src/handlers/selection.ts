@@ -162,14 +162,14 @@ interface Candidates<E> {
 type ClusterLookup = NonNullable<ClusterRule['candidates']>;
 
 /** Names and labels that together lead to every selected object. */
-interface Way extends ClusterLookup {
+interface AccessPath extends ClusterLookup {
   /** Every object that it leads to is selected. */
   readonly exact: boolean;
 }
 
 /**
- * The smallest superset of the selected objects that an index knows; undefined when none does. All ways are walked in
- * lockstep, and the first that ends is the smallest: the cost is at most the result times the number of ways.
+ * The smallest superset of the selected objects that an index knows; undefined when none does. All paths are walked in
+ * lockstep, and the first that ends is the smallest: the cost is at most the result times the number of paths.
  */
 function narrow<E extends ReadableObject>(snapshot: ReadableState<E>, selection: Selection): Candidates<E> | undefined {
   if (selection.rule?.none === true) return { entries: [], exact: true };
@@ -179,13 +179,13 @@ function narrow<E extends ReadableObject>(snapshot: ReadableState<E>, selection:
     return { entries: entry === undefined ? [] : [entry], exact: false };
   }
   if (!snapshot.indexed) return undefined;
-  const ways = [...waysByLabel(snapshot, selection), ...waysByRule(selection)];
-  const [only] = ways;
+  const paths = [...pathsByLabel(snapshot, selection), ...pathsByRule(selection)];
+  const [only] = paths;
   if (only === undefined) return undefined;
   const entries =
-    ways.length > 1 ? walkInLockstep(snapshot, selection.prefix, ways) : entriesAt(snapshot, selection.prefix, only);
+    paths.length > 1 ? walkInLockstep(snapshot, selection.prefix, paths) : entriesAt(snapshot, selection.prefix, only);
   if (entries === undefined) return undefined;
-  if (ways.length > 1) return { entries, exact: false };
+  if (paths.length > 1) return { entries, exact: false };
   return { entries, exact: only.exact && areBelow(entries, selection.prefix) };
 }
 
@@ -197,10 +197,10 @@ const areBelow = (entries: readonly ReadableObject[], prefix: string): boolean =
 function walkInLockstep<E extends ReadableObject>(
   snapshot: ReadableState<E>,
   prefix: string,
-  ways: readonly Way[],
+  paths: readonly AccessPath[],
 ): E[] | undefined {
-  const walkers = ways.map((way) => walk(snapshot, prefix, way));
-  const found = ways.map((): E[] => []);
+  const walkers = paths.map((path) => walk(snapshot, prefix, path));
+  const found = paths.map((): E[] => []);
   for (let taken = 0; taken < MAX_SORTED; taken++) {
     for (const [index, walker] of walkers.entries()) {
       const next = walker.next();
@@ -224,14 +224,14 @@ function* walk<E extends ReadableObject>(
   for (const { key, value } of labels) yield* snapshot.withLabel(key, value);
 }
 
-function waysByLabel(snapshot: ReadableState, { labels, rule, fields, now }: Selection): Way[] {
+function pathsByLabel(snapshot: ReadableState, { labels, rule, fields, now }: Selection): AccessPath[] {
   const exact = labels.requirements.length === 1 && seesAll(rule) && fields.isEmpty && now === undefined;
   return labels.requirements
     .filter(({ key, operator }) => ['=', '==', 'in'].includes(operator) && snapshot.indexesLabel(key))
     .map(({ key, values }) => ({ names: [], labels: values.map((value) => ({ key, value })), exact }));
 }
 
-function waysByRule({ rule, labels, fields, now }: Selection): Way[] {
+function pathsByRule({ rule, labels, fields, now }: Selection): AccessPath[] {
   if (rule?.candidates === undefined) return [];
   const exact = rule.admitsCandidates === true && labels.isEmpty && fields.isEmpty && now === undefined;
   return [{ ...rule.candidates, exact }];

@@ -18,6 +18,10 @@ const SWEEP_MS = 1_000;
 export class TokenBuckets {
   readonly #options: Required<TokenBucketsOptions>;
   readonly #intervalMs: number;
+  /**
+   * By key. Bound: the keys of the last `burst / perSecond` seconds, `maxAheadMs` and SWEEP_MS together. After that a
+   * bucket is full, and the next `take` of any key sweeps it.
+   */
   readonly #fullAt = new Map<string, number>();
   #sweepAt = 0;
 
@@ -38,7 +42,7 @@ export class TokenBuckets {
     return Math.max(0, fullAt - time - (this.#options.burst - 1) * this.#intervalMs);
   }
 
-  /** Takes a token, also one that is not there yet. */
+  /** Takes a token; the bucket may go into debt, up to `maxAheadMs`. */
   take(key: string): void {
     const { burst, maxAheadMs, now } = this.#options;
     const time = now();

@@ -26,7 +26,7 @@ class ProjectedObject implements ReadableObject {
   readonly name: string;
   readonly #source: StoredObject;
   #labels: ReadableObject['labels'];
-  /** The content without resourceVersion, by variant. */
+  /** The content without resourceVersion, by variant. Bound: for a cluster profile, one for each server endpoint. */
   #contents: Map<string, string> | undefined;
 
   constructor(kind: ProjectedKind, namespace: string, source: StoredObject) {

@@ -33,7 +33,10 @@ export class StoredObject implements CacheEntry, ReadableObject {
   /** The values of selectable fields other than name and namespace. */
   readonly #fields: Readonly<Record<string, string>> | undefined;
   #fullJson: Buffer | undefined;
-  /** JSON of projections of this object, by id. Dropped by `onReplaced`, too. */
+  /**
+   * JSON of projections of this object, by id. Bound: the versions of the projected kind, times its namespaces, times
+   * its variants; a cluster profile has one for each server endpoint. Dropped by `onReplaced`, too.
+   */
   #projectedJson: Map<string, Buffer> | undefined;
 
   constructor(kind: Kind, stored: KeyValue, publicView?: PublicView) {

@@ -45,7 +45,7 @@ function stepFor(parts: RequestSweepParts, entry: StoredObject, time: number): S
   if (hasPassed(entry.field(EXPIRY_FIELD), time)) {
     return phase === 'Pending'
       ? { expire: 'NotDecided', message: 'it was not decided in time' }
-      : { expire: 'TimeOver', message: 'the time of the access is over' };
+      : { expire: 'TimeOver', message: 'the access has expired' };
   }
   if (phase === 'Pending') return undefined;
   const cluster = reader.find(catalog.clusters, { cluster: '', namespace: '', name: entry.field('spec.cluster') });
@@ -68,7 +68,7 @@ const ownerOf = ({ name, uid, labels }: StoredObject): GrantOwner => ({
 });
 
 /**
- * Ends requests whose time is over, completes withdrawals that a crash interrupted, and removes finished requests. The
+ * Ends expired requests, completes withdrawals that a crash interrupted, and removes finished requests. The
  * access itself ends without it: a binding with an end grants nothing from then on.
  */
 export function createRequestSweep(parts: RequestSweepParts): () => Promise<void> {

@@ -53,7 +53,7 @@ function stepFor(parts: PassSweepParts, entry: StoredObject, time: number): Step
   if (hasPassed(entry.field(PASS_EXPIRY_FIELD), time)) {
     return isPending
       ? { reason: 'NotDecided', message: 'it was not decided in time' }
-      : { reason: 'TimeOver', message: 'its time is over' };
+      : { reason: 'TimeOver', message: 'it has expired' };
   }
   const status = passStatus(entry.object());
   const cluster = reader.find(catalog.clusters, { cluster: '', namespace: '', name: entry.field('spec.cluster') });
@@ -64,7 +64,7 @@ function stepFor(parts: PassSweepParts, entry: StoredObject, time: number): Step
     : undefined;
 }
 
-/** Ends passes whose time is over, completes deletions that a crash interrupted, and removes ended passes. */
+/** Ends expired passes, completes deletions that a crash interrupted, and removes ended passes. */
 export function createPassSweep(parts: PassSweepParts): () => Promise<void> {
   const { catalog, writer, leadership } = parts;
   const kind = catalog.passes;

@@ -28,8 +28,8 @@ const SHORTENED = 'there are more subjects than are listed';
 /**
  * Who can: the subjects of all bindings that allow something. Under the path of a cluster the question is about that
  * cluster; at the fleet it is about no cluster, unless it names a Cluster object. The caller sees the bindings that it
- * may read. That some are left out follows from the rules of the caller alone, so it tells nothing about them. The
- * labels of a cluster do not count for a caller who may not get it: they would show in what holds.
+ * may read. `incomplete` depends on the caller's permissions and the number of visible subjects, so it does not reveal
+ * hidden bindings. The labels of a cluster do not count for a caller who may not get it: they would show in what holds.
  */
 export const reviewResource: Review = async ({ authorizer }, request, sent) => {
   const { spec = {} } = sent as ResourceAccessReview;

@@ -46,7 +46,7 @@ export const createPersonActor =
     actor === undefined || mode === 'never' ? undefined : named(actor, baseUrl, undefined);
 
 /** A client is no user: with the prefix its id is not mistaken for a name. */
-export const agentName = (clientId: string): string => `agent:${clientId}`;
+const agentName = (clientId: string): string => `agent:${clientId}`;
 
 const named = (caller: Caller, iss: string, act: Actor | undefined): Actor => ({
   ...(act === undefined ? {} : { act }),

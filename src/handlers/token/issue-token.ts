@@ -41,8 +41,9 @@ export interface IssueTokenParts extends ForeignAudienceParts, ReleaseParts {
 }
 
 /**
- * Operation 1: a short-lived token for a service account. The order of the checks is part of the contract (T-12): the
- * first that fails decides the answer. Without a record (`tracked`) nothing here waits for the store.
+ * `POST /orchestrator/{cluster}/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token`: a short-lived token for a
+ * service account. The order of the checks is part of the contract (T-12): the first that fails decides the answer.
+ * Without a record (`tracked`) nothing here waits for the store.
  */
 export function createIssueTokenHandler(parts: IssueTokenParts): IssueToken {
   const { catalog, reader, forward } = parts;

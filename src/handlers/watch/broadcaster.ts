@@ -100,7 +100,7 @@ export class Broadcaster implements ProjectionListener {
   #expiredAt = 0;
   #labelsChangedAt = 0;
   #lastId = 0;
-  readonly joinParallel = createJoinCache();
+  readonly joinBatches = createJoinCache();
 
   constructor(options: BroadcasterOptions) {
     this.#options = options;
@@ -259,7 +259,7 @@ export class Broadcaster implements ProjectionListener {
     this.#revision = revision;
   }
 
-  /** A recreated cluster has invalidated bindings. Its event has this revision and comes next: watches follow before it. */
+  /** A recreated cluster invalidated bindings. Its event, at this revision, comes next: watches follow before it. */
   onBindingsOrphaned(revision: number): void {
     this.#recordPolicyChange(revision);
   }

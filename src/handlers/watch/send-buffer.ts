@@ -43,14 +43,14 @@ export function batchesOf(frames: readonly Buffer[], maxBytes: number, nextId: (
 }
 
 /** The frames of several batches in a row. */
-export type JoinParallel = (batches: readonly Batch[]) => SharedFrames;
+export type JoinBatches = (batches: readonly Batch[]) => SharedFrames;
 
 /**
  * Batches joined for one write, by the ids of the batches. The watchers of a group that are written to between two
  * events have the same batches waiting, and share the joined bytes. Owned by the broadcaster. Batches never change and
  * ids are not used twice, so an entry dies by eviction only.
  */
-export function createJoinCache(maxEntries = 8): JoinParallel {
+export function createJoinCache(maxEntries = 8): JoinBatches {
   const joined = new Cache<string, SharedFrames>({ maxEntries });
   return (batches) => {
     const [only] = batches;
@@ -64,7 +64,7 @@ export function createJoinCache(maxEntries = 8): JoinParallel {
 /** The batches that one live watch has not written yet. */
 export class SendBuffer {
   readonly #sink: WatchSink;
-  readonly #join: JoinParallel;
+  readonly #join: JoinBatches;
   #batches: Batch[] = [];
   #bytes = 0;
   #events = 0;
@@ -75,7 +75,7 @@ export class SendBuffer {
   /** Events written since the connection was last drained. */
   #writtenEvents = 0;
 
-  constructor(sink: WatchSink, join: JoinParallel) {
+  constructor(sink: WatchSink, join: JoinBatches) {
     this.#sink = sink;
     this.#join = join;
   }

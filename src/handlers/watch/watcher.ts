@@ -40,7 +40,7 @@ export class Watcher implements Subscriber {
   #view: WatchView;
   /** While it catches up: every event up to this revision has been written, or is in `#source`. */
   #position = 0;
-  /** Permissions that ended without an event up to here are in what the client was sent. */
+  /** Expirations up to this revision have been sent to the client. */
   #followedExpiry = 0;
   #isLive = false;
   #isClosed = false;
@@ -57,7 +57,7 @@ export class Watcher implements Subscriber {
     this.caller = options.caller;
     this.#view = options.views.current();
     const { sink, broadcaster } = options;
-    this.#sendBuffer = new SendBuffer(sink, broadcaster.joinParallel);
+    this.#sendBuffer = new SendBuffer(sink, broadcaster.joinBatches);
     broadcaster.add(this);
     this.#startTimers();
     sink.onDrain(() => {

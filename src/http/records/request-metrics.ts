@@ -41,6 +41,7 @@ const PATHS: ReadonlySet<string> = new Set(['/livez', '/readyz', '/healthz', '/m
  * and a cluster once it is registered.
  */
 export function createRequestMetrics(metrics: Metrics, isCluster: (name: string) => boolean): RequestMetrics {
+  // Owned by these metrics. Bound: MAX_CLUSTERS. Entries stay until the process restarts, as the series do.
   const clusters = new Set<string>();
   const clusterLabel = (name = ''): string => {
     if (clusters.has(name)) return name;
