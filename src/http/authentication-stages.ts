@@ -19,7 +19,7 @@ function identify(x: Exchange, parts: StageParts): void | Promise<void> {
   return keepFound(x, parts, found, (caller) => {
     x.caller = caller;
     onAuthenticated(x.req.socket);
-    // What `/mcp` says of its clients is not overwritten by what they say themselves.
+    // At /mcp the audit annotations come from the token and the tool call; client headers do not override them.
     if (x.mcp === undefined) for (const [key, text] of stdioAnnotations(x.req.headers) ?? NONE) x.annotate(key, text);
   });
 }

@@ -112,7 +112,7 @@ const NO_CLIENT =
 /** MC-75: the person, or what runs the workload for the person, redeems the pass. */
 const exchangeOf = ({ baseUrl }: McpEndpoint, handle: string): string =>
   `Not by the model: the person runs clusterpass credential --pass ${handle}, or a program of the person exchanges it ` +
-  `(RFC 8693) at ${baseUrl()}/oauth/token with scope=pass:${handle} and the own token of the person for Clusterpass.`;
+  `(RFC 8693) at ${baseUrl()}/oauth/token with scope=pass:${handle} and the person's own Clusterpass token.`;
 
 interface Origin {
   readonly agent: Agent;

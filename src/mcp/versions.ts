@@ -29,7 +29,7 @@ export interface ClientFacts {
 /** MC-13: the version of a modern request; undefined for a legacy one. */
 export const modernVersionOf = (params: Params): unknown => metaOf(params)[META.version];
 
-export const metaOf = ({ _meta: meta }: Params): Readonly<Record<string, unknown>> => (isObject(meta) ? meta : {});
+const metaOf = ({ _meta: meta }: Params): Readonly<Record<string, unknown>> => (isObject(meta) ? meta : {});
 
 /** The client of a modern request. Throws RpcError. */
 export function readModern({ params }: RpcRequest): ClientFacts {

@@ -61,7 +61,7 @@ export async function openAuthenticator({
     for (const one of closers) one();
   };
   try {
-    const watch = { every, report: (problem: string) => logger.warn({ problem }, 'a file with tokens') };
+    const watch = { every, report: (problem: string) => logger.warn({ problem }, 'token file problem') };
     const fixedTokens: FixedTokenAuthenticator[] = [];
     for (const user of options.demo ? DEMO_USERS : []) {
       const file = join(options.dataDir, 'demo', `${user.name}.token`);
@@ -76,7 +76,7 @@ export async function openAuthenticator({
             await openStaticTokenAuthenticator({
               file: tokenAuthFile,
               every,
-              report: (problem) => logger.warn({ problem }, 'the token file'),
+              report: (problem) => logger.warn({ problem }, 'token file problem'),
             }),
           );
     const jwt =
@@ -91,7 +91,7 @@ export async function openAuthenticator({
                 createFetchDocument({ certificateAuthority, userAgent: `clusterpass/${version}` }),
               now: Date.now,
               every,
-              report: (problem) => logger.warn({ problem }, 'an issuer of the authentication configuration'),
+              report: (problem) => logger.warn({ problem }, 'authentication configuration problem'),
             }),
           );
     for (const issuer of options.mcp?.authorizationServers ?? []) {

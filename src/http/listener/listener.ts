@@ -128,7 +128,7 @@ export function createListener(options: ListenerOptions): Listener {
     tlsServer?.setSecureContext({ ...tlsOptions(limits.handshakeTimeoutMs), ...pair });
   let reloadCertificate = async (): Promise<void> => {};
 
-  // Past its own count Node drops header lines silently, Authorization among them. One more than we accept is let
+  // Past its own count Node drops header lines silently, Authorization among them. Two more than we accept are let
   // through, so that the header checks see that there were too many.
   server.maxHeadersCount = MAX_HEADERS + 2;
   if (maxConnections !== undefined) server.maxConnections = maxConnections;

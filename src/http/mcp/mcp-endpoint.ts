@@ -8,7 +8,7 @@ import type { PathInfo } from '../request/request-info.ts';
 import type { RawAnswer } from '../response/respond.ts';
 import { type PathRoute, type PathRoutes, pathTable } from '../routes/routes.ts';
 
-export const MCP_PATH = '/mcp';
+const MCP_PATH = '/mcp';
 
 /** The audience of tokens for the endpoint, and its identifier as a protected resource (RFC 8707, RFC 9728). */
 export const mcpResource = (baseUrl: string): string => `${baseUrl}${MCP_PATH}`;

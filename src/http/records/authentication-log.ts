@@ -45,6 +45,11 @@ export function createAuthenticationLog(
 const QUOTED = /"(?:[^"\\]|\\.)*"/g;
 
 function reasonOf(cause: unknown): string {
-  const text = cause instanceof Error ? cause.message : typeof cause === 'string' ? cause : 'the credential ended';
+  const text =
+    cause instanceof Error
+      ? cause.message
+      : typeof cause === 'string'
+        ? cause
+        : 'the credential has expired or was revoked';
   return clipped(withoutTokenWords(text.slice(0, 4 * MAX_REASON).replaceAll(QUOTED, '"..."')), MAX_REASON);
 }

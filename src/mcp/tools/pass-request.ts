@@ -42,7 +42,7 @@ export const passRequest = tool({
   title: 'Request a pass',
   description:
     'Requests a pass: access as one service account to one cluster, for one purpose, at most 15 minutes. Returns a handle, ' +
-    'never a token. The handle is of use only together with the own sign-in of the same person. If a person has to ' +
+    'never a token. The handle is of use only with the sign-in of the person who requested it. If a person has to ' +
     'approve it, the state is pending for at most 10 minutes: give the person the approveUrl, then call pass_list until it ' +
     'is ready, and use it as `use` says. Until it is used, the same arguments give the same handle; after that they ' +
     'request another pass, which needs another approval.',

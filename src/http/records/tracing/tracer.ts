@@ -31,7 +31,7 @@ export function openTracer(options: TracerOptions): Tracer {
   };
 }
 
-/** It has nothing that the log does not have. */
+/** A span says no more about the caller than the audit log. */
 function spanOf(record: RequestRecord, end: number): OtlpSpan {
   const { trace, verb, resource, code } = record;
   return {
