@@ -313,9 +313,9 @@ export interface ApprovalRule {
  */
 export const justAfter = (revision: number): number => revision + 0.5;
 
-/** Permissions that end at a time. A decision never counts one that has ended; open watches have to follow. */
+/** Permissions with an expiry. A decision never counts one that has expired; open watches have to follow. */
 export interface ExpiringPermissions {
-  /** True if some have ended since the last call. They held up to the present revision. */
+  /** True if some have expired since the last call. They held up to the present revision. */
   settleExpired(): boolean;
   /** Whether some that a decision no longer counts are not settled yet. */
   readonly hasUnsettled: boolean;

@@ -20,7 +20,7 @@ function fleet() {
   return { clock, world, jane: person('jane') };
 }
 
-describe('a binding with an end', () => {
+describe('a binding with an expiry', () => {
   test('grants until then, in every kind of decision', () => {
     const { clock, world, jane } = fleet();
     const { policy } = world;
@@ -49,7 +49,7 @@ describe('a binding with an end', () => {
     expect(world.policy.ruleFor(jane, 'watch').fingerprint).not.toBe(before.fingerprint);
   });
 
-  test('can be given more time, also after it has ended, and can be deleted', () => {
+  test('can be given more time, also after it has expired, and can be deleted', () => {
     const { clock, world, jane } = fleet();
     const may = () => world.policy.decide(jane, ask({ verb: 'get' })).allowed;
     clock.now = END;
@@ -63,7 +63,7 @@ describe('a binding with an end', () => {
     expect([...world.policy.expiredBindings()]).toEqual([]);
   });
 
-  test('that has ended when it is read grants nothing, nor does one whose end cannot be read', () => {
+  test('that has expired when it is read grants nothing, nor does one whose expiry cannot be parsed', () => {
     const { clock, world } = fleet();
     clock.now = END + 1;
     world.put(

@@ -66,8 +66,8 @@ function heldWithoutApproval(rule: Rule): { readonly rule: Rule; readonly isLess
 }
 
 /**
- * The rules of bindings that count as held: they do not end before `until`, and need no approval for tokens. A caller
- * who needs an approval must not grant a binding without one, to itself or to others.
+ * The rules of bindings that count as held: they do not expire before `until`, and need no approval for tokens. A
+ * caller who needs an approval must not grant a binding without one, to itself or to others.
  */
 export function rulesOfHeld(
   bindings: Iterable<CompiledBinding>,

@@ -16,7 +16,7 @@ import type { Rule } from './rules.ts';
  * A caller may not grant permissions that it does not hold: a caller who may write roles or bindings could otherwise
  * give itself everything. Kubernetes' escalation check, with a stricter rule for clusters: what is held in some
  * clusters only counts for a binding that is restricted by the same selector. What is held until some time counts only
- * for a binding that ends no later, and what is held in one cluster by its uid only for a binding to the same uid.
+ * for a binding that expires no later, and what is held in one cluster by its uid only for a binding to the same uid.
  *
  * Roles and bindings belong to the fleet, so the caller is the user of a request about no cluster. What a service
  * account may do in its home cluster does not count.

@@ -11,7 +11,7 @@ export interface PolicyOptions {
    * error.
    */
   readonly snapshot: (revision: number) => PastRbacSnapshot;
-  /** Epoch milliseconds, for bindings that end. */
+  /** Epoch milliseconds, for bindings that expire. */
   readonly now?: () => number;
   /** The size of the rule cache. */
   readonly maxRules?: number;

@@ -55,7 +55,7 @@ export interface Policy
   apply(change: PolicyChange): void;
   /**
    * The rules that the user holds in a namespace (`""`: everywhere) through unrestricted bindings, and through bindings
-   * of the same reach as `reach`, that do not end before `until` and need no approval for tokens. Incomplete on
+   * of the same reach as `reach`, that do not expire before `until` and need no approval for tokens. Incomplete on
    * purpose: see escalation.ts.
    */
   heldRules(user: User, namespace: string, reach: Reach, until: number): Rule[];
@@ -68,13 +68,13 @@ export interface Policy
   /** What a role grants, aggregation included; undefined when there is no such role. */
   rulesOf(target: RoleTarget): readonly Rule[] | undefined;
   /**
-   * The rules of the user's bindings in a namespace (`""`: ClusterRoleBindings) that hold in a cluster and do not end
-   * before `until`, and that need no approval for tokens.
+   * The rules of the user's bindings in a namespace (`""`: ClusterRoleBindings) that hold in a cluster and do not
+   * expire before `until`, and that need no approval for tokens.
    */
   rulesHeldIn(cluster: ClusterView, user: User, namespace: string, until: number): Rule[];
   /**
    * What is granted in a cluster after a change of its labels, and was not before: one binding for each role, namespace
-   * and end.
+   * and expiry.
    */
   beginningGrants(before: ClusterView, after: ClusterView): Iterable<BeginningGrant>;
 }

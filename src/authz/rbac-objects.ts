@@ -77,7 +77,7 @@ export interface BindingFacts {
   readonly subjects: readonly Subject[];
   readonly target: RoleTarget;
   readonly reach: Reach;
-  /** When it ends, in epoch milliseconds; Infinity when it does not. */
+  /** When it expires, in epoch milliseconds; Infinity when it does not. */
   readonly expiresAt: number;
   /** Agents may ask for passes through it. */
   readonly agents: boolean;

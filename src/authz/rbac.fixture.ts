@@ -25,7 +25,7 @@ export interface Extras {
   readonly namespace?: string;
   readonly labels?: Record<string, string>;
   readonly clusters?: string;
-  /** When a binding ends. */
+  /** When a binding expires. */
   readonly expires?: string;
   /** The cluster that a binding is bound to: `NAME/UID`. */
   readonly bound?: string;

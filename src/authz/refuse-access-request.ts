@@ -75,7 +75,7 @@ export interface WantedGrant extends RequestScope {
   readonly role: string;
   /** The labels of the cluster; undefined if it does not exist. */
   readonly labels: ClusterLabels | undefined;
-  /** When the access would end, in epoch milliseconds. */
+  /** When the access would expire, in epoch milliseconds. */
   readonly until: number;
 }
 

@@ -19,7 +19,8 @@ import type { BeginningGrant } from './selector-index.ts';
  * Bindings select clusters by their labels, so a caller who may write a cluster could give it the label of a binding,
  * and with it permissions to itself or to others. Writing a cluster is therefore checked as if the bindings that begin
  * to hold in it were written: the caller must hold in this cluster, as it was before the write, what they grant, or the
- * verb `escalate` on the cluster. What is held until some time counts only for bindings that end no later. See ADR 23.
+ * verb `escalate` on the cluster. What is held until some time counts only for bindings that expire no later. See
+ * ADR 23.
  */
 
 export type LabelPolicy = Pick<Policy, 'rulesHeldIn' | 'beginningGrants'> & Pick<Authorizer, 'decide'>;
@@ -69,7 +70,7 @@ function refuseBeginning(
   const user = caller.as(name);
   const budget: ComparisonBudget = { left: MAX_COST };
   const wanted = grants.flatMap(({ rules }) => rules);
-  // By the end of the grants: nearly always there is one, that of bindings without an end.
+  // By the expiry of the grants: nearly always there is one, that of bindings without an expiry.
   const fleetWide = new Map<number, HeldRules>();
   for (const { binding, namespace, rules, until } of grants) {
     const held = fleetWide.get(until) ?? new HeldRules(policy.rulesHeldIn(before, user, '', until), wanted, budget);

@@ -9,11 +9,11 @@ export interface BeginningGrant {
   /** `""` for a ClusterRoleBinding. */
   readonly namespace: string;
   readonly rules: readonly Rule[];
-  /** When it ends, in epoch milliseconds; Infinity when it does not. */
+  /** When it expires, in epoch milliseconds; Infinity when it does not. */
   readonly until: number;
 }
 
-/** The bindings with one selector, by what they grant: role, namespace and end. */
+/** The bindings with one selector, by what they grant: role, namespace and expiry. */
 interface SelectorEntry {
   readonly selector: ClusterSelector;
   readonly grants: Map<string, Set<CompiledBinding>>;
@@ -58,7 +58,7 @@ export class SelectorIndex {
     }
   }
 
-  /** Bindings that hold in `after` and not in `before`: one for each role, namespace and end. */
+  /** Bindings that hold in `after` and not in `before`: one for each role, namespace and expiry. */
   *beginning(before: ClusterView, after: ClusterView): Generator<CompiledBinding> {
     const seen = new Set<SelectorEntry>();
     const labels = Object.entries(after.labels).map(([key, value]) => labelText({ key, value }));

@@ -69,7 +69,7 @@ const ownerOf = ({ name, uid, labels }: StoredObject): GrantOwner => ({
 
 /**
  * Ends expired requests, completes withdrawals that a crash interrupted, and removes finished requests. The
- * access itself ends without it: a binding with an end grants nothing from then on.
+ * access itself expires without it: an expired binding grants nothing.
  */
 export function createRequestSweep(parts: RequestSweepParts): () => Promise<void> {
   const { catalog, writer, grants, leadership } = parts;

@@ -264,7 +264,7 @@ export class Broadcaster implements ProjectionListener {
     this.#recordPolicyChange(revision);
   }
 
-  /** Permissions end without an event: open watches follow at once. Called between two batches of events. */
+  /** Permissions expire without an event: open watches follow at once. Called between two batches of events. */
   followExpirations(): void {
     if (this.#options.expiring?.settleExpired() !== true) return;
     this.#expiredAt = justAfter(this.#revision);
@@ -273,12 +273,12 @@ export class Broadcaster implements ProjectionListener {
     for (const watcher of [...this.#behind]) watcher.onBroadcasterProgress();
   }
 
-  /** Where permissions last ended without an event; see `justAfter`. */
+  /** Where permissions last expired; see `justAfter`. */
   get expiredAt(): number {
     return this.#expiredAt;
   }
 
-  /** Whether watches have followed all permissions that have ended. Until then no watch goes live. */
+  /** Whether watches have followed all permissions that have expired. Until then no watch goes live. */
   get isSettled(): boolean {
     return this.#options.expiring?.hasUnsettled !== true;
   }
