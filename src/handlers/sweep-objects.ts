@@ -1,14 +1,18 @@
 import type { Kind } from '../api/kind.ts';
 import { kindPrefix } from '../api/object-key.ts';
 import { ApiError } from '../api/status.ts';
+import { Cache } from '../lib/cache.ts';
 import type { ObjectReader } from '../objects/reader.ts';
+import { storageErrorIn } from '../objects/storage-errors.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
 import type { Logger } from '../observability/logger.ts';
 import type { Leadership } from '../storage/leadership.ts';
+import type { Snapshot } from '../storage/snapshot.ts';
 
 export interface Sweep<Step> {
   readonly reader: Pick<ObjectReader, 'cache' | 'ready'>;
   readonly kind: Kind;
+  readonly logger: Pick<Logger, 'warn'>;
   /** See ClockGuard: epoch milliseconds, and -Infinity while nothing may be ended by the clock. */
   readonly removalTime: () => number;
   /** What is due for an object; undefined if nothing is. */
@@ -19,21 +23,71 @@ export interface Sweep<Step> {
 /** In one call. */
 const MAX_CHANGED = 64;
 
-/** Performs what is due for the objects of a kind. */
-export async function sweepObjects<Step>(sweep: Sweep<Step>): Promise<void> {
+/**
+ * Performs what is due for the objects of a kind. An object that fails does not stop the others: a call that ends early
+ * is continued by the next one behind its last object.
+ */
+export function createObjectSweep<Step>(sweep: Sweep<Step>): () => Promise<void> {
   const { reader, kind } = sweep;
-  const time = sweep.removalTime();
-  if (!reader.ready || time === Number.NEGATIVE_INFINITY) return;
-  let changed = 0;
-  for (const entry of reader.cache(kind).current.copy().scan(kindPrefix(kind))) {
-    const step = sweep.stepFor(entry, time);
-    if (step === undefined) continue;
-    if (++changed > MAX_CHANGED) return;
-    await sweep.perform(entry, step, time).catch((error: unknown) => {
-      // Written by others: the next call decides again.
-      if (!(error instanceof ApiError && [404, 409].includes(error.status.code))) throw error;
-    });
+  const prefix = kindPrefix(kind);
+  const reportFailure = createFailureReports(sweep.logger);
+  /** The key of the last object of a call that ended early. */
+  let position: string | undefined;
+
+  return async () => {
+    const time = sweep.removalTime();
+    if (!reader.ready || time === Number.NEGATIVE_INFINITY) return;
+    const after = position;
+    position = undefined;
+    let changed = 0;
+    for (const entry of allFrom(reader.cache(kind).current.copy(), prefix, after)) {
+      try {
+        const step = sweep.stepFor(entry, time);
+        if (step === undefined) continue;
+        if (++changed > MAX_CHANGED) return;
+        position = entry.key;
+        await sweep.perform(entry, step, time);
+      } catch (error) {
+        reportFailure(entry, error);
+      }
+    }
+    position = undefined;
+  };
+}
+
+/** Every entry once, beginning behind a key. */
+function* allFrom(
+  snapshot: Snapshot<StoredObject>,
+  prefix: string,
+  after: string | undefined,
+): Generator<StoredObject> {
+  yield* snapshot.scan(prefix, after);
+  if (after === undefined) return;
+  for (const entry of snapshot.scan(prefix)) {
+    if (entry.key > after) return;
+    yield entry;
   }
+}
+
+/** Failures of more objects than these are logged again. */
+const MAX_REPORTED = 1_000;
+
+/**
+ * For a sweep over many objects: logs the failure of an object, once for each of its versions. Throws an error of the
+ * store that the other objects would meet, too.
+ */
+export function createFailureReports(logger: Pick<Logger, 'warn'>): (entry: StoredObject, error: unknown) => void {
+  const reported = new Cache<string, number>({ maxEntries: MAX_REPORTED });
+  return (entry, error) => {
+    // Written by others: the next call decides again.
+    if (error instanceof ApiError && [404, 409].includes(error.status.code)) return;
+    const code = storageErrorIn(error)?.code;
+    if (code !== undefined && code !== 'too-large' && code !== 'unreadable') throw error;
+    const { key, revision, kind, namespace, name } = entry;
+    if (reported.get(key) === revision) return;
+    reported.set(key, revision);
+    logger.warn({ err: error, resource: kind.resource, namespace, name }, 'an object could not be swept');
+  };
 }
 
 /** Whether a timestamp is in the past. One that cannot be read is. */
@@ -48,23 +102,43 @@ export interface SweepTimer {
 
 const SWEEP_MS = 1_000;
 
-/** Runs the sweep every second while this replica leads, one at a time. `onFailure` is the text of the log. */
+/** Runs the sweep every second while this replica leads. `onFailure` is the text of the log. */
 export function startSweep(
   { every, leadership, logger }: SweepTimer,
   sweep: () => Promise<void>,
   onFailure: string,
 ): () => Promise<void> {
-  let running: Promise<void> | undefined;
+  const rounds = createRounds(sweep, (error) => logger.warn({ err: error }, onFailure));
   const stop = every(SWEEP_MS, () => {
-    if (!leadership.leads()) return;
-    running ??= sweep()
-      .catch((error: unknown) => logger.warn({ err: error }, onFailure))
-      .finally(() => {
-        running = undefined;
-      });
+    if (leadership.leads()) rounds.start();
   });
   return async () => {
     stop();
-    await running;
+    await rounds.ended();
+  };
+}
+
+/** Runs a task that repeats, one round at a time. Of rounds that fail in a row, only the first is reported. */
+export function createRounds(round: () => Promise<void>, onFailure: (error: unknown) => void) {
+  let running: Promise<void> | undefined;
+  let failing = false;
+  const run = async (): Promise<void> => {
+    try {
+      await round();
+      failing = false;
+    } catch (error) {
+      if (!failing) onFailure(error);
+      failing = true;
+    }
+  };
+  return {
+    /** Does nothing while a round runs. */
+    start(): void {
+      running ??= run().finally(() => {
+        running = undefined;
+      });
+    },
+    /** Settles when no round runs. */
+    ended: async (): Promise<void> => running,
   };
 }

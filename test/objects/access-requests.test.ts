@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { ApiObject } from '../../src/api/kind.ts';
 import { requestStatus } from '../../src/api/kinds/access-request-spec.ts';
 import { BOUND_ANNOTATION, CLUSTERS_ANNOTATION, EXPIRES_ANNOTATION, RBAC_GROUP } from '../../src/api/kinds/rbac.ts';
+import { storageKey } from '../../src/api/object-key.ts';
 import type { ApiRequest } from '../../src/api/request.ts';
 import { Fleet, person } from '../../src/authz/rbac.fixture.ts';
 import { createRequestCompletion } from '../../src/handlers/access-requests/complete-request.ts';
@@ -28,6 +29,8 @@ interface World extends Objects {
   readonly clock: { now: number };
   /** Keys whose writes fail. */
   readonly broken: Set<string>;
+  /** What the sweep has logged. */
+  readonly logged: readonly object[];
   ask(): Promise<ApiObject>;
   decide(type: string): Promise<number>;
   sweep(): Promise<void>;
@@ -44,6 +47,7 @@ async function inWorld(
   await inFolder(async (file) => {
     const clock = { now: START };
     const broken = new Set<string>();
+    const logged: object[] = [];
     const objects = await openObjects(file, (write, next) => {
       if (broken.has(write.key)) throw new StorageError('unavailable', 'the disk is full');
       return next();
@@ -73,6 +77,7 @@ async function inWorld(
       leadership: soleLeadership,
       removalTime: now,
       retentionMs: 24 * HOUR,
+      logger: { warn: (fields: object) => logged.push(fields) },
     });
     const handle = createRequestDecisions(parts);
     const complete = createRequestCompletion(parts);
@@ -80,6 +85,7 @@ async function inWorld(
       ...objects,
       clock,
       broken,
+      logged,
       sweep,
       ask: async () => {
         const completion = complete(requestOf('jane', 'POST', ''), KIND);
@@ -236,6 +242,23 @@ it('A31: a grant is for one cluster, not for another that is created with its na
     await make(world, catalog.clusters, at('', '', 'a'));
     expect(await world.decide('Approved')).toBe(409);
     await expectClusterDeleted(world);
+  });
+});
+
+it('a stored request whose status cannot be updated does not keep the others from ending', async () => {
+  await inWorld(async ({ clock, logged, reader, reflector, state, store, sweep }) => {
+    const value = reader.find(KIND, at('', '', NAME))?.object();
+    if (value === undefined) throw new Error('the request is gone');
+    // As another writer of the store would: the API refuses such a request. Its key is the first.
+    const status = { ...requestStatus(value), conditions: {} };
+    const broken = { ...value, status, metadata: { ...value.metadata, name: 'broken' } };
+    const key = storageKey(KIND, at('', '', 'broken'));
+    const stored = { key, value: Buffer.from(JSON.stringify(broken)), expect: { absent: true } } as const;
+    await reflector.waitFor((await store.write(stored)).revision);
+    clock.now += 72 * HOUR;
+    for (let round = 0; round < 3; round++) await sweep();
+    expect(state()).toEqual(['Expired', 'NotDecided', []]);
+    expect(logged).toEqual([expect.objectContaining({ resource: 'accessrequests', name: 'broken' })]);
   });
 });
 

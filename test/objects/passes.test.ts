@@ -68,7 +68,8 @@ async function openWorld(file: string) {
   const verbs = passVerbs(parts).get(KIND);
   const redeem = createRedeemHandler(parts);
   const decide = createPassDecisions(parts);
-  const sweep = createPassSweep({ catalog, reader, writer, revocations, leadership: soleLeadership, removalTime: now });
+  const sweeping = { leadership: soleLeadership, removalTime: now, logger: { warn: () => {} } };
+  const sweep = createPassSweep({ catalog, reader, writer, revocations, ...sweeping });
   const codeOf = (answer: Promise<unknown>): Promise<number> =>
     answer.then(
       (value) => (value as { code: number }).code,

@@ -10,8 +10,9 @@ import { toTimestamp } from '../../lib/utc-second.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import type { ObjectWriter } from '../../objects/writer.ts';
+import type { Logger } from '../../observability/logger.ts';
 import { type Leadership, leaderGuards } from '../../storage/leadership.ts';
-import { hasPassed, type SweepTimer, startSweep, sweepObjects } from '../sweep-objects.ts';
+import { createObjectSweep, hasPassed, type SweepTimer, startSweep } from '../sweep-objects.ts';
 import { withDecision } from './decide-request.ts';
 import type { GrantOwner, GrantStore } from './grant-objects.ts';
 
@@ -25,6 +26,7 @@ export interface RequestSweepParts {
   readonly leadership: Pick<Leadership, 'leads' | 'fence'>;
   /** See ClockGuard: epoch milliseconds, and -Infinity while nothing may be ended by the clock. */
   readonly removalTime: () => number;
+  readonly logger: Pick<Logger, 'warn'>;
   /** How long finished requests are kept. */
   readonly retentionMs: number;
 }
@@ -98,7 +100,7 @@ export function createRequestSweep(parts: RequestSweepParts): () => Promise<void
     await grants.remove(ownerOf(entry), guards);
   }
 
-  return () => sweepObjects({ ...parts, kind, stepFor: (entry, time) => stepFor(parts, entry, time), perform });
+  return createObjectSweep({ ...parts, kind, stepFor: (entry, time) => stepFor(parts, entry, time), perform });
 }
 
 export const startRequestSweep = (parts: RequestSweepParts & SweepTimer): (() => Promise<void>) =>

@@ -6,9 +6,10 @@ import { toTimestamp } from '../../lib/utc-second.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import type { ObjectWriter } from '../../objects/writer.ts';
+import type { Logger } from '../../observability/logger.ts';
 import { type Leadership, leaderGuards } from '../../storage/leadership.ts';
 import type { Revocations } from '../../tokens/revocations/revocations.ts';
-import { hasPassed, type SweepTimer, startSweep, sweepObjects } from '../sweep-objects.ts';
+import { createObjectSweep, hasPassed, type SweepTimer, startSweep } from '../sweep-objects.ts';
 import { endedStatus, revokeTokens } from './pass-verbs.ts';
 
 export interface PassSweepParts {
@@ -20,6 +21,7 @@ export interface PassSweepParts {
   readonly leadership: Pick<Leadership, 'leads' | 'fence'>;
   /** See ClockGuard: epoch milliseconds, and -Infinity while nothing may be ended by the clock. */
   readonly removalTime: () => number;
+  readonly logger: Pick<Logger, 'warn'>;
 }
 
 /** Passes that have ended are listed for that long. */
@@ -88,7 +90,7 @@ export function createPassSweep(parts: PassSweepParts): () => Promise<void> {
     });
   }
 
-  return () => sweepObjects({ ...parts, kind, stepFor: (entry, time) => stepFor(parts, entry, time), perform });
+  return createObjectSweep({ ...parts, kind, stepFor: (entry, time) => stepFor(parts, entry, time), perform });
 }
 
 export const startPassSweep = (parts: PassSweepParts & SweepTimer): (() => Promise<void>) =>

@@ -1,0 +1,91 @@
+import { expect, it } from 'vitest';
+import { createObjectSweep, createRounds } from '../../src/handlers/sweep-objects.ts';
+import type { StoredObject } from '../../src/objects/stored-object.ts';
+import { StorageError } from '../../src/storage/contract.ts';
+import { at, catalog, inFolder, make, openObjects } from './object-store.ts';
+
+interface World {
+  /** The names of the objects that each call has tried, in order. */
+  readonly tried: string[];
+  readonly logged: object[];
+  sweep(): Promise<void>;
+}
+
+async function inWorld(
+  names: readonly string[],
+  fail: (name: string) => Error | undefined,
+  test: (world: World) => Promise<void>,
+): Promise<void> {
+  await inFolder(async (file) => {
+    const objects = await openObjects(file);
+    for (const name of names) await make(objects, catalog.clusters, at('', '', name));
+    await objects.reader.catchUp();
+    const tried: string[] = [];
+    const logged: object[] = [];
+    const sweep = createObjectSweep({
+      reader: objects.reader,
+      kind: catalog.clusters,
+      logger: { warn: (fields: object) => logged.push(fields) },
+      removalTime: () => 0,
+      stepFor: () => 'step',
+      perform: async ({ name }: StoredObject) => {
+        tried.push(name);
+        const error = fail(name);
+        if (error !== undefined) throw error;
+      },
+    });
+    try {
+      await test({ tried, logged, sweep });
+    } finally {
+      await objects.close();
+    }
+  });
+}
+
+it('objects that always fail do not starve the others, however many they are', async () => {
+  const failing = Array.from({ length: 70 }, (_, index) => `a-${index}`);
+  const fail = (name: string) => (name === 'z' ? undefined : new Error('invalid'));
+  await inWorld([...failing, 'z'], fail, async ({ tried, logged, sweep }) => {
+    await sweep();
+    expect([tried.length, tried.includes('z')]).toEqual([64, false]);
+    await sweep();
+    expect([tried.length, tried.includes('z')]).toEqual([128, true]);
+    for (let round = 0; round < 3; round++) await sweep();
+    expect(logged.length, 'once for each object').toBe(70);
+  });
+});
+
+it('a store that cannot be reached ends the call, and the next one continues behind the object', async () => {
+  const outage = new StorageError('unavailable', 'no connection');
+  let isOut = true;
+  await inWorld(
+    ['a', 'b', 'c'],
+    () => (isOut ? outage : undefined),
+    async ({ tried, logged, sweep }) => {
+      await expect(sweep()).rejects.toBe(outage);
+      await expect(sweep()).rejects.toBe(outage);
+      expect(tried.splice(0)).toEqual(['a', 'b']);
+      isOut = false;
+      await sweep();
+      expect([tried.splice(0), logged]).toEqual([['c', 'a', 'b'], []]);
+      await sweep();
+      expect(tried).toEqual(['a', 'b', 'c']);
+    },
+  );
+});
+
+it('of rounds that fail in a row the first is reported, and one runs at a time', async () => {
+  const outcomes = [false, false, true, false];
+  const reports: unknown[] = [];
+  let runs = 0;
+  const round = async (): Promise<void> => {
+    if (outcomes[runs++] !== true) throw new Error(`round ${runs}`);
+  };
+  const rounds = createRounds(round, (error) => reports.push((error as Error).message));
+  for (let index = 0; index < outcomes.length; index++) {
+    rounds.start();
+    rounds.start();
+    await rounds.ended();
+  }
+  expect([runs, reports]).toEqual([4, ['round 1', 'round 4']]);
+});
