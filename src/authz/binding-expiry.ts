@@ -1,5 +1,7 @@
 import type { Catalog } from '../api/catalog.ts';
+import { createFailureReports, createRounds } from '../handlers/sweep-objects.ts';
 import type { ObjectReader } from '../objects/reader.ts';
+import type { StoredObject } from '../objects/stored-object.ts';
 import type { ObjectWriter } from '../objects/writer.ts';
 import type { Logger } from '../observability/logger.ts';
 import { type Leadership, leaderGuards } from '../storage/leadership.ts';
@@ -29,25 +31,26 @@ const CHECK_MS = 250;
  */
 export function startBindingExpiry(parts: BindingExpiryParts): () => Promise<void> {
   const { reader, leadership, logger } = parts;
-  let running: Promise<void> | undefined;
+  const onFailure = (error: unknown): void =>
+    logger.warn({ err: error }, 'bindings that have expired could not be deleted yet');
+  const reportFailure = createFailureReports(logger);
+  const rounds = createRounds(() => sweep(parts, reportFailure), onFailure);
   const stop = parts.every(CHECK_MS, () => {
     if (!reader.ready) return;
     parts.followExpirations();
-    if (!leadership.leads()) return;
-    running ??= sweep(parts)
-      .catch((error: unknown) => logger.warn({ err: error }, 'bindings that have ended could not be deleted yet'))
-      .finally(() => {
-        running = undefined;
-      });
+    if (leadership.leads()) rounds.start();
   });
   return async () => {
     stop();
-    await running;
+    await rounds.ended();
   };
 }
 
 /** The precondition protects a binding whose expiry was extended meanwhile. */
-async function sweep(parts: BindingExpiryParts): Promise<void> {
+async function sweep(
+  parts: BindingExpiryParts,
+  reportFailure: (binding: StoredObject, error: unknown) => void,
+): Promise<void> {
   const { policy, kinds, reader, writer, leadership } = parts;
   const time = parts.removalTime();
   for (const { namespace, name, expiresAt } of [...policy.expiredBindings()]) {
@@ -56,8 +59,14 @@ async function sweep(parts: BindingExpiryParts): Promise<void> {
     const kind = namespace === '' ? kinds.clusterRoleBindings : kinds.roleBindings;
     const objectKey = { cluster: '', namespace, name };
     const found = reader.find(kind, objectKey);
-    if (found === undefined || !(readExpiry(found.object()) <= time)) continue;
-    const preconditions = { resourceVersion: String(found.revision) };
-    await writer.remove(kind, objectKey, { dryRun: false, preconditions, guards: leaderGuards(leadership) });
+    if (found === undefined) continue;
+    try {
+      if (!(readExpiry(found.object()) <= time)) continue;
+      const preconditions = { resourceVersion: String(found.revision) };
+      await writer.remove(kind, objectKey, { dryRun: false, preconditions, guards: leaderGuards(leadership) });
+    } catch (error) {
+      // The other bindings do not wait for this one.
+      reportFailure(found, error);
+    }
   }
 }

@@ -1,0 +1,95 @@
+import { expect, it } from 'vitest';
+import { EXPIRES_ANNOTATION } from '../../src/api/kinds/rbac.ts';
+import { startBindingExpiry } from '../../src/authz/binding-expiry.ts';
+import { binding } from '../../src/authz/rbac.fixture.ts';
+import { StorageError } from '../../src/storage/contract.ts';
+import { soleLeadership } from '../../src/storage/leadership.ts';
+import { at, catalog, type Gate, inFolder, type Objects, openObjects } from './object-store.ts';
+
+const KIND = catalog.clusterRoleBindings;
+const END = Date.parse('2026-11-16T18:00:00Z');
+
+interface World extends Objects {
+  readonly logged: string[];
+  /** One call of the timer. */
+  tick(): Promise<void>;
+  /** The names of the bindings that are stored. */
+  stored(): Promise<string[]>;
+}
+
+/** Expired bindings of these names, in this order. */
+async function inWorld(names: readonly string[], gate: Gate, test: (world: World) => Promise<void>): Promise<void> {
+  await inFolder(async (file) => {
+    const objects = await openObjects(file, gate);
+    for (const name of names) {
+      const object = binding(name, 'ClusterRole/x', ['User:jane']);
+      const metadata = { ...object.metadata, annotations: { [EXPIRES_ANNOTATION]: '2026-11-16T18:00:00Z' } };
+      await objects.writer.create(KIND, at('', '', name), { ...object, metadata }, { dryRun: false });
+    }
+    await objects.reader.catchUp();
+    const logged: string[] = [];
+    let act = (): void => {};
+    const start = () =>
+      startBindingExpiry({
+        ...objects,
+        policy: { endedBindings: () => names.map((name) => ({ namespace: '', name, expiresAt: END })) },
+        kinds: catalog,
+        leadership: soleLeadership,
+        removalTime: () => END,
+        followExpirations: () => {},
+        every: (_, callback) => {
+          act = callback;
+          return () => {};
+        },
+        logger: { warn: (_: object, text: string) => logged.push(text) },
+      });
+    const ended = start();
+    try {
+      await test({
+        ...objects,
+        logged,
+        tick: async () => {
+          act();
+          await ended();
+        },
+        stored: async () => (await objects.keys()).map((key) => key.split('/').at(-1) ?? ''),
+      });
+    } finally {
+      await objects.close();
+    }
+  });
+}
+
+it('a binding that was changed meanwhile does not keep the others from being deleted', async () => {
+  let changeFirst = async (): Promise<void> => {};
+  const gate: Gate = async (write, next) => {
+    if (write.value === null && write.key.endsWith('/a')) await changeFirst();
+    return next();
+  };
+  await inWorld(['a', 'b'], gate, async ({ logged, store, stored, tick }) => {
+    changeFirst = async () => {
+      changeFirst = async () => {};
+      const key = '/registry/clusterrolebindings/a';
+      const { value = Buffer.of(), modRevision = 0 } = (await store.get(key)) ?? {};
+      await store.write({ key, value, expect: { modRevision } });
+    };
+    await tick();
+    expect([await stored(), logged]).toEqual([['a'], []]);
+  });
+});
+
+it('an outage of the store is logged once', async () => {
+  let isOut = false;
+  const gate: Gate = async (_, next) => {
+    if (isOut) throw new StorageError('unavailable', 'no connection');
+    return next();
+  };
+  await inWorld(['a', 'b'], gate, async ({ logged, stored, tick }) => {
+    isOut = true;
+    for (let round = 0; round < 4; round++) await tick();
+    expect(logged).toEqual(['bindings that have expired could not be deleted yet']);
+    isOut = false;
+    await tick();
+    expect([await stored(), logged.length]).toEqual([[], 1]);
+  });
+});
