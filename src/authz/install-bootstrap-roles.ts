@@ -10,8 +10,9 @@ const ATTEMPTS = 5;
 const AUTO_UPDATE = 'rbac.authorization.kubernetes.io/autoupdate';
 
 /**
- * Creates the bootstrap roles and bindings, and updates them to those of this release. As in Kubernetes, an object
- * whose autoupdate annotation is "false" keeps its changes.
+ * Creates the bootstrap roles and bindings, and resets their rules and subjects to those of this release. P-21:
+ * Kubernetes keeps rules and subjects that were added. As in Kubernetes, an object whose autoupdate annotation is
+ * "false" keeps all its changes.
  */
 export async function installBootstrapRoles(
   catalog: Catalog,

@@ -84,6 +84,20 @@ it('what was changed or deleted is as it should be after a restart, unless its o
   expect({ subjects: binding.subjects, roleRef: binding.roleRef }).toEqual({ subjects, roleRef });
 });
 
+it('P-21: rules and subjects that were added to a built-in role or binding are removed by a restart', async () => {
+  const [role, binding] = ['clusterroles/clusterpass:token-revoker', 'clusterrolebindings/system:monitoring'];
+  const fresh = { rules: (await get(role)).rules, subjects: (await get(binding)).subjects };
+  const secrets = { verbs: ['get'], apiGroups: [''], resources: ['secrets'] };
+  const added = [
+    await patch(role, { rules: [...fresh.rules, secrets] }),
+    await patch(binding, { subjects: [...fresh.subjects, user('jane')] }),
+  ];
+  expect(added.map(({ code }) => code)).toEqual([200, 200]);
+  expect(await server.stop()).toBe(0);
+  server = await server.restart();
+  expect({ rules: (await get(role)).rules, subjects: (await get(binding)).subjects }).toEqual(fresh);
+});
+
 it('a restart without changes writes no role and no binding', async () => {
   const written = async () => [(await get('clusterroles')).items, (await get('clusterrolebindings')).items];
   const before = await written();
