@@ -119,6 +119,16 @@ describe('A-01: every refusal is the same 401', () => {
   });
 });
 
+test('MC-43: for the MCP endpoint, the log does not call a valid static token unknown', async () => {
+  const causeOf = (token: string): Promise<unknown> =>
+    authenticator.authenticateMcp(`Bearer ${token}`, () => {}).catch((error: ApiError) => error.cause);
+  for (const token of ['shared', 'admin-token', 'unknown']) {
+    expect(await causeOf(token)).toBe('the token was not issued for the MCP endpoint');
+  }
+  const foreign = forge(fixture, { payload: claimsOf({ iss: 'https://id.example.com/x' }) });
+  expect(await causeOf(foreign)).toMatch(/^invalid bearer token: no issuer of .*: https:\/\/id.example.com$/);
+});
+
 test('an unexpected error is not turned into a refusal', async () => {
   const broken = createAuthenticator({
     adminToken: {

@@ -90,7 +90,7 @@ export function createAuthenticator(authenticators: TokenAuthenticators): Authen
       } catch (error) {
         throw asRefusal(error);
       }
-      throw refusal(unknownBecause(token.reveal()));
+      throw refusal(unknownBecause(token.reveal(), NOT_FOR_MCP));
     },
 
     async review(token, { cluster, audiences, passesOnly = false }) {
@@ -118,10 +118,14 @@ const UNKNOWN = 'invalid bearer token';
 /** A reason can repeat the audiences that were asked for. */
 const MAX_REASON = 2048;
 
+/** Why a token that is no JWT is refused. The MCP endpoint does not look up static tokens, which may be valid. */
+const NO_STATIC_TOKEN = `${UNKNOWN}: it is no static token, and no JWT`;
+const NOT_FOR_MCP = 'the token was not issued for the MCP endpoint';
+
 /** For the log: the host of an issuer is all that is repeated of a token that could not be verified. */
-function unknownBecause(token: string): string {
+function unknownBecause(token: string, opaque = NO_STATIC_TOKEN): string {
   const issuer = token.length > MAX_BEARER_LENGTH ? undefined : claimedIssuer(token);
-  if (issuer === undefined) return `${UNKNOWN}: it is no static token, and no JWT`;
+  if (issuer === undefined) return opaque;
   const origin = webOrigin(issuer);
   return `${UNKNOWN}: no issuer of this server or of --authentication-config${origin === undefined ? '' : `: ${origin}`}`;
 }
