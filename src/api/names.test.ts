@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { invalid } from './field-error.ts';
 import {
+  DNS1123_SUBDOMAIN_PATTERN,
   isDns1123Label,
   isDns1123Subdomain,
   isPathSegmentName,
@@ -77,6 +78,12 @@ describe('isDns1123Subdomain', () => {
     fc.assert(
       fc.property(nameLike, (name) => (isDns1123Subdomain(name).length === 0) === KUBERNETES.subdomain.test(name)),
     );
+  });
+
+  it('M-03: is also a pattern, which is linear', () => {
+    const pattern = new RegExp(DNS1123_SUBDOMAIN_PATTERN);
+    fc.assert(fc.property(nameLike, (name) => pattern.test(name) === KUBERNETES.subdomain.test(name)));
+    for (const part of ['a', 'a-', 'a.', '-']) expect(pattern.test(`a${part.repeat(100_000)}!`)).toBe(false);
   });
 
   it('M-01: gives the message of an object with a bad name', () => {

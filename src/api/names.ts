@@ -9,7 +9,7 @@ import { checkEach, type FieldError, invalidValue, tooLong } from './field-error
  */
 
 const MAX_LABEL_BYTES = 63;
-const MAX_SUBDOMAIN_BYTES = 253;
+export const MAX_SUBDOMAIN_BYTES = 253;
 export const MAX_ANNOTATIONS_BYTES = 256 * 1024;
 
 const DNS_LABEL = '[a-z0-9]([-a-z0-9]*[a-z0-9])?';
@@ -86,6 +86,15 @@ export function isDns1123Subdomain(value: string): string[] {
   if (value.length <= MAX_SPLIT && !isSubdomainText(value)) errors.push(SUBDOMAIN_RULE);
   return errors;
 }
+
+/**
+ * The same rule as a pattern without a length, for schemas. A separator is a run of dashes or one dot, and words have
+ * neither, so matching is linear. There is no lookahead: the engines of some clients have none.
+ */
+export const DNS1123_SUBDOMAIN_PATTERN = '^[a-z0-9]+(?:(?:-+|\\.)[a-z0-9]+)*$';
+
+/** Whether a cluster can have this name. */
+export const isClusterName = (text: string): boolean => isDns1123Subdomain(text).length === 0;
 
 /** M-06, M-07: a valid segment of a path. The only rule for RBAC names. */
 export function isPathSegmentName(value: string): string[] {

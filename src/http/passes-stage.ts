@@ -9,11 +9,10 @@ import {
   type TokenRequestList,
   tokenRequestListType,
 } from '../api/kinds/token-request-list.ts';
-import { isDns1123Label, isDns1123Subdomain } from '../api/names.ts';
+import { isClusterName, isDns1123Label, isDns1123Subdomain } from '../api/names.ts';
 import { badRequest } from '../api/status.ts';
 import { parseCreateOptions } from '../handlers/options/write-options.ts';
 import { TimeSlice } from '../lib/time-slice.ts';
-import { isClusterName } from '../tokens/claims.ts';
 import type { Exchange } from './exchange.ts';
 import { tokenRequestInfo, userpassInfo } from './request/token-request-info.ts';
 import { jsonOf } from './response/respond.ts';

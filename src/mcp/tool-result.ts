@@ -1,8 +1,9 @@
 import { Check, Default, Errors } from 'typebox/value';
+import { DNS1123_SUBDOMAIN_PATTERN } from '../api/names.ts';
 import { ToolError } from './api-call.ts';
 import { cleanText } from './clean-text.ts';
 import { isObject } from './json-rpc.ts';
-import { type InputRequired, NAME_PATTERN, type Tool, type ToolContext } from './tool.ts';
+import type { InputRequired, Tool, ToolContext } from './tool.ts';
 
 /** What a tool answers, before it is written for a protocol version. */
 export type ToolResult =
@@ -63,7 +64,7 @@ function argumentProblems(tool: Tool, args: unknown, unknown: readonly string[])
         case 'required':
           return `required: ${error.params.requiredProperties.join(', ')}`;
         case 'pattern':
-          return `${at} must be ${error.params.pattern === NAME_PATTERN ? 'a Kubernetes name such as prod-eu-1' : `like ${error.params.pattern}`}`;
+          return `${at} must be ${error.params.pattern === DNS1123_SUBDOMAIN_PATTERN ? 'a Kubernetes name such as prod-eu-1' : `like ${error.params.pattern}`}`;
         default:
           return `${at === '' ? 'the arguments' : at} ${error.message}`;
       }

@@ -2,6 +2,7 @@ import type { Static, TObject, TSchema } from 'typebox';
 import { Type } from 'typebox';
 import type { McpScope } from '../api/caller.ts';
 import type { ApiObject } from '../api/kind.ts';
+import { DNS1123_SUBDOMAIN_PATTERN, MAX_SUBDOMAIN_BYTES } from '../api/names.ts';
 import type { Send } from './api-call.ts';
 
 /** What a tool knows of its call. */
@@ -73,10 +74,9 @@ export const tool = <In extends TObject, Out extends TObject>(definition: Tool<I
 
 export const complete = <T>(value: T): ToolOutcome<T> => ({ type: 'complete', value });
 
-/** Names become segments of paths. The bounded repetition makes matching linear. */
-export const NAME_PATTERN = '^[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?$';
-
-const name = (description: string) => Type.String({ maxLength: 253, pattern: NAME_PATTERN, description });
+/** Names become segments of paths. */
+const name = (description: string) =>
+  Type.String({ maxLength: MAX_SUBDOMAIN_BYTES, pattern: DNS1123_SUBDOMAIN_PATTERN, description });
 
 /** The fields that several tools have. */
 export const fields = {

@@ -112,6 +112,8 @@ describe('K-09: issuers', () => {
     'https://pass.example/fleet/orchestrator/a#x',
     'https://pass.example/fleet/orchestrator/a\n',
     'https://pass.example/fleet/orchestrator/-a',
+    'https://pass.example/fleet/orchestrator/a..b',
+    'https://pass.example/fleet/orchestrator/a.-b',
     `https://pass.example/fleet/orchestrator/${'x'.repeat(254)}`,
     'HTTPS://pass.example/fleet/orchestrator/a',
     'https://pass.example:443/fleet/orchestrator/a',

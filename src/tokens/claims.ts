@@ -1,4 +1,5 @@
 import type { Actor } from '../api/caller.ts';
+import { isClusterName } from '../api/names.ts';
 import { PEOPLE_PATH } from '../api/pass-audience.ts';
 import { isJsonObject, type JsonObject, TokenRejected } from './jws.ts';
 
@@ -96,11 +97,6 @@ export interface Issuers {
   /** As `clusterOfIssuer`, for `peopleIssuerFor`. */
   clusterOfPeopleIssuer(issuer: string): string | undefined;
 }
-
-/** Cluster names are DNS subdomains. The bounded repetition makes matching linear. */
-const CLUSTER_NAME = /^[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?$/;
-
-export const isClusterName = (text: string): boolean => CLUSTER_NAME.test(text);
 
 export function createIssuers({ baseUrl, productName }: { baseUrl: string; productName: string }): Issuers {
   const base = baseUrl.replace(/\/$/, '');

@@ -1,6 +1,6 @@
 import { isHandle } from '../../api/kinds/pass-spec.ts';
-import { isDns1123Label, isDns1123Subdomain } from '../../api/names.ts';
-import { type Issuers, isClusterName } from '../../tokens/claims.ts';
+import { isClusterName, isDns1123Label, isDns1123Subdomain } from '../../api/names.ts';
+import type { Issuers } from '../../tokens/claims.ts';
 import type { Form } from './form.ts';
 import type { FormUrl } from './form-route.ts';
 import { OAuthError, type OAuthErrorCode } from './oauth-error.ts';

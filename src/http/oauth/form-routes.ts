@@ -1,4 +1,5 @@
-import { type Issuers, isClusterName } from '../../tokens/claims.ts';
+import { isClusterName } from '../../api/names.ts';
+import type { Issuers } from '../../tokens/claims.ts';
 import { OAUTH_PATHS } from '../../tokens/issuer-documents.ts';
 import type { FormRoute, FormRoutes } from './form-route.ts';
 import { introspection } from './introspection.ts';

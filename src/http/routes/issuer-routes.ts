@@ -1,7 +1,7 @@
+import { isClusterName } from '../../api/names.ts';
 import { PEOPLE_PATH } from '../../api/pass-audience.ts';
 import { notAcceptable, unauthorized } from '../../api/status.ts';
 import type { IssuerIndex } from '../../handlers/issuer-index.ts';
-import { isClusterName } from '../../tokens/claims.ts';
 import type { IssuerDocuments } from '../../tokens/issuer-documents.ts';
 import { type AcceptClause, parseAccept } from '../request/accept-header.ts';
 import type { PathRequest, PathRoute, PathRoutes } from './routes.ts';
