@@ -321,4 +321,26 @@ describe('clusterpass mirror', () => {
     ]);
     expect((await server.call('POST', path, { body: { metadata } })).json.metadata.uid).toBe('chosen');
   });
+
+  it('AP-17: server-side apply creates a copy with its UID, under the same conditions', async () => {
+    const metadata = { name: 'applied', annotations: { 'clusterpass.dev/mirrored-from': IDENTITY } };
+    const path = `${inNamespace('serviceaccounts', 'ci', 'real')}/applied?fieldManager=test`;
+    const apply = (uid: string | undefined, token?: string) =>
+      server.call('PATCH', path, {
+        body: { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { ...metadata, uid } },
+        headers: { 'Content-Type': 'application/apply-patch+yaml' },
+        ...(token === undefined ? {} : { token }),
+      });
+    expect((await apply(undefined)).json.message).toContain('metadata.uid: Required');
+    expect((await apply('a b')).json.message).toContain('metadata.uid: Invalid value');
+    await grant(server, { to: 'mirror', rules: [may('create', 'serviceaccounts'), may('patch', 'serviceaccounts')] });
+    const refused = await apply('chosen', tokenOf('mirror'));
+    expect([refused.code, refused.json.message]).toEqual([403, expect.stringContaining('cannot mirror resource')]);
+    const codes: [number, string][] = [];
+    for (const uid of ['chosen-too', 'chosen-too', undefined]) {
+      const { code, json } = await apply(uid);
+      codes.push([code, json.metadata.uid]);
+    }
+    expect(codes).toEqual([201, 200, 200].map((code) => [code, 'chosen-too']));
+  });
 });

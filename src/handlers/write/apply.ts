@@ -20,6 +20,7 @@ import type { JsonValue } from '../../objects/patches/json-value.ts';
 import { checkPreconditions } from '../../objects/writer.ts';
 import { type ApplyOptions, parseApplyOptions } from '../options/write-options.ts';
 import { APPLY_JSON, APPLY_YAML, type Configuration, readConfiguration } from './apply-body.ts';
+import { mirroredUid } from './mirrored-uid.ts';
 import { preserveHiddenFields } from './preserve-hidden-fields.ts';
 import { bodyOf, checkNamespace, checkSameObject, isLarge, preconditionsIn, warnOfDropped } from './read-body.ts';
 import { refuseHiddenFields } from './refuse-hidden-fields.ts';
@@ -71,6 +72,7 @@ async function create(apply: Apply): Promise<ApiResponse> {
   const create = {
     dryRun: options.dryRun,
     applied: () => storedEntries(kind, managers),
+    uid: mirroredUid(kind, object),
     derive: completion?.derive,
     // AP-08: creating takes the verb `create`; `patch` is not enough.
     admit: (prepared: ApiObject, old: ApiObject | undefined) => {
@@ -154,11 +156,12 @@ function reportDuplicates({ request, options, configuration: { duplicates } }: A
   for (const duplicate of duplicates) request.warn(duplicate);
 }
 
-/** AP-17 */
-function checkUid(kind: Kind, name: string, { metadata }: ApiObject, current: ApiObject | undefined): void {
-  const { uid = '' } = metadata;
+/** AP-17. A copy of an object of a cluster is created with its UID there. */
+function checkUid(kind: Kind, name: string, object: ApiObject, current: ApiObject | undefined): void {
+  const { uid = '' } = object.metadata;
   if (uid === '' || uid === current?.metadata.uid) return;
   if (current === undefined) {
+    if (mirroredUid(kind, object) !== undefined) return;
     const why = `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`;
     throw conflict(kind, name, why);
   }
