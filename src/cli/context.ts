@@ -1,3 +1,4 @@
+import { fileProblem } from '../lib/file-problem.ts';
 import type { Context, Output } from './command.ts';
 import { NO_PROGRESS } from './progress.ts';
 
@@ -33,7 +34,10 @@ function outputOf(stream: NodeJS.WriteStream): Output {
   // `clusterpass get clusters | head -1`: the reader closes the pipe early, which is not an error.
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(0);
-    throw error;
+    if (stream !== process.stderr) {
+      process.stderr.write(`clusterpass: the output cannot be written: ${fileProblem(error)}\n`);
+    }
+    process.exit(1);
   });
   return { isTerminal: stream.isTTY === true, write: (text) => void stream.write(text) };
 }

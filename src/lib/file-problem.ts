@@ -9,6 +9,7 @@ const PROBLEMS: Readonly<Record<string, string>> = {
   EPERM: 'operation not permitted',
   EROFS: 'read-only file system',
   ENOSPC: 'no space left on device',
+  EFBIG: 'the file is larger than this process may write',
   EDQUOT: 'the disk quota is used up',
   EMFILE: 'too many open files',
   ENAMETOOLONG: 'the name is too long',

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createReadStream } from 'node:fs';
 import { open, readFile, stat } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
+import { pipeline } from 'node:stream/promises';
 import { createCatalog } from '../api/catalog.ts';
 import { loadStoreOptions, OptionsError } from '../config/load-options.ts';
 import type { StoreOptions } from '../config/store-options.ts';
@@ -91,16 +92,17 @@ const TASKS: Readonly<Record<StoreTask, (options: StoreOptions, flags: Flags) =>
       const path = text(flags, 'file') ?? '-';
       const file = path === '-' ? undefined : await open(path, 'wx', 0o600);
       const stream = file?.createWriteStream() ?? process.stdout;
-      const lines = exportStore(store);
-      for (;;) {
-        const { value, done } = await lines.next();
-        if (done === true) {
-          if (file !== undefined) await once(stream.end(), 'close');
-          say(`exported ${value.items} keys at revision ${value.revision}`);
-          return 0;
-        }
-        if (!stream.write(value)) await once(stream, 'drain');
+      // The errors of a write do not name the file. Those of the standard output are handled by cli/context.ts.
+      stream.once('error', (error: NodeJS.ErrnoException) => {
+        error.path ??= path;
+      });
+      let exported = { items: 0, revision: 0 };
+      async function* lines(): AsyncGenerator<string> {
+        exported = yield* exportStore(store);
       }
+      await pipeline(lines, stream, { end: file !== undefined });
+      say(`exported ${exported.items} keys at revision ${exported.revision}`);
+      return 0;
     } finally {
       await store.close();
     }
