@@ -17,6 +17,7 @@ import {
   resolutionError,
   roleLabels,
 } from './rbac-objects.ts';
+import { GRANTING_VERBS } from './rule-index.ts';
 import { ANY, pathMatches, type Rule } from './rules.ts';
 
 /**
@@ -159,7 +160,7 @@ export function referenceDecide(
     ({ facts, rules }) => reaches(facts, view) && rules.some((rule) => ruleAllows(rule, question)),
   );
   const isAboutToken = isAboutTokens(question);
-  const isReviewed = isAboutToken || ['bind', 'escalate', 'impersonate'].includes(question.verb);
+  const isReviewed = isAboutToken || GRANTING_VERBS.has(question.verb);
   const reviewed = isReviewed ? matching.filter(({ facts }) => isAlwaysReviewed(facts)) : [];
   const bindings = matching
     .filter((each) => !reviewed.includes(each))
