@@ -95,10 +95,11 @@ export async function openSigning(options: SigningOptions): Promise<Signing> {
     publisher
       .sync()
       .catch((error: unknown) => logger.error({ err: error }, 'the SigningKey objects could not be written'));
-  // The leader alone: another replica may not have observed the newest change yet.
+  // After a change the leader alone: another replica may not have observed the newest change yet.
   keyRing.onChange(() => {
     if (leadership.leads()) void publish();
   });
+  // At the start every replica: the ring has just been read, and there may be no leader yet.
   await publish();
   const signer = external ?? createSigner(keyRing, algorithmFor);
   for (const [audience, wanted] of algorithmFor) {
