@@ -2,14 +2,15 @@ import type { Catalog } from '../api/catalog.ts';
 import { kindPrefix } from '../api/object-key.ts';
 import type { ObjectReader } from '../objects/reader.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
+import type { Logger } from '../observability/logger.ts';
 import type { ReflectorListener } from '../storage/reflector.ts';
 import { bindingId, readReach } from './rbac-objects.ts';
 
-/** For one read of all bindings. */
+/** For one read of all bindings. The others are counted. */
 const MAX_REPORTS = 20;
 
 /** A binding of an earlier release, or of another writer of the store, that holds nowhere. */
-export interface UnusableBinding {
+interface UnusableBinding {
   readonly binding: string;
   readonly reason: string;
 }
@@ -21,27 +22,32 @@ export interface UnusableBinding {
 export function reportUnusableBindings(
   { clusterRoleBindings, roleBindings }: Pick<Catalog, 'clusterRoleBindings' | 'roleBindings'>,
   reader: Pick<ObjectReader, 'cache'>,
-  report: (unusable: UnusableBinding) => void,
+  logger: Pick<Logger, 'warn'>,
 ): ReflectorListener<StoredObject> {
   const kinds = [clusterRoleBindings, roleBindings];
-  const check = (entry: StoredObject): boolean => {
+  const report = (unusable: UnusableBinding) => logger.warn(unusable, 'a stored binding grants nothing: correct it');
+  const unusable = (entry: StoredObject): UnusableBinding | undefined => {
     const reach = readReach(entry.object());
-    if (reach.kind !== 'nowhere') return false;
-    report({ binding: bindingId(entry.namespace, entry.name), reason: reach.reason });
-    return true;
+    if (reach.kind !== 'nowhere') return undefined;
+    return { binding: bindingId(entry.namespace, entry.name), reason: reach.reason };
   };
   return {
     onEvent: ({ after }) => {
-      if (after !== undefined && kinds.includes(after.kind)) check(after);
+      if (after === undefined || !kinds.includes(after.kind)) return;
+      const found = unusable(after);
+      if (found !== undefined) report(found);
     },
     onProgress: () => {},
     onReset: () => {
-      let reports = 0;
+      let count = 0;
       for (const kind of kinds) {
         for (const entry of reader.cache(kind).current.scan(kindPrefix(kind))) {
-          if (check(entry) && ++reports >= MAX_REPORTS) return;
+          const found = unusable(entry);
+          if (found !== undefined && ++count <= MAX_REPORTS) report(found);
         }
       }
+      const more = count - MAX_REPORTS;
+      if (more > 0) logger.warn({ count: more }, 'more stored bindings grant nothing: correct them');
     },
   };
 }

@@ -7,7 +7,7 @@ import { seatsPerFlow } from '../api/flow-control-limits.ts';
 import type { Kind } from '../api/kind.ts';
 import { startBindingExpiry } from '../authz/binding-expiry.ts';
 import { installBootstrapRoles } from '../authz/install-bootstrap-roles.ts';
-import { reportUnusableBindings, type UnusableBinding } from '../authz/unusable-bindings.ts';
+import { reportUnusableBindings } from '../authz/unusable-bindings.ts';
 import { openProber } from '../clusters/prober/open-prober.ts';
 import { interfaceAddresses, openUpstream } from '../clusters/upstream/upstream.ts';
 import type { ServeOptions } from '../config/serve-options.ts';
@@ -178,8 +178,7 @@ export async function compose(
       onProgress: () => {},
       onReset: () => {},
     });
-    const warnOf = (unusable: UnusableBinding) => logger.warn(unusable, 'a stored binding grants nothing: correct it');
-    reflector.listen(reportUnusableBindings(catalog, reader, warnOf));
+    reflector.listen(reportUnusableBindings(catalog, reader, logger));
     await waiting(() => reflector.start());
     closers.push(() => reflector.stop());
     const { caches } = objects;

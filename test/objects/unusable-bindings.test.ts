@@ -1,14 +1,14 @@
 import { expect, it } from 'vitest';
 import { storageKey } from '../../src/api/object-key.ts';
-import { reportUnusableBindings, type UnusableBinding } from '../../src/authz/unusable-bindings.ts';
+import { reportUnusableBindings } from '../../src/authz/unusable-bindings.ts';
 import { at, catalog, inFolder, openObjects } from './object-store.ts';
 
 it('A29: a stored binding with a key that was meant as ours is reported, at the start and when it is written', async () => {
   await inFolder(async (file) => {
     const { store, reader, reflector, close } = await openObjects(file);
     const kind = catalog.clusterRoleBindings;
-    const reported: UnusableBinding[] = [];
-    const listener = reportUnusableBindings(catalog, reader, (unusable) => reported.push(unusable));
+    const reported: object[] = [];
+    const listener = reportUnusableBindings(catalog, reader, { warn: (fields: object) => reported.push(fields) });
     reflector.listen(listener);
     // As another writer of the store would: the API refuses such a binding.
     const put = async (name: string, metadata: object): Promise<void> => {
@@ -34,6 +34,12 @@ it('A29: a stored binding with a key that was meant as ours is reported, at the 
     listener.onReset(reflector.revision);
     expect(reported).toHaveLength(expected.length);
     expect(reported).toEqual(expect.arrayContaining(expected));
+
+    for (let index = 0; index < 21; index++)
+      await put(`more-${index}`, { labels: { 'clusterpass.dev/clusters': 'x' } });
+    reported.length = 0;
+    listener.onReset(reflector.revision);
+    expect([reported.length, reported.at(-1)], 'of 25').toEqual([21, { count: 5 }]);
     await close();
   });
 });
