@@ -63,7 +63,7 @@ describeWithKubectl('the page about the installation in Kubernetes', () => {
   }
 
   const rules: readonly (readonly [RegExp, (command: string) => void])[] = [
-    [/^openssl /, (command) => void run('sh', ['-c', command])],
+    [/^\(umask 077; openssl /, (command) => void run('sh', ['-c', command])],
     [
       /^kubectl -n clusterpass create secret /,
       (command) => {
