@@ -49,7 +49,7 @@ function commandFor({ resource, singular, shortNames, inCluster, namespaced }: L
   return {
     path: ['get', resource],
     aliases: [singular, ...shortNames],
-    summary: `List ${resource}.`,
+    summary: `List ${resource}${inCluster ? ' known to Clusterpass' : ''}.`,
     arguments: [{ name: '[NAME...]', doc: `Names of objects; \`get ${singular}/NAME\` works, too.` }],
     flags: [
       output('`wide`, `json`, `yaml`, `name`, `jsonpath=TEMPLATE`, `custom-columns=HEADER:PATH,...`'),

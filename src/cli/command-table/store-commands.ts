@@ -45,9 +45,9 @@ export const STORE_COMMANDS: readonly StoreCommand[] = [
     task: 'check',
     path: ['store', 'check'],
     summary: 'Read all stored objects and report inconsistencies.',
-    details: `${STORE_OPTIONS} Prints the number of objects of each kind. Exits with 1 if it finds a problem.`,
+    details: `${STORE_OPTIONS} SQLite allows one process: stop the server first, or check a copy made by \`store backup\`. With etcd, servers may keep running. Prints the number of objects of each kind. Exits with 1 if it finds a problem.`,
     flags: [
-      { flags: '--server <url>', doc: 'Also compare the store with the caches of this running server.' },
+      { flags: '--server <url>', doc: 'Also compare the store with the caches of this running server. For etcd only.' },
       { flags: '--token-file <file>', doc: 'File with the token of an administrator of that server.' },
     ],
     connects: false,
