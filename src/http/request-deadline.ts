@@ -71,7 +71,7 @@ export class RequestDeadline implements Timed<RequestDeadline> {
     return this.#state === 'serving' || this.#state === 'unbounded';
   }
 
-  /** C-07: a client may ask for less time. More, or none at all, changes nothing. Of several timeouts the first counts. */
+  /** C-07: a client may ask for less time. More, or none at all, changes nothing. The first of several counts. */
   shorten(ms: number): void {
     const at = this.#options.now() + ms;
     if (ms <= 0 || ms >= this.#options.servingMs || at >= this.#clientTimeoutAt) return;

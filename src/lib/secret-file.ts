@@ -102,8 +102,8 @@ export async function requireMountedSecret(path: string): Promise<Buffer> {
 
 /**
  * Creates the file, complete and durable or not at all. False when another process created it first: neither `link` nor
- * an exclusive copy replaces a file, so two processes that start together end up with the same content. On a file system
- * without hard links, a machine that loses power meanwhile may leave an incomplete file.
+ * an exclusive copy replaces a file, so two processes that start together end up with the same content. On a file
+ * system without hard links, a machine that loses power meanwhile may leave an incomplete file.
  */
 async function createSecretFile(path: string, content: Uint8Array): Promise<boolean> {
   const temporary = await writeTemporary(path, content);

@@ -67,8 +67,7 @@ const TASKS: Readonly<Record<StoreTask, (options: StoreOptions, flags: Flags) =>
     }
     const target = text(flags, 'file');
     if (target === undefined || target === '-') throw new OptionsError(['store backup needs --file FILE']);
-    // Opening a database would create it.
-    await stat(options.path);
+    await requireDatabase(options);
     let revision = await requestBackup(options.path, target);
     if (revision === undefined) {
       // No server runs: this process opens the database and makes the backup itself.
@@ -86,6 +85,7 @@ const TASKS: Readonly<Record<StoreTask, (options: StoreOptions, flags: Flags) =>
   },
 
   async export(options, flags) {
+    await requireDatabase(options);
     const { store } = await openStore(options, silentLogger);
     try {
       // The export holds every secret: mode 0600, and an existing file is not overwritten.
@@ -128,6 +128,7 @@ const TASKS: Readonly<Record<StoreTask, (options: StoreOptions, flags: Flags) =>
   async check(options, flags) {
     const productName = text(flags, 'productName') ?? '';
     const catalog = createCatalog({ productName });
+    await requireDatabase(options);
     const { store } = await openStore(options, silentLogger);
     try {
       const { revision, counts, problems } = await checkStore(store, catalog);
@@ -147,6 +148,11 @@ const TASKS: Readonly<Record<StoreTask, (options: StoreOptions, flags: Flags) =>
     }
   },
 };
+
+/** Opening a database would create it. */
+async function requireDatabase(options: StoreOptions): Promise<void> {
+  if (options.engine !== 'etcd') await stat(options.path);
+}
 
 async function listAtServer(
   server: string,

@@ -80,6 +80,7 @@ describe('docs/rbac.md', () => {
       'env=dev': ['dev-eu-1', 'dev-us-1'],
       'env in (dev,staging),region=eu': ['dev-eu-1', 'staging-eu-1'],
       'env,env!=prod': ['dev-eu-1', 'dev-us-1', 'staging-eu-1'],
+      'kubernetes.io/metadata.name': ['bare', 'dev-eu-1', 'dev-us-1', 'prod-eu-1', 'staging-eu-1'],
       'kubernetes.io/metadata.name=dev-eu-1': ['dev-eu-1'],
       'kubernetes.io/metadata.name in (dev-eu-1,dev-us-1)': ['dev-eu-1', 'dev-us-1'],
     };
@@ -97,6 +98,7 @@ describe('docs/rbac.md', () => {
       expect(await sees('jane'), selector).toEqual(names);
     }
     expect(await bind('env in dev'), 'a selector that cannot be parsed').toBe(422);
+    expect(await bind(''), 'an empty selector').toBe(422);
   });
 
   it('protected labels need the verb protect', async () => {

@@ -57,6 +57,13 @@ describeWithEtcd('B18: clusterpass store', () => {
     return server;
   };
 
+  it.each(['check', 'export', 'backup'])('%s does not create a database', async (task) => {
+    const file = inFolder('typo.db');
+    const { code, stderr } = await store(task, '--store', `sqlite:${file}`, ...(task === 'check' ? [] : ['-f', 'x']));
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/typo\.db: no such file/)]);
+    await expect(stat(file)).rejects.toThrow('ENOENT');
+  });
+
   let objects: Awaited<ReturnType<typeof everything>>;
   let version: string;
   let token: string;

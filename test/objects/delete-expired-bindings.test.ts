@@ -32,7 +32,7 @@ async function inWorld(names: readonly string[], gate: Gate, test: (world: World
     const start = () =>
       startBindingExpiry({
         ...objects,
-        policy: { endedBindings: () => names.map((name) => ({ namespace: '', name, expiresAt: END })) },
+        policy: { expiredBindings: () => names.map((name) => ({ namespace: '', name, expiresAt: END })) },
         kinds: catalog,
         leadership: soleLeadership,
         removalTime: () => END,

@@ -79,8 +79,8 @@ const conditionsOf = (object: ApiObject): readonly RequestCondition[] =>
   (object.status as { conditions?: RequestCondition[] } | undefined)?.conditions ?? [];
 
 /**
- * The condition that the client adds; if it adds none, the one of the decision that was taken, or of an earlier one that
- * it repeats.
+ * The condition that the client adds; if it adds none, the one of the decision that was taken, or of an earlier one
+ * that it repeats.
  */
 export function decisionIn<T extends string>(
   kind: Kind,
