@@ -483,6 +483,8 @@ describeWithBrowser('the console for those who run the fleet', () => {
       const page = await visitAs('owner', '#/can-i?cluster=dev-eu-1&account=shop%2Fdeployer');
       await page.getByRole('button', { name: 'Check' }).click();
       await page.getByRole('link', { name: 'Ask for access' }).click();
+      // The page before it has such a field, too.
+      await page.getByLabel('Reason').waitFor();
       const cluster = page.getByRole('combobox', { name: 'Cluster', exact: true });
       await cluster.fill('prod-us-2');
       await page.getByText('do not allow you to ask for access in prod-us-2').waitFor();
