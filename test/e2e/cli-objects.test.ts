@@ -224,10 +224,22 @@ metadata:
 });
 
 describe('clusterpass delete', () => {
-  const made = (name: string) =>
+  const made = (name: string, metadata = {}) =>
     server.call('POST', CLUSTERS, {
-      body: { apiVersion: 'clusterregistry.k8s.io/v1alpha1', kind: 'Cluster', metadata: { name } },
+      body: { apiVersion: 'clusterregistry.k8s.io/v1alpha1', kind: 'Cluster', metadata: { name, ...metadata } },
     });
+
+  it('A44: says which finalizers keep an object', async () => {
+    await made('held', { finalizers: ['example.com/b', 'example.com/a'] });
+    const { code, stderr } = await admin.run(['delete', 'cluster', 'held']);
+    expect([code, stderr]).toEqual([
+      0,
+      'Warning: cluster.clusterregistry.k8s.io "held" exists until its finalizers are removed: example.com/b, example.com/a\n',
+    ]);
+    const headers = { 'Content-Type': 'application/merge-patch+json' };
+    await server.call('PATCH', `${CLUSTERS}/held`, { body: { metadata: { finalizers: null } }, headers });
+    expect((await server.call('GET', `${CLUSTERS}/held`)).code).toBe(404);
+  });
 
   it('by name, by type and name, by file', async () => {
     await Promise.all(['x1', 'x2', 'x3'].map(made));

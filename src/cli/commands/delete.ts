@@ -9,6 +9,7 @@ import { type DryRun, dryRunNote, dryRunOf } from '../dry-run.ts';
 import { readManifests } from '../manifests.ts';
 import { collectionPath, findKind, type ObjectScope, objectPath } from '../object-path.ts';
 import { printerFor } from '../output/printer.ts';
+import { terminalSafe } from '../output/terminal-safe.ts';
 
 interface Target {
   readonly kind: Kind;
@@ -27,11 +28,17 @@ export const run: Run = async (context, invocation) => {
   for (const [index, { kind, scope, name }] of targets.entries()) {
     context.progress.count(index, targets.length);
     try {
-      await deleteOne(client, objectPath(client, kind, scope, name), dryRun);
+      const finalizers = await deleteOne(client, objectPath(client, kind, scope, name), dryRun);
       const type = `${kind.singular}${kind.group === '' ? '' : `.${kind.group}`}`;
       context.out.write(
         byName ? `${type}/${name}\n` : `${type} ${JSON.stringify(name)} deleted${dryRunNote[dryRun]}\n`,
       );
+      if (finalizers.length > 0) {
+        const waiting = terminalSafe(finalizers.join(', '));
+        context.err.write(
+          `Warning: ${type} ${JSON.stringify(name)} exists until its finalizers are removed: ${waiting}\n`,
+        );
+      }
     } catch (error) {
       if (isStatus(error, 404) && invocation.is('ignoreNotFound')) continue;
       const text = describeError(error);
@@ -43,10 +50,16 @@ export const run: Run = async (context, invocation) => {
   return failed ? 1 : 0;
 };
 
-/** A client dry run only checks that the object exists. */
-async function deleteOne(client: Client, path: string, dryRun: DryRun): Promise<void> {
-  if (dryRun === 'client') await client.request('GET', path);
-  else await client.request('DELETE', path, { query: dryRun === 'server' ? { dryRun: 'All' } : {} });
+/** Returns the finalizers that keep the object. A client dry run only checks that it exists. */
+async function deleteOne(client: Client, path: string, dryRun: DryRun): Promise<readonly string[]> {
+  if (dryRun === 'client') {
+    await client.request('GET', path);
+    return [];
+  }
+  const query = dryRun === 'server' ? { dryRun: 'All' } : {};
+  // A Status, or the object if it still exists.
+  const { value } = await client.request<Partial<ApiObject>>('DELETE', path, { query });
+  return value.metadata?.deletionTimestamp === undefined ? [] : (value.metadata.finalizers ?? []);
 }
 
 async function findTargets(context: Context, invocation: Invocation, client: Client): Promise<readonly Target[]> {
