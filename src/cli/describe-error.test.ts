@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { StatusError, statusFrom } from '../client/errors.ts';
+import { NotServedError } from '../sync/api-version.ts';
 import { describeError } from './describe-error.ts';
 
 const described = (message: string): string | undefined =>
@@ -9,4 +10,9 @@ it('keeps the lines of an error of the server, and nothing else that moves the c
   expect(described('not currently held:\n{Verbs:["create"]}\r\u001b[2K')).toBe(
     'Error from server (Forbidden): not currently held:\n  {Verbs:["create"]}??[2K',
   );
+});
+
+it('a hub without the API of a sync is one line, and an unknown error is a bug', () => {
+  expect(describeError(new NotServedError('the hub does not serve x'))).toBe('error: the hub does not serve x');
+  expect(describeError(new Error('x'))).toBeUndefined();
 });
