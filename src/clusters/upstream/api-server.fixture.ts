@@ -41,7 +41,7 @@ export async function startApiServer(
   answer: FakeApiServer['answer'],
   options: Pick<TlsOptions, 'ca' | 'requestCert'> & { port?: number } = {},
 ): Promise<FakeApiServer> {
-  const { port = 0, ...tls } = options;
+  const { port, ...tls } = options;
   const server: Server = createServer({ cert, key, rejectUnauthorized: false, ...tls });
   const sockets = new Set<Socket>();
   server.on('connection', (socket: Socket) => {
@@ -74,8 +74,8 @@ export async function startApiServer(
     response.writeHead(given.status, { 'content-type': 'application/json', ...given.headers });
     response.end(given.body ?? '{}');
   });
-  server.listen(port, '127.0.0.1');
-  await once(server, 'listening');
+  if (port === undefined) await listenOnOwnPort(server);
+  else await listen(server, port);
   const fake: FakeApiServer = {
     port: (server.address() as AddressInfo).port,
     requests: [],
@@ -92,4 +92,27 @@ export async function startApiServer(
     },
   };
   return fake;
+}
+
+/** Below the ephemeral ports of Linux, at an offset that differs between the processes of a test run. */
+const FIRST_PORT = 10_000 + ((process.pid * 64) % 20_000);
+let started = 0;
+
+/**
+ * Clients of other tests reconnect to an ephemeral port whose server has closed. Outside of that range no such client
+ * is counted as a connection.
+ */
+async function listenOnOwnPort(server: Server): Promise<void> {
+  for (;;) {
+    try {
+      return await listen(server, FIRST_PORT + started++);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
+    }
+  }
+}
+
+async function listen(server: Server, port: number): Promise<void> {
+  server.listen(port, '127.0.0.1');
+  await once(server, 'listening');
 }

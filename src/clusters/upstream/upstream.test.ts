@@ -157,7 +157,8 @@ describe('A11: addresses', () => {
     });
     await expect(upstream.request(cluster(), ask({ timeoutMs: 300 }))).rejects.toMatchObject({
       name: 'UpstreamError',
-      reason: expect.stringMatching(/^(?:network|timeout)$/),
+      // A proxy of the network may answer for the public address, with its own certificate.
+      reason: expect.stringMatching(/^(?:network|timeout|tls)$/),
     });
     expect(asked).toBe(1);
     await expect(upstream.request(cluster(), ask())).rejects.toMatchObject({ reason: 'address' });
