@@ -35,6 +35,7 @@ const STUDIES = [
   'replicas',
   'slow-disk',
   'duties',
+  'memory-floor',
 ];
 
 const isStudy = (name: string): boolean => STUDIES.includes(name);

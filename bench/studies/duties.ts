@@ -15,7 +15,7 @@
  *   npm run bench -- duties [tokens|lists|creates|all] [rounds] [requests of a row in a round] [warm-up requests]
  */
 import { createReadStream } from 'node:fs';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import type { JSONWebKeySet } from 'jose';
@@ -26,7 +26,7 @@ import { spreadOf } from '../support/compare.ts';
 import { Driver } from '../support/driver.ts';
 import type { Requests } from '../support/driver-process.ts';
 import { CREATE_DUTIES, type CreateFloorSettings } from '../support/duties/create-floor.ts';
-import { LIST_DUTIES, type ListFloorSettings } from '../support/duties/list-floor.ts';
+import { LIST_DUTIES, type ListFloorSettings, writeFleetFile } from '../support/duties/list-floor.ts';
 import { TOKEN_DUTIES, type TokenFloorSettings } from '../support/duties/token-floor.ts';
 import { checkedList, listWorks } from '../support/lists.ts';
 import { numberedCreate } from '../support/numbered-create.ts';
@@ -204,7 +204,7 @@ async function lists(): Promise<void> {
   const { all, selector } = listWorks(LISTED_CLUSTERS);
   const expected = await checkedList(server, selector);
   const fleetFile = join(await makeFolder(), 'fleet.json');
-  await writeFile(fleetFile, await checkedList(server, all));
+  await writeFleetFile(fleetFile, await checkedList(server, all));
   const { path, token, connections } = selector;
   const requests = { same: requestText('GET', path, { token }) };
   const sideOf = (name: string, listed: ServerProcess) => ({

@@ -11,9 +11,10 @@ import { CIPHERS } from '../../src/http/listener/tls.ts';
 import { openDatabase } from '../../src/storage/sqlite/database.ts';
 import { TLS } from '../../test/e2e/support/server.ts';
 import { createFloor } from './duties/create-floor.ts';
-import { listFloor } from './duties/list-floor.ts';
-import { tokenFloor } from './duties/token-floor.ts';
+import { type ListFloorSettings, listFloor } from './duties/list-floor.ts';
+import { type TokenFloorSettings, tokenFloor } from './duties/token-floor.ts';
 import { encodeSegment, type Handler, readBody, respond } from './floor-http.ts';
+import { LIST } from './lists.ts';
 
 const [name = '', file = ''] = process.argv.slice(2);
 
@@ -95,6 +96,17 @@ function create(): Handler {
     });
 }
 
+export interface MixFloorSettings {
+  readonly tokens: TokenFloorSettings;
+  readonly lists: ListFloorSettings;
+}
+
+/** Tokens and lists in one process. */
+function mixFloor({ tokens, lists }: MixFloorSettings): Handler {
+  const [onToken, onList] = [tokenFloor(tokens), listFloor(lists)];
+  return (req, res) => (req.url?.startsWith(LIST) === true ? onList(req, res) : onToken(req, res));
+}
+
 const settings = <T>(): T => JSON.parse(readFileSync(file, 'utf8')) as T;
 
 const WORKS: Readonly<Record<string, () => Handler>> = {
@@ -105,6 +117,7 @@ const WORKS: Readonly<Record<string, () => Handler>> = {
   'token-duties': () => tokenFloor(settings()),
   'create-duties': () => createFloor(settings()),
   'list-duties': () => listFloor(settings()),
+  'mix-duties': () => mixFloor(settings()),
 };
 const make = WORKS[name];
 if (make === undefined) throw new Error(`unknown floor "${name}": expected ${Object.keys(WORKS).join(', ')}`);

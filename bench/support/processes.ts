@@ -128,7 +128,7 @@ export interface Floor extends ServerProcess {
 
 /** Starts a bare `node:https` server for this work (`floor-process.ts`). */
 export async function startFloor(
-  work: 'token' | 'bytes' | 'watch' | 'create' | 'token-duties' | 'create-duties' | 'list-duties',
+  work: 'token' | 'bytes' | 'watch' | 'create' | 'token-duties' | 'create-duties' | 'list-duties' | 'mix-duties',
   sample?: Uint8Array,
   env: NodeJS.ProcessEnv = process.env,
 ): Promise<Floor> {

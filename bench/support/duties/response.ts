@@ -11,6 +11,16 @@ export class Refusal extends Error {
 }
 
 /** The headers that a response of the API has besides those of any response. */
+export function startAudited(res: ServerResponse, code: number, length: number, auditId: string): void {
+  res.writeHead(code, {
+    'Audit-Id': auditId,
+    'Cache-Control': 'no-cache, private',
+    'Content-Type': 'application/json',
+    'Strict-Transport-Security': 'max-age=31536000',
+    'Content-Length': length,
+  });
+}
+
 export function respondAudited(
   res: ServerResponse,
   code: number,
@@ -18,13 +28,7 @@ export function respondAudited(
   auditId: string,
   onSent?: () => void,
 ): void {
-  res.writeHead(code, {
-    'Audit-Id': auditId,
-    'Cache-Control': 'no-cache, private',
-    'Content-Type': 'application/json',
-    'Strict-Transport-Security': 'max-age=31536000',
-    'Content-Length': body.length,
-  });
+  startAudited(res, code, body.length, auditId);
   res.end(body, onSent);
 }
 
