@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { createCatalog } from '../api/catalog.ts';
 import type { ApiObject } from '../api/kind.ts';
+import { refusalIfAny } from '../api/refusal.fixture.ts';
 import { MAX_PARTS } from './covers.ts';
-import { refuseGrant } from './escalation.ts';
+import { checkGrant } from './escalation.ts';
 import { account, binding, type Extras, Fleet, person, type Rules, role } from './rbac.fixture.ts';
 
 const jane = person('jane', 'a', 'b');
@@ -15,7 +16,7 @@ const catalog = createCatalog({ productName: 'orchestrator' });
 function writing(fleet: Fleet, object: ApiObject, old?: ApiObject, caller = jane): string | undefined {
   const kind = catalog.findKind(object.apiVersion, object.kind);
   if (kind === undefined) throw new Error(`no such kind: ${object.kind}`);
-  return refuseGrant(fleet.policy, caller, kind, object, old)?.message;
+  return refusalIfAny(() => checkGrant(fleet.policy, caller, kind, object, old))?.message;
 }
 
 const holding = (rules: Rules, clusters?: string): Fleet =>

@@ -33,24 +33,24 @@ interface GrantAttempt {
   readonly old: ApiObject | undefined;
 }
 
-/** The escalation check of a write: a 403 or 404 for a role or binding that the caller may not write. */
-export function refuseGrant(
+/** The escalation check of a write. @throws ApiError 403 or 404 for a role or binding that the caller may not write. */
+export function checkGrant(
   policy: GrantPolicy,
   caller: Caller,
   { group, resource }: Pick<Kind, 'group' | 'resource'>,
   object: ApiObject,
   old: ApiObject | undefined,
-): ApiError | undefined {
-  if (group !== RBAC_GROUP) return undefined;
+): void {
+  if (group !== RBAC_GROUP) return;
   switch (resource) {
     case 'roles':
     case 'clusterroles':
-      return refuseRole({ policy, caller, object, old }, resource);
+      checkRole({ policy, caller, object, old }, resource);
+      break;
     case 'rolebindings':
     case 'clusterrolebindings':
-      return refuseBinding({ policy, caller, object, old }, resource);
-    default:
-      return undefined;
+      checkBinding({ policy, caller, object, old }, resource);
+      break;
   }
 }
 
@@ -60,14 +60,11 @@ const FULL_AUTHORITY = readRules([
   { verbs: ['*'], nonResourceURLs: ['*'] },
 ]);
 
-function refuseRole(
-  { policy, caller, object, old }: GrantAttempt,
-  resource: 'clusterroles' | 'roles',
-): ApiError | undefined {
+function checkRole({ policy, caller, object, old }: GrantAttempt, resource: 'clusterroles' | 'roles'): void {
   const user = caller.as(undefined);
   const name = object.metadata.name ?? '';
   const isGrant = isGrantName(name);
-  if (user.groups.includes(MASTERS) || (!isGrant && onlyHousekeeping(object, old))) return undefined;
+  if (user.groups.includes(MASTERS) || (!isGrant && onlyHousekeeping(object, old))) return;
   const namespace = resource === 'roles' ? (object.metadata.namespace ?? '') : '';
   const isNamed = old !== undefined;
   const escalate = {
@@ -80,47 +77,46 @@ function refuseRole(
     name: isNamed ? name : '',
     cluster: undefined,
   };
-  if (policy.decide(caller, escalate).allowed) return undefined;
-  if (isGrant) return refuseGrantName(resource, name, 'escalate');
+  if (policy.decide(caller, escalate).allowed) return;
+  if (isGrant) throw grantNameForbidden(resource, name, 'escalate');
 
   const held = policy.heldRules(user, namespace, EVERYWHERE, Number.POSITIVE_INFINITY);
   const refusal = escalationProblem(user, held, readRules(object.rules));
-  if (refusal !== undefined) return forbidden({ group: RBAC_GROUP, resource }, name, refusal);
+  if (refusal !== undefined) throw forbidden({ group: RBAC_GROUP, resource }, name, refusal);
   if (resource === 'clusterroles' && [object, old].some((role) => role && readAggregation(role) !== undefined)) {
     // An aggregation includes every role that is labelled for it, now or later.
     if (escalationProblem(user, held, FULL_AUTHORITY) !== undefined) {
       const why = 'must have cluster-admin privileges to use the aggregationRule';
-      return forbidden({ group: RBAC_GROUP, resource }, name, why);
+      throw forbidden({ group: RBAC_GROUP, resource }, name, why);
     }
   }
-  return undefined;
 }
 
-function refuseBinding(
+function checkBinding(
   { policy, caller, object, old }: GrantAttempt,
   resource: 'clusterrolebindings' | 'rolebindings',
-): ApiError | undefined {
+): void {
   const user = caller.as(undefined);
   const name = object.metadata.name ?? '';
   const namespace = resource === 'rolebindings' ? (object.metadata.namespace ?? '') : '';
   const target = readTarget(object.roleRef, namespace);
   const isGrant = isGrantName(name) || isGrantName(target.name);
-  if (user.groups.includes(MASTERS) || (!isGrant && onlyHousekeeping(object, old))) return undefined;
+  if (user.groups.includes(MASTERS) || (!isGrant && onlyHousekeeping(object, old))) return;
   const roleResource = { group: RBAC_GROUP, resource: target.kind === 'Role' ? 'roles' : 'clusterroles' };
   const isKnownKind = target.kind === 'Role' || target.kind === 'ClusterRole';
   if (isKnownKind && target.name !== '' && field(object.roleRef, 'apiGroup') === RBAC_GROUP) {
     const bind = { verb: 'bind', ...roleResource, subresource: '', namespace, name: target.name, cluster: undefined };
-    if (policy.decide(caller, bind).allowed) return undefined;
+    if (policy.decide(caller, bind).allowed) return;
   }
-  if (isGrant) return refuseGrantName(resource, name, 'bind');
+  if (isGrant) throw grantNameForbidden(resource, name, 'bind');
 
   const rules = policy.rulesOf(target);
-  if (rules === undefined) return notFound(roleResource, target.name);
+  if (rules === undefined) throw notFound(roleResource, target.name);
   // Validation refuses an unreadable selector later; no held rule has the same one, so only unrestricted rules count.
   const reach = readReach(object);
   const held = policy.heldRules(user, namespace, reach.kind === 'nowhere' ? EVERYWHERE : reach, readExpiry(object));
   const refusal = escalationProblem(user, held, rules);
-  return refusal === undefined ? undefined : forbidden({ group: RBAC_GROUP, resource }, name, refusal);
+  if (refusal !== undefined) throw forbidden({ group: RBAC_GROUP, resource }, name, refusal);
 }
 
 /**
@@ -130,7 +126,7 @@ function refuseBinding(
  */
 const isGrantName = (name: string): boolean => name.startsWith(ACCESS_GRANT_PREFIX);
 
-function refuseGrantName(resource: string, name: string, verb: 'bind' | 'escalate'): ApiError {
+function grantNameForbidden(resource: string, name: string, verb: 'bind' | 'escalate'): ApiError {
   const why = `names that begin with ${goQuote(ACCESS_GRANT_PREFIX)} belong to access requests: it needs the verb ${verb}`;
   return forbidden({ group: RBAC_GROUP, resource }, name, why);
 }

@@ -5,7 +5,7 @@ import {
   type PathQuestion,
   type ResourceQuestion,
 } from '../api/authorization.ts';
-import type { User } from '../api/caller.ts';
+import type { Identity, User } from '../api/caller.ts';
 import { goQuote } from '../api/codec/go-text/go-quote.ts';
 import type { ApiRequest, Verb } from '../api/request.ts';
 import { ApiError, qualified, type StatusDetails } from '../api/status.ts';
@@ -23,6 +23,16 @@ export function refusalOf(
   const question = questionOf(request, verb);
   const decision = authorizer.decide(request.caller, question);
   return decision.allowed ? undefined : forbiddenFor(request.caller.as(question.cluster), question, decision);
+}
+
+/** @throws ApiError 403 unless a rule allows what is asked. */
+export function requirePermission(
+  authorizer: Pick<Authorizer, 'decide'>,
+  caller: Identity,
+  question: ResourceQuestion,
+): void {
+  const decision = authorizer.decide(caller, question);
+  if (!decision.allowed) throw forbiddenFor(caller.as(question.cluster), question, decision);
 }
 
 /** The question of a request to read or write objects: P-13, a list of one name is about that name. */

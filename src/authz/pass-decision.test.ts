@@ -1,9 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { tokenQuestion } from '../api/authorization.ts';
-import { refuseGrant } from './escalation.ts';
+import { refusal, refusalIfAny } from '../api/refusal.fixture.ts';
+import { checkApproval } from './check-access-request.ts';
+import { checkGrant } from './escalation.ts';
 import { binding, type Extras, Fleet, person, type Rules, role } from './rbac.fixture.ts';
-import { refuseApproval } from './refuse-access-request.ts';
 
 const TOKEN: Rules = [{ verbs: ['create'], apiGroups: [''], resources: ['serviceaccounts/token'] }];
 const jane = person('jane');
@@ -141,7 +142,7 @@ describe('A48: review-always', () => {
     expect(['bind', 'escalate', 'impersonate'].map((verb) => may(verb, ''))).toEqual([false, false, false]);
     const self = binding('mine', 'ClusterRole/all', ['User:jane']);
     const kind = { group: 'rbac.authorization.k8s.io', resource: 'clusterrolebindings' };
-    expect(refuseGrant(world.policy, jane, kind, self, undefined)?.status.code).toBe(403);
+    expect(refusal(() => checkGrant(world.policy, jane, kind, self, undefined)).code).toBe(403);
   });
 
   it('cannot be passed on without the approval', () => {
@@ -153,8 +154,8 @@ describe('A48: review-always', () => {
       rules: [{ verbs: ['create'], apiGroups: [''], resources: ['serviceaccounts/token'] }],
     };
     const refusals = () => [
-      refuseGrant(world.policy, jane, kind, wanted, undefined)?.status.code,
-      refuseApproval(world.policy, jane, grant)?.status.code,
+      refusalIfAny(() => checkGrant(world.policy, jane, kind, wanted, undefined))?.code,
+      refusalIfAny(() => checkApproval(world.policy, jane, grant))?.code,
     ];
     expect(refusals()).toEqual([403, 403]);
     world.put(bound());

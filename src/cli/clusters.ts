@@ -5,7 +5,7 @@ import type { Client } from '../client/create-client.ts';
 import { FULL_CLUSTERS } from '../client/list-clusters.ts';
 import type { Cluster } from '../client/types.ts';
 import { CliError } from './command.ts';
-import { refuseServerInName } from './connection/one-server.ts';
+import { checkClusterName } from './connection/one-server.ts';
 import { terminalSafe } from './output/terminal-safe.ts';
 import { pathSegment } from './path-segment.ts';
 
@@ -18,7 +18,7 @@ export function clusterNames(args: readonly string[]): readonly string[] {
   if (!args.some((arg) => arg.includes('/'))) return args;
   return args.map((arg) => {
     const [type = '', name = '', ...rest] = arg.split('/');
-    if (!isClusterType(type)) refuseServerInName(arg);
+    if (!isClusterType(type)) checkClusterName(arg);
     if (!isClusterType(type) || name === '' || rest.length > 0) {
       throw new CliError('arguments in resource/name form must have a single resource and name');
     }
@@ -29,7 +29,7 @@ export function clusterNames(args: readonly string[]): readonly string[] {
 /** The path of a cluster with all of its fields. */
 export function clusterPath(name: string): string {
   const segment = pathSegment(name, 'a cluster name');
-  refuseServerInName(name);
+  checkClusterName(name);
   return `${FULL_CLUSTERS}/${segment}`;
 }
 

@@ -1,7 +1,7 @@
 import type { Exchange } from './exchange.ts';
 import { checkFormType, Form, MAX_FORM_BYTES } from './oauth/form.ts';
 import type { FormRoute } from './oauth/form-route.ts';
-import { arrivedBody, bodyLength, refuseContentEncoding } from './request/body.ts';
+import { arrivedBody, bodyLength, checkContentEncoding } from './request/body.ts';
 import { methodNotAllowed } from './request/header-checks.ts';
 import { addressOf, reject, type StageParts, type StageRun } from './stages.ts';
 
@@ -13,7 +13,7 @@ export const receiveForm: StageRun = (x, parts) => {
   const { formRoute: route, req } = x;
   if (route === undefined) return undefined;
   if (x.headers.method !== 'POST') throw methodNotAllowed();
-  refuseContentEncoding(req);
+  checkContentEncoding(req);
   checkFormType(req.headers['content-type']);
   route.checkAuthorization(req.headers.authorization);
   const length = bodyLength(req, MAX_FORM_BYTES);

@@ -65,7 +65,7 @@ async function issueOne(x: Exchange, parts: StageParts, requested: RequestedPass
   const item = x.subrequest(info, tokenRequestBody(requested));
   item.annotate('clusterpass.dev/item', String(index));
   try {
-    refuseBadNames(requested, index);
+    checkNames(requested, index);
     await handleSubrequest(item, parts);
     const issued = issuedBy(item);
     parts.observeSubrequest(item, CREATED);
@@ -92,7 +92,7 @@ function issuedBy({ answer }: Exchange): Pick<IssuedPass, 'audiences' | 'token' 
 }
 
 /** The request line parser checks the names in a path, not those in a body. */
-function refuseBadNames(requested: RequestedPass, index: number): void {
+function checkNames(requested: RequestedPass, index: number): void {
   const at = `items[${index}]`;
   const { cluster = '', userpass = false } = requested;
   const errors: FieldError[] = [

@@ -23,7 +23,7 @@ import { type FlowControl, isLargeBody, type PriorityLevelName, priorityLevelOf 
 import { addressKey } from './listener/address-limit.ts';
 import type { McpEndpoint } from './mcp/mcp-endpoint.ts';
 import type { FormRoutes } from './oauth/form-route.ts';
-import { arrivedBody, type BodyReader, bodyLength, refuseContentEncoding } from './request/body.ts';
+import { arrivedBody, type BodyReader, bodyLength, checkContentEncoding } from './request/body.ts';
 import { methodNotAllowed, readCheckedHeaders } from './request/header-checks.ts';
 import { readImpersonation } from './request/impersonation-headers.ts';
 import { MEDIA_TYPES, READABLE_NAMES } from './request/media-types.ts';
@@ -277,7 +277,7 @@ const expectsBody = (x: Exchange): boolean => WITH_BODY.has(x.headers.method) &&
 export const checkContentType: StageRun = (x) => {
   const { method } = x.headers;
   if (!expectsBody(x)) return;
-  refuseContentEncoding(x.req);
+  checkContentEncoding(x.req);
   // The body of a DELETE is optional: without one its type does not matter.
   if (method === 'DELETE' && isBodiless(x)) return;
   const contentType = x.req.headers['content-type'];

@@ -85,7 +85,7 @@ export function idOf(value: unknown): RequestId | undefined {
 export function parseJson(text: string): unknown {
   try {
     const tree = parseTree(text);
-    refuseDuplicates(tree);
+    checkDuplicates(tree);
     return toPlain(tree);
   } catch (error) {
     if (error instanceof JsonSyntaxError) throw new RpcError(RPC_CODES.parseError, 'the message is not JSON');
@@ -95,13 +95,13 @@ export function parseJson(text: string): unknown {
 }
 
 /** The parser bounds the depth. */
-function refuseDuplicates(node: JsonNode): void {
-  if (Array.isArray(node)) node.forEach(refuseDuplicates);
+function checkDuplicates(node: JsonNode): void {
+  if (Array.isArray(node)) node.forEach(checkDuplicates);
   if (!(node instanceof ObjectNode)) return;
   if (new Set(node.keys).size < node.keys.length) {
     throw new RpcError(RPC_CODES.invalidRequest, 'the message gives a key twice in one object');
   }
-  node.values.forEach(refuseDuplicates);
+  node.values.forEach(checkDuplicates);
 }
 
 /** Longer ids are refused, because a response repeats the id. */

@@ -2,7 +2,7 @@ import { describe, expect, it, test } from 'vitest';
 import { HOSTILE_FIELDS } from '../../test/fuzz/support/field-sets.ts';
 import type { ApiObject, ManagedFieldsEntry } from '../api/kind.ts';
 import { clusterKind } from '../api/kinds/cluster.ts';
-import { refuseTooLarge, storedManagers } from './managed-fields.ts';
+import { checkManagedFieldsSize, storedManagers } from './managed-fields.ts';
 import { MAX_PATHS, readManagers } from './patches/apply/managers.ts';
 import { trackUpdate } from './track-update.ts';
 
@@ -72,9 +72,9 @@ describe('AP-61: managedFields that would be too large', () => {
 
   test('are refused in an apply, which needs them', () => {
     const full = readManagers(many(MAX_PATHS));
-    expect(() => refuseTooLarge(kind, 'a', full)).not.toThrow();
+    expect(() => checkManagedFieldsSize(kind, 'a', full)).not.toThrow();
     const more = new Map([...full, ...readManagers([entry('more', labels('one'))])]);
-    expect(() => refuseTooLarge(kind, 'a', more)).toThrow('metadata.managedFields: Too many');
+    expect(() => checkManagedFieldsSize(kind, 'a', more)).toThrow('metadata.managedFields: Too many');
   });
 
   test('are not read to their end', () => {

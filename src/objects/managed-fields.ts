@@ -124,7 +124,7 @@ export function entryErrors(entries: readonly ManagedFieldsEntry[]): FieldError[
 }
 
 /** Refuses an apply that would make `managedFields` too large. Other writes drop it instead (AP-61). */
-export function refuseTooLarge(kind: Kind, name: string, managers: Managers): void {
+export function checkManagedFieldsSize(kind: Kind, name: string, managers: Managers): void {
   if (!isTooLarge(managers)) return;
   throw invalid(kind, name, [tooMany('metadata.managedFields', managers.size, MAX_PATHS)]);
 }

@@ -165,7 +165,7 @@ export class ObjectWriter {
     const object = derive?.(prepared) ?? prepared;
     admit?.(object, undefined);
     const context = { cluster: objectKey.cluster, unchanged: NOTHING_UNCHANGED };
-    refuseIfInvalid(kind, objectKey.name, validateObject(kind, object, context));
+    requireValid(kind, objectKey.name, validateObject(kind, object, context));
     if (dryRun) {
       await reader.catchUp();
       const existing = reader.find(kind, objectKey);
@@ -204,7 +204,7 @@ export class ObjectWriter {
       const next = withOldTimes(prepared, old);
       admit?.(next, old);
       const context = { cluster: objectKey.cluster, old, unchanged: unchangedParts(next, old) };
-      refuseIfInvalid(kind, objectKey.name, validateObject(kind, next, context));
+      requireValid(kind, objectKey.name, validateObject(kind, next, context));
       const result = await this.#replace(kind, { current, old }, next, options);
       if (result !== 'conflict') return result;
       if (expected !== '' || attempt >= UPDATE_ATTEMPTS) throw modified(kind, objectKey.name);
@@ -314,7 +314,7 @@ const versioned = (object: ApiObject, revision: number): ApiObject => ({
   metadata: { ...object.metadata, resourceVersion: String(revision) },
 });
 
-function refuseIfInvalid(kind: Kind, name: string, errors: FieldError[]): void {
+function requireValid(kind: Kind, name: string, errors: FieldError[]): void {
   if (errors.length > 0) throw invalid(kind, name, errors);
 }
 

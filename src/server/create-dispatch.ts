@@ -2,15 +2,15 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { tokenQuestion } from '../api/authorization.ts';
 import type { Catalog } from '../api/catalog.ts';
 import { CLUSTER_ID_ANNOTATION } from '../api/domain-keys.ts';
-import { refuseGrant } from '../authz/escalation.ts';
-import { forbiddenFor, refusalOf } from '../authz/forbidden.ts';
+import { checkApproval, checkRequest, decisionRefusal } from '../authz/check-access-request.ts';
+import { checkConfirmation } from '../authz/check-confirmation.ts';
+import { checkImport } from '../authz/check-import.ts';
+import { checkJoin } from '../authz/check-join.ts';
+import { checkLabels } from '../authz/check-labels.ts';
+import { checkMirror } from '../authz/check-mirror.ts';
+import { checkGrant } from '../authz/escalation.ts';
+import { forbiddenFor, questionOf, refusalOf, requirePermission } from '../authz/forbidden.ts';
 import { createPastPermission } from '../authz/past-permission.ts';
-import { refuseApproval, refuseDecision, refuseRequest } from '../authz/refuse-access-request.ts';
-import { refuseConfirmation } from '../authz/refuse-confirmation.ts';
-import { refuseImport } from '../authz/refuse-import.ts';
-import { refuseJoin } from '../authz/refuse-join.ts';
-import { refuseLabels } from '../authz/refuse-labels.ts';
-import { refuseMirror } from '../authz/refuse-mirror.ts';
 import type { ServeOptions } from '../config/serve-options.ts';
 import { accessRequestVerbs } from '../handlers/access-requests/access-request-verbs.ts';
 import { createRequestCompletion } from '../handlers/access-requests/complete-request.ts';
@@ -79,9 +79,9 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
     grants: parts.grants,
     limits: parts.options.accessRequests,
     rules: {
-      refuseRequest: (caller, scope) => refuseRequest(policy, caller, scope),
-      refuseDecision: (caller, name, scope) => refuseDecision(policy, catalog.accessRequests, caller, name, scope),
-      refuseApproval: (caller, grant) => refuseApproval(policy, caller, grant),
+      checkRequest: (caller, scope) => checkRequest(policy, caller, scope),
+      decisionRefusal: (caller, name, scope) => decisionRefusal(policy, catalog.accessRequests, caller, name, scope),
+      checkApproval: (caller, grant) => checkApproval(policy, caller, grant),
     },
     refusalOf: (request) => refusalOf(policy, request),
     requireRightClock,
@@ -94,7 +94,7 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
     views,
     publicView,
     productName,
-    refuseJoin: (creator, cluster) => refuseJoin(policy, creator, catalog.clusters, cluster),
+    checkJoin: (creator, cluster) => checkJoin(policy, creator, catalog.clusters, cluster),
     now: Date.now,
   };
   const idOf = (name: string): string | undefined => {
@@ -138,7 +138,7 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
       decide: (caller, account, isAgent) => policy.decidePass(caller, tokenQuestion(account), isAgent),
       refusal: (caller, account, decision) =>
         forbiddenFor(caller.as(account.cluster), tokenQuestion(account), decision),
-      refuseApproval: (caller, name, scope) => refuseDecision(policy, catalog.passes, caller, name, scope),
+      decisionRefusal: (caller, name, scope) => decisionRefusal(policy, catalog.passes, caller, name, scope),
     },
     revocations: records.revocations,
     issueToken: createToken,
@@ -164,14 +164,15 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
       policyChangesBetween: (after, upTo) => broadcaster.policyChangesBetween(after, upTo),
     }),
     refusal: (request, kind) => (views.isFiltered(kind) ? undefined : refusalOf(policy, request, 'watch')),
-    admission: (caller, kind, object, old, cluster) =>
-      refuseGrant(policy, caller, kind, object, old) ??
-      refuseConfirmation(policy, caller, kind, object, old) ??
-      refuseLabels(policy, caller, kind, object, old) ??
-      refuseImport(policy, caller, kind, object, old) ??
-      refuseMirror(policy, caller, kind, object, old, cluster, idOf),
+    checkAdmission: (caller, kind, object, old, cluster) => {
+      checkGrant(policy, caller, kind, object, old);
+      checkConfirmation(policy, caller, kind, object, old);
+      checkLabels(policy, caller, kind, object, old);
+      checkImport(policy, caller, kind, object, old);
+      checkMirror(policy, caller, kind, object, old, cluster, idOf);
+    },
     completion: (request, kind) => completeRequest(request, kind) ?? completeToken(request, kind),
-    createRefusal: (request) => refusalOf(policy, request, 'create'),
+    checkCreate: (request) => requirePermission(policy, request.caller, questionOf(request, 'create')),
     now: Date.now,
     random: Math.random,
     createToken,

@@ -62,7 +62,7 @@ async function inWorld(
       writer,
       views: createViews(catalog, new Fleet().policy, () => 0, now),
       publicView: (whole) => whole,
-      rules: { refuseRequest: allow, refuseDecision: allow, refuseApproval: allow },
+      rules: { checkRequest: allow, decisionRefusal: allow, checkApproval: allow },
       grants,
       limits: { maxDurationSeconds: 7_200, maxOpenPerCaller: 5 },
       refusalOf: allow,

@@ -54,7 +54,7 @@ async function inWorld(test: (world: World) => Promise<void>): Promise<void> {
       views: createViews(catalog, new Fleet().policy, () => 0),
       publicView: (whole) => whole,
       productName: 'orchestrator',
-      refuseJoin: () => undefined,
+      checkJoin: () => undefined,
       now: Date.now,
     });
     const create = async (createdBy: object = { username: 'jane' }): Promise<void> => {
@@ -137,7 +137,7 @@ it('a token that is replaced when its cluster exists does not mark the other one
 });
 
 it('A49: a token is created by its creator, not by a caller who impersonates one', () => {
-  const complete = createTokenCompletion({ catalog, refuseJoin: () => undefined, now: Date.now });
+  const complete = createTokenCompletion({ catalog, checkJoin: () => undefined, now: Date.now });
   const [jane, max] = [person('jane'), person('max')];
   const derive = (caller: Caller) =>
     complete({ caller, annotate: () => {} } as unknown as ApiRequest, TOKENS)?.derive(object({ name: 'x' }));

@@ -48,7 +48,7 @@ async function openWorld(file: string) {
     rules: {
       decide: () => ({ allowed: true, reason: '', approval: approval.needed, grant }),
       refusal: () => new ApiError(403, 'Forbidden', ''),
-      refuseApproval: () => undefined,
+      decisionRefusal: () => undefined,
     },
     limits: { maxHandles: 4, maxPending: 3, maxDurationSeconds: 900 },
     revocations,

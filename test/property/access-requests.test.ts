@@ -6,8 +6,9 @@ import { createCatalog } from '../../src/api/catalog.ts';
 import type { ApiObject } from '../../src/api/kind.ts';
 import { accessRequestKind } from '../../src/api/kinds/access-request.ts';
 import { type AccessRequestSpec, requestedRule, requestScope } from '../../src/api/kinds/access-request-spec.ts';
+import { refusalIfAny } from '../../src/api/refusal.fixture.ts';
+import { checkApproval, decisionRefusal } from '../../src/authz/check-access-request.ts';
 import { account, ask, binding, Fleet, person, role } from '../../src/authz/rbac.fixture.ts';
-import { refuseApproval, refuseDecision } from '../../src/authz/refuse-access-request.ts';
 import { grantName, grantObjects } from '../../src/handlers/access-requests/grant-objects.ts';
 import { isSamePerson, userOf } from '../../src/handlers/access-requests/people.ts';
 import { toTimestamp } from '../../src/lib/utc-second.ts';
@@ -135,8 +136,8 @@ describe('A31: an approval', () => {
         const rule = requestedRule(asked);
         const labels = fleet.clusters.get(scope.cluster) ?? {};
         const grant = { ...scope, name: 'x', rules: [rule], role: grantName('x'), labels, until };
-        const mayDecide = refuseDecision(policy, accessRequestKind, approver, 'x', scope) === undefined;
-        if (!mayDecide || refuseApproval(policy, approver, grant) !== undefined) return;
+        const mayDecide = decisionRefusal(policy, accessRequestKind, approver, 'x', scope) === undefined;
+        if (!mayDecide || refusalIfAny(() => checkApproval(policy, approver, grant)) !== undefined) return;
 
         const answers = (caller: Caller): boolean[] =>
           QUESTIONS.map((question) => policy.decide(caller, question).allowed);

@@ -3,11 +3,12 @@ import { describe, expect, it } from 'vitest';
 import type { ClusterLabels, ResourceQuestion } from '../../src/api/authorization.ts';
 import type { Caller } from '../../src/api/caller.ts';
 import type { ApiObject } from '../../src/api/kind.ts';
+import { refusalIfAny } from '../../src/api/refusal.fixture.ts';
+import { checkLabels } from '../../src/authz/check-labels.ts';
 import { viewCluster } from '../../src/authz/cluster-selector.ts';
 import { account, ask, askCluster, binding, Fleet, person, type Rules, role } from '../../src/authz/rbac.fixture.ts';
 import { bindingId, readBinding, readRules } from '../../src/authz/rbac-objects.ts';
 import { effectiveRules, referenceDecide } from '../../src/authz/reference-evaluator.ts';
-import { refuseLabels } from '../../src/authz/refuse-labels.ts';
 import type { Rule } from '../../src/authz/rules.ts';
 import { propertyRuns } from '../../src/lib/property-runs.fixture.ts';
 
@@ -170,7 +171,8 @@ const cluster = (own: ClusterLabels): ApiObject => ({
 });
 
 const refusal = (fleet: Fleet, caller: Caller, { before, after }: World): string | undefined =>
-  refuseLabels(fleet.policy, caller, CLUSTERS_KIND, cluster(after), before && cluster(before))?.status.message;
+  refusalIfAny(() => checkLabels(fleet.policy, caller, CLUSTERS_KIND, cluster(after), before && cluster(before)))
+    ?.message;
 
 const allows = (fleet: Fleet, caller: Caller, question: ResourceQuestion, own: ClusterLabels | undefined): boolean =>
   referenceDecide(fleet.snapshot(), (name) => (name === CLUSTER ? own : fleet.clusters.get(name)), caller, question)

@@ -34,4 +34,12 @@ describe('sources', () => {
     const hidden = [...files].filter(([file, text]) => file.startsWith('src/') && /\bWeak(?:Map|Set|Ref)\b/.test(text));
     expect(hidden.map(([file]) => file)).toEqual([]);
   });
+
+  it('throw from what is named check… or require…: a caller cannot forget an error that is not returned', () => {
+    const forgettable = /\brefuse[A-Z]\w*|\b(?:check|require)[A-Z]\w*(?: = )?\([^)]*\): (?:\w+ \| )*ApiError\b/;
+    const found = [...files].flatMap(([file, text]) =>
+      file.startsWith('src/') && forgettable.test(text) ? [`${file}: ${forgettable.exec(text)?.[0]}`] : [],
+    );
+    expect(found).toEqual([]);
+  });
 });

@@ -19,7 +19,7 @@ import {
   textMember,
   withDefaults,
 } from './type-meta.ts';
-import { decodeUtf8, refuseBadEncoding } from './utf8.ts';
+import { decodeUtf8, requireUnicode } from './utf8.ts';
 import { clip, MAX_REPORTS, type Path, pathText, reportDuplicates, Violations } from './violations.ts';
 import { YamlSyntaxError } from './yaml-tokens.ts';
 
@@ -96,7 +96,7 @@ function parse({ bytes, mediaType }: RequestBody, type: BodyType): Source {
     if (mediaType === 'application/json') return { root: parseJson(bytes), yaml: undefined, bytes: () => bytes };
     if (!decodedMediaTypes(type.style).includes(mediaType)) throw unsupportedMediaType(decodedMediaTypes(type.style));
     if (mediaType === PROTOBUF_TYPE) return parseProtobuf(bytes, type);
-    const { root, duplicates } = parseYaml(refuseBadEncoding(() => decodeUtf8(bytes)));
+    const { root, duplicates } = parseYaml(requireUnicode(() => decodeUtf8(bytes)));
     return { root, yaml: duplicates, bytes: () => bytes };
   } catch (error) {
     if (error instanceof JsonSyntaxError) throw unrecognized(type, `${NO_TYPE}${error.message}`, bytes);

@@ -1,5 +1,5 @@
 import { type JsonNode, NumberNode, ObjectNode, TreeBudget } from './tree.ts';
-import { decodeUtf8, EncodingError, refuseBadEncoding, wellFormed } from './utf8.ts';
+import { decodeUtf8, EncodingError, requireUnicode, wellFormed } from './utf8.ts';
 
 /** Text that is not JSON. The message is that of Go's encoding/json, which clients know. */
 export class JsonSyntaxError extends Error {
@@ -13,7 +13,7 @@ export class JsonSyntaxError extends Error {
  * @throws ApiError 400 when it is too deep, has too many members, or is not Unicode.
  */
 export function parseJson(input: Uint8Array | string): JsonNode {
-  return refuseBadEncoding(() => new Parser(typeof input === 'string' ? wellFormed(input) : decodeUtf8(input)).parse());
+  return requireUnicode(() => new Parser(typeof input === 'string' ? wellFormed(input) : decodeUtf8(input)).parse());
 }
 
 const QUOTE = 0x22;
@@ -187,7 +187,7 @@ class Parser {
     const plainEnd = at;
     if (text.charCodeAt(at) === BACKSLASH) at = this.#endOfEscaped(at);
     this.#at = at;
-    if (this.#code() !== QUOTE) this.#refuseText();
+    if (this.#code() !== QUOTE) this.#failString();
     this.#at++;
     if (at === plainEnd) return text.slice(open + 1, at);
     // The literal is valid here. For megabytes of escapes the native parser is much faster than string concatenation.
@@ -206,7 +206,7 @@ class Parser {
   }
 
   /** At an invalid part of a string: a control character, an invalid escape, or the end of the text. */
-  #refuseText(): never {
+  #failString(): never {
     if (this.#code() !== BACKSLASH) throw this.#unexpected('in string literal');
     this.#at++;
     if (this.#code() !== LOWER_U) throw this.#unexpected('in string escape code');

@@ -2,7 +2,7 @@ import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 import { badRequest } from '../status.ts';
 import type { ArrayShape, Field, LeafShape, MapShape, Shape, StructShape } from './shape.ts';
 import { type JsonNode, NumberNode, ObjectNode, TreeBudget } from './tree.ts';
-import { decodeUtf8, EncodingError, refuseBadEncoding } from './utf8.ts';
+import { decodeUtf8, EncodingError, requireUnicode } from './utf8.ts';
 
 export class ProtobufError extends Error {
   override readonly name = 'ProtobufError';
@@ -34,7 +34,7 @@ const MAGIC = Uint8Array.of(0x6b, 0x38, 0x73, 0x00);
 
 /** D-11. @throws ProtobufError, ApiError 400 */
 export function openEnvelope(bytes: Uint8Array): Envelope {
-  return refuseBadEncoding(() => readEnvelope(bytes));
+  return requireUnicode(() => readEnvelope(bytes));
 }
 
 function readEnvelope(bytes: Uint8Array): Envelope {
@@ -69,7 +69,7 @@ function readEnvelope(bytes: Uint8Array): Envelope {
  * @throws ApiError 400 when it has too many parts, or a text that is not UTF-8.
  */
 export function parseMessage(bytes: Uint8Array, shape: StructShape): ObjectNode {
-  return refuseBadEncoding(() => new MessageReader().struct([bytes], shape));
+  return requireUnicode(() => new MessageReader().struct([bytes], shape));
 }
 
 function textOf(bytes: Uint8Array, key: string | number): string {

@@ -2,7 +2,7 @@ import { Composer, type Document, isMap, isScalar, isSeq, type LineCounter, type
 import { badRequest, tooLarge } from '../status.ts';
 import { goQuote } from './go-text/go-quote.ts';
 import { type JsonNode, NumberNode, ObjectNode, TreeBudget } from './tree.ts';
-import { EncodingError, refuseBadEncoding, wellFormed } from './utf8.ts';
+import { EncodingError, requireUnicode, wellFormed } from './utf8.ts';
 import { clip, MAX_VIOLATIONS } from './violations.ts';
 import { MAX_YAML_TOKENS, readYamlTokens, YamlSyntaxError, yamlFault } from './yaml-tokens.ts';
 
@@ -52,7 +52,7 @@ export function* parseYamlDocuments(text: string, maxTokens: number): Generator<
   for (const document of createComposer(lines).compose(tokens, false, text.length)) {
     const [error] = document.errors;
     if (error !== undefined) throw yamlFault(lines, error.pos[0], error.message);
-    yield refuseBadEncoding(() => new TreeReader(lines).read(document));
+    yield requireUnicode(() => new TreeReader(lines).read(document));
   }
 }
 

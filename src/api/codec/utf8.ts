@@ -25,7 +25,7 @@ export class EncodingError extends Error {
 }
 
 /** Runs a parser of bodies. @throws ApiError 400 in place of an EncodingError. */
-export function refuseBadEncoding<T>(parse: () => T): T {
+export function requireUnicode<T>(parse: () => T): T {
   try {
     return parse();
   } catch (error) {

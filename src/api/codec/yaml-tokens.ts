@@ -46,7 +46,7 @@ export function readYamlTokens(text: string, maxTokens: number): YamlTokens {
       throw badRequest(`the body of the request has more than ${maxTokens} YAML tokens: send it as JSON`);
     }
     // The lexeme after this mark is the text of a scalar, which may look like any token.
-    if (!content) refuseExtras(lexeme, fault);
+    if (!content) checkLexeme(lexeme, fault);
     content = lexeme === CST.SCALAR;
     take(parser.next(lexeme));
     if (parser.stack.length > MAX_STACK) {
@@ -57,7 +57,7 @@ export function readYamlTokens(text: string, maxTokens: number): YamlTokens {
   return { tokens, lines };
 }
 
-function refuseExtras(lexeme: string, fault: (why: string) => YamlSyntaxError): void {
+function checkLexeme(lexeme: string, fault: (why: string) => YamlSyntaxError): void {
   switch (CST.tokenType(lexeme)) {
     case 'anchor':
     case 'alias':

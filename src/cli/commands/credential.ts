@@ -5,7 +5,7 @@ import { CliError, type Context, type Invocation, parseSeconds, type Run, UsageE
 import { clientFor, resolveConnection, tokenFor } from '../connection/connection.ts';
 import { type CredentialSource, cachedCredential } from '../connection/credential-cache.ts';
 import { loginFor, readLogins } from '../connection/logins.ts';
-import { refuseServerInName } from '../connection/one-server.ts';
+import { checkClusterName } from '../connection/one-server.ts';
 import { plainFetch } from '../connection/plain-fetch.ts';
 import { refreshTime } from '../connection/refresh-time.ts';
 import { type ExecInfo, readExecInfo } from '../exec-info.ts';
@@ -129,7 +129,7 @@ function clusterOf(
 ): { cluster: string; forServer?: string } {
   const given = invocation.text('cluster');
   if (given !== undefined && given !== '') {
-    refuseServerInName(given, '--cluster');
+    checkClusterName(given, '--cluster');
     if (isDns1123Subdomain(given).length === 0) return { cluster: given };
     throw new UsageError(`--cluster: ${JSON.stringify(given)} is not the name of a cluster`);
   }

@@ -7,7 +7,7 @@ import { terminalSafe } from '../output/terminal-safe.ts';
 import { fetchWithProgress } from '../progress.ts';
 import { fetchFor, isLoopback } from './fetch-for.ts';
 import { type Login, type Logins, loginFor, readLogins } from './logins.ts';
-import { refuseServerInName } from './one-server.ts';
+import { checkClusterName } from './one-server.ts';
 
 /** A server, the token for it, and the certificates to trust. */
 export interface Connection {
@@ -24,7 +24,7 @@ export interface Connection {
 
 /** Flags take precedence over environment variables, and these over the login for the server. */
 export async function resolveConnection(context: Context, invocation: Invocation): Promise<Connection> {
-  refuseServerInName(invocation.text('cluster') ?? '', '--cluster');
+  checkClusterName(invocation.text('cluster') ?? '', '--cluster');
   const logins = await readLogins(context);
   const given = givenServer(context, invocation) ?? logins.current;
   if (given === undefined) {
@@ -48,7 +48,7 @@ export async function connectionTo(
   const { env } = context;
   const login = loginFor(logins, server);
   const insecureSkipTlsVerify = invocation.is('insecureSkipTlsVerify') || login?.insecureSkipTlsVerify === true;
-  refusePlainHttp(server, insecureSkipTlsVerify);
+  requireHttps(server, insecureSkipTlsVerify);
   const tokenFile = tokenFileOf(context, invocation);
   const token = givenToken(context, invocation, tokenFile);
   const caFile = invocation.text('certificateAuthority') ?? (env.CLUSTERPASS_CA || undefined);
@@ -112,7 +112,7 @@ export function serverUrl(given: string): string {
   return `${url.origin}${url.pathname.replace(/\/+$/, '')}`;
 }
 
-function refusePlainHttp(server: string, allowed: boolean): void {
+function requireHttps(server: string, allowed: boolean): void {
   const { protocol, hostname } = new URL(server);
   if (protocol === 'https:' || allowed || isLoopback(hostname)) return;
   throw new UsageError(

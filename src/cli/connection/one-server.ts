@@ -1,7 +1,7 @@
 import { UsageError } from '../command.ts';
 
 /** Refuses `SERVER/NAME`, which only commands over several servers take, and says what to write instead. */
-export function refuseServerInName(text: string, flag = ''): void {
+export function checkClusterName(text: string, flag = ''): void {
   const slash = text.lastIndexOf('/');
   if (slash < 0) return;
   const [server, name] = [text.slice(0, slash), text.slice(slash + 1)];

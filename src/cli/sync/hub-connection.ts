@@ -35,7 +35,7 @@ export async function connectHub(context: Context, invocation: Invocation): Prom
         'supported: create a kubeconfig with a token (kubectl create token), or run the command in a Pod of the cluster',
     );
   }
-  refusePlainHttp(config.server);
+  requireHttps(config.server);
   let token = config.token;
   const provider: TokenProvider = async (refused) => {
     // The file of the token may have a new one.
@@ -74,7 +74,7 @@ function hubAt(context: Context, config: TlsPart, tokenProvider: TokenProvider |
   return { server, ca, transport };
 }
 
-function refusePlainHttp(server: string): void {
+function requireHttps(server: string): void {
   if (!URL.canParse(server)) throw new CliError(`the hub's address ${JSON.stringify(server)} is not a URL`);
   const { protocol, hostname } = new URL(server);
   if (protocol === 'https:' || isLoopback(hostname)) return;

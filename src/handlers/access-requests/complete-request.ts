@@ -62,8 +62,7 @@ export function createRequestCompletion(
         if (errors.length > 0) throw invalid(kind, name, errors);
         const spec = requestSpec(object);
         const scope = requestScope(spec);
-        const refusal = rules.refuseRequest(caller, scope);
-        if (refusal !== undefined) throw refusal;
+        rules.checkRequest(caller, scope);
         if (!isPersonKnown(parts, caller)) throw unknownPerson(kind, name);
         const { maxDurationSeconds } = limits;
         const durationSeconds = spec.durationSeconds ?? Math.min(DEFAULT_DURATION_SECONDS, maxDurationSeconds);

@@ -47,11 +47,11 @@ async function decide(
   await reader.catchUp();
   const entry = reader.find(kind, objectKeyOf(request, kind));
   // The same for a request that the caller does not see and for one that does not exist (decision 12).
-  const hidden = rules.refuseDecision(caller, target.name);
+  const hidden = rules.decisionRefusal(caller, target.name);
   if (entry === undefined) throw hidden ?? notFound(kind, target.name);
   const old = entry.object();
   const scope = requestScope(requestSpec(old));
-  const refusal = rules.refuseDecision(caller, target.name, scope) === undefined ? undefined : hidden;
+  const refusal = rules.decisionRefusal(caller, target.name, scope) === undefined ? undefined : hidden;
   const isOwner = isOwn(entry, caller);
   if (refusal !== undefined && !isOwner) throw refusal;
 
@@ -124,9 +124,8 @@ async function approve(attempt: Attempt, decision: Partial<AccessRequestStatus>)
     const cluster = reader.find(catalog.clusters, { cluster: '', namespace: '', name: scope.cluster });
     const labels = cluster === undefined ? undefined : (cluster.labels ?? {});
     const grant = { ...scope, name: entry.name, rules: [requestedRule(spec)], role: grantName(entry.name) };
-    const refusal = rules.refuseApproval(request.caller, { ...grant, labels, until });
     // First: only approvers who hold the permission learn whether the cluster exists (decision 12).
-    if (refusal !== undefined) throw refusal;
+    rules.checkApproval(request.caller, { ...grant, labels, until });
     if (cluster === undefined) {
       throw conflict(catalog.accessRequests, entry.name, `there is no cluster ${JSON.stringify(scope.cluster)}`);
     }

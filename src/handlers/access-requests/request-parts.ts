@@ -10,12 +10,12 @@ import type { ObjectWriter } from '../../objects/writer.ts';
 import type { Views } from '../views.ts';
 import type { GrantStore } from './grant-objects.ts';
 
-/** What authz/ decides about access requests; each returns the 403. */
+/** What authz/ decides about access requests. `check…` throws the 403. */
 export interface RequestRules {
-  refuseRequest(caller: Caller, scope: RequestScope): ApiError | undefined;
-  /** Without a scope: about all requests. */
-  refuseDecision(caller: Caller, name: string, scope?: RequestScope): ApiError | undefined;
-  refuseApproval(
+  checkRequest(caller: Caller, scope: RequestScope): void;
+  /** The 403 of a caller who may not decide this request; without a scope, of one who may not decide every one. */
+  decisionRefusal(caller: Caller, name: string, scope?: RequestScope): ApiError | undefined;
+  checkApproval(
     caller: Caller,
     grant: RequestScope & {
       readonly name: string;
@@ -24,7 +24,7 @@ export interface RequestRules {
       readonly labels: Readonly<Record<string, string>> | undefined;
       readonly until: number;
     },
-  ): ApiError | undefined;
+  ): void;
 }
 
 export interface RequestLimits {

@@ -12,9 +12,9 @@ const MAX_LIFETIME_MS = 24 * 3_600_000;
 
 /** The fields of a new bootstrap token that the server sets: its creator and its expiry. */
 export function createTokenCompletion(
-  parts: Pick<JoinParts, 'catalog' | 'refuseJoin' | 'now'>,
+  parts: Pick<JoinParts, 'catalog' | 'checkJoin' | 'now'>,
 ): (request: ApiRequest, kind: Kind) => Completion | undefined {
-  const { catalog, refuseJoin, now } = parts;
+  const { catalog, checkJoin, now } = parts;
   return ({ caller, annotate }, kind) => {
     if (kind !== catalog.bootstrapTokens) return undefined;
     return {
@@ -26,8 +26,7 @@ export function createTokenCompletion(
         const spec = bootstrapSpec(object);
         const { labels = {}, namePattern = '' } = spec;
         // Refused when it is used, too. Its creator should not learn it from the cluster.
-        const refusal = refuseJoin(caller, sampleCluster(catalog.clusters, namePattern, labels));
-        if (refusal !== undefined) throw refusal;
+        checkJoin(caller, sampleCluster(catalog.clusters, namePattern, labels));
         const { name: username, uid, groups } = caller.as(undefined);
         return {
           ...object,

@@ -36,7 +36,7 @@ export function createJoinHandler(parts: JoinParts): (request: ApiRequest) => Pr
     const token = entry.object();
     const cluster = clusterFor(parts, token, sent);
     const name = cluster.metadata.name ?? '';
-    refuseOtherName(parts, token, name);
+    checkReservedName(parts, token, name);
     const existing = joinedCluster(parts, token, name);
     if (existing !== undefined) {
       annotate(request, token, name);
@@ -44,7 +44,7 @@ export function createJoinHandler(parts: JoinParts): (request: ApiRequest) => Pr
     }
     if (bootstrapStatus(token).registeredTimestamp !== undefined) throw spent(parts, token);
 
-    const admit = (object: ApiObject): void => refuseByCreator(parts, token, object);
+    const admit = (object: ApiObject): void => checkCreator(parts, token, object);
     const manager = 'clusterpass-join';
     // Every check of the creation first: a mistake in the request does not spend the token.
     const checked = await writer.create(clusters, fleetKey(name), cluster, { dryRun: true, manager, admit });
@@ -132,18 +132,22 @@ function clusterFor({ catalog, productName }: JoinParts, token: ApiObject, sent:
   };
 }
 
-function refuseByCreator(parts: JoinParts, token: ApiObject, cluster: ApiObject): void {
-  const { catalog, refuseJoin } = parts;
+function checkCreator(parts: JoinParts, token: ApiObject, cluster: ApiObject): void {
+  const { catalog, checkJoin } = parts;
   const { createdBy } = bootstrapSpec(token);
   const id = token.metadata.name ?? '';
   if (createdBy === undefined) throw forbidden(catalog.bootstrapTokens, id, 'it does not say who created it');
   const { username: name, uid = '', groups = [] } = createdBy;
   const user: User = { name, uid, groups, extra: {} };
   if (isDeletedAccount(parts, user)) throw forbidden(catalog.bootstrapTokens, id, `its creator ${name} was deleted`);
-  if (refuseJoin({ as: () => user }, cluster) === undefined) return;
-  // The refusal itself has names of bindings and rules of roles, and the token reads nothing.
-  const how = `its creator learns why from "clusterpass register ${cluster.metadata.name} --dry-run server"`;
-  throw forbidden(catalog.bootstrapTokens, id, `its creator may not register this cluster: ${how}`);
+  try {
+    checkJoin({ as: () => user }, cluster);
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    // The refusal itself has names of bindings and rules of roles, and the token reads nothing.
+    const how = `its creator learns why from "clusterpass register ${cluster.metadata.name} --dry-run server"`;
+    throw forbidden(catalog.bootstrapTokens, id, `its creator may not register this cluster: ${how}`);
+  }
 }
 
 /** Bindings outlive a service account. Its passes do not, and neither does a bootstrap token that it created. */
@@ -163,7 +167,7 @@ async function spend(parts: JoinParts, token: ApiObject, name: string): Promise<
     fleetKey(id),
     (current) => {
       if (current.metadata.uid !== token.metadata.uid) throw tokenDeleted(parts, id);
-      refuseOtherName(parts, current, name);
+      checkReservedName(parts, current, name);
       const { registeredTimestamp, usedTimestamp = toTimestamp(now()) } = bootstrapStatus(current);
       if (registeredTimestamp !== undefined) throw spent(parts, current);
       return { ...current, status: { ...bootstrapStatus(current), cluster: name, usedTimestamp } };
@@ -188,7 +192,7 @@ async function finish(
   }
 }
 
-function refuseOtherName(parts: JoinParts, token: ApiObject, name: string): void {
+function checkReservedName(parts: JoinParts, token: ApiObject, name: string): void {
   const { cluster } = bootstrapStatus(token);
   if (cluster !== undefined && cluster !== name) throw spent(parts, token);
 }

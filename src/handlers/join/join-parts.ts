@@ -1,7 +1,6 @@
 import type { Identity } from '../../api/caller.ts';
 import type { Catalog } from '../../api/catalog.ts';
 import type { ApiObject } from '../../api/kind.ts';
-import type { ApiError } from '../../api/status.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import type { PublicView } from '../../objects/stored-object.ts';
 import type { ObjectWriter } from '../../objects/writer.ts';
@@ -15,8 +14,8 @@ export interface JoinParts {
   readonly views: Views;
   readonly publicView: PublicView;
   readonly productName: string;
-  /** The 403 of a creator who may not register this cluster. */
-  readonly refuseJoin: (creator: Identity, cluster: ApiObject) => ApiError | undefined;
+  /** @throws ApiError 403 for a creator who may not register this cluster. */
+  readonly checkJoin: (creator: Identity, cluster: ApiObject) => void;
   /** Epoch milliseconds. */
   readonly now: () => number;
 }

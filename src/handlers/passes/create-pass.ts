@@ -50,7 +50,7 @@ export function createPassHandler(parts: PassParts): (request: ApiRequest) => Pr
     const { caller } = request;
     const options = parseCreateOptions(request.query);
     const sent = readObject(request, kind, options.fieldValidation);
-    refuseIfInvalid(parts, [...nameErrors(sent.metadata), ...passErrors(sent), ...purposeErrors(passSpec(sent))]);
+    requireValid(parts, [...nameErrors(sent.metadata), ...passErrors(sent), ...purposeErrors(passSpec(sent))]);
     const { requestedBy: _, client: _client, ...asked } = passSpec(sent);
     const account = passAccount(asked);
     const client = clientOf(request, passSpec(sent));
@@ -62,7 +62,7 @@ export function createPassHandler(parts: PassParts): (request: ApiRequest) => Pr
     const cluster = requireAccount(parts, account);
     const audiences = withoutDuplicates(asked.audiences ?? []);
     const mayIn = audiencePermission(parts, request, account, isAgent);
-    refuseIfInvalid(parts, audienceErrors(audiences, foreignAudienceCheck(parts, account, mayIn)));
+    requireValid(parts, audienceErrors(audiences, foreignAudienceCheck(parts, account, mayIn)));
     const spec: PassSpec = {
       ...asked,
       ...(audiences.length === 0 ? {} : { audiences: [...audiences] }),
@@ -84,7 +84,7 @@ export function createPassHandler(parts: PassParts): (request: ApiRequest) => Pr
       annotate(request, same.object());
       return writeResponse(parts, request, kind, same.object(), { code: 200 });
     }
-    refuseTooMany(parts, stored, inFlight.of(countId), counted.who, decision);
+    checkPassLimits(parts, stored, inFlight.of(countId), counted.who, decision);
     parts.requireRightClock();
     const release = inFlight.add(countId);
     try {
@@ -119,7 +119,7 @@ export function createPassHandler(parts: PassParts): (request: ApiRequest) => Pr
   };
 }
 
-const refuseIfInvalid = ({ catalog }: PassParts, errors: readonly FieldError[]): void => {
+const requireValid = ({ catalog }: PassParts, errors: readonly FieldError[]): void => {
   if (errors.length > 0) throw invalid(catalog.passes, '', [...errors]);
 };
 
@@ -182,10 +182,10 @@ function durationOf(parts: PassParts, { durationSeconds }: PassSpec, cluster: St
   const issuesItself = parts.issuesOwnTokens(cluster);
   const seconds = durationSeconds ?? (issuesItself ? max : MIN_PASS_SECONDS);
   const wrong = (why: string): FieldError => invalidValue('spec.durationSeconds', seconds, why);
-  if (seconds > max) refuseIfInvalid(parts, [wrong(`must be no more than ${max} seconds`)]);
+  if (seconds > max) requireValid(parts, [wrong(`must be no more than ${max} seconds`)]);
   if (issuesItself && seconds < MIN_SECONDS_OF_ISSUING_CLUSTER) {
     const why = `must be at least ${MIN_SECONDS_OF_ISSUING_CLUSTER} seconds: the cluster issues its own tokens, of ten minutes at least`;
-    refuseIfInvalid(parts, [wrong(why)]);
+    requireValid(parts, [wrong(why)]);
   }
   return seconds;
 }
@@ -209,7 +209,7 @@ function isUnused(parts: PassParts, entry: StoredObject, decision: PassDecision,
   );
 }
 
-function refuseTooMany(
+function checkPassLimits(
   parts: PassParts,
   stored: readonly StoredObject[],
   inFlight: number,

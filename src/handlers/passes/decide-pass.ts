@@ -33,11 +33,11 @@ async function decide(parts: PassParts, request: ApiRequest, sentFor: SentFor, d
   await reader.catchUp();
   const entry = reader.find(kind, objectKeyOf(request, kind));
   // The same for a pass that the caller does not see and for one that does not exist (decision 12).
-  const hidden = rules.refuseApproval(caller, target.name);
+  const hidden = rules.decisionRefusal(caller, target.name);
   if (entry === undefined) throw hidden ?? notFound(kind, target.name);
   const old = entry.object();
   const scope = passAccount(passSpec(old));
-  const refusal = rules.refuseApproval(caller, target.name, scope) === undefined ? undefined : hidden;
+  const refusal = rules.decisionRefusal(caller, target.name, scope) === undefined ? undefined : hidden;
   const isOwner = isOwn(entry, caller);
   if (refusal !== undefined && !isOwner) throw refusal;
 

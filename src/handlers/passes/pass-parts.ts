@@ -23,7 +23,7 @@ export interface PassRules {
   /** The 403 of a decision that is not allowed. */
   refusal(caller: Caller, account: PassAccount, decision: PassDecision): ApiError;
   /** The 403 of a caller who may not approve this pass; without a scope, of one who may not approve every pass. */
-  refuseApproval(caller: Caller, name: string, scope?: RequestScope): ApiError | undefined;
+  decisionRefusal(caller: Caller, name: string, scope?: RequestScope): ApiError | undefined;
 }
 
 export interface PassLimits {

@@ -21,7 +21,7 @@ import { type ParsedTokenRequest, parseTokenRequest } from './parse-token-reques
 import type { IssueToken } from './pass-use.ts';
 import { CREATED, checkSignature, type ReleaseParts, releaseToken } from './release-token.ts';
 import { lifetimeErrors, serverErrors } from './token-request-annotations.ts';
-import { checkName, checkNamespace, refuseIfInvalid, TOKEN_REQUEST } from './validate-token-request.ts';
+import { checkName, checkNamespace, requireValid, TOKEN_REQUEST } from './validate-token-request.ts';
 
 export interface IssueTokenParts extends ForeignAudienceParts, ReleaseParts {
   readonly authorizer: Pick<Authorizer, 'decide'>;
@@ -73,13 +73,13 @@ export function createIssueTokenHandler(parts: IssueTokenParts): IssueToken {
     const account = foundAccount instanceof Promise ? await foundAccount : foundAccount;
     if (account === undefined) throw notFound(catalog.serviceAccounts, name);
     checkUid(sent, account);
-    refuseIfInvalid(tokenRequest.errors);
+    requireValid(tokenRequest.errors);
     const issuer = parts.issuerOf(cluster);
     const audiences = tokenRequest.audiences.length === 0 ? [issuer] : tokenRequest.audiences;
     checkSignature(parts, audiences, request.warn);
     const requested = tokenRequest.expirationSeconds;
     const granted = Math.min(requested, parts.maxExpirationSeconds, pass?.seconds ?? requested);
-    refuseIfInvalid(lifetimeErrors(annotations, { requested, granted }));
+    requireValid(lifetimeErrors(annotations, { requested, granted }));
     const reference = sent.spec?.boundObjectRef;
     const binding = reference && (await resolveBinding(parts, { reference, cluster, namespace, serviceAccount: name }));
 
@@ -120,7 +120,7 @@ async function requireServer(
 ): Promise<void> {
   const cluster = await reader.findFresh(catalog.clusters, { cluster: '', namespace: '', name });
   if (cluster === undefined) throw notFound(catalog.clusters, name);
-  refuseIfInvalid(serverErrors(annotations, () => endpointsInForce(cluster.object(), productName)));
+  requireValid(serverErrors(annotations, () => endpointsInForce(cluster.object(), productName)));
 }
 
 /** The whole object, or the metadata if the request asks for no more. */

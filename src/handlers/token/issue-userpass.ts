@@ -18,7 +18,7 @@ import type { PersonActor } from './actor-claim.ts';
 import { parseTokenRequest } from './parse-token-request.ts';
 import { CREATED, checkSignature, type ReleaseParts, releaseToken } from './release-token.ts';
 import { lifetimeErrors, serverErrors } from './token-request-annotations.ts';
-import { checkName, checkNamespace, refuseIfInvalid } from './validate-token-request.ts';
+import { checkName, checkNamespace, requireValid } from './validate-token-request.ts';
 
 export interface IssueUserpassParts extends ReleaseParts {
   readonly catalog: Pick<Catalog, 'clusters'>;
@@ -63,15 +63,15 @@ export function createIssueUserpassHandler(parts: IssueUserpassParts): (request:
       throw conflict(catalog.clusters, cluster, 'it issues its own tokens, so there are no passes for people');
     }
     checkName(sent, cluster, 'cluster');
-    refuseIfInvalid([...tokenRequest.errors, ...boundErrors(sent), ...person.errors]);
-    refuseIfInvalid(serverErrors(annotations, () => endpointsInForce(stored.object(), parts.productName)));
+    requireValid([...tokenRequest.errors, ...boundErrors(sent), ...person.errors]);
+    requireValid(serverErrors(annotations, () => endpointsInForce(stored.object(), parts.productName)));
     checkSignature(parts, [issuer], request.warn);
 
     parts.requireRightClock();
     const now = parts.now();
     const requested = tokenRequest.expirationSeconds;
     const granted = Math.min(requested, parts.maxExpirationSeconds, MAX_SECONDS, secondsLeft(request.caller, now));
-    refuseIfInvalid(lifetimeErrors(annotations, { requested, granted }));
+    requireValid(lifetimeErrors(annotations, { requested, granted }));
     const claims = buildPersonClaims({
       issuer,
       clusterUid: stored.uid,

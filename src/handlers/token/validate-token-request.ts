@@ -37,7 +37,7 @@ export function checkName({ metadata }: TokenRequest, name: string, of = 'servic
 }
 
 /** T-14: Kubernetes leaves the name of the invalid request empty. */
-export function refuseIfInvalid(errors: readonly FieldError[]): void {
+export function requireValid(errors: readonly FieldError[]): void {
   if (errors.length > 0) throw invalid(TOKEN_REQUEST, '', [...errors]);
 }
 

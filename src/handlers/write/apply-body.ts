@@ -3,7 +3,7 @@ import { keepPart } from '../../api/codec/keep-part.ts';
 import { JsonSyntaxError, parseJson } from '../../api/codec/parse-json.ts';
 import { parseYaml } from '../../api/codec/parse-yaml.ts';
 import { type JsonNode, toPlain } from '../../api/codec/tree.ts';
-import { decodeUtf8, refuseBadEncoding } from '../../api/codec/utf8.ts';
+import { decodeUtf8, requireUnicode } from '../../api/codec/utf8.ts';
 import { clip, reportDuplicates, Violations } from '../../api/codec/violations.ts';
 import { YamlSyntaxError } from '../../api/codec/yaml-tokens.ts';
 import { COMPUTED_ANNOTATIONS, MANIFEST_ANNOTATION } from '../../api/domain-keys.ts';
@@ -67,7 +67,7 @@ function parse({ bytes, mediaType }: RequestBody): Parsed {
     if (mediaType === APPLY_JSON) throw badRequest(`error decoding JSON: ${error.message}`);
   }
   try {
-    return parseYaml(refuseBadEncoding(() => decodeUtf8(bytes)));
+    return parseYaml(requireUnicode(() => decodeUtf8(bytes)));
   } catch (error) {
     if (!(error instanceof YamlSyntaxError)) throw error;
     throw badRequest(`error decoding YAML: ${error.message}`);

@@ -7,9 +7,9 @@ import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { ApiError, badRequest, conflict } from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import {
+  checkManagedFieldsSize,
   fieldRules,
   plainObject,
-  refuseTooLarge,
   storedEntries,
   storedManagers,
 } from '../../objects/managed-fields.ts';
@@ -20,10 +20,10 @@ import type { JsonValue } from '../../objects/patches/json-value.ts';
 import { checkPreconditions } from '../../objects/writer.ts';
 import { type ApplyOptions, parseApplyOptions } from '../options/write-options.ts';
 import { APPLY_JSON, APPLY_YAML, type Configuration, readConfiguration } from './apply-body.ts';
+import { checkHiddenFields } from './check-hidden-fields.ts';
 import { mirroredUid } from './mirrored-uid.ts';
 import { preserveHiddenFields } from './preserve-hidden-fields.ts';
 import { bodyOf, checkNamespace, checkSameObject, isLarge, preconditionsIn, warnOfDropped } from './read-body.ts';
-import { refuseHiddenFields } from './refuse-hidden-fields.ts';
 import { admitWrite, objectKeyOf, partOf, seesWhole, type WriteParts, writeResponse } from './write-parts.ts';
 
 /** The media types of server-side apply. */
@@ -76,8 +76,7 @@ async function create(apply: Apply): Promise<ApiResponse> {
     derive: completion?.derive,
     // AP-08: creating takes the verb `create`; `patch` is not enough.
     admit: (prepared: ApiObject, old: ApiObject | undefined) => {
-      const refusal = parts.createRefusal(request);
-      if (refusal !== undefined) throw refusal;
+      parts.checkCreate(request);
       grants(prepared, old);
     },
   };
@@ -119,7 +118,7 @@ function merged(apply: Apply, current: ApiObject | undefined): { object: ApiObje
   const { parts, request, kind, options, configuration, objectKey } = apply;
   const isPublic = current !== undefined && partOf(request) === 'object' && !seesWhole(parts, request, kind, current);
   if (isPublic) {
-    refuseHiddenFields(parts, request, kind, configuration.config as unknown as ApiObject, 'apply');
+    checkHiddenFields(parts, request, kind, configuration.config as unknown as ApiObject, 'apply');
   }
   const live = current === undefined ? undefined : plainObject(current);
   const { object, managers, conflicts } = applyConfig(fieldRules(kind, partOf(request)), {
@@ -141,7 +140,7 @@ function merged(apply: Apply, current: ApiObject | undefined): { object: ApiObje
   checkSameObject(decoded, kind, objectKey);
   const { resourceVersion } = preconditionsIn(decoded);
   if (current !== undefined && resourceVersion !== undefined) checkPreconditions(kind, current, { resourceVersion });
-  refuseTooLarge(kind, objectKey.name, managers);
+  checkManagedFieldsSize(kind, objectKey.name, managers);
   return { object: decoded, managers };
 }
 

@@ -14,9 +14,9 @@ import { applyStrategicMergePatch } from '../../objects/patches/strategic-merge-
 import { checkPreconditions } from '../../objects/writer.ts';
 import { parsePatchOptions, type WriteOptions } from '../options/write-options.ts';
 import { APPLY_TYPES, applyObject } from './apply.ts';
+import { checkHiddenFields } from './check-hidden-fields.ts';
 import { preserveHiddenFields } from './preserve-hidden-fields.ts';
 import { bodyOf, checkSameObject, isLarge, preconditionsIn, warnOfDropped, withWarnings } from './read-body.ts';
-import { refuseHiddenFields } from './refuse-hidden-fields.ts';
 import {
   admitWrite,
   managerOf,
@@ -103,7 +103,7 @@ export function readPatch(
     checkSameObject(result, kind, objectKeyOf(request, kind));
     checkPreconditions(kind, current, preconditionsIn(result));
     if (isWhole) return result;
-    if (partOf(request) === 'object') refuseHiddenFields(parts, request, kind, result, 'patch');
+    if (partOf(request) === 'object') checkHiddenFields(parts, request, kind, result, 'patch');
     // A caller who may not see managedFields may not write them.
     const { managedFields: _, ...metadata } = result.metadata;
     return preserveHiddenFields(parts, kind, { ...result, metadata }, current, () => true);

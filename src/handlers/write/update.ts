@@ -20,7 +20,7 @@ export async function updateObject(parts: WriteParts, request: ApiRequest, kind:
     objectKey,
     (current) => {
       before = current;
-      if (preconditions.resourceVersion === undefined) refuseUnversioned(kind, objectKey.name);
+      if (preconditions.resourceVersion === undefined) checkUnconditionalUpdate(kind, objectKey.name);
       return preserveHiddenFields(parts, kind, sent, current, looksPublic);
     },
     {
@@ -36,7 +36,7 @@ export async function updateObject(parts: WriteParts, request: ApiRequest, kind:
 }
 
 /** Z-05: an update of a custom resource needs a resourceVersion. Here `details.kind` is the resource. */
-function refuseUnversioned(kind: Kind, name: string): void {
+function checkUnconditionalUpdate(kind: Kind, name: string): void {
   if (kind.style !== 'custom') return;
   throw invalid({ group: kind.group, kind: kind.resource }, name, [
     invalidValue('metadata.resourceVersion', 0, 'must be specified for an update'),

@@ -5,7 +5,6 @@ import { CONFIRMED_FIELD } from '../../api/confirmed-endpoint.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
 import type { ObjectKey } from '../../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
-import type { ApiError } from '../../api/status.ts';
 import type { DeletionPropagation } from '../../objects/deletion-propagation.ts';
 import { withServedFields } from '../../objects/managed-fields.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
@@ -22,18 +21,18 @@ export interface WriteParts {
   readonly propagation: DeletionPropagation;
   readonly views: Views;
   readonly publicView: PublicView;
-  /** The checks of an object beyond the request's own permission; the first refusal, or undefined. */
-  readonly admission: (
+  /** The checks of an object beyond the request's own permission. @throws ApiError */
+  readonly checkAdmission: (
     caller: Caller,
     kind: Kind,
     object: ApiObject,
     old: ApiObject | undefined,
     cluster: string | undefined,
-  ) => ApiError | undefined;
+  ) => void;
   /** For kinds whose objects the server completes when they are created; undefined for the others. */
   readonly completion: (request: ApiRequest, kind: Kind) => Completion | undefined;
-  /** The 403 of a caller who may not create the object of the request. */
-  readonly createRefusal: (request: ApiRequest) => ApiError | undefined;
+  /** @throws ApiError 403 for a caller who may not create the object of the request. */
+  readonly checkCreate: (request: ApiRequest) => void;
   /** Epoch milliseconds. */
   readonly now: () => number;
 }
@@ -73,10 +72,7 @@ const MAX_MANAGER_BYTES = 128;
 
 /** The admission checks of a write, on the object that would be stored. */
 export function admitWrite(parts: WriteParts, { caller, target }: ApiRequest, kind: Kind): Admit {
-  return (object, old) => {
-    const refusal = parts.admission(caller, kind, object, old, target.cluster);
-    if (refusal !== undefined) throw refusal;
-  };
+  return (object, old) => parts.checkAdmission(caller, kind, object, old, target.cluster);
 }
 
 /** Whether the caller sees the whole object, not only its public view. */

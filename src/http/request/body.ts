@@ -115,7 +115,7 @@ const wholeOf = (chunks: readonly Buffer[]): Uint8Array =>
   chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks);
 
 /** A compressed body makes a small request large (the class of CVE-2019-11253), and no client needs one here. */
-export function refuseContentEncoding(req: IncomingMessage): void {
+export function checkContentEncoding(req: IncomingMessage): void {
   const encoding = req.headers['content-encoding'];
   if (encoding === undefined || encoding.trim().toLowerCase() === 'identity') return;
   throw new ApiError(

@@ -155,12 +155,12 @@ function splitPath(path: string): string[] {
   while (end > 1 && path.charCodeAt(end - 1) === 0x2f) end--;
   const segments = path.slice(1, end).split('/');
   if (!PLAIN_PATH.test(path)) decodeSegments(path, segments);
-  if (path.includes('/.')) refuseDotSegments(segments);
+  if (path.includes('/.')) checkDotSegments(segments);
   return segments;
 }
 
 /** Encoded dots were refused before, so these were sent as plain dots. */
-function refuseDotSegments(segments: readonly string[]): void {
+function checkDotSegments(segments: readonly string[]): void {
   for (const segment of segments) {
     if (segment === '.' || segment === '..') throw invalidName(segment, `may not be '${segment}'`);
   }

@@ -2,7 +2,7 @@ import { decodeBody } from '../../api/codec/decode.ts';
 import { JsonSyntaxError, parseJson } from '../../api/codec/parse-json.ts';
 import { parseYaml } from '../../api/codec/parse-yaml.ts';
 import { toPlain } from '../../api/codec/tree.ts';
-import { decodeUtf8, refuseBadEncoding } from '../../api/codec/utf8.ts';
+import { decodeUtf8, requireUnicode } from '../../api/codec/utf8.ts';
 import { YamlSyntaxError } from '../../api/codec/yaml-tokens.ts';
 import { IN_CLUSTER_ANNOTATION, validateDomainKeys } from '../../api/domain-keys.ts';
 import { invalid, invalidValue } from '../../api/field-error.ts';
@@ -78,7 +78,7 @@ function metadataOf(body: RequestBody, kind: Kind): ObjectMeta {
 function parsePatch({ bytes, mediaType }: RequestBody): unknown {
   try {
     if (!mediaType.endsWith('+yaml')) return toPlain(parseJson(bytes));
-    return toPlain(parseYaml(refuseBadEncoding(() => decodeUtf8(bytes))).root);
+    return toPlain(parseYaml(requireUnicode(() => decodeUtf8(bytes))).root);
   } catch (error) {
     if (error instanceof JsonSyntaxError || error instanceof YamlSyntaxError) {
       throw badRequest(`error decoding patch: ${error.message}`);

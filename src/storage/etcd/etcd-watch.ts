@@ -83,7 +83,7 @@ export async function* watchStream(options: WatchStreamOptions): AsyncGenerator<
     let position = options.after;
     let changes: Change[] = [];
     for await (const response of progress.responses()) {
-      refuseCanceled(response, space);
+      checkNotCanceled(response, space);
       if (response.created) progress.created();
       for (const event of response.events) {
         const change = space.change(event);
@@ -114,7 +114,7 @@ export async function* watchStream(options: WatchStreamOptions): AsyncGenerator<
   }
 }
 
-function refuseCanceled({ compactRevision, canceled, cancelReason }: EtcdWatchResponse, space: KeySpace): void {
+function checkNotCanceled({ compactRevision, canceled, cancelReason }: EtcdWatchResponse, space: KeySpace): void {
   if (compactRevision > 0) {
     const oldest = space.fromEtcd(compactRevision);
     const message = `the watch needs changes that have been compacted: the oldest kept is ${oldest}`;

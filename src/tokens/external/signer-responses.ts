@@ -17,8 +17,8 @@ const MEMBERS: ReadonlyMap<unknown, readonly string[]> = new Map([
 ]);
 
 export function readKeys(response: JsonObject): readonly VerificationKey[] {
-  refuseError(response);
-  refuseOthers(response, ['id', 'keys'], 'the list of keys');
+  requireSuccess(response);
+  checkMembers(response, ['id', 'keys'], 'the list of keys');
   const { keys } = response;
   if (!Array.isArray(keys) || keys.length === 0 || keys.length > MAX_KEYS) {
     throw new SignerFailed(`the signer must have 1 to ${MAX_KEYS} keys`);
@@ -32,13 +32,13 @@ export function readKeys(response: JsonObject): readonly VerificationKey[] {
 function readKey(value: unknown, at: number): VerificationKey {
   const where = `keys[${at}]`;
   if (!isJsonObject(value)) throw new SignerFailed(`${where} must be an object`);
-  refuseOthers(value, ['kid', 'alg', 'jwk'], where);
+  checkMembers(value, ['kid', 'alg', 'jwk'], where);
   const { alg, jwk } = value;
   const kid = readKid(value.kid, where);
   const members = isJsonObject(jwk) ? MEMBERS.get(jwk.kty) : undefined;
   if (!isJsonObject(jwk) || members === undefined) throw new SignerFailed(`${where}.jwk must be a key of EC or RSA`);
   // Before the key is parsed: a signer that sends a private key is misconfigured.
-  refuseOthers(jwk, members, `${where}.jwk`);
+  checkMembers(jwk, members, `${where}.jwk`);
   let key: VerificationKey['publicKey'];
   try {
     key = createPublicKey({ key: { ...jwk }, format: 'jwk' });
@@ -71,8 +71,8 @@ export interface SignatureResponse {
 }
 
 export function readSignature(response: JsonObject): SignatureResponse {
-  refuseError(response);
-  refuseOthers(response, ['id', 'header', 'signature'], 'the response');
+  requireSuccess(response);
+  checkMembers(response, ['id', 'header', 'signature'], 'the response');
   const { header, signature } = response;
   if (typeof header !== 'string' || typeof signature !== 'string') {
     throw new SignerFailed('header and signature must be strings');
@@ -94,11 +94,11 @@ export function readSignature(response: JsonObject): SignatureResponse {
   return { header, alg: read.alg, kid: readKid(read.kid, 'header'), signature: bytes };
 }
 
-function refuseError({ error }: JsonObject): void {
+function requireSuccess({ error }: JsonObject): void {
   if (error !== undefined) throw new SignerFailed(`the signer refused: ${String(error).slice(0, 200)}`);
 }
 
-function refuseOthers(value: JsonObject, allowed: readonly string[], what: string): void {
+function checkMembers(value: JsonObject, allowed: readonly string[], what: string): void {
   const extra = Object.keys(value).find((member) => !allowed.includes(member));
   if (extra !== undefined)
     throw new SignerFailed(`${what} has an unknown member: ${JSON.stringify(extra.slice(0, 64))}`);

@@ -7,7 +7,7 @@ import type { Caller } from '../../../src/api/caller.ts';
 import { type Catalog, createCatalog } from '../../../src/api/catalog.ts';
 import type { ApiObject, Kind } from '../../../src/api/kind.ts';
 import type { ApiRequest, ApiResponse, Target, Verb } from '../../../src/api/request.ts';
-import { refusalOf } from '../../../src/authz/forbidden.ts';
+import { questionOf, refusalOf, requirePermission } from '../../../src/authz/forbidden.ts';
 import { createPastPermission } from '../../../src/authz/past-permission.ts';
 import { person } from '../../../src/authz/rbac.fixture.ts';
 import { createContinueTokens } from '../../../src/handlers/continue-token.ts';
@@ -102,9 +102,9 @@ export async function openApiCore(store: Store, windowSize: number, now: () => n
       policyChangesBetween: (after, upTo) => broadcaster.policyChangesBetween(after, upTo),
     }),
     refusal: (request, kind) => (kind === catalog.clusters ? undefined : refusalOf(policy, request, 'watch')),
-    admission: () => undefined,
+    checkAdmission: () => {},
     completion: () => undefined,
-    createRefusal: (request) => refusalOf(policy, request, 'create'),
+    checkCreate: (request) => requirePermission(policy, request.caller, questionOf(request, 'create')),
     now: Date.now,
     random: () => 0,
     createToken: () => Promise.reject(new Error('no tokens are asked for here')),

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { accessRequestKind } from '../api/kinds/access-request.ts';
+import { refusal, refusalIfAny } from '../api/refusal.fixture.ts';
+import { checkApproval, checkRequest, decisionRefusal } from './check-access-request.ts';
 import { account, binding, Fleet, person, type Rules, role } from './rbac.fixture.ts';
-import { refuseApproval, refuseDecision, refuseRequest } from './refuse-access-request.ts';
 
 const GROUP = 'clusterpass.dev';
 const END = '2026-11-16T18:00:00Z';
@@ -29,7 +30,9 @@ const bound = (name: string, extras: Parameters<typeof binding>[3] = {}) =>
 
 describe('A31: who may request access', () => {
   const codes = (world: Fleet, namespace = '') =>
-    ['a', 'b', 'none'].map((cluster) => refuseRequest(world.policy, jane, { cluster, namespace })?.status.code);
+    ['a', 'b', 'none'].map(
+      (cluster) => refusalIfAny(() => checkRequest(world.policy, jane, { cluster, namespace }))?.code,
+    );
 
   it.each([
     [[], '', [403, 403, 403]],
@@ -47,7 +50,7 @@ describe('A31: who may request access', () => {
 
   it('the refusal says the same of a hidden cluster and of one that does not exist', () => {
     const { policy } = fleet().put(bound('ask', { clusters: 'env=prod' }));
-    const text = (cluster: string) => refuseRequest(policy, jane, { cluster, namespace: 'n' })?.status;
+    const text = (cluster: string) => refusal(() => checkRequest(policy, jane, { cluster, namespace: 'n' }));
     expect(text('a')).toEqual(text('none'));
   });
 });
@@ -63,12 +66,12 @@ describe('who may approve', () => {
   ])('%#', (bindings, expected) => {
     const { policy } = fleet().put(...bindings);
     const codes = ['a', 'b'].map(
-      (cluster) => refuseDecision(policy, accessRequestKind, jane, 'x', { cluster, namespace: 'ci' })?.status.code,
+      (cluster) => decisionRefusal(policy, accessRequestKind, jane, 'x', { cluster, namespace: 'ci' })?.status.code,
     );
     expect(codes).toEqual(expected);
     const rule = policy.approvalRule(jane, accessRequestKind);
     expect(['a', 'b'].map((cluster) => rule.admits(cluster, 'ci'))).toEqual(expected.map((code) => code === undefined));
-    const absent = refuseDecision(policy, accessRequestKind, jane, 'x', { cluster: 'none', namespace: 'ci' });
+    const absent = decisionRefusal(policy, accessRequestKind, jane, 'x', { cluster: 'none', namespace: 'ci' });
     expect(rule.admits('none', 'ci')).toBe(absent === undefined);
   });
 
@@ -76,8 +79,8 @@ describe('who may approve', () => {
     const named = role('named', [{ ...APPROVE[0], resourceNames: ['x'] }]);
     const { policy } = fleet().put(named, bound('named'));
     const scope = { cluster: 'a', namespace: '' };
-    expect(refuseDecision(policy, accessRequestKind, jane, 'x', scope)).toBeUndefined();
-    expect(refuseDecision(policy, accessRequestKind, jane, 'y', scope)?.status.code).toBe(403);
+    expect(decisionRefusal(policy, accessRequestKind, jane, 'x', scope)).toBeUndefined();
+    expect(decisionRefusal(policy, accessRequestKind, jane, 'y', scope)?.status.code).toBe(403);
     expect(policy.approvalRule(jane, accessRequestKind).none).toBe(true);
   });
 
@@ -117,16 +120,16 @@ describe('A31: what an approver may grant', () => {
     // Roles belong to no cluster.
     [[bound('bind'), bound('escalate', { clusters: 'env=prod' })], false],
   ])('%#', (bindings, isAllowed) => {
-    const refusal = refuseApproval(fleet().put(...bindings).policy, jane, grant);
-    expect(refusal === undefined).toBe(isAllowed);
+    const { policy } = fleet().put(...bindings);
+    expect(refusalIfAny(() => checkApproval(policy, jane, grant)) === undefined).toBe(isAllowed);
   });
 
   it('the refusal names the cluster, the time and what is missing', () => {
-    expect(refuseApproval(fleet().policy, jane, grant)?.status.message).toBe(
+    expect(refusal(() => checkApproval(fleet().policy, jane, grant)).message).toBe(
       'accessrequests.clusterpass.dev "x" is forbidden: user "jane" (groups=[]) is attempting to grant RBAC permissions ' +
         'not currently held in cluster "a" until 2026-11-16T18:00:00Z:\n' +
         '{APIGroups:[""], Resources:["serviceaccounts/token"], ResourceNames:["s"], Verbs:["create"]}',
     );
-    expect(refuseApproval(fleet().policy, person('root', 'system:masters'), grant)).toBeUndefined();
+    expect(refusalIfAny(() => checkApproval(fleet().policy, person('root', 'system:masters'), grant))).toBeUndefined();
   });
 });

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { ApiObject } from '../api/kind.ts';
+import { refusalIfAny } from '../api/refusal.fixture.ts';
+import { checkLabels } from './check-labels.ts';
 import { account, binding, Fleet, person, type Rules, role } from './rbac.fixture.ts';
-import { refuseLabels } from './refuse-labels.ts';
 
 const KIND = { group: 'clusterregistry.k8s.io', resource: 'clusters' };
 const TOKEN: Rules = [{ verbs: ['create'], apiGroups: [''], resources: ['serviceaccounts/token'] }];
@@ -22,7 +23,7 @@ function refusal(
 ) {
   if (before !== undefined) fleet.clusters.set('a', before);
   const old = before === undefined ? undefined : cluster(before);
-  return refuseLabels(fleet.policy, caller, KIND, cluster(after), old)?.status.message;
+  return refusalIfAny(() => checkLabels(fleet.policy, caller, KIND, cluster(after), old))?.message;
 }
 
 const minting = (...clusters: string[]): Fleet =>

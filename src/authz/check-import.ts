@@ -3,26 +3,24 @@ import type { Caller } from '../api/caller.ts';
 import { IMPORTED_ANNOTATION } from '../api/domain-keys.ts';
 import type { ApiObject, Kind } from '../api/kind.ts';
 import { CLUSTER_GROUP } from '../api/kinds/cluster-spec.ts';
-import type { ApiError } from '../api/status.ts';
-import { forbiddenFor } from './forbidden.ts';
+import { requirePermission } from './forbidden.ts';
 
 /**
  * `clusterpass sync import --prune` deletes clusters that have its mark and are not in the hub. A caller who gives an
  * existing cluster such a mark therefore needs the permission to delete the cluster.
+ *
+ * @throws ApiError 403
  */
-export function refuseImport(
+export function checkImport(
   authorizer: Pick<Authorizer, 'decide'>,
   caller: Caller,
   { group, resource }: Pick<Kind, 'group' | 'resource'>,
   { metadata }: ApiObject,
   old: ApiObject | undefined,
-): ApiError | undefined {
-  if (group !== CLUSTER_GROUP || resource !== 'clusters' || old === undefined) return undefined;
+): void {
+  if (group !== CLUSTER_GROUP || resource !== 'clusters' || old === undefined) return;
   const mark = metadata.annotations?.[IMPORTED_ANNOTATION];
   // Without the mark the import does not touch the cluster.
-  if (mark === undefined || mark === old.metadata.annotations?.[IMPORTED_ANNOTATION]) return undefined;
-  const { name = '' } = metadata;
-  const question = clusterQuestion('delete', name);
-  const decision = authorizer.decide(caller, question);
-  return decision.allowed ? undefined : forbiddenFor(caller.as(name), question, decision);
+  if (mark === undefined || mark === old.metadata.annotations?.[IMPORTED_ANNOTATION]) return;
+  requirePermission(authorizer, caller, clusterQuestion('delete', metadata.name ?? ''));
 }

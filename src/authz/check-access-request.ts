@@ -1,10 +1,4 @@
-import {
-  type Authorizer,
-  type ClusterLabels,
-  clusterQuestion,
-  type Decision,
-  type ResourceQuestion,
-} from '../api/authorization.ts';
+import { type Authorizer, type ClusterLabels, clusterQuestion, type ResourceQuestion } from '../api/authorization.ts';
 import { type Caller, MASTERS } from '../api/caller.ts';
 import { goQuote } from '../api/codec/go-text/go-quote.ts';
 import type { Kind } from '../api/kind.ts';
@@ -39,23 +33,23 @@ const question = (kind: Approvable, verb: string, name: string, scope?: RequestS
   cluster: scope?.cluster,
 });
 
-const refusal = (caller: Caller, asked: ResourceQuestion, decision: Decision): ApiError | undefined =>
-  decision.allowed ? undefined : forbiddenFor(caller.as(asked.cluster), asked, decision);
-
 /**
- * The 403 of a caller who may not request access there. A binding that holds by labels counts only in clusters that
- * the caller sees: otherwise the answer would tell which hidden clusters exist.
+ * A binding that holds by labels counts only in clusters that the caller sees: otherwise the answer would tell which
+ * hidden clusters exist.
+ *
+ * @throws ApiError 403 for a caller who may not request access there.
  */
-export function refuseRequest(policy: RequestPolicy, caller: Caller, scope: RequestScope): ApiError | undefined {
+export function checkRequest(policy: RequestPolicy, caller: Caller, scope: RequestScope): void {
   const asked = question(accessRequestKind, 'create', '', scope);
   const decision = policy.decideForAnyLabels(caller, asked);
-  if (decision.allowed) return undefined;
+  if (decision.allowed) return;
   const isSeen = policy.decide(caller, clusterQuestion('get', scope.cluster)).allowed;
-  return isSeen && policy.decide(caller, asked).allowed ? undefined : refusal(caller, asked, decision);
+  if (isSeen && policy.decide(caller, asked).allowed) return;
+  throw forbiddenFor(caller.as(asked.cluster), asked, decision);
 }
 
 /** The 403 of a caller who may not decide this object; without a scope, of one who may not decide every one. */
-export function refuseDecision(
+export function decisionRefusal(
   policy: Pick<Authorizer, 'decide'>,
   kind: Approvable,
   caller: Caller,
@@ -63,7 +57,8 @@ export function refuseDecision(
   scope?: RequestScope,
 ): ApiError | undefined {
   const asked = question(kind, APPROVE_VERB, name, scope);
-  return refusal(caller, asked, policy.decide(caller, asked));
+  const decision = policy.decide(caller, asked);
+  return decision.allowed ? undefined : forbiddenFor(caller.as(asked.cluster), asked, decision);
 }
 
 /** What an approval would grant. */
@@ -80,20 +75,22 @@ export interface WantedGrant extends RequestScope {
 }
 
 /**
- * The 403 of an approver who does not hold what the approval grants: in this cluster, and for as long. As for bindings,
- * there are verbs instead: `escalate` to write the role, and `bind` to bind it.
+ * An approver must hold what the approval grants: in this cluster, and for as long. As for bindings, there are verbs
+ * instead: `escalate` to write the role, and `bind` to bind it.
+ *
+ * @throws ApiError 403
  */
-export function refuseApproval(policy: RequestPolicy, caller: Caller, grant: WantedGrant): ApiError | undefined {
+export function checkApproval(policy: RequestPolicy, caller: Caller, grant: WantedGrant): void {
   const { cluster, namespace, until } = grant;
   const user = caller.as(cluster);
-  if (user.groups.includes(MASTERS)) return undefined;
+  if (user.groups.includes(MASTERS)) return;
   const roles = { group: RBAC_GROUP, resource: namespace === '' ? 'clusterroles' : 'roles', subresource: '' };
   const may = (verb: string, name: string): boolean =>
     policy.decide(caller, { ...roles, verb, namespace, name, cluster: undefined }).allowed;
-  if (may('escalate', '') && may('bind', grant.role)) return undefined;
+  if (may('escalate', '') && may('bind', grant.role)) return;
   const view = viewCluster(cluster, grant.labels);
   const held = scopesFor(namespace).flatMap((scope) => policy.rulesHeldIn(view, user, scope, until));
   const where = ` in cluster ${goQuote(cluster)} until ${toTimestamp(until)}`;
   const why = escalationProblem(user, held, readRules(grant.rules), where);
-  return why === undefined ? undefined : forbidden({ group, resource }, grant.name, why);
+  if (why !== undefined) throw forbidden({ group, resource }, grant.name, why);
 }

@@ -17,7 +17,7 @@ const DECIDING: ReadonlySet<string> = new Set([CONFIRMED_ANNOTATION, IMPORTED_AN
  * A patch may set hidden annotations on which its answer does not depend: kubectl keeps the last applied configuration
  * in one. The answer to an apply depends on all of them.
  */
-export function refuseHiddenFields(
+export function checkHiddenFields(
   { publicView }: Pick<WriteParts, 'publicView'>,
   { caller, target }: ApiRequest,
   kind: Kind,

@@ -5,11 +5,11 @@ import { goQuote } from '../api/codec/go-text/go-quote.ts';
 import { PROTECT_VERB, PROTECTED_LABEL_PREFIX } from '../api/domain-keys.ts';
 import type { ApiObject, Kind } from '../api/kind.ts';
 import { CLUSTER_GROUP } from '../api/kinds/cluster-spec.ts';
-import { type ApiError, forbidden } from '../api/status.ts';
+import { forbidden } from '../api/status.ts';
 import { type ClusterView, viewCluster } from './cluster-selector.ts';
 import { type Coverage, coverageBy } from './covers.ts';
 import { describeRules, describeUser } from './escalation.ts';
-import { forbiddenFor } from './forbidden.ts';
+import { requirePermission } from './forbidden.ts';
 import { type ComparisonBudget, HeldRules, MAX_COST } from './held-rules.ts';
 import type { Policy } from './policy.ts';
 import type { Rule } from './rules.ts';
@@ -25,47 +25,41 @@ import type { BeginningGrant } from './selector-index.ts';
 
 export type LabelPolicy = Pick<Policy, 'rulesHeldIn' | 'beginningGrants'> & Pick<Authorizer, 'decide'>;
 
-/** The 403 for labels that the caller may not set; `old` is undefined on create. */
-export function refuseLabels(
+/** `old` is undefined on create. @throws ApiError 403 for labels that the caller may not set. */
+export function checkLabels(
   policy: LabelPolicy,
   caller: Identity,
   kind: Pick<Kind, 'group' | 'resource'>,
   object: ApiObject,
   old: ApiObject | undefined,
-): ApiError | undefined {
-  if (kind.group !== CLUSTER_GROUP || kind.resource !== 'clusters') return undefined;
+): void {
+  if (kind.group !== CLUSTER_GROUP || kind.resource !== 'clusters') return;
   const { name = '' } = object.metadata;
   const before = viewCluster(name, old === undefined ? undefined : (old.metadata.labels ?? {}));
   const after = viewCluster(name, object.metadata.labels ?? {});
-  return refuseProtected(policy, caller, before, after) ?? refuseBeginning(policy, caller, before, after);
+  checkProtected(policy, caller, before, after);
+  checkBeginning(policy, caller, before, after);
 }
 
 /** Protected labels are added, changed and removed only with the verb `protect`, also if no binding selects them. */
-function refuseProtected(
+function checkProtected(
   policy: LabelPolicy,
   caller: Identity,
   { labels: old }: ClusterView,
   { name, labels }: ClusterView,
-): ApiError | undefined {
+): void {
   const isChanged = (key: string): boolean => key.startsWith(PROTECTED_LABEL_PREFIX) && old[key] !== labels[key];
-  if (![...Object.keys(old), ...Object.keys(labels)].some(isChanged)) return undefined;
-  const question = clusterQuestion(PROTECT_VERB, name);
-  const decision = policy.decide(caller, question);
-  return decision.allowed ? undefined : forbiddenFor(caller.as(name), question, decision);
+  if (![...Object.keys(old), ...Object.keys(labels)].some(isChanged)) return;
+  requirePermission(policy, caller, clusterQuestion(PROTECT_VERB, name));
 }
 
-function refuseBeginning(
-  policy: LabelPolicy,
-  caller: Identity,
-  before: ClusterView,
-  after: ClusterView,
-): ApiError | undefined {
+function checkBeginning(policy: LabelPolicy, caller: Identity, before: ClusterView, after: ClusterView): void {
   const { name } = after;
-  if (before.exists && isDeepStrictEqual(before.labels, after.labels)) return undefined;
-  if (policy.decide(caller, clusterQuestion('escalate', name)).allowed) return undefined;
+  if (before.exists && isDeepStrictEqual(before.labels, after.labels)) return;
+  if (policy.decide(caller, clusterQuestion('escalate', name)).allowed) return;
   // Paths belong to no cluster: a binding that is restricted to clusters never grants one.
   const grants = [...policy.beginningGrants(before, after)].map((grant) => ({ ...grant, rules: withoutPaths(grant) }));
-  if (grants.length === 0) return undefined;
+  if (grants.length === 0) return;
 
   const user = caller.as(name);
   const budget: ComparisonBudget = { left: MAX_COST };
@@ -85,13 +79,12 @@ function refuseBeginning(
       ? 'grants more RBAC permissions than can be compared'
       : `grants RBAC permissions not currently held there:\n${describeRules(missing)}`;
     const refusal = `with these labels ${binding} would begin to hold in cluster ${goQuote(name)}, and ${why}`;
-    return forbidden(
+    throw forbidden(
       { group: CLUSTER_GROUP, resource: 'clusters' },
       name,
       `${describeUser(user)} may not set these labels: ${refusal}`,
     );
   }
-  return undefined;
 }
 
 const withoutPaths = ({ rules }: BeginningGrant): Rule[] =>
