@@ -12,10 +12,10 @@ import {
 import { COUNTED_LABEL, REQUESTER_LABEL } from '../../api/kinds/issued-token.ts';
 import type { ApiRequest } from '../../api/request.ts';
 import { type ApiError, forbidden } from '../../api/status.ts';
+import { InFlightCounts } from '../../lib/in-flight-counts.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import { type CountedFor, countedFor, requesterId } from '../../tokens/revocations/tracked-tokens.ts';
 import type { Completion } from '../write/write-parts.ts';
-import { InFlightCounts } from './in-flight.ts';
 import { isPersonKnown, unknownPerson, userOf } from './people.ts';
 import type { AccessRequestParts } from './request-parts.ts';
 

@@ -20,11 +20,11 @@ import {
 } from '../../api/kinds/pass-spec.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { badRequest, forbidden, notFound, tooManyRequests } from '../../api/status.ts';
+import { InFlightCounts } from '../../lib/in-flight-counts.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import { withoutTokenWords } from '../../observability/token-text.ts';
 import { countedFor, digestOf, requesterId } from '../../tokens/revocations/tracked-tokens.ts';
-import { InFlightCounts } from '../access-requests/in-flight.ts';
 import { isPersonKnown, unknownPerson, userOf } from '../access-requests/people.ts';
 import { isOwn } from '../issued-tokens/own-tokens.ts';
 import { parseCreateOptions } from '../options/write-options.ts';

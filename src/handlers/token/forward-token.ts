@@ -18,6 +18,7 @@ import {
   type UpstreamAnswer,
   UpstreamError,
 } from '../../clusters/upstream/upstream-contract.ts';
+import { InFlightCounts } from '../../lib/in-flight-counts.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import { requireOwners } from '../../objects/owners.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
@@ -73,7 +74,7 @@ const NOT_TRACKED = forbiddenField(
  */
 export function createForwardToken(parts: ForwardTokenParts): ForwardToken {
   const { catalog, reader } = parts;
-  const inFlight = new InFlight(parts.maxInFlightPerCluster);
+  const inFlight = new InFlightCounts();
   return async (cluster, request, tokenRequest, { dryRun, pass }) => {
     const { sent, annotations, audiences } = tokenRequest;
     const { namespace, name } = request.target;
@@ -100,7 +101,8 @@ export function createForwardToken(parts: ForwardTokenParts): ForwardToken {
       return answer(sent, request, predicted, now);
     }
     const body = requestBody(request, sent, { audiences, expirationSeconds, boundTo });
-    const answered = await inFlight.run(cluster.name, () => send(parts, cluster, request, body));
+    const release = reserve(inFlight, cluster.name, parts.maxInFlightPerCluster);
+    const answered = await send(parts, cluster, request, body).finally(release);
     const expected = {
       namespace,
       serviceAccount: name,
@@ -121,29 +123,11 @@ export function createForwardToken(parts: ForwardTokenParts): ForwardToken {
 }
 
 /** Limits the requests in flight to a cluster: one that hangs must not hold every seat for tokens. */
-class InFlight {
-  readonly #limit: number;
-  readonly #byCluster = new Map<string, number>();
-
-  constructor(limit: number) {
-    this.#limit = limit;
-  }
-
-  async run<T>(cluster: string, act: () => Promise<T>): Promise<T> {
-    const before = this.#byCluster.get(cluster) ?? 0;
-    if (before >= this.#limit) {
-      const text = `cluster ${goQuote(cluster)} has not answered ${before} token requests yet, please try again later`;
-      throw tooManyRequests(text, 1);
-    }
-    this.#byCluster.set(cluster, before + 1);
-    try {
-      return await act();
-    } finally {
-      const left = (this.#byCluster.get(cluster) ?? 1) - 1;
-      if (left === 0) this.#byCluster.delete(cluster);
-      else this.#byCluster.set(cluster, left);
-    }
-  }
+function reserve(inFlight: InFlightCounts, cluster: string, max: number): () => void {
+  const before = inFlight.of(cluster);
+  if (before < max) return inFlight.add(cluster);
+  const text = `cluster ${goQuote(cluster)} has not answered ${before} token requests yet, please try again later`;
+  throw tooManyRequests(text, 1);
 }
 
 const UNISSUED = { token: '', accountUid: '', issuer: undefined, id: undefined };

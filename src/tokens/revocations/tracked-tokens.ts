@@ -5,6 +5,7 @@ import type { Kind } from '../../api/kind.ts';
 import { COUNTED_LABEL, type IssuedTokenSpec, REQUESTER_LABEL } from '../../api/kinds/issued-token.ts';
 import { TOKEN_ANNOTATIONS } from '../../api/kinds/token-request.ts';
 import { forbidden, type GroupResource, type StatusCause } from '../../api/status.ts';
+import { InFlightCounts } from '../../lib/in-flight-counts.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
@@ -81,8 +82,7 @@ export function countedFor(reader: TokenReader, kind: Kind, caller: Requester): 
 export function createTrackedTokens(parts: TrackedTokenParts): TrackedTokens {
   const { catalog, reader, writer, maxPerCaller, now } = parts;
   const kind = catalog.issuedTokens;
-  /** Reservations of requests in flight: concurrent requests must not exceed the limit together. */
-  const reserved = new Map<string, number>();
+  const reserved = new InFlightCounts();
 
   /** When the counted tokens expire. Records of earlier releases have the label of the requester only. */
   function expiriesOf(id: string, requester: string): number[] {
@@ -101,12 +101,11 @@ export function createTrackedTokens(parts: TrackedTokenParts): TrackedTokens {
       const requester = requesterId(user);
       const { id, who } = countedFor(reader, kind, caller);
       const expiries = expiriesOf(id, requester);
-      const inFlight = reserved.get(id) ?? 0;
-      if (expiries.length + inFlight >= maxPerCaller) {
+      if (expiries.length + reserved.of(id) >= maxPerCaller) {
         const reason = quotaReason(who, { max: maxPerCaller, expiries, isRequired });
         throw forbidden(aboutKind, about, reason, isRequired ? undefined : [NOT_TRACKED]);
       }
-      reserved.set(id, inFlight + 1);
+      const release = reserved.add(id);
       return {
         async record(cluster, claims) {
           const spec = specOf(cluster, claims, user);
@@ -120,11 +119,7 @@ export function createTrackedTokens(parts: TrackedTokenParts): TrackedTokens {
             },
           );
         },
-        release() {
-          const left = (reserved.get(id) ?? 0) - 1;
-          if (left > 0) reserved.set(id, left);
-          else reserved.delete(id);
-        },
+        release,
       };
     },
   };

@@ -1,0 +1,24 @@
+/**
+ * Counts what is in flight, by key, so that concurrent requests do not exceed a limit together. The limit is the
+ * caller's. A key is held only while something of it is in flight, so there are at most as many keys as requests.
+ */
+export class InFlightCounts {
+  readonly #counts = new Map<string, number>();
+
+  of(key: string): number {
+    return this.#counts.get(key) ?? 0;
+  }
+
+  /** Counts one more until the returned function is called. Further calls of it do nothing. */
+  add(key: string): () => void {
+    this.#counts.set(key, this.of(key) + 1);
+    let isReleased = false;
+    return () => {
+      if (isReleased) return;
+      isReleased = true;
+      const left = this.of(key) - 1;
+      if (left > 0) this.#counts.set(key, left);
+      else this.#counts.delete(key);
+    };
+  }
+}
