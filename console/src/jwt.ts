@@ -1,3 +1,5 @@
+import { isJsonObject } from '../../src/lib/json-object.ts';
+
 /** The claims of a JWT (RFC 7519). They are decoded for display; only the server verifies the signature. */
 export interface Claims {
   readonly iss?: string;
@@ -19,7 +21,7 @@ export function decodeClaims(token: string): Claims | undefined {
       byte.charCodeAt(0),
     );
     const value: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Claims) : undefined;
+    return isJsonObject(value) ? value : undefined;
   } catch {
     return undefined;
   }

@@ -16,6 +16,7 @@ import {
   RBAC_GROUP,
 } from '../api/kinds/rbac.ts';
 import { qualified } from '../api/status.ts';
+import { isJsonObject } from '../lib/json-object.ts';
 import { makeRequirement } from '../objects/selectors/label-requirement.ts';
 import {
   type LabelOperator,
@@ -44,7 +45,7 @@ export function readRules(value: unknown): Rule[] {
 }
 
 function readRule(item: unknown): Rule | undefined {
-  if (!isRecord(item)) return undefined;
+  if (!isJsonObject(item)) return undefined;
   const rule: Record<(typeof RULE_FIELDS)[number], readonly string[]> = {
     verbs: [],
     apiGroups: [],
@@ -156,11 +157,11 @@ export function readReach(binding: ApiObject): Reach {
   const { annotations, labels, deletionTimestamp } = binding.metadata;
   // A finalizer may keep the object, not the permission.
   if (deletionTimestamp !== undefined) return { kind: 'nowhere', reason: 'it is being deleted' };
-  const label = isRecord(labels) ? unknownLabel('ClusterRoleBinding', labels) : undefined;
+  const label = isJsonObject(labels) ? unknownLabel('ClusterRoleBinding', labels) : undefined;
   if (label !== undefined) {
     return { kind: 'nowhere', reason: `label ${goQuote(label)} ${unknownLabelText('ClusterRoleBinding', label)}` };
   }
-  const unknown = isRecord(annotations) ? unknownAnnotation('ClusterRoleBinding', annotations) : undefined;
+  const unknown = isJsonObject(annotations) ? unknownAnnotation('ClusterRoleBinding', annotations) : undefined;
   if (unknown !== undefined) {
     const why = unknownAnnotationText('ClusterRoleBinding', unknown);
     return { kind: 'nowhere', reason: `annotation ${goQuote(unknown)} ${why}` };
@@ -213,9 +214,9 @@ const OPERATORS: ReadonlyMap<unknown, LabelOperator> = new Map([
 
 /** Strict: a requirement that is left out of a selector widens it. */
 function readSelector(value: unknown): LabelSelector {
-  if (!isRecord(value)) throw new TypeError('not a selector');
+  if (!isJsonObject(value)) throw new TypeError('not a selector');
   const matchLabels = field(value, 'matchLabels') ?? {};
-  if (!isRecord(matchLabels)) throw new TypeError('not a map');
+  if (!isJsonObject(matchLabels)) throw new TypeError('not a map');
   const labels = Object.entries(matchLabels).map(([key, text]) => makeRequirement(key, '=', stringsOf([text])));
   const expressions = field(value, 'matchExpressions') ?? [];
   if (!Array.isArray(expressions)) throw new TypeError('not a list');
@@ -256,9 +257,6 @@ const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? v
 
 const stringOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 const isStrings = (value: unknown): value is string[] =>
   Array.isArray(value) && value.every((item) => typeof item === 'string');
 
@@ -269,11 +267,11 @@ function stringsOf(value: unknown): string[] {
 
 /** Own properties only: an inherited one is not part of the stored object. */
 export function field(value: unknown, key: string): unknown {
-  return isRecord(value) && Object.hasOwn(value, key) ? value[key] : undefined;
+  return isJsonObject(value) && Object.hasOwn(value, key) ? value[key] : undefined;
 }
 
 /** The entries of a map of strings, without those of another type. */
 function stringEntries(value: unknown): [string, string][] {
-  if (!isRecord(value)) return [];
+  if (!isJsonObject(value)) return [];
   return Object.entries(value).filter((entry): entry is [string, string] => typeof entry[1] === 'string');
 }

@@ -1,4 +1,5 @@
 import { isDns1123Subdomain } from '../api/names.ts';
+import { asJsonObject } from '../lib/json-object.ts';
 import { UsageError } from './command.ts';
 
 const GROUP = 'client.authentication.k8s.io';
@@ -21,12 +22,12 @@ export function readExecInfo(text: string | undefined): ExecInfo {
   } catch {
     throw new UsageError(`${VARIABLE} is not JSON`);
   }
-  const { apiVersion, spec } = members(question);
+  const { apiVersion, spec } = asJsonObject(question);
   if (typeof apiVersion !== 'string' || !VERSIONS.includes(apiVersion)) {
     const requested = typeof apiVersion === 'string' ? JSON.stringify(apiVersion) : 'no version';
     throw new UsageError(`${VARIABLE} requests ${requested}; supported are ${VERSIONS.join(' and ')}`);
   }
-  return { apiVersion, profile: profileIn(members(members(spec).cluster)) };
+  return { apiVersion, profile: profileIn(asJsonObject(asJsonObject(spec).cluster)) };
 }
 
 /**
@@ -34,7 +35,7 @@ export function readExecInfo(text: string | undefined): ExecInfo {
  * not choose the server that this program sends its own credential to, nor the account.
  */
 function profileIn({ server, config }: Record<string, unknown>): ExecInfo['profile'] {
-  const { clusterName } = members(config);
+  const { clusterName } = asJsonObject(config);
   if (clusterName === undefined) return undefined;
   if (typeof clusterName !== 'string' || isDns1123Subdomain(clusterName).length > 0) {
     throw new UsageError(`${VARIABLE}: spec.cluster.config.clusterName is not the name of a cluster`);
@@ -42,6 +43,3 @@ function profileIn({ server, config }: Record<string, unknown>): ExecInfo['profi
   if (typeof server !== 'string' || server === '') throw new UsageError(`${VARIABLE}: spec.cluster.server is missing`);
   return { cluster: clusterName, server };
 }
-
-const members = (value: unknown): Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {};

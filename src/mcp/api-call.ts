@@ -1,6 +1,6 @@
 import type { Status } from '../api/status.ts';
+import { isJsonObject } from '../lib/json-object.ts';
 import { cleanText } from './clean-text.ts';
-import { isObject } from './json-rpc.ts';
 
 /** A request of the API under the identity of the caller. A tool can do nothing else. */
 export interface ApiCall {
@@ -31,7 +31,7 @@ const MAX_MESSAGE = 512;
 
 /** What the API answered, and what can be done about it. */
 export function refusal({ code, body }: ApiReply, advice: Readonly<Record<number, string>> = {}): ToolError {
-  const { message = '', details } = (isObject(body) ? body : {}) as Partial<Status>;
+  const { message = '', details } = (isJsonObject(body) ? body : {}) as Partial<Status>;
   const seconds = details?.retryAfterSeconds ?? 1;
   const next = advice[code] ?? COMMON[code];
   if (code === 429 || code === 503) return new ToolError(`${said(message, code)} Try again in ${seconds} s.`);
@@ -57,7 +57,7 @@ export function objectOf(
   advice?: Readonly<Record<number, string>>,
 ): Readonly<Record<string, unknown>> {
   if (!isSuccess(reply)) throw refusal(reply, advice);
-  return isObject(reply.body) ? reply.body : {};
+  return isJsonObject(reply.body) ? reply.body : {};
 }
 
 const MAX_WARNINGS = 8;

@@ -1,6 +1,7 @@
 import { JsonSyntaxError, parseJson as parseTree } from '../api/codec/parse-json.ts';
 import { type JsonNode, ObjectNode, toPlain } from '../api/codec/tree.ts';
 import { ApiError } from '../api/status.ts';
+import { isJsonObject } from '../lib/json-object.ts';
 
 /** JSON-RPC 2.0, as MCP uses it: one message, no batches, ids that are never null (MC-17). */
 
@@ -74,7 +75,7 @@ export const errorResponse = ({ code, message, data }: RpcError, id?: RequestId)
 
 /** The id of a message that may be malformed, for its error. */
 export function idOf(value: unknown): RequestId | undefined {
-  const id = isObject(value) ? value.id : undefined;
+  const id = isJsonObject(value) ? value.id : undefined;
   return isRequestId(id) ? id : undefined;
 }
 
@@ -111,7 +112,7 @@ const MAX_ID_LENGTH = 256;
 export function readMessage(value: unknown): RpcMessage {
   const invalid = (message: string): RpcError => new RpcError(RPC_CODES.invalidRequest, message);
   if (Array.isArray(value)) throw invalid('batches are not supported: send one message');
-  if (!isObject(value) || value.jsonrpc !== '2.0') {
+  if (!isJsonObject(value) || value.jsonrpc !== '2.0') {
     throw invalid('the message must be an object with "jsonrpc": "2.0"');
   }
   const { id, method, params = {} } = value;
@@ -119,7 +120,7 @@ export function readMessage(value: unknown): RpcMessage {
     const isResponse = 'result' in value || 'error' in value;
     throw invalid(isResponse ? 'responses are not accepted: no request was sent' : '"method" must be a text');
   }
-  if (!isObject(params)) throw invalid('"params" must be an object');
+  if (!isJsonObject(params)) throw invalid('"params" must be an object');
   if (!('id' in value)) return { type: 'notification', method, params };
   if (!isRequestId(id)) throw invalid(`"id" must be an integer or a text of at most ${MAX_ID_LENGTH} characters`);
   return { type: 'request', id, method, params };
@@ -127,6 +128,3 @@ export function readMessage(value: unknown): RpcMessage {
 
 const isRequestId = (id: unknown): id is RequestId =>
   typeof id === 'string' ? id.length <= MAX_ID_LENGTH : Number.isSafeInteger(id);
-
-export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);

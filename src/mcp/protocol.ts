@@ -1,6 +1,6 @@
+import { isJsonObject } from '../lib/json-object.ts';
 import {
   errorResponse,
-  isObject,
   type Params,
   RPC_CODES,
   RpcError,
@@ -102,7 +102,7 @@ export function createProtocol({ version, tools }: ProtocolOptions): Protocol {
     if (tool === undefined) {
       throw new RpcError(RPC_CODES.invalidParams, `params.name must be one of ${[...byName.keys()].join(', ')}`);
     }
-    if (!isObject(args)) throw new RpcError(RPC_CODES.invalidParams, 'params.arguments must be an object');
+    if (!isJsonObject(args)) throw new RpcError(RPC_CODES.invalidParams, 'params.arguments must be an object');
     const state = typeof requestState === 'string' ? requestState : undefined;
     return written(await callTool({ tool, args, client, requestState: state }), client.era);
   };

@@ -1,8 +1,8 @@
 import { Check, Default, Errors } from 'typebox/value';
 import { DNS1123_SUBDOMAIN_PATTERN } from '../api/names.ts';
+import { isJsonObject } from '../lib/json-object.ts';
 import { ToolError } from './api-call.ts';
 import { cleanText } from './clean-text.ts';
-import { isObject } from './json-rpc.ts';
 import type { InputRequired, Tool, ToolContext } from './tool.ts';
 
 /** What a tool answers, before it is written for a protocol version. */
@@ -15,7 +15,7 @@ export const errorResult = (text: string): ToolResult => ({ type: 'error', text 
 
 /** Checks the arguments and runs the tool. A refusal is a result that a model can act on (MC-32). */
 export async function runTool(tool: Tool, given: unknown, context: ToolContext): Promise<ToolResult> {
-  const { known, unknown } = split(tool, isObject(given) ? given : {});
+  const { known, unknown } = split(tool, isJsonObject(given) ? given : {});
   const args = Default(tool.inputSchema, known);
   if (unknown.length > 0 || !Check(tool.inputSchema, args)) return errorResult(argumentProblems(tool, args, unknown));
   try {

@@ -1,5 +1,6 @@
+import { isJsonObject } from '../lib/json-object.ts';
 import { cleanText } from './clean-text.ts';
-import { isObject, type Params, RPC_CODES, RpcError, type RpcRequest } from './json-rpc.ts';
+import { type Params, RPC_CODES, RpcError, type RpcRequest } from './json-rpc.ts';
 
 /** MC-01. Modern: every request says its version. Legacy: `initialize` agrees on one for the requests that follow. */
 export type Era = 'modern' | 'legacy';
@@ -29,7 +30,7 @@ export interface ClientFacts {
 /** MC-13: the version of a modern request; undefined for a legacy one. */
 export const modernVersionOf = (params: Params): unknown => metaOf(params)[META.version];
 
-const metaOf = ({ _meta: meta }: Params): Readonly<Record<string, unknown>> => (isObject(meta) ? meta : {});
+const metaOf = ({ _meta: meta }: Params): Readonly<Record<string, unknown>> => (isJsonObject(meta) ? meta : {});
 
 /** The client of a modern request. Throws RpcError. */
 export function readModern({ params }: RpcRequest): ClientFacts {
@@ -38,12 +39,12 @@ export function readModern({ params }: RpcRequest): ClientFacts {
   if (typeof version !== 'string') throw invalidMeta(META.version, 'a text');
   if (version !== MODERN_VERSION) throw unsupported(version);
   const capabilities = meta[META.capabilities];
-  if (!isObject(capabilities)) throw invalidMeta(META.capabilities, 'an object');
+  if (!isJsonObject(capabilities)) throw invalidMeta(META.capabilities, 'an object');
   const { elicitation } = capabilities;
   return {
     era: 'modern',
     name: clientName(meta[META.client]),
-    opensUrls: isObject(elicitation) && isObject(elicitation.url),
+    opensUrls: isJsonObject(elicitation) && isJsonObject(elicitation.url),
   };
 }
 
@@ -62,7 +63,7 @@ const MAX_CLIENT_NAME = 128;
 
 /** `name/version` of an `Implementation`, as one line. */
 export function clientName(info: unknown): string {
-  if (!isObject(info) || typeof info.name !== 'string') return '';
+  if (!isJsonObject(info) || typeof info.name !== 'string') return '';
   const text = typeof info.version === 'string' ? `${info.name}/${info.version}` : info.name;
   return cleanText(text, MAX_CLIENT_NAME);
 }

@@ -1,11 +1,12 @@
 import { printableErrors } from '../api/codec/go-text/go-unicode.ts';
 import { type FieldError, invalid, invalidValue, tooLong, tooMany } from '../api/field-error.ts';
 import { type ApiObject, apiVersionOf, type Kind, type ManagedFieldsEntry } from '../api/kind.ts';
+import { isJsonObject } from '../lib/json-object.ts';
 import { setOf } from './patches/apply/field-set.ts';
 import { FieldsError, FieldsTooLarge } from './patches/apply/fields-v1.ts';
 import { isTooLarge, MAX_PATHS, type Managers, readManagers, writeManagers } from './patches/apply/managers.ts';
 import type { FieldRules } from './patches/apply/ownership.ts';
-import { isJsonObject, type JsonObject, type JsonValue } from './patches/json-value.ts';
+import type { JsonObject, JsonValue } from './patches/json-value.ts';
 
 /** `metadata.managedFields` in its two forms: served, and stored with `fieldsV1` as JSON text. */
 

@@ -1,18 +1,14 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ApiObject } from '../api/kind.ts';
+import { isJsonObject } from '../lib/json-object.ts';
 
 /** Whether an object has what a field manager applies. Decides between a write and none, without asking the server. */
 
 /** Lists that are maps by a key: other managers may add items to them. */
 const LIST_KEYS: Readonly<Record<string, string>> = { conditions: 'type', accessProviders: 'name', properties: 'name' };
 
-type Fields = Readonly<Record<string, unknown>>;
-
-const isFields = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 const memberOf = (value: unknown, name: string): unknown =>
-  isFields(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+  isJsonObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
 
 /** Whether `actual` has every field of `applied` with its value. Fields of other managers are ignored. */
 export function contains(actual: unknown, applied: unknown, field = ''): boolean {
@@ -27,7 +23,7 @@ export function contains(actual: unknown, applied: unknown, field = ''): boolean
       ),
     );
   }
-  if (!isFields(applied)) return actual === applied;
+  if (!isJsonObject(applied)) return actual === applied;
   return Object.entries(applied).every(([name, value]) => contains(memberOf(actual, name), value, name));
 }
 
@@ -48,7 +44,7 @@ export function ownsMore(
 }
 
 function covers(value: unknown, owned: unknown): boolean {
-  if (!isFields(owned)) return true;
+  if (!isJsonObject(owned)) return true;
   return Object.entries(owned).every(([step, below]) => {
     if (step === '.') return true;
     const child = childAt(value, step);

@@ -1,7 +1,8 @@
 import type { Actor } from '../api/caller.ts';
 import { isClusterName } from '../api/names.ts';
 import { PEOPLE_PATH } from '../api/pass-audience.ts';
-import { isJsonObject, type JsonObject, TokenRejected } from './jws.ts';
+import { isJsonObject, type JsonObject } from '../lib/json-object.ts';
+import { TokenRejected } from './jws.ts';
 
 /** The claims of a token (K-03 to K-07), and the issuer of a cluster. */
 

@@ -1,4 +1,5 @@
 import { decodeUtf8 } from '../api/codec/utf8.ts';
+import { isJsonObject, type JsonObject } from '../lib/json-object.ts';
 import type { Algorithm } from './keys/algorithms.ts';
 
 /** Compact JWS (RFC 7515 section 7.1), read so that one token has exactly one spelling. */
@@ -53,11 +54,6 @@ export function decodeSegment(text: string): Buffer | undefined {
 
 /** The number of bytes that a valid segment encodes. */
 export const bytesIn = (segment: string): number => Math.floor((segment.length * 3) / 4);
-
-export type JsonObject = Readonly<Record<string, unknown>>;
-
-export const isJsonObject = (value: unknown): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Undefined for bytes that are not UTF-8: replacing them would turn a name or an audience into another one. */
 export function parseJsonObject(bytes: Buffer): JsonObject | undefined {

@@ -1,6 +1,7 @@
 import type { Actor } from '../api/caller.ts';
+import type { JsonObject } from '../lib/json-object.ts';
 import { readActor, readAudiences, readSeconds, readText } from './claims.ts';
-import { type JsonObject, TokenRejected } from './jws.ts';
+import { TokenRejected } from './jws.ts';
 
 /** The claims of a pass for a person. Issuer and audience differ from those of accounts, so none is mistaken. */
 

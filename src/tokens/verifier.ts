@@ -1,10 +1,10 @@
 import { goQuote } from '../api/codec/go-text/go-quote.ts';
+import type { JsonObject } from '../lib/json-object.ts';
 import type { Secret } from '../observability/secret.ts';
 import { readClaims, type TokenClaims } from './claims.ts';
 import {
   decodeSegment,
   isCanonicalJson,
-  type JsonObject,
   parseJsonObject,
   readHeader,
   type Segments,

@@ -1,3 +1,4 @@
+import { isJsonObject } from '../../lib/json-object.ts';
 import { type ApiError, badRequest } from '../status.ts';
 
 /** Plain JSON data, as programs handle it. */
@@ -137,7 +138,7 @@ function build(value: JsonValue, known: JsonValue | undefined, depth: number, bu
       return build(item, undefined, depth + 1, budget);
     });
   }
-  const before = isMembers(known) ? known : undefined;
+  const before = isJsonObject(known) ? known : undefined;
   const node = new ObjectNode();
   for (const key of Object.keys(value)) {
     const item = value[key];
@@ -156,6 +157,3 @@ function unicode(text: string): string {
   if (!text.isWellFormed()) throw refused('has half of a surrogate pair, without the other half');
   return text;
 }
-
-const isMembers = (value: JsonValue | undefined): value is { [key: string]: JsonValue } =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);

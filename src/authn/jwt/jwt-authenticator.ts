@@ -1,14 +1,8 @@
 import { compactVerify, errors } from 'jose';
 import type { Caller, OAuthClient } from '../../api/caller.ts';
+import type { JsonObject } from '../../lib/json-object.ts';
 import type { Secret } from '../../observability/secret.ts';
-import {
-  decodeSegment,
-  type JsonObject,
-  parseJsonObject,
-  type Segments,
-  splitToken,
-  TokenRejected,
-} from '../../tokens/jws.ts';
+import { decodeSegment, parseJsonObject, type Segments, splitToken, TokenRejected } from '../../tokens/jws.ts';
 import { VerifiedTokenCache } from '../../tokens/verified-token-cache.ts';
 import { plainCaller } from '../plain-caller.ts';
 import type { IssuerKeys } from './issuer-keys.ts';

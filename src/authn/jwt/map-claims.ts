@@ -1,6 +1,7 @@
 import type { User } from '../../api/caller.ts';
+import type { JsonObject } from '../../lib/json-object.ts';
 import { isCredentialId } from '../../tokens/credential-id.ts';
-import { type JsonObject, TokenRejected } from '../../tokens/jws.ts';
+import { TokenRejected } from '../../tokens/jws.ts';
 import { withAuthenticated } from '../plain-caller.ts';
 import { type Expression, ExpressionFailed } from './cel.ts';
 import type { ClaimMappings, ClaimSource, ValidationRule } from './read-claim-mappings.ts';

@@ -2,6 +2,7 @@ import { goQuote } from '../../api/codec/go-text/go-quote.ts';
 import { isPrint } from '../../api/codec/go-text/go-unicode.ts';
 import { ApiError, badGateway, timeout, tooManyRequests } from '../../api/status.ts';
 import type { UpstreamAnswer, UpstreamError } from '../../clusters/upstream/upstream-contract.ts';
+import { asJsonObject } from '../../lib/json-object.ts';
 import { withoutTokenWords } from '../../observability/token-text.ts';
 import { parseUpstreamJson } from '../../tokens/forwarding/token-response.ts';
 
@@ -58,17 +59,14 @@ interface ForeignStatus {
 
 /** The parts of a Status that an arbitrary body has. */
 function readStatus(body: Buffer): ForeignStatus {
-  const status = members(parseUpstreamJson(body));
-  const { causes } = members(status.details);
+  const status = asJsonObject(parseUpstreamJson(body));
+  const { causes } = asJsonObject(status.details);
   return { message: status.message, causes: Array.isArray(causes) ? causes : [] };
 }
 
-const members = (value: unknown): Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
-
 /** T-12j: a 403 that is about the namespace, not about the credential. */
 const isTerminating = ({ causes }: ForeignStatus): boolean =>
-  causes.some((cause) => members(cause).reason === 'NamespaceTerminating');
+  causes.some((cause) => asJsonObject(cause).reason === 'NamespaceTerminating');
 
 /** Text of another server: one line, without tokens and without characters that a terminal would interpret. */
 function printable(value: unknown): string {

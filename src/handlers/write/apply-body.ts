@@ -10,8 +10,9 @@ import { COMPUTED_ANNOTATIONS, MANIFEST_ANNOTATION } from '../../api/domain-keys
 import { apiVersionOf, type Kind } from '../../api/kind.ts';
 import type { RequestBody } from '../../api/request.ts';
 import { badRequest } from '../../api/status.ts';
+import { isJsonObject } from '../../lib/json-object.ts';
 import { schemaErrors } from '../../objects/patches/apply/schema-errors.ts';
-import { isJsonObject, type JsonObject, type JsonValue, member } from '../../objects/patches/json-value.ts';
+import { type JsonObject, type JsonValue, member } from '../../objects/patches/json-value.ts';
 
 export const APPLY_YAML = 'application/apply-patch+yaml';
 /** Not in kube-apiserver. Its bodies must be JSON. */

@@ -1,6 +1,6 @@
 import { tokenReviewType } from '../../api/kinds/token-review.ts';
+import type { JsonObject } from '../../lib/json-object.ts';
 import type { Issuers } from '../../tokens/claims.ts';
-import type { JsonObject } from '../../tokens/jws.ts';
 import type { ResourceInfo } from '../request/request-info.ts';
 import { jsonOf } from '../response/respond.ts';
 import type { FormRoute } from './form-route.ts';

@@ -1,11 +1,11 @@
 import { passKind } from '../../api/kinds/pass.ts';
 import { TOKEN_ANNOTATIONS, type TokenRequest } from '../../api/kinds/token-request.ts';
 import type { ApiError } from '../../api/status.ts';
+import { isJsonObject, type JsonObject } from '../../lib/json-object.ts';
 import { Secret } from '../../observability/secret.ts';
 import { withoutTokenWords } from '../../observability/token-text.ts';
 import type { Issuers } from '../../tokens/claims.ts';
 import { TOKEN_EXCHANGE_GRANT } from '../../tokens/issuer-documents.ts';
-import { isJsonObject, type JsonObject } from '../../tokens/jws.ts';
 import type { ResourceInfo } from '../request/request-info.ts';
 import { tokenRequestInfo, userpassInfo } from '../request/token-request-info.ts';
 import { jsonOf } from '../response/respond.ts';

@@ -1,5 +1,6 @@
+import type { JsonObject } from '../../lib/json-object.ts';
 import type { Issuers } from '../../tokens/claims.ts';
-import { decodeSegment, type JsonObject, parseJsonObject, splitToken } from '../../tokens/jws.ts';
+import { decodeSegment, parseJsonObject, splitToken } from '../../tokens/jws.ts';
 
 /** The payload of a JWT whose signature was not checked; undefined when the text is no JWT. */
 export function unverifiedClaims(token: string): JsonObject | undefined {

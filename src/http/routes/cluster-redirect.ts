@@ -10,6 +10,7 @@ import type { Kind, ObjectMeta } from '../../api/kind.ts';
 import { isDns1123Subdomain } from '../../api/names.ts';
 import type { ApiRequest, RequestBody } from '../../api/request.ts';
 import { ApiError, badRequest } from '../../api/status.ts';
+import { asJsonObject } from '../../lib/json-object.ts';
 import type { RawAnswer } from '../response/respond.ts';
 
 /**
@@ -67,8 +68,8 @@ function clusterIn(metadata: ObjectMeta, kind: Kind, productName: string): strin
 function metadataOf(body: RequestBody, kind: Kind): ObjectMeta {
   if (!body.mediaType.includes('-patch+')) return decodeBody(body, kind, 'Ignore').value.metadata;
   const patch = parsePatch(body);
-  const { name, annotations } = membersOf(membersOf(patch).metadata);
-  const pairs = Object.entries(membersOf(annotations)).filter(([, value]) => typeof value === 'string');
+  const { name, annotations } = asJsonObject(asJsonObject(patch).metadata);
+  const pairs = Object.entries(asJsonObject(annotations)).filter(([, value]) => typeof value === 'string');
   return {
     ...(typeof name === 'string' ? { name } : {}),
     annotations: Object.fromEntries(pairs) as Record<string, string>,
@@ -86,6 +87,3 @@ function parsePatch({ bytes, mediaType }: RequestBody): unknown {
     throw error;
   }
 }
-
-const membersOf = (value: unknown): Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {};

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
+import { isJsonObject } from '../../lib/json-object.ts';
 import { cleanText, defined, textField } from '../clean-text.ts';
-import { isObject } from '../json-rpc.ts';
 
 /** What tools show of a cluster. Labels, reasons, messages and versions are data of others (MC-79). */
 export const clusterProperties = {
@@ -17,7 +17,7 @@ const ClusterSchema = Type.Object(clusterProperties);
 const MAX_LABELS = 64;
 
 /** A member of an object that may hold anything. */
-export const memberOf = (value: unknown, name: string): unknown => (isObject(value) ? value[name] : undefined);
+export const memberOf = (value: unknown, name: string): unknown => (isJsonObject(value) ? value[name] : undefined);
 
 const CURSOR = /^[\w.~+/=-]+$/;
 
@@ -61,7 +61,7 @@ export function clusterView(cluster: unknown): Static<typeof ClusterSchema> {
 }
 
 function labelsOf(labels: unknown): Record<string, string> | undefined {
-  if (!isObject(labels)) return undefined;
+  if (!isJsonObject(labels)) return undefined;
   const entries = Object.entries(labels)
     .slice(0, MAX_LABELS)
     .map(([key, value]) => [cleanText(key, 320), cleanText(String(value))] as const);

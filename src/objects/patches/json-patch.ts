@@ -1,7 +1,8 @@
 import { goQuote } from '../../api/codec/go-text/go-quote.ts';
 import { ApiError, badRequest } from '../../api/status.ts';
+import { isJsonObject } from '../../lib/json-object.ts';
 import { arrayIndex, type JsonPointer, parseJsonPointer, resolve } from './json-pointer.ts';
-import { checkDepth, cloneJson, equalJson, isJsonObject, type JsonValue } from './json-value.ts';
+import { checkDepth, cloneJson, equalJson, type JsonValue } from './json-value.ts';
 
 export type { JsonObject, JsonValue } from './json-value.ts';
 

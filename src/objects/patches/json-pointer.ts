@@ -1,4 +1,5 @@
-import { isJsonObject, type JsonValue, member } from './json-value.ts';
+import { isJsonObject } from '../../lib/json-object.ts';
+import { type JsonValue, member } from './json-value.ts';
 
 /** The reference tokens of an RFC 6901 pointer, unescaped; none for the whole document. */
 export type JsonPointer = readonly string[];

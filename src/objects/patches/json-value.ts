@@ -17,9 +17,6 @@ export function guardDepth(depth: number): void {
   if (depth >= MAX_JSON_DEPTH) throw tooDeep();
 }
 
-export const isJsonObject = (value: JsonValue | undefined): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 export const newJsonObject = (): JsonObject => Object.create(null) as JsonObject;
 
 /** An own member, never an inherited one. */

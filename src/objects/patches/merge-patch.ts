@@ -1,4 +1,5 @@
-import { guardDepth, isJsonObject, type JsonValue, member, newJsonObject } from './json-value.ts';
+import { isJsonObject } from '../../lib/json-object.ts';
+import { guardDepth, type JsonValue, member, newJsonObject } from './json-value.ts';
 
 /**
  * RFC 7386: members of the patch replace those of the target, objects are merged member by member, `null` removes, and

@@ -1,4 +1,5 @@
-import { isJsonObject, type JsonValue, member } from './json-value.ts';
+import { isJsonObject } from '../../lib/json-object.ts';
+import { type JsonValue, member } from './json-value.ts';
 
 /** Lists of a strategic merge patch: which elements are the same, and the order of the result. */
 

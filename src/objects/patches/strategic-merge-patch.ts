@@ -1,14 +1,7 @@
 import type { TSchema } from 'typebox';
 import { badRequest } from '../../api/status.ts';
-import {
-  cloneJson,
-  guardDepth,
-  isJsonObject,
-  type JsonObject,
-  type JsonValue,
-  member,
-  newJsonObject,
-} from './json-value.ts';
+import { isJsonObject } from '../../lib/json-object.ts';
+import { cloneJson, guardDepth, type JsonObject, type JsonValue, member, newJsonObject } from './json-value.ts';
 import { compareKey, deleteListed, inOrderOf, mergeSets, type Positions, positions } from './strategic-lists.ts';
 
 /**

@@ -1,5 +1,6 @@
 import { createPublicKey } from 'node:crypto';
-import { decodeSegment, isJsonObject, type JsonObject, parseJsonObject, readHeader } from '../jws.ts';
+import { isJsonObject, type JsonObject } from '../../lib/json-object.ts';
+import { decodeSegment, parseJsonObject, readHeader } from '../jws.ts';
 import { ALGORITHMS, algorithmOf } from '../keys/algorithms.ts';
 import { type VerificationKey, verificationKey } from '../keys/key-material.ts';
 import { SignerFailed } from './signer-client.ts';

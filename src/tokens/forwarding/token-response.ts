@@ -2,10 +2,11 @@ import { JsonSyntaxError, parseJson } from '../../api/codec/parse-json.ts';
 import { toPlain } from '../../api/codec/tree.ts';
 import type { BoundObjectReference } from '../../api/kinds/token-request.ts';
 import { ApiError } from '../../api/status.ts';
+import { isJsonObject, type JsonObject } from '../../lib/json-object.ts';
 import { looksLikeToken } from '../../observability/token-text.ts';
 import { subjectOf } from '../claims.ts';
 import { isCredentialId } from '../credential-id.ts';
-import { decodeSegment, isJsonObject, type JsonObject, parseJsonObject, splitToken } from '../jws.ts';
+import { decodeSegment, parseJsonObject, splitToken } from '../jws.ts';
 
 /** A token that a cluster issued itself. It is checked so that a caller never gets the token of another account. */
 

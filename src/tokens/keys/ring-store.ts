@@ -1,8 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { isJsonObject } from '../../lib/json-object.ts';
 import { UnsafeFile } from '../../lib/secret-file.ts';
 import { type Guard, type KeyValue, StorageError, type Store } from '../../storage/contract.ts';
 import { leadLost } from '../../storage/leadership.ts';
-import { isJsonObject, parseJsonObject } from '../jws.ts';
+import { parseJsonObject } from '../jws.ts';
 import { ALGORITHMS } from './algorithms.ts';
 import type { EncryptionKey } from './encryption-key.ts';
 import type { KeyRecord, Revocation, RingState } from './ring-state.ts';

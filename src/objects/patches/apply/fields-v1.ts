@@ -1,6 +1,7 @@
 import { toJson } from '../../../api/codec/encode.ts';
 import { goQuote } from '../../../api/codec/go-text/go-quote.ts';
-import { isJsonObject, type JsonObject, type JsonValue } from '../json-value.ts';
+import { isJsonObject } from '../../../lib/json-object.ts';
+import type { JsonObject, JsonValue } from '../json-value.ts';
 import { FieldSet, sortedElements } from './field-set.ts';
 
 /** The wire form of a field set, `fieldsV1` of `metadata.managedFields`. */

@@ -1,5 +1,6 @@
 import { encodeValue } from '../../../api/codec/encode.ts';
-import { isJsonObject, type JsonObject, type JsonValue, member } from '../json-value.ts';
+import { isJsonObject } from '../../../lib/json-object.ts';
+import { type JsonObject, type JsonValue, member } from '../json-value.ts';
 import { compare } from './compare.ts';
 import { difference, type FieldSet, union } from './field-set.ts';
 import { fieldSetOf } from './field-set-of.ts';

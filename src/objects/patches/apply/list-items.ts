@@ -1,5 +1,6 @@
 import type { ArrayShape } from '../../../api/codec/shape.ts';
-import { isJsonObject, type JsonObject, type JsonValue, member, newJsonObject } from '../json-value.ts';
+import { isJsonObject } from '../../../lib/json-object.ts';
+import { type JsonObject, type JsonValue, member, newJsonObject } from '../json-value.ts';
 import { keyElement, valueElement } from './fields-v1.ts';
 
 /** An item that has no place in a list map or a set. The message is that of structured-merge-diff. */

@@ -1,6 +1,7 @@
 import type { ArrayShape, LeafShape, MapShape, Shape, StructShape } from '../../../api/codec/shape.ts';
 import { clip } from '../../../api/codec/violations.ts';
-import { isJsonObject, type JsonObject, type JsonValue } from '../json-value.ts';
+import { isJsonObject } from '../../../lib/json-object.ts';
+import type { JsonObject, JsonValue } from '../json-value.ts';
 import { fieldElement, pathText } from './fields-v1.ts';
 import { itemElement, ListItemError } from './list-items.ts';
 

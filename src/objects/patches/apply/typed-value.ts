@@ -1,5 +1,6 @@
 import type { LeafShape, MapShape, Shape, StructShape } from '../../../api/codec/shape.ts';
-import { isJsonObject, type JsonObject, type JsonValue } from '../json-value.ts';
+import { isJsonObject } from '../../../lib/json-object.ts';
+import type { JsonObject, JsonValue } from '../json-value.ts';
 import { fieldElement } from './fields-v1.ts';
 
 /** Questions of the structured merge to a schema: which values are atomic, and which have members with owners. */

@@ -1,0 +1,8 @@
+/** An object of parsed JSON whose members are not known. */
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+export const isJsonObject = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** An empty object in place of any other value. */
+export const asJsonObject = (value: unknown): JsonObject => (isJsonObject(value) ? value : {});
