@@ -7,6 +7,7 @@ import {
   REQUESTED_BY,
   type User,
 } from '../api/caller.ts';
+import { CREDENTIAL_ID, credentialIdOf } from '../api/credential-id.ts';
 import { storageKey } from '../api/object-key.ts';
 import { type NodeRef, type ObjectRef, subjectOf, type TokenClaims } from '../tokens/claims.ts';
 import { expiryOf } from '../tokens/liveness.ts';
@@ -97,7 +98,7 @@ class IssuedCaller implements Caller {
 
 /** For the audit trail, so it is the same in every cluster. */
 const credentialId = ({ jti, act }: TokenClaims): User['extra'] => ({
-  'authentication.kubernetes.io/credential-id': [`JTI=${jti}`],
+  [CREDENTIAL_ID]: [credentialIdOf(jti)],
   ...(act === undefined ? {} : { [REQUESTED_BY]: requesters(act) }),
 });
 

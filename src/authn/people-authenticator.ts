@@ -1,4 +1,5 @@
 import { AUTHENTICATED, type Caller, REQUESTED_BY, type User } from '../api/caller.ts';
+import { CREDENTIAL_ID, credentialIdOf } from '../api/credential-id.ts';
 import type { PersonClaims } from '../tokens/person-claims.ts';
 import type { Verifier } from '../tokens/verifier.ts';
 import { requesters } from './issued-token-authenticator.ts';
@@ -32,7 +33,7 @@ const userOf = ({ sub, groups = [], jti, act }: PersonClaims, prefix: string): U
   uid: '',
   groups: [...groups.map((group) => `${prefix}${group}`), AUTHENTICATED],
   extra: {
-    'authentication.kubernetes.io/credential-id': [`JTI=${jti}`],
+    [CREDENTIAL_ID]: [credentialIdOf(jti)],
     ...(act === undefined ? {} : { [REQUESTED_BY]: requesters(act) }),
   },
 });

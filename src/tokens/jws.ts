@@ -65,6 +65,18 @@ export function parseJsonObject(bytes: Buffer): JsonObject | undefined {
   }
 }
 
+/** A segment that is the JSON of an object: the header or the payload. */
+export function decodeJsonSegment(text: string): JsonObject | undefined {
+  const bytes = decodeSegment(text);
+  return bytes === undefined ? undefined : parseJsonObject(bytes);
+}
+
+/** The payload of a JWT whose signature was not checked; undefined when the text is no JWT. */
+export function unverifiedClaims(token: string): JsonObject | undefined {
+  const segments = splitToken(token);
+  return segments === undefined ? undefined : decodeJsonSegment(segments.payload);
+}
+
 /**
  * Whether encoding the value again gives the same bytes, as for tokens of our signer. It does not for duplicate keys
  * (where parsers disagree on the first or the last), white space, invalid UTF-8 and numbers out of range.

@@ -2,7 +2,14 @@ import { compactVerify, errors } from 'jose';
 import type { Caller, OAuthClient } from '../../api/caller.ts';
 import type { JsonObject } from '../../lib/json-object.ts';
 import type { Secret } from '../../observability/secret.ts';
-import { decodeSegment, parseJsonObject, type Segments, splitToken, TokenRejected } from '../../tokens/jws.ts';
+import {
+  decodeJsonSegment,
+  decodeSegment,
+  type Segments,
+  splitToken,
+  TokenRejected,
+  unverifiedClaims,
+} from '../../tokens/jws.ts';
 import { VerifiedTokenCache } from '../../tokens/verified-token-cache.ts';
 import { plainCaller } from '../plain-caller.ts';
 import type { IssuerKeys } from './issuer-keys.ts';
@@ -34,14 +41,8 @@ export interface JwtAuthenticatorParts {
 
 /** The issuer in an unverified token; undefined when the text is not a JWT. */
 export function claimedIssuer(token: string): string | undefined {
-  const segments = splitToken(token);
-  const payload = segments === undefined ? undefined : parsed(segments.payload);
-  return typeof payload?.iss === 'string' ? payload.iss : undefined;
-}
-
-function parsed(segment: string): JsonObject | undefined {
-  const bytes = decodeSegment(segment);
-  return bytes === undefined ? undefined : parseJsonObject(bytes);
+  const { iss } = unverifiedClaims(token) ?? {};
+  return typeof iss === 'string' ? iss : undefined;
 }
 
 /** The caller of a token by this configuration, and the key that verified the signature. */
@@ -70,7 +71,7 @@ export function createJwtAuthenticator({ config, keys, mcpAudience, now }: JwtAu
     if (segments === undefined) throw new TokenRejected('token is malformed');
     const header = readHeader(segments);
     const { thumbprint } = await signingKey(token, header.alg, await keys.find(header.kid));
-    const claims = parsed(segments.payload);
+    const claims = decodeJsonSegment(segments.payload);
     if (claims === undefined || claims.iss !== config.issuer.url) throw new TokenRejected('token issuer is invalid');
     const audiences = acceptedAudiences(claims.aud, config.issuer.audiences);
     const notBefore = claims.nbf === undefined ? Number.NEGATIVE_INFINITY : milliseconds(claims.nbf, 'nbf');
@@ -139,7 +140,7 @@ interface JwtHeader {
 }
 
 function readHeader({ header, signature }: Segments): JwtHeader {
-  const { alg, kid, typ } = parsed(header) ?? {};
+  const { alg, kid, typ } = decodeJsonSegment(header) ?? {};
   // One token, one spelling: a signature that decodes to the same bytes must not be another token.
   if (typeof alg !== 'string' || decodeSegment(signature) === undefined) throw new TokenRejected('token is malformed');
   if (kid !== undefined && typeof kid !== 'string') throw new TokenRejected('token is malformed');

@@ -1,6 +1,6 @@
 import type { User } from '../../api/caller.ts';
+import { CREDENTIAL_ID, credentialIdOf, isRecordableJti } from '../../api/credential-id.ts';
 import type { JsonObject } from '../../lib/json-object.ts';
-import { isCredentialId } from '../../tokens/credential-id.ts';
 import { TokenRejected } from '../../tokens/jws.ts';
 import { withAuthenticated } from '../plain-caller.ts';
 import { type Expression, ExpressionFailed } from './cel.ts';
@@ -108,16 +108,13 @@ function listOf(what: string, value: unknown): readonly string[] {
   return list.map((entry) => checkedText(what, entry)).filter((entry) => entry !== '');
 }
 
-/** K-31: for the audit trail. */
-const CREDENTIAL_ID = 'authentication.kubernetes.io/credential-id';
-
 function extraOf({ extra }: ClaimMappings, claims: JsonObject, run: Run): User['extra'] {
   const found: [string, readonly string[]][] = extra.map(({ key, expression }) => [
     key,
     listOf(`extra ${key}`, run(`extra ${key}`, expression)),
   ]);
   const jti = own(claims, 'jti');
-  if (isCredentialId(jti)) found.push([CREDENTIAL_ID, [`JTI=${jti}`]]);
+  if (isRecordableJti(jti)) found.push([CREDENTIAL_ID, [credentialIdOf(jti)]]);
   return Object.fromEntries(found.filter(([, values]) => values.length > 0));
 }
 

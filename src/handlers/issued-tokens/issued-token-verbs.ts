@@ -1,3 +1,4 @@
+import { credentialIdOf, REVOKED_CREDENTIAL_ID } from '../../api/credential-id.ts';
 import { invalid } from '../../api/field-error.ts';
 import type { Kind } from '../../api/kind.ts';
 import { tokenIdErrors } from '../../api/kinds/issued-token.ts';
@@ -70,7 +71,7 @@ async function revokeToken(parts: IssuedTokenParts, request: ApiRequest): Promis
   else if (Object.keys(preconditions ?? {}).length > 0) throw notFound(kind, jti);
   if (!dryRun) {
     await parts.revocations.revoke(jti, request.caller.as(undefined), entry?.expiresAt);
-    request.annotate('clusterpass.dev/revoked-credential-id', `JTI=${jti}`);
+    request.annotate(REVOKED_CREDENTIAL_ID, credentialIdOf(jti));
     if (entry !== undefined) await removeRecord(parts, jti);
   }
   return deleteResponse(kind, jti, entry?.uid);

@@ -1,3 +1,10 @@
+import {
+  CREDENTIAL_ID,
+  credentialIdOf,
+  ISSUED_CREDENTIAL_ID,
+  jtiIn,
+  REVOKED_CREDENTIAL_ID,
+} from '../../api/credential-id.ts';
 import { type FieldError, invalid, invalidValue } from '../../api/field-error.ts';
 import {
   type AuditEventReview,
@@ -55,9 +62,6 @@ function specErrors({ cluster = '', credentialID = '', limit = 1, after = 0 }: S
 }
 
 const CLUSTER = 'clusterpass.dev/cluster';
-const USED = 'authentication.kubernetes.io/credential-id';
-const ISSUED = 'authentication.kubernetes.io/issued-credential-id';
-const REVOKED = 'clusterpass.dev/revoked-credential-id';
 
 /** Texts that every matching line contains: few lines are parsed. */
 function textsOf({ cluster = '', user = '', credentialID = '' }: Spec): string[] {
@@ -65,7 +69,7 @@ function textsOf({ cluster = '', user = '', credentialID = '' }: Spec): string[]
   return [
     ...(cluster === '' ? [] : [`${quoted(CLUSTER)}:${quoted(cluster)}`]),
     ...(user === '' ? [] : [`"username":${quoted(user)}`]),
-    ...(credentialID === '' ? [] : [`JTI=${credentialID}`]),
+    ...(credentialID === '' ? [] : [credentialIdOf(credentialID)]),
   ];
 }
 
@@ -132,13 +136,13 @@ function summaryOf(line: AuditLine): AuditEventSummary {
     decision: annotations['authorization.k8s.io/reason'],
     sourceIP: line.sourceIPs?.[0],
     userAgent: line.userAgent,
-    credentialID: tokenIdIn(user?.extra?.[USED]?.[0]),
-    issuedCredentialID: tokenIdIn(annotations[ISSUED]),
-    revokedCredentialID: tokenIdIn(annotations[REVOKED]),
+    credentialID: tokenIdIn(user?.extra?.[CREDENTIAL_ID]?.[0]),
+    issuedCredentialID: tokenIdIn(annotations[ISSUED_CREDENTIAL_ID]),
+    revokedCredentialID: tokenIdIn(annotations[REVOKED_CREDENTIAL_ID]),
   });
 }
 
-const tokenIdIn = (text: string | undefined): string | undefined => text?.replace(/^JTI=/, '');
+const tokenIdIn = (text: string | undefined): string | undefined => (text === undefined ? undefined : jtiIn(text));
 
 type Optional<T> = { readonly [K in keyof T]: T[K] | undefined };
 

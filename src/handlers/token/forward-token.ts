@@ -1,7 +1,8 @@
 import type { Catalog } from '../../api/catalog.ts';
 import { goQuote } from '../../api/codec/go-text/go-quote.ts';
+import { credentialIdOf, ISSUED_CREDENTIAL_ID } from '../../api/credential-id.ts';
 import { forbiddenField } from '../../api/field-error.ts';
-import type { ApiObject, ObjectMeta } from '../../api/kind.ts';
+import { type ApiObject, apiVersionOf } from '../../api/kind.ts';
 import { CONTROLLER_FIELD } from '../../api/kinds/cluster.ts';
 import {
   type BoundObjectReference,
@@ -19,11 +20,11 @@ import {
   UpstreamError,
 } from '../../clusters/upstream/upstream-contract.ts';
 import { InFlightCounts } from '../../lib/in-flight-counts.ts';
-import { toTimestamp } from '../../lib/utc-second.ts';
 import { requireOwners } from '../../objects/owners.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import { type GrantedToken, readTokenResponse, UnexpectedResponse } from '../../tokens/forwarding/token-response.ts';
+import { grantedTokenRequest } from './answer-token-request.ts';
 import { checkReference } from './bound-object.ts';
 import type { ParsedTokenRequest } from './parse-token-request.ts';
 import type { PassUse } from './pass-use.ts';
@@ -116,7 +117,7 @@ export function createForwardToken(parts: ForwardTokenParts): ForwardToken {
     warnOfLess(request, annotations, { requested, audiences, granted });
     await pass?.claim(granted.id, granted.expiresAt * 1000, 'cluster');
     if (granted.id !== undefined) {
-      request.annotate('authentication.kubernetes.io/issued-credential-id', `JTI=${granted.id}`);
+      request.annotate(ISSUED_CREDENTIAL_ID, credentialIdOf(granted.id));
     }
     return answer(sent, request, granted, now);
   };
@@ -164,7 +165,7 @@ function requestBody(
   const { kind, apiVersion, name, uid: boundUid } = boundTo ?? {};
   return Buffer.from(
     JSON.stringify({
-      apiVersion: `${tokenRequestType.group}/${tokenRequestType.version}`,
+      apiVersion: apiVersionOf(tokenRequestType),
       kind: tokenRequestType.kind,
       metadata: { name: target.name, namespace: target.namespace, ...(uid === '' ? {} : { uid }) },
       spec: {
@@ -218,25 +219,9 @@ function readGranted(
   }
 }
 
-/** T-04, T-05, T-07: the request with what was granted. */
 function answer(sent: TokenRequest, { target }: ApiRequest, granted: GrantedToken, now: number): ApiObject {
-  const { managedFields: _, uid: _uid, ...metadata }: ObjectMeta = sent.metadata ?? {};
-  const { accountUid } = granted;
-  return {
-    kind: tokenRequestType.kind,
-    apiVersion: `${tokenRequestType.group}/${tokenRequestType.version}`,
-    metadata: {
-      ...metadata,
-      name: target.name,
-      namespace: target.namespace,
-      ...(accountUid === '' ? {} : { uid: accountUid }),
-      creationTimestamp: toTimestamp(now),
-    },
-    spec: {
-      audiences: [...granted.audiences],
-      expirationSeconds: secondsOf(granted),
-      boundObjectRef: sent.spec?.boundObjectRef ?? null,
-    },
-    status: { token: granted.token, expirationTimestamp: toTimestamp(granted.expiresAt * 1000) },
-  };
+  const { token, audiences, issuedAt, expiresAt, accountUid: uid } = granted;
+  const { name, namespace } = target;
+  const claims = { aud: [...audiences], iat: issuedAt, exp: expiresAt };
+  return grantedTokenRequest(sent, { holder: { name, namespace, uid }, claims, token, now });
 }

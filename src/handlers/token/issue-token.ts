@@ -1,25 +1,22 @@
 import { type Authorizer, tokenQuestion } from '../../api/authorization.ts';
 import type { Catalog } from '../../api/catalog.ts';
-import { encodeValue } from '../../api/codec/encode.ts';
 import { endpointsInForce } from '../../api/confirmed-endpoint.ts';
-import type { ApiObject, ObjectMeta } from '../../api/kind.ts';
-import { type TokenRequest, tokenRequestType } from '../../api/kinds/token-request.ts';
-import type { ApiRequest, ApiResponse } from '../../api/request.ts';
+import { credentialIdOf, ISSUED_CREDENTIAL_ID } from '../../api/credential-id.ts';
+import type { TokenRequest } from '../../api/kinds/token-request.ts';
 import { conflict, notFound } from '../../api/status.ts';
-import { toTimestamp } from '../../lib/utc-second.ts';
 import { requireOwners } from '../../objects/owners.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
-import { buildClaims, type TokenClaims } from '../../tokens/claims.ts';
+import { buildClaims } from '../../tokens/claims.ts';
 import { parseCreateOptions } from '../options/write-options.ts';
-import { partialMetadata } from '../representation.ts';
 import type { ActorClaim } from './actor-claim.ts';
+import { answerTokenRequest, grantedTokenRequest } from './answer-token-request.ts';
 import { resolveBinding } from './bound-object.ts';
 import { type ForeignAudienceParts, foreignAudienceCheck } from './foreign-audiences.ts';
 import { type ForwardToken, issuesOwnTokens } from './forward-token.ts';
 import { type ParsedTokenRequest, parseTokenRequest } from './parse-token-request.ts';
 import type { IssueToken } from './pass-use.ts';
-import { CREATED, checkSignature, type ReleaseParts, releaseToken } from './release-token.ts';
+import { checkSignature, type ReleaseParts, releaseToken } from './release-token.ts';
 import { lifetimeErrors, serverErrors } from './token-request-annotations.ts';
 import { checkName, checkNamespace, requireValid, TOKEN_REQUEST } from './validate-token-request.ts';
 
@@ -62,7 +59,7 @@ export function createIssueTokenHandler(parts: IssueTokenParts): IssueToken {
       const found = reader.findFresh(catalog.clusters, { cluster: '', namespace: '', name: cluster });
       const stored = found instanceof Promise ? await found : found;
       if (stored !== undefined && issuesOwnTokens(stored)) {
-        return respond(request, await forward(stored, request, tokenRequest, { ...options, pass }), sent);
+        return answerTokenRequest(request, await forward(stored, request, tokenRequest, { ...options, pass }), sent);
       }
     }
     // What is in memory is not awaited: each `await` would cost a promise and a microtask.
@@ -101,7 +98,7 @@ export function createIssueTokenHandler(parts: IssueTokenParts): IssueToken {
       request.warn(`requested expiration of ${requested} seconds shortened to ${granted} seconds`);
     }
     if (annotations.forCluster && !claims.aud.includes(issuer)) request.warn(audienceWarning(cluster, issuer));
-    if (!options.dryRun) request.annotate('authentication.kubernetes.io/issued-credential-id', `JTI=${claims.jti}`);
+    if (!options.dryRun) request.annotate(ISSUED_CREDENTIAL_ID, credentialIdOf(claims.jti));
     await pass?.claim(claims.jti, claims.exp * 1000, 'ours');
     const token = await releaseToken(parts, request, claims, {
       dryRun: options.dryRun,
@@ -109,7 +106,7 @@ export function createIssueTokenHandler(parts: IssueTokenParts): IssueToken {
       cluster,
       kind: catalog.serviceAccounts,
     });
-    return respond(request, answer(sent, { account, claims, token, now }), sent);
+    return answerTokenRequest(request, grantedTokenRequest(sent, { holder: account, claims, token, now }), sent);
   };
 }
 
@@ -122,19 +119,6 @@ async function requireServer(
   if (cluster === undefined) throw notFound(catalog.clusters, name);
   requireValid(serverErrors(annotations, () => endpointsInForce(cluster.object(), productName)));
 }
-
-/** The whole object, or the metadata if the request asks for no more. */
-function respond({ accept }: ApiRequest, answered: ApiObject, sent: TokenRequest): ApiResponse {
-  const { shape, style } = tokenRequestType;
-  const object = accept.as === 'object' ? answered : partialMetadata(answered);
-  // Most answers repeat no field of the request and are in the order of the schema already. A list of passes takes such
-  // an answer as it is.
-  if (!repeatsFields(sent)) return { type: 'value', code: CREATED, value: object };
-  return { type: 'json', code: CREATED, json: encodeValue(object, shape, style) };
-}
-
-const repeatsFields = ({ metadata = {}, spec }: TokenRequest): boolean =>
-  Object.keys(metadata).length > 0 || spec?.boundObjectRef !== undefined;
 
 /** T-13 */
 function checkUid({ metadata }: TokenRequest, account: StoredObject): void {
@@ -149,32 +133,3 @@ function checkUid({ metadata }: TokenRequest, account: StoredObject): void {
 
 const audienceWarning = (cluster: string, audience: string): string =>
   `this token will not open the API of cluster "${cluster}": its audiences do not include "${audience}"`;
-
-interface IssuedToken {
-  readonly account: StoredObject;
-  readonly claims: TokenClaims;
-  readonly token: string;
-  readonly now: number;
-}
-
-/** T-04, T-05, T-07: the request with what was granted. */
-function answer(sent: TokenRequest, { account, claims, token, now }: IssuedToken): ApiObject {
-  const { managedFields: _, ...metadata }: ObjectMeta = sent.metadata ?? {};
-  return {
-    kind: tokenRequestType.kind,
-    apiVersion: `${tokenRequestType.group}/${tokenRequestType.version}`,
-    metadata: {
-      ...metadata,
-      name: account.name,
-      namespace: account.namespace,
-      uid: account.uid,
-      creationTimestamp: toTimestamp(now),
-    },
-    spec: {
-      audiences: claims.aud,
-      expirationSeconds: claims.exp - claims.iat,
-      boundObjectRef: sent.spec?.boundObjectRef ?? null,
-    },
-    status: { token, expirationTimestamp: toTimestamp(claims.exp * 1000) },
-  };
-}

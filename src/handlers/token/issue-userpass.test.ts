@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Caller } from '../../api/caller.ts';
 import { createCatalog } from '../../api/catalog.ts';
+import { toJson } from '../../api/codec/encode.ts';
 import { storageKey } from '../../api/object-key.ts';
 import type { ApiRequest } from '../../api/request.ts';
 import { ApiError } from '../../api/status.ts';
@@ -102,11 +103,12 @@ async function ask({
     willAnswer: () => {},
     accept: { mediaType: 'application/json', as: 'object' },
   } as unknown as ApiRequest);
-  if (response.type !== 'json') throw new Error('an object was expected');
+  if (response.type !== 'json' && response.type !== 'value') throw new Error('an object was expected');
+  const text = response.type === 'value' ? toJson(response.value) : Buffer.from(response.json).toString();
   const [claims] = signed;
   return {
     code: response.code,
-    json: JSON.parse(Buffer.from(response.json).toString()),
+    json: JSON.parse(text),
     claims,
     warnings,
     annotations,

@@ -1,22 +1,20 @@
 import type { Caller } from '../../api/caller.ts';
 import type { Catalog } from '../../api/catalog.ts';
-import { encodeValue } from '../../api/codec/encode.ts';
 import { goQuote } from '../../api/codec/go-text/go-quote.ts';
 import { endpointsInForce } from '../../api/confirmed-endpoint.ts';
+import { credentialIdOf, ISSUED_CREDENTIAL_ID } from '../../api/credential-id.ts';
 import { type FieldError, forbiddenField, invalidValue, tooMany } from '../../api/field-error.ts';
-import type { ApiObject, ObjectMeta } from '../../api/kind.ts';
-import { type TokenRequest, tokenRequestType } from '../../api/kinds/token-request.ts';
+import type { TokenRequest } from '../../api/kinds/token-request.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { conflict, forbidden, notFound, unauthorized } from '../../api/status.ts';
-import { toTimestamp } from '../../lib/utc-second.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
-import { buildPersonClaims, isSystemName, type PersonClaims } from '../../tokens/person-claims.ts';
+import { buildPersonClaims, isSystemName } from '../../tokens/person-claims.ts';
 import { parseCreateOptions } from '../options/write-options.ts';
-import { partialMetadata } from '../representation.ts';
 import type { PersonActor } from './actor-claim.ts';
+import { answerTokenRequest, grantedTokenRequest } from './answer-token-request.ts';
 import { parseTokenRequest } from './parse-token-request.ts';
-import { CREATED, checkSignature, type ReleaseParts, releaseToken } from './release-token.ts';
+import { checkSignature, type ReleaseParts, releaseToken } from './release-token.ts';
 import { lifetimeErrors, serverErrors } from './token-request-annotations.ts';
 import { checkName, checkNamespace, requireValid } from './validate-token-request.ts';
 
@@ -84,14 +82,14 @@ export function createIssueUserpassHandler(parts: IssueUserpassParts): (request:
     if (granted < requested) {
       request.warn(`requested expiration of ${requested} seconds shortened to ${granted} seconds`);
     }
-    if (!options.dryRun) request.annotate('authentication.kubernetes.io/issued-credential-id', `JTI=${claims.jti}`);
+    if (!options.dryRun) request.annotate(ISSUED_CREDENTIAL_ID, credentialIdOf(claims.jti));
     const token = await releaseToken(parts, request, claims, {
       dryRun: options.dryRun,
       tracked: annotations.tracked,
       cluster,
       kind: catalog.clusters,
     });
-    return respond(request, answer(sent, { stored, claims, token, now }));
+    return answerTokenRequest(request, grantedTokenRequest(sent, { holder: stored, claims, token, now }), sent);
   };
 }
 
@@ -134,29 +132,4 @@ function secondsLeft({ expiresAt }: Caller, now: number): number {
   const seconds = Math.floor(expiresAt / 1000) - Math.floor(now / 1000);
   if (seconds < 1) throw unauthorized();
   return seconds;
-}
-
-function respond({ accept }: ApiRequest, answered: ApiObject): ApiResponse {
-  const { shape, style } = tokenRequestType;
-  const object = accept.as === 'object' ? answered : partialMetadata(answered);
-  return { type: 'json', code: CREATED, json: encodeValue(object, shape, style) };
-}
-
-interface IssuedPass {
-  readonly stored: StoredObject;
-  readonly claims: PersonClaims;
-  readonly token: string;
-  readonly now: number;
-}
-
-/** As for a service account, with the cluster in its place. */
-function answer(sent: TokenRequest, { stored, claims, token, now }: IssuedPass): ApiObject {
-  const { managedFields: _, ...metadata }: ObjectMeta = sent.metadata ?? {};
-  return {
-    kind: tokenRequestType.kind,
-    apiVersion: `${tokenRequestType.group}/${tokenRequestType.version}`,
-    metadata: { ...metadata, name: stored.name, uid: stored.uid, creationTimestamp: toTimestamp(now) },
-    spec: { audiences: claims.aud, expirationSeconds: claims.exp - claims.iat, boundObjectRef: null },
-    status: { token, expirationTimestamp: toTimestamp(claims.exp * 1000) },
-  };
 }

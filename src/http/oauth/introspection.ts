@@ -1,11 +1,12 @@
 import { tokenReviewType } from '../../api/kinds/token-review.ts';
 import type { JsonObject } from '../../lib/json-object.ts';
 import type { Issuers } from '../../tokens/claims.ts';
+import { unverifiedClaims } from '../../tokens/jws.ts';
 import type { ResourceInfo } from '../request/request-info.ts';
 import { jsonOf } from '../response/respond.ts';
 import type { FormRoute } from './form-route.ts';
+import { isIssuedHere } from './issued-here.ts';
 import { errorAnswer, jsonAnswer, OAuthError, type Render } from './oauth-error.ts';
-import { isIssuedHere, textsOf, unverifiedClaims } from './unverified-claims.ts';
 
 /** RFC 7662: the form becomes a TokenReview, by the caller of the `Authorization` header. */
 export function introspection(issuers: () => Issuers): FormRoute {
@@ -81,3 +82,9 @@ const NUMBERS = ['exp', 'iat', 'nbf'] as const;
 
 const pick = (claims: JsonObject, names: readonly string[], isRight: (value: unknown) => boolean): object =>
   Object.fromEntries(names.filter((name) => isRight(claims[name])).map((name) => [name, claims[name]]));
+
+/** Texts of a claim that may be one text or a list (`aud`). */
+function textsOf(claim: unknown): readonly string[] {
+  const list: readonly unknown[] = Array.isArray(claim) ? claim : [claim];
+  return list.filter((entry) => typeof entry === 'string');
+}

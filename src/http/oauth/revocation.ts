@@ -1,10 +1,11 @@
 import { issuedTokenKind } from '../../api/kinds/issued-token.ts';
 import type { Issuers } from '../../tokens/claims.ts';
+import { unverifiedClaims } from '../../tokens/jws.ts';
 import { expiryOf } from '../../tokens/liveness.ts';
 import type { ResourceInfo } from '../request/request-info.ts';
 import { dryRunOf, type FormRoute } from './form-route.ts';
+import { isIssuedHere } from './issued-here.ts';
 import { emptyAnswer, errorAnswer, OAuthError, type Render } from './oauth-error.ts';
-import { isIssuedHere, unverifiedClaims } from './unverified-claims.ts';
 
 /** RFC 7009: the form becomes the deletion of an issued token, by the caller of the `Authorization` header. */
 export function revocation(issuers: () => Issuers, now: () => number): FormRoute {

@@ -6,6 +6,7 @@ import { Secret } from '../../observability/secret.ts';
 import { withoutTokenWords } from '../../observability/token-text.ts';
 import type { Issuers } from '../../tokens/claims.ts';
 import { TOKEN_EXCHANGE_GRANT } from '../../tokens/issuer-documents.ts';
+import { unverifiedClaims } from '../../tokens/jws.ts';
 import type { ResourceInfo } from '../request/request-info.ts';
 import { tokenRequestInfo, userpassInfo } from '../request/token-request-info.ts';
 import { jsonOf } from '../response/respond.ts';
@@ -13,7 +14,6 @@ import { type ExchangeTarget, PERSON_SCOPE, readHandle, readTarget } from './exc
 import type { Form } from './form.ts';
 import { dryRunOf, type FormRequest, type FormRoute, type FormUrl } from './form-route.ts';
 import { errorAnswer, jsonAnswer, OAuthError, type OAuthErrorCode, type Render } from './oauth-error.ts';
-import { unverifiedClaims } from './unverified-claims.ts';
 
 /**
  * RFC 8693: the form of a token exchange becomes a TokenRequest, for an account or for a person. Its caller is the

@@ -1,6 +1,6 @@
 import { createPublicKey } from 'node:crypto';
 import { isJsonObject, type JsonObject } from '../../lib/json-object.ts';
-import { decodeSegment, parseJsonObject, readHeader } from '../jws.ts';
+import { decodeJsonSegment, decodeSegment, readHeader } from '../jws.ts';
 import { ALGORITHMS, algorithmOf } from '../keys/algorithms.ts';
 import { type VerificationKey, verificationKey } from '../keys/key-material.ts';
 import { SignerFailed } from './signer-client.ts';
@@ -87,7 +87,7 @@ export function readSignature(response: JsonObject): SignatureResponse {
       cause,
     });
   }
-  const { typ } = parseJsonObject(decodeSegment(header) ?? Buffer.alloc(0)) ?? {};
+  const { typ } = decodeJsonSegment(header) ?? {};
   if (typ !== undefined && typ !== 'JWT') throw new SignerFailed('typ in the header must be JWT');
   const bytes = decodeSegment(signature);
   if (bytes === undefined || bytes.length === 0)

@@ -1,12 +1,12 @@
 import { JsonSyntaxError, parseJson } from '../../api/codec/parse-json.ts';
 import { toPlain } from '../../api/codec/tree.ts';
+import { isRecordableJti } from '../../api/credential-id.ts';
 import type { BoundObjectReference } from '../../api/kinds/token-request.ts';
 import { ApiError } from '../../api/status.ts';
 import { isJsonObject, type JsonObject } from '../../lib/json-object.ts';
 import { looksLikeToken } from '../../observability/token-text.ts';
 import { subjectOf } from '../claims.ts';
-import { isCredentialId } from '../credential-id.ts';
-import { decodeSegment, parseJsonObject, splitToken } from '../jws.ts';
+import { decodeJsonSegment, decodeSegment, splitToken } from '../jws.ts';
 
 /** A token that a cluster issued itself. It is checked so that a caller never gets the token of another account. */
 
@@ -64,8 +64,8 @@ export function readTokenResponse(body: Buffer, expected: ExpectedToken): Grante
 /** RFC 7519 section 7.2, without the signature, which the cluster itself verifies. */
 function decodeToken(token: string): JsonObject {
   const segments = splitToken(token);
-  const header = segments === undefined ? undefined : decodeJson(segments.header);
-  const payload = segments === undefined ? undefined : decodeJson(segments.payload);
+  const header = segments === undefined ? undefined : decodeJsonSegment(segments.header);
+  const payload = segments === undefined ? undefined : decodeJsonSegment(segments.payload);
   const signature = segments === undefined ? undefined : decodeSegment(segments.signature);
   if (header === undefined || payload === undefined || signature === undefined || signature.length === 0) {
     throw new UnexpectedResponse('the token in it is not a signed JWT');
@@ -75,11 +75,6 @@ function decodeToken(token: string): JsonObject {
     throw new UnexpectedResponse('the token in it is not signed with a private key');
   }
   return payload;
-}
-
-function decodeJson(segment: string): JsonObject | undefined {
-  const bytes = decodeSegment(segment);
-  return bytes === undefined ? undefined : parseJsonObject(bytes);
 }
 
 const member = (value: unknown, name: string): unknown =>
@@ -130,14 +125,14 @@ function readLifetime({ exp, iat }: JsonObject, { expirationSeconds, now }: Expe
 
 function readUid(claims: JsonObject): string {
   const uid = member(member(claims['kubernetes.io'], 'serviceaccount'), 'uid');
-  if (!isCredentialId(uid) || looksLikeToken(uid)) {
+  if (!isRecordableJti(uid) || looksLikeToken(uid)) {
     throw new UnexpectedResponse('the token in it has no uid of the account');
   }
   return uid;
 }
 
 /** An id that looks like a token is not recorded: a hostile cluster knows the tokens that others send to it. */
-const readId = (jti: unknown): string | undefined => (isCredentialId(jti) && !looksLikeToken(jti) ? jti : undefined);
+const readId = (jti: unknown): string | undefined => (isRecordableJti(jti) && !looksLikeToken(jti) ? jti : undefined);
 
 /**
  * JSON of another server; undefined when it is not JSON. By the decoder that bounds depth and count: `JSON.parse` takes

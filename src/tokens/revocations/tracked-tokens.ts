@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Caller, User } from '../../api/caller.ts';
 import type { Catalog } from '../../api/catalog.ts';
+import { CREDENTIAL_ID, jtiIn } from '../../api/credential-id.ts';
 import type { Kind } from '../../api/kind.ts';
 import { COUNTED_LABEL, type IssuedTokenSpec, REQUESTER_LABEL } from '../../api/kinds/issued-token.ts';
 import { TOKEN_ANNOTATIONS } from '../../api/kinds/token-request.ts';
@@ -63,7 +64,7 @@ type TokenReader = Pick<ObjectReader, 'find'>;
 
 /** The record of the token that a caller uses, if it is a tracked one. */
 export function ownRecord(reader: TokenReader, kind: Kind, user: User): StoredObject | undefined {
-  const jti = user.extra['authentication.kubernetes.io/credential-id']?.[0]?.replace(/^JTI=/, '') ?? '';
+  const jti = jtiIn(user.extra[CREDENTIAL_ID]?.[0] ?? '');
   return reader.find(kind, { cluster: '', namespace: '', name: jti });
 }
 
