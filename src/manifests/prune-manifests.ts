@@ -3,7 +3,7 @@ import { kindPrefix, type ObjectKey, storageKey } from '../api/object-key.ts';
 import { originOf } from '../api/origin-annotation.ts';
 import { ApiError } from '../api/status.ts';
 import { TimeSlice } from '../lib/time-slice.ts';
-import { prefixesInside } from '../objects/owners.ts';
+import { prefixesInside } from '../objects/parents.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
 import { leaderGuards } from '../storage/leadership.ts';
 import { type ApplyParts, eventOf, manifestChange } from './apply-manifests.ts';
@@ -105,8 +105,8 @@ async function planPruning({ catalog, reader }: ApplyParts, source: string, { ma
   }
   return { owned, removable: [...removable.values()], kept };
 
-  function inside(owner: StoredObject): StoredObject[] {
-    const prefixes = prefixesInside(catalog, owner);
+  function inside(parent: StoredObject): StoredObject[] {
+    const prefixes = prefixesInside(catalog, parent);
     return catalog.kinds.flatMap((kind: Kind) =>
       prefixes
         .filter((prefix) => prefix.startsWith(kindPrefix(kind)))

@@ -4,11 +4,11 @@ import { kindPrefix, type ObjectKey } from '../api/object-key.ts';
 import { ApiError } from '../api/status.ts';
 import { inParallel } from '../lib/in-parallel.ts';
 import type { Store, Write, WriteResult } from '../storage/contract.ts';
-import { findOwners } from './owners.ts';
+import { findParents } from './parents.ts';
 import type { ObjectReader } from './reader.ts';
 import { asApiError } from './storage-errors.ts';
 import type { StoredObject } from './stored-object.ts';
-import { hasFinalizers, type ObjectWriter, ownsOthers } from './writer.ts';
+import { hasFinalizers, isParent, type ObjectWriter } from './writer.ts';
 
 export interface DeletionPropagationOptions {
   readonly store: Store;
@@ -22,11 +22,11 @@ const CONCURRENCY = 64;
 const MAX_ROUNDS = 8;
 
 /**
- * Deletes the dependents of a namespace or cluster that is being deleted, and then the owner itself. An object with
- * finalizers waits for them, and so do its owners.
+ * Deletes the children of a namespace or cluster that is being deleted, and then the parent itself. An object with
+ * finalizers waits for them, and so do its parents.
  *
- * A create is guarded by the existence of its owners, so no dependent can appear after the owner is deleted. Those
- * created just before are swept afterwards. A crash in between is completed at the next start: an owner that has a
+ * A create is guarded by the existence of its parents, so no child can appear after the parent is deleted. Those
+ * created just before are swept afterwards. A crash in between is completed at the next start: a parent that has a
  * deletionTimestamp is deleted again, and orphans are swept.
  */
 export class DeletionPropagation {
@@ -36,11 +36,11 @@ export class DeletionPropagation {
     this.#options = options;
   }
 
-  /** Called after a deletion or an update: deletes owners that waited for it, from the inside out. */
+  /** Called after a deletion or an update: deletes parents that waited for it, from the inside out. */
   async settle(kind: Kind, objectKey: ObjectKey): Promise<void> {
     const { catalog, reader } = this.#options;
-    const owners = findOwners(catalog, reader, kind, objectKey).toReversed();
-    for (const entry of [...(ownsOthers(kind) ? [reader.find(kind, objectKey)] : []), ...owners]) {
+    const parents = findParents(catalog, reader, kind, objectKey).toReversed();
+    for (const entry of [...(isParent(kind) ? [reader.find(kind, objectKey)] : []), ...parents]) {
       if (entry !== undefined && !('missing' in entry) && entry.deletionTimestamp !== undefined) {
         await this.#finish(entry);
       }
@@ -58,53 +58,53 @@ export class DeletionPropagation {
     await this.#sweep(kindPrefix);
   }
 
-  /** Deletes an owner that is marked for deletion, as far as finalizers allow. Idempotent. */
-  async #finish(owner: StoredObject): Promise<void> {
+  /** Deletes a parent that is marked for deletion, as far as finalizers allow. Idempotent. */
+  async #finish(parent: StoredObject): Promise<void> {
     const { reader } = this.#options;
     await reader.catchUp();
-    if (!(await this.#deleteDependents(owner))) return;
+    if (!(await this.#deleteChildren(parent))) return;
     // A write in the meantime cannot undo the deletion, so the newest version is deleted.
     for (;;) {
       await reader.catchUp();
-      const current = reader.find(owner.kind, owner);
-      if (current?.createRevision !== owner.createRevision) break;
+      const current = reader.find(parent.kind, parent);
+      if (current?.createRevision !== parent.createRevision) break;
       if (hasFinalizers(current.object())) return;
       await this.#write({ key: current.key, value: null, expect: { modRevision: current.revision } });
     }
-    const within = owner.kind.inCluster ? `${owner.cluster}/${owner.name}/` : `${owner.name}/`;
+    const within = parent.kind.inCluster ? `${parent.cluster}/${parent.name}/` : `${parent.name}/`;
     await this.#sweep((kind) => `${kindPrefix(kind)}${within}`);
   }
 
-  /** True when no dependent is left, false when one waits for its finalizers. */
-  async #deleteDependents(owner: StoredObject): Promise<boolean> {
+  /** True when no child is left, false when one waits for its finalizers. */
+  async #deleteChildren(parent: StoredObject): Promise<boolean> {
     for (let round = 1; ; round++) {
-      await inParallel(this.#dependents(owner), CONCURRENCY, (dependent) => this.#delete(dependent));
-      const left = this.#dependents(owner);
+      await inParallel(this.#children(parent), CONCURRENCY, (child) => this.#delete(child));
+      const left = this.#children(parent);
       if (left.length === 0) return true;
-      // Dependents created in the meantime are not marked yet: another round, up to a limit.
+      // Children created in the meantime are not marked yet: another round, up to a limit.
       if (round >= MAX_ROUNDS || left.every(({ deletionTimestamp }) => deletionTimestamp !== undefined)) return false;
     }
   }
 
   /** Of a cluster, its namespaces and other objects outside of namespaces; of a namespace, its objects. */
-  #dependents({ kind, cluster, name }: StoredObject): StoredObject[] {
+  #children({ kind, cluster, name }: StoredObject): StoredObject[] {
     const { catalog, reader } = this.#options;
     const ofCluster = kind === catalog.clusters;
     const within = ofCluster ? `${name}/` : `${cluster}/${name}/`;
     return catalog.kinds
-      .filter((dependent) => dependent.inCluster && dependent.namespaced !== ofCluster)
-      .flatMap((dependent) => [...reader.cache(dependent).current.scan(`${kindPrefix(dependent)}${within}`)]);
+      .filter((child) => child.inCluster && child.namespaced !== ofCluster)
+      .flatMap((child) => [...reader.cache(child).current.scan(`${kindPrefix(child)}${within}`)]);
   }
 
-  async #delete(dependent: StoredObject): Promise<void> {
-    const { kind, uid } = dependent;
+  async #delete(child: StoredObject): Promise<void> {
+    const { kind, uid } = child;
     try {
-      await this.#options.writer.remove(kind, dependent, { dryRun: false, preconditions: { uid } });
+      await this.#options.writer.remove(kind, child, { dryRun: false, preconditions: { uid } });
     } catch (error) {
       // Another writer has deleted it, or has deleted and created it again: the next round finds it.
       if (!(error instanceof ApiError && [404, 409].includes(error.status.code))) throw error;
     }
-    const left = ownsOthers(kind) ? this.#options.reader.find(kind, dependent) : undefined;
+    const left = isParent(kind) ? this.#options.reader.find(kind, child) : undefined;
     if (left?.deletionTimestamp !== undefined) await this.#finish(left);
   }
 
@@ -119,11 +119,11 @@ export class DeletionPropagation {
     }
   }
 
-  /** An owner that is younger than the object is another one of the same name. */
+  /** A parent that is younger than the object is another one of the same name. */
   #isOrphan(entry: StoredObject): boolean {
     const { catalog, reader } = this.#options;
-    return findOwners(catalog, reader, entry.kind, entry).some(
-      (owner) => 'missing' in owner || owner.createRevision > entry.createRevision,
+    return findParents(catalog, reader, entry.kind, entry).some(
+      (parent) => 'missing' in parent || parent.createRevision > entry.createRevision,
     );
   }
 

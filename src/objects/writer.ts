@@ -5,7 +5,7 @@ import { type ObjectKey, storageKey } from '../api/object-key.ts';
 import { ApiError, alreadyExists, badRequest, conflict, notFound } from '../api/status.ts';
 import { TimeSlice } from '../lib/time-slice.ts';
 import type { Guard, Store, Write, WriteResult } from '../storage/contract.ts';
-import { prefixesInside, requireOwners } from './owners.ts';
+import { prefixesInside, requireParents } from './parents.ts';
 import {
   isSameObject,
   markForDeletion,
@@ -155,7 +155,7 @@ export class ObjectWriter {
   async #createNamed(kind: Kind, objectKey: ObjectKey, sent: ApiObject, options: CreateOptions): Promise<ApiObject> {
     const { dryRun, keepStatus = false, derive, admit, origin, guards = [] } = options;
     const { catalog, reader, now, randomUuid } = this.#options;
-    const owners = await requireOwners(catalog, reader, kind, objectKey);
+    const parents = await requireParents(catalog, reader, kind, objectKey);
     const stamp = { uid: options.uid ?? randomUuid(), now: now() };
     const track = this.#tracking(kind, options, keepStatus ? 'both' : 'object', sent, undefined);
     const metadata = { ...this.#computedIn(kind), keepStatus, origin };
@@ -176,7 +176,7 @@ export class ObjectWriter {
       key: storageKey(kind, objectKey),
       value: toStoredBytes(kind, object),
       expect: { absent: true },
-      guards: [...owners.map(({ key, createRevision }) => ({ key, expect: { createRevision } })), ...guards],
+      guards: [...parents.map(({ key, createRevision }) => ({ key, expect: { createRevision } })), ...guards],
     });
     await reader.sawOwnWrite(result);
     if (result.ok) return versioned(object, result.revision);
@@ -185,8 +185,8 @@ export class ObjectWriter {
     if (guards.some(({ key }) => key === result.key)) {
       throw conflict(kind, objectKey.name, 'a condition of this creation no longer holds');
     }
-    // An owner was deleted between the read and the write: this names it.
-    await requireOwners(catalog, reader, kind, objectKey);
+    // A parent was deleted between the read and the write: this names it.
+    await requireParents(catalog, reader, kind, objectKey);
     throw conflict(kind, objectKey.name, 'its cluster or namespace has changed; please try again');
   }
 
@@ -223,7 +223,7 @@ export class ObjectWriter {
     const finished = next.metadata.deletionTimestamp !== undefined && !hasFinalizers(next);
     const result = await this.#write({
       key: current.key,
-      value: finished && !ownsOthers(kind) ? null : toStoredBytes(kind, next),
+      value: finished && !isParent(kind) ? null : toStoredBytes(kind, next),
       expect: { modRevision: current.revision },
       guards,
     });
@@ -236,7 +236,7 @@ export class ObjectWriter {
 
   /**
    * Starts a deletion. With `gone` the object no longer exists. Otherwise it has a deletionTimestamp and waits for its
-   * finalizers or its dependents.
+   * finalizers or its children.
    */
   async remove(
     kind: Kind,
@@ -254,8 +254,8 @@ export class ObjectWriter {
         const held = hasFinalizers(object);
         return { object: held && !isMarked ? markForDeletion(kind, object, now()) : object, uid, gone: !held };
       }
-      // What is empty at the instant of its deletion has no dependents to wait for.
-      const waits = (ownsOthers(kind) && !onlyIfEmpty) || hasFinalizers(object);
+      // What is empty at the instant of its deletion has no children to wait for.
+      const waits = (isParent(kind) && !onlyIfEmpty) || hasFinalizers(object);
       if (waits && isMarked) return { object, uid, gone: false };
       const last = waits ? markForDeletion(kind, object, now()) : object;
       const result = await this.#write({
@@ -304,8 +304,8 @@ export class ObjectWriter {
   }
 }
 
-/** A deletion of one of these deletes its dependents too, so it is first marked, and then accepts no new ones. */
-export const ownsOthers = (kind: Kind): boolean => kind.resource === 'clusters' || kind.resource === 'namespaces';
+/** A deletion of one of these deletes its children too, so it is first marked, and then accepts no new ones. */
+export const isParent = (kind: Kind): boolean => kind.resource === 'clusters' || kind.resource === 'namespaces';
 
 export const hasFinalizers = ({ metadata }: ApiObject): boolean => (metadata.finalizers ?? []).length > 0;
 

@@ -12,7 +12,7 @@ const VERSION = 1;
 export interface ArchiveItem {
   readonly key: string;
   readonly value: Uint8Array;
-  /** The import keeps the order of creation: an owner is older than its dependents. */
+  /** The import keeps the order of creation: a parent is older than its children. */
   readonly createRevision: Revision;
 }
 

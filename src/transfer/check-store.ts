@@ -19,7 +19,7 @@ export async function checkStore(store: Store, catalog: Catalog): Promise<CheckR
   const problems: string[] = [];
   const created = new Map<string, Revision>();
   const uids = new Map<string, string>();
-  const dependents: { key: string; owners: string[] }[] = [];
+  const children: { key: string; parents: string[] }[] = [];
   const check = (item: KeyValue): void => {
     const kind = catalog.storedKinds.find((one) => item.key.startsWith(kindPrefix(one)));
     const label = kind?.resource ?? (item.key.startsWith(REGISTRY_PREFIX) ? 'unknown' : 'internal');
@@ -31,14 +31,14 @@ export async function checkStore(store: Store, catalog: Catalog): Promise<CheckR
       problems.push(`${item.key}: its revisions are out of order`);
     }
     problems.push(...checkObject(kind, item, uids).map((problem) => `${item.key}: ${problem}`));
-    dependents.push({ key: item.key, owners: ownersOf(catalog, kind, item.key) });
+    children.push({ key: item.key, parents: parentsOf(catalog, kind, item.key) });
   };
   for await (const items of scan(store, { prefix: '/', revision })) items.forEach(check);
-  for (const { key, owners } of dependents) {
-    for (const owner of owners) {
-      const createRevision = created.get(owner);
-      if (createRevision === undefined) problems.push(`${key}: its owner ${owner} does not exist`);
-      else if (createRevision > (created.get(key) ?? 0)) problems.push(`${key}: is older than its owner ${owner}`);
+  for (const { key, parents } of children) {
+    for (const parent of parents) {
+      const createRevision = created.get(parent);
+      if (createRevision === undefined) problems.push(`${key}: its parent ${parent} does not exist`);
+      else if (createRevision > (created.get(key) ?? 0)) problems.push(`${key}: is older than its parent ${parent}`);
     }
   }
   return { revision, counts, problems };
@@ -64,7 +64,7 @@ function checkObject(kind: Kind, { key, value }: KeyValue, uids: Map<string, str
   return problems;
 }
 
-function ownersOf(catalog: Catalog, kind: Kind, key: string): string[] {
+function parentsOf(catalog: Catalog, kind: Kind, key: string): string[] {
   if (!kind.inCluster) return [];
   const [cluster = '', namespace = ''] = key.slice(kindPrefix(kind).length).split('/');
   const ofCluster = storageKey(catalog.clusters, { cluster: '', namespace: '', name: cluster });

@@ -186,7 +186,7 @@ function groups(items: readonly ArchiveItem[]): ArchiveItem[][] {
   return all;
 }
 
-/** A dependent has more parts in its key than its owner, and is created after it. */
+/** A child has more parts in its key than its parent, and is created after it. */
 function byDepth(items: readonly ArchiveItem[]): ArchiveItem[][] {
   const levels = Map.groupBy(items, ({ key }) => key.split('/').length);
   return [...levels.keys()]

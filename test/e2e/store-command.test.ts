@@ -158,7 +158,7 @@ describeWithEtcd('B18: clusterpass store', () => {
       /serviceaccounts\/none\/ci\/x: its name, namespace or cluster does not match its key/,
     );
     expect(checked.stderr).toMatch(/serviceaccounts\/none\/ci\/x: has no uid/);
-    expect(checked.stderr).toMatch(/its owner \/registry\/clusters\/none does not exist/);
+    expect(checked.stderr).toMatch(/its parent \/registry\/clusters\/none does not exist/);
   });
 
   it('options that make no sense are named', async () => {

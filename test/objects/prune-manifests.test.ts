@@ -92,7 +92,7 @@ test('A41: a change of a cluster or of a binding by a file is in the security lo
   expect(lines).toHaveLength(4);
 });
 
-test('A40: what is inside goes before its owner', async () => {
+test('A40: what is inside goes before its parent', async () => {
   await applyManifests(parts, 'manifests', contentOf(east, west, ci, bot));
   const report = await prune(contentOf(west));
   expect(report.removed.map(({ resource, name }) => `${resource} ${name}`)).toEqual([

@@ -11,7 +11,7 @@ export interface DeleteOptions {
   readonly dryRun: boolean;
   /** The object is deleted only if it still has these. */
   readonly preconditions: { readonly uid?: string; readonly resourceVersion?: string };
-  /** Accepted and ignored: there is no grace period, and an owner is always deleted together with its dependents. */
+  /** Accepted and ignored: there is no grace period, and a parent is always deleted with its children. */
   readonly gracePeriodSeconds: number | undefined;
   readonly propagationPolicy: 'Foreground' | 'Background' | 'Orphan' | undefined;
 }

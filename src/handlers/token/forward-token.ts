@@ -20,7 +20,7 @@ import {
   UpstreamError,
 } from '../../clusters/upstream/upstream-contract.ts';
 import { InFlightCounts } from '../../lib/in-flight-counts.ts';
-import { requireOwners } from '../../objects/owners.ts';
+import { requireParents } from '../../objects/parents.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import { type GrantedToken, readTokenResponse, UnexpectedResponse } from '../../tokens/forwarding/token-response.ts';
@@ -80,7 +80,7 @@ export function createForwardToken(parts: ForwardTokenParts): ForwardToken {
     const { sent, annotations, audiences } = tokenRequest;
     const { namespace, name } = request.target;
     const objectKey = { cluster: cluster.name, namespace: '', name: namespace };
-    await requireOwners(catalog, reader, catalog.namespaces, objectKey);
+    await requireParents(catalog, reader, catalog.namespaces, objectKey);
     // Both become segments of a path. An invalid name cannot exist in any cluster.
     if (isDns1123Label(namespace).length > 0) throw notFound(catalog.namespaces, namespace);
     if (isDns1123Subdomain(name).length > 0) throw notFound(catalog.serviceAccounts, name);

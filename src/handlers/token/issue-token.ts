@@ -4,7 +4,7 @@ import { endpointsInForce } from '../../api/confirmed-endpoint.ts';
 import { credentialIdOf, ISSUED_CREDENTIAL_ID } from '../../api/credential-id.ts';
 import type { TokenRequest } from '../../api/kinds/token-request.ts';
 import { conflict, notFound } from '../../api/status.ts';
-import { requireOwners } from '../../objects/owners.ts';
+import { requireParents } from '../../objects/parents.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import { buildClaims } from '../../tokens/claims.ts';
@@ -63,8 +63,8 @@ export function createIssueTokenHandler(parts: IssueTokenParts): IssueToken {
       }
     }
     // What is in memory is not awaited: each `await` would cost a promise and a microtask.
-    const owners = requireOwners(catalog, reader, catalog.serviceAccounts, objectKey);
-    if (owners instanceof Promise) await owners;
+    const parents = requireParents(catalog, reader, catalog.serviceAccounts, objectKey);
+    if (parents instanceof Promise) await parents;
     checkName(sent, name);
     const foundAccount = reader.findFresh(catalog.serviceAccounts, objectKey);
     const account = foundAccount instanceof Promise ? await foundAccount : foundAccount;

@@ -5,13 +5,17 @@ import { type ApiError, forbidden, notFound } from '../api/status.ts';
 import type { ObjectReader } from './reader.ts';
 import type { StoredObject } from './stored-object.ts';
 
-/** The cluster or the namespace of an object. Deleting it deletes its dependents, the objects inside it. */
-type Owner = StoredObject | { readonly missing: Kind; readonly name: string };
+/**
+ * The cluster or the namespace of an object. Deleting it deletes its children, the objects inside it. Owner references
+ * are something else: they name any object, and delete nothing here.
+ */
+type Parent = StoredObject | { readonly missing: Kind; readonly name: string };
 
-/** The owners of an object: its cluster, then its namespace. None for the fleet's own objects. */
-export function findOwners(catalog: Catalog, reader: ObjectReader, kind: Kind, objectKey: ObjectKey): Owner[] {
+/** The parents of an object: its cluster, then its namespace. None for the fleet's own objects. */
+export function findParents(catalog: Catalog, reader: ObjectReader, kind: Kind, objectKey: ObjectKey): Parent[] {
   if (!kind.inCluster) return [];
-  const find = (owner: Kind, key: ObjectKey): Owner => reader.find(owner, key) ?? { missing: owner, name: key.name };
+  const find = (parent: Kind, key: ObjectKey): Parent =>
+    reader.find(parent, key) ?? { missing: parent, name: key.name };
   const cluster = find(catalog.clusters, { cluster: '', namespace: '', name: objectKey.cluster });
   if (!kind.namespaced) return [cluster];
   return [cluster, find(catalog.namespaces, { cluster: objectKey.cluster, namespace: '', name: objectKey.namespace })];
@@ -31,26 +35,26 @@ export function prefixesInside(catalog: Catalog, { kind, cluster, name }: Object
  * The cluster and the namespace must exist and must not be terminating. The error names the missing one (T-12i): "no
  * such account" would be misleading. Returns a promise only when it has to wait for the caches.
  */
-export function requireOwners(
+export function requireParents(
   catalog: Catalog,
   reader: ObjectReader,
   kind: Kind,
   objectKey: ObjectKey,
 ): StoredObject[] | Promise<StoredObject[]> {
-  const owners = findOwners(catalog, reader, kind, objectKey);
-  const require = (owner: Owner): StoredObject => {
-    if ('missing' in owner) throw notFound(owner.missing, owner.name);
-    if (owner.deletionTimestamp !== undefined) throw terminating(kind, objectKey, owner);
-    return owner;
+  const parents = findParents(catalog, reader, kind, objectKey);
+  const require = (parent: Parent): StoredObject => {
+    if ('missing' in parent) throw notFound(parent.missing, parent.name);
+    if (parent.deletionTimestamp !== undefined) throw terminating(kind, objectKey, parent);
+    return parent;
   };
-  if (!owners.some((owner) => 'missing' in owner)) return owners.map(require);
-  return reader.catchUp().then(() => findOwners(catalog, reader, kind, objectKey).map(require));
+  if (!parents.some((parent) => 'missing' in parent)) return parents.map(require);
+  return reader.catchUp().then(() => findParents(catalog, reader, kind, objectKey).map(require));
 }
 
 /** T-12j */
-function terminating(kind: Kind, objectKey: ObjectKey, owner: StoredObject): ApiError {
-  const isNamespace = owner.kind.resource === 'namespaces';
-  const where = `${isNamespace ? 'namespace' : 'cluster'} ${owner.name}`;
+function terminating(kind: Kind, objectKey: ObjectKey, parent: StoredObject): ApiError {
+  const isNamespace = parent.kind.resource === 'namespaces';
+  const where = `${isNamespace ? 'namespace' : 'cluster'} ${parent.name}`;
   return forbidden(kind, objectKey.name, `unable to create new content in ${where} because it is being terminated`, [
     {
       reason: isNamespace ? 'NamespaceTerminating' : 'ClusterTerminating',
