@@ -250,36 +250,36 @@ const isClusters = ({ group, resource }: Pick<ResourceQuestion, 'group' | 'resou
 /** The labels of a cluster object. */
 export type ClusterLabels = Readonly<Record<string, string>>;
 
-/** Which clusters one caller sees with one verb. */
-export interface ClusterRule {
+/** Which objects of a kind one caller sees with one verb: clusters, issued tokens, access requests or passes. */
+export interface VisibilityRule {
   /**
-   * Rules of the same fingerprint admit the same clusters. Watches with equal fingerprints share their events, and a
+   * Rules of the same fingerprint admit the same objects. Watches with equal fingerprints share their events, and a
    * permission change that keeps a caller's fingerprint changes nothing for that caller.
    */
   readonly fingerprint: string;
-  /** True: admits every cluster. */
+  /** True: admits every object. */
   readonly all: boolean;
-  /** True: admits no cluster. */
+  /** True: admits no object. */
   readonly none: boolean;
-  /** `labels` are the cluster's own labels; the name counts as `kubernetes.io/metadata.name`. */
-  admits(name: string, labels: ClusterLabels | undefined): boolean;
-  /** A superset of the admitted clusters that indexes can find. Undefined when there is none (`all`, `!=`, `notin`). */
-  readonly candidates: ClusterLookup | undefined;
+  /** `labels` are the object's own; the name of a cluster counts as its `kubernetes.io/metadata.name`. */
+  admits(name: string, labels: Readonly<Record<string, string>> | undefined): boolean;
+  /** A superset of the admitted objects that indexes can find. Undefined when there is none (`all`, `!=`, `notin`). */
+  readonly candidates: ObjectLookup | undefined;
   /** True: every candidate is admitted, so `admits` need not be called. */
   readonly admitsCandidates?: boolean;
-  /** A superset of the clusters that only one of the two rules admits; undefined when there is no such superset. */
-  differsFrom?(other: ClusterRule): ClusterLookup | undefined;
-  /** For rules about other objects that depend on clusters; as `ApprovalRule.changesWith`. */
+  /** A superset of the objects that only one of the two rules admits; undefined when there is no such superset. */
+  differsFrom?(other: VisibilityRule): ObjectLookup | undefined;
+  /** For rules that depend on the labels of clusters; as `ApprovalRule.changesWith`. */
   readonly changesWith?: ApprovalRule['changesWith'];
 }
 
-/** The clusters with one of the names or one of the labels. */
-export interface ClusterLookup {
+/** The objects with one of the names or one of the labels. */
+export interface ObjectLookup {
   readonly names: readonly string[];
   readonly labels: readonly { readonly key: string; readonly value: string }[];
 }
 
-export const ALL_CLUSTERS: ClusterRule = {
+export const ALL_VISIBLE: VisibilityRule = {
   fingerprint: 'all',
   all: true,
   none: false,
@@ -287,7 +287,7 @@ export const ALL_CLUSTERS: ClusterRule = {
   candidates: undefined,
 };
 
-export const NO_CLUSTERS: ClusterRule = {
+export const NONE_VISIBLE: VisibilityRule = {
   fingerprint: 'none',
   all: false,
   none: true,
@@ -323,11 +323,11 @@ export interface ExpiringPermissions {
 
 export interface ClusterVisibility {
   /** The rule in force now. */
-  ruleFor(caller: Caller, verb: 'get' | 'list' | 'watch' | 'update'): ClusterRule;
+  ruleFor(caller: Caller, verb: 'get' | 'list' | 'watch' | 'update'): VisibilityRule;
   /** The revision of the last change that may have changed this caller's rules. */
   changedAt(caller: Caller): number;
   /** Made for each call: it costs what the caller is bound to. */
   approvalRule(caller: Caller, kind: Pick<Kind, 'group' | 'resource'>): ApprovalRule;
   /** The rule as it was at a past revision, for a watch that resumes across a permission change. */
-  ruleAt(caller: Caller, verb: 'get' | 'list' | 'watch' | 'update', revision: number): ClusterRule;
+  ruleAt(caller: Caller, verb: 'get' | 'list' | 'watch' | 'update', revision: number): VisibilityRule;
 }

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { ApprovalRule, ClusterLabels, ClusterRule } from '../api/authorization.ts';
+import type { ApprovalRule, ClusterLabels, VisibilityRule } from '../api/authorization.ts';
 import { type Caller, MASTERS, type User } from '../api/caller.ts';
 import type { Kind } from '../api/kind.ts';
 import { APPROVE_VERB } from '../api/kinds/access-request.ts';
@@ -39,7 +39,7 @@ export function approvalRule(
   const match = new ResourceMatch({ group, resource, verb: APPROVE_VERB, subresource: '', name: '' });
   const elsewhere = grantsByNamespace(caller.as(undefined), match, entriesOf);
   const atHome = home === undefined ? undefined : grantsByNamespace(caller.as(home), match, entriesOf);
-  const ruleIn = (namespace: string): ClusterRule => {
+  const ruleIn = (namespace: string): VisibilityRule => {
     const scopes = namespace === '' ? [''] : ['', namespace];
     const grantsIn = (all: ReadonlyMap<string, RuleGrant[]>) => scopes.flatMap((scope) => all.get(scope) ?? []);
     return clusterRule({
@@ -62,5 +62,5 @@ export function approvalRule(
   };
 }
 
-const ruleAdmits = (rule: ClusterRule, cluster: string, labels: ClusterLabels | undefined): boolean =>
+const ruleAdmits = (rule: VisibilityRule, cluster: string, labels: ClusterLabels | undefined): boolean =>
   labels === undefined ? rule.all : rule.admits(cluster, labels);

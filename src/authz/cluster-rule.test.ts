@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
-import { ALL_CLUSTERS, NO_CLUSTERS } from '../api/authorization.ts';
+import { ALL_VISIBLE, NONE_VISIBLE } from '../api/authorization.ts';
 import { parseLabelSelector } from '../objects/selectors/label-selector.ts';
 import { clusterRule, type RuleGrant } from './cluster-rule.ts';
 import { ClusterSelector } from './cluster-selector.ts';
@@ -38,12 +38,12 @@ describe('cluster rules', () => {
   });
 
   it('are everything or nothing when labels do not matter', () => {
-    expect(clusterRule({ elsewhere: [grant(['a']), grant(undefined)] })).toBe(ALL_CLUSTERS);
-    expect(clusterRule({ elsewhere: [grant(undefined, '')] })).toBe(ALL_CLUSTERS);
-    expect(clusterRule({ elsewhere: [] })).toBe(NO_CLUSTERS);
-    expect(clusterRule({ elsewhere: [grant([])] })).toBe(NO_CLUSTERS);
+    expect(clusterRule({ elsewhere: [grant(['a']), grant(undefined)] })).toBe(ALL_VISIBLE);
+    expect(clusterRule({ elsewhere: [grant(undefined, '')] })).toBe(ALL_VISIBLE);
+    expect(clusterRule({ elsewhere: [] })).toBe(NONE_VISIBLE);
+    expect(clusterRule({ elsewhere: [grant([])] })).toBe(NONE_VISIBLE);
     const all = [grant(undefined)];
-    expect(clusterRule({ elsewhere: all, home: { cluster: 'h', grants: all } })).toBe(ALL_CLUSTERS);
+    expect(clusterRule({ elsewhere: all, home: { cluster: 'h', grants: all } })).toBe(ALL_VISIBLE);
     const notHome = clusterRule({ elsewhere: all, home: { cluster: 'h', grants: [] } });
     expect([notHome.all, notHome.admits('h', {}), notHome.admits('x', {}), notHome.candidates]).toEqual([
       false,
@@ -83,7 +83,7 @@ describe('cluster rules', () => {
       labels: [{ key: 'x', value: '1' }],
     });
     expect(wide.differsFrom?.(of(grant(undefined, 'x!=1')))).toBeUndefined();
-    expect(wide.differsFrom?.(ALL_CLUSTERS)).toBeUndefined();
+    expect(wide.differsFrom?.(ALL_VISIBLE)).toBeUndefined();
 
     const grants = fc.array(
       fc

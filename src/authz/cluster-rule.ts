@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto';
 import {
-  ALL_CLUSTERS,
+  ALL_VISIBLE,
   type ClusterLabels,
-  type ClusterLookup,
-  type ClusterRule,
   type ClusterVisibility,
-  NO_CLUSTERS,
+  NONE_VISIBLE,
+  type ObjectLookup,
+  type VisibilityRule,
 } from '../api/authorization.ts';
 import {
   type ClusterSelector,
@@ -99,11 +99,11 @@ export interface RuleSource {
   readonly home?: { readonly cluster: string; readonly grants: Iterable<RuleGrant> } | undefined;
 }
 
-class ClausesRule implements ClusterRule {
+class ClausesRule implements VisibilityRule {
   readonly fingerprint: string;
   readonly all = false;
   readonly none = false;
-  readonly candidates: ClusterRule['candidates'];
+  readonly candidates: VisibilityRule['candidates'];
   readonly admitsCandidates: boolean;
   readonly #elsewhere: ClauseIndex;
   readonly #home: { readonly cluster: string; readonly clauses: Clauses } | undefined;
@@ -127,7 +127,7 @@ class ClausesRule implements ClusterRule {
     return selected.some(({ selector }) => selector.holdsIn(view));
   }
 
-  differsFrom(other: ClusterRule): ClusterLookup | undefined {
+  differsFrom(other: VisibilityRule): ObjectLookup | undefined {
     if (!(other instanceof ClausesRule) || this.#home !== undefined || other.#home !== undefined) return undefined;
     return this.#elsewhere.differsFrom(other.#elsewhere);
   }
@@ -178,13 +178,13 @@ class ClauseIndex {
     return false;
   }
 
-  candidates(also: readonly string[]): ClusterRule['candidates'] {
+  candidates(also: readonly string[]): VisibilityRule['candidates'] {
     if (this.#all || this.#unindexed.length > 0) return undefined;
     return lookupOf([...this.#names, ...also], this.#required);
   }
 
   /** A clause that both have admits the same clusters in both: only clauses of one of them can make a difference. */
-  differsFrom(other: ClauseIndex): ClusterLookup | undefined {
+  differsFrom(other: ClauseIndex): ObjectLookup | undefined {
     if (this.#all || other.#all) return undefined;
     const names = [...this.#names.symmetricDifference(other.#names)];
     const required: RequiredLabel[] = [];
@@ -204,7 +204,7 @@ class ClauseIndex {
 const requiredLabelsOf = ({ names, selector }: Clause): readonly RequiredLabel[] | undefined =>
   names === undefined ? selector.requiredLabels : [...names].map((value) => ({ key: NAME_LABEL, value }));
 
-function lookupOf(names: readonly string[], required: readonly RequiredLabel[]): ClusterLookup {
+function lookupOf(names: readonly string[], required: readonly RequiredLabel[]): ObjectLookup {
   const requiredNames = required.filter(({ key }) => key === NAME_LABEL).map(({ value }) => value);
   const labels = new Map(required.filter(({ key }) => key !== NAME_LABEL).map((label) => [labelText(label), label]));
   return { names: [...new Set([...names, ...requiredNames])].sort(), labels: [...labels.values()] };
@@ -216,13 +216,13 @@ const admitsBy = ({ names, selector }: Clause, view: ClusterView): boolean =>
   (names?.has(view.name) ?? true) && selector.holdsIn(view);
 
 /** Grants that say the same in another order or in other words give rules of the same fingerprint. */
-export function clusterRule(source: RuleSource): ClusterRule {
+export function clusterRule(source: RuleSource): VisibilityRule {
   const elsewhere = simplify(source.elsewhere);
   const home = source.home && {
     cluster: source.home.cluster,
     clauses: narrow(simplify(source.home.grants), source.home.cluster),
   };
-  if (elsewhere.all && (home?.clauses.all ?? true)) return ALL_CLUSTERS;
-  if (isNothing(elsewhere) && (home === undefined || isNothing(home.clauses))) return NO_CLUSTERS;
+  if (elsewhere.all && (home?.clauses.all ?? true)) return ALL_VISIBLE;
+  if (isNothing(elsewhere) && (home === undefined || isNothing(home.clauses))) return NONE_VISIBLE;
   return new ClausesRule(elsewhere, home);
 }

@@ -5,7 +5,6 @@ import {
   type CallerRules,
   type ClusterLabelChange,
   type ClusterLabels,
-  type ClusterRule,
   type ClusterVisibility,
   type Decision,
   type ExpiringPermissions,
@@ -19,6 +18,7 @@ import {
   type PathQuestion,
   type ResourceQuestion,
   type RuleLister,
+  type VisibilityRule,
 } from '../api/authorization.ts';
 import { type Caller, type Identity, MASTERS, type User } from '../api/caller.ts';
 import type { Kind } from '../api/kind.ts';
@@ -98,7 +98,7 @@ class CompiledPolicy implements Policy {
    * for `ruleAt` the revision. So an entry is never wrong; after a change of the policy it is not looked up any more,
    * and is evicted.
    */
-  readonly #rules: Cache<string, ClusterRule>;
+  readonly #rules: Cache<string, VisibilityRule>;
   readonly #expiring = new ExpiringBindings();
   /** Stored bindings to a cluster that was recreated since, until they are changed or deleted. */
   readonly #orphanedByCluster = new Map<string, Pick<BindingFacts, 'namespace' | 'name'>>();
@@ -283,7 +283,7 @@ class CompiledPolicy implements Policy {
     return { ...collected, reason: reasonFor(this.#findUnexpired(user), namespace) };
   }
 
-  ruleFor(caller: Caller, verb: VisibilityVerb): ClusterRule {
+  ruleFor(caller: Caller, verb: VisibilityVerb): VisibilityRule {
     // By the contract of Caller, `home` is the only cluster for which `as` returns another user: the user of no cluster
     // is the user of every other cluster.
     const { home } = caller;
@@ -330,7 +330,7 @@ class CompiledPolicy implements Policy {
    * `revision` that has not arrived here yet makes no difference: it is also missing from `ruleFor`, and a watch that
    * compares the two follows it when it arrives.
    */
-  ruleAt(caller: Caller, verb: VisibilityVerb, revision: number): ClusterRule {
+  ruleAt(caller: Caller, verb: VisibilityVerb, revision: number): VisibilityRule {
     if (this.changedAt(caller) <= revision) return this.ruleFor(caller, verb);
     return this.#rules.getOrCompute(`at ${revision} ${verb} ${caller.key}`, () =>
       clusterRule(referenceRuleSource(this.#snapshotFor(caller, revision), caller, verb)),

@@ -1,4 +1,4 @@
-import type { ClusterRule } from '../api/authorization.ts';
+import type { VisibilityRule } from '../api/authorization.ts';
 import { encodeValue, toJson } from '../api/codec/encode.ts';
 import { humanAge } from '../api/codec/go-text/human-duration.ts';
 import { type ApiObject, apiVersionOf, type Kind, type TableColumn } from '../api/kind.ts';
@@ -19,7 +19,7 @@ export interface Representation {
    * Which clusters the caller may update, and so sees whole; undefined when every object is shown whole.
    * With `none` the caller sees only public views.
    */
-  readonly whole: ClusterRule | undefined;
+  readonly whole: VisibilityRule | undefined;
   /** For projections, whose objects can depend on it; `""` for stored kinds. */
   readonly clientAddress: string;
   /** Epoch milliseconds. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { ClusterRule } from '../api/authorization.ts';
+import type { VisibilityRule } from '../api/authorization.ts';
 import { createCatalog } from '../api/catalog.ts';
 import { kindPrefix } from '../api/object-key.ts';
 import { TimeSlice } from '../lib/time-slice.ts';
@@ -24,7 +24,7 @@ function rule(
   label: [string, string] | undefined,
   isIndexed: boolean,
   admitsCandidates: boolean,
-): ClusterRule {
+): VisibilityRule {
   const [key, value] = label ?? ['', ''];
   return {
     fingerprint: JSON.stringify([names, label]),

@@ -1,4 +1,4 @@
-import type { ClusterRule } from '../api/authorization.ts';
+import type { ObjectLookup, VisibilityRule } from '../api/authorization.ts';
 import type { TimeSlice } from '../lib/time-slice.ts';
 import type { ReadableObject, ReadableState } from '../objects/readable.ts';
 import type { FieldSelector } from '../objects/selectors/field-selector.ts';
@@ -12,7 +12,7 @@ export interface Selection {
   readonly labels: LabelSelector;
   readonly fields: FieldSelector;
   /** Undefined for kinds that are allowed or not as a whole, before the handler. */
-  readonly rule: ClusterRule | undefined;
+  readonly rule: VisibilityRule | undefined;
   /** Epoch milliseconds, for kinds whose objects expire; undefined for the others. */
   readonly now?: (() => number) | undefined;
 }
@@ -112,7 +112,7 @@ async function pick<E extends ReadableObject>(
   return { items, remaining };
 }
 
-const seesAll = (rule: ClusterRule | undefined): boolean => rule === undefined || rule.all;
+const seesAll = (rule: VisibilityRule | undefined): boolean => rule === undefined || rule.all;
 
 /** Every object is selected, so none needs a check. */
 const isEverything = ({ rule, labels, fields, now }: Selection): boolean =>
@@ -138,7 +138,7 @@ const MAX_SORTED = 10_000;
 export function entriesAt<E extends ReadableObject>(
   snapshot: ReadableState<E>,
   prefix: string,
-  lookup: ClusterLookup,
+  lookup: ObjectLookup,
 ): E[] | undefined {
   if (!snapshot.indexed) return undefined;
   const entries: E[] = [];
@@ -159,10 +159,8 @@ interface Candidates<E> {
   readonly exact: boolean;
 }
 
-type ClusterLookup = NonNullable<ClusterRule['candidates']>;
-
 /** Names and labels that together lead to every selected object. */
-interface AccessPath extends ClusterLookup {
+interface AccessPath extends ObjectLookup {
   /** Every object that it leads to is selected. */
   readonly exact: boolean;
 }
@@ -214,7 +212,7 @@ function walkInLockstep<E extends ReadableObject>(
 function* walk<E extends ReadableObject>(
   snapshot: ReadableState<E>,
   prefix: string,
-  { names, labels }: ClusterLookup,
+  { names, labels }: ObjectLookup,
 ): Generator<E> {
   for (const name of names) {
     const named: E[] = [];

@@ -1,10 +1,4 @@
-import {
-  type Authorizer,
-  type ClusterLabels,
-  type ClusterRule,
-  type ClusterVisibility,
-  NO_CLUSTERS,
-} from '../api/authorization.ts';
+import { type Authorizer, type ClusterVisibility, NONE_VISIBLE, type VisibilityRule } from '../api/authorization.ts';
 import type { Caller } from '../api/caller.ts';
 import type { Catalog } from '../api/catalog.ts';
 import { goQuote } from '../api/codec/go-text/go-quote.ts';
@@ -24,13 +18,13 @@ export interface Views {
   /** Whether everyone may list this kind, and sees only some of its objects. */
   isFiltered(kind: Kind): boolean;
   /** Which objects; undefined for kinds that are allowed or not as a whole. */
-  rule(kind: Kind, caller: Caller, verb: 'list' | 'watch'): ClusterRule | undefined;
+  rule(kind: Kind, caller: Caller, verb: 'list' | 'watch'): VisibilityRule | undefined;
   /** The rule at a past revision. */
-  ruleAt(kind: Kind, caller: Caller, verb: 'list' | 'watch', revision: number): ClusterRule | undefined;
+  ruleAt(kind: Kind, caller: Caller, verb: 'list' | 'watch', revision: number): VisibilityRule | undefined;
   /** How much of each object: see `Representation.whole`. */
-  whole(kind: Kind, caller: Caller, alwaysPublic: boolean): ClusterRule | undefined;
+  whole(kind: Kind, caller: Caller, alwaysPublic: boolean): VisibilityRule | undefined;
   /** How much of each object could be seen at a past revision. */
-  wholeAt(kind: Kind, caller: Caller, alwaysPublic: boolean, revision: number): ClusterRule | undefined;
+  wholeAt(kind: Kind, caller: Caller, alwaysPublic: boolean, revision: number): VisibilityRule | undefined;
   /** The revision of the last policy change that may concern the caller. */
   changedAt(kind: Kind, caller: Caller): number;
   /** Epoch milliseconds: tables show ages. */
@@ -45,7 +39,8 @@ export function createViews(
   now = Date.now,
 ): Views {
   const { clusters, issuedTokens, accessRequests, passes } = catalog;
-  const needsReview = (labels: ClusterLabels | undefined): boolean => labels?.[PASS_APPROVAL_LABEL] === 'review';
+  const needsReview = (labels: Readonly<Record<string, string>> | undefined): boolean =>
+    labels?.[PASS_APPROVAL_LABEL] === 'review';
   const rule: Views['rule'] = (kind, caller, verb) => {
     if (storedKindOf(kind) === clusters) return visibility.ruleFor(caller, verb);
     if (kind === accessRequests) return visibleRequests(kind, visibility, caller, verb);
@@ -74,11 +69,11 @@ export function createViews(
     },
     whole: (kind, caller, alwaysPublic) => {
       if (kind !== clusters) return undefined;
-      return alwaysPublic ? NO_CLUSTERS : visibility.ruleFor(caller, 'update');
+      return alwaysPublic ? NONE_VISIBLE : visibility.ruleFor(caller, 'update');
     },
     wholeAt: (kind, caller, alwaysPublic, revision) => {
       if (kind !== clusters) return undefined;
-      return alwaysPublic ? NO_CLUSTERS : visibility.ruleAt(caller, 'update', revision);
+      return alwaysPublic ? NONE_VISIBLE : visibility.ruleAt(caller, 'update', revision);
     },
     changedAt,
     now,
@@ -91,12 +86,12 @@ export function createViews(
  * its past state only.
  */
 export function inBothStates(
-  then: ClusterRule | undefined,
-  now: ClusterRule | undefined,
-  present: (name: string) => { readonly labels: ClusterLabels | undefined } | undefined,
-): ClusterRule | undefined {
+  then: VisibilityRule | undefined,
+  now: VisibilityRule | undefined,
+  present: (name: string) => { readonly labels: Readonly<Record<string, string>> | undefined } | undefined,
+): VisibilityRule | undefined {
   if (then === undefined || now === undefined) return undefined;
-  if (then.none || now.none) return NO_CLUSTERS;
+  if (then.none || now.none) return NONE_VISIBLE;
   if (now.all) return then;
   return {
     fingerprint: `${then.fingerprint} then, ${now.fingerprint} in both states`,

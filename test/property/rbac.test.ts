@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { ClusterRule, Decision, PathQuestion, ResourceQuestion } from '../../src/api/authorization.ts';
+import type { Decision, PathQuestion, ResourceQuestion, VisibilityRule } from '../../src/api/authorization.ts';
 import type { Caller } from '../../src/api/caller.ts';
 import type { ApiObject } from '../../src/api/kind.ts';
 import { clusterRule } from '../../src/authz/cluster-rule.ts';
@@ -269,7 +269,7 @@ function expectSameHolders(fleet: Fleet, question: Question): void {
 }
 
 /** The rule that the reference evaluator gives for a revision, without any cache. */
-const referenceRule = (fleet: Fleet, caller: Caller, verb: (typeof VERBS)[number], revision: number): ClusterRule =>
+const referenceRule = (fleet: Fleet, caller: Caller, verb: (typeof VERBS)[number], revision: number): VisibilityRule =>
   clusterRule(referenceRuleSource(fleet.snapshot(revision), caller, verb));
 
 /** Histories of roles and bindings that grant clusters and nothing else: nearly every change changes a rule. */

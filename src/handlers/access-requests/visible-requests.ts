@@ -1,10 +1,4 @@
-import {
-  ALL_CLUSTERS,
-  type Authorizer,
-  type ClusterLabels,
-  type ClusterRule,
-  type ClusterVisibility,
-} from '../../api/authorization.ts';
+import { ALL_VISIBLE, type Authorizer, type ClusterVisibility, type VisibilityRule } from '../../api/authorization.ts';
 import type { Caller } from '../../api/caller.ts';
 import type { Kind } from '../../api/kind.ts';
 import { REQUEST_CLUSTER_LABEL, REQUEST_NAMESPACE_LABEL } from '../../api/kinds/access-request.ts';
@@ -19,13 +13,13 @@ export function visibleRequests(
   visibility: Pick<ClusterVisibility, 'approvalRule'> & Pick<Authorizer, 'decide'>,
   caller: Caller,
   verb: 'get' | 'list' | 'watch',
-  isForApprovers?: (labels: ClusterLabels | undefined) => boolean,
-): ClusterRule {
+  isForApprovers?: (labels: Readonly<Record<string, string>> | undefined) => boolean,
+): VisibilityRule {
   const question = { verb, group, resource, subresource: '', namespace: '', name: '', cluster: undefined };
-  if (visibility.decide(caller, question).allowed) return ALL_CLUSTERS;
+  if (visibility.decide(caller, question).allowed) return ALL_VISIBLE;
   const own = requestedBy(caller);
   const approvable = visibility.approvalRule(caller, { group, resource });
-  if (approvable.all && isForApprovers === undefined) return ALL_CLUSTERS;
+  if (approvable.all && isForApprovers === undefined) return ALL_VISIBLE;
   if (approvable.none) return own;
   return {
     fingerprint: `${own.fingerprint} or to approve: ${approvable.fingerprint}`,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ALL_CLUSTERS, NO_CLUSTERS } from '../../api/authorization.ts';
+import { ALL_VISIBLE, NONE_VISIBLE } from '../../api/authorization.ts';
 import { issuedTokenKind as kind } from '../../api/kinds/issued-token.ts';
 import { kindPrefix } from '../../api/object-key.ts';
 import type { ApiRequest } from '../../api/request.ts';
@@ -39,7 +39,7 @@ const selection: Selection = {
   namesAreUnique: true,
   labels: parseLabelSelector(''),
   fields: parseFieldSelector(''),
-  rule: ALL_CLUSTERS,
+  rule: ALL_VISIBLE,
   now: () => NOW,
 };
 const representation: Representation = {
@@ -85,7 +85,7 @@ describe('an expired token', () => {
 
   it('is not sent to a watcher who may see it now, and its deletion is sent to one who knew it', () => {
     const view = { groupId: '', selection, representation };
-    const change = new ViewChange(snapshot, { ...selection, rule: NO_CLUSTERS }, selection);
+    const change = new ViewChange(snapshot, { ...selection, rule: NONE_VISIBLE }, selection);
     const gained = [...framesOfChange(change, 9, () => view)].filter(({ length }) => length > 0);
     expect(gained.map((pieces) => JSON.parse(Buffer.concat(pieces).toString()).object.metadata.name)).toEqual([
       'b-valid',

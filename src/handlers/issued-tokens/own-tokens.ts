@@ -1,4 +1,4 @@
-import { ALL_CLUSTERS, type Authorizer, type ClusterRule } from '../../api/authorization.ts';
+import { ALL_VISIBLE, type Authorizer, type VisibilityRule } from '../../api/authorization.ts';
 import type { Caller } from '../../api/caller.ts';
 import { issuedTokenKind, REQUESTER_LABEL } from '../../api/kinds/issued-token.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
@@ -11,7 +11,7 @@ export const isOwn = (entry: StoredObject, caller: Caller): boolean =>
   entry.labels?.[REQUESTER_LABEL] === requesterOf(caller);
 
 /** The issued tokens or access requests that the caller requested. */
-export function requestedBy(caller: Caller): ClusterRule {
+export function requestedBy(caller: Caller): VisibilityRule {
   const value = requesterOf(caller);
   return {
     fingerprint: `${REQUESTER_LABEL}=${value}`,
@@ -27,8 +27,8 @@ export function visibleTokens(
   authorizer: Pick<Authorizer, 'decide'>,
   caller: Caller,
   verb: 'list' | 'watch',
-): ClusterRule {
+): VisibilityRule {
   const { group, resource } = issuedTokenKind;
   const question = { verb, group, resource, subresource: '', namespace: '', name: '', cluster: undefined };
-  return authorizer.decide(caller, question).allowed ? ALL_CLUSTERS : requestedBy(caller);
+  return authorizer.decide(caller, question).allowed ? ALL_VISIBLE : requestedBy(caller);
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { ClusterRule } from '../../api/authorization.ts';
+import type { VisibilityRule } from '../../api/authorization.ts';
 import { parseFieldSelector } from '../../objects/selectors/field-selector.ts';
 import { parseLabelSelector } from '../../objects/selectors/label-selector.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
@@ -32,7 +32,7 @@ function seeing(admits: (name: string) => boolean, asked: { count: number } = { 
       return admits(name);
     },
     candidates: undefined,
-  } as unknown as ClusterRule;
+  } as unknown as VisibilityRule;
   const [labels, fields] = [parseLabelSelector(''), parseFieldSelector('')];
   return { prefix: PREFIX, namesAreUnique: true, labels, fields, rule };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ALL_CLUSTERS, type ClusterRule, NO_CLUSTERS } from '../../api/authorization.ts';
+import { ALL_VISIBLE, NONE_VISIBLE, type VisibilityRule } from '../../api/authorization.ts';
 import { createCatalog } from '../../api/catalog.ts';
 import type { ApiRequest } from '../../api/request.ts';
 import { ApiError } from '../../api/status.ts';
@@ -10,8 +10,8 @@ import { createWatchViews, type WatchViews } from './watch-view.ts';
 const { clusters } = createCatalog({ productName: 'orchestrator' });
 
 interface Policy {
-  rule: ClusterRule;
-  whole: ClusterRule;
+  rule: VisibilityRule;
+  whole: VisibilityRule;
   changes: readonly number[] | undefined;
 }
 
@@ -41,7 +41,7 @@ function viewsOf(policy: Policy, query = 'watch=1', as: ApiRequest['accept']['as
   return createWatchViews(parts, request, clusters, parseListOptions(new URLSearchParams(query)));
 }
 
-const policy = (): Policy => ({ rule: ALL_CLUSTERS, whole: NO_CLUSTERS, changes: [] });
+const policy = (): Policy => ({ rule: ALL_VISIBLE, whole: NONE_VISIBLE, changes: [] });
 const groupOf = (...of: Parameters<typeof viewsOf>): string => viewsOf(...of).current().groupId;
 
 describe('the group of a watch', () => {
@@ -50,8 +50,8 @@ describe('the group of a watch', () => {
     expect(groupOf(policy(), 'watch=1&labelSelector=a%3Db')).toBe(groupOf(policy(), 'labelSelector=a%3Db&watch=true'));
     const all = [
       groupOf(policy()),
-      groupOf({ ...policy(), rule: NO_CLUSTERS }),
-      groupOf({ ...policy(), whole: ALL_CLUSTERS }),
+      groupOf({ ...policy(), rule: NONE_VISIBLE }),
+      groupOf({ ...policy(), whole: ALL_VISIBLE }),
       groupOf(policy(), 'watch=1&labelSelector=a%3Db'),
       groupOf(policy(), 'watch=1&fieldSelector=metadata.name%3Db'),
       groupOf(policy(), 'watch=1', 'partial-object-metadata'),
@@ -70,10 +70,10 @@ describe('the group of a watch', () => {
     const views = viewsOf(changing);
     const before = views.current();
     expect(views.current()).toBe(before);
-    changing.rule = NO_CLUSTERS;
+    changing.rule = NONE_VISIBLE;
     expect(views.current().groupId).not.toBe(before.groupId);
     expect(views.current().selection.rule?.none).toBe(true);
-    changing.rule = ALL_CLUSTERS;
+    changing.rule = ALL_VISIBLE;
     expect(views.current().groupId).toBe(before.groupId);
   });
 });

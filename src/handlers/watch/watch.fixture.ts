@@ -1,4 +1,4 @@
-import type { ClusterRule } from '../../api/authorization.ts';
+import type { VisibilityRule } from '../../api/authorization.ts';
 import { createCatalog } from '../../api/catalog.ts';
 import type { Kind } from '../../api/kind.ts';
 import { kindPrefix } from '../../api/object-key.ts';
@@ -77,8 +77,8 @@ export class WatchHarness {
   readonly broadcaster: Broadcaster;
   readonly cache = this.#cacheOf(catalog.clusters);
   readonly #bindings = this.#cacheOf(catalog.clusterRoleBindings);
-  #rule: ClusterRule = ruleFor(EVERYTHING);
-  readonly #rules: { revision: number; rule: ClusterRule }[] = [{ revision: 0, rule: this.#rule }];
+  #rule: VisibilityRule = ruleFor(EVERYTHING);
+  readonly #rules: { revision: number; rule: VisibilityRule }[] = [{ revision: 0, rule: this.#rule }];
   refusal: ApiError | undefined;
   live = true;
   /** Runs everything at once; a subclass may hold it back. */
@@ -129,7 +129,7 @@ export class WatchHarness {
     this.broadcaster.onProgress(this.#revision);
   }
 
-  readonly #selectionOf = (rule: ClusterRule | undefined): Selection => ({
+  readonly #selectionOf = (rule: VisibilityRule | undefined): Selection => ({
     prefix: this.cache.prefix,
     namesAreUnique: true,
     labels: parseLabelSelector(''),
@@ -187,7 +187,7 @@ const REPRESENTATION: Representation = {
 
 let rules = 0;
 
-const ruleFor = (admits: (name: string) => boolean): ClusterRule => ({
+const ruleFor = (admits: (name: string) => boolean): VisibilityRule => ({
   fingerprint: `rule ${++rules}`,
   all: false,
   none: false,

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { at, catalog, inFolder, make, openObjects } from '../../../test/objects/object-store.ts';
-import { ALL_CLUSTERS } from '../../api/authorization.ts';
+import { ALL_VISIBLE } from '../../api/authorization.ts';
 import type { ApiRequest } from '../../api/request.ts';
 import { parseListOptions } from '../options/list-options.ts';
 import type { Views } from '../views.ts';
@@ -23,9 +23,9 @@ it('B4: initial events show the state of their bookmark, however slowly the clie
       {
         reader: objects.reader,
         views: {
-          rule: () => ALL_CLUSTERS,
-          ruleAt: () => ALL_CLUSTERS,
-          whole: () => ALL_CLUSTERS,
+          rule: () => ALL_VISIBLE,
+          ruleAt: () => ALL_VISIBLE,
+          whole: () => ALL_VISIBLE,
           changedAt: () => 0,
           now: Date.now,
         } as unknown as Views,
