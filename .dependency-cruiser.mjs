@@ -173,6 +173,20 @@ export default {
       to: { path: '^src/storage/(sqlite|etcd)/', pathNot: '^src/storage/$1/' },
     },
     {
+      name: 'kinds-apart',
+      severity: 'error',
+      comment:
+        'The handlers of one kind do not import those of another: what both need is in approvals/ or beside them.',
+      from: {
+        path: '^src/handlers/(access-requests|approvals|issued-tokens|join|passes|signing-keys)/',
+        pathNot: TESTS,
+      },
+      to: {
+        path: '^src/handlers/(access-requests|issued-tokens|join|passes|signing-keys)/',
+        pathNot: '^src/handlers/$1/',
+      },
+    },
+    {
       name: 'server-is-the-top',
       severity: 'error',
       comment: 'main.ts starts the program and only server/ is wired there: nothing imports either from below.',

@@ -10,7 +10,7 @@ import { refusalIfAny } from '../../src/api/refusal.fixture.ts';
 import { checkApproval, decisionRefusal } from '../../src/authz/check-access-request.ts';
 import { account, ask, binding, Fleet, person, role } from '../../src/authz/rbac.fixture.ts';
 import { grantName, grantObjects } from '../../src/handlers/access-requests/grant-objects.ts';
-import { isSamePerson, userOf } from '../../src/handlers/access-requests/people.ts';
+import { isSamePerson, userOf } from '../../src/handlers/approvals/people.ts';
 import { toTimestamp } from '../../src/lib/utc-second.ts';
 
 /**

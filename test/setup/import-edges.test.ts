@@ -184,6 +184,24 @@ describe('import edges', () => {
     });
   });
 
+  describe('between the handlers of two kinds', () => {
+    const kinds = ['access-requests', 'issued-tokens', 'join', 'passes', 'signing-keys'];
+    const files = new Map<string, string>();
+    const forbidden: string[] = [];
+    for (const to of [...kinds, 'approvals']) files.set(`src/handlers/${to}/target.ts`, 'export const x = 1;\n');
+    for (const from of [...kinds, 'approvals']) {
+      for (const to of [...kinds, 'approvals'].filter((other) => other !== from)) {
+        const file = `src/handlers/${from}/to-${to}.ts`;
+        files.set(file, `import { x } from '../${to}/target.ts';\nexport const y = x;\n`);
+        if (to !== 'approvals') forbidden.push(`${file} -> src/handlers/${to}/target.ts`);
+      }
+    }
+    const found = inTree(files);
+    it('go through what they share', () => {
+      expect(pairs(found())).toEqual(forbidden.sort());
+    });
+  });
+
   describe('in a circle of types', () => {
     const found = inTree(
       new Map([

@@ -1,18 +1,16 @@
-import type { Kind } from '../../api/kind.ts';
 import { isOpenPhase, requestStatus } from '../../api/kinds/access-request-spec.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
-import { type ApiError, notFound } from '../../api/status.ts';
+import { notFound } from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
-import type { StoredObject } from '../../objects/stored-object.ts';
 import { checkPreconditions } from '../../objects/writer.ts';
+import { findForCaller, getListed } from '../approvals/find-for-caller.ts';
+import { userOf } from '../approvals/people.ts';
 import type { VerbOverrides } from '../dispatch.ts';
-import { type GetParts, getObject } from '../get.ts';
-import { isOwn } from '../issued-tokens/own-tokens.ts';
 import { parseDeleteOptions } from '../options/delete-options.ts';
+import { isOwn } from '../requester.ts';
 import { deleteResponse } from '../write/delete.ts';
 import { annotate } from './complete-request.ts';
 import { ownerOf, withDecision } from './decide-request.ts';
-import { userOf } from './people.ts';
 import type { AccessRequestParts } from './request-parts.ts';
 
 /** `get` and `delete` of access requests check whose they are. `list` and `watch` are those of every kind. */
@@ -26,33 +24,6 @@ export const accessRequestVerbs = (parts: AccessRequestParts): VerbOverrides =>
       },
     ],
   ]);
-
-export interface OwnedParts extends GetParts {
-  /** The refusal of the policy for a request about all objects; undefined when a rule allows it. */
-  readonly refusalOf: (request: ApiRequest) => ApiError | undefined;
-}
-
-/** `get` of a kind that callers list without a rule: they get what they list. */
-export async function getListed(parts: OwnedParts, request: ApiRequest, kind: Kind): Promise<ApiResponse> {
-  const isListed = (entry: StoredObject): boolean =>
-    parts.views.rule(kind, request.caller, 'list')?.admits(entry.name, entry.labels) === true;
-  await findForCaller(parts, request, kind, isListed);
-  return getObject(parts, request, kind);
-}
-
-/** The refusal is the same for an object that the caller may not name and for one that does not exist (decision 12). */
-export async function findForCaller(
-  { reader, refusalOf }: OwnedParts,
-  request: ApiRequest,
-  kind: Kind,
-  mayName: (entry: StoredObject) => boolean,
-): Promise<StoredObject | undefined> {
-  await reader.catchUp();
-  const entry = reader.find(kind, { cluster: '', namespace: '', name: request.target.name });
-  const refusal = refusalOf(request);
-  if (refusal !== undefined && (entry === undefined || !mayName(entry))) throw refusal;
-  return entry;
-}
 
 /**
  * An open request is withdrawn first, and its grant is removed before the request is: what grants access always has a

@@ -15,8 +15,8 @@ import { type ApiError, forbidden } from '../../api/status.ts';
 import { InFlightCounts } from '../../lib/in-flight-counts.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import { type CountedFor, countedFor, requesterId } from '../../tokens/revocations/tracked-tokens.ts';
+import { isPersonKnown, unknownPerson, userOf } from '../approvals/people.ts';
 import type { Completion } from '../write/write-parts.ts';
-import { isPersonKnown, unknownPerson, userOf } from './people.ts';
 import type { AccessRequestParts } from './request-parts.ts';
 
 const DEFAULT_DURATION_SECONDS = 3_600;

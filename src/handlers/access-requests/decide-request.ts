@@ -14,12 +14,12 @@ import { type ApiError, conflict, forbidden, notFound } from '../../api/status.t
 import { toTimestamp } from '../../lib/utc-second.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import type { Guard } from '../../storage/contract.ts';
-import { isOwn } from '../issued-tokens/own-tokens.ts';
+import { createDecisionHandler, decisionIn, type SentFor, writeDecision } from '../approvals/decision.ts';
+import { isPersonKnown, isSamePerson, unknownPerson, userOf } from '../approvals/people.ts';
+import { isOwn } from '../requester.ts';
 import { objectKeyOf } from '../write/write-parts.ts';
 import { annotate } from './complete-request.ts';
-import { createDecisionHandler, decisionIn, type SentFor, writeDecision } from './decision.ts';
 import { type GrantOwner, grantName, grantObjects } from './grant-objects.ts';
-import { isPersonKnown, isSamePerson, unknownPerson, userOf } from './people.ts';
 import type { AccessRequestParts } from './request-parts.ts';
 
 /**

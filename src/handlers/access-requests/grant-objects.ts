@@ -10,7 +10,7 @@ import { toTimestamp } from '../../lib/utc-second.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import type { ObjectWriter } from '../../objects/writer.ts';
 import type { Guard } from '../../storage/contract.ts';
-import { ObjectChanged } from './decision.ts';
+import { ObjectChanged } from '../approvals/decision.ts';
 
 /** The role and the binding of a request. */
 export const grantName = (request: string): string => `${ACCESS_GRANT_PREFIX}${request}`;

@@ -10,8 +10,8 @@ import type { Revocations } from '../../tokens/revocations/revocations.ts';
 import type { VerbOverrides } from '../dispatch.ts';
 import { type GetParts, getObject } from '../get.ts';
 import { parseDeleteOptions } from '../options/delete-options.ts';
+import { isOwn } from '../requester.ts';
 import { deleteResponse } from '../write/delete.ts';
-import { isOwn } from './own-tokens.ts';
 
 export interface IssuedTokenParts extends GetParts {
   readonly kind: Kind;

@@ -9,8 +9,8 @@ import type { ApiRequest, ApiResponse, RequestBody, Target } from '../../api/req
 import { type ApiError, conflict, forbidden, notFound } from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
-import { isOwn } from '../issued-tokens/own-tokens.ts';
 import { parseCreateOptions } from '../options/write-options.ts';
+import { isOwn } from '../requester.ts';
 import { objectKeyOf } from '../write/write-parts.ts';
 import { audiencePermission } from './create-pass.ts';
 import { annotate, isAgentsPass, isApprovedFor, type PassParts } from './pass-parts.ts';

@@ -2,7 +2,7 @@ import { ALL_VISIBLE, type Authorizer, type ClusterVisibility, type VisibilityRu
 import type { Caller } from '../../api/caller.ts';
 import type { Kind } from '../../api/kind.ts';
 import { REQUEST_CLUSTER_LABEL, REQUEST_NAMESPACE_LABEL } from '../../api/kinds/access-request.ts';
-import { requestedBy } from '../issued-tokens/own-tokens.ts';
+import { requestedBy } from '../requester.ts';
 
 /**
  * All access requests or passes, if a rule allows the caller to see them; otherwise those of the caller, and those that

@@ -1,0 +1,32 @@
+import type { Kind } from '../../api/kind.ts';
+import type { ApiRequest, ApiResponse } from '../../api/request.ts';
+import type { ApiError } from '../../api/status.ts';
+import type { StoredObject } from '../../objects/stored-object.ts';
+import { type GetParts, getObject } from '../get.ts';
+
+export interface OwnedParts extends GetParts {
+  /** The refusal of the policy for a request about all objects; undefined when a rule allows it. */
+  readonly refusalOf: (request: ApiRequest) => ApiError | undefined;
+}
+
+/** `get` of a kind that callers list without a rule: they get what they list. */
+export async function getListed(parts: OwnedParts, request: ApiRequest, kind: Kind): Promise<ApiResponse> {
+  const isListed = (entry: StoredObject): boolean =>
+    parts.views.rule(kind, request.caller, 'list')?.admits(entry.name, entry.labels) === true;
+  await findForCaller(parts, request, kind, isListed);
+  return getObject(parts, request, kind);
+}
+
+/** The refusal is the same for an object that the caller may not name and for one that does not exist (decision 12). */
+export async function findForCaller(
+  { reader, refusalOf }: OwnedParts,
+  request: ApiRequest,
+  kind: Kind,
+  mayName: (entry: StoredObject) => boolean,
+): Promise<StoredObject | undefined> {
+  await reader.catchUp();
+  const entry = reader.find(kind, { cluster: '', namespace: '', name: request.target.name });
+  const refusal = refusalOf(request);
+  if (refusal !== undefined && (entry === undefined || !mayName(entry))) throw refusal;
+  return entry;
+}
