@@ -42,6 +42,8 @@ export interface DecodeOptions {
   readonly acceptsVersion?: (apiVersion: string) => boolean;
   /** A stored object of this type. Parts that the data shares with it by reference were decoded before and are kept. */
   readonly known?: JsonValue;
+  /** False for data that may be a secret: no message repeats its bytes. */
+  readonly quotesBody?: boolean;
 }
 
 /** Kubernetes' binary format: a magic number, the type, and the message. */
@@ -66,7 +68,7 @@ export function decodeBody<T extends object = ApiObject>(
   options: DecodeOptions = {},
 ): Decoded<T> {
   // S-08: protobuf has no field names, so there are no unknown or duplicate ones to report.
-  return decodeSource<T>(parse(body, type), type, body.mediaType === PROTOBUF_TYPE ? 'Ignore' : mode, options);
+  return decodeSource<T>(parse(body, type, options), type, body.mediaType === PROTOBUF_TYPE ? 'Ignore' : mode, options);
 }
 
 /** Decodes data that is already parsed: the result of a patch, an object of a manifest. */
@@ -87,29 +89,30 @@ interface Source {
   readonly yaml: readonly string[] | undefined;
   /** It comes from objects, which have no duplicate keys. */
   readonly unique?: true;
-  /** For messages that quote the body. */
-  readonly bytes: () => Uint8Array;
+  /** For messages that quote the body; undefined if they must not. */
+  readonly bytes: () => Uint8Array | undefined;
 }
 
-function parse({ bytes, mediaType }: RequestBody, type: BodyType): Source {
+function parse({ bytes, mediaType }: RequestBody, type: BodyType, { quotesBody = true }: DecodeOptions): Source {
+  const quoted = quotesBody ? bytes : undefined;
   try {
-    if (mediaType === 'application/json') return { root: parseJson(bytes), yaml: undefined, bytes: () => bytes };
+    if (mediaType === 'application/json') return { root: parseJson(bytes), yaml: undefined, bytes: () => quoted };
     if (!decodedMediaTypes(type.style).includes(mediaType)) throw unsupportedMediaType(decodedMediaTypes(type.style));
-    if (mediaType === PROTOBUF_TYPE) return parseProtobuf(bytes, type);
+    if (mediaType === PROTOBUF_TYPE) return { ...parseProtobuf(bytes, type), bytes: () => quoted };
     const { root, duplicates } = parseYaml(requireUnicode(() => decodeUtf8(bytes)));
-    return { root, yaml: duplicates, bytes: () => bytes };
+    return { root, yaml: duplicates, bytes: () => quoted };
   } catch (error) {
-    if (error instanceof JsonSyntaxError) throw unrecognized(type, `${NO_TYPE}${error.message}`, bytes);
+    if (error instanceof JsonSyntaxError) throw unrecognized(type, `${NO_TYPE}${error.message}`, quoted);
     if (error instanceof YamlSyntaxError) {
-      throw unrecognized(type, `error converting YAML to JSON: ${error.message}`, bytes);
+      throw unrecognized(type, `error converting YAML to JSON: ${error.message}`, quoted);
     }
-    if (error instanceof ProtobufError) throw unrecognized(type, error.message, bytes);
+    if (error instanceof ProtobufError) throw unrecognized(type, error.message, quoted);
     throw error;
   }
 }
 
 /** The type is outside of the message. A message of another type is not decoded with the fields of this one. */
-function parseProtobuf(bytes: Uint8Array, type: BodyType): Source {
+function parseProtobuf(bytes: Uint8Array, type: BodyType): Omit<Source, 'bytes'> {
   const { apiVersion, kind, raw } = openEnvelope(bytes);
   const head = fromPlain({ apiVersion, kind }) as ObjectNode;
   if (kind === '' || kind === type.kind) {
@@ -124,7 +127,7 @@ function parseProtobuf(bytes: Uint8Array, type: BodyType): Source {
       );
     }
   }
-  return { root: head, yaml: undefined, bytes: () => bytes };
+  return { root: head, yaml: undefined };
 }
 
 function decodeSource<T extends object>(
@@ -180,8 +183,11 @@ function sniff(root: JsonNode): { kind: string; apiVersion: string } {
   }
 }
 
-const missing = (what: string, source: Source): string =>
-  `Object '${what}' is missing in '${clip(Buffer.from(source.bytes().subarray(0, 1024)).toString())}'`;
+function missing(what: string, source: Source): string {
+  const bytes = source.bytes();
+  const where = bytes === undefined ? '' : ` in '${clip(Buffer.from(bytes.subarray(0, 1024)).toString())}'`;
+  return `Object '${what}' is missing${where}`;
+}
 
 /** D-07, D-08: the message for an unknown kind, also for a known kind that another path serves. */
 function checkRegistered(
@@ -284,9 +290,11 @@ function strictText({ yaml = [] }: Source, violations: readonly string[]): strin
 }
 
 /** D-03: a body that starts with `{` is quoted as text, any other in hexadecimal. */
-function unrecognized(type: BodyType, why: string, bytes: Uint8Array): ApiError {
+function unrecognized(type: BodyType, why: string, bytes: Uint8Array | undefined): ApiError {
+  const message = `the object provided is unrecognized (must be of type ${type.kind}): ${why}`;
+  if (bytes === undefined) return badRequest(message);
   const head = Buffer.from(bytes.subarray(0, 30));
   const shown = bytes.length === 0 ? '<empty>' : head.toString(bytes[0] === 0x7b ? 'utf8' : 'hex');
   const rest = bytes.length > 30 ? ' ...' : '';
-  return badRequest(`the object provided is unrecognized (must be of type ${type.kind}): ${why} (${shown}${rest})`);
+  return badRequest(`${message} (${shown}${rest})`);
 }

@@ -251,3 +251,14 @@ describe('an invalid file is refused, with the field and what would be right', (
     expect(said.split('; ')).toHaveLength(3);
   });
 });
+
+it.each([
+  ['a token', 'hunter2-hunter2'],
+  ['no YAML', '{hunter2: ['],
+  ['a group without a version', 'token: hunter2\napiVersion: example.com/'],
+  ['a version of another form', 'token: hunter2\napiVersion: a/b/c'],
+])('the message does not quote a file that is another one: %s', (_, text) => {
+  const problems = problemsOf(text);
+  expect(problems).not.toBe('');
+  for (const form of ['hunter2', Buffer.from('hunter2').toString('hex')]) expect(problems).not.toContain(form);
+});

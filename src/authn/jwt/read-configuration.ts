@@ -86,17 +86,14 @@ function decode(bytes: Uint8Array): AuthenticationConfiguration {
   try {
     // JSON is a subset of YAML.
     const body = { bytes, mediaType: 'application/yaml' };
-    return decodeBody<AuthenticationConfiguration>(body, AUTHENTICATION_CONFIGURATION, 'Strict', { acceptsVersion })
-      .value;
+    // The operator may have named a file with a secret.
+    const options = { acceptsVersion, quotesBody: false };
+    return decodeBody<AuthenticationConfiguration>(body, AUTHENTICATION_CONFIGURATION, 'Strict', options).value;
   } catch (error) {
-    if (error instanceof ApiError) throw new AuthenticationConfigError(withoutBytes(error.message));
+    if (error instanceof ApiError) throw new AuthenticationConfigError(error.message);
     throw error;
   }
 }
-
-/** The decoder quotes the first bytes of what it cannot read. The operator may have named a file with a secret. */
-const withoutBytes = (message: string): string =>
-  message.startsWith('the object provided is unrecognized') ? message.replace(/ \([^(]*\)$/, '') : message;
 
 function readIssuer(issuer: NonNullable<JwtEntry['issuer']>, problems: Problems): IssuerConfig {
   const { url = '', discoveryURL = '', certificateAuthority = '', egressSelectorType = '' } = issuer;
