@@ -166,35 +166,54 @@ export function createDispatcher(
     // The routes answer it: a handler would write an object without a cluster.
     if (resource.type === 'redirected') throw new Error('a redirected resource has no handler');
     const { kind, subresource } = resource;
-    if (subresource === 'token')
-      return kind === parts.catalog.passes ? parts.redeemPass(request) : parts.createToken(request);
-    if (subresource === USERPASS) return parts.createUserpass(request);
-    if (subresource === 'kubeconfig') return parts.getKubeconfig(request);
-    if (subresource === JOIN_SUBRESOURCE) return parts.joinCluster(request);
-    const decide = subresource === 'approval' && request.target.verb !== 'get' ? parts.decisions.get(kind) : undefined;
-    if (decide !== undefined) return decide(request);
-    const override = parts.verbOverrides.get(kind)?.[request.target.verb];
-    if (override !== undefined) return override(request);
-    if (subresource === 'accounts') return parts.listAccounts(request);
-    switch (request.target.verb) {
-      case 'get':
-        return getObject(parts, request, kind);
-      case 'list':
-        return listObjects(parts, request, kind, listOptions(request, kind));
-      case 'watch':
-        return watchObjects(parts, request, kind, listOptions(request, kind));
-      case 'create':
-        return createObject(parts, request, kind);
-      case 'update':
-        return updateObject(parts, request, kind);
-      case 'patch':
-        return patchObject(parts, request, kind);
-      case 'delete':
-        return deleteObject(parts, request, kind);
-      case 'deletecollection':
-        return deleteCollection(parts, request, kind, listOptions(request, kind));
+    switch (subresource) {
+      case 'token':
+        return kind === parts.catalog.passes ? parts.redeemPass(request) : parts.createToken(request);
+      case USERPASS:
+        return parts.createUserpass(request);
+      case 'kubeconfig':
+        return parts.getKubeconfig(request);
+      case 'accounts':
+        return parts.listAccounts(request);
+      case JOIN_SUBRESOURCE:
+        return parts.joinCluster(request);
+      case 'approval':
+        return request.target.verb === 'get' ? handleObject(parts, request, kind) : decide(parts, request, kind);
+      case 'status':
+      case '':
+        return handleObject(parts, request, kind);
     }
   };
+}
+
+function decide({ decisions }: HandlerParts, request: ApiRequest, kind: Kind): Promise<ApiResponse> {
+  const handler = decisions.get(kind);
+  if (handler === undefined) throw new Error(`${kind.resource} have no decisions`);
+  return handler(request);
+}
+
+/** The object itself, or its part that a subresource names. An override also decides who reads that part. */
+function handleObject(parts: HandlerParts, request: ApiRequest, kind: Kind): Promise<ApiResponse> {
+  const override = parts.verbOverrides.get(kind)?.[request.target.verb];
+  if (override !== undefined) return override(request);
+  switch (request.target.verb) {
+    case 'get':
+      return getObject(parts, request, kind);
+    case 'list':
+      return listObjects(parts, request, kind, listOptions(request, kind));
+    case 'watch':
+      return watchObjects(parts, request, kind, listOptions(request, kind));
+    case 'create':
+      return createObject(parts, request, kind);
+    case 'update':
+      return updateObject(parts, request, kind);
+    case 'patch':
+      return patchObject(parts, request, kind);
+    case 'delete':
+      return deleteObject(parts, request, kind);
+    case 'deletecollection':
+      return deleteCollection(parts, request, kind, listOptions(request, kind));
+  }
 }
 
 /** L-22: syntax errors come before forbidden combinations, and both before fields that the kind does not offer. */
