@@ -8,6 +8,9 @@ import {
   type User,
 } from '../api/caller.ts';
 import { CREDENTIAL_ID, credentialIdOf } from '../api/credential-id.ts';
+import { clusterScope } from '../api/kinds/cluster.ts';
+import { namespaceKind, podKind, secretKind, serviceAccountKind } from '../api/kinds/core.ts';
+import { revokedTokenKind } from '../api/kinds/revoked-token.ts';
 import { storageKey } from '../api/object-key.ts';
 import { type NodeRef, type ObjectRef, subjectOf, type TokenClaims } from '../tokens/claims.ts';
 import { expiryOf } from '../tokens/liveness.ts';
@@ -142,24 +145,16 @@ function userElsewhere(cluster: string, claims: TokenClaims): User {
   };
 }
 
-const keySpace = (resource: string, inCluster: boolean, namespaced: boolean) => ({ resource, inCluster, namespaced });
-const CLUSTERS = keySpace('clusters', false, false);
-const REVOKED_TOKENS = keySpace('revokedtokens', false, false);
-const NAMESPACES = keySpace('namespaces', true, false);
-const SERVICE_ACCOUNTS = keySpace('serviceaccounts', true, true);
-const PODS = keySpace('pods', true, true);
-const SECRETS = keySpace('secrets', true, true);
-
 /** The credential is invalid once one of these objects is deleted, or its revocation is created. */
 function dependencies(cluster: string, claims: TokenClaims): readonly string[] {
   const { namespace, serviceaccount, pod, secret } = claims['kubernetes.io'];
   const inside = (name: string) => ({ cluster, namespace, name });
   return [
-    storageKey(REVOKED_TOKENS, { cluster: '', namespace: '', name: claims.jti }),
-    storageKey(CLUSTERS, { cluster: '', namespace: '', name: cluster }),
-    storageKey(NAMESPACES, { cluster, namespace: '', name: namespace }),
-    storageKey(SERVICE_ACCOUNTS, inside(serviceaccount.name)),
-    ...(pod === undefined ? [] : [storageKey(PODS, inside(pod.name))]),
-    ...(secret === undefined ? [] : [storageKey(SECRETS, inside(secret.name))]),
+    storageKey(revokedTokenKind, { cluster: '', namespace: '', name: claims.jti }),
+    storageKey(clusterScope, { cluster: '', namespace: '', name: cluster }),
+    storageKey(namespaceKind, { cluster, namespace: '', name: namespace }),
+    storageKey(serviceAccountKind, inside(serviceaccount.name)),
+    ...(pod === undefined ? [] : [storageKey(podKind, inside(pod.name))]),
+    ...(secret === undefined ? [] : [storageKey(secretKind, inside(secret.name))]),
   ];
 }

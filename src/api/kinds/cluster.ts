@@ -130,6 +130,9 @@ function controllerText(object: ApiObject): string {
   return controller === undefined ? '' : `${controller.namespace}/${controller.name}`;
 }
 
+/** Where clusters are stored: unlike the rest of the kind, it does not depend on options. */
+export const clusterScope = { resource: 'clusters', inCluster: false, namespaced: false } as const;
+
 /** The derived field of clusters that holds their endpoints as JSON if there are several; `""` otherwise. */
 export const ENDPOINTS_FIELD = 'spec.endpoints';
 
@@ -147,12 +150,10 @@ export function clusterKind(productName: string, checks: EndpointChecks = DEFAUL
     version: 'v1alpha1',
     kind: 'Cluster',
     listKind: 'ClusterList',
-    resource: 'clusters',
+    ...clusterScope,
     singular: 'cluster',
     shortNames: [],
     style: 'custom',
-    inCluster: false,
-    namespaced: false,
     hasStatus: true,
     countsGenerations: true,
     nameRule: 'subdomain',
