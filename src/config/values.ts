@@ -3,6 +3,7 @@ import { availableParallelism } from 'node:os';
 import { isAbsolute, resolve } from 'node:path';
 import { isDns1123Label, isQualifiedName, isValidLabelValue } from '../api/names.ts';
 import type { SignerAddress } from '../api/signer-address.ts';
+import { JWS_ALGORITHMS, type JwsAlgorithm } from '../lib/jws-algorithms.ts';
 import { BlockList, isIP, isIPv6, type Network, readNetwork } from '../lib/network.ts';
 import { parseDuration } from './duration.ts';
 
@@ -277,22 +278,20 @@ export function productName(text: string): string {
   return text;
 }
 
-const SIGNING_ALGORITHMS = ['ES256', 'ES384', 'RS256'] as const;
-export type SigningAlgorithm = (typeof SIGNING_ALGORITHMS)[number];
-export const signingAlgorithm = oneOf(...SIGNING_ALGORITHMS);
+export const signingAlgorithm = oneOf(...JWS_ALGORITHMS);
 
 /** The bound of an audience in a TokenRequest. */
 const MAX_AUDIENCE_CHARACTERS = 1024;
 
 /** `AUDIENCE=ALGORITHM`, separated by commas. An audience may contain `=`. */
-export function algorithmsByAudience(text: string): ReadonlyMap<string, SigningAlgorithm> {
-  const found = new Map<string, SigningAlgorithm>();
+export function algorithmsByAudience(text: string): ReadonlyMap<string, JwsAlgorithm> {
+  const found = new Map<string, JwsAlgorithm>();
   for (const part of text.split(',').map((one) => one.trim())) {
     const at = part.lastIndexOf('=');
     const [audience, name] = [part.slice(0, Math.max(at, 0)), part.slice(at + 1)];
-    const algorithm = SIGNING_ALGORITHMS.find((one) => one === name);
+    const algorithm = JWS_ALGORITHMS.find((one) => one === name);
     if (audience === '' || algorithm === undefined) {
-      const algorithms = SIGNING_ALGORITHMS.join(', ');
+      const algorithms = JWS_ALGORITHMS.join(', ');
       throw new ValueError(
         `expected AUDIENCE=ALGORITHM, such as api://AzureADTokenExchange=RS256, with one of ${algorithms}; an audience with a comma cannot be given`,
       );

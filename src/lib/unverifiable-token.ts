@@ -1,13 +1,11 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-
-/** Bytes of a signature. */
-const SIGNATURE_BYTES = { ES256: 64, ES384: 96, RS256: 256 };
+import { type JwsAlgorithm, SIGNATURE_BYTES } from './jws-algorithms.ts';
 
 export interface UnverifiableClaims {
   readonly issuer: string;
   readonly audience: string;
   /** One that the verifier accepts: others are refused without a look at the keys. */
-  readonly algorithm: keyof typeof SIGNATURE_BYTES;
+  readonly algorithm: JwsAlgorithm;
   /** Epoch milliseconds. */
   readonly now: number;
 }

@@ -2,13 +2,13 @@ import { createPublicKey } from 'node:crypto';
 import { join } from 'node:path';
 import { decodeProtectedHeader, jwtVerify } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { JWS_ALGORITHMS } from '../lib/jws-algorithms.ts';
 import { buildClaims } from './claims.ts';
-import { ALGORITHMS } from './keys/algorithms.ts';
 import { PUBLISHED_MS } from './keys/ring-state.ts';
 import { createSigner } from './signer.ts';
 import { API, type Fixture, grantOf, openFixture, openTestRing, START } from './tokens.fixture.ts';
 
-describe.each(ALGORITHMS)('%s', (algorithm) => {
+describe.each(JWS_ALGORITHMS)('%s', (algorithm) => {
   let fixture: Fixture;
   beforeAll(async () => {
     fixture = await openFixture(algorithm);

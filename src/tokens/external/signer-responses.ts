@@ -1,7 +1,8 @@
 import { createPublicKey } from 'node:crypto';
 import { isJsonObject, type JsonObject } from '../../lib/json-object.ts';
+import { JWS_ALGORITHMS } from '../../lib/jws-algorithms.ts';
 import { decodeJsonSegment, decodeSegment, readHeader } from '../jws.ts';
-import { ALGORITHMS, algorithmOf } from '../keys/algorithms.ts';
+import { algorithmOf } from '../keys/algorithms.ts';
 import { type VerificationKey, verificationKey } from '../keys/key-material.ts';
 import { SignerFailed } from './signer-client.ts';
 
@@ -46,9 +47,9 @@ function readKey(value: unknown, at: number): VerificationKey {
   } catch {
     throw new SignerFailed(`${where}.jwk is not a public key`);
   }
-  const algorithm = ALGORITHMS.find((name) => name === alg);
+  const algorithm = JWS_ALGORITHMS.find((name) => name === alg);
   if (algorithm === undefined || algorithmOf(key) !== algorithm) {
-    throw new SignerFailed(`${where}.alg must be ${ALGORITHMS.join(', ')}, and that of its key`);
+    throw new SignerFailed(`${where}.alg must be ${JWS_ALGORITHMS.join(', ')}, and that of its key`);
   }
   if ((key.asymmetricKeyDetails?.modulusLength ?? 0) > MAX_RSA_BITS) {
     throw new SignerFailed(`${where}.jwk must have at most ${MAX_RSA_BITS} bits`);

@@ -6,34 +6,31 @@ import {
   verify as nodeVerify,
 } from 'node:crypto';
 import { promisify } from 'node:util';
+import { JWS_ALGORITHMS, type JwsAlgorithm, SIGNATURE_BYTES } from '../../lib/jws-algorithms.ts';
 
-export type Algorithm = 'ES256' | 'ES384' | 'RS256';
+export type Algorithm = JwsAlgorithm;
 
 /**
- * Every fact about an algorithm (RFC 7518 sections 3.3 and 3.4). Elliptic signatures are the fixed-length r||s
- * of JOSE (`ieee-p1363`), never DER.
+ * Every fact about an algorithm (RFC 7518 sections 3.3 and 3.4) but the length of its signatures, which clients know
+ * too. Elliptic signatures are the fixed-length r||s of JOSE (`ieee-p1363`), never DER.
  */
 interface Facts {
   readonly keyType: 'ec' | 'rsa';
   /** OpenSSL's name of the curve; undefined for RSA. */
   readonly curve: string | undefined;
   readonly hash: 'sha256' | 'sha384';
-  /** In bytes; undefined for RSA, where it is the length of the modulus. */
-  readonly signatureLength: number | undefined;
   /** The most inputs in one message to a signing thread, which signs them within two milliseconds. */
   readonly batchSize: number;
 }
 
 const FACTS: Readonly<Record<Algorithm, Facts>> = {
-  ES256: { keyType: 'ec', curve: 'prime256v1', hash: 'sha256', signatureLength: 64, batchSize: 32 },
-  ES384: { keyType: 'ec', curve: 'secp384r1', hash: 'sha384', signatureLength: 96, batchSize: 1 },
-  RS256: { keyType: 'rsa', curve: undefined, hash: 'sha256', signatureLength: undefined, batchSize: 1 },
+  ES256: { keyType: 'ec', curve: 'prime256v1', hash: 'sha256', batchSize: 32 },
+  ES384: { keyType: 'ec', curve: 'secp384r1', hash: 'sha384', batchSize: 1 },
+  RS256: { keyType: 'rsa', curve: undefined, hash: 'sha256', batchSize: 1 },
 };
 
-export const ALGORITHMS = Object.keys(FACTS) as readonly Algorithm[];
-
-/** RFC 7518 section 3.3: a key of 2048 bits or larger. */
-const RSA_BITS = 2048;
+/** RFC 7518 section 3.3: a key of 2048 bits or larger. An RSA signature is as long as the modulus. */
+const RSA_BITS = SIGNATURE_BYTES.RS256 * 8;
 
 const verifyAsync = promisify(nodeVerify);
 const generateKeyPair = promisify(nodeGenerateKeyPair);
@@ -41,7 +38,7 @@ const generateKeyPair = promisify(nodeGenerateKeyPair);
 /** K-01: a key has one algorithm. RSA is RS256, and the curve decides the others. */
 export function algorithmOf(key: KeyObject): Algorithm | undefined {
   const details = key.asymmetricKeyDetails ?? {};
-  return ALGORITHMS.find((name) => {
+  return JWS_ALGORITHMS.find((name) => {
     const facts = FACTS[name];
     if (key.asymmetricKeyType !== facts.keyType) return false;
     return facts.keyType === 'rsa' ? (details.modulusLength ?? 0) >= RSA_BITS : details.namedCurve === facts.curve;
@@ -49,7 +46,8 @@ export function algorithmOf(key: KeyObject): Algorithm | undefined {
 }
 
 export function signatureLengthOf(algorithm: Algorithm, key: KeyObject): number {
-  return FACTS[algorithm].signatureLength ?? Math.ceil((key.asymmetricKeyDetails?.modulusLength ?? 0) / 8);
+  if (FACTS[algorithm].keyType === 'ec') return SIGNATURE_BYTES[algorithm];
+  return Math.ceil((key.asymmetricKeyDetails?.modulusLength ?? 0) / 8);
 }
 
 export async function newPrivateKey(algorithm: Algorithm): Promise<KeyObject> {

@@ -1,8 +1,9 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { JWS_ALGORITHMS } from '../../lib/jws-algorithms.ts';
 import { readSecretFile, UnsafeFile } from '../../lib/secret-file.ts';
-import { ALGORITHMS, type Algorithm, algorithmOf } from './algorithms.ts';
+import { type Algorithm, algorithmOf } from './algorithms.ts';
 import { recordOf } from './key-material.ts';
 import { type KeyRecord, retired } from './ring-state.ts';
 
@@ -47,7 +48,7 @@ export async function readLegacyKeys(options: {
         `${path} holds a key of an unusable type: it must be P-256, P-384, or RSA of 2048 bits or more.`,
       );
     }
-    const named = ALGORITHMS.find((candidate) => path === join(dir, fileOf(candidate)));
+    const named = JWS_ALGORITHMS.find((candidate) => path === join(dir, fileOf(candidate)));
     if (named !== undefined && named !== actual) {
       throw new UnsafeFile(`${path} is named for ${named} and holds a key for ${actual}. Rename it.`);
     }

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isJsonObject } from '../../lib/json-object.ts';
+import { JWS_ALGORITHMS } from '../../lib/jws-algorithms.ts';
 import { UnsafeFile } from '../../lib/secret-file.ts';
 import { type Guard, type KeyValue, StorageError, type Store } from '../../storage/contract.ts';
 import { leadLost } from '../../storage/leadership.ts';
 import { parseJsonObject } from '../jws.ts';
-import { ALGORITHMS } from './algorithms.ts';
 import type { EncryptionKey } from './encryption-key.ts';
 import type { KeyRecord, Revocation, RingState } from './ring-state.ts';
 
@@ -135,7 +135,7 @@ function isRecord(value: unknown): value is KeyRecord {
   return (
     isJsonObject(value) &&
     typeof value.kid === 'string' &&
-    ALGORITHMS.some((algorithm) => algorithm === value.algorithm) &&
+    JWS_ALGORITHMS.some((algorithm) => algorithm === value.algorithm) &&
     ['next', 'current', 'retired'].includes(String(value.state)) &&
     typeof value.publicKey === 'string' &&
     typeof value.created === 'number' &&
