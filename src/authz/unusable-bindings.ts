@@ -9,7 +9,7 @@ import { bindingId, readReach } from './rbac-objects.ts';
 /** For one read of all bindings. The others are counted. */
 const MAX_REPORTS = 20;
 
-/** A binding of an earlier release, or of another writer of the store, that holds nowhere. */
+/** A stored binding that holds nowhere: of 0.1.0, which checked less, or of another writer of the store. */
 interface UnusableBinding {
   readonly binding: string;
   readonly reason: string;

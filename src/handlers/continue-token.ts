@@ -146,7 +146,7 @@ function padded(text: string): string {
   return text + ' '.repeat(Math.ceil(length / BLOCK_BYTES) * BLOCK_BYTES - length);
 }
 
-/** Checks the content, because an older release with the same key may have sealed it. */
+/** Checks the content: in a rolling update a replica of another version, with the same key, may have sealed it. */
 function readState(text: string): ContinueState {
   const { revision, after, remaining, policyRevision } = JSON.parse(text) as Record<string, unknown>;
   const optional = (value: unknown): value is number | undefined => value === undefined || Number.isSafeInteger(value);

@@ -44,7 +44,7 @@ const textOf = (message: string): string => message.slice(message.indexOf(': ') 
 type By = Pick<ApplyInput, 'manager' | 'subresource' | 'now'>;
 
 /**
- * An object that an earlier release created from a file has no managers, or only those that have applied to it since.
+ * An object that 0.1.0 created from a file has no managers, or only those that have applied to it since.
  * What no other manager has applied counts as applied by the folder, as it was then: what the file no longer has is
  * removed.
  */

@@ -78,7 +78,7 @@ export async function openSigning(options: SigningOptions): Promise<Signing> {
       lifetimeSeconds: options.maxLifetimeSeconds,
       rotationMs: options.rotationMs,
     },
-    legacyDir: dir,
+    keysDir: dir,
     leadership,
     now: Date.now,
     removalTime: options.removalTime,

@@ -33,6 +33,7 @@ describe('A47: claims', () => {
     ['groups as text', { groups: 'devs' }],
     ['a group that is no text', { groups: [1] }],
     ['no subject', { sub: undefined }],
+    ['no cluster', { 'clusterpass.dev/cluster-uid': undefined }],
     ['an account', { 'kubernetes.io': {} }],
   ])('are refused with %s', (_, changes) => {
     expect(() => readPersonClaims({ ...claims, ...changes })).toThrow();
@@ -89,8 +90,6 @@ describe('A47: the verifier', () => {
     // Another cluster of the same name: perhaps its owner issues no pass to this person.
     fixture.world.put('clusters', 'alpha', '', 'alpha', { uid: 'uid-another' });
     await expect(verify(token)).rejects.toThrow('cluster UID (uid-another) does not match claim (uid-cluster)');
-    const { 'clusterpass.dev/cluster-uid': _, ...earlier } = claims;
-    expect((await verify(forge(fixture, { payload: earlier })))?.claims).toEqual(earlier);
     fixture.world.put('clusters', 'alpha', '', 'alpha', { uid: 'uid-cluster' });
   });
 

@@ -13,8 +13,7 @@ export interface PersonClaims {
   /** Who acts for the person (RFC 8693 section 4.1). */
   readonly act?: Actor;
   readonly aud: readonly string[];
-  /** Absent in passes of earlier versions. */
-  readonly [CLUSTER_UID]?: string;
+  readonly [CLUSTER_UID]: string;
   readonly exp: number;
   /** Without those of the system. Absent when there are none. */
   readonly groups?: readonly string[];
@@ -64,12 +63,12 @@ export function buildPersonClaims(grant: PersonGrant): PersonClaims {
 
 /** As `readClaims`: without defaults. A name of the system was never signed here. */
 export function readPersonClaims(payload: JsonObject): PersonClaims {
-  const { act, groups, [CLUSTER_UID]: clusterUid } = payload;
+  const { act, groups } = payload;
   if ('kubernetes.io' in payload) throw new TokenRejected('token of a person names a service account');
   const claims: PersonClaims = {
     ...(act === undefined ? {} : { act: readActor(act) }),
     aud: readAudiences(payload.aud),
-    ...(clusterUid === undefined ? {} : { [CLUSTER_UID]: readText(clusterUid, CLUSTER_UID) }),
+    [CLUSTER_UID]: readText(payload[CLUSTER_UID], CLUSTER_UID),
     exp: readSeconds(payload.exp, 'exp'),
     ...(groups === undefined ? {} : { groups: readGroups(groups) }),
     iat: readSeconds(payload.iat, 'iat'),

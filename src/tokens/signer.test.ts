@@ -66,7 +66,7 @@ describe('algorithms by audience', () => {
   test('a token is signed with the algorithm of its audience, others with the default', async () => {
     const { store, clock, dir } = fixture;
     const algorithms = ['ES256', 'RS256', 'ES384'] as const;
-    const ring = await openTestRing({ store, clock, legacyDir: join(dir, 'none'), rules: { algorithms } });
+    const ring = await openTestRing({ store, clock, keysDir: join(dir, 'none'), rules: { algorithms } });
     const signer = createSigner(ring, BY_AUDIENCE);
     const algorithmOf = async (...audiences: string[]): Promise<string | undefined> =>
       decodeProtectedHeader(await signer.sign(buildClaims(grantOf({ audiences })))).alg;

@@ -93,7 +93,7 @@ export async function openFixture(algorithm: Algorithm = 'ES256'): Promise<Fixtu
   await placeKey(join(dir, 'keys'), `${algorithm.toLowerCase()}.pem`, pemOf(privateKey));
   const world = new World();
   const clock = { now: START };
-  const ring = await openTestRing({ store, clock, legacyDir: join(dir, 'keys'), rules: { algorithms: [algorithm] } });
+  const ring = await openTestRing({ store, clock, keysDir: join(dir, 'keys'), rules: { algorithms: [algorithm] } });
   const checks = { count: 0 };
   const revoked = new Set<string>();
   const counted = (key: VerificationKey) => ({
@@ -153,7 +153,7 @@ export const TEST_ENCRYPTION_KEY = encryptionKey(Buffer.alloc(32, 7));
 
 /** A ring whose maintenance the test calls, and whose log messages it can read. */
 export function openTestRing(
-  options: Pick<KeyRingOptions, 'store' | 'legacyDir'> &
+  options: Pick<KeyRingOptions, 'store' | 'keysDir'> &
     Partial<Omit<KeyRingOptions, 'rules'>> & {
       readonly clock: { readonly now: number };
       readonly rules?: Partial<KeyRingOptions['rules']>;

@@ -8,7 +8,7 @@ import { CLUSTERS, createCluster, issue } from './support/objects.ts';
 import { type Server, startServer } from './support/server.ts';
 import { brief, Watch } from './support/watch.ts';
 
-/** What earlier releases left behind; see the README in the folder. */
+/** What 0.1.0 left behind; see the README in the folder. */
 const FIXTURE = fileURLToPath(new URL('../fixtures/data-0.1.0', import.meta.url));
 
 interface Issued {

@@ -245,6 +245,18 @@ it('A31: a grant is for one cluster, not for another that is created with its na
   });
 });
 
+it('A31: a stored approval that does not say which cluster it is for ends', async () => {
+  await inWorld(async (world) => {
+    await world.decide('Approved');
+    const withoutUid = (current: ApiObject): ApiObject => {
+      const { clusterUID: _, ...status } = requestStatus(current);
+      return { ...current, status };
+    };
+    await world.writer.update(KIND, at('', '', NAME), withoutUid, { dryRun: false, part: 'status' });
+    await expectClusterDeleted(world);
+  });
+});
+
 it('a stored request whose status cannot be updated does not keep the others from ending', async () => {
   await inWorld(async ({ clock, logged, reader, reflector, state, store, sweep }) => {
     const value = reader.find(KIND, at('', '', NAME))?.object();

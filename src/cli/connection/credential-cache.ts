@@ -159,7 +159,7 @@ async function verifierOf(token: string, first: Verifier, source: CredentialSour
 
 const VERIFIERS: readonly Verifier[] = ['server', 'cluster', 'none'];
 
-/** A malformed file counts as missing. One of an earlier release is checked at its first use. */
+/** A malformed file counts as missing. The token of one without `checkedAt` is checked at its first use. */
 async function readCredential(file: string): Promise<CachedCredential | undefined> {
   const text = await readPrivate(file);
   if (text === undefined) return undefined;

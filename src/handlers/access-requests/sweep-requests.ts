@@ -51,9 +51,8 @@ function stepFor(parts: RequestSweepParts, entry: StoredObject, time: number): S
   }
   if (phase === 'Pending') return undefined;
   const cluster = reader.find(catalog.clusters, { cluster: '', namespace: '', name: entry.field('spec.cluster') });
-  // Another cluster can have the name by now. Approvals of older versions do not say which cluster they are for.
-  const uid = entry.field(CLUSTER_UID_FIELD);
-  if (cluster === undefined || (uid !== '' && uid !== cluster.uid)) {
+  // Another cluster can have the name by now.
+  if (cluster === undefined || cluster.uid !== entry.field(CLUSTER_UID_FIELD)) {
     return { expire: 'ClusterDeleted', message: 'the cluster was deleted' };
   }
   if (grants.hasBinding(ownerOf(entry))) return undefined;

@@ -42,7 +42,7 @@ const closeAll = async (): Promise<void> => {
 };
 
 async function open(options: Partial<Parameters<typeof openTestRing>[0]> = {}): ReturnType<typeof openTestRing> {
-  const ring = await openTestRing({ store, clock: { now: START }, legacyDir: dir, ...options });
+  const ring = await openTestRing({ store, clock: { now: START }, keysDir: dir, ...options });
   rings.push(ring);
   return ring;
 }
@@ -119,7 +119,7 @@ describe('in the store', () => {
   });
 });
 
-describe('keys of an older release', () => {
+describe('keys that are in files', () => {
   const newKey = () => newPrivateKey('ES256');
 
   test('are imported once: the current key keeps signing, the others verify until their tokens have expired', async () => {

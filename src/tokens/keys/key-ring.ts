@@ -5,9 +5,9 @@ import { type Leadership, leaderGuards } from '../../storage/leadership.ts';
 import { type Follower, RevisionWaiters } from '../../storage/revision-waiters.ts';
 import type { Algorithm } from './algorithms.ts';
 import type { EncryptionKey } from './encryption-key.ts';
+import { findKeyFiles, readKeyFiles } from './key-files.ts';
 import type { SigningKey, VerificationKey } from './key-material.ts';
 import { makeKey as makeRealKey, readSigningKey, readVerificationKey } from './key-material.ts';
-import { legacyFiles, readLegacyKeys } from './legacy-keys.ts';
 import {
   createRingChanges,
   type KeyRecord,
@@ -75,8 +75,8 @@ export interface KeyRingOptions {
   readonly store: Store;
   readonly encryptionKey: EncryptionKey;
   readonly rules: RingRules;
-  /** Where older releases stored their keys. */
-  readonly legacyDir: string;
+  /** The `*.pem` files in it are imported when the ring is created. */
+  readonly keysDir: string;
   /** The leader rotates and removes keys. */
   readonly leadership: Pick<Leadership, 'leads' | 'fence'>;
   readonly now: () => number;
@@ -97,23 +97,23 @@ export async function openKeyRing(options: KeyRingOptions): Promise<StoredKeyRin
   const ringStore = createRingStore(store, encryptionKey);
   const changes = createRingChanges(rules, makeKey);
   const found = (await ringStore.read()) ?? (await createRing(options, ringStore, changes));
-  await checkLegacyFiles(options);
+  await checkKeyFiles(options);
   const ring = new Ring(options, ringStore, changes, found, await compile(found.state, rules, undefined));
   await ring.start();
   return ring;
 }
 
 async function createRing(
-  { legacyDir, rules, now, removalTime, logger }: KeyRingOptions,
+  { keysDir, rules, now, removalTime, logger }: KeyRingOptions,
   ringStore: RingStore,
   changes: RingChanges,
 ): Promise<StoredRing> {
   const { algorithms, lifetimeSeconds } = rules;
-  const legacy = await readLegacyKeys({ dir: legacyDir, algorithms, lifetimeSeconds, now: now() });
-  const state = await changes.advance({ keys: legacy.keys }, now(), removalTime());
+  const brought = await readKeyFiles({ dir: keysDir, algorithms, lifetimeSeconds, now: now() });
+  const state = await changes.advance({ keys: brought.keys }, now(), removalTime());
   const written = await ringStore.write(state, undefined);
-  if (written !== undefined && legacy.files.length > 0) {
-    logger.info({ files: legacy.files }, 'signing keys were imported from files into the store');
+  if (written !== undefined && brought.files.length > 0) {
+    logger.info({ files: brought.files }, 'signing keys were imported from files into the store');
   }
   const ring = written ?? (await ringStore.read());
   if (ring === undefined)
@@ -122,8 +122,8 @@ async function createRing(
 }
 
 /** The files are no longer read, but may still hold the current key, so other users must not be able to read them. */
-async function checkLegacyFiles({ legacyDir, logger }: KeyRingOptions): Promise<void> {
-  const files = await legacyFiles(legacyDir);
+async function checkKeyFiles({ keysDir, logger }: KeyRingOptions): Promise<void> {
+  const files = await findKeyFiles(keysDir);
   if (files.length === 0) return;
   for (const file of files) await readSecretFile(file);
   logger.warn({ files }, 'signing keys are in the store now, and these files are no longer read: remove them');

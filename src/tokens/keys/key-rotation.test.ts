@@ -20,7 +20,7 @@ const FOLLOWER = { leads: () => false, fence: () => undefined };
 beforeAll(async () => {
   fixture = await openFixture();
   const { store, clock, dir } = fixture;
-  other = await openTestRing({ store, clock, legacyDir: join(dir, 'none'), leadership: FOLLOWER });
+  other = await openTestRing({ store, clock, keysDir: join(dir, 'none'), leadership: FOLLOWER });
 });
 afterAll(async () => {
   await other.close();
@@ -176,7 +176,7 @@ describe('replicas', () => {
     const leadership = { leads: () => true, fence: () => ({ key: LEADER_KEY, expect: { createRevision: created } }) };
     const log: string[] = [];
     const rules = { rotationMs: 3_600_000 };
-    const sleeper = await openTestRing({ store, clock, legacyDir: join(dir, 'none'), leadership, log, rules });
+    const sleeper = await openTestRing({ store, clock, keysDir: join(dir, 'none'), leadership, log, rules });
     try {
       clock.now += 100 * 3_600_000;
       const before = kids(sleeper);
@@ -197,7 +197,7 @@ describe('replicas', () => {
   test('a replica that grants longer lifetimes has its tokens covered', async () => {
     const { store, clock, dir } = fixture;
     const lifetimeSeconds = 86_400;
-    const generous = await openTestRing({ store, clock, legacyDir: join(dir, 'none'), rules: { lifetimeSeconds } });
+    const generous = await openTestRing({ store, clock, keysDir: join(dir, 'none'), rules: { lifetimeSeconds } });
     try {
       await agree();
       await fixture.ring.rotate({ force: true, dryRun: false });

@@ -130,7 +130,7 @@ function unseal(value: Uint8Array, key: EncryptionKey): RingState {
 const isRevocation = (value: unknown): value is Revocation =>
   isJsonObject(value) && typeof value.at === 'number' && typeof value.until === 'number';
 
-/** The ring was sealed by this program: the check detects a release that writes records in another form. */
+/** In a rolling update a replica of another version, with the same key, may seal records of another form. */
 function isRecord(value: unknown): value is KeyRecord {
   return (
     isJsonObject(value) &&

@@ -85,15 +85,15 @@ export function createTrackedTokens(parts: TrackedTokenParts): TrackedTokens {
   const kind = catalog.issuedTokens;
   const reserved = new InFlightCounts();
 
-  /** When the counted tokens expire. Records of earlier releases have the label of the requester only. */
+  /** When the counted tokens expire. Records of 0.1.0 have the label of the requester only. */
   function expiriesOf(id: string, requester: string): number[] {
     const { current } = reader.cache(kind);
     const time = now();
     const counted = [...current.withLabel(COUNTED_LABEL, id)];
-    const older = [...current.withLabel(REQUESTER_LABEL, requester)].filter(
+    const uncounted = [...current.withLabel(REQUESTER_LABEL, requester)].filter(
       ({ labels }) => labels?.[COUNTED_LABEL] === undefined,
     );
-    return [...counted, ...older].flatMap((entry) => (entry.isExpired(time) ? [] : [entry.expiresAt ?? 0]));
+    return [...counted, ...uncounted].flatMap((entry) => (entry.isExpired(time) ? [] : [entry.expiresAt ?? 0]));
   }
 
   return {

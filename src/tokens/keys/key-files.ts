@@ -7,14 +7,14 @@ import { type Algorithm, algorithmOf } from './algorithms.ts';
 import { recordOf } from './key-material.ts';
 import { type KeyRecord, retired } from './ring-state.ts';
 
-/** Keys of releases that stored them as files: `<algorithm>.pem` signed, every other `*.pem` only verified. */
-export interface LegacyKeys {
+/** Signing keys as files, for a new ring: `<algorithm>.pem` signs, every other `*.pem` only verifies. */
+export interface KeyFiles {
   readonly keys: readonly KeyRecord[];
   /** Full paths of their files. */
   readonly files: readonly string[];
 }
 
-export async function legacyFiles(dir: string): Promise<string[]> {
+export async function findKeyFiles(dir: string): Promise<string[]> {
   let names: string[];
   try {
     names = await readdir(dir);
@@ -29,14 +29,14 @@ export async function legacyFiles(dir: string): Promise<string[]> {
 }
 
 /** The keys of these algorithms stay current. The others are retired, so their tokens stay valid. */
-export async function readLegacyKeys(options: {
+export async function readKeyFiles(options: {
   readonly dir: string;
   readonly algorithms: readonly Algorithm[];
   readonly lifetimeSeconds: number;
   readonly now: number;
-}): Promise<LegacyKeys> {
+}): Promise<KeyFiles> {
   const { dir, algorithms, lifetimeSeconds, now } = options;
-  const files = await legacyFiles(dir);
+  const files = await findKeyFiles(dir);
   const keys: KeyRecord[] = [];
   for (const path of files) {
     const content = await readSecretFile(path);
