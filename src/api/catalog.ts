@@ -48,7 +48,7 @@ export interface Catalog {
   findKind(apiVersion: string, kind: string): Kind | undefined;
 }
 
-export interface CatalogOptions {
+interface CatalogOptions {
   readonly productName: string;
   /** Validation of cluster endpoints. Default: the address rules without exceptions. */
   readonly endpointChecks?: EndpointChecks;

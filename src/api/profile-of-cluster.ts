@@ -19,7 +19,7 @@ export const MANAGER_LABEL = 'x-k8s.io/cluster-manager';
 export const MEMBER_LABEL = 'multicluster.x-k8s.io/inventory-member-id';
 
 /** The extension whose content client-go gives to an exec plugin as `spec.cluster.config`. */
-export const EXEC_EXTENSION = 'client.authentication.k8s.io/exec';
+const EXEC_EXTENSION = 'client.authentication.k8s.io/exec';
 
 /** KEP-2149: the names of properties that the About API defines. */
 const ABOUT_PROPERTIES = ['cluster.clusterset.k8s.io', 'clusterset.k8s.io'];

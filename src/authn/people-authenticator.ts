@@ -6,7 +6,7 @@ import { requesters } from './issued-token-authenticator.ts';
 import { plainCaller } from './plain-caller.ts';
 import type { TokenAuthenticator } from './token-authenticator.ts';
 
-export interface PeopleAuthenticatorParts {
+interface PeopleAuthenticatorParts {
   readonly verifier: Verifier<PersonClaims>;
   /** Comes before names and groups, as in the file of `clusterpass trust --people`. */
   readonly prefix: string;

@@ -19,7 +19,7 @@ export interface StaticTokenAuthenticator extends TokenAuthenticator {
   close(): void;
 }
 
-export interface StaticTokenParts extends Pick<WatchParts, 'every' | 'report'> {
+interface StaticTokenParts extends Pick<WatchParts, 'every' | 'report'> {
   readonly file: string;
   /** For tests. */
   readonly monotonicNow?: () => number;

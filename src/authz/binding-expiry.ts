@@ -8,7 +8,7 @@ import { type Leadership, leaderGuards } from '../storage/leadership.ts';
 import type { Policy } from './policy.ts';
 import { readExpiry } from './rbac-objects.ts';
 
-export interface BindingExpiryParts {
+interface BindingExpiryParts {
   readonly policy: Pick<Policy, 'expiredBindings'>;
   readonly kinds: Pick<Catalog, 'clusterRoleBindings' | 'roleBindings'>;
   readonly reader: Pick<ObjectReader, 'find' | 'ready'>;

@@ -7,7 +7,7 @@ import type { ObjectReader } from '../objects/reader.ts';
 import { questionOf } from './forbidden.ts';
 import type { Policy } from './policy.ts';
 
-export interface PastPermissionParts {
+interface PastPermissionParts {
   readonly catalog: Catalog;
   readonly reader: ObjectReader;
   readonly policy: Pick<Policy, 'decideAt' | 'decideForAnyLabels' | 'changedAt'>;

@@ -3,7 +3,7 @@ import { TOKEN_CHECKS_ANNOTATION } from '../api/domain-keys.ts';
 import { WEBHOOK_SECONDS } from '../api/pass-audience.ts';
 import type { PeopleTrust } from './trust-configuration.ts';
 
-export interface WebhookOptions {
+interface WebhookOptions {
   readonly cluster: string;
   readonly issuer: string;
   /** PEM. */

@@ -25,7 +25,7 @@ export interface CredentialFinding {
   readonly message: string;
 }
 
-export interface CredentialConditionsOptions {
+interface CredentialConditionsOptions {
   readonly catalog: Catalog;
   readonly reader: ObjectReader;
   readonly writer: Pick<ObjectWriter, 'update'>;

@@ -27,7 +27,7 @@ export interface OptionSources {
   readonly cwd: string;
 }
 
-export interface LoadedOptions {
+interface LoadedOptions {
   readonly options: ServeOptions;
   /** Logged; they do not prevent the start. */
   readonly warnings: readonly string[];

@@ -6,7 +6,7 @@ import type { OptionValues } from './options.ts';
 import { resolveStore, type StoreOptions } from './store-options.ts';
 import { defaultBaseUrl, type InventoryNamespace, isLoopback, isWildcard, type ListenAddress } from './values.ts';
 
-export interface AuditFileOptions {
+interface AuditFileOptions {
   readonly path: string;
   readonly maxBytes: number;
   /** 0: for ever. */

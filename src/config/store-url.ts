@@ -10,7 +10,7 @@ export type StoreUrl =
       readonly prefix: string;
     };
 
-export const DEFAULT_ETCD_PREFIX = '/clusterpass';
+const DEFAULT_ETCD_PREFIX = '/clusterpass';
 /** Far above any real cluster: etcd recommends at most seven members. */
 const MAX_ENDPOINTS = 32;
 const PREFIX = /^(?:\/[A-Za-z0-9._-]{1,128}){1,8}$/;

@@ -21,7 +21,7 @@ import { patchObject } from './write/patch.ts';
 import { updateObject } from './write/update.ts';
 import type { WriteParts } from './write/write-parts.ts';
 
-export interface HandlerParts extends GetParts, ListParts, WatchParts, WriteParts {
+interface HandlerParts extends GetParts, ListParts, WatchParts, WriteParts {
   readonly catalog: Catalog;
   readonly createToken: (request: ApiRequest) => Promise<ApiResponse>;
   readonly createUserpass: (request: ApiRequest) => Promise<ApiResponse>;

@@ -9,7 +9,7 @@ import type { ApiRequest, ApiResponse } from '../api/request.ts';
 import { conflict, notFound } from '../api/status.ts';
 import type { ObjectReader } from '../objects/reader.ts';
 
-export interface KubeconfigParts {
+interface KubeconfigParts {
   readonly catalog: Catalog;
   readonly reader: ObjectReader;
   readonly productName: string;

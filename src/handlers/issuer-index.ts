@@ -11,7 +11,7 @@ import { keySetAddress } from '../tokens/issuer-documents.ts';
 import { selectAll } from './selection.ts';
 import type { Views } from './views.ts';
 
-export interface IssuerIndexParts {
+interface IssuerIndexParts {
   readonly catalog: Catalog;
   readonly reader: ObjectReader;
   readonly views: Pick<Views, 'rule'>;

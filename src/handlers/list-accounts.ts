@@ -6,7 +6,7 @@ import { badRequest, notFound } from '../api/status.ts';
 import { TimeSlice } from '../lib/time-slice.ts';
 import type { ObjectReader } from '../objects/reader.ts';
 
-export interface ListAccountsParts {
+interface ListAccountsParts {
   readonly catalog: Catalog;
   readonly reader: ObjectReader;
   readonly authorizer: Authorizer & PassAuthorizer;

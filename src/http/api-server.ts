@@ -36,7 +36,7 @@ import { firstOf } from './routes/routes.ts';
 const CURRENT_MS = 1_400;
 
 /** What the API needs to serve requests. The listener is up before these parts are. */
-export interface ApiParts {
+interface ApiParts {
   readonly authenticator: Authenticator;
   readonly authorizer: Authorizer;
   readonly dispatch: ReturnType<typeof createDispatcher>;
@@ -53,7 +53,7 @@ export interface ApiParts {
   readonly tokenOriginsOf: (issuer: string) => readonly string[];
 }
 
-export interface ApiServerOptions {
+interface ApiServerOptions {
   readonly host: string;
   readonly port: number;
   readonly tls?: TlsFiles;

@@ -9,7 +9,7 @@ import { Deadlines, type Timed } from '../lib/deadlines.ts';
  */
 export type DeadlineState = 'serving' | 'unbounded' | 'responding' | 'done';
 
-export interface RequestDeadlinesOptions {
+interface RequestDeadlinesOptions {
   /** How long a request may be served. */
   readonly servingMs: number;
   /** How long the connection of an answer may be idle, once `servingMs` are over. */

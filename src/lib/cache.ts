@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 
 /** The owner of a cache declares how many entries it holds and when an entry expires. */
-export interface CacheOptions {
+interface CacheOptions {
   /** The least recently used entry is evicted when there are more. */
   readonly maxEntries: number;
   /** An entry expires this long after it was set. Without it, an entry stays until it is evicted or deleted. */
@@ -58,7 +58,7 @@ export class Cache<K extends string | number, V extends NonNullable<unknown>> {
   }
 }
 
-export interface CachedFunctionOptions extends CacheOptions {
+interface CachedFunctionOptions extends CacheOptions {
   /** Longer texts are not cached: clients choose them, and must not choose the size of the cache. */
   readonly maxKeyLength: number;
 }

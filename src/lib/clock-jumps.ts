@@ -1,4 +1,4 @@
-export interface ClockJumpsOptions {
+interface ClockJumpsOptions {
   /** Milliseconds of the wall clock. */
   readonly now: () => number;
   /** Milliseconds of the monotonic clock. */

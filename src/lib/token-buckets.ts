@@ -1,4 +1,4 @@
-export interface TokenBucketsOptions {
+interface TokenBucketsOptions {
   /** Tokens that a bucket gets each second. */
   readonly perSecond: number;
   /** Tokens of a full bucket. */

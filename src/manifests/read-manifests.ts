@@ -43,7 +43,7 @@ export interface Manifests {
   readonly warnings: readonly ManifestProblem[];
 }
 
-export interface ReadOptions {
+interface ReadOptions {
   /** The served kinds. */
   readonly catalog: Catalog;
   /** The kinds as the files name them, if they were written for another product name. */

@@ -1,7 +1,7 @@
 import { withoutTokenWords } from '../observability/token-text.ts';
 
 /** MC-79: labels, reasons and messages are written by others. What a model reads of them is short, plain text. */
-export const MAX_TEXT = 256;
+const MAX_TEXT = 256;
 
 /** Control and format characters, line separators: they hide text from people or look like a new paragraph. */
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu;

@@ -21,7 +21,7 @@ import {
   SUPPORTED_VERSIONS,
 } from './versions.ts';
 
-export interface ProtocolOptions {
+interface ProtocolOptions {
   /** The version of this program. */
   readonly version: string;
   readonly tools: readonly Tool[];

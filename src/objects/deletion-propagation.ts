@@ -10,7 +10,7 @@ import { asApiError } from './storage-errors.ts';
 import type { StoredObject } from './stored-object.ts';
 import { hasFinalizers, isParent, type ObjectWriter } from './writer.ts';
 
-export interface DeletionPropagationOptions {
+interface DeletionPropagationOptions {
   readonly store: Store;
   readonly reader: ObjectReader;
   readonly writer: Pick<ObjectWriter, 'remove'>;

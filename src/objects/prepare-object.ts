@@ -17,7 +17,7 @@ export interface Stamp {
   readonly now: number;
 }
 
-export interface MetadataOptions {
+interface MetadataOptions {
   readonly computedAnnotations: readonly string[];
   /** The value of the origin annotation, for an object that comes from a manifests folder. */
   readonly origin?: string | undefined;

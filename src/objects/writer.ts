@@ -22,7 +22,7 @@ import { type StoredObject, toStoredBytes } from './stored-object.ts';
 import { trackUpdate } from './track-update.ts';
 import { validateObject } from './validate-object.ts';
 
-export interface WriterOptions {
+interface WriterOptions {
   readonly store: Store;
   readonly reader: ObjectReader;
   readonly catalog: Catalog;
@@ -49,7 +49,7 @@ export interface FieldOwner {
   readonly applied?: () => ManagedFieldsEntry[] | undefined;
 }
 
-export interface CreateOptions extends FieldOwner {
+interface CreateOptions extends FieldOwner {
   readonly dryRun: boolean;
   /** Keep the status that was sent. Default: drop it, as the API does. */
   readonly keepStatus?: boolean;
@@ -64,7 +64,7 @@ export interface CreateOptions extends FieldOwner {
   readonly guards?: readonly Guard[];
 }
 
-export interface UpdateOptions extends FieldOwner {
+interface UpdateOptions extends FieldOwner {
   readonly dryRun: boolean;
   readonly part: UpdatePart;
   readonly preconditions?: Preconditions;
@@ -75,7 +75,7 @@ export interface UpdateOptions extends FieldOwner {
   readonly origin?: string | undefined;
 }
 
-export interface RemoveOptions {
+interface RemoveOptions {
   readonly dryRun: boolean;
   readonly preconditions?: Preconditions;
   readonly guards?: readonly Guard[];

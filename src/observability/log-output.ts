@@ -8,7 +8,7 @@ export interface LogSink {
   writeSync(text: string): void;
 }
 
-export interface LogOutputOptions {
+interface LogOutputOptions {
   readonly sink: LogSink;
   /** Called when lines were dropped and the sink takes lines again. */
   readonly onRoom?: (dropped: number) => void;

@@ -13,7 +13,7 @@ export interface Logger {
   isLevelEnabled(level: LogLevel): boolean;
 }
 
-export interface LoggerOptions {
+interface LoggerOptions {
   readonly level: LogLevel;
   /** In every line, e.g. which of several processes wrote it. */
   readonly fields?: Readonly<Record<string, string | number>>;

@@ -43,7 +43,7 @@ import type { Signing } from '../tokens/open-signing.ts';
 import type { TokenRecords } from '../tokens/revocations/token-records.ts';
 import type { Objects } from './create-objects.ts';
 
-export interface DispatchParts {
+interface DispatchParts {
   readonly options: Pick<
     ServeOptions,
     'productName' | 'maxTokenExpirationSeconds' | 'actorClaim' | 'trackAllTokens' | 'accessRequests' | 'passes'

@@ -17,7 +17,7 @@ import { Freshness } from '../storage/freshness.ts';
 import { Reflector } from '../storage/reflector.ts';
 import { WatchCache } from '../storage/watch-cache.ts';
 
-export interface ObjectsOptions extends PublicViewOptions {
+interface ObjectsOptions extends PublicViewOptions {
   readonly catalog: Catalog;
   readonly store: Store;
   /** How many past revisions the caches can serve. */

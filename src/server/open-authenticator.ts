@@ -20,7 +20,7 @@ import type { PersonClaims } from '../tokens/person-claims.ts';
 import type { Verifier } from '../tokens/verifier.ts';
 import { DEMO_USERS } from './demo-users.ts';
 
-export interface AuthenticatorParts {
+interface AuthenticatorParts {
   readonly options: ServeOptions;
   readonly version: string;
   readonly verifier: Verifier;

@@ -16,7 +16,7 @@ const systemCompactorClock: CompactorClock = {
   },
 };
 
-export interface CompactorOptions {
+interface CompactorOptions {
   readonly store: Pick<Store, 'revision' | 'compactedRevision' | 'compact' | 'get' | 'write'>;
   readonly clock?: CompactorClock;
   /** Only the leader compacts. Default: this process is the leader. */

@@ -16,14 +16,14 @@ interface CheckParts<E extends CacheEntry> {
   readonly pause: () => Promise<unknown>;
 }
 
-export interface ConsistencyChecksOptions<E extends CacheEntry> extends CheckParts<E> {
+interface ConsistencyChecksOptions<E extends CacheEntry> extends CheckParts<E> {
   readonly caches: ReadonlyMap<Kind, WatchCache<E>>;
   readonly count: (kind: Kind, status: CheckStatus) => void;
   readonly every: (milliseconds: number, task: () => void) => () => void;
   readonly logger: Pick<Logger, 'error' | 'warn'>;
 }
 
-export interface CheckOptions<E extends CacheEntry> extends CheckParts<E> {
+interface CheckOptions<E extends CacheEntry> extends CheckParts<E> {
   readonly caches: readonly WatchCache<E>[];
   /** Called once for each cache; with the reason unless the status is `success`. */
   readonly observe: (cache: WatchCache<E>, status: CheckStatus, reason?: unknown) => void;

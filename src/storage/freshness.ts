@@ -2,7 +2,7 @@ import { firstWithin } from '../lib/first-within.ts';
 import { type Revision, StorageError, type Store } from './contract.ts';
 import type { Follower } from './revision-waiters.ts';
 
-export interface FreshnessOptions {
+interface FreshnessOptions {
   readonly store: Pick<Store, 'revision' | 'knownRevision'>;
   /** The parts that decisions are made from. More can be added with `include`. */
   readonly followers: readonly Follower[];

@@ -10,7 +10,7 @@ export interface CacheEvent<E extends CacheEntry> {
   readonly after: E | undefined;
 }
 
-export interface WatchCacheOptions<E extends CacheEntry> {
+interface WatchCacheOptions<E extends CacheEntry> {
   /** Ends in `/`. */
   readonly prefix: string;
   /** Decodes a stored value into its entry; called once for each change. */

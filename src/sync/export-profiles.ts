@@ -30,7 +30,7 @@ export const profilesPath = (version: string, namespace: string): string =>
   `/apis/${PROFILE_GROUP}/${version}/namespaces/${encodeURIComponent(namespace)}/${PROFILE_RESOURCE}`;
 
 /** The profile of a cluster, without the fields that the hub sets. */
-export function exportedProfile(cluster: Cluster, version: string, settings: ExportSettings): Desired {
+function exportedProfile(cluster: Cluster, version: string, settings: ExportSettings): Desired {
   const endpoints = endpointsOf(cluster);
   const { serverEndpoints = [] } = endpoints;
   const { endpointFor, namespace } = settings;

@@ -59,12 +59,7 @@ function addressProblem(address: string): string | undefined {
 }
 
 /** The Cluster for an object of the hub. */
-export function importedCluster(
-  object: ApiObject,
-  name: string,
-  found: Found,
-  settings: ImportSettings,
-): Desired | Unusable {
+function importedCluster(object: ApiObject, name: string, found: Found, settings: ImportSettings): Desired | Unusable {
   const problem = found.addresses.map(addressProblem).find((each) => each !== undefined);
   if (problem !== undefined) return { problem };
   const labels: Record<string, string> = { ...settings.setLabels };

@@ -13,7 +13,7 @@ const WATCH_SECONDS = 300;
 const STABLE_MS = 10_000;
 const IDLE_MS = (WATCH_SECONDS + 30) * 1_000;
 
-export interface InformerOptions {
+interface InformerOptions {
   readonly transport: Transport;
   /** The path of a collection. */
   readonly path: string;

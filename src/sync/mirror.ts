@@ -71,7 +71,7 @@ export function mirrorOwnership(id: string): Ownership {
 
 const MERGE_PATCH = 'application/merge-patch+json';
 
-export interface MirrorTargetOptions {
+interface MirrorTargetOptions {
   readonly transport: Transport;
   /** The path of the core API of the cluster in Clusterpass. */
   readonly root: string;

@@ -10,7 +10,7 @@ export interface ReconcileResult {
 
 export type ConditionType = 'SourceConnected' | 'TargetConnected' | 'PruneAllowed' | 'Synced';
 
-export interface ReporterOptions {
+interface ReporterOptions {
   /** The resource in messages, e.g. `clusterprofile.multicluster.x-k8s.io`. */
   readonly resource: string;
   /** Appended to changes, e.g. ` (dry run)`. */

@@ -7,11 +7,11 @@ import { type Desired, keyOf, type Update } from './plan.ts';
 const APPLY = 'application/apply-patch+yaml';
 
 /** An object of this name exists that was not known when the plan was made. */
-export class TakenError extends Error {
+class TakenError extends Error {
   override readonly name = 'TakenError';
 }
 
-export interface TargetOptions {
+interface TargetOptions {
   readonly transport: Transport;
   /** The path of the collection that is written to. */
   readonly path: string;

@@ -33,7 +33,7 @@ export const TOKEN_EXCHANGE_GRANT = 'urn:ietf:params:oauth:grant-type:token-exch
 /** Stands for the cluster name in the template. It is not a valid cluster name. */
 const PLACEHOLDER = '{cluster}';
 
-export interface IssuerDocumentsOptions {
+interface IssuerDocumentsOptions {
   readonly keyRing: Pick<KeyRing, 'all'>;
   readonly issuers: Pick<Issuers, 'issuerFor' | 'baseUrl'>;
   /** See `--people-prefix`. */

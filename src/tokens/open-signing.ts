@@ -31,7 +31,7 @@ export interface Signing {
   close(): Promise<void>;
 }
 
-export interface SigningOptions {
+interface SigningOptions {
   readonly store: Store;
   readonly issuers: Issuers;
   readonly peoplePrefix: string;

@@ -1,7 +1,7 @@
 import { Cache } from '../lib/cache.ts';
 import type { Secret } from '../observability/secret.ts';
 
-export interface VerifiedTokenCacheOptions<T> {
+interface VerifiedTokenCacheOptions<T> {
   /** Verifies the signature and reads the claims. Rejects when the token is not accepted. Undefined is not cached. */
   readonly verify: (token: string) => Promise<T>;
   /** Whether the key that verified the token may still verify it. Reads memory only. */

@@ -51,7 +51,7 @@ export interface Verifier<C extends SignedClaims = TokenClaims> {
   isLive(verified: VerifiedToken<C>): boolean;
 }
 
-export interface VerifierParts {
+interface VerifierParts {
   readonly keyRing: Pick<KeyRing, 'find' | 'all'>;
   readonly clusterOfIssuer: (issuer: string) => string | undefined;
   readonly live: LiveObjects;

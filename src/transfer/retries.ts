@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { StorageError } from '../storage/contract.ts';
 
-export interface RetryOptions {
+interface RetryOptions {
   /** Called with what the calls wait for: at the first failure, then every ten seconds at most. */
   readonly onWait?: (problem: string) => void;
   /** Milliseconds of a clock that does not jump. */

@@ -37,7 +37,7 @@ export interface Decoded<T> {
   readonly dropped: readonly string[];
 }
 
-export interface DecodeOptions {
+interface DecodeOptions {
   /** For a type that every API group has (DeleteOptions): whether this apiVersion is accepted too. */
   readonly acceptsVersion?: (apiVersion: string) => boolean;
   /** A stored object of this type. Parts that the data shares with it by reference were decoded before and are kept. */

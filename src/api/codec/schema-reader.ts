@@ -17,7 +17,7 @@ import {
 import { goKindOf, type JsonNode, KnownNode, NumberNode, ObjectNode, toPlain } from './tree.ts';
 import { clip, MAX_VIOLATIONS, type Path, pathText, reportDuplicates, type Violations } from './violations.ts';
 
-export interface ReaderOptions {
+interface ReaderOptions {
   /** Custom resources get the errors of a schema validator (422), built-in types those of Go's decoder (400). */
   readonly style: BodyStyle;
   /** True: keys are read in byte order instead of document order, as kube-apiserver does with YAML. */

@@ -114,7 +114,7 @@ export const hasInvisible = (text: string): boolean => /(?![\u200c\u200d])\p{Cf}
 export const INVISIBLE_TEXT = 'may not contain invisible characters or such that change the direction of text';
 
 const MAX_REASON = 1_024;
-export const MIN_DURATION_SECONDS = 60;
+const MIN_DURATION_SECONDS = 60;
 /** Of labels and annotations together. Every authenticated caller may be allowed to create requests. */
 const MAX_PAIRS_BYTES = 4_096;
 

@@ -21,7 +21,6 @@ export type PassApproval = 'none' | 'confirm' | 'review';
 
 /** What people decide about a pass: the types of conditions that the subresource `approval` takes. */
 export const PASS_DECISIONS = ['Approved', 'Denied'] as const;
-export type PassDecisionType = (typeof PASS_DECISIONS)[number];
 
 /** The condition of a pass that has ended. */
 export const ENDED = 'Ended';

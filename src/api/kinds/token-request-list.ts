@@ -15,7 +15,7 @@ import {
 } from './meta.ts';
 
 /** So many that a person or a pipeline that reaches a whole environment needs few requests. */
-export const MAX_PASSES = 500;
+const MAX_PASSES = 500;
 
 /** The request and the response of `/auth/v1/passes`; not stored. */
 export const tokenRequestListType: VirtualType = {

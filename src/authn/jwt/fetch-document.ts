@@ -1,6 +1,6 @@
 import { Agent, request } from 'undici';
 
-export interface FetchDocumentOptions {
+interface FetchDocumentOptions {
   /** PEM. Trusted in place of the system's authorities, not beside them. */
   readonly certificateAuthority?: string | undefined;
   readonly userAgent: string;

@@ -22,7 +22,7 @@ export interface IssuerKeys {
   close(): void;
 }
 
-export interface IssuerKeysParts {
+interface IssuerKeysParts {
   readonly issuerUrl: string;
   readonly discoveryUrl: string;
   readonly fetchDocument: FetchDocument;

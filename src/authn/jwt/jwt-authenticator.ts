@@ -31,7 +31,7 @@ export interface JwtAuthenticator {
   close(): void;
 }
 
-export interface JwtAuthenticatorParts {
+interface JwtAuthenticatorParts {
   readonly config: JwtAuthenticatorConfig;
   readonly keys: IssuerKeys;
   /** The audience of tokens for the MCP endpoint. Such a token opens nothing else (MC-43). */

@@ -24,7 +24,7 @@ export interface JwtAuthenticators extends TokenAuthenticator {
   close(): void;
 }
 
-export interface JwtAuthenticatorsParts extends WatchParts, ReadOptions {
+interface JwtAuthenticatorsParts extends WatchParts, ReadOptions {
   readonly file: string;
   /** Fetches documents from servers of these authorities (PEM), or of the system's. */
   readonly createFetch: (certificateAuthority: string | undefined) => FetchDocument;

@@ -27,7 +27,7 @@ export interface Logins {
 const NO_LOGINS: Logins = { logins: {} };
 const LOCK_WAIT_MS = 10_000;
 
-export const loginsFile = (env: Context['env']): string => join(configFolder(env), 'logins.json');
+const loginsFile = (env: Context['env']): string => join(configFolder(env), 'logins.json');
 
 export async function readLogins({ env }: Context): Promise<Logins> {
   const file = loginsFile(env);

@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { codeOf, fileProblem } from '../../lib/file-problem.ts';
 import { CliError, type Output } from '../command.ts';
 
-export interface LockOptions {
+interface LockOptions {
   /** How long to wait for the lock before failing. */
   readonly waitMs: number;
   /** Called while waiting; true ends the wait without the lock. */

@@ -54,7 +54,7 @@ export interface MergeResult {
 }
 
 /** The name of the extension that marks our entries. */
-export const MARK = 'clusterpass.dev';
+const MARK = 'clusterpass.dev';
 
 /** The sections of a kubeconfig. A collision is reported for the first, so contexts come first. */
 const SECTIONS = { contexts: 'context', clusters: 'cluster', users: 'user' } as const;

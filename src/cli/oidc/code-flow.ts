@@ -12,7 +12,7 @@ import type { Tokens } from './oidc-session.ts';
 import { callProvider, type ProviderClient, scopesFor, tokensOf } from './provider-client.ts';
 import { listenForRedirect } from './redirect-listener.ts';
 
-export interface CodeFlowOptions {
+interface CodeFlowOptions {
   readonly port: number;
   /** Whether to open a browser. */
   readonly browser: boolean;

@@ -12,7 +12,7 @@ export interface RedirectListener {
   close(): void;
 }
 
-export interface ListenerOptions {
+interface ListenerOptions {
   /** 0 takes any free port. */
   readonly port: number;
   /** A request with another `state` gets an error page and is ignored. */

@@ -80,7 +80,7 @@ export const asList = (items: readonly ApiObject[]): unknown => ({
 });
 
 /** `cluster.clusterregistry.k8s.io/prod-eu-1` */
-export function nameOf({ apiVersion, kind, metadata }: ApiObject): string {
+function nameOf({ apiVersion, kind, metadata }: ApiObject): string {
   return `${qualifiedName(apiVersion, kind)}/${metadata.name}\n`;
 }
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { totalmem } from 'node:os';
 
-export interface KeepAliveOptions {
+interface KeepAliveOptions {
   /** `--probe-keepalive-connections`. */
   readonly wanted: number;
   readonly intervalMs: number;

@@ -6,7 +6,7 @@ import {
 } from '../upstream/upstream-contract.ts';
 import type { Fault, Outcome } from './outcome.ts';
 
-export interface ProbeOptions {
+interface ProbeOptions {
   readonly upstream: Pick<Upstream, 'request' | 'forget'>;
   /** Whether `--credentials-dir` is set. */
   readonly hasCredentials: boolean;

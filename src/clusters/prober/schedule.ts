@@ -4,7 +4,7 @@ import type btree from 'sorted-btree';
 // CommonJS with a `default` property: loaders differ in how they import it, but not in how they `require` it.
 const { default: BTree } = createRequire(import.meta.url)('sorted-btree') as typeof btree;
 
-export interface ScheduleOptions {
+interface ScheduleOptions {
   readonly intervalMs: number;
   readonly maxConcurrent: number;
   /** In [0, 1). */

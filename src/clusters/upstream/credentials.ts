@@ -15,7 +15,7 @@ export interface Credentials {
   read(reference: CredentialReference): Promise<Credential>;
 }
 
-export interface CredentialsOptions {
+interface CredentialsOptions {
   /** `--credentials-dir`; undefined without it. */
   readonly dir: string | undefined;
   /** The content of a file that only this user can read; undefined when it does not exist. Throws when it is unsafe. */

@@ -9,7 +9,7 @@ export type Resolve = (hostname: string) => Promise<readonly string[]>;
 export const systemResolve: Resolve = async (hostname) =>
   (await lookup(hostname, { all: true, order: 'verbatim' })).map(({ address }) => address);
 
-export interface DialOptions {
+interface DialOptions {
   readonly rules: AddressRules;
   readonly resolve: Resolve;
   /** Whether this process listens there. */

@@ -34,7 +34,7 @@ export interface UpstreamOptions {
   readonly environment?: ConnectionEnvironment;
 }
 
-export interface OpenUpstreamOptions {
+interface OpenUpstreamOptions {
   readonly rules: AddressRules;
   readonly credentialsDir: string | undefined;
   readonly readSecret: (path: string) => Promise<Buffer | undefined>;

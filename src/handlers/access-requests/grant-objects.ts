@@ -57,7 +57,7 @@ export function grantObjects(
   };
 }
 
-export interface GrantParts {
+interface GrantParts {
   readonly catalog: Pick<Catalog, 'roles' | 'clusterRoles' | 'roleBindings' | 'clusterRoleBindings'>;
   readonly reader: Pick<ObjectReader, 'find'>;
   /** Records each change in the audit log. */

@@ -16,7 +16,7 @@ import { createObjectSweep, hasPassed, type SweepTimer, startSweep } from '../sw
 import { withDecision } from './decide-request.ts';
 import type { GrantOwner, GrantStore } from './grant-objects.ts';
 
-export interface RequestSweepParts {
+interface RequestSweepParts {
   readonly catalog: Pick<Catalog, 'accessRequests' | 'clusters'>;
   readonly reader: Pick<ObjectReader, 'cache' | 'find' | 'ready'>;
   /** Records each change in the audit log. */

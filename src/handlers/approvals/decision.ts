@@ -27,7 +27,7 @@ export class ObjectChanged extends Error {
 /** The object that the client wants, as a function of the current one. */
 export type SentFor = (current: ApiObject) => ApiObject;
 
-export interface DecisionParts {
+interface DecisionParts {
   readonly views: Views;
   readonly publicView: PublicView;
 }

@@ -8,7 +8,7 @@ import type { ObjectReader } from '../../objects/reader.ts';
 import { ownRecord } from '../../tokens/revocations/tracked-tokens.ts';
 import { shorten } from '../token/actor-claim.ts';
 
-export interface PeopleParts {
+interface PeopleParts {
   readonly catalog: Pick<Catalog, 'issuedTokens'>;
   readonly reader: Pick<ObjectReader, 'find'>;
 }

@@ -13,7 +13,7 @@ import { parseDeleteOptions } from '../options/delete-options.ts';
 import { isOwn } from '../requester.ts';
 import { deleteResponse } from '../write/delete.ts';
 
-export interface IssuedTokenParts extends GetParts {
+interface IssuedTokenParts extends GetParts {
   readonly kind: Kind;
   readonly writer: Pick<ObjectWriter, 'remove'>;
   readonly revocations: Revocations;

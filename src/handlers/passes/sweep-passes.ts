@@ -12,7 +12,7 @@ import type { Revocations } from '../../tokens/revocations/revocations.ts';
 import { createObjectSweep, hasPassed, type SweepTimer, startSweep } from '../sweep-objects.ts';
 import { endedStatus, revokeTokens } from './pass-verbs.ts';
 
-export interface PassSweepParts {
+interface PassSweepParts {
   readonly catalog: Catalog;
   readonly reader: Pick<ObjectReader, 'cache' | 'find' | 'ready'>;
   /** Records each change in the audit log. */

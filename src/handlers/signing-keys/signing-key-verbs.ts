@@ -15,7 +15,7 @@ import { parseCreateOptions } from '../options/write-options.ts';
 import { deleteResponse } from '../write/delete.ts';
 import { readObject } from '../write/read-body.ts';
 
-export interface SigningKeyParts {
+interface SigningKeyParts {
   readonly kind: Kind;
   readonly reader: ObjectReader;
   readonly keyRing: Pick<StoredKeyRing, 'rotate' | 'revoke'>;

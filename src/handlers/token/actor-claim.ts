@@ -4,7 +4,7 @@ import type { ApiRequest } from '../../api/request.ts';
 /** When passes have an `act` claim: only if every audience is a cluster of this fleet, always, or never. */
 export type ActorClaimMode = 'fleet' | 'always' | 'never';
 
-export interface ActorClaimParts {
+interface ActorClaimParts {
   readonly mode: ActorClaimMode;
   readonly baseUrl: string;
   readonly clusterOfIssuer: (issuer: string) => string | undefined;

@@ -20,7 +20,7 @@ import { checkSignature, type ReleaseParts, releaseToken } from './release-token
 import { lifetimeErrors, serverErrors } from './token-request-annotations.ts';
 import { checkName, checkNamespace, requireValid, TOKEN_REQUEST } from './validate-token-request.ts';
 
-export interface IssueTokenParts extends ForeignAudienceParts, ReleaseParts {
+interface IssueTokenParts extends ForeignAudienceParts, ReleaseParts {
   readonly authorizer: Pick<Authorizer, 'decide'>;
   readonly catalog: Catalog;
   readonly reader: ObjectReader;

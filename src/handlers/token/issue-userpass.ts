@@ -18,7 +18,7 @@ import { checkSignature, type ReleaseParts, releaseToken } from './release-token
 import { lifetimeErrors, serverErrors } from './token-request-annotations.ts';
 import { checkName, checkNamespace, requireValid } from './validate-token-request.ts';
 
-export interface IssueUserpassParts extends ReleaseParts {
+interface IssueUserpassParts extends ReleaseParts {
   readonly catalog: Pick<Catalog, 'clusters'>;
   readonly reader: Pick<ObjectReader, 'findFresh'>;
   readonly productName: string;

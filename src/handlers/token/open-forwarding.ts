@@ -10,7 +10,7 @@ import {
   type ForwardTokenParts,
 } from './forward-token.ts';
 
-export interface OpenForwardingOptions extends Omit<ForwardTokenParts, 'report'> {
+interface OpenForwardingOptions extends Omit<ForwardTokenParts, 'report'> {
   readonly writer: ObjectWriter;
   readonly listen: (listener: ReflectorListener<StoredObject>) => void;
   readonly logger: Logger;

@@ -12,7 +12,7 @@ export interface ReleaseParts {
   readonly trackAll?: boolean;
 }
 
-export interface ReleaseOptions {
+interface ReleaseOptions {
   readonly dryRun: boolean;
   /** The request asks for a record. */
   readonly tracked: boolean;

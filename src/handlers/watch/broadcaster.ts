@@ -46,7 +46,7 @@ interface Group {
   frames: Buffer[];
 }
 
-export interface BroadcasterOptions {
+interface BroadcasterOptions {
   readonly clusters: Kind;
   /** True for the kinds that RBAC rules are made of. */
   readonly isPolicy: (kind: Kind) => boolean;

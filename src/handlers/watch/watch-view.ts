@@ -27,7 +27,7 @@ export interface WatchViews {
   readonly intervals: (from: number, upTo: number) => readonly PolicyInterval[];
 }
 
-export interface WatchViewsParts {
+interface WatchViewsParts {
   readonly views: Views;
   /** Revisions of policy changes; undefined when they are no longer known. */
   readonly policyChangesBetween: (after: number, upTo: number) => readonly number[] | undefined;

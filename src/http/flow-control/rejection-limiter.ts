@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { TokenBuckets } from '../../lib/token-buckets.ts';
 
-export interface RejectionLimiterOptions {
+interface RejectionLimiterOptions {
   /** How many rejections a second one flow is sent. */
   readonly perSecond: number;
   /** How many of them may be sent at once: enough for every client that waits as `Retry-After` says. */

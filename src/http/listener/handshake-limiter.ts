@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { TokenBuckets } from '../../lib/token-buckets.ts';
 import { addressKey } from './address-limit.ts';
 
-export interface HandshakeLimiterOptions {
+interface HandshakeLimiterOptions {
   /** Handshakes a second that begin for one address, without those of connections on which a caller authenticates. */
   readonly perSecond: number;
   /** Milliseconds on a monotonic clock. */

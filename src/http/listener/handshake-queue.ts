@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { Deadlines, type Timed } from '../../lib/deadlines.ts';
 
-export interface HandshakeQueueOptions {
+interface HandshakeQueueOptions {
   /** How long a client has for its ClientHello. */
   readonly helloTimeoutMs: number;
   /** Milliseconds on a monotonic clock. */

@@ -50,7 +50,7 @@ export async function readKeyPair({ certFile, keyFile }: TlsFiles): Promise<KeyP
   return { cert, key };
 }
 
-export interface ReloadOptions {
+interface ReloadOptions {
   readonly files: TlsFiles;
   readonly current: KeyPair;
   readonly use: (pair: KeyPair) => void;

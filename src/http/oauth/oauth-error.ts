@@ -29,7 +29,7 @@ export class OAuthError extends ApiError {
   }
 }
 
-export interface OAuthErrorOptions {
+interface OAuthErrorOptions {
   readonly code?: number;
   readonly challenge?: string;
 }

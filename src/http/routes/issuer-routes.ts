@@ -16,7 +16,7 @@ const ISSUER_INDEX = '/openid/v1/issuers';
 const CONFIGURATION = '/.well-known/openid-configuration';
 const AUTHORIZATION_SERVER = '/.well-known/oauth-authorization-server';
 
-export interface IssuerRouteParts {
+interface IssuerRouteParts {
   readonly documents: () => IssuerDocuments;
   readonly index: IssuerIndex;
   readonly productName: string;

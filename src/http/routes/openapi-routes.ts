@@ -10,7 +10,7 @@ import { entityTag, type TaggedBytes, tagged, unlessKnown } from '../response/en
 import type { RawAnswer } from '../response/respond.ts';
 import type { PathRequest, PathRoute, PathRoutes } from './routes.ts';
 
-export interface OpenApiOptions {
+interface OpenApiOptions {
   readonly catalog: Catalog;
   /** The first segment of the prefix of a cluster. */
   readonly productName: string;

@@ -11,7 +11,7 @@ export interface AuditCounts {
   readonly failing: boolean;
 }
 
-export interface AuditLogOptions {
+interface AuditLogOptions {
   readonly file: Pick<AuditFile, 'append' | 'close'>;
   readonly logger: Logger;
   /** What follows while the log cannot be written, for the server's log. */

@@ -4,7 +4,7 @@ import type { AuditCounts } from '../audit/audit-log.ts';
 import type { Metrics } from './metrics.ts';
 
 /** What a scrape asks of the long-lived parts. */
-export interface ObservedParts {
+interface ObservedParts {
   readonly audit: () => AuditCounts;
   readonly leads: () => boolean;
   readonly cache: {

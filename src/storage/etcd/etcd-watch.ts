@@ -28,7 +28,7 @@ export class RevisionHead {
 
 type Head = Pick<RevisionHead, 'revision' | 'onAdvance'>;
 
-export interface WatchStreamOptions {
+interface WatchStreamOptions {
   readonly members: Members;
   readonly space: KeySpace;
   readonly head: Head;

@@ -11,7 +11,7 @@ export interface ClockCheck {
   skewMs(): number;
 }
 
-export interface ClockGuardOptions {
+interface ClockGuardOptions {
   /** Milliseconds of the wall clock. */
   readonly now: () => number;
   readonly check: ClockCheck;

@@ -1,7 +1,7 @@
 import type { TimeReading } from '../../storage/store-time.ts';
 import type { ClockCheck } from './clock-guard.ts';
 
-export interface MemberClockCheckOptions {
+interface MemberClockCheckOptions {
   /** Milliseconds of the wall clock. */
   readonly now: () => number;
   /** Milliseconds of the monotonic clock. */

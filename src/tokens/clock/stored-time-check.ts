@@ -1,6 +1,6 @@
 import type { ClockCheck } from './clock-guard.ts';
 
-export interface StoredTimeCheckOptions {
+interface StoredTimeCheckOptions {
   /** Milliseconds of the wall clock. */
   readonly now: () => number;
   /** Milliseconds of the monotonic clock. */

@@ -19,7 +19,7 @@ export interface ExternalSigner extends Signer {
   close(): void;
 }
 
-export interface ExternalSignerOptions {
+interface ExternalSignerOptions {
   readonly client: SignerClient;
   /** Algorithms that tokens for these audiences need. For others the signer chooses. */
   readonly byAudience: AudienceAlgorithms;

@@ -20,7 +20,7 @@ export interface SignerConnection {
   close(): void;
 }
 
-export interface SignerClientOptions {
+interface SignerClientOptions {
   /** Rejects when the signer cannot be reached. */
   readonly connect: () => Promise<SignerConnection>;
   readonly now: () => number;

@@ -46,7 +46,7 @@ export class AlgorithmNotInUse extends Error {
   override readonly name = 'AlgorithmNotInUse';
 }
 
-export interface RotationOptions {
+interface RotationOptions {
   /** The name of an algorithm in use. Default: the default algorithm. */
   readonly algorithm?: string | undefined;
   readonly force: boolean;

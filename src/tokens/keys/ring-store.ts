@@ -35,7 +35,7 @@ export interface RingStore {
   follow(options: FollowOptions): Promise<void>;
 }
 
-export interface FollowOptions {
+interface FollowOptions {
   readonly signal: AbortSignal;
   readonly use: (stored: StoredRing) => Promise<void>;
   /** Called when `use` has had all changes up to this revision. */

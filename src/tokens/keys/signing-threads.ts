@@ -23,7 +23,7 @@ export interface Thread {
   terminate(): Promise<unknown>;
 }
 
-export interface SigningThreadsOptions {
+interface SigningThreadsOptions {
   readonly start?: (data: SigningWorkerData) => Thread;
   readonly maxThreads?: number;
   /** Calls back at the end of this tick of the event loop. */

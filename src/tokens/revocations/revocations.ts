@@ -9,7 +9,7 @@ import { asApiError } from '../../objects/storage-errors.ts';
 import type { ObjectWriter } from '../../objects/writer.ts';
 import { StorageError, type Store } from '../../storage/contract.ts';
 
-export interface RevocationParts {
+interface RevocationParts {
   readonly catalog: Pick<Catalog, 'revokedTokens'>;
   readonly reader: Pick<ObjectReader, 'find'>;
   readonly writer: Pick<ObjectWriter, 'create' | 'update'>;

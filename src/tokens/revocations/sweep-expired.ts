@@ -5,7 +5,7 @@ import type { StoredObject } from '../../objects/stored-object.ts';
 import type { Guard, Store } from '../../storage/contract.ts';
 import type { LongestLifetime } from './revocations.ts';
 
-export interface SweepParts {
+interface SweepParts {
   readonly kinds: readonly Kind[];
   readonly reader: Pick<ObjectReader, 'cache' | 'ready'>;
   readonly store: Pick<Store, 'write'>;

@@ -8,7 +8,7 @@ import { createRevocations, type Revocations, recordLongestLifetime } from './re
 import { createSweep } from './sweep-expired.ts';
 import { createTrackedTokens, type TrackedTokens } from './tracked-tokens.ts';
 
-export interface TokenRecordParts {
+interface TokenRecordParts {
   readonly catalog: Catalog;
   readonly reader: ObjectReader;
   readonly writer: ObjectWriter;

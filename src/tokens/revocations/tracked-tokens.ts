@@ -13,7 +13,7 @@ import type { StoredObject } from '../../objects/stored-object.ts';
 import type { ObjectWriter } from '../../objects/writer.ts';
 import type { SignedClaims } from '../signer.ts';
 
-export interface TrackedTokenParts {
+interface TrackedTokenParts {
   readonly catalog: Pick<Catalog, 'issuedTokens'>;
   readonly reader: Pick<ObjectReader, 'cache' | 'find'>;
   readonly writer: Pick<ObjectWriter, 'create'>;
@@ -35,7 +35,7 @@ export interface TrackedTokens {
   reserve(caller: Requester, about: string, options?: ReserveOptions): Reservation;
 }
 
-export interface ReserveOptions {
+interface ReserveOptions {
   /** The caller cannot ask for a token that is not tracked. */
   readonly isRequired: boolean;
   /** The kind of the object in the request. Default: service accounts. */

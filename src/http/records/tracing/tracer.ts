@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { RequestRecord } from '../request-record.ts';
 import { attributes, type OtlpSpan, SpanExporter, type SpanExporterOptions } from './span-exporter.ts';
 
-export interface TracerOptions extends SpanExporterOptions {
+interface TracerOptions extends SpanExporterOptions {
   /** How many of a million requests without a trace of their caller are recorded. */
   readonly perMillion: number;
   readonly now: () => number;

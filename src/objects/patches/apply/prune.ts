@@ -25,7 +25,7 @@ export function prune(merged: JsonValue, last: FieldSet, owned: FieldSet, shape:
 }
 
 /** The value without the paths of the set, and what is below them. A container that becomes empty stays as empty. */
-export function remove(value: JsonValue, paths: FieldSet, shape: Shape): JsonValue {
+function remove(value: JsonValue, paths: FieldSet, shape: Shape): JsonValue {
   if (paths.children.size === 0 || isLeaf(shape)) return value;
   if (shape.type === 'array') {
     const items = itemsOf(value);
