@@ -8,17 +8,16 @@ import type { StoredObject } from '../../objects/stored-object.ts';
 import { checkPreconditions, type ObjectWriter } from '../../objects/writer.ts';
 import type { Revocations } from '../../tokens/revocations/revocations.ts';
 import type { VerbOverrides } from '../dispatch.ts';
-import { type GetParts, getObject } from '../get.ts';
+import { findForCaller, type OwnedParts } from '../find-for-caller.ts';
+import { getObject } from '../get.ts';
 import { parseDeleteOptions } from '../options/delete-options.ts';
 import { isOwn } from '../requester.ts';
 import { deleteResponse } from '../write/delete.ts';
 
-interface IssuedTokenParts extends GetParts {
+interface IssuedTokenParts extends OwnedParts {
   readonly kind: Kind;
   readonly writer: Pick<ObjectWriter, 'remove'>;
   readonly revocations: Revocations;
-  /** The refusal of the policy; undefined when a rule allows the request. */
-  readonly refusalOf: (request: ApiRequest) => ApiError | undefined;
 }
 
 /** `get` and `delete` of issued tokens check who requested the token. `list` and `watch` are those of every kind. */
@@ -34,25 +33,13 @@ export const issuedTokenVerbs = (parts: IssuedTokenParts): VerbOverrides =>
   ]);
 
 async function getIssuedToken(parts: IssuedTokenParts, request: ApiRequest): Promise<ApiResponse> {
-  if (parts.refusalOf(request) !== undefined) await findForCaller(parts, request);
+  if (parts.refusalOf(request) !== undefined) await findOwn(parts, request);
   return getObject(parts, request, parts.kind);
 }
 
-/**
- * The record that the request names, if there is one. Without a rule callers can name only their own tokens: the
- * refusal is the same for a token of another caller and for one that does not exist (decision 12).
- */
-async function findForCaller(
-  { kind, reader, views, refusalOf }: IssuedTokenParts,
-  request: ApiRequest,
-): Promise<StoredObject | undefined> {
-  await reader.catchUp();
-  const found = reader.find(kind, { cluster: '', namespace: '', name: request.target.name });
-  const entry = found?.isExpired(views.now()) === true ? undefined : found;
-  const refusal = refusalOf(request);
-  if (refusal !== undefined && (entry === undefined || !isOwn(entry, request.caller))) throw refusal;
-  return entry;
-}
+/** Without a rule callers can name only their own tokens. */
+const findOwn = (parts: IssuedTokenParts, request: ApiRequest): Promise<StoredObject | undefined> =>
+  findForCaller(parts, request, parts.kind, (found) => isOwn(found, request.caller));
 
 /**
  * Deleting an issued token revokes it. A caller with a rule that allows it may also revoke a token without a record:
@@ -63,7 +50,7 @@ async function revokeToken(parts: IssuedTokenParts, request: ApiRequest): Promis
   const { kind } = parts;
   const { dryRun, preconditions } = parseDeleteOptions(request);
   const { name: jti } = request.target;
-  const entry = await findForCaller(parts, request);
+  const entry = await findOwn(parts, request);
   const errors = tokenIdErrors(jti);
   if (errors.length > 0) throw invalid(kind, jti, errors);
   if (entry !== undefined) checkPreconditions(kind, entry.object(), preconditions);

@@ -9,7 +9,7 @@ import type { ApiError } from '../../api/status.ts';
 import type { PublicView, StoredObject } from '../../objects/stored-object.ts';
 import type { ObjectWriter } from '../../objects/writer.ts';
 import type { Revocations } from '../../tokens/revocations/revocations.ts';
-import type { OwnedParts } from '../approvals/find-for-caller.ts';
+import type { OwnedParts } from '../find-for-caller.ts';
 import type { IssueToken } from '../token/pass-use.ts';
 
 /** A service account of a cluster. */

@@ -1,8 +1,8 @@
-import type { Kind } from '../../api/kind.ts';
-import type { ApiRequest, ApiResponse } from '../../api/request.ts';
-import type { ApiError } from '../../api/status.ts';
-import type { StoredObject } from '../../objects/stored-object.ts';
-import { type GetParts, getObject } from '../get.ts';
+import type { Kind } from '../api/kind.ts';
+import type { ApiRequest, ApiResponse } from '../api/request.ts';
+import type { ApiError } from '../api/status.ts';
+import type { StoredObject } from '../objects/stored-object.ts';
+import { type GetParts, getObject } from './get.ts';
 
 export interface OwnedParts extends GetParts {
   /** The refusal of the policy for a request about all objects; undefined when a rule allows it. */
@@ -17,15 +17,19 @@ export async function getListed(parts: OwnedParts, request: ApiRequest, kind: Ki
   return getObject(parts, request, kind);
 }
 
-/** The refusal is the same for an object that the caller may not name and for one that does not exist (decision 12). */
+/**
+ * The object that the request names, if there is one that has not expired. The refusal is the same for an object that
+ * the caller may not name and for one that does not exist (decision 12).
+ */
 export async function findForCaller(
-  { reader, refusalOf }: OwnedParts,
+  { reader, views, refusalOf }: OwnedParts,
   request: ApiRequest,
   kind: Kind,
   mayName: (entry: StoredObject) => boolean,
 ): Promise<StoredObject | undefined> {
   await reader.catchUp();
-  const entry = reader.find(kind, { cluster: '', namespace: '', name: request.target.name });
+  const found = reader.find(kind, { cluster: '', namespace: '', name: request.target.name });
+  const entry = found?.isExpired(views.now()) === true ? undefined : found;
   const refusal = refusalOf(request);
   if (refusal !== undefined && (entry === undefined || !mayName(entry))) throw refusal;
   return entry;
