@@ -42,6 +42,13 @@ export interface Preconditions {
 /** Admission: called with the prepared object before it is validated. Throws to refuse the write. */
 export type Admit = (object: ApiObject, old: ApiObject | undefined) => void;
 
+/**
+ * Checks a bound on stored objects once more after a creation, on those that were created before this revision. Throws
+ * to refuse the creation, which is undone. Processes that create objects in the same moment do not know of each other
+ * before: the order of the store decides which of them exceed the bound.
+ */
+export type CheckBound = (createdBefore: number) => void;
+
 /** The manager of the fields that a write changes, or `managedFields` themselves, computed by server-side apply. */
 export interface FieldOwner {
   /** The manager of a write that is no apply. Default: the server. */
@@ -60,6 +67,7 @@ interface CreateOptions extends FieldOwner {
   /** Sets fields that belong to the server and to no manager. Called with the prepared object, before `admit`. */
   readonly derive?: ((object: ApiObject) => ApiObject) | undefined;
   readonly admit?: Admit;
+  readonly checkBound?: CheckBound | undefined;
   /** Conditions on other keys at the instant of the write. */
   readonly guards?: readonly Guard[];
 }
@@ -122,12 +130,23 @@ export class ObjectWriter {
     for (let attempt = 1; ; attempt++) {
       const name = generated ? this.#generateName(metadata.generateName ?? '') : (metadata.name ?? '');
       try {
-        return await this.#createNamed(kind, { ...within, name }, sent, options);
+        const created = await this.#createNamed(kind, { ...within, name }, sent, options);
+        if (!options.dryRun) await this.#checkBound(kind, { ...within, name }, created, options.checkBound);
+        return created;
       } catch (error) {
         const taken = error instanceof ApiError && error.status.reason === 'AlreadyExists';
         if (!generated || !taken) throw error;
         if (attempt >= NAME_ATTEMPTS) throw noUniqueName(kind, metadata.generateName ?? '');
       }
+    }
+  }
+
+  async #checkBound(kind: Kind, objectKey: ObjectKey, { metadata }: ApiObject, check?: CheckBound): Promise<void> {
+    try {
+      check?.(Number(metadata.resourceVersion));
+    } catch (refusal) {
+      await this.remove(kind, objectKey, { dryRun: false, preconditions: { uid: metadata.uid ?? '' } });
+      throw refusal;
     }
   }
 

@@ -31,7 +31,7 @@ interface World extends Objects {
   readonly broken: Set<string>;
   /** What the sweep has logged. */
   readonly logged: readonly object[];
-  ask(): Promise<ApiObject>;
+  ask(name?: string): Promise<ApiObject>;
   decide(type: string): Promise<number>;
   sweep(): Promise<void>;
   /** The phase, the reason of the last condition, and the grant that is stored. */
@@ -80,21 +80,16 @@ async function inWorld(
       logger: { warn: (fields: object) => logged.push(fields) },
     });
     const handle = createRequestDecisions(parts);
-    const complete = createRequestCompletion(parts);
     const world: World = {
       ...objects,
       clock,
       broken,
       logged,
       sweep,
-      ask: async () => {
-        const completion = complete(requestOf('jane', 'POST', ''), KIND);
-        const sent = { ...object({ name: NAME, ...(labels === undefined ? {} : { labels }) }), spec };
-        try {
-          return await writer.create(KIND, at('', '', NAME), sent, { dryRun: false, derive: completion?.derive });
-        } finally {
-          completion?.release();
-        }
+      ask: async (name = NAME) => {
+        const { derive, checkBound } = createRequestCompletion(parts)(requestOf('jane', 'POST', ''), KIND) ?? {};
+        const sent = { ...object({ name, ...(labels === undefined ? {} : { labels }) }), spec };
+        return writer.create(KIND, at('', '', name), sent, { dryRun: false, derive, checkBound });
       },
       decide: async (type) => {
         const body = JSON.stringify({ status: { conditions: [{ type, status: 'True' }] } });
@@ -271,6 +266,15 @@ it('a stored request whose status cannot be updated does not keep the others fro
     for (let round = 0; round < 3; round++) await sweep();
     expect(state()).toEqual(['Expired', 'NotDecided', []]);
     expect(logged).toEqual([expect.objectContaining({ resource: 'accessrequests', name: 'broken' })]);
+  });
+});
+
+it('A31: requests in the same moment do not exceed the bound of a caller together', async () => {
+  await inWorld(async ({ ask, keys }) => {
+    const asked = await Promise.allSettled(Array.from({ length: 9 }, (_, i) => ask(`more-${i}`)));
+    const codes = asked.map((one) => (one.status === 'rejected' ? one.reason.status.code : 201));
+    expect(codes.sort()).toEqual([201, 201, 201, 201, 403, 403, 403, 403, 403]);
+    expect((await keys()).filter((key) => key.startsWith('/registry/accessrequests/'))).toHaveLength(5);
   });
 });
 

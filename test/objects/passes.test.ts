@@ -315,3 +315,24 @@ it('MC-78: live and pending passes have a bound, and the same request gives the 
     await ask('purpose 6');
   });
 });
+
+it('MC-78: requests in the same moment do not exceed the bounds together', async () => {
+  await inWorld(async ({ ask, approval, keys }) => {
+    const outcomes = async (count: number): Promise<(number | undefined)[]> => {
+      const asked = Array.from({ length: count }, (_, i) => ask(`purpose ${i} of ${count}`));
+      const settled = await Promise.allSettled(asked);
+      return settled.map((one) => (one.status === 'rejected' ? one.reason.status.code : undefined));
+    };
+    approval.needed = 'review';
+    const pending = await outcomes(6);
+    expect(pending.filter((code) => code === undefined)).toHaveLength(3);
+    expect(pending.filter((code) => code === 429)).toHaveLength(3);
+    approval.needed = 'none';
+    const ready = await outcomes(7);
+    expect([ready.filter((code) => code === undefined), ready.filter((code) => code === 429)]).toEqual([
+      [undefined],
+      Array.from({ length: 6 }, () => 429),
+    ]);
+    expect((await keys()).filter((key) => key.startsWith(kindPrefix(KIND)))).toHaveLength(4);
+  });
+});

@@ -74,9 +74,7 @@ const claimsOf = (jti: string, expirationSeconds = 3600) =>
   });
 
 async function track({ tracked }: Program, jti = randomUUID(), user = JANE): Promise<string> {
-  const reservation = tracked.reserve(person(user), 'builder');
-  await reservation.record('alpha', claimsOf(jti));
-  reservation.release();
+  await tracked.requireRoom(person(user), 'builder')('alpha', claimsOf(jti));
   return jti;
 }
 
@@ -227,22 +225,23 @@ it('many expired records are swept in parts', async () => {
 
 it('the limit of a caller holds for concurrent requests, and is free again when tokens expire', async () => {
   await withStore(async (store) => {
-    const program = await start(store);
+    const programs = [await start(store), await start(store)] as const;
+    const [program] = programs;
     const { tracked, clock } = program;
-    const outcomes = await Promise.allSettled(Array.from({ length: 20 }, async () => track(program)));
-    expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(3);
-    expect(() => tracked.reserve(person(JANE), 'builder')).toThrow(
-      'has 3 tracked tokens, the most that one caller may have',
-    );
+    const tracks = Array.from({ length: 20 }, async (_, i) => track(programs[i % 2 === 0 ? 0 : 1]));
+    const outcomes = await Promise.allSettled(tracks);
+    const recorded = outcomes.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+    expect(recorded).toHaveLength(3);
+    expect(await keys(store)).toEqual(recorded.sort().map((jti) => expect.stringContaining(jti)));
+    await program.reader.catchUp();
+    const full = 'has 3 tracked tokens, the most that one caller may have';
+    expect(() => tracked.requireRoom(person(JANE), 'builder')).toThrow(full);
     // Another uid is another caller; other groups are not.
-    expect(() => tracked.reserve(person({ ...JANE, groups: [] }), 'builder')).toThrow('tracked tokens');
-    tracked.reserve(person({ ...JANE, uid: 'u-2' }), 'builder').release();
+    expect(() => tracked.requireRoom(person({ ...JANE, groups: [] }), 'builder')).toThrow('tracked tokens');
+    tracked.requireRoom(person({ ...JANE, uid: 'u-2' }), 'builder');
     clock.now = START + HOUR;
-    const reservations = [1, 2, 3].map(() => tracked.reserve(person(JANE), 'builder'));
-    expect(() => tracked.reserve(person(JANE), 'builder')).toThrow('revoke some, or ask for one that is not tracked');
-    reservations[0]?.release();
-    tracked.reserve(person(JANE), 'builder');
-    await program.stop();
+    tracked.requireRoom(person(JANE), 'builder');
+    await Promise.all(programs.map(({ stop }) => stop()));
   });
 });
 
@@ -259,11 +258,9 @@ it('B15: who requests through many accounts has one limit: that of the person, o
       }),
       home: 'alpha',
     });
-    const request = async (caller: Parameters<typeof tracked.reserve>[0]): Promise<string> => {
-      const reservation = tracked.reserve(caller, 'builder');
+    const request = async (caller: Parameters<typeof tracked.requireRoom>[0]): Promise<string> => {
       const jti = randomUUID();
-      await reservation.record('alpha', claimsOf(jti));
-      reservation.release();
+      await tracked.requireRoom(caller, 'builder')('alpha', claimsOf(jti));
       return jti;
     };
     // Jane's token, the token that was requested with it, and one that was requested with that.
@@ -271,13 +268,13 @@ it('B15: who requests through many accounts has one limit: that of the person, o
     const second = await request(account('a', first));
     const third = await request(account('b', second));
     const full = 'The caller who requested the token of User "c" has 3 tracked tokens';
-    expect(() => tracked.reserve(account('c', third), 'builder')).toThrow(full);
-    expect(() => tracked.reserve(person(JANE), 'builder')).toThrow('User "jane" has 3 tracked tokens');
+    expect(() => tracked.requireRoom(account('c', third), 'builder')).toThrow(full);
+    expect(() => tracked.requireRoom(person(JANE), 'builder')).toThrow('User "jane" has 3 tracked tokens');
     // Without a record of the token it is not known who requested it.
     for (const name of ['d', 'e', 'f']) await request(account(name, randomUUID()));
     const together = 'The service accounts of cluster "alpha" together have 3 tracked tokens';
-    expect(() => tracked.reserve(account('g', randomUUID()), 'builder')).toThrow(together);
-    tracked.reserve({ ...account('g', randomUUID()), home: 'beta' }, 'builder').release();
+    expect(() => tracked.requireRoom(account('g', randomUUID()), 'builder')).toThrow(together);
+    tracked.requireRoom({ ...account('g', randomUUID()), home: 'beta' }, 'builder');
     await program.stop();
   });
 });

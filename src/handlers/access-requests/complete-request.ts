@@ -12,7 +12,6 @@ import {
 import { COUNTED_LABEL, REQUESTER_LABEL } from '../../api/kinds/issued-token.ts';
 import type { ApiRequest } from '../../api/request.ts';
 import { type ApiError, forbidden } from '../../api/status.ts';
-import { InFlightCounts } from '../../lib/in-flight-counts.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import { type CountedFor, countedFor, requesterId } from '../../tokens/revocations/tracked-tokens.ts';
 import { isPersonKnown, unknownPerson, userOf } from '../approvals/people.ts';
@@ -34,19 +33,18 @@ export function createRequestCompletion(
   parts: CompletionParts,
 ): (request: ApiRequest, kind: Kind) => Completion | undefined {
   const { catalog, reader, rules, limits, now } = parts;
-  const reserved = new InFlightCounts();
 
-  function reserve({ id, who }: CountedFor): () => void {
-    const inFlight = reserved.of(id);
-    const stored = [...reader.cache(catalog.accessRequests).current.withLabel(COUNTED_LABEL, id)];
+  function requireRoom({ id, who }: CountedFor, createdBefore: number): void {
+    const stored = [...reader.cache(catalog.accessRequests).current.withLabel(COUNTED_LABEL, id)].filter(
+      ({ createRevision }) => createRevision < createdBefore,
+    );
     const open = stored.filter((entry) => isOpenPhase(entry.field('status.phase'))).length;
     const { maxOpenPerCaller: max } = limits;
-    if (open + inFlight >= max) throw tooMany(catalog.accessRequests, `${who} ${max} open access requests`);
+    if (open >= max) throw tooMany(catalog.accessRequests, `${who} ${max} open access requests`);
     const maxStored = max * STORED_PER_OPEN;
-    if (stored.length + inFlight >= maxStored) {
+    if (stored.length >= maxStored) {
       throw tooMany(catalog.accessRequests, `${who} ${maxStored} access requests, open and finished`);
     }
-    return reserved.add(id);
   }
 
   return (request, kind) => {
@@ -54,7 +52,6 @@ export function createRequestCompletion(
     const { caller } = request;
     // Limits are those of the impersonator (ADR 31).
     const counted = countedFor(reader, catalog.issuedTokens, caller.impersonator ?? caller);
-    let release: (() => void) | undefined;
     return {
       derive: (object) => {
         const name = object.metadata.name ?? '';
@@ -70,7 +67,7 @@ export function createRequestCompletion(
           const why = `must be no more than ${maxDurationSeconds} seconds`;
           throw invalid(kind, name, [invalidValue('spec.durationSeconds', durationSeconds, why)]);
         }
-        release ??= reserve(counted);
+        requireRoom(counted, Number.POSITIVE_INFINITY);
         const labels = {
           ...clientLabels(object.metadata.labels),
           [REQUESTER_LABEL]: requesterId(caller.as(undefined)),
@@ -85,8 +82,8 @@ export function createRequestCompletion(
           status: { phase: 'Pending', expirationTimestamp: toTimestamp(now() + PENDING_MS) },
         };
       },
+      checkBound: (createdBefore) => requireRoom(counted, createdBefore),
       created: (object) => annotate(request, object),
-      release: () => release?.(),
     };
   };
 }

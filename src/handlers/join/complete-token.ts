@@ -42,7 +42,6 @@ export function createTokenCompletion(
         annotate('clusterpass.dev/bootstrap-token', object.metadata.name ?? '');
         annotate('clusterpass.dev/name-pattern', bootstrapSpec(object).namePattern ?? '');
       },
-      release: () => {},
     };
   };
 }

@@ -20,7 +20,6 @@ import {
 } from '../../api/kinds/pass-spec.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { badRequest, forbidden, notFound, tooManyRequests } from '../../api/status.ts';
-import { InFlightCounts } from '../../lib/in-flight-counts.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import { withoutTokenWords } from '../../observability/token-text.ts';
@@ -45,7 +44,6 @@ const MIN_SECONDS_OF_ISSUING_CLUSTER = 660;
 export function createPassHandler(parts: PassParts): (request: ApiRequest) => Promise<ApiResponse> {
   const { catalog, reader, writer, rules } = parts;
   const kind = catalog.passes;
-  const inFlight = new InFlightCounts();
   return async (request) => {
     const { caller } = request;
     const options = parseCreateOptions(request.query);
@@ -73,8 +71,8 @@ export function createPassHandler(parts: PassParts): (request: ApiRequest) => Pr
     };
     const counted = countedFor(reader, catalog.issuedTokens, caller.impersonator ?? caller);
     const countId = digestOf([counted.id, client?.id ?? '']);
-    const stored = [...reader.cache(kind).current.withLabel(COUNTED_LABEL, countId)];
-    const same = stored.find(
+    const stored = (): StoredObject[] => [...reader.cache(kind).current.withLabel(COUNTED_LABEL, countId)];
+    const same = stored().find(
       (entry) =>
         isUnused(parts, entry, decision, cluster) &&
         isOwn(entry, caller) &&
@@ -84,38 +82,37 @@ export function createPassHandler(parts: PassParts): (request: ApiRequest) => Pr
       annotate(request, same.object());
       return writeResponse(parts, request, kind, same.object(), { code: 200 });
     }
-    checkPassLimits(parts, stored, inFlight.of(countId), counted.who, decision);
+    checkPassLimits(parts, stored(), counted.who, decision);
     parts.requireRightClock();
-    const release = inFlight.add(countId);
-    try {
-      const metadata = { ...sent.metadata, name: newHandle(parts.randomBytes) };
-      const labels = {
-        ...clientLabels(metadata.labels),
-        [REQUESTER_LABEL]: requesterId(caller.as(undefined)),
-        [COUNTED_LABEL]: countId,
-        [REQUEST_CLUSTER_LABEL]: account.cluster,
-        [REQUEST_NAMESPACE_LABEL]: account.namespace,
-        [PASS_APPROVAL_LABEL]: decision.approval,
-      };
-      const object = await writer.create(
-        kind,
-        { cluster: '', namespace: '' },
-        { ...sent, metadata, spec },
-        {
-          dryRun: options.dryRun,
-          manager: managerOf(request, options),
-          derive: (prepared) => ({
-            ...prepared,
-            metadata: { ...prepared.metadata, labels },
-            status: newStatus(parts, spec, decision, cluster.uid),
-          }),
+    const metadata = { ...sent.metadata, name: newHandle(parts.randomBytes) };
+    const labels = {
+      ...clientLabels(metadata.labels),
+      [REQUESTER_LABEL]: requesterId(caller.as(undefined)),
+      [COUNTED_LABEL]: countId,
+      [REQUEST_CLUSTER_LABEL]: account.cluster,
+      [REQUEST_NAMESPACE_LABEL]: account.namespace,
+      [PASS_APPROVAL_LABEL]: decision.approval,
+    };
+    const object = await writer.create(
+      kind,
+      { cluster: '', namespace: '' },
+      { ...sent, metadata, spec },
+      {
+        dryRun: options.dryRun,
+        manager: managerOf(request, options),
+        derive: (prepared) => ({
+          ...prepared,
+          metadata: { ...prepared.metadata, labels },
+          status: newStatus(parts, spec, decision, cluster.uid),
+        }),
+        checkBound: (createdBefore) => {
+          const earlier = stored().filter(({ createRevision }) => createRevision < createdBefore);
+          checkPassLimits(parts, earlier, counted.who, decision);
         },
-      );
-      annotate(request, object);
-      return writeResponse(parts, request, kind, object, { code: 201 });
-    } finally {
-      release();
-    }
+      },
+    );
+    annotate(request, object);
+    return writeResponse(parts, request, kind, object, { code: 201 });
   };
 }
 
@@ -212,7 +209,6 @@ function isUnused(parts: PassParts, entry: StoredObject, decision: PassDecision,
 function checkPassLimits(
   parts: PassParts,
   stored: readonly StoredObject[],
-  inFlight: number,
   who: string,
   { approval }: PassDecision,
 ): void {
@@ -224,15 +220,15 @@ function checkPassLimits(
     return Math.max(1, Math.ceil((Math.min(...ends, now() + PENDING_MS) - now()) / 1000));
   };
   const { maxHandles, maxPending } = limits;
-  if (live.length + inFlight >= maxHandles) {
+  if (live.length >= maxHandles) {
     const text = `${who} ${maxHandles} live passes with this client, the most that are allowed: revoke one, or wait`;
     throw tooManyRequests(text, wait(live));
   }
-  if (approval !== 'none' && pending.length + inFlight >= maxPending) {
+  if (approval !== 'none' && pending.length >= maxPending) {
     const text = `${who} ${maxPending} passes that wait for an approval, the most that are allowed: revoke one, or wait`;
     throw tooManyRequests(text, wait(pending));
   }
-  if (stored.length + inFlight >= maxHandles * STORED_PER_LIVE) {
+  if (stored.length >= maxHandles * STORED_PER_LIVE) {
     throw forbidden(catalog.passes, '', `${who} too many passes, live and ended: delete some, or wait an hour`);
   }
 }

@@ -83,7 +83,7 @@ async function ask({
         return 'the-token';
       },
     },
-    tracked: { reserve: () => ({ record: async () => {}, release: () => {} }) },
+    tracked: { requireRoom: () => async () => {} },
     requireRightClock: () => {},
     peopleIssuerOf: issuers.peopleIssuerFor,
     issuesOwnTokens,

@@ -54,15 +54,11 @@ async function releaseTracked(
   claims: SignedClaims,
   { dryRun, cluster, kind }: ReleaseOptions,
 ): Promise<string> {
-  const reservation = tracked.reserve(caller.impersonator ?? caller, target.name, { isRequired: trackAll, kind });
-  try {
-    if (dryRun) return '';
-    const token = await sign(signer, claims);
-    await reservation.record(cluster, claims);
-    return token;
-  } finally {
-    reservation.release();
-  }
+  const record = tracked.requireRoom(caller.impersonator ?? caller, target.name, { isRequired: trackAll, kind });
+  if (dryRun) return '';
+  const token = await sign(signer, claims);
+  await record(cluster, claims);
+  return token;
 }
 
 /** T-25 */

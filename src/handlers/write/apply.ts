@@ -79,14 +79,11 @@ async function create(apply: Apply): Promise<ApiResponse> {
       parts.checkCreate(request);
       grants(prepared, old);
     },
+    checkBound: completion?.checkBound,
   };
-  try {
-    const created = await parts.writer.create(kind, objectKey, { ...object, metadata }, create);
-    if (!options.dryRun) completion?.created(created);
-    return writeResponse(parts, request, kind, created, { code: 201 });
-  } finally {
-    completion?.release();
-  }
+  const created = await parts.writer.create(kind, objectKey, { ...object, metadata }, create);
+  if (!options.dryRun) completion?.created(created);
+  return writeResponse(parts, request, kind, created, { code: 201 });
 }
 
 async function update(apply: Apply): Promise<ApiResponse> {

@@ -12,17 +12,14 @@ export async function createObject(parts: WriteParts, request: ApiRequest, kind:
   checkNamespace(sent, kind, request.target.namespace);
   if (isLarge(request)) await nextTick();
   const completion = parts.completion(request, kind);
-  try {
-    const object = await parts.writer.create(kind, objectKeyOf(request, kind), sent, {
-      dryRun: options.dryRun,
-      manager: managerOf(request, options),
-      uid: mirroredUid(kind, sent),
-      derive: completion?.derive,
-      admit: admitWrite(parts, request, kind),
-    });
-    if (!options.dryRun) completion?.created(object);
-    return writeResponse(parts, request, kind, object, { code: 201 });
-  } finally {
-    completion?.release();
-  }
+  const object = await parts.writer.create(kind, objectKeyOf(request, kind), sent, {
+    dryRun: options.dryRun,
+    manager: managerOf(request, options),
+    uid: mirroredUid(kind, sent),
+    derive: completion?.derive,
+    admit: admitWrite(parts, request, kind),
+    checkBound: completion?.checkBound,
+  });
+  if (!options.dryRun) completion?.created(object);
+  return writeResponse(parts, request, kind, object, { code: 201 });
 }

@@ -9,7 +9,7 @@ import type { DeletionPropagation } from '../../objects/deletion-propagation.ts'
 import { withServedFields } from '../../objects/managed-fields.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import { encode, type PublicView } from '../../objects/stored-object.ts';
-import type { Admit, ObjectWriter } from '../../objects/writer.ts';
+import type { Admit, CheckBound, ObjectWriter } from '../../objects/writer.ts';
 import type { WriteOptions } from '../options/write-options.ts';
 import { partialMetadata, tableOf } from '../representation.ts';
 import { representationFor, type Views } from '../views.ts';
@@ -41,10 +41,9 @@ export interface WriteParts {
 export interface Completion {
   /** Returns the object with the fields that the server sets. Throws to refuse the creation. */
   readonly derive: (object: ApiObject) => ApiObject;
+  readonly checkBound?: CheckBound;
   /** Called with the created object; not for a dry run. */
   readonly created: (object: ApiObject) => void;
-  /** Called at the end of the request. */
-  readonly release: () => void;
 }
 
 export function objectKeyOf({ target }: ApiRequest, kind: Kind): ObjectKey {

@@ -6,7 +6,6 @@ import type { Kind } from '../../api/kind.ts';
 import { COUNTED_LABEL, type IssuedTokenSpec, REQUESTER_LABEL } from '../../api/kinds/issued-token.ts';
 import { TOKEN_ANNOTATIONS } from '../../api/kinds/token-request.ts';
 import { forbidden, type GroupResource, type StatusCause } from '../../api/status.ts';
-import { InFlightCounts } from '../../lib/in-flight-counts.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
@@ -21,21 +20,18 @@ interface TrackedTokenParts {
   readonly now: () => number;
 }
 
-/** Counts as one of the caller's tokens until it is released. */
-export interface Reservation {
-  /** When it resolves, the record survives a crash. Only then may the token be sent. */
-  record(cluster: string, claims: SignedClaims): Promise<void>;
-  release(): void;
-}
+/** When it resolves, the record survives a crash. Only then may the token be sent. */
+export type RecordToken = (cluster: string, claims: SignedClaims) => Promise<void>;
 
 export interface TrackedTokens {
   /**
-   * Throws a 403 when the caller has the maximum of tracked tokens. `about` is the name of the object in the request.
+   * Throws a 403 when the caller has the maximum of tracked tokens, and so does the returned function if other tokens
+   * were recorded meanwhile. `about` is the name of the object in the request.
    */
-  reserve(caller: Requester, about: string, options?: ReserveOptions): Reservation;
+  requireRoom(caller: Requester, about: string, options?: RoomOptions): RecordToken;
 }
 
-interface ReserveOptions {
+interface RoomOptions {
   /** The caller cannot ask for a token that is not tracked. */
   readonly isRequired: boolean;
   /** The kind of the object in the request. Default: service accounts. */
@@ -83,44 +79,37 @@ export function countedFor(reader: TokenReader, kind: Kind, caller: Requester): 
 export function createTrackedTokens(parts: TrackedTokenParts): TrackedTokens {
   const { catalog, reader, writer, maxPerCaller, now } = parts;
   const kind = catalog.issuedTokens;
-  const reserved = new InFlightCounts();
 
   /** When the counted tokens expire. Records of 0.1.0 have the label of the requester only. */
-  function expiriesOf(id: string, requester: string): number[] {
+  function expiriesOf(id: string, requester: string, createdBefore: number): number[] {
     const { current } = reader.cache(kind);
     const time = now();
     const counted = [...current.withLabel(COUNTED_LABEL, id)];
     const uncounted = [...current.withLabel(REQUESTER_LABEL, requester)].filter(
       ({ labels }) => labels?.[COUNTED_LABEL] === undefined,
     );
-    return [...counted, ...uncounted].flatMap((entry) => (entry.isExpired(time) ? [] : [entry.expiresAt ?? 0]));
+    return [...counted, ...uncounted]
+      .filter((entry) => entry.createRevision < createdBefore && !entry.isExpired(time))
+      .map(({ expiresAt = 0 }) => expiresAt);
   }
 
   return {
-    reserve(caller, about, { isRequired, kind: aboutKind = ACCOUNTS } = { isRequired: false }) {
+    requireRoom(caller, about, { isRequired, kind: aboutKind = ACCOUNTS } = { isRequired: false }) {
       const user = caller.as(undefined);
       const requester = requesterId(user);
       const { id, who } = countedFor(reader, kind, caller);
-      const expiries = expiriesOf(id, requester);
-      if (expiries.length + reserved.of(id) >= maxPerCaller) {
+      const check = (createdBefore: number): void => {
+        const expiries = expiriesOf(id, requester, createdBefore);
+        if (expiries.length < maxPerCaller) return;
         const reason = quotaReason(who, { max: maxPerCaller, expiries, isRequired });
         throw forbidden(aboutKind, about, reason, isRequired ? undefined : [NOT_TRACKED]);
-      }
-      const release = reserved.add(id);
-      return {
-        async record(cluster, claims) {
-          const spec = specOf(cluster, claims, user);
-          const metadata = { name: claims.jti, labels: { [REQUESTER_LABEL]: requester, [COUNTED_LABEL]: id } };
-          await writer.create(
-            kind,
-            { cluster: '', namespace: '' },
-            { apiVersion: '', kind: '', metadata, spec },
-            {
-              dryRun: false,
-            },
-          );
-        },
-        release,
+      };
+      check(Number.POSITIVE_INFINITY);
+      return async (cluster, claims) => {
+        const spec = specOf(cluster, claims, user);
+        const metadata = { name: claims.jti, labels: { [REQUESTER_LABEL]: requester, [COUNTED_LABEL]: id } };
+        const record = { apiVersion: '', kind: '', metadata, spec };
+        await writer.create(kind, { cluster: '', namespace: '' }, record, { dryRun: false, checkBound: check });
       };
     },
   };
