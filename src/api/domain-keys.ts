@@ -95,7 +95,7 @@ const ANNOTATIONS: ReadonlyMap<string, readonly string[]> = new Map<string, read
 
 /** Each label, and the kinds that have it. The server sets them. */
 const LABELS: ReadonlyMap<string, readonly string[]> = new Map([
-  [REQUESTER_LABEL, ['IssuedToken', 'AccessRequest', 'Pass']],
+  [REQUESTER_LABEL, ['IssuedToken', 'AccessRequest', 'Pass', 'RevokedToken']],
   [COUNTED_LABEL, ['IssuedToken', 'AccessRequest', 'Pass']],
   [REQUEST_CLUSTER_LABEL, ['AccessRequest', 'Pass']],
   [REQUEST_NAMESPACE_LABEL, ['AccessRequest', 'Pass']],

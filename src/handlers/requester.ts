@@ -5,7 +5,7 @@ import type { StoredObject } from '../objects/stored-object.ts';
 import { requesterId } from '../tokens/revocations/tracked-tokens.ts';
 
 /** The requester of an object is recorded under the name and uid that the caller has at the fleet. */
-const requesterOf = (caller: Caller): string => requesterId(caller.as(undefined));
+export const requesterOf = (caller: Caller): string => requesterId(caller.as(undefined));
 
 export const isOwn = (entry: StoredObject, caller: Caller): boolean =>
   entry.labels?.[REQUESTER_LABEL] === requesterOf(caller);

@@ -161,8 +161,10 @@ describe('who sees and revokes what', () => {
     const uid = (await server.call('GET', `${PATH}/${janes.jti}`, asUser('jane'))).json.metadata.uid;
     expect((await revoke(janes.jti, 'jane')).json).toEqual(success(janes.jti, uid));
     expect((await revoke(joes.jti)).code).toBe(200);
-    // Not known as one's own any more, so it is as if there were none.
-    expectStatus(await revoke(janes.jti, 'jane'), forbidden('jane', 'delete', janes.jti));
+    for (const method of ['GET', 'DELETE'] as const) {
+      expect((await server.call(method, `${PATH}/${janes.jti}`, asUser('jane'))).code, method).toBe(404);
+    }
+    expectStatus(await revoke(janes.jti, 'joe'), forbidden('joe', 'delete', janes.jti));
   });
 
   it('a page at a time, counted by what the caller may see', async () => {

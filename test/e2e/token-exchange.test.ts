@@ -431,6 +431,17 @@ describe('RFC 7009: revocation', () => {
     expect(await codeFor(server, own)).toBe(401);
   });
 
+  it('section 2.2: a pass that was revoked is 200 for its requester, and 403 for others as if it were not', async () => {
+    for (const by of [jane, server.adminToken]) {
+      const own = (await exchange({ tracked: 'true' })).json.access_token;
+      const before = await revoke(own, tokenOf('carl'));
+      expect((await revoke(own, by)).code).toBe(200);
+      expect((await revoke(own, jane)).code).toBe(200);
+      const after = await revoke(own, tokenOf('carl'));
+      expect([refused(after), after.text]).toEqual([[403, 'unauthorized_client'], before.text]);
+    }
+  });
+
   it('section 2.2: a pass that has ended is 200', async () => {
     const claims = Buffer.from(JSON.stringify({ ...decodeJwt(await issue(server)), exp: 1 })).toString('base64url');
     expect((await revoke(`e30.${claims}.x`, tokenOf('carl'))).code).toBe(200);

@@ -1,7 +1,7 @@
 import { credentialIdOf, REVOKED_CREDENTIAL_ID } from '../../api/credential-id.ts';
 import { invalid } from '../../api/field-error.ts';
 import type { Kind } from '../../api/kind.ts';
-import { tokenIdErrors } from '../../api/kinds/issued-token.ts';
+import { REQUESTER_LABEL, tokenIdErrors } from '../../api/kinds/issued-token.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { ApiError, notFound } from '../../api/status.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
@@ -11,7 +11,7 @@ import type { VerbOverrides } from '../dispatch.ts';
 import { findForCaller, type OwnedParts } from '../find-for-caller.ts';
 import { getObject } from '../get.ts';
 import { parseDeleteOptions } from '../options/delete-options.ts';
-import { isOwn } from '../requester.ts';
+import { isOwn, requesterOf } from '../requester.ts';
 import { deleteResponse } from '../write/delete.ts';
 
 interface IssuedTokenParts extends OwnedParts {
@@ -38,8 +38,18 @@ async function getIssuedToken(parts: IssuedTokenParts, request: ApiRequest): Pro
 }
 
 /** Without a rule callers can name only their own tokens. */
-const findOwn = (parts: IssuedTokenParts, request: ApiRequest): Promise<StoredObject | undefined> =>
-  findForCaller(parts, request, parts.kind, (found) => isOwn(found, request.caller));
+const findOwn = (parts: IssuedTokenParts, request: ApiRequest): Promise<StoredObject | undefined> => {
+  const refusalOf = (asked: ApiRequest): ApiError | undefined => refusalFor(parts, asked);
+  return findForCaller({ ...parts, refusalOf }, request, parts.kind, (found) => isOwn(found, request.caller));
+};
+
+/** A 404 says that the caller's own token is revoked: the deletion can be repeated after a lost answer. */
+function refusalFor({ kind, revocations, refusalOf }: IssuedTokenParts, request: ApiRequest): ApiError | undefined {
+  const refusal = refusalOf(request);
+  const { caller, target } = request;
+  const isRevokedOwn = revocations.requesterOf(target.name) === requesterOf(caller);
+  return refusal !== undefined && isRevokedOwn ? notFound(kind, target.name) : refusal;
+}
 
 /**
  * Deleting an issued token revokes it. A caller with a rule that allows it may also revoke a token without a record:
@@ -57,7 +67,8 @@ async function revokeToken(parts: IssuedTokenParts, request: ApiRequest): Promis
   // A token without a record has no uid and no version that could match.
   else if (Object.keys(preconditions ?? {}).length > 0) throw notFound(kind, jti);
   if (!dryRun) {
-    await parts.revocations.revoke(jti, request.caller.as(undefined), entry?.expiresAt);
+    const requester = entry?.labels?.[REQUESTER_LABEL];
+    await parts.revocations.revoke(jti, request.caller.as(undefined), entry?.expiresAt, requester);
     request.annotate(REVOKED_CREDENTIAL_ID, credentialIdOf(jti));
     if (entry !== undefined) await removeRecord(parts, jti);
   }

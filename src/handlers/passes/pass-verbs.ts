@@ -3,6 +3,7 @@ import { credentialIdOf } from '../../api/credential-id.ts';
 import { TOKEN_CHECKS_ANNOTATION } from '../../api/domain-keys.ts';
 import type { ApiObject } from '../../api/kind.ts';
 import type { RequestCondition } from '../../api/kinds/access-request-spec.ts';
+import { REQUESTER_LABEL } from '../../api/kinds/issued-token.ts';
 import { ENDED, isLivePhase, type PassStatus, passSpec, passStatus, REVOKED } from '../../api/kinds/pass-spec.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { ApiError, notFound } from '../../api/status.ts';
@@ -112,7 +113,7 @@ export async function revokeTokens(
   for (const { id, expirationTimestamp, revocable } of passStatus(pass).tokens ?? []) {
     const expiresAt = Date.parse(expirationTimestamp);
     if (expiresAt + LEEWAY_MS <= now() || revocable === false) continue;
-    await revocations.revoke(id, by, expiresAt);
+    await revocations.revoke(id, by, expiresAt, pass.metadata.labels?.[REQUESTER_LABEL]);
     await writer.remove(catalog.issuedTokens, { cluster: '', namespace: '', name: id }, { dryRun: false }).catch(
       // The token was never released, or another request has removed its record.
       (error: unknown) => {

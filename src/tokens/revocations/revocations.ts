@@ -1,6 +1,7 @@
 import type { User } from '../../api/caller.ts';
 import type { Catalog } from '../../api/catalog.ts';
 import type { ApiObject } from '../../api/kind.ts';
+import { REQUESTER_LABEL } from '../../api/kinds/issued-token.ts';
 import type { RevokedTokenSpec } from '../../api/kinds/revoked-token.ts';
 import { ApiError } from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
@@ -22,10 +23,12 @@ export interface Revocations {
   isRevoked(jti: string): boolean;
   /**
    * When it resolves, the revocation survives a crash and is in force in this process. `expiresAt` is the expiry of
-   * the token (epoch milliseconds); without it the revocation outlives every token that was issued. Revoking a token
-   * twice is no error.
+   * the token (epoch milliseconds); without it the revocation outlives every token that was issued. `requester` is the
+   * label of the record of the token, if it has one. Revoking a token twice is no error.
    */
-  revoke(jti: string, by: User, expiresAt: number | undefined): Promise<void>;
+  revoke(jti: string, by: User, expiresAt: number | undefined, requester?: string): Promise<void>;
+  /** Who requested the token, as a label; undefined if it is not revoked, or had no record. */
+  requesterOf(jti: string): string | undefined;
 }
 
 /** A token is accepted for a minute after its expiry, and a little longer by a replica whose clock is behind. */
@@ -57,13 +60,16 @@ export function createRevocations(parts: RevocationParts): Revocations {
   return {
     isRevoked: (jti) => reader.find(kind, keyOf(jti)) !== undefined,
 
-    async revoke(jti, by, expiresAt) {
+    requesterOf: (jti) => reader.find(kind, keyOf(jti))?.labels?.[REQUESTER_LABEL],
+
+    async revoke(jti, by, expiresAt, requester) {
       const until = (expiresAt ?? (await latestExpiry())) + MARGIN_MS;
       const spec: RevokedTokenSpec = {
         revokedBy: { username: by.name, ...(by.uid === '' ? {} : { uid: by.uid }) },
         expirationTimestamp: toTimestamp(until),
       };
-      const revocation = { apiVersion: '', kind: '', metadata: { name: jti }, spec };
+      const labels = requester === undefined ? {} : { labels: { [REQUESTER_LABEL]: requester } };
+      const revocation = { apiVersion: '', kind: '', metadata: { name: jti, ...labels }, spec };
       try {
         await writer.create(kind, keyOf(jti), revocation, { dryRun: false });
       } catch (error) {
