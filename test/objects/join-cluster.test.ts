@@ -20,6 +20,11 @@ const CLUSTER = at('', '', 'edge-1');
 const TOKEN_KEY = storageKey(TOKENS, TOKEN);
 const CLUSTER_KEY = storageKey(catalog.clusters, CLUSTER);
 
+interface JoinOptions {
+  readonly name?: string;
+  readonly dryRun?: boolean;
+}
+
 interface World extends Objects {
   /** Runs once, before the next write of this key, which then goes on. */
   before(key: string, run: () => Promise<unknown>): void;
@@ -28,7 +33,9 @@ interface World extends Objects {
   status(): object;
   /** The caller of the present token. */
   authenticate(): Caller;
-  join(caller: Caller): Promise<number>;
+  join(caller: Caller, options?: JoinOptions): Promise<number>;
+  /** The whole answer, or the Status of the error. */
+  answer(caller: Caller, options?: JoinOptions): Promise<object>;
 }
 
 async function inWorld(test: (world: World) => Promise<void>): Promise<void> {
@@ -80,7 +87,8 @@ async function inWorld(test: (world: World) => Promise<void>): Promise<void> {
         },
         status: () => bootstrapStatus(find() ?? object()),
         authenticate: () => authenticateToken(new Secret(textOf())) as Caller,
-        join: async (caller) => (await handle(requestOf(caller)).catch((error) => error.status)).code,
+        join: async (caller, options) => (await handle(requestOf(caller, options)).catch((error) => error.status)).code,
+        answer: (caller, options) => handle(requestOf(caller, options)).catch((error) => error.status),
       });
     } finally {
       await objects.close();
@@ -88,14 +96,14 @@ async function inWorld(test: (world: World) => Promise<void>): Promise<void> {
   });
 }
 
-function requestOf(caller: Caller): ApiRequest {
+function requestOf(caller: Caller, { name = CLUSTER.name, dryRun = false }: JoinOptions = {}): ApiRequest {
   const { group, version, kind } = catalog.clusters;
-  const body = { apiVersion: `${group}/${version}`, kind, metadata: { name: CLUSTER.name } };
+  const body = { apiVersion: `${group}/${version}`, kind, metadata: { name } };
   const target = { group: TOKENS.group, version: TOKENS.version, resource: TOKENS.resource, alwaysPublic: false };
   return {
     caller,
     target: { ...target, verb: 'create', subresource: 'cluster', cluster: undefined, namespace: '', name: TOKEN.name },
-    query: new URLSearchParams(),
+    query: new URLSearchParams(dryRun ? { dryRun: 'All' } : {}),
     body: { bytes: Buffer.from(JSON.stringify(body)), mediaType: 'application/json' },
     warn: () => {},
     clientAddress: '',
@@ -108,6 +116,29 @@ function requestOf(caller: Caller): ApiRequest {
     willAnswer: () => {},
   };
 }
+
+it('A49: a dry run does not tell whether the name is taken, and spends nothing', async () => {
+  await inWorld(async (world) => {
+    const { answer, authenticate, join, status } = world;
+    const free = await answer(authenticate(), { dryRun: true });
+    await make(world, catalog.clusters, CLUSTER);
+    expect(await answer(authenticate(), { dryRun: true })).toEqual(free);
+    expect([free, status()]).toEqual([expect.objectContaining({ code: 201 }), {}]);
+    expect(await join(authenticate(), { name: 'edge-2' })).toBe(201);
+  });
+});
+
+it('A49: a token learns that a name is taken by using itself for that name', async () => {
+  await inWorld(async (world) => {
+    const { authenticate, join, status, writer } = world;
+    await make(world, catalog.clusters, CLUSTER);
+    expect([await join(authenticate()), await join(authenticate())]).toEqual([409, 409]);
+    expect(status()).toMatchObject({ cluster: CLUSTER.name });
+    expect(await join(authenticate(), { name: 'edge-2' })).toBe(409);
+    await writer.remove(catalog.clusters, CLUSTER, { dryRun: false, onlyIfEmpty: true });
+    expect([await join(authenticate()), await join(authenticate())]).toEqual([201, 200]);
+  });
+});
 
 it('A49: a token that is replaced by another of its name does not use the other one', async () => {
   await inWorld(async ({ authenticate, join, keys, replace, status }) => {

@@ -16,7 +16,8 @@ import type { JoinParts } from './join-parts.ts';
 /**
  * A bootstrap token registers its cluster: `POST bootstraptokens/NAME/cluster`, with a Cluster as the body. A write of
  * the store changes one key (ADR 2), so the token is spent first, for one name, and then the cluster is created. A
- * client that lost the answer, or a crash in between, repeats the request with the same name.
+ * client that lost the answer, or a crash in between, repeats the request with the same name. The token reads nothing,
+ * so its holder learns of one name only whether it is taken: the token is spent for it first. A dry run does not tell.
  */
 export function createJoinHandler(parts: JoinParts): (request: ApiRequest) => Promise<ApiResponse> {
   const { catalog, reader, writer } = parts;
@@ -47,9 +48,9 @@ export function createJoinHandler(parts: JoinParts): (request: ApiRequest) => Pr
     const admit = (object: ApiObject): void => checkCreator(parts, token, object);
     const manager = 'clusterpass-join';
     // Every check of the creation first: a mistake in the request does not spend the token.
-    const checked = await writer.create(clusters, fleetKey(name), cluster, { dryRun: true, manager, admit });
+    await writer.create(clusters, fleetKey(name), cluster, { dryRun: true, manager, admit }).catch(unlessTaken);
     annotate(request, token, name);
-    if (options.dryRun) return writeResponse(parts, request, clusters, checked, { code: 201 });
+    if (options.dryRun) return writeResponse(parts, request, clusters, cluster, { code: 201 });
     await spend(parts, token, name);
     const guards = [
       { key: storageKey(bootstrapTokens, fleetKey(id)), expect: { createRevision: entry.createRevision } },
@@ -58,6 +59,10 @@ export function createJoinHandler(parts: JoinParts): (request: ApiRequest) => Pr
     await finish(parts, token);
     return writeResponse(parts, request, clusters, created, { code: 201 });
   };
+}
+
+function unlessTaken(error: unknown): void {
+  if (!(error instanceof ApiError && error.status.reason === 'AlreadyExists')) throw error;
 }
 
 /** The path names the token only, and its object is deleted after a day. */
@@ -201,7 +206,7 @@ const spent = ({ catalog }: JoinParts, token: ApiObject): ApiError =>
   conflict(
     catalog.bootstrapTokens,
     token.metadata.name ?? '',
-    `it was already used to register cluster ${bootstrapStatus(token).cluster}`,
+    `it was already used to register cluster ${bootstrapStatus(token).cluster}: create another one`,
   );
 
 const tokenDeleted = ({ catalog }: JoinParts, id: string): ApiError =>
