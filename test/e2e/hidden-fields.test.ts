@@ -360,11 +360,49 @@ describe('by patches and past versions', () => {
         () =>
           [CANARY, 'wrong'].map((value) => patch('patcher', 'live', annotated(IMPORTED, value), MERGE_PATCH)) as never,
       ],
+      [
+        'merge patch of another hidden annotation',
+        () =>
+          [CANARY, 'wrong'].map((value) =>
+            patch('patcher', 'live', annotated('clusterpass.dev/manifest', value), MERGE_PATCH),
+          ) as never,
+      ],
+      [
+        'merge patch of the finalizers',
+        () =>
+          [HIDDEN.metadata.finalizers, []].map((finalizers) =>
+            patch('patcher', 'live', { metadata: { finalizers } }, MERGE_PATCH),
+          ) as never,
+      ],
+      [
+        'JSON patch of the owner references',
+        () =>
+          ['one', 'two'].map((name) => {
+            const value = [{ apiVersion: 'v1', kind: 'Secret', name, uid: name }];
+            return patch('patcher', 'live', [{ op: 'add', path: '/metadata/ownerReferences', value }]);
+          }) as never,
+      ],
     ])('%s', async (_, ask) => {
       const [right, wrong] = await Promise.all(ask());
       expect(right.code, right.text).toBe(403);
       expect(right.json.message).toMatch(/ is hidden from user "patcher", who cannot set it/);
       expect([wrong.code, wrong.text]).toEqual([right.code, right.text]);
+    });
+
+    it('what kubectl applied last is not replaced, whatever a patch says, and the version does not move', async () => {
+      const stored = async () => (await server.call('GET', `${CLUSTERS}/live`)).json.metadata;
+      const { resourceVersion } = await stored();
+      for (const value of [CANARY, 'wrong']) {
+        const body = annotated(LAST_APPLIED, value);
+        const headers = MERGE_PATCH;
+        const { code, json } = await server.call('PATCH', `${CLUSTERS}/live`, {
+          body,
+          headers,
+          token: tokenOf('patcher'),
+        });
+        expect([code, json.metadata.resourceVersion]).toEqual([200, resourceVersion]);
+      }
+      expect((await stored()).annotations[LAST_APPLIED]).toBe(CANARY);
     });
 
     it('what is shown can be applied, and who may update applies the rest', async () => {

@@ -1,21 +1,18 @@
 import { goQuote } from '../../api/codec/go-text/go-quote.ts';
-import { CONFIRMED_ANNOTATION } from '../../api/confirmed-endpoint.ts';
-import { IMPORTED_ANNOTATION } from '../../api/domain-keys.ts';
-import type { ApiObject, Kind } from '../../api/kind.ts';
+import type { ApiObject, Kind, ObjectMeta } from '../../api/kind.ts';
 import type { ApiRequest } from '../../api/request.ts';
 import { forbidden } from '../../api/status.ts';
+import { LAST_APPLIED } from '../../objects/patches/apply/last-applied.ts';
 import type { WriteParts } from './write-parts.ts';
-
-/** Annotations whose change needs a further permission. */
-const DECIDING: ReadonlySet<string> = new Set([CONFIRMED_ANNOTATION, IMPORTED_ANNOTATION]);
 
 /**
  * A caller who sees only the public view of a cluster cannot set what the view hides. Otherwise the answer would tell
- * whether a guessed value is right: the same value is no conflict of an apply, does not raise the generation, and needs
- * no permission to confirm. The 403 depends on the fields that were sent, not on their values.
+ * whether a guessed value is right: the same value is no conflict of an apply, does not raise the generation, needs no
+ * permission to confirm, and a patch that changes nothing keeps the resourceVersion. The 403 depends on the fields that
+ * were sent, not on their values.
  *
- * A patch may set hidden annotations on which its answer does not depend: kubectl keeps the last applied configuration
- * in one. The answer to an apply depends on all of them.
+ * kubectl keeps the last applied configuration in an annotation of its patches: `withoutLastApplied` drops it. The
+ * finalizers of an apply are added to those of others, which tells nothing.
  */
 export function checkHiddenFields(
   { publicView }: Pick<WriteParts, 'publicView'>,
@@ -25,14 +22,15 @@ export function checkHiddenFields(
   write: 'patch' | 'apply',
 ): void {
   const view = publicView(sent);
-  const { annotations, ownerReferences } = sent.metadata;
+  const { annotations, finalizers, ownerReferences } = sent.metadata;
   const annotationKeys = hiddenKeys(annotations, view.metadata.annotations);
   const hidden = [
     ...hiddenKeys(sent.spec, view.spec).map((name) => `spec.${name}`),
     ...annotationKeys
-      .filter((key) => write === 'apply' || DECIDING.has(key))
+      .filter((key) => write === 'apply' || key !== LAST_APPLIED)
       .map((key) => `metadata.annotations[${key}]`),
-    ...(write === 'apply' && ownerReferences !== undefined ? ['metadata.ownerReferences'] : []),
+    ...(write === 'patch' && finalizers !== undefined ? ['metadata.finalizers'] : []),
+    ...(ownerReferences === undefined ? [] : ['metadata.ownerReferences']),
   ];
   const [first] = hidden;
   if (first === undefined) return;
@@ -42,6 +40,12 @@ export function checkHiddenFields(
     target.name,
     `${first} is hidden from user ${goQuote(username)}, who cannot set it without permission to update the cluster`,
   );
+}
+
+/** The annotation stays what it was: kubectl compares it with the next manifest of a caller who sees it. */
+export function withoutLastApplied(metadata: ObjectMeta): ObjectMeta {
+  const { [LAST_APPLIED]: _, ...annotations } = metadata.annotations ?? {};
+  return { ...metadata, annotations };
 }
 
 function hiddenKeys(sent: unknown, shown: unknown): string[] {

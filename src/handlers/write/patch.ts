@@ -15,7 +15,7 @@ import { applyStrategicMergePatch } from '../../objects/patches/strategic-merge-
 import { checkPreconditions } from '../../objects/writer.ts';
 import { parsePatchOptions, type WriteOptions } from '../options/write-options.ts';
 import { APPLY_TYPES, applyObject } from './apply.ts';
-import { checkHiddenFields } from './check-hidden-fields.ts';
+import { checkHiddenFields, withoutLastApplied } from './check-hidden-fields.ts';
 import { preserveHiddenFields } from './preserve-hidden-fields.ts';
 import { bodyOf, checkSameObject, isLarge, preconditionsIn, warnOfDropped, withWarnings } from './read-body.ts';
 import {
@@ -107,7 +107,8 @@ export function readPatch(
     if (partOf(request) === 'object') checkHiddenFields(parts, request, kind, result, 'patch');
     // A caller who may not see managedFields may not write them.
     const { managedFields: _, ...metadata } = result.metadata;
-    return preserveHiddenFields(parts, kind, { ...result, metadata }, current, () => true);
+    const sent = { ...result, metadata: withoutLastApplied(metadata) };
+    return preserveHiddenFields(parts, kind, sent, current, () => true);
   };
   return { options, patched };
 }

@@ -11,7 +11,7 @@ import { schemaErrors } from './schema-errors.ts';
  * AP-69: how `kubectl apply --server-side` takes over what `kubectl apply` wrote. The latter keeps the configuration
  * that it applied in an annotation.
  */
-const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
+export const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 
 const MAX_ANNOTATIONS_BYTES = 256 * 1024;
 
