@@ -39,6 +39,9 @@ async function openWorld(file: string) {
   const grant = { kind: 'ClusterRoleBinding' as const, ...BINDING, target: { kind: '', name: '' }, subjects: [] };
   const revocations = createRevocations({ catalog, reader, writer, longestLifetime: { read: async () => 900 }, now });
   const lifetimes: number[] = [];
+  /** The UIDs in the token requests. */
+  const askedUids: (string | undefined)[] = [];
+  const forwarding = { isOn: false };
   const parts: PassParts = {
     catalog,
     reader,
@@ -52,14 +55,15 @@ async function openWorld(file: string) {
     },
     limits: { maxHandles: 4, maxPending: 3, maxDurationSeconds: 900 },
     revocations,
-    issueToken: async (_, pass) => {
+    issueToken: async ({ body }, pass) => {
+      askedUids.push(JSON.parse(String(body?.bytes)).metadata.uid);
       lifetimes.push(pass?.seconds ?? 0);
       await pass?.claim(randomUUID(), clock.now + (pass?.seconds ?? 0) * 1000, 'ours');
       return { type: 'value', code: 201, value: {} };
     },
     clusterOfIssuer: () => undefined,
     clusterOfPeopleIssuer: () => undefined,
-    issuesOwnTokens: () => false,
+    issuesOwnTokens: () => forwarding.isOn,
     randomBytes,
     refusalOf: () => new ApiError(403, 'Forbidden', ''),
     requireRightClock: () => {},
@@ -87,6 +91,8 @@ async function openWorld(file: string) {
     disk,
     approval,
     lifetimes,
+    askedUids,
+    forwarding,
     sweep,
     revocations,
     find,
@@ -195,6 +201,56 @@ describe('A48: a pass ends', () => {
       expect(await redeem(name)).toBe(409);
       await sweep();
       expect(state(name)).toEqual(['Ended', 'ClusterDeleted']);
+    });
+  });
+
+  it('with its service account, also if another one has the name at once', async () => {
+    const ACCOUNT = at('a', 'ci', 'builder');
+    const uidOf = ({ reader }: World) => reader.find(catalog.serviceAccounts, ACCOUNT)?.uid ?? '';
+    const recreate = async ({ writer }: World, uid?: string) => {
+      await writer.remove(catalog.serviceAccounts, ACCOUNT, { dryRun: false });
+      await writer.create(catalog.serviceAccounts, ACCOUNT, object({ name: ACCOUNT.name }), { dryRun: false, uid });
+    };
+    for (const needed of ['none', 'review'] as const) {
+      await inWorld(async (world) => {
+        const { approval, approve, ask, redeem, state, sweep } = world;
+        approval.needed = needed;
+        const { name } = (await ask()).metadata;
+        if (needed === 'review') expect(await approve(name)).toBe(200);
+        await recreate(world);
+        expect(await redeem(name)).toBe(409);
+        await sweep();
+        expect(state(name)).toEqual(['Ended', 'AccountDeleted']);
+      });
+    }
+    await inWorld(async (world) => {
+      const { approval, approve, ask, state, sweep } = world;
+      approval.needed = 'review';
+      const { name } = (await ask()).metadata;
+      await recreate(world);
+      expect(await approve(name)).toBe(409);
+      expect((await ask()).metadata.name).not.toBe(name);
+      await sweep();
+      expect(state(name)).toEqual(['Ended', 'AccountDeleted']);
+    });
+    // A copy that is written again has the UID of its account.
+    await inWorld(async (world) => {
+      const uid = uidOf(world);
+      const { name } = (await world.ask()).metadata;
+      await recreate(world, uid);
+      expect([await world.redeem(name), world.askedUids]).toEqual([201, [uid]]);
+    });
+    // A cluster that issues its own tokens may have accounts that are not stored here when a pass is requested.
+    await inWorld(async (world) => {
+      const { approval, approve, ask, askedUids, forwarding, redeem, writer } = world;
+      forwarding.isOn = true;
+      approval.needed = 'review';
+      await writer.remove(catalog.serviceAccounts, ACCOUNT, { dryRun: false });
+      const { name } = (await ask()).metadata;
+      await make(world, catalog.serviceAccounts, ACCOUNT);
+      expect([await approve(name), await redeem(name), askedUids]).toEqual([200, 201, [undefined]]);
+      await recreate(world);
+      expect(await redeem(name)).toBe(409);
     });
   });
 

@@ -51,6 +51,8 @@ export interface PassStatus {
   decidedBy?: RequestUser;
   decisionTimestamp?: string;
   clusterUID?: string;
+  /** Unset while a cluster that issues its own tokens has an account that is not stored here. */
+  serviceAccountUID?: string;
   bindingRef?: { kind: string; namespace?: string; name: string; resourceVersion?: string };
   expirationTimestamp?: string;
   tokens?: { id: string; expirationTimestamp: string; revocable?: boolean }[];

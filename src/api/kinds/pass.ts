@@ -74,6 +74,9 @@ const StatusSchema = Type.Object(
     decidedBy: userSchema('Who approved or denied it.'),
     decisionTimestamp: timestamp('When it was approved or denied.'),
     clusterUID: text('The UID of the cluster that the pass is for. A later cluster of the same name has another one.'),
+    serviceAccountUID: text(
+      'The UID of the service account that the pass is for; empty if the account is only known to its cluster.',
+    ),
     bindingRef: Type.Optional(
       Type.Object(
         {

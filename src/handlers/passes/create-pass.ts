@@ -31,7 +31,14 @@ import { foreignAudienceCheck } from '../token/foreign-audiences.ts';
 import { audienceErrors, withoutDuplicates } from '../token/validate-token-request.ts';
 import { readObject } from '../write/read-body.ts';
 import { managerOf, writeResponse } from '../write/write-parts.ts';
-import { annotate, isApprovedFor, type PassAccount, type PassParts } from './pass-parts.ts';
+import {
+  accountUID,
+  annotate,
+  isAccountDeleted,
+  isApprovedFor,
+  type PassAccount,
+  type PassParts,
+} from './pass-parts.ts';
 
 /** How long a pass waits for its approval. */
 const PENDING_MS = 10 * 60_000;
@@ -103,7 +110,7 @@ export function createPassHandler(parts: PassParts): (request: ApiRequest) => Pr
         derive: (prepared) => ({
           ...prepared,
           metadata: { ...prepared.metadata, labels },
-          status: newStatus(parts, spec, decision, cluster.uid),
+          status: { ...newStatus(parts, spec, decision, cluster.uid), ...accountUID(parts, account) },
         }),
         checkBound: (createdBefore) => {
           const earlier = stored().filter(({ createRevision }) => createRevision < createdBefore);
@@ -195,7 +202,9 @@ function durationOf(parts: PassParts, { durationSeconds }: PassSpec, cluster: St
 function isUnused(parts: PassParts, entry: StoredObject, decision: PassDecision, cluster: StoredObject): boolean {
   const leftMs = Date.parse(entry.field(PASS_EXPIRY_FIELD)) - parts.now();
   if (!isLivePhase(entry.field('status.phase')) || !(leftMs > 0)) return false;
-  const status = passStatus(entry.object());
+  const object = entry.object();
+  const status = passStatus(object);
+  if (isAccountDeleted(parts, passAccount(passSpec(object)), status)) return false;
   if (status.phase === 'Pending') return decision.approval !== 'none';
   return (
     status.approval !== 'none' &&

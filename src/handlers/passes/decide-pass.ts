@@ -9,7 +9,7 @@ import { createDecisionHandler, decisionIn, type SentFor, writeDecision } from '
 import { isPersonKnown, isSamePerson, unknownPerson, userOf } from '../approvals/people.ts';
 import { isOwn } from '../requester.ts';
 import { objectKeyOf } from '../write/write-parts.ts';
-import { annotate, type PassParts } from './pass-parts.ts';
+import { ACCOUNT_DELETED, accountUID, annotate, isAccountDeleted, type PassParts } from './pass-parts.ts';
 import { hasBindingChanged } from './sweep-passes.ts';
 
 /**
@@ -58,6 +58,7 @@ async function decide(parts: PassParts, request: ApiRequest, sentFor: SentFor, d
       'the binding that allows it has changed: the requester has to ask for another pass',
     );
   }
+  if (isAccountDeleted(parts, scope, status)) throw conflict(kind, entry.name, ACCOUNT_DELETED);
   parts.requireRightClock();
   const decisionTimestamp = toTimestamp(now());
   const condition: RequestCondition = { ...wanted, status: 'True', lastTransitionTime: decisionTimestamp };
@@ -67,6 +68,7 @@ async function decide(parts: PassParts, request: ApiRequest, sentFor: SentFor, d
     parts.writer,
     entry,
     (current): PassStatus => ({
+      ...accountUID(parts, scope),
       ...passStatus(current),
       ...decided,
       ...(wanted.type === 'Approved' ? { phase: 'Ready', expirationTimestamp: until } : { phase: 'Denied' }),

@@ -64,6 +64,23 @@ export const isApprovedFor = (
   { approval: needed }: Pick<PassDecision, 'approval'>,
 ): boolean => LEVELS[needed] <= LEVELS[approval];
 
+export const ACCOUNT_DELETED = 'the service account was deleted: ask for another pass';
+
+type AccountParts = Pick<PassParts, 'catalog'> & { readonly reader: Pick<PassParts['reader'], 'find'> };
+
+/** The UID of the account that a pass is bound to. */
+export function accountUID(
+  { catalog, reader }: AccountParts,
+  account: PassAccount,
+): Pick<PassStatus, 'serviceAccountUID'> {
+  const uid = reader.find(catalog.serviceAccounts, account)?.uid;
+  return uid === undefined ? {} : { serviceAccountUID: uid };
+}
+
+/** Whether the account of the pass was deleted. Another one may have its name by now, and other permissions. */
+export const isAccountDeleted = (parts: AccountParts, account: PassAccount, status: PassStatus): boolean =>
+  status.serviceAccountUID !== undefined && accountUID(parts, account).serviceAccountUID !== status.serviceAccountUID;
+
 /** The audit event says which pass, for whom and why. The purpose is the one text of a body that is logged. */
 export function annotate({ annotate: add }: Pick<ApiRequest, 'annotate'>, object: ApiObject): void {
   const { purpose = '', client, requestedBy } = passSpec(object);

@@ -13,7 +13,14 @@ import { parseCreateOptions } from '../options/write-options.ts';
 import { isOwn } from '../requester.ts';
 import { objectKeyOf } from '../write/write-parts.ts';
 import { audiencePermission } from './create-pass.ts';
-import { annotate, isAgentsPass, isApprovedFor, type PassParts } from './pass-parts.ts';
+import {
+  ACCOUNT_DELETED,
+  annotate,
+  isAccountDeleted,
+  isAgentsPass,
+  isApprovedFor,
+  type PassParts,
+} from './pass-parts.ts';
 
 /** No TokenRequest asks for less. A token for a pass may be granted less: it ends with the pass. */
 const MIN_REQUESTED_SECONDS = 600;
@@ -58,13 +65,15 @@ export function createRedeemHandler(parts: PassParts): (request: ApiRequest) => 
     const cluster = reader.find(catalog.clusters, { cluster: '', namespace: '', name: account.cluster });
     // Another cluster may have the name by now.
     if (cluster?.uid !== status.clusterUID) throw conflict(kind, entry.name, 'the cluster was deleted');
+    if (isAccountDeleted(parts, account, status)) throw conflict(kind, entry.name, ACCOUNT_DELETED);
     const issuesItself = cluster !== undefined && parts.issuesOwnTokens(cluster);
     if (seconds < (issuesItself ? MIN_REQUESTED_SECONDS : 1)) {
       const left = `only ${Math.max(0, seconds)} seconds of it are left, and the cluster issues no token for less than`;
       throw conflict(kind, entry.name, `${left} ${MIN_REQUESTED_SECONDS}: ask for another pass`);
     }
     const tokenRequest = {
-      metadata: { annotations },
+      // The account may be replaced until the token is issued. A cluster that issues it has its own UIDs.
+      metadata: { annotations, ...(issuesItself ? {} : { uid: status.serviceAccountUID }) },
       spec: {
         audiences: spec.audiences ?? [],
         expirationSeconds: issuesItself ? MIN_REQUESTED_SECONDS : Math.max(seconds, MIN_REQUESTED_SECONDS),

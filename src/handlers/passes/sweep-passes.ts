@@ -1,7 +1,15 @@
 import type { User } from '../../api/caller.ts';
 import type { Catalog } from '../../api/catalog.ts';
 import { PASS_EXPIRY_FIELD, PASS_FINISHED_FIELD } from '../../api/kinds/pass.ts';
-import { ENDED, isLivePhase, type PassStatus, passStatus, REVOKED } from '../../api/kinds/pass-spec.ts';
+import {
+  ENDED,
+  isLivePhase,
+  type PassStatus,
+  passAccount,
+  passSpec,
+  passStatus,
+  REVOKED,
+} from '../../api/kinds/pass-spec.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
@@ -10,6 +18,7 @@ import type { Logger } from '../../observability/logger.ts';
 import { type Leadership, leaderGuards } from '../../storage/leadership.ts';
 import type { Revocations } from '../../tokens/revocations/revocations.ts';
 import { createObjectSweep, hasPassed, type SweepTimer, startSweep } from '../sweep-objects.ts';
+import { ACCOUNT_DELETED, isAccountDeleted } from './pass-parts.ts';
 import { endedStatus, revokeTokens } from './pass-verbs.ts';
 
 interface PassSweepParts {
@@ -61,6 +70,9 @@ function stepFor(parts: PassSweepParts, entry: StoredObject, time: number): Step
   const cluster = reader.find(catalog.clusters, { cluster: '', namespace: '', name: entry.field('spec.cluster') });
   // Another cluster may have the name by now.
   if (cluster?.uid !== status.clusterUID) return { reason: 'ClusterDeleted', message: 'the cluster was deleted' };
+  if (isAccountDeleted(parts, passAccount(passSpec(entry.object())), status)) {
+    return { reason: 'AccountDeleted', message: ACCOUNT_DELETED };
+  }
   return isPending && hasBindingChanged(parts, status)
     ? { reason: 'BindingChanged', message: 'the binding that allows it has changed: ask for another pass' }
     : undefined;
