@@ -18,18 +18,19 @@ export async function getListed(parts: OwnedParts, request: ApiRequest, kind: Ki
 }
 
 /**
- * The object that the request names, if there is one that has not expired. The refusal is the same for an object that
- * the caller may not name and for one that does not exist (decision 12).
+ * The object that the request names, if there is one; until `leewayMs` after its expiry. The refusal is the same for an
+ * object that the caller may not name and for one that does not exist (decision 12).
  */
 export async function findForCaller(
   { reader, views, refusalOf }: OwnedParts,
   request: ApiRequest,
   kind: Kind,
   mayName: (entry: StoredObject) => boolean,
+  leewayMs = 0,
 ): Promise<StoredObject | undefined> {
   await reader.catchUp();
   const found = reader.find(kind, { cluster: '', namespace: '', name: request.target.name });
-  const entry = found?.isExpired(views.now()) === true ? undefined : found;
+  const entry = found?.isExpired(views.now() - leewayMs) === true ? undefined : found;
   const refusal = refusalOf(request);
   if (refusal !== undefined && (entry === undefined || !mayName(entry))) throw refusal;
   return entry;

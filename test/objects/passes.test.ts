@@ -320,7 +320,7 @@ it('A48: a pass that is deleted right after its end revokes the tokens that are 
     expect(await redeem(name)).toBe(201);
     const [id = ''] = tokens(name);
     const [token] = passStatus(find(name) ?? ({} as ApiObject)).tokens ?? [];
-    clock.now = Date.parse(token?.expirationTimestamp ?? '') + 30_000;
+    clock.now = Date.parse(token?.expirationTimestamp ?? '') + MINUTE;
     expect(await remove(name)).toBe(200);
     expect(revocations.isRevoked(id)).toBe(true);
   });

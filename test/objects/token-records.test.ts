@@ -1,6 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { expect, it, vi } from 'vitest';
 import type { User } from '../../src/api/caller.ts';
+import type { ApiRequest } from '../../src/api/request.ts';
+import { ApiError } from '../../src/api/status.ts';
+import { Fleet } from '../../src/authz/rbac.fixture.ts';
+import { issuedTokenVerbs } from '../../src/handlers/issued-tokens/issued-token-verbs.ts';
+import { createViews } from '../../src/handlers/views.ts';
 import { LEADER_KEY, type Store } from '../../src/storage/contract.ts';
 import { openSqliteStore } from '../../src/storage/sqlite/sqlite-store.ts';
 import { buildClaims } from '../../src/tokens/claims.ts';
@@ -93,6 +98,39 @@ it('A18: a revocation made by one program holds in another within a second, and 
     const later = await start(store);
     expect(later.revocations.isRevoked(jti)).toBe(true);
     await later.stop();
+  });
+});
+
+it.each([
+  ['in the minute in which it is still accepted', 60_000, [200, true]],
+  ['when it is no longer accepted', 60_001, [403, false]],
+])('A18: a requester revokes a token after its end: %s', async (_, afterMs, expected) => {
+  await withStore(async (store) => {
+    const program = await start(store);
+    const { clock, reader, revocations, writer } = program;
+    const jti = await track(program);
+    clock.now = START + HOUR + afterMs;
+    const refusalOf = () => new ApiError(403, 'Forbidden', '');
+    const views = createViews(
+      catalog,
+      new Fleet().policy,
+      () => 0,
+      () => clock.now,
+    );
+    const verbs = issuedTokenVerbs({ kind: catalog.issuedTokens, reader, writer, revocations, views, refusalOf });
+    const request = {
+      caller: person(JANE),
+      target: { name: jti },
+      query: new URLSearchParams(),
+      annotate: () => {},
+    };
+    const answer = verbs.get(catalog.issuedTokens)?.delete?.(request as unknown as ApiRequest);
+    const code = await Promise.resolve(answer).then(
+      (answered) => (answered as { code: number }).code,
+      (error) => error.status.code,
+    );
+    expect([code, revocations.isRevoked(jti)]).toEqual(expected);
+    await program.stop();
   });
 });
 

@@ -6,6 +6,7 @@ import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { ApiError, notFound } from '../../api/status.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import { checkPreconditions, type ObjectWriter } from '../../objects/writer.ts';
+import { LEEWAY_MS } from '../../tokens/liveness.ts';
 import type { Revocations } from '../../tokens/revocations/revocations.ts';
 import type { VerbOverrides } from '../dispatch.ts';
 import { findForCaller, type OwnedParts } from '../find-for-caller.ts';
@@ -38,10 +39,12 @@ async function getIssuedToken(parts: IssuedTokenParts, request: ApiRequest): Pro
 }
 
 /** Without a rule callers can name only their own tokens. */
-const findOwn = (parts: IssuedTokenParts, request: ApiRequest): Promise<StoredObject | undefined> => {
+function findOwn(parts: IssuedTokenParts, request: ApiRequest): Promise<StoredObject | undefined> {
   const refusalOf = (asked: ApiRequest): ApiError | undefined => refusalFor(parts, asked);
-  return findForCaller({ ...parts, refusalOf }, request, parts.kind, (found) => isOwn(found, request.caller));
-};
+  const mayName = (found: StoredObject): boolean => isOwn(found, request.caller);
+  // A token is accepted to the last millisecond of the leeway, and can be revoked as long.
+  return findForCaller({ ...parts, refusalOf }, request, parts.kind, mayName, LEEWAY_MS + 1);
+}
 
 /** A 404 says that the caller's own token is revoked: the deletion can be repeated after a lost answer. */
 function refusalFor({ kind, revocations, refusalOf }: IssuedTokenParts, request: ApiRequest): ApiError | undefined {

@@ -112,7 +112,7 @@ export async function revokeTokens(
   const revoked: string[] = [];
   for (const { id, expirationTimestamp, revocable } of passStatus(pass).tokens ?? []) {
     const expiresAt = Date.parse(expirationTimestamp);
-    if (expiresAt + LEEWAY_MS <= now() || revocable === false) continue;
+    if (expiresAt + LEEWAY_MS < now() || revocable === false) continue;
     await revocations.revoke(id, by, expiresAt, pass.metadata.labels?.[REQUESTER_LABEL]);
     await writer.remove(catalog.issuedTokens, { cluster: '', namespace: '', name: id }, { dryRun: false }).catch(
       // The token was never released, or another request has removed its record.
