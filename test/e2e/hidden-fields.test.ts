@@ -334,6 +334,13 @@ describe('by patches and past versions', () => {
         () => [CANARY, 'wrong'].map((value) => apply('patcher', 'live', annotated(LAST_APPLIED, value))) as never,
       ],
       [
+        'apply of a finalizer',
+        () =>
+          [HIDDEN.metadata.finalizers, ['example.com/wrong']].map((finalizers) =>
+            apply('patcher', 'live', { metadata: { finalizers } }),
+          ) as never,
+      ],
+      [
         'apply of the confirmation',
         () => [confirmed, 'wrong'].map((value) => apply('patcher', 'live', annotated(CONFIRMED, value))) as never,
       ],

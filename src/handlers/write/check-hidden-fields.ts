@@ -11,8 +11,7 @@ import type { WriteParts } from './write-parts.ts';
  * permission to confirm, and a patch that changes nothing keeps the resourceVersion. The 403 depends on the fields that
  * were sent, not on their values.
  *
- * kubectl keeps the last applied configuration in an annotation of its patches: `withoutLastApplied` drops it. The
- * finalizers of an apply are added to those of others, which tells nothing.
+ * kubectl keeps the last applied configuration in an annotation of its patches: `withoutLastApplied` drops it.
  */
 export function checkHiddenFields(
   { publicView }: Pick<WriteParts, 'publicView'>,
@@ -29,7 +28,7 @@ export function checkHiddenFields(
     ...annotationKeys
       .filter((key) => write === 'apply' || key !== LAST_APPLIED)
       .map((key) => `metadata.annotations[${key}]`),
-    ...(write === 'patch' && finalizers !== undefined ? ['metadata.finalizers'] : []),
+    ...(finalizers === undefined ? [] : ['metadata.finalizers']),
     ...(ownerReferences === undefined ? [] : ['metadata.ownerReferences']),
   ];
   const [first] = hidden;
