@@ -137,6 +137,24 @@ describe('an access request', () => {
     expect(await passOf('jane')).toBe(403);
   });
 
+  it('A31: is not approved in place of one that had its name, if the decision says which', async () => {
+    const { name, uid } = (await ask('jane')).json.metadata;
+    expect((await server.call('DELETE', `${PATH}/${name}`, asUser('jane'))).code).toBe(200);
+    const other = { ...builder, serviceAccount: { namespace: 'ci', name: 'deployer' } };
+    const { json } = await ask('jane', other, { name });
+    const decided = (of: string) =>
+      server.call('PATCH', `${PATH}/${name}/approval`, {
+        ...asUser('lea'),
+        body: { metadata: { uid: of }, status: { conditions: [{ type: 'Approved', status: 'True' }] } },
+        headers: MERGE,
+      });
+    expect((await decided(uid)).code).toBe(409);
+    const { status } = (await server.call('GET', `${PATH}/${name}`, asUser('jane'))).json;
+    expect(status.phase).toBe('Pending');
+    expect((await decided(json.metadata.uid)).code).toBe(200);
+    await decide('jane', name, 'Withdrawn');
+  });
+
   it('of two approvers one decides, and there is one binding', async () => {
     const name = await asked('jane');
     const answers = await Promise.all(['lea', 'max', 'boss', 'lea'].map((user) => decide(user, name, 'Approved')));

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { accessOf } from './access-requests.ts';
+import type { Client } from '../../../src/client/index.ts';
+import { accessOf, decideRequest } from './access-requests.ts';
 
 it.each([
   [{ cluster: 'a' }, 'to see the cluster a'],
@@ -16,3 +17,12 @@ it.each([
     'to list deployments.apps in a',
   ],
 ])('%j asks %s', (spec, text) => expect(accessOf(spec)).toBe(text));
+
+it('a decision is about the request that was shown, not about a later one of its name', async () => {
+  const sent: unknown[] = [];
+  const client = { request: async (...call: unknown[]) => sent.push(call) } as unknown as Client;
+  const metadata = { name: 'jane-1', uid: 'u-1' };
+  await decideRequest(client, { metadata, spec: {} }, 'Approved', '');
+  const path = '/apis/clusterpass.dev/v1alpha1/accessrequests/jane-1/approval';
+  expect(sent).toMatchObject([['PATCH', path, { body: { metadata: { uid: 'u-1' } } }]]);
+});

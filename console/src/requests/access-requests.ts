@@ -9,7 +9,7 @@ const REQUESTS = '/apis/clusterpass.dev/v1alpha1/accessrequests';
 const PAGE_SIZE = 500;
 
 export interface AccessRequestObject {
-  readonly metadata: { readonly name: string; readonly creationTimestamp?: string };
+  readonly metadata: { readonly name: string; readonly uid?: string; readonly creationTimestamp?: string };
   readonly spec: AccessRequestSpec;
   readonly status?: AccessRequestStatus;
 }
@@ -76,15 +76,19 @@ export async function createRequest(
   return value;
 }
 
+/** With the UID: the requester may have deleted the request that is shown, and created another of its name. */
 export async function decideRequest(
   client: Client,
-  { metadata }: AccessRequestObject,
+  { metadata: { name, uid } }: AccessRequestObject,
   type: RequestDecision,
   message: string,
 ): Promise<void> {
-  await client.request('PATCH', `${REQUESTS}/${encodeURIComponent(metadata.name)}/approval`, {
+  await client.request('PATCH', `${REQUESTS}/${encodeURIComponent(name)}/approval`, {
     query: { fieldManager: 'clusterpass-console' },
-    body: { status: { conditions: [{ type, status: 'True', ...(message === '' ? {} : { message }) }] } },
+    body: {
+      metadata: { uid },
+      status: { conditions: [{ type, status: 'True', ...(message === '' ? {} : { message }) }] },
+    },
     contentType: 'application/merge-patch+json',
   });
 }
