@@ -13,19 +13,6 @@ import { pathSegment } from './path-segment.ts';
 export const isClusterType = (text: string): boolean =>
   /^clusters?(\.(v1alpha1\.)?clusterregistry\.k8s\.io)?$/i.test(text);
 
-/** The names in `cluster/a cluster/b`, or in `a b`. */
-export function clusterNames(args: readonly string[]): readonly string[] {
-  if (!args.some((arg) => arg.includes('/'))) return args;
-  return args.map((arg) => {
-    const [type = '', name = '', ...rest] = arg.split('/');
-    if (!isClusterType(type)) checkClusterName(arg);
-    if (!isClusterType(type) || name === '' || rest.length > 0) {
-      throw new CliError('arguments in resource/name form must have a single resource and name');
-    }
-    return name;
-  });
-}
-
 /** The path of a cluster with all of its fields. */
 export function clusterPath(name: string): string {
   const segment = pathSegment(name, 'a cluster name');

@@ -151,11 +151,37 @@ describe('get clusters', () => {
   });
 });
 
+describe('describe cluster', () => {
+  const described = async (...names: string[]): Promise<string[][]> => {
+    const text = await jane.ok(['describe', 'cluster', ...names]);
+    return [...text.matchAll(/^Name: +(.*)\nServer: +(.*)$/gm)].map(([, name = '', server = '']) => [server, name]);
+  };
+
+  it('finds a cluster at any server, and one of a name that both have by its server', async () => {
+    expect(await described('stage-1', 'dev-1')).toEqual([
+      [`us (${us.url})`, 'stage-1'],
+      [`eu (${eu.url})`, 'dev-1'],
+    ]);
+    expect(await described('prod-1')).toEqual([
+      [`eu (${eu.url})`, 'prod-1'],
+      [`us (${us.url})`, 'prod-1'],
+    ]);
+    expect(await described('eu/prod-1')).toEqual([[`eu (${eu.url})`, 'prod-1']]);
+    expect(await described('cluster/us/stage-1')).toEqual([[`us (${us.url})`, 'stage-1']]);
+  });
+
+  it('says once that no server has it, and names the servers that there are', async () => {
+    expect(await jane.fails(['describe', 'cluster', 'nope'])).toMatch(/^Error from server \(NotFound\): .*\n$/);
+    expect(await jane.fails(['describe', 'cluster', 'asia/prod-1'])).toBe(
+      'error: "asia/prod-1": expected NAME or SERVER/NAME, with one of these servers: eu, us\n',
+    );
+  });
+});
+
 describe('commands over one server', () => {
   it.each([
     [['create', 'token', 'builder', '-n', 'ci', '--cluster', 'eu/prod-1'], '--cluster: '],
     [['get', 'serviceaccounts', '-n', 'ci', '--cluster', 'eu/prod-1'], '--cluster: '],
-    [['describe', 'cluster', 'eu/prod-1'], ''],
     [['confirm', 'eu/prod-1'], ''],
   ])('%j says to use --server', async (args, flag) => {
     expect(await jane.fails(args)).toBe(
@@ -235,6 +261,9 @@ describe('a server that is down', () => {
     const list = await jane.run(['get', 'clusters', '--no-headers']);
     expect(list).toMatchObject({ code: 1, stdout: expect.stringMatching(/^eu +dev-1 .*\neu +prod-1 .*\n$/) });
     expect(list.stderr).toMatch(DOWN);
+    const described = await jane.run(['describe', 'cluster', 'dev-1']);
+    expect(described).toMatchObject({ code: 1, stdout: expect.stringMatching(/^Name: +dev-1\n/) });
+    expect(described.stderr).toMatch(DOWN);
     const run = await jane.run([...EXEC, '-l', 'env=prod', ...PRINT]);
     expect(run).toMatchObject({ code: 1, stdout: 'eu/prod-1: ran\n' });
     expect(run.stderr).toMatch(DOWN);

@@ -4,7 +4,7 @@ import type { Command, Flag } from '../command.ts';
 export const CONNECTION_FLAGS: readonly Flag[] = [
   {
     flags: '-s, --server <URL>',
-    doc: 'Address of the server, or its name (`clusterpass login --name`). Defaults to the server of the last login; for `get clusters`, `kubeconfig` and `exec`, to all servers with a login.',
+    doc: 'Address of the server, or its name (`clusterpass login --name`). Defaults to the server of the last login; for `get clusters`, `describe cluster`, `kubeconfig` and `exec`, to all servers with a login.',
     variable: 'CLUSTERPASS_SERVER',
   },
   {

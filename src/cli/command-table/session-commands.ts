@@ -14,8 +14,8 @@ export const SESSION_COMMANDS: readonly Command[] = [
       'needs no flags.\n\nWithout a provider, a token must be given. In both cases the token is tested, then stored in ' +
       '`logins.json` (mode 0600) in `$XDG_CONFIG_HOME/clusterpass` or `~/.config/clusterpass`. There is one login per ' +
       'server, and a token is only sent to its own server.\n\nLog in to several servers to see their clusters in one list: ' +
-      '`get clusters`, `kubeconfig` and `exec` without `--server` are for all servers with a login, and every other ' +
-      'command is for the server of the last login ([passes.md](passes.md#several-servers)).',
+      '`get clusters`, `describe cluster`, `kubeconfig` and `exec` without `--server` are for all servers with a login, and ' +
+      'every other command is for the server of the last login ([passes.md](passes.md#several-servers)).',
     flags: [
       {
         flags: '--name <name>',

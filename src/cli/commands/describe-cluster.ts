@@ -4,30 +4,49 @@ import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
 import { reviewAccess, reviewSelf } from '../../client/access-reviews.ts';
 import type { Client } from '../../client/create-client.ts';
 import { type Cluster, endpointsOf } from '../../client/types.ts';
-import { clusterNames, fieldSelectorFor, getCluster } from '../clusters.ts';
+import { clusterReferences } from '../cluster-references.ts';
+import { fieldSelectorFor } from '../clusters.ts';
 import type { Context, Run } from '../command.ts';
-import { connect } from '../connection/connection.ts';
+import { connectAll, type NamedServer } from '../connection/all-servers.ts';
 import { describeError, isObjectError } from '../describe-error.ts';
+import { findClusters } from '../find-clusters.ts';
 import { renderTable } from '../output/table.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
 
+/** Without `--server`, of all servers with a login. */
 export const run: Run = async (context, invocation) => {
-  const client = await connect(context, invocation);
-  const problems: unknown[] = [];
+  const servers = await connectAll(context, invocation);
+  const references = clusterReferences(invocation.args, servers);
+  const { found, problems, failed } = await findClusters(context, servers, references);
+  const errors = [...problems];
   let shown = 0;
-  for (const name of clusterNames(invocation.args)) {
+  for (const { server, cluster } of found) {
     try {
-      const cluster = await publicCluster(client, name);
-      const text = describe(context, cluster, await whyVisible(client, name));
+      const text = describe(context, await detailsOf(server, cluster), servers.length > 1 ? server : undefined);
       context.out.write(shown++ > 0 ? `\n\n${text}` : text);
     } catch (error) {
       if (!isObjectError(error)) throw error;
-      problems.push(error);
+      errors.push(error);
     }
   }
-  for (const problem of problems) context.err.write(`${describeError(problem)}\n`);
-  return problems.length > 0 ? 1 : 0;
+  for (const error of errors) context.err.write(`${describeError(error)}\n`);
+  return errors.length > 0 || failed.length > 0 ? 1 : 0;
 };
+
+interface Details {
+  /** The public view, which has issuer, audience and maximum lifetime. */
+  readonly cluster: Cluster;
+  readonly reason: string;
+}
+
+async function detailsOf({ client }: NamedServer, full: Cluster): Promise<Details> {
+  const { name } = full.metadata;
+  const [{ items }, reason] = await Promise.all([
+    client.listClusters({ fieldSelector: fieldSelectorFor('metadata.name', name) }),
+    whyVisible(client, name),
+  ]);
+  return { cluster: items[0] ?? full, reason };
+}
 
 async function whyVisible(client: Client, name: string): Promise<string> {
   const { allowed, reason } = await reviewAccess(client, undefined, {
@@ -40,17 +59,11 @@ async function whyVisible(client: Client, name: string): Promise<string> {
   return groups.includes(MASTERS) ? `you are in ${MASTERS}` : 'you are allowed, but no rule is named';
 }
 
-/** The public view, which has issuer, audience and maximum lifetime. Fails if the cluster does not exist. */
-async function publicCluster(client: Client, name: string): Promise<Cluster> {
-  const full = await getCluster(client, name);
-  const { items } = await client.listClusters({ fieldSelector: fieldSelectorFor('metadata.name', name) });
-  return items[0] ?? full;
-}
-
 /** Annotations that the server computes. They are printed separately. */
 const COMPUTED = 'clusterpass.dev/';
 
-function describe(context: Context, cluster: Cluster, reason: string): string {
+/** The server is given if there are several. */
+function describe(context: Context, { cluster, reason }: Details, server: NamedServer | undefined): string {
   const { name, labels = {}, annotations = {}, creationTimestamp } = cluster.metadata;
   const { serverEndpoints = [], caBundle } = endpointsOf(cluster);
   const { type, version, conditions = [] } = cluster.status ?? {};
@@ -59,6 +72,7 @@ function describe(context: Context, cluster: Cluster, reason: string): string {
   const seconds = Number(annotations[`${COMPUTED}max-expiration-seconds`]);
   const facts = [
     ['Name:', name],
+    ...(server === undefined ? [] : [['Server:', `${server.name} (${server.connection.server})`]]),
     ...pairs('Labels:', Object.entries(labels), '='),
     ...pairs('Annotations:', own, ': '),
     ['Created:', `${creationTimestamp ?? '<unknown>'} (${age(creationTimestamp)} ago)`],

@@ -1,11 +1,12 @@
 import type { TableColumn } from '../../api/kind.ts';
 import { clusterColumns } from '../../api/kinds/cluster-columns.ts';
 import type { Cluster, ClusterSelection, ListOptions } from '../../client/types.ts';
-import { type ClusterReference, clusterLabel, clusterReferences, namesAt } from '../cluster-references.ts';
+import { type ClusterReference, clusterLabel, clusterReferences } from '../cluster-references.ts';
 import { checkedNames, fieldSelectorFor, getCluster, withConfirmedEndpoints } from '../clusters.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { askAll, connectAll, type NamedServer } from '../connection/all-servers.ts';
-import { describeError, isObjectError } from '../describe-error.ts';
+import { describeError } from '../describe-error.ts';
+import { type FoundClusters, findClusters } from '../find-clusters.ts';
 import { localAddressTo } from '../kubeconfig/local-address.ts';
 import { asList, type Printer, printerFor } from '../output/printer.ts';
 import { sorterFor } from '../output/sort-by.ts';
@@ -61,11 +62,8 @@ export const run: Run = async (context, invocation) => {
   return problems.length > 0 || failed.length > 0 ? 1 : 0;
 };
 
-interface Found {
+interface Found extends Omit<FoundClusters, 'found'> {
   readonly items: readonly Cluster[];
-  /** Why a name was not found, at any server. */
-  readonly problems: readonly unknown[];
-  readonly failed: readonly NamedServer[];
 }
 
 async function listAll(context: Context, servers: readonly NamedServer[], options: ListOptions): Promise<Found> {
@@ -76,42 +74,13 @@ async function listAll(context: Context, servers: readonly NamedServer[], option
   return { items, problems: [], failed };
 }
 
-/** A name that several servers have is found once at each. */
 async function getEach(
   context: Context,
   servers: readonly NamedServer[],
   references: readonly ClusterReference[],
 ): Promise<Found> {
-  const asked = servers.filter((server) => namesAt(server, references).length > 0);
-  const { answers, failed } = await askAll(context, asked, async (server) => {
-    const names = namesAt(server, references);
-    const results = await Promise.allSettled(names.map((name) => getCluster(server.client, name)));
-    const fatal = results.find((result) => result.status === 'rejected' && !isObjectError(result.reason));
-    if (fatal?.status === 'rejected') throw fatal.reason;
-    checkedNames(results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : [])));
-    return new Map(names.map((name, at) => [name, results[at] as PromiseSettledResult<Cluster>]));
-  });
-  const items: Cluster[] = [];
-  const problems: unknown[] = [];
-  for (const { name, server: wanted } of references) {
-    const at = answers.filter(({ server }) => wanted === undefined || server === wanted);
-    const found = at.flatMap(({ server, value }) => {
-      const result = value.get(name);
-      return result?.status === 'fulfilled' ? [located(servers, server, result.value)] : [];
-    });
-    items.push(...found);
-    if (found.length > 0) continue;
-    const reasons = at.flatMap(({ value }) => {
-      const result = value.get(name);
-      return result?.status === 'rejected' ? [result.reason as unknown] : [];
-    });
-    problems.push(...uniqueBy(reasons, describeError));
-  }
-  return { items, problems, failed: asked.length === failed.length ? servers : failed };
-}
-
-function uniqueBy<T>(values: readonly T[], key: (value: T) => unknown): readonly T[] {
-  return [...new Map(values.map((value) => [key(value), value])).values()];
+  const { found, ...rest } = await findClusters(context, servers, references);
+  return { items: found.map(({ server, cluster }) => located(servers, server, cluster)), ...rest };
 }
 
 /** A cluster of the output, with its confirmed endpoints, and with its server if there are several. */

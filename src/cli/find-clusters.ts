@@ -1,0 +1,51 @@
+import type { Cluster } from '../client/types.ts';
+import { type ClusterReference, namesAt } from './cluster-references.ts';
+import { checkedNames, getCluster } from './clusters.ts';
+import type { Context } from './command.ts';
+import { askAll, type NamedServer } from './connection/all-servers.ts';
+import { describeError, isObjectError } from './describe-error.ts';
+
+export interface FoundClusters {
+  readonly found: readonly { readonly server: NamedServer; readonly cluster: Cluster }[];
+  /** Why a name was not found, at any server. */
+  readonly problems: readonly unknown[];
+  readonly failed: readonly NamedServer[];
+}
+
+/** Reads the named clusters, with all of their fields. A name that several servers have is found once at each. */
+export async function findClusters(
+  context: Context,
+  servers: readonly NamedServer[],
+  references: readonly ClusterReference[],
+): Promise<FoundClusters> {
+  const asked = servers.filter((server) => namesAt(server, references).length > 0);
+  const { answers, failed } = await askAll(context, asked, async (server) => {
+    const names = namesAt(server, references);
+    const results = await Promise.allSettled(names.map((name) => getCluster(server.client, name)));
+    const fatal = results.find((result) => result.status === 'rejected' && !isObjectError(result.reason));
+    if (fatal?.status === 'rejected') throw fatal.reason;
+    checkedNames(results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : [])));
+    return new Map(names.map((name, at) => [name, results[at] as PromiseSettledResult<Cluster>]));
+  });
+  const found: { server: NamedServer; cluster: Cluster }[] = [];
+  const problems: unknown[] = [];
+  for (const { name, server: wanted } of references) {
+    const at = answers.filter(({ server }) => wanted === undefined || server === wanted);
+    const here = at.flatMap(({ server, value }) => {
+      const result = value.get(name);
+      return result?.status === 'fulfilled' ? [{ server, cluster: result.value }] : [];
+    });
+    found.push(...here);
+    if (here.length > 0) continue;
+    const reasons = at.flatMap(({ value }) => {
+      const result = value.get(name);
+      return result?.status === 'rejected' ? [result.reason as unknown] : [];
+    });
+    problems.push(...uniqueBy(reasons, describeError));
+  }
+  return { found, problems, failed: asked.length === failed.length ? servers : failed };
+}
+
+function uniqueBy<T>(values: readonly T[], key: (value: T) => unknown): readonly T[] {
+  return [...new Map(values.map((value) => [key(value), value])).values()];
+}
