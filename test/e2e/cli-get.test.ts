@@ -1,5 +1,8 @@
 import { execFile, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -7,6 +10,7 @@ import { LAUNCHER, PROGRAM } from '../program.ts';
 import { Person } from './support/cli.ts';
 import { addCluster, grant, patchCluster, removeCluster } from './support/fleet.ts';
 import { describeWithKubectl, kubectlBinary } from './support/kubectl.ts';
+import { bind, createAccount, createNamespace, MAY_CREATE_TOKENS } from './support/objects.ts';
 import type { Server } from './support/server.ts';
 import { beforeAllWithServer } from './support/shared-server.ts';
 
@@ -274,6 +278,46 @@ describe('clusterpass describe cluster', () => {
       expect(text).toMatch(line);
     }
     expect(text).not.toContain('\u001b');
+  });
+
+  it('lists the service accounts that the caller may use, and says how many more there are', async () => {
+    expect(await jane.ok(['describe', 'cluster', 'prod-1'])).toMatch(/^Usable accounts: +<none>$/m);
+    await createNamespace(server, 'ci', 'prod-1');
+    await Promise.all(['builder', 'deployer', 'other'].map((name) => createAccount(server, name, 'ci', 'prod-1')));
+    const rule = { ...MAY_CREATE_TOKENS, resourceNames: ['builder', 'deployer'] };
+    await bind(server, 'jane-tokens', { kind: 'User', name: 'jane' }, rule);
+    expect(await jane.ok(['describe', 'cluster', 'prod-1'])).toMatch(
+      /\nUsable accounts:\n {2}Namespace +Name\n {2}-+ +-+\n {2}ci +builder\n {2}ci +deployer\n$/,
+    );
+    const many = Array.from({ length: 30 }, (_, at) => `robot-${at}`);
+    await Promise.all(many.map((name) => createAccount(server, name, 'ci', 'prod-1')));
+    const text = await admin.ok(['describe', 'cluster', 'prod-1']);
+    expect(text.match(/^ {2}ci +\S+$/gm)).toHaveLength(20);
+    expect(text).toMatch(/\n {2}\(13 more\)\n$/);
+  });
+
+  it.each([
+    [25, '(at least 5 more)'],
+    [1, '(there may be more)'],
+  ])('says that the server has cut the list of accounts after %i', async (length, more) => {
+    const items = Array.from({ length }, (_, at) => ({ namespace: 'ci', name: `robot-${at}` }));
+    const cutting = createServer((request, response) => {
+      const cluster = { metadata: { name: 'prod-1', uid: '1' } };
+      const answer = request.url?.endsWith('/accounts')
+        ? { items, incomplete: true }
+        : { ...cluster, items: [cluster] };
+      response.setHeader('Content-Type', 'application/json');
+      response.end(JSON.stringify(answer));
+    }).listen(0, '127.0.0.1');
+    await once(cutting, 'listening');
+    const { port } = cutting.address() as AddressInfo;
+    try {
+      const text = await jane.ok(['describe', 'cluster', 'prod-1', '--server', `http://127.0.0.1:${port}`]);
+      expect(text.trimEnd().split('\n').at(-1)).toBe(`  ${more}`);
+    } finally {
+      cutting.close();
+      cutting.closeAllConnections();
+    }
   });
 
   it('says why not', async () => {

@@ -54,8 +54,8 @@ export const USER_COMMANDS: readonly Command[] = [
     aliases: ['clusters'],
     summary: 'Show details of a cluster.',
     details:
-      'Labels, endpoints, conditions with their ages, issuer, default audience, maximum lifetime of tokens, and the RBAC ' +
-      'rule that lets you see the cluster.\n\nIf you are logged in to several servers and give neither `--server` nor a token, ' +
+      'Labels, endpoints, conditions with their ages, issuer, default audience, maximum lifetime of tokens, the RBAC rule ' +
+      'that lets you see the cluster, and the first 20 service accounts for which you may create tokens.\n\nIf you are logged in to several servers and give neither `--server` nor a token, ' +
       'the cluster is searched at all of them, and described once for each server that has it.',
     arguments: [{ name: '<NAME...>', doc: 'Names of clusters. `SERVER/NAME` is the cluster of one server.' }],
     examples: ['clusterpass describe cluster prod-eu-1'],

@@ -3,7 +3,7 @@ import { humanAge } from '../../api/codec/go-text/human-duration.ts';
 import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
 import { reviewAccess, reviewSelf } from '../../client/access-reviews.ts';
 import type { Client } from '../../client/create-client.ts';
-import { type Cluster, endpointsOf } from '../../client/types.ts';
+import { type Cluster, endpointsOf, type UsableAccounts } from '../../client/types.ts';
 import { clusterReferences } from '../cluster-references.ts';
 import { fieldSelectorFor } from '../clusters.ts';
 import type { Context, Run } from '../command.ts';
@@ -37,15 +37,17 @@ interface Details {
   /** The public view, which has issuer, audience and maximum lifetime. */
   readonly cluster: Cluster;
   readonly reason: string;
+  readonly accounts: UsableAccounts;
 }
 
 async function detailsOf({ client }: NamedServer, full: Cluster): Promise<Details> {
   const { name } = full.metadata;
-  const [{ items }, reason] = await Promise.all([
+  const [{ items }, reason, accounts] = await Promise.all([
     client.listClusters({ fieldSelector: fieldSelectorFor('metadata.name', name) }),
     whyVisible(client, name),
+    client.usableAccounts(name),
   ]);
-  return { cluster: items[0] ?? full, reason };
+  return { cluster: items[0] ?? full, reason, accounts };
 }
 
 async function whyVisible(client: Client, name: string): Promise<string> {
@@ -59,11 +61,14 @@ async function whyVisible(client: Client, name: string): Promise<string> {
   return groups.includes(MASTERS) ? `you are in ${MASTERS}` : 'you are allowed, but no rule is named';
 }
 
+/** The list must not push the rest of the description off the screen. */
+const MAX_ACCOUNTS = 20;
+
 /** Annotations that the server computes. They are printed separately. */
 const COMPUTED = 'clusterpass.dev/';
 
 /** The server is given if there are several. */
-function describe(context: Context, { cluster, reason }: Details, server: NamedServer | undefined): string {
+function describe(context: Context, { cluster, reason, accounts }: Details, server: NamedServer | undefined): string {
   const { name, labels = {}, annotations = {}, creationTimestamp } = cluster.metadata;
   const { serverEndpoints = [], caBundle } = endpointsOf(cluster);
   const { type, version, conditions = [] } = cluster.status ?? {};
@@ -96,11 +101,20 @@ function describe(context: Context, { cluster, reason }: Details, server: NamedS
     condition.reason ?? '',
     condition.message ?? '',
   ]);
+  const shownAccounts = accounts.items.slice(0, MAX_ACCOUNTS).map((account) => [account.namespace, account.name]);
   return [
     renderTable(facts.map(clean)),
     section('Endpoints:', ['Client network', 'Address'], endpoints),
     section('Conditions:', ['Type', 'Status', 'Heartbeat', 'Changed', 'Reason', 'Message'], states),
+    section('Usable accounts:', ['Namespace', 'Name'], shownAccounts),
+    moreAccounts(accounts),
   ].join('');
+}
+
+function moreAccounts({ items, incomplete }: UsableAccounts): string {
+  const more = items.length - MAX_ACCOUNTS;
+  if (more > 0) return `  (${incomplete ? 'at least ' : ''}${more} more)\n`;
+  return incomplete ? '  (there may be more)\n' : '';
 }
 
 const clean = (row: readonly (string | undefined)[]): string[] => row.map((cell) => terminalSafe(cell ?? ''));
