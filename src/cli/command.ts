@@ -36,6 +36,8 @@ export interface Flag {
   readonly repeatable?: boolean;
   /** The environment variable that sets the same value. */
   readonly variable?: string;
+  /** The field of the request that the flag sets. Errors of the server name the flag in its place. */
+  readonly field?: RegExp;
 }
 
 /** Runs a command and returns its exit code; undefined means 0. */
@@ -76,10 +78,22 @@ export interface Progress {
 export class Invocation {
   readonly args: readonly string[];
   readonly #options: Readonly<Record<string, unknown>>;
+  readonly #flags: readonly Flag[];
 
-  constructor(args: readonly string[], options: Readonly<Record<string, unknown>>) {
+  constructor(args: readonly string[], options: Readonly<Record<string, unknown>>, flags: readonly Flag[] = []) {
     this.args = args;
     this.#options = options;
+    this.#flags = flags;
+  }
+
+  /** An error of the server, with the flags of the command in place of the fields that they set. */
+  withFlagNames(message: string): string {
+    return this.#flags.reduce((text, { flags, field }) => {
+      const [long] = /--[a-z-]+/.exec(flags) ?? [];
+      if (field === undefined || long === undefined) return text;
+      // Not the field of a longer path, nor a part of a longer word.
+      return text.replaceAll(new RegExp(`(?<![\\w.])${field.source}(?:\\[[^\\]]*\\])?(?![\\w.]*\\w)`, 'g'), long);
+    }, message);
   }
 
   /** The value of a flag, by its name in camel case. */

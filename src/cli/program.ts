@@ -1,4 +1,5 @@
 import { Command as Commander, Option } from 'commander';
+import { StatusError } from '../client/errors.ts';
 import { CliError, type Command, type Context, type Flag, Invocation, type Run, UsageError } from './command.ts';
 import { commandLine } from './command-line.ts';
 import { COMMANDS, GROUPS } from './command-table/commands.ts';
@@ -25,7 +26,7 @@ export function addCommands(program: Commander, context: Context, finish: (code:
     const leaf = addCommand(parent, command);
     leaf.action(async () => {
       const args = leaf.processedArgs.flat().filter((value) => value !== undefined);
-      const invocation = new Invocation(args.map(String), leaf.opts());
+      const invocation = new Invocation(args.map(String), leaf.opts(), flagsOf(command));
       finish(await runCommand(() => loadCommand(command), context, invocation, command.usageExitCode));
     });
   }
@@ -130,7 +131,8 @@ export async function runCommand(
     return (await run(line?.in(context) ?? context, invocation)) ?? 0;
   } catch (error) {
     line?.end();
-    const text = describeError(error);
+    const described = describeError(error);
+    const text = error instanceof StatusError ? invocation.withFlagNames(described ?? '') : described;
     context.err.write(`${text ?? `error: ${error instanceof Error ? error.stack : String(error)}`}\n`);
     return error instanceof UsageError ? usageExitCode : 1;
   } finally {

@@ -238,6 +238,12 @@ describe('exec', () => {
     expect(await jane.ok([...EXEC, '--cluster', 'dev-1', ...PRINT])).toBe(`eu/dev-1: dev-1 ${eu.url}\n`);
   });
 
+  it('names the flag in the error of the server', async () => {
+    expect(await jane.fails([...EXEC, '--cluster', 'dev-1', '--duration', '1m', ...PRINT])).toMatch(
+      /^error: eu\/dev-1: no token: .* --duration: Invalid value: 60: may not specify a duration less than 10 minutes$/m,
+    );
+  });
+
   it('refuses a name that both have', async () => {
     expect(await jane.fails([...EXEC, '--cluster', 'prod-1', ...PRINT])).toBe(
       'error: prod-1: several servers have it: write eu/prod-1 or us/prod-1\n1 of 1 clusters failed\n',

@@ -69,6 +69,29 @@ describe('create', () => {
       expect(stderr).toMatch(/^Warning: this token will not open the API of cluster "alpha": [^\n]*\n$/);
     });
 
+    it.each([
+      [['--duration', '1m'], '--duration: Invalid value: 60: may not specify a duration less than 10 minutes'],
+      [
+        ['--min-duration', '2h'],
+        '--min-duration: Invalid value: 7200: must not be more than --duration, which is 3600',
+      ],
+      [['--audience', 'a', '--audience', ''], '--audience: Invalid value: "": must not be empty'],
+    ])('names the flags of %j in the error of the server', async (flags, error) => {
+      const text = await jane.fails([...CREATE, ...flags]);
+      expect(text).toContain(error);
+      expect(text).not.toMatch(/spec\.|metadata\./);
+    });
+
+    it.each([
+      ['pass', 'request', '--cluster', 'alpha', '--account', 'ci/builder', '--purpose', 'x', '--duration', '1m'],
+      ['request', 'create', '--cluster', 'alpha', '--account', 'ci/builder', '--reason', 'x', '--duration', '9000h'],
+      ['create', 'bootstrap-token', '--name-pattern', 'dev-*', '--duration', '48h'],
+    ])('names --duration in the error of %s %s, too', async (...args) => {
+      const text = await admin.fails(args);
+      expect(text).toContain('--duration: Invalid value: ');
+      expect(text).not.toContain('spec.');
+    });
+
     it('-o json and yaml; --dry-run server', async () => {
       expect(JSON.parse(await jane.ok([...CREATE, '-o', 'json']))).toMatchObject({
         kind: 'TokenRequest',

@@ -146,7 +146,7 @@ describe('clusterpass join', () => {
 
     const fails = (...flags: string[]): Promise<string> => admin.fails(['create', 'bootstrap-token', ...flags]);
     expect(await fails()).toContain('--name-pattern is required');
-    expect(await fails('--name-pattern', 'A*')).toContain('spec.namePattern');
+    expect(await fails('--name-pattern', 'A*')).toContain('--name-pattern: Invalid value');
     expect(await fails('--name-pattern', 'a*', '--duration', '48h')).toContain('at most 24 hours away');
     const none = await admin.fails(['join', 'edge-9', '--kubeconfig', 'edge.yaml']);
     expect(none).toContain('no bootstrap token');

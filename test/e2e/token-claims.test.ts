@@ -204,7 +204,7 @@ describe('claims and keys', () => {
         const before = [await headerFor('azure'), await headerFor('p'), await headerFor('other')];
         const [rsa, ...others] = before;
         expect(await person.fails(['keys', 'rotate', '--algorithm', 'HS256'])).toContain(
-          'spec.algorithm: Invalid value: "HS256": must be an algorithm that signs here: ES256, RS256, ES384',
+          '--algorithm: Invalid value: "HS256": must be an algorithm that signs here: ES256, RS256, ES384',
         );
         await person.ok(['keys', 'rotate', '--force', '--algorithm', 'RS256']);
         const rotated = await headerFor('azure');

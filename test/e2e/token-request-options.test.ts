@@ -532,7 +532,7 @@ describe('what a caller can know before, and insist on', () => {
           await ask({ [MIN]: '3601' }, spec),
           refused(
             `metadata.annotations[${MIN}]`,
-            'Invalid value: 3601: must not be more than the 3600 seconds that are asked for in spec.expirationSeconds',
+            'Invalid value: 3601: must not be more than spec.expirationSeconds, which is 3600',
           ),
         );
       }

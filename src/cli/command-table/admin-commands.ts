@@ -68,11 +68,12 @@ export const ADMIN_COMMANDS: readonly Command[] = [
         doc: 'Kubeconfig to read. Defaults to the first file of `$KUBECONFIG`, else to `~/.kube/config`.',
       },
       { flags: '--context <context>', doc: 'Context to read. Defaults to the current context.' },
-      { flags: '--label <key=value>', doc: 'Label of the new cluster.', repeatable: true },
+      { flags: '--label <key=value>', doc: 'Label of the new cluster.', repeatable: true, field: /metadata\.labels/ },
       {
         flags: '--client-cidr <network>',
         doc: 'Network whose clients use this address. Defaults to all networks.',
         repeatable: true,
+        field: /spec\.\w+\.serverEndpoints\[\d+\]\.clientCIDR/,
       },
       { flags: '--offline', doc: 'Do not connect to the cluster.' },
       dryRun,
@@ -149,6 +150,7 @@ export const ADMIN_COMMANDS: readonly Command[] = [
       {
         flags: '--algorithm <ALGORITHM>',
         doc: 'Algorithm whose keys are rotated, if the server has several (`--signing-algorithm-for`). Default: its `--signing-algorithm`.',
+        field: /spec\.algorithm/,
       },
       {
         flags: '--force',

@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { fakeContext } from '../cli.fixture.ts';
+import { Invocation } from '../command.ts';
 import { loadCommand } from '../load-command.ts';
 import { addCommands, newProgram } from '../program.ts';
 import { renderCliReference } from '../reference.ts';
@@ -34,6 +35,17 @@ describe('the table of commands', () => {
         }
       }
     }
+  });
+
+  it.each([
+    ['join', 'spec.xApiEndpoints.serverEndpoints[1].clientCIDR: Required value', '--client-cidr: Required value'],
+    ['pass request', 'spec.serviceAccount.name: Required value', '--account: Required value'],
+    ['pass request', 'spec.clusters, spec.cluster.name and some.spec.cluster', undefined],
+    ['register', 'metadata.labels[a]: Invalid value', '--label: Invalid value'],
+  ])('names the flag of %s that sets a field: %s', (name, message, expected) => {
+    const command = COMMANDS.find(({ path }) => path.join(' ') === name);
+    const invocation = new Invocation([], {}, command === undefined ? [] : flagsOf(command));
+    expect(invocation.withFlagNames(message)).toBe(expected ?? message);
   });
 
   it('makes a program that accepts values with a leading dash', async () => {

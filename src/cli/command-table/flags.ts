@@ -54,6 +54,7 @@ export const audience: Flag = {
   flags: '--audience <audience>',
   doc: "Audience of the token. If unset, the token is for the cluster's API server.",
   repeatable: true,
+  field: /spec\.audiences/,
 };
 
 export const dryRun: Flag = {

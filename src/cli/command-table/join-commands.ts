@@ -29,9 +29,14 @@ export const JOIN_COMMANDS: readonly Command[] = [
       {
         flags: '--name-pattern <pattern>',
         doc: 'Names that the cluster may have, with `*` for any characters. Required.',
+        field: /spec\.namePattern/,
       },
-      { flags: '--label <key=value>', doc: 'Label of the cluster.', repeatable: true },
-      { flags: '--duration <duration>', doc: 'How long the token can be used, at most `24h`. Defaults to `1h`.' },
+      { flags: '--label <key=value>', doc: 'Label of the cluster.', repeatable: true, field: /spec\.labels/ },
+      {
+        flags: '--duration <duration>',
+        doc: 'How long the token can be used, at most `24h`. Defaults to `1h`.',
+        field: /spec\.expirationTimestamp/,
+      },
       dryRun,
     ],
     examples: ["clusterpass create bootstrap-token --name-pattern 'dev-*' --label env=dev > join.token"],
@@ -50,11 +55,13 @@ export const JOIN_COMMANDS: readonly Command[] = [
       {
         flags: '--address <URL>',
         doc: 'Address of the API server for clients outside of the cluster. Defaults to that of the kubeconfig.',
+        field: /spec\.\w+\.serverEndpoints\[\d+\]\.serverAddress/,
       },
       {
         flags: '--client-cidr <network>',
         doc: 'Network whose clients use this address. Defaults to all networks.',
         repeatable: true,
+        field: /spec\.\w+\.serverEndpoints\[\d+\]\.clientCIDR/,
       },
       { flags: '--without-ca', doc: 'Register no CA: the system CAs verify the cluster.' },
       dryRun,

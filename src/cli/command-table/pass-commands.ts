@@ -15,10 +15,22 @@ export const PASS_COMMANDS: readonly Command[] = [
       'the annotation `clusterpass.dev/approval: review-always`, another person has to approve the pass first. Nothing ' +
       'that the pass gives outlives it.',
     flags: [
-      cluster('The cluster. Required.'),
-      { flags: '--account <namespace/name>', doc: 'Service account. Required.' },
-      { flags: '--purpose <text>', doc: 'What for, in one line. Approvers and the audit log have it. Required.' },
-      { flags: '--duration <duration>', doc: 'How long the pass can be used: 10m to 15m. Defaults to 10m.' },
+      { ...cluster('The cluster. Required.'), field: /spec\.cluster/ },
+      {
+        flags: '--account <namespace/name>',
+        doc: 'Service account. Required.',
+        field: /spec\.serviceAccount(?:\.\w+)?/,
+      },
+      {
+        flags: '--purpose <text>',
+        doc: 'What for, in one line. Approvers and the audit log have it. Required.',
+        field: /spec\.purpose/,
+      },
+      {
+        flags: '--duration <duration>',
+        doc: 'How long the pass can be used: 10m to 15m. Defaults to 10m.',
+        field: /spec\.durationSeconds/,
+      },
       audience,
       {
         flags: '--any-machine',

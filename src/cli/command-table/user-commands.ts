@@ -77,22 +77,34 @@ export const USER_COMMANDS: readonly Command[] = [
       {
         flags: '--duration <duration>',
         doc: 'Requested lifetime, e.g. `10m`. If unset or 0, the server determines the lifetime.',
+        field: /spec\.expirationSeconds/,
       },
-      { flags: '--min-duration <duration>', doc: 'Fail if the server would issue a shorter lifetime than this.' },
+      {
+        flags: '--min-duration <duration>',
+        doc: 'Fail if the server would issue a shorter lifetime than this.',
+        field: /metadata\.annotations\[clusterpass\.dev\/min-expiration-seconds\]/,
+      },
       { flags: '--for-cluster', doc: "Warn if the cluster's API server does not accept the audiences." },
       {
         flags: '--tracked',
         doc: 'Store a record of the token until it expires, for `token list`. The default, except where it is not possible; with this flag the request then fails.',
+        field: /metadata\.annotations\[clusterpass\.dev\/tracked\]/,
       },
       { flags: '--no-tracked', doc: 'Store no record.' },
-      { flags: '--bound-object-kind <kind>', doc: 'Bind the token to an object of this kind: `Pod` or `Secret`.' },
+      {
+        flags: '--bound-object-kind <kind>',
+        doc: 'Bind the token to an object of this kind: `Pod` or `Secret`.',
+        field: /spec\.boundObjectRef\.kind/,
+      },
       {
         flags: '--bound-object-name <name>',
         doc: 'Bind the token to this object. The token expires when the object is deleted.',
+        field: /spec\.boundObjectRef\.name/,
       },
       {
         flags: '--bound-object-uid <uid>',
         doc: 'UID of the object. If unset, the UID of the existing object is used.',
+        field: /spec\.boundObjectRef\.uid/,
       },
       dryRun,
       output('`json`, `yaml`'),
@@ -232,7 +244,11 @@ export const USER_COMMANDS: readonly Command[] = [
       { flags: '--all', doc: 'All clusters that you may see.' },
       { flags: '--parallel <number>', doc: 'How many commands run at the same time.', default: '16' },
       { flags: '--timeout <duration>', doc: 'How long the command may take for one cluster.', default: '60s' },
-      { flags: '--duration <duration>', doc: 'Requested lifetime of the tokens, e.g. `10m`.' },
+      {
+        flags: '--duration <duration>',
+        doc: 'Requested lifetime of the tokens, e.g. `10m`.',
+        field: /spec\.expirationSeconds/,
+      },
     ],
     notRun: 'the clusters of the examples do not exist',
     examples: [

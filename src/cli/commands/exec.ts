@@ -70,7 +70,7 @@ export const run: Run = async (context, invocation) => {
         named?.clusters.get(server) ??
         (await server.client.listClusters(labelSelector === undefined ? {} : { labelSelector })).items;
       count += clusters.length;
-      const settings = { servers, subject, expirationSeconds, failures };
+      const settings = { servers, invocation, subject, expirationSeconds, failures };
       const targets = clusters.length === 0 ? [] : await targetsOf(server, clusters, settings);
       await Promise.all(
         targets.map((target) =>
@@ -151,12 +151,13 @@ async function targetsOf(
   clusters: readonly Cluster[],
   settings: {
     readonly servers: readonly NamedServer[];
+    readonly invocation: Invocation;
     readonly subject: PassSubject;
     readonly expirationSeconds: number | undefined;
     readonly failures: Map<string, string>;
   },
 ): Promise<Target[]> {
-  const { servers, subject, expirationSeconds, failures } = settings;
+  const { servers, invocation, subject, expirationSeconds, failures } = settings;
   const passServer = server.connection.server;
   const localAddress = await localAddressTo(passServer);
   const labelOf = (cluster: string): string => clusterLabel(servers, server, cluster);
@@ -179,7 +180,7 @@ async function targetsOf(
     if (endpoint !== undefined && token !== undefined) {
       return [{ ...endpoint, cluster, label, passServer, namespace, token }];
     }
-    failures.set(label, `no token: ${error?.message ?? 'the response contains none'}`);
+    failures.set(label, `no token: ${invocation.withFlagNames(error?.message ?? 'the response contains none')}`);
     return [];
   });
 }

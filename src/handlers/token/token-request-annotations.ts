@@ -91,6 +91,6 @@ export function lifetimeErrors(
   const why =
     granted < requested
       ? `the longest lifetime that is granted here is ${granted} seconds`
-      : `must not be more than the ${requested} seconds that are asked for in spec.expirationSeconds`;
+      : `must not be more than spec.expirationSeconds, which is ${requested}`;
   return [invalidValue(annotationField(TOKEN_ANNOTATIONS.minExpirationSeconds), minimum, why)];
 }
