@@ -7,6 +7,7 @@ import { tokenRequestListType } from '../api/kinds/token-request-list.ts';
 import { PASSES, tokenReviewType } from '../api/kinds/token-review.ts';
 import type { ApiRequest, ApiResponse, Target, Verb } from '../api/request.ts';
 import { badRequest } from '../api/status.ts';
+import type { SUBRESOURCES } from '../api/subresources.ts';
 import { assertSupported } from '../objects/selectors/field-selector.ts';
 import { SelectorSyntaxError } from '../objects/selectors/label-selector.ts';
 import { supportedFields } from '../objects/stored-object.ts';
@@ -38,18 +39,6 @@ interface HandlerParts extends GetParts, ListParts, WatchParts, WriteParts {
 }
 
 export type VerbOverrides = ReadonlyMap<Kind, Partial<Record<Verb, (request: ApiRequest) => Promise<ApiResponse>>>>;
-
-/** All subresources, and '' for the object itself. */
-export const SUBRESOURCES = [
-  '',
-  'status',
-  'token',
-  USERPASS,
-  'kubeconfig',
-  'accounts',
-  'approval',
-  JOIN_SUBRESOURCE,
-] as const;
 
 /** What is served at a path: the verbs, and the kind of the objects. */
 export type Resource = StoredResource | VirtualResource | RedirectedResource;

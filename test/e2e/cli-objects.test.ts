@@ -313,6 +313,18 @@ describe('clusterpass auth can-i', () => {
     expect((await admin.run(['auth', 'can-i', 'get', '/metrics'])).code).toBe(0);
   });
 
+  it.each([[['auth', 'can-i']], [['auth', 'why']], [['who-can']]])(
+    '%j refuses a subresource in place of a name',
+    async (command) => {
+      const where = ['-n', 'ci', '--cluster', 'alpha'];
+      expect(await admin.fails([...command, 'create', 'sa/token', ...where])).toBe(
+        'error: "sa/token": for the subresource, use sa --subresource token; for an object with this name, use sa token\n',
+      );
+      await admin.ok([...command, 'create', 'sa', 'token', ...where]);
+      await admin.ok([...command, 'create', 'sa/token', '--subresource', 'token', ...where]);
+    },
+  );
+
   it('warns of an unknown type', async () => {
     const { stderr, code } = await jane.run(['auth', 'can-i', 'get', 'widgets']);
     expect(code).toBe(1);

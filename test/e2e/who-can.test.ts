@@ -296,8 +296,10 @@ describe('SubjectReachReview', () => {
 
 describe('clusterpass who-can', () => {
   it('prints a table', async () => {
-    const args = ['who-can', 'create', 'serviceaccounts/token', 'builder', '-n', 'ci', '--cluster', 'beta'];
-    const lines = (await admin.ok(args)).split('\n');
+    const flags = ['--subresource', 'token', '-n', 'ci', '--cluster', 'beta'];
+    const text = await admin.ok(['who-can', 'create', 'serviceaccounts/builder', ...flags]);
+    expect(await admin.ok(['who-can', 'create', 'serviceaccounts', 'builder', ...flags])).toBe(text);
+    const lines = text.split('\n');
     expect(lines[0]).toMatch(/^KIND +NAME +BINDING +ROLE$/);
     expect(lines[1]).toMatch(/^Group +devs +RoleBinding\/ci\/granted-\d+ +ClusterRole\/granted-\d+$/);
     expect(lines.join('\n')).toMatch(/^ServiceAccount +ci\/other +ClusterRoleBinding\/granted-\d+ /m);
@@ -315,7 +317,7 @@ describe('clusterpass who-can', () => {
   it('what is wrong with the arguments', async () => {
     expect(await admin.fails(['who-can'])).toContain('you must specify VERB and TYPE, or --cluster');
     expect(await admin.fails(['who-can', 'get'])).toContain('you must specify VERB and TYPE');
-    expect(await admin.fails(['who-can', 'get', 'a/b/c'])).toContain('is not TYPE or TYPE/SUBRESOURCE');
+    expect(await admin.fails(['who-can', 'get', 'a/b/c'])).toContain('is not TYPE or TYPE/NAME');
   });
 });
 

@@ -7,6 +7,11 @@ const group: Flag = {
   repeatable: true,
 };
 
+const subresource: Flag = {
+  flags: '--subresource <name>',
+  doc: 'Subresource of TYPE, e.g. `token`. As in kubectl, what follows the slash of TYPE is a name.',
+};
+
 /** Commands about permissions: one's own, and those of others. */
 export const ACCESS_COMMANDS: readonly Command[] = [
   {
@@ -20,7 +25,7 @@ export const ACCESS_COMMANDS: readonly Command[] = [
       { name: '[NAME]', doc: 'Name of an object.' },
     ],
     flags: [
-      { flags: '--subresource <name>', doc: 'Subresource, e.g. `token`.' },
+      subresource,
       { ...namespace, default: 'default' },
       { flags: '-A, --all-namespaces', doc: 'Check the action in all namespaces.' },
       cluster('Check in this cluster. If unset, checks the API of the fleet.'),
@@ -49,7 +54,7 @@ export const ACCESS_COMMANDS: readonly Command[] = [
     flags: [
       { flags: '--user <name>', doc: 'Another user. Defaults to yourself.' },
       group,
-      { flags: '--subresource <name>', doc: 'Subresource, e.g. `token`.' },
+      subresource,
       { ...namespace, default: 'default' },
       { flags: '-A, --all-namespaces', doc: 'Ask about all namespaces.' },
       cluster('Ask about this cluster. If unset, asks about the API of the fleet.'),
@@ -81,10 +86,11 @@ export const ACCESS_COMMANDS: readonly Command[] = [
       '`clusterpass.dev`), everywhere or in the cluster.',
     arguments: [
       { name: '[VERB]', doc: '`get`, `list`, `create`...' },
-      { name: '[TYPE]', doc: 'Resource, `TYPE/SUBRESOURCE`, or a path that starts with `/`.' },
+      { name: '[TYPE]', doc: 'Resource, `TYPE/NAME`, or a path that starts with `/`.' },
       { name: '[NAME]', doc: 'Name of an object.' },
     ],
     flags: [
+      subresource,
       { ...namespace, default: 'default' },
       { flags: '-A, --all-namespaces', doc: 'Who may do it in all namespaces.' },
       cluster('Ask about this cluster. If unset, asks about the API of the fleet.'),
@@ -93,7 +99,7 @@ export const ACCESS_COMMANDS: readonly Command[] = [
       output('`json`, `yaml`'),
     ],
     examples: [
-      'clusterpass who-can create serviceaccounts/token -n ci --cluster prod-eu-1',
+      'clusterpass who-can create serviceaccounts --subresource token -n ci --cluster prod-eu-1',
       'clusterpass who-can --cluster prod-eu-1',
       'clusterpass who-can --cluster prod-eu-1 --account ci/builder',
     ],

@@ -1,11 +1,10 @@
-import { createCatalog } from '../../api/catalog.ts';
-import { type ResourceAttributes, reviewAccess, reviewRules } from '../../client/access-reviews.ts';
+import { reviewAccess, reviewRules } from '../../client/access-reviews.ts';
 import type { Client } from '../../client/create-client.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
-import { findKind } from '../object-path.ts';
 import { renderTable } from '../output/table.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
+import { attributesOf } from '../resource-attributes.ts';
 
 /** Prints `yes` and exits with 0, or `no` and exits with 1. With `--list`, prints all allowed actions. */
 export const run: Run = async (context, invocation) => {
@@ -32,38 +31,6 @@ export const run: Run = async (context, invocation) => {
   }
   return allowed ? 0 : 1;
 };
-
-/** The attributes of VERB and TYPE, TYPE/NAME or TYPE NAME. */
-export function attributesOf(
-  context: Context,
-  invocation: Invocation,
-  client: Client,
-  verb: string,
-  type: string,
-  nameArgument: string | undefined,
-): ResourceAttributes {
-  const [resourceText = '', slashed, ...rest] = type.split('/');
-  if (rest.length > 0) throw new CliError(`${JSON.stringify(type)} is not TYPE or TYPE/NAME`);
-  if (slashed !== undefined && nameArgument !== undefined) throw new CliError('TYPE/NAME cannot be combined with NAME');
-  const name = slashed ?? nameArgument;
-  const kind = findKind(createCatalog(client), resourceText);
-  const dot = resourceText.indexOf('.');
-  const resource = kind?.resource ?? (dot < 0 ? resourceText : resourceText.slice(0, dot));
-  const group = kind?.group ?? (dot < 0 ? '' : resourceText.slice(dot + 1));
-  if (kind === undefined && resourceText !== '*') {
-    context.err.write(`Warning: the server doesn't have a resource type ${JSON.stringify(resourceText)}\n`);
-  }
-  const allNamespaces = kind?.namespaced === false || invocation.is('allNamespaces');
-  const subresource = invocation.text('subresource');
-  return {
-    verb,
-    group: resourceText === '*' ? '*' : group,
-    resource,
-    ...(allNamespaces ? {} : { namespace: invocation.text('namespace') ?? 'default' }),
-    ...(name === undefined ? {} : { name }),
-    ...(subresource === undefined ? {} : { subresource }),
-  };
-}
 
 async function printRules(context: Context, invocation: Invocation, client: Client): Promise<number> {
   const rules = await reviewRules(client, invocation.text('cluster'), invocation.text('namespace') ?? 'default');

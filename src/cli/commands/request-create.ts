@@ -7,8 +7,8 @@ import { CliError, type Context, type Invocation, type Run } from '../command.ts
 import { connect } from '../connection/connection.ts';
 import { isDryRun } from '../dry-run.ts';
 import { printerFor } from '../output/printer.ts';
+import { attributesOf } from '../resource-attributes.ts';
 import { parseServiceAccount } from '../service-account.ts';
-import { attributesOf } from './can-i.ts';
 
 export const run: Run = async (context, invocation) => {
   const print = await printerFor(invocation.text('output'), ['json', 'name', 'yaml']);

@@ -1,15 +1,13 @@
-import { createCatalog } from '../../api/catalog.ts';
 import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
 import type { GrantedSubject } from '../../api/kinds/grant-reviews.ts';
 import { type ResourceAttributes, reviewResourceAccess } from '../../client/access-reviews.ts';
-import type { Client } from '../../client/create-client.ts';
 import { CliError, type Invocation, type Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
 import { GRANT_HEADERS, grantCells } from '../grant-rows.ts';
-import { findKind } from '../object-path.ts';
 import { printerFor } from '../output/printer.ts';
 import { renderTable } from '../output/table.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
+import { attributesOf } from '../resource-attributes.ts';
 import { parseServiceAccount } from '../service-account.ts';
 
 /** Lists who may do something, with the binding and the role behind each. */
@@ -23,7 +21,7 @@ export const run: Run = async (context, invocation) => {
     invocation.text('cluster'),
     type?.startsWith('/') && verb !== undefined
       ? { nonResourceAttributes: { path: type, verb } }
-      : { resourceAttributes: verb === undefined ? reachOf(invocation) : asked(invocation, client, verb, type, name) },
+      : { resourceAttributes: verb === undefined ? reachOf(invocation) : asked(verb) },
   );
   if (print !== undefined) {
     context.out.write(print(status));
@@ -34,6 +32,11 @@ export const run: Run = async (context, invocation) => {
   context.out.write(renderTable([...headers, ...rows]));
   if (status.evaluationError) context.err.write(`Warning: ${terminalSafe(status.evaluationError)}\n`);
   return 0;
+
+  function asked(askedVerb: string): ResourceAttributes {
+    if (invocation.text('account') !== undefined) throw new CliError('--account cannot be combined with VERB and TYPE');
+    return attributesOf(context, invocation, client, askedVerb, type ?? '', name);
+  }
 };
 
 const nameOf = ({ namespace = '', name }: GrantedSubject): string =>
@@ -50,32 +53,5 @@ function reachOf(invocation: Invocation): ResourceAttributes {
     resource: 'serviceaccounts',
     subresource: 'token',
     ...parseServiceAccount(account, '--account'),
-  };
-}
-
-function asked(
-  invocation: Invocation,
-  client: Client,
-  verb: string,
-  type = '',
-  name: string | undefined,
-): ResourceAttributes {
-  if (invocation.text('account') !== undefined) throw new CliError('--account cannot be combined with VERB and TYPE');
-  const [resourceText = '', subresource, ...rest] = type.split('/');
-  if (rest.length > 0 || subresource === '')
-    throw new CliError(`${JSON.stringify(type)} is not TYPE or TYPE/SUBRESOURCE`);
-  const kind = findKind(createCatalog(client), resourceText);
-  const dot = resourceText.indexOf('.');
-  const isAny = resourceText === '*';
-  const resource = kind?.resource ?? (dot < 0 ? resourceText : resourceText.slice(0, dot));
-  const group = kind?.group ?? (isAny ? '*' : dot < 0 ? '' : resourceText.slice(dot + 1));
-  const isNamespaced = kind?.namespaced !== false && !invocation.is('allNamespaces');
-  return {
-    verb,
-    group,
-    resource,
-    ...(subresource === undefined ? {} : { subresource }),
-    ...(isNamespaced ? { namespace: invocation.text('namespace') ?? 'default' } : {}),
-    ...(name === undefined ? {} : { name }),
   };
 }

@@ -11,7 +11,7 @@ import type { Client } from '../../client/create-client.ts';
 import type { Invocation, Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
-import { attributesOf } from './can-i.ts';
+import { attributesOf } from '../resource-attributes.ts';
 
 /** Prints `yes` and the binding behind it, or `no` and the objects that would allow it. */
 export const run: Run = async (context, invocation) => {

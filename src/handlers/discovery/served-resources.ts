@@ -3,7 +3,8 @@ import type { BodyType, ResourceType } from '../../api/kind.ts';
 import { JOIN_SUBRESOURCE } from '../../api/kinds/bootstrap-token.ts';
 import { issuesToken, tokenRequestType } from '../../api/kinds/token-request.ts';
 import type { Target, Verb } from '../../api/request.ts';
-import { findResource, type Resource, SUBRESOURCES } from '../dispatch.ts';
+import { SUBRESOURCES } from '../../api/subresources.ts';
+import { findResource, type Resource } from '../dispatch.ts';
 
 /** The paths of the fleet, or those under the prefix of a cluster. */
 export type Realm = 'fleet' | 'cluster';

@@ -1,0 +1,48 @@
+import { createCatalog } from '../api/catalog.ts';
+import { SUBRESOURCES } from '../api/subresources.ts';
+import type { ResourceAttributes } from '../client/access-reviews.ts';
+import type { Client } from '../client/create-client.ts';
+import { CliError, type Context, type Invocation } from './command.ts';
+import { findKind } from './object-path.ts';
+
+/** The attributes of VERB and TYPE, TYPE/NAME or TYPE NAME, with kubectl's meaning. */
+export function attributesOf(
+  context: Context,
+  invocation: Invocation,
+  client: Client,
+  verb: string,
+  type: string,
+  nameArgument: string | undefined,
+): ResourceAttributes {
+  const [resourceText = '', slashed, ...rest] = type.split('/');
+  if (rest.length > 0 || slashed === '') throw new CliError(`${JSON.stringify(type)} is not TYPE or TYPE/NAME`);
+  if (slashed !== undefined && nameArgument !== undefined) throw new CliError('TYPE/NAME cannot be combined with NAME');
+  const subresource = invocation.text('subresource');
+  if (slashed !== undefined && subresource === undefined) checkNoSubresource(resourceText, slashed);
+  const name = slashed ?? nameArgument;
+  const kind = findKind(createCatalog(client), resourceText);
+  const dot = resourceText.indexOf('.');
+  const resource = kind?.resource ?? (dot < 0 ? resourceText : resourceText.slice(0, dot));
+  const group = kind?.group ?? (dot < 0 ? '' : resourceText.slice(dot + 1));
+  if (kind === undefined && resourceText !== '*') {
+    context.err.write(`Warning: the server doesn't have a resource type ${JSON.stringify(resourceText)}\n`);
+  }
+  const allNamespaces = kind?.namespaced === false || invocation.is('allNamespaces');
+  return {
+    verb,
+    group: resourceText === '*' ? '*' : group,
+    resource,
+    ...(allNamespaces ? {} : { namespace: invocation.text('namespace') ?? 'default' }),
+    ...(name === undefined ? {} : { name }),
+    ...(subresource === undefined ? {} : { subresource }),
+  };
+}
+
+/** Roles write a subresource after the slash, kubectl a name: an answer about the other one would mislead. */
+function checkNoSubresource(resource: string, slashed: string): void {
+  if (!SUBRESOURCES.some((subresource) => subresource === slashed)) return;
+  throw new CliError(
+    `${JSON.stringify(`${resource}/${slashed}`)}: for the subresource, use ${resource} --subresource ${slashed}; ` +
+      `for an object with this name, use ${resource} ${slashed}`,
+  );
+}
