@@ -3,6 +3,7 @@ import { GROUPS } from './cli/command-table/commands.ts';
 import { ROTATE_ADMIN_TOKEN } from './cli/command-table/local-commands.ts';
 import { STORE_COMMANDS } from './cli/command-table/store-commands.ts';
 import { processContext } from './cli/context.ts';
+import { describeError } from './cli/describe-error.ts';
 import { addCommand, addCommands, newProgram } from './cli/program.ts';
 import { programFile } from './lib/program-files.ts';
 
@@ -30,10 +31,14 @@ if (process.argv.includes('serve')) {
 const storeCommand = program.command('store').description(GROUPS.store ?? '');
 if (process.argv.includes('store')) {
   const { addStoreFlags } = await import('./config/load-options.ts');
+  const { servedLists } = await import('./cli/served-lists.ts');
   for (const command of STORE_COMMANDS) {
     addStoreFlags(addCommand(storeCommand, command)).action(async (flags: Record<string, unknown>) => {
       const { runStoreCommand } = await import('./server/store-command.ts');
-      process.exitCode = await runStoreCommand(command.task, flags);
+      process.exitCode = await runStoreCommand(command.task, flags, {
+        listAt: (server, given) => servedLists(context, server, given),
+        describeError: (error) => describeError(error)?.replace(/^error: /, ''),
+      });
     });
   }
 }

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createReadStream } from 'node:fs';
-import { open, readFile, stat } from 'node:fs/promises';
+import { open, stat } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { pipeline } from 'node:stream/promises';
 import { createCatalog } from '../api/catalog.ts';
@@ -13,7 +13,7 @@ import { StorageError } from '../storage/contract.ts';
 import { requestBackup } from '../storage/sqlite/request-backup.ts';
 import { ArchiveError, readArchive } from '../transfer/archive.ts';
 import { checkStore } from '../transfer/check-store.ts';
-import { compareServer, type ServedList } from '../transfer/compare-server.ts';
+import { compareServer, type ListAt } from '../transfer/compare-server.ts';
 import { exportStore } from '../transfer/export-store.ts';
 import { importStore } from '../transfer/import-store.ts';
 import { Retries } from '../transfer/retries.ts';
@@ -22,10 +22,21 @@ import { openStore, seedStoreRevision } from './open-store.ts';
 /** `clusterpass store`, without a server. Exit codes: 0 success, 1 failure or problems found, 2 invalid options. */
 export type StoreTask = 'backup' | 'export' | 'import' | 'check';
 
-export async function runStoreCommand(task: StoreTask, flags: Record<string, unknown>): Promise<number> {
+/** How a task asks a running server: as a client of it, which this folder is not. */
+export interface ServerClient {
+  listAt(server: string, flags: Flags): Promise<ListAt>;
+  /** Undefined for an error that is not one of the connection, of the server or of the flags for it. */
+  describeError(error: unknown): string | undefined;
+}
+
+export async function runStoreCommand(
+  task: StoreTask,
+  flags: Record<string, unknown>,
+  client: ServerClient,
+): Promise<number> {
   try {
     const { store, productName } = loadStoreOptions({ flags, env: process.env, cwd: process.cwd() });
-    return await TASKS[task](store, { ...flags, productName });
+    return await TASKS[task](store, { ...flags, productName }, client);
   } catch (error) {
     if (error instanceof OptionsError) {
       for (const problem of error.problems) say(problem);
@@ -33,7 +44,11 @@ export async function runStoreCommand(task: StoreTask, flags: Record<string, unk
     }
     if (isFileError(error)) say(fileErrorText(error));
     else if (OPERATOR_ERRORS.some((type) => error instanceof type)) say((error as Error).message);
-    else throw error;
+    else {
+      const described = client.describeError(error);
+      if (described === undefined) throw error;
+      say(described);
+    }
     return 1;
   }
 }
@@ -58,7 +73,9 @@ type Flags = Readonly<Record<string, unknown>>;
 const text = (flags: Flags, name: string): string | undefined =>
   typeof flags[name] === 'string' ? (flags[name] as string) : undefined;
 
-const TASKS: Readonly<Record<StoreTask, (options: StoreOptions, flags: Flags) => Promise<number>>> = {
+const TASKS: Readonly<
+  Record<StoreTask, (options: StoreOptions, flags: Flags, client: ServerClient) => Promise<number>>
+> = {
   async backup(options, flags) {
     if (options.engine === 'etcd') {
       throw new OptionsError([
@@ -125,7 +142,7 @@ const TASKS: Readonly<Record<StoreTask, (options: StoreOptions, flags: Flags) =>
     return 0;
   },
 
-  async check(options, flags) {
+  async check(options, flags, client) {
     const productName = text(flags, 'productName') ?? '';
     const catalog = createCatalog({ productName });
     await requireDatabase(options);
@@ -137,7 +154,7 @@ const TASKS: Readonly<Record<StoreTask, (options: StoreOptions, flags: Flags) =>
       const compared =
         server === undefined
           ? { compared: 0, problems: [] }
-          : await compareServer({ store, catalog, productName }, await listAtServer(server, text(flags, 'tokenFile')));
+          : await compareServer({ store, catalog, productName }, await client.listAt(server, flags));
       const all = [...problems, ...compared.problems];
       for (const problem of all) say(problem);
       const scope = server === undefined ? '' : `, ${compared.compared} objects compared with ${server}`;
@@ -152,23 +169,4 @@ const TASKS: Readonly<Record<StoreTask, (options: StoreOptions, flags: Flags) =>
 /** Opening a database would create it. */
 async function requireDatabase(options: StoreOptions): Promise<void> {
   if (options.engine !== 'etcd') await stat(options.path);
-}
-
-async function listAtServer(
-  server: string,
-  tokenFile: string | undefined,
-): Promise<(path: string) => Promise<ServedList>> {
-  if (tokenFile === undefined)
-    throw new ArchiveError('--server needs --token-file, with the token of an administrator');
-  const token = (await readFile(tokenFile, 'utf8')).trim();
-  return async (path) => {
-    const response = await fetch(`${server.replace(/\/$/, '')}${path}`, {
-      headers: { Authorization: `Bearer ${token}`, Accept: 'application/json' },
-      redirect: 'error',
-    }).catch((error: Error) => {
-      throw new ArchiveError(`${server} cannot be reached: ${error.message}`);
-    });
-    if (!response.ok) throw new ArchiveError(`${server} answered ${response.status} for ${path}`);
-    return (await response.json()) as ServedList;
-  };
 }

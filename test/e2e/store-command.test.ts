@@ -3,12 +3,12 @@ import { once } from 'node:events';
 import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { describeWithEtcd, type Etcd, etcdCall, freePorts, startEtcd } from '../conformance/etcd-process.ts';
 import { PROGRAM } from '../program.ts';
 import { addCluster, CLUSTERS, RBAC } from './support/fleet.ts';
 import { createAccount, createNamespace, inNamespace, tokenPath } from './support/objects.ts';
-import { type Server, startServer } from './support/server.ts';
+import { type Server, startServer, TLS } from './support/server.ts';
 import { Watch } from './support/watch.ts';
 
 async function store(...args: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
@@ -112,6 +112,29 @@ describeWithEtcd('B18: clusterpass store', () => {
     expect(compared, compared.stderr).toMatchObject({ code: 0 });
     expect(compared.stdout).toMatch(/ [1-9]\d* objects compared .* 0 problems/);
     await moved.stop();
+  });
+
+  it('check trusts the CA that is given for the server, and says what is wrong with a certificate', async () => {
+    const url = `etcd://${etcd.endpoints.join(',')}/tls`;
+    const server = await startServer({ args: ['--store', url], tls: true });
+    onTestFinished(() => server.destroy());
+    const check = ['check', '--store', url, '--server', server.url];
+    const flags = ['--token-file', join(server.dataDir, 'admin.token')];
+    const compared = await store(...check, ...flags, '--certificate-authority', TLS.caFile);
+    expect(compared, compared.stderr).toMatchObject({ code: 0 });
+    expect(compared.stdout).toMatch(/ [1-9]\d* objects compared .* 0 problems/);
+    const untrusted = await store(...check, ...flags);
+    expect(untrusted).toMatchObject({
+      code: 1,
+      stderr:
+        `clusterpass: Unable to connect to the server: ${server.url} cannot be reached: no trusted authority has signed ` +
+        'its certificate; if you trust it, pass its CA with --certificate-authority FILE\n',
+    });
+    const refused = await store(...check, '--token-file', TLS.caFile);
+    expect([refused.code, refused.stderr]).toEqual([1, `clusterpass: ${TLS.caFile} is empty or not a bearer token\n`]);
+    expect((await store(...check)).stderr).toBe(
+      'clusterpass: --server needs --token-file, with the token of an administrator\n',
+    );
   });
 
   it('and back', async () => {

@@ -1,5 +1,18 @@
 import type { Command, Flag } from '../command.ts';
 
+/** How a command verifies its server. */
+export const TLS_FLAGS: readonly Flag[] = [
+  {
+    flags: '--certificate-authority <file>',
+    doc: 'File with CA certificates (PEM) to trust instead of the system CAs.',
+    variable: 'CLUSTERPASS_CA',
+  },
+  {
+    flags: '--insecure-skip-tls-verify',
+    doc: "Do not verify the server's certificate, and allow plain HTTP to other machines. An attacker on the network can read the token.",
+  },
+];
+
 /** The flags of every command that connects to a server. */
 export const CONNECTION_FLAGS: readonly Flag[] = [
   {
@@ -17,15 +30,7 @@ export const CONNECTION_FLAGS: readonly Flag[] = [
     doc: 'File with the bearer token, read again for every request. `-` reads stdin once.',
     variable: 'CLUSTERPASS_TOKEN_FILE',
   },
-  {
-    flags: '--certificate-authority <file>',
-    doc: 'File with CA certificates (PEM) to trust instead of the system CAs.',
-    variable: 'CLUSTERPASS_CA',
-  },
-  {
-    flags: '--insecure-skip-tls-verify',
-    doc: "Do not verify the server's certificate, and allow plain HTTP to other machines. An attacker on the network can read the token.",
-  },
+  ...TLS_FLAGS,
   {
     flags: '--product-name <name>',
     doc: "Product name in the server's paths. Defaults to the name found at login, else `orchestrator`.",

@@ -1,4 +1,5 @@
 import type { Command, Flag } from '../command.ts';
+import { TLS_FLAGS } from './flags.ts';
 
 /** A command that opens a store itself, without a server. Its code is in server/store-command.ts. */
 export interface StoreCommand extends Command {
@@ -49,12 +50,13 @@ export const STORE_COMMANDS: readonly StoreCommand[] = [
     flags: [
       { flags: '--server <url>', doc: 'Also compare the store with the caches of this running server. For etcd only.' },
       { flags: '--token-file <file>', doc: 'File with the token of an administrator of that server.' },
+      ...TLS_FLAGS,
     ],
     connects: false,
     notRun: 'it needs etcd; the page about backups runs it',
     examples: [
       'clusterpass store check --data-dir /var/lib/clusterpass',
-      'clusterpass store check --store etcd://127.0.0.1:2379/clusterpass --server https://clusterpass.example.com --token-file admin.token',
+      'clusterpass store check --store etcd://127.0.0.1:2379/clusterpass --server https://clusterpass.example.com --token-file admin.token --certificate-authority ca.crt',
     ],
   },
 ];

@@ -1,0 +1,33 @@
+import { requestFailed, responseFailed, StatusError, statusFrom } from '../client/errors.ts';
+import { type Context, Invocation, UsageError } from './command.ts';
+import { connectionTo, serverUrl, tokenFor } from './connection/connection.ts';
+import { fetchFor } from './connection/fetch-for.ts';
+
+/** Lists a path at the server of `clusterpass store check --server`. */
+export async function servedLists(
+  context: Context,
+  given: string,
+  flags: Readonly<Record<string, unknown>>,
+): Promise<<T>(path: string) => Promise<T>> {
+  const invocation = new Invocation([], flags);
+  if (invocation.text('tokenFile') === undefined) {
+    throw new UsageError('--server needs --token-file, with the token of an administrator');
+  }
+  const connection = await connectionTo(context, invocation, { logins: {} }, serverUrl(given));
+  const { server } = connection;
+  const token = await tokenFor(connection)();
+  const fetch = await fetchFor(connection);
+  return async <T>(path: string): Promise<T> => {
+    const response = await fetch(`${server}${path}`, {
+      headers: { Authorization: `Bearer ${token}`, Accept: 'application/json' },
+      redirect: 'error',
+    }).catch((error: unknown) => {
+      throw requestFailed(server, error);
+    });
+    if (!response.ok) throw new StatusError(statusFrom(response.status, await response.text()));
+    // Not by the client, which bounds a response: the server has each list in one piece.
+    return (await response.json().catch((error: unknown) => {
+      throw responseFailed(server, error);
+    })) as T;
+  };
+}
