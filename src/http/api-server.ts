@@ -6,6 +6,7 @@ import { unavailable } from '../api/status.ts';
 import type { Authenticator } from '../authn/authenticator.ts';
 import type { createDispatcher } from '../handlers/dispatch.ts';
 import type { IssuerIndex } from '../handlers/issuer-index.ts';
+import type { KeyPairFiles } from '../lib/key-pair-files.ts';
 import type { AuditLogs } from '../observability/audit/open-audit.ts';
 import type { Logger } from '../observability/logger.ts';
 import type { Metrics } from '../observability/metrics/metrics.ts';
@@ -16,7 +17,6 @@ import type { Issuers } from '../tokens/claims.ts';
 import type { IssuerDocuments } from '../tokens/issuer-documents.ts';
 import { createFlowControl } from './flow-control/flow-control.ts';
 import { createHttpServer, type HttpServer, type HttpServerOptions } from './http-server.ts';
-import type { TlsFiles } from './listener/tls.ts';
 import { createMcpEndpoint, type McpOptions } from './mcp/mcp-endpoint.ts';
 import { formRoutes } from './oauth/form-routes.ts';
 import { createAuditor } from './records/audit.ts';
@@ -56,7 +56,7 @@ interface ApiParts {
 interface ApiServerOptions {
   readonly host: string;
   readonly port: number;
-  readonly tls?: TlsFiles;
+  readonly tls?: KeyPairFiles;
   readonly strictTransportSecurity: string | undefined;
   readonly maxConnections: number;
   readonly maxConnectionsPerAddress: number;

@@ -3,6 +3,7 @@ import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ASK, CLUSTERS, createCluster, createObjects, issue, tokenPath } from './support/objects.ts';
 import { openSocket } from './support/open-socket.ts';
@@ -113,6 +114,54 @@ describe('A1: a start with a secret that others can read', () => {
     expect(stderr).toContain(`${file} holds a secret and is open to its group or to others (mode 0644)`);
     expect(stderr).not.toMatch(/\n\s+at /);
     expect([code, stdout]).toEqual([1, '']);
+  });
+});
+
+describe('a start with the wrong file of a key pair', () => {
+  const { certFile, keyFile } = TLS;
+  const tls = (cert: string, key: string) => ['--tls-cert-file', cert, '--tls-private-key-file', key];
+  const etcd = ['--store', 'etcd://127.0.0.1:1/x', '--etcd-cafile', TLS.caFile];
+  let folder: string;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'clusterpass-pairs-'));
+  });
+  afterAll(() => rm(folder, { recursive: true, force: true }));
+
+  const SWAPPED = `${certFile} holds a certificate, where the private key is expected, and ${keyFile} holds the key: swap the two files.`;
+
+  it.each([
+    ['swapped', tls(keyFile, certFile), SWAPPED],
+    [
+      'the certificate twice',
+      tls(certFile, certFile),
+      `${certFile} holds a certificate, where the private key is expected.`,
+    ],
+    ['the key twice', tls(keyFile, keyFile), `${keyFile} holds a private key, where the certificate is expected.`],
+    ['swapped for etcd', [...etcd, '--etcd-certfile', keyFile, '--etcd-keyfile', certFile], SWAPPED],
+    [
+      'no PEM',
+      tls(fileURLToPath(import.meta.url), keyFile),
+      `${fileURLToPath(import.meta.url)} holds no certificate in PEM.`,
+    ],
+  ])('says what is wrong: %s', async (_, flags, message) => {
+    const { code, stderr } = await run([
+      'serve',
+      '--data-dir',
+      join(folder, 'data'),
+      '--listen',
+      '127.0.0.1:0',
+      ...flags,
+    ]);
+    expect([code, stderr]).toEqual([1, `clusterpass: ${message}\n`]);
+  });
+
+  it('says that certificate and key do not belong together', async () => {
+    const other = join(folder, 'other.key');
+    await writeFile(other, await readFile(join(dirname(keyFile), 'client.key')), { mode: 0o600 });
+    const data = ['--data-dir', join(folder, 'data'), '--listen', '127.0.0.1:0'];
+    const { code, stderr } = await run(['serve', ...data, ...tls(certFile, other)]);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(new RegExp(`^clusterpass: ${certFile} and ${other} cannot be used: .*mismatch\n$`));
   });
 });
 

@@ -3,6 +3,7 @@ import type { IncomingMessage, Server, ServerOptions } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { setImmediate as setImmediatePromise, setTimeout as setTimeoutPromise } from 'node:timers/promises';
 import { ApiError } from '../../api/status.ts';
+import type { KeyPair, KeyPairFiles } from '../../lib/key-pair-files.ts';
 import { createServer as createPlainServer } from '../../lib/node-http.ts';
 import type { Logger } from '../../observability/logger.ts';
 import type { Arrival } from '../exchange.ts';
@@ -15,7 +16,7 @@ import { answerClientErrors } from './client-errors.ts';
 import { DeferredHandshakeServer } from './deferred-handshake-server.ts';
 import { type HandshakeCounts, HandshakeLimiter } from './handshake-limiter.ts';
 import { HandshakeQueue } from './handshake-queue.ts';
-import { createReloader, type KeyPair, readKeyPair, type TlsFiles, tlsOptions } from './tls.ts';
+import { createReloader, readKeyPair, tlsOptions } from './tls.ts';
 
 /** The limits of a connection. Slow and silent clients must cost little and not for long. */
 const LIMITS = {
@@ -37,7 +38,7 @@ type Limits = { readonly [name in keyof typeof LIMITS]: number };
 export interface ListenerOptions {
   readonly host: string;
   readonly port: number;
-  readonly tls?: TlsFiles;
+  readonly tls?: KeyPairFiles;
   /** The value of `Strict-Transport-Security`, where TLS is served. */
   readonly strictTransportSecurity?: string | undefined;
   /** Further connections are refused until one closes. */

@@ -1,18 +1,8 @@
 import { constants } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import { createSecureContext, type TlsOptions } from 'node:tls';
-import { requireMountedSecret } from '../../lib/secret-file.ts';
+import { type KeyPair, type KeyPairFiles, readKeyPairFiles } from '../../lib/key-pair-files.ts';
+import { UnsafeFile } from '../../lib/secret-file.ts';
 import type { Logger } from '../../observability/logger.ts';
-
-export interface TlsFiles {
-  readonly certFile: string;
-  readonly keyFile: string;
-}
-
-export interface KeyPair {
-  readonly cert: Buffer;
-  readonly key: Buffer;
-}
 
 /**
  * Authenticated encryption with forward secrecy only, in the order of Go's servers, kube-apiserver among them: with 128
@@ -44,14 +34,18 @@ export const tlsOptions = (handshakeTimeout: number): TlsOptions => ({
  * Reads a certificate and its key. Throws when they cannot be used, e.g. when they do not belong together, or when
  * other users can read the key.
  */
-export async function readKeyPair({ certFile, keyFile }: TlsFiles): Promise<KeyPair> {
-  const [cert, key] = await Promise.all([readFile(certFile), requireMountedSecret(keyFile)]);
-  createSecureContext({ cert, key });
-  return { cert, key };
+export async function readKeyPair(files: KeyPairFiles): Promise<KeyPair> {
+  const pair = await readKeyPairFiles(files);
+  try {
+    createSecureContext(pair);
+  } catch (error) {
+    throw new UnsafeFile(`${files.certFile} and ${files.keyFile} cannot be used: ${(error as Error).message}`);
+  }
+  return pair;
 }
 
 interface ReloadOptions {
-  readonly files: TlsFiles;
+  readonly files: KeyPairFiles;
   readonly current: KeyPair;
   readonly use: (pair: KeyPair) => void;
   readonly logger: Logger;

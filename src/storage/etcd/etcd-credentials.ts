@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { createSecureContext } from 'node:tls';
-import { readMountedSecret, requireMountedSecret, UnsafeFile } from '../../lib/secret-file.ts';
+import { readKeyPairFiles } from '../../lib/key-pair-files.ts';
+import { readMountedSecret, UnsafeFile } from '../../lib/secret-file.ts';
 import type { Logger } from '../../observability/logger.ts';
 import { Secret } from '../../observability/secret.ts';
 import type { EtcdCredentials } from './members.ts';
@@ -93,7 +94,7 @@ async function readTls({
     createSecureContext({ ca });
     return { ca };
   }
-  const [cert, key] = await Promise.all([readFile(certFile), requireMountedSecret(keyFile)]);
+  const { cert, key } = await readKeyPairFiles({ certFile, keyFile });
   createSecureContext({ ca, cert, key });
   return { ca, cert, key };
 }

@@ -1,0 +1,49 @@
+import { readFile, stat } from 'node:fs/promises';
+import { requireMountedSecret, UnsafeFile } from './secret-file.ts';
+
+export interface KeyPairFiles {
+  readonly certFile: string;
+  readonly keyFile: string;
+}
+
+/** PEM */
+export interface KeyPair {
+  readonly cert: Buffer;
+  readonly key: Buffer;
+}
+
+const MAX_BYTES = 64 * 1024;
+
+/** With the labels that OpenSSL accepts, e.g. `TRUSTED CERTIFICATE` and `EC PRIVATE KEY`. */
+const holds = (pem: Buffer, what: 'CERTIFICATE' | 'PRIVATE KEY'): boolean =>
+  new RegExp(`-----BEGIN (?:[A-Z0-9]+ )?${what}-----`).test(pem.toString('latin1'));
+const holdsCertificate = (pem: Buffer): boolean => holds(pem, 'CERTIFICATE');
+const holdsKey = (pem: Buffer): boolean => holds(pem, 'PRIVATE KEY');
+
+/** Reads a certificate and its key. Throws UnsafeFile if one is in place of the other, or others can read the key. */
+export async function readKeyPairFiles({ certFile, keyFile }: KeyPairFiles): Promise<KeyPair> {
+  const cert = await readFile(certFile);
+  const [key, problem] = await requireMountedSecret(keyFile).then(
+    (read) => [read, undefined] as const,
+    // A certificate is readable by everyone, so its mode would be reported instead of the mistake.
+    async (error: unknown) => [await readRegular(keyFile), error] as const,
+  );
+  if (key !== undefined && holdsCertificate(key) && !holdsKey(key)) {
+    const other = holdsKey(cert) ? `, and ${certFile} holds the key: swap the two files` : '';
+    throw new UnsafeFile(`${keyFile} holds a certificate, where the private key is expected${other}.`);
+  }
+  if (problem !== undefined || key === undefined) throw problem;
+  if (holdsCertificate(cert)) return { cert, key };
+  throw new UnsafeFile(
+    holdsKey(cert)
+      ? `${certFile} holds a private key, where the certificate is expected.`
+      : `${certFile} holds no certificate in PEM.`,
+  );
+}
+
+/** Undefined for what is not a short regular file, e.g. a FIFO, which would block. */
+async function readRegular(path: string): Promise<Buffer | undefined> {
+  const found = await stat(path).catch(() => undefined);
+  if (found === undefined || !found.isFile() || found.size > MAX_BYTES) return undefined;
+  return readFile(path).catch(() => undefined);
+}
