@@ -6,7 +6,7 @@ import { parseConfig, readConfigFile } from './config-file.ts';
 
 const parse = (text: string) => {
   const { values, problems } = parseConfig(text, 'c.yaml');
-  return { values: Object.fromEntries(values), problems };
+  return { values: Object.fromEntries([...values].map(([name, { text: value }]) => [name, value])), problems };
 };
 
 describe('parseConfig', () => {

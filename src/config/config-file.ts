@@ -9,9 +9,15 @@ const MAX_BYTES = 1024 * 1024;
 /** The parser reports each: a text of invalid escapes has half a million. */
 const MAX_SYNTAX_ERRORS = 20;
 
+export interface ConfigValue {
+  /** Like the value of a flag. */
+  readonly text: string;
+  /** The file, the line and the column of the key. */
+  readonly where: string;
+}
+
 export interface ConfigFile {
-  /** Each value as text, like the value of a flag. */
-  readonly values: ReadonlyMap<OptionName, string>;
+  readonly values: ReadonlyMap<OptionName, ConfigValue>;
   readonly problems: readonly string[];
 }
 
@@ -37,9 +43,9 @@ export function readConfigFile(path: string): ConfigFile {
   return parseConfig(text, path);
 }
 
-export function parseConfig(text: string, path: string): ConfigFile {
+export function parseConfig(source: string, path: string): ConfigFile {
   const lines = new LineCounter();
-  const documents = parseAllDocuments(text, { lineCounter: lines, prettyErrors: false });
+  const documents = parseAllDocuments(source, { lineCounter: lines, prettyErrors: false });
   if (!Array.isArray(documents) || documents.length === 0) return { values: new Map(), problems: [] };
   const [document, second] = documents;
   if (document === undefined || second !== undefined) return failed(`${path}: expected one YAML document`);
@@ -56,7 +62,7 @@ export function parseConfig(text: string, path: string): ConfigFile {
   if (root === null || (isScalar(root) && root.value === null)) return { values: new Map(), problems: [] };
   if (!isMap(root)) return failed(`${path}: expected options as "name: value" lines`);
 
-  const values = new Map<OptionName, string>();
+  const values = new Map<OptionName, ConfigValue>();
   const problems: string[] = [];
   // Walks the nodes instead of converting them to an object, so that `__proto__` is an unknown key like any other.
   for (const { key, value } of root.items) {
@@ -67,14 +73,15 @@ export function parseConfig(text: string, path: string): ConfigFile {
     if (known === undefined) {
       problems.push(`${where}: unknown option ${JSON.stringify(name.slice(0, 100))}${didYouMean(name, KEYS)}`);
     } else if (option?.repeatable === true && isSeq(value) && value.items.every(isText)) {
-      values.set(known, value.items.map(String).join(option.separator ?? ','));
+      values.set(known, { text: value.items.map(String).join(option.separator ?? ','), where });
     } else if (!isScalar(value) || value.value === null || isAlias(value)) {
       problems.push(
         `${where}: ${name} needs a plain value, not ${isScalar(value) || value === null ? 'nothing' : 'a structure'}`,
       );
     } else {
       // The source keeps numbers as written: 010 and 1e3 would change as numbers.
-      values.set(known, typeof value.value === 'string' ? value.value : (value.source ?? String(value.value)));
+      const text = typeof value.value === 'string' ? value.value : (value.source ?? String(value.value));
+      values.set(known, { text, where });
     }
   }
   return { values, problems };

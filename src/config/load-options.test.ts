@@ -249,10 +249,10 @@ describe('decision 14: plain HTTP only on loopback', () => {
 
 describe('a mistake is named with its source', () => {
   it('a flag, a variable and a key', () => {
-    const config = file('bad.yaml', 'history-revisions: many\nlisen: x\n');
+    const config = file('bad.yaml', '# limits\nhistory-revisions: many\nlisen: x\n');
     expect(problems(['--config', config, '--workers', 'many'], { CLUSTERPASS_LOG_LEVEL: 'loud' })).toEqual([
-      `${join(cwd, 'bad.yaml')}:2:1: unknown option "lisen"; did you mean listen?`,
-      `${join(cwd, 'bad.yaml')}: history-revisions: "many" cannot be used: expected a whole number from 1 to 1000000000`,
+      `${join(cwd, 'bad.yaml')}:3:1: unknown option "lisen"; did you mean listen?`,
+      `${join(cwd, 'bad.yaml')}:2:1: history-revisions: "many" cannot be used: expected a whole number from 1 to 1000000000`,
       '--workers: "many" cannot be used: expected a whole number from 1 to 64, or auto for one per CPU',
       expect.stringMatching(/^CLUSTERPASS_LOG_LEVEL: "loud" cannot be used: expected debug/),
     ]);

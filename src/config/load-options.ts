@@ -35,7 +35,7 @@ interface LoadedOptions {
 
 interface Given {
   readonly text: string;
-  /** For messages: the flag, the variable, or the file and key. */
+  /** For messages: the flag, the variable, or the position in the file and the key. */
   readonly source: string;
 }
 
@@ -163,8 +163,8 @@ function loadValues(
   if (typeof path === 'string') {
     const file = readConfigFile(path);
     problems.push(...file.problems);
-    for (const [name, text] of file.values) {
-      if (!given.has(name)) given.set(name, { text, source: `${path}: ${keyOf(name)}` });
+    for (const [name, { text, where }] of file.values) {
+      if (!given.has(name)) given.set(name, { text, source: `${where}: ${keyOf(name)}` });
     }
   }
 
