@@ -85,6 +85,17 @@ describe('logins at two servers', () => {
     expect([await jane.ok([...user, 'eu']), await jane.ok([...user, us.url])]).toEqual(['jane', 'jane']);
   });
 
+  it('are named in the error for another name', async () => {
+    const known = `the names of your logins are: eu, us`;
+    const hint = 'run clusterpass login --server https://use, or set --token-file or CLUSTERPASS_TOKEN';
+    expect(await jane.fails(['get', 'clusters', '--server', 'use'])).toBe(
+      `error: not logged in to https://use: ${hint}; ${known}; did you mean us?\n`,
+    );
+    expect(await jane.fails(['whoami'], { env: { CLUSTERPASS_SERVER: 'production' } })).toMatch(
+      new RegExp(`^error: not logged in to https://production: .*; ${known}\n$`),
+    );
+  });
+
   it.each([
     ['eu', /^error: --name: "eu" is the name of http/],
     ['e/u', /^error: --name: "e\/u" is not a name/],

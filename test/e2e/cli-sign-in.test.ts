@@ -122,13 +122,19 @@ describe('clusterpass login at an identity provider', () => {
   it('says what is wrong, and keeps nothing', async () => {
     const refused = [...LOGIN()];
     refused[4] = 'https://127.0.0.1:4';
-    expect(await person.fails(refused)).toMatch(/^error: 127\.0\.0\.1:4: .*ECONNREFUSED/);
+    expect(await person.fails(refused)).toMatch(
+      /^error: --issuer-url: "https:\/\/127\.0\.0\.1:4" cannot be used: .*ECONNREFUSED/,
+    );
+    const variables = { CLUSTERPASS_ISSUER_URL: 'https://127.0.0.1:4', CLUSTERPASS_CLIENT_ID: 'x' };
+    expect(await person.fails(['login', '--server', server.url], { env: variables })).toMatch(
+      /^error: CLUSTERPASS_ISSUER_URL: "https:\/\/127\.0\.0\.1:4" cannot be used: .*ECONNREFUSED/,
+    );
     expect(await person.fails([...LOGIN(), '--token', 'x'])).toBe(
       'error: cannot use both a token and an identity provider\n',
     );
     // This process trusts the authority of the tests.
     expect(await person.fails(LOGIN().slice(0, -2), { inProcess: false })).toMatch(
-      /^error: 127\.0\.0\.1:\d+: .*certificate/,
+      /^error: --issuer-url: "https:\/\/127\.0\.0\.1:\d+" cannot be used: .*certificate/,
     );
     const running = person.start([...LOGIN(), '--no-browser']);
     const address = new URL(await addressFrom(running));

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { type Client, createClient } from '../../client/create-client.ts';
 import type { Fetch, TokenProvider } from '../../client/transport.ts';
+import { didYouMean } from '../../lib/nearest.ts';
 import { CliError, type Context, type Invocation, UsageError } from '../command.ts';
 import { readCertificates, readGivenFile } from '../files/files.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
@@ -20,6 +21,8 @@ export interface Connection {
   readonly certificateAuthority: string | undefined;
   readonly insecureSkipTlsVerify: boolean;
   readonly productName: string;
+  /** Names of all logins, for the error that there is none for this server. */
+  readonly loginNames: readonly string[];
 }
 
 /** Flags take precedence over environment variables, and these over the login for the server. */
@@ -65,6 +68,7 @@ export async function connectionTo(
       (env.CLUSTERPASS_PRODUCT_NAME || undefined) ??
       login?.productName ??
       'orchestrator',
+    loginNames: Object.entries(logins.logins).map(([address, { name }]) => name ?? address),
   };
 }
 
@@ -78,10 +82,13 @@ export async function clientFor(context: Context, connection: Connection, fetch?
 }
 
 /** Fails without a token: every request of a command needs one. */
-export function tokenFor({ server, token }: Connection): TokenProvider {
+export function tokenFor({ server, token, loginNames }: Connection): TokenProvider {
   if (token !== undefined) return token;
+  const names = [...loginNames].sort();
+  const known = names.length === 0 ? '' : `; the names of your logins are: ${names.join(', ')}`;
   throw new CliError(
-    `not logged in to ${server}: run clusterpass login --server ${server}, or set --token-file or CLUSTERPASS_TOKEN`,
+    `not logged in to ${server}: run clusterpass login --server ${server}, or set --token-file or CLUSTERPASS_TOKEN` +
+      `${known}${didYouMean(new URL(server).host, names)}`,
   );
 }
 

@@ -15,7 +15,7 @@ import {
   tokenRevocation,
 } from 'openid-client';
 import type { Fetch } from '../../client/transport.ts';
-import { CliError } from '../command.ts';
+import { CliError, UsageError } from '../command.ts';
 import { fetchFor, isLoopback } from '../connection/fetch-for.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
 import type { ClientSettings, Tokens } from './oidc-session.ts';
@@ -72,10 +72,10 @@ export async function findProvider(settings: ClientSettings): Promise<ProviderCl
 function checkedIssuer(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || (url.protocol !== 'https:' && url.protocol !== 'http:')) {
-    throw new CliError(`--issuer-url: ${JSON.stringify(text)} is not a URL`);
+    throw new UsageError(`--issuer-url: ${JSON.stringify(text)} is not a URL`);
   }
-  if (url.protocol === 'http:' && !isLoopback(url.hostname)) throw new CliError('--issuer-url must be an https URL');
-  if (url.username !== '' || url.password !== '') throw new CliError('--issuer-url must not contain credentials');
+  if (url.protocol === 'http:' && !isLoopback(url.hostname)) throw new UsageError('--issuer-url must be an https URL');
+  if (url.username !== '' || url.password !== '') throw new UsageError('--issuer-url must not contain credentials');
   return url;
 }
 

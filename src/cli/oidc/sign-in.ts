@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { resolve } from 'node:path';
-import { CliError, type Context, type Invocation } from '../command.ts';
+import { CliError, type Context, type Invocation, UsageError } from '../command.ts';
 import type { Login } from '../connection/logins.ts';
 import { readCertificates, readGivenFile } from '../files/files.ts';
 import { type ClientSettings, type Session, type Tokens, timesOf } from './oidc-session.ts';
@@ -64,7 +64,10 @@ async function requestTokens(context: Context, invocation: Invocation, settings:
   const stopped = context.stopped();
   const signal = AbortSignal.any([stopped, AbortSignal.timeout(SIGN_IN_TIMEOUT_MS)]);
   const { findProvider } = await import('./provider-client.ts');
-  const client = await findProvider(settings);
+  const client = await findProvider(settings).catch((error: unknown) => {
+    if (!(error instanceof CliError) || error instanceof UsageError) throw error;
+    throw new CliError(`${sourceOf()}: ${JSON.stringify(settings.issuerUrl)} cannot be used: ${error.message}`);
+  });
   try {
     if (invocation.is('device')) {
       const { signInOnDevice } = await import('./device-flow.ts');
@@ -77,5 +80,11 @@ async function requestTokens(context: Context, invocation: Invocation, settings:
   } catch (error) {
     if (!signal.aborted) throw error;
     throw new CliError(stopped.aborted ? 'interrupted before the sign-in' : 'no sign-in within ten minutes');
+  }
+
+  /** What names the provider. Where the last login did, the flag selects another one. */
+  function sourceOf(): string {
+    const isVariable = invocation.text('issuerUrl') === undefined && Boolean(context.env.CLUSTERPASS_ISSUER_URL);
+    return isVariable ? 'CLUSTERPASS_ISSUER_URL' : '--issuer-url';
   }
 }
