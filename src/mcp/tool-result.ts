@@ -4,6 +4,7 @@ import { isJsonObject } from '../lib/json-object.ts';
 import { ToolError } from './api-call.ts';
 import { cleanText } from './clean-text.ts';
 import type { InputRequired, Tool, ToolContext } from './tool.ts';
+import { memberOf } from './tools/cluster-view.ts';
 
 /** What a tool answers, before it is written for a protocol version. */
 export type ToolResult =
@@ -64,6 +65,9 @@ function argumentProblems(tool: Tool, args: unknown, unknown: readonly string[])
         case 'required':
           return `required: ${error.params.requiredProperties.join(', ')}`;
         case 'pattern':
+          if (at === 'account' && isQualified(memberOf(args, at))) {
+            return 'account must be the name alone: its namespace is the argument namespace';
+          }
           return `${at} must be ${error.params.pattern === DNS1123_SUBDOMAIN_PATTERN ? 'a Kubernetes name such as prod-eu-1' : `like ${error.params.pattern}`}`;
         default:
           return `${at === '' ? 'the arguments' : at} ${error.message}`;
@@ -76,5 +80,8 @@ function argumentProblems(tool: Tool, args: unknown, unknown: readonly string[])
   const known = Object.keys(tool.inputSchema.properties).join(', ');
   return `The arguments are not right: ${[...new Set(problems)].join('; ')}. The arguments of ${tool.name} are: ${known}.`;
 }
+
+/** `ci/builder`, as the command line writes an account. */
+const isQualified = (account: unknown): boolean => typeof account === 'string' && account.includes('/');
 
 const shown = (name: string): string => JSON.stringify(cleanText(name, MAX_SHOWN_NAME));

@@ -158,6 +158,14 @@ describe('MC-79: text of others', () => {
 });
 
 describe('arguments that are not right', () => {
+  it.each(['pass_request', 'access_explain', 'access_request'])(
+    'says that %s takes namespace and name of an account separately',
+    async (name) => {
+      const { result } = await run(named(name), { cluster: 'a', namespace: 'ci', account: 'ci/builder' }, {});
+      expect(textOf(result)).toContain('account must be the name alone: its namespace is the argument namespace');
+    },
+  );
+
   const text = async (args: object) => textOf((await run(named('clusters_list'), args, {})).result);
 
   it('are named, but not if the name is a token', async () => {

@@ -249,6 +249,22 @@ describe('RFC 8693 section 2.2.2, RFC 6749 section 5.2: errors', () => {
     expect(answer.json.error_description).toMatch(/^[\x20-\x21\x23-\x5b\x5d-\x7e]+$/);
   });
 
+  it.each([
+    ['subject_token', { subject_token: 'TOKEN\n' }],
+    ['subject_token', { subject_token: 'TOKEN\r\n' }],
+    ['actor_token', { actor_token: 'TOKEN\n', actor_token_type: `${TYPE}jwt` }],
+  ])('says that a token has a line break, as that of a file: %s', async (name, changes) => {
+    const sent = Object.entries(changes).map(([key, value]) => [key, value.replace('TOKEN', jane)]);
+    const { code, json } = await exchange(Object.fromEntries(sent));
+    expect([code, json]).toEqual([
+      400,
+      {
+        error: 'invalid_request',
+        error_description: `${name} contains a line break: send the token without the newline at its end`,
+      },
+    ]);
+  });
+
   it('RFC 8693 section 2.2.2: whatever is wrong with the subject token, it is the same invalid_request', async () => {
     const revoked = await issue(server);
     await server.call('DELETE', `/apis/clusterpass.dev/v1alpha1/issuedtokens/${decodeJwt(revoked).jti}`);
