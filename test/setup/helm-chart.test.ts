@@ -279,6 +279,13 @@ describeWith(go, 'the Helm chart', () => {
       );
     });
 
+    it.each(['default', 'replicas'] as const)('writes secrets to files of their owner alone: %s', (name) => {
+      const text = render({ values: [chartValues(name)], objects: [] }).notes ?? '';
+      const writing = text.split('\n').filter((line) => / > \S+$|> \S+\)$/.test(line));
+      expect(writing.length).toBeGreaterThan(1);
+      expect(writing.filter((line) => !/^ {2}\(umask 077; .* > \S+\)$/.test(line))).toEqual([]);
+    });
+
     it('does not mention those that exist', () => {
       const text = notes(['keys', 'tls', 'etcd'].map((name) => secret(`clusterpass-${name}`)));
       expect(text).not.toContain('missing');
