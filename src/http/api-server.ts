@@ -24,7 +24,7 @@ import { createRequestMetrics } from './records/request-metrics.ts';
 import { logRequests } from './records/request-record.ts';
 import type { Tracer } from './records/tracing/tracer.ts';
 import { createRequestLineParser } from './request/request-info.ts';
-import { type ConsoleOptions, consoleRoutes } from './routes/console-routes.ts';
+import { type ConsoleOptions, consoleRedirect, consoleRoutes } from './routes/console-routes.ts';
 import { discoveryRoutes } from './routes/discovery-routes.ts';
 import { issuerRoutes } from './routes/issuer-routes.ts';
 import { metricsRoutes } from './routes/metrics-route.ts';
@@ -105,6 +105,12 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
       authenticate: (authorization, warn) => parts().authenticator.authenticateMcp(authorization, warn),
       now: performance.now.bind(performance),
     });
+  const consoleOptions: ConsoleOptions = {
+    ...console,
+    productName,
+    version,
+    tokenOriginsOf: (issuer) => opened?.tokenOriginsOf(issuer) ?? [],
+  };
   const server = createHttpServer({
     ...listener,
     logger,
@@ -151,13 +157,9 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
       metricsRoutes(metrics),
       discoveryRoutes(catalog),
       openApiRoutes({ catalog, productName, version, now: Date.now }),
-      consoleRoutes({
-        ...console,
-        productName,
-        version,
-        tokenOriginsOf: (issuer) => opened?.tokenOriginsOf(issuer) ?? [],
-      }),
+      consoleRoutes(consoleOptions),
     ]),
+    browserPaths: consoleRedirect(consoleOptions),
     checks: {
       // A real read: the revision alone is known without one.
       storage: async () => {

@@ -16,7 +16,7 @@ import {
 import { clientOf, type ToolCall } from '../mcp/protocol.ts';
 import { errorResult, runTool, type ToolResult } from '../mcp/tool-result.ts';
 import type { Exchange } from './exchange.ts';
-import { InsufficientScope, type McpEndpoint } from './mcp/mcp-endpoint.ts';
+import { InsufficientScope, isMcpPath, type McpEndpoint } from './mcp/mcp-endpoint.ts';
 import { methodNotAllowed } from './request/header-checks.ts';
 import { type Answer, jsonOf, type RawAnswer } from './response/respond.ts';
 import { callerOf, type StageParts, type StageRun } from './stages.ts';
@@ -27,7 +27,7 @@ const MAX_MESSAGE_BYTES = 64 * 1024;
 
 /** Finds `/mcp`, and refuses what can be refused without a credential (MC-11, MC-14). */
 export const findMcp: StageRun = (x, { mcp }) => {
-  if (mcp === undefined || x.info.type !== 'path' || !mcp.isAt(x.info)) return;
+  if (mcp === undefined || x.info.type !== 'path' || !isMcpPath(x.info)) return;
   x.mcp = mcp;
   x.maxBodyBytes = MAX_MESSAGE_BYTES;
   x.render = mcp.render(x.req.headers.authorization !== undefined);

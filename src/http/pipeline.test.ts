@@ -105,6 +105,17 @@ describe('what is checked first', () => {
     expect(handled).toEqual([]);
   });
 
+  test('a caller of /mcp learns that it is not served, and no other path', async () => {
+    const { send } = await startFixture();
+    for (const method of ['GET', 'POST']) {
+      const reply = await send({ method, path: '/mcp', token: 'nobody' });
+      expect([reply.code, reply.json().reason]).toEqual([404, 'NotFound']);
+      expect(reply.json().message).toBe('MCP is not served here: the server was started without --mcp');
+      expect((await send({ method, path: '/mcp', token: '' })).code).toBe(401);
+      expect((await send({ method, path: '/mcp/x', token: 'nobody' })).code).toBe(403);
+    }
+  });
+
   test('decision 9: listing clusters is not refused as a whole', async () => {
     const { send, handled } = await startFixture();
     for (const path of [CLUSTERS_PATH, '/auth/v1/clusters']) {

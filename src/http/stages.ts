@@ -21,8 +21,9 @@ import type { Freshness } from '../storage/freshness.ts';
 import { type Exchange, HandlerRequest, targetOf } from './exchange.ts';
 import { type FlowControl, isLargeBody, type PriorityLevelName, priorityLevelOf } from './flow-control/flow-control.ts';
 import { addressKey } from './listener/address-limit.ts';
-import type { McpEndpoint } from './mcp/mcp-endpoint.ts';
+import { isMcpPath, type McpEndpoint, mcpNotServed } from './mcp/mcp-endpoint.ts';
 import type { FormRoutes } from './oauth/form-route.ts';
+import { prefersHtml } from './request/accept-header.ts';
 import { arrivedBody, type BodyReader, bodyLength, checkContentEncoding } from './request/body.ts';
 import { methodNotAllowed, readCheckedHeaders } from './request/header-checks.ts';
 import { readImpersonation } from './request/impersonation-headers.ts';
@@ -45,6 +46,8 @@ export interface StageParts {
   readonly authorizer: Authorizer;
   readonly resources: ResourceRoutes;
   readonly paths: PathRoutes;
+  /** Public routes for browsers, at paths where other clients need credentials. */
+  readonly browserPaths?: PathRoutes;
   readonly forms: FormRoutes;
   /** Undefined: MCP is not served. */
   readonly mcp?: McpEndpoint | undefined;
@@ -110,7 +113,7 @@ function listTimeout({ info, query }: Exchange): number | undefined {
   return seconds === undefined ? undefined : Number(seconds) * 1000;
 }
 
-export const findPublicRoute: StageRun = (x, { paths, forms }) => {
+export const findPublicRoute: StageRun = (x, { paths, browserPaths, forms }) => {
   if (x.info.type !== 'path') return;
   x.formRoute = forms.find(x.info);
   if (x.formRoute !== undefined) {
@@ -119,7 +122,12 @@ export const findPublicRoute: StageRun = (x, { paths, forms }) => {
   }
   const route = paths.find(x.info);
   if (route?.public === true) x.pathRoute = route;
+  else if (browserPaths !== undefined && isBrowser(x)) x.pathRoute = browserPaths.find(x.info);
 };
+
+/** A person has entered an address: a client of the API sends a credential, or asks for something else than a page. */
+const isBrowser = ({ headers: { method, accept }, req }: Exchange): boolean =>
+  (method === 'GET' || method === 'HEAD') && req.headers.authorization === undefined && prefersHtml(accept);
 
 /** Public paths have no caller: the flow is the client's address. */
 export const takePublicSeat: StageRun = (x, { flowControl }) =>
@@ -191,13 +199,15 @@ export const impersonateUser: StageRun = (x, { authorizer }) => {
 /** Decision 12: before any lookup, so that a 403 tells nothing about what exists. */
 export const authorize: StageRun = (x, parts) => requireAllowed(x, parts);
 
-function requireAllowed(x: Exchange, { authorizer, resources }: StageParts): void {
+function requireAllowed(x: Exchange, { authorizer, resources, mcp }: StageParts): void {
   const caller = callerOf(x);
   if (x.mcp !== undefined) {
     x.decision = { allowed: true, why: 'decided call by call' };
     return;
   }
   if (x.info.type === 'path') {
+    // Not 403: whether MCP is served is no secret, and no permission helps.
+    if (mcp === undefined && isMcpPath(x.info)) throw mcpNotServed();
     const question = { verb: x.info.verb, path: x.info.path };
     const decision = authorizer.decidePath(caller, question);
     record(x, decision, caller.as(undefined));

@@ -10,6 +10,11 @@ import { type PathRoute, type PathRoutes, pathTable } from '../routes/routes.ts'
 
 const MCP_PATH = '/mcp';
 
+export const isMcpPath = ({ cluster, path }: PathInfo): boolean => cluster === undefined && path === MCP_PATH;
+
+export const mcpNotServed = (): ApiError =>
+  new ApiError(404, 'NotFound', 'MCP is not served here: the server was started without --mcp');
+
 /** The audience of tokens for the endpoint, and its identifier as a protected resource (RFC 8707, RFC 9728). */
 export const mcpResource = (baseUrl: string): string => `${baseUrl}${MCP_PATH}`;
 
@@ -41,7 +46,6 @@ export interface McpEndpoint {
   readonly maxResultBytes: number;
   readonly callTimeoutMs: number;
   readonly authenticate: McpOptions['authenticate'];
-  isAt(info: PathInfo): boolean;
   isAllowedOrigin(origin: string): boolean;
   /** Writes errors of the API, with the challenges of RFC 6750. */
   render(hasCredential: boolean): Render;
@@ -97,7 +101,6 @@ export function createMcpEndpoint(options: McpOptions): McpEndpoint {
     maxResultBytes: options.maxResultBytes,
     callTimeoutMs: options.callTimeoutMs,
     authenticate,
-    isAt: ({ cluster, path }) => cluster === undefined && path === MCP_PATH,
     isAllowedOrigin: (origin) => allowedOrigins.includes(origin),
     render: (hasCredential) => (answer) => {
       if (answer.type !== 'status') return answer;

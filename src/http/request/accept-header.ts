@@ -16,6 +16,12 @@ export function parseAccept(header: string): AcceptClause[] {
   return clauses.sort((a, b) => b.quality - a.quality || wildcards(a) - wildcards(b));
 }
 
+/** Whether HTML is the first choice, as of a browser. */
+export function prefersHtml(header: string | undefined): boolean {
+  const [best] = header === undefined ? [] : parseAccept(header);
+  return best?.type === 'text' && best.subtype === 'html';
+}
+
 function parseClause(text: string): AcceptClause | undefined {
   const [range = '', ...rest] = text.split(';');
   const [type = '', subtype, ...more] = range.trim().split('/');
