@@ -22,8 +22,13 @@ function boundClusterOf({ metadata }: ApiObject): ReturnType<typeof parseBoundCl
   return text === undefined ? undefined : (parseBoundCluster(text) ?? null);
 }
 
-/** False when another cluster has the name. While no cluster has it, the binding reaches nothing. */
+/**
+ * False for a binding when another cluster has the name. While no cluster has it, the binding reaches nothing. False
+ * for a role that is being deleted: a finalizer may keep the object, not the permission. For bindings, `readReach` says
+ * so.
+ */
 function isInForce(object: ApiObject, uidOf: (cluster: string) => string | undefined): boolean {
+  if (object.roleRef === undefined && object.metadata.deletionTimestamp !== undefined) return false;
   const bound = boundClusterOf(object);
   return bound === undefined || (bound !== null && (uidOf(bound.name) ?? bound.uid) === bound.uid);
 }

@@ -2,25 +2,70 @@ import { expect, it } from 'vitest';
 import { BOUND_ANNOTATION, CLUSTERS_ANNOTATION } from '../../src/api/kinds/rbac.ts';
 import { storageKey } from '../../src/api/object-key.ts';
 import { NAME_LABEL } from '../../src/authz/cluster-selector.ts';
-import { createPolicy } from '../../src/authz/policy.ts';
+import { createPolicy, type Policy } from '../../src/authz/policy.ts';
 import { clusterLabelsAt, PolicyUpdater, rbacSnapshotAt } from '../../src/authz/policy-updater.ts';
 import { binding, person, role } from '../../src/authz/rbac.fixture.ts';
-import { at, catalog, inFolder, make, openObjects } from './object-store.ts';
+import { at, catalog, inFolder, make, type Objects, openObjects } from './object-store.ts';
 
 const A = at('', '', 'a');
 const PODS = { verb: 'get', group: '', resource: 'pods', subresource: '', namespace: 'n', name: '', cluster: 'a' };
 const IN_A = { [CLUSTERS_ANNOTATION]: `${NAME_LABEL}=a` };
 const jane = person('jane');
 
+const policyOf = ({ reader }: Pick<Objects, 'reader'>): Policy =>
+  createPolicy({
+    labelsOf: (name) => reader.find(catalog.clusters, at('', '', name))?.labels ?? {},
+    labelsAt: (name, revision) => clusterLabelsAt(catalog, reader, name, revision),
+    snapshot: (revision) => rbacSnapshotAt(catalog, reader, revision),
+  });
+
+it('A29: a role that is deleted grants nothing, also while a finalizer keeps it', async () => {
+  await inFolder(async (file) => {
+    const objects = await openObjects(file);
+    const { reader, writer, reflector } = objects;
+    const policy = policyOf(objects);
+    const updater = new PolicyUpdater({ policy, reader, catalog, onOrphaned: () => {} });
+    reflector.listen(updater);
+    const rules = [{ verbs: ['get'], apiGroups: [''], resources: ['pods'] }];
+    const [R, SUM] = [at('', '', 'r'), at('', '', 'sum')];
+    const held = role('r', rules);
+    const metadata = { ...held.metadata, labels: { part: 'sum' }, finalizers: ['example.com/x'] };
+    await writer.create(catalog.clusterRoles, R, { ...held, metadata }, { dryRun: false });
+    const aggregationRule = { clusterRoleSelectors: [{ matchLabels: { part: 'sum' } }] };
+    await writer.create(catalog.clusterRoles, SUM, { ...role('sum', []), aggregationRule }, { dryRun: false });
+    for (const name of ['r', 'sum']) {
+      const object = binding(name, `ClusterRole/${name}`, [`User:has-${name}`]);
+      await writer.create(catalog.clusterRoleBindings, at('', '', name), object, { dryRun: false });
+    }
+    const decisions = (revision?: number): boolean[] =>
+      ['has-r', 'has-sum'].map((name) =>
+        revision === undefined
+          ? policy.decide(person(name), PODS).allowed
+          : policy.decideAt(person(name), PODS, revision).allowed,
+      );
+    await reader.catchUp();
+    const before = reflector.revision;
+    expect(decisions()).toEqual([true, true]);
+    expect((await writer.remove(catalog.clusterRoles, R, { dryRun: false })).gone).toBe(false);
+    await reader.catchUp();
+    expect([decisions(), decisions(before), decisions(reflector.revision)]).toEqual([
+      [false, false],
+      [true, true],
+      [false, false],
+    ]);
+    // Who may not bind a role cannot prepare a binding for the next one of its name.
+    expect(policy.rulesOf({ kind: 'ClusterRole', namespace: '', name: 'r' })).toBeUndefined();
+    updater.onReset(reflector.revision);
+    expect(decisions()).toEqual([false, false]);
+    await objects.close();
+  });
+});
+
 it('A29: a binding that is bound to a cluster ends with the event by which another cluster gets the name', async () => {
   await inFolder(async (file) => {
     const objects = await openObjects(file);
     const { store, reader, writer, reflector } = objects;
-    const policy = createPolicy({
-      labelsOf: (name) => reader.find(catalog.clusters, at('', '', name))?.labels ?? {},
-      labelsAt: (name, revision) => clusterLabelsAt(catalog, reader, name, revision),
-      snapshot: (revision) => rbacSnapshotAt(catalog, reader, revision),
-    });
+    const policy = policyOf(objects);
     let orphanedAt = 0;
     const updater = new PolicyUpdater({ policy, reader, catalog, onOrphaned: (revision) => (orphanedAt = revision) });
     reflector.listen(updater);
