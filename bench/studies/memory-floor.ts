@@ -58,22 +58,22 @@ async function startMixFloor({ server }: TokenMix) {
 
 async function measure(): Promise<string[]> {
   const mix = await startTokenMix(WHOLE_MIX_FLEET);
+  await runWholeMix(mix.server, mix.requests, mix.server.adminToken);
+  const clusterpass = memoryOf(mix.server.pid);
   const { floor, target } = await startMixFloor(mix);
   await mix.verifySample(target);
+  await mix.server.end();
   const atStart = memoryOf(floor.pid).now;
   await runWholeMix(floor, mix.requests, mix.server.adminToken);
   const { now, peak } = memoryOf(floor.pid);
   await floor.end();
-  await runWholeMix(mix.server, mix.requests, mix.server.adminToken);
-  const clusterpass = memoryOf(mix.server.pid);
-  await mix.server.end();
-  return [atStart, now, peak, clusterpass.now, clusterpass.peak].map((megabytes) => megabytes.toFixed(0));
+  return [clusterpass.now, clusterpass.peak, atStart, now, peak].map((megabytes) => megabytes.toFixed(0));
 }
 
 try {
   const rows = [];
   for (let round = 0; round < Number(rounds); round++) rows.push(await measure());
-  const head = ['floor with its fleet, MB', 'after the mix', 'peak', 'Clusterpass after the mix', 'peak'];
+  const head = ['Clusterpass after the mix, MB', 'peak', 'floor with its fleet', 'after the mix', 'peak'];
   console.log(table([head, ...rows]));
 } finally {
   await endAll();
