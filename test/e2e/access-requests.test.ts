@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -405,7 +406,11 @@ describe('the command line', () => {
       new RegExp(`${name} +jane +alpha +passes of ci/builder +Pending .*INC-2`),
     );
     expect(await jane.fails(['request', 'approve', name])).toContain('requesters do not decide their own requests');
-    expect(await lea.ok(['request', 'approve', name, '-m', 'go on'])).toMatch(
+    const [uid = ''] = /(?<=UID:\s+)\S+/.exec(await lea.ok(['request', 'show', name])) ?? [];
+    const other = ['request', 'approve', name, '--uid', randomUUID()];
+    expect(await lea.fails(other)).toContain('Precondition failed: UID in precondition');
+    expect(await lea.fails([...other, 'b'])).toContain('--uid is for one request');
+    expect(await lea.ok(['request', 'approve', name, '--uid', uid, '-m', 'go on'])).toMatch(
       new RegExp(`${name} approved: passes of ci/builder in alpha for jane until `),
     );
     expect(await jane.ok(['request', 'show', name])).toMatch(/Decided by: +lea\n[\s\S]*Approved: .*go on\n/);

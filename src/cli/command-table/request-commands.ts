@@ -80,7 +80,14 @@ export const REQUEST_COMMANDS: readonly Command[] = [
       'The requester has the access at once, until the time that the command prints. Needs the permission to `approve` ' +
       '`accessrequests` in the cluster, and the permission that is granted. Requesters cannot approve their own requests.',
     arguments: name,
-    flags: [message('A message to the requester.'), dryRun],
+    flags: [
+      message('A message to the requester.'),
+      {
+        flags: '--uid <uid>',
+        doc: 'Approve the request only if it has this UID (`request show`). Its requester can delete it and create another one of its name.',
+      },
+      dryRun,
+    ],
     notRun: 'the names of the page do not exist',
     examples: [
       'clusterpass request approve jane-x7k2p',

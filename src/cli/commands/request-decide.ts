@@ -2,7 +2,7 @@ import type { ApiObject } from '../../api/kind.ts';
 import { accessText, requestSpec, requestStatus } from '../../api/kinds/access-request-spec.ts';
 import { passSpec, passStatus } from '../../api/kinds/pass-spec.ts';
 import { type Approvable, approvablePath, objectName, REQUESTS } from '../approvable.ts';
-import type { Context, Run } from '../command.ts';
+import { CliError, type Context, type Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
 import { describeError, isObjectError } from '../describe-error.ts';
 import { isDryRun } from '../dry-run.ts';
@@ -13,13 +13,15 @@ export const runFor =
   (type: 'Approved' | 'Denied' | 'Withdrawn', of: Approvable): Run =>
   async (context, invocation) => {
     const message = invocation.text('message');
+    const uid = invocation.text('uid');
+    if (uid !== undefined && invocation.args.length > 1) throw new CliError('--uid is for one request');
     const dryRun = isDryRun(invocation);
     const client = await connect(context, invocation);
     const condition = { type, status: 'True', ...(message === undefined ? {} : { message }) };
     return forEach(context, invocation.args, async (name) => {
       const { value } = await client.request<ApiObject>('PATCH', `${approvablePath(of, name)}/approval`, {
         query: { fieldManager: 'clusterpass', ...(dryRun ? { dryRun: 'All' } : {}) },
-        body: { status: { conditions: [condition] } },
+        body: { ...(uid === undefined ? {} : { metadata: { uid } }), status: { conditions: [condition] } },
         contentType: 'application/merge-patch+json',
       });
       const done = `${objectName(of, value)} ${type.toLowerCase()}${dryRun ? ' (server dry run)' : ''}`;

@@ -8,6 +8,7 @@ export const run: Run = showApprovable(REQUESTS, (request) => {
   const status = requestStatus(request);
   return [
     ['Name:', request.metadata.name],
+    ['UID:', request.metadata.uid],
     ['Requester:', person(spec.requestedBy)],
     ['Cluster:', spec.cluster],
     ['Access:', accessText(spec)],
