@@ -145,7 +145,14 @@ export class ObjectWriter {
     try {
       check?.(Number(metadata.resourceVersion));
     } catch (refusal) {
-      await this.remove(kind, objectKey, { dryRun: false, preconditions: { uid: metadata.uid ?? '' } });
+      const { uid = '', resourceVersion = '' } = metadata;
+      try {
+        await this.remove(kind, objectKey, { dryRun: false, preconditions: { uid, resourceVersion } });
+      } catch (error) {
+        if (!(error instanceof ApiError) || ![404, 409].includes(error.status.code)) throw error;
+        // Approved or redeemed meanwhile: what it has granted needs its object.
+        if (this.#options.reader.find(kind, objectKey)?.uid === uid) return;
+      }
       throw refusal;
     }
   }

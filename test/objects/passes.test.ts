@@ -28,8 +28,9 @@ type World = Awaited<ReturnType<typeof openWorld>>;
 
 async function openWorld(file: string) {
   const clock = { now: START };
-  const disk = { fails: (_: Write): boolean => false };
-  const objects = await openObjects(file, (write, next) => {
+  const disk = { fails: (_: Write): boolean => false, before: async (_: Write): Promise<void> => {} };
+  const objects = await openObjects(file, async (write, next) => {
+    await disk.before(write);
     if (disk.fails(write)) throw new StorageError('unavailable', 'the disk is full');
     return next();
   });
@@ -390,5 +391,58 @@ it('MC-78: requests in the same moment do not exceed the bounds together', async
       Array.from({ length: 6 }, () => 429),
     ]);
     expect((await keys()).filter((key) => key.startsWith(kindPrefix(KIND)))).toHaveLength(4);
+  });
+});
+
+describe('MC-78: a pass beyond the bound', () => {
+  /** Calls `act` with the name of the first pass that is about to be removed. */
+  const beforeRemoval = (disk: World['disk'], act: (name: string) => Promise<unknown>): void => {
+    disk.before = async ({ key, value }) => {
+      if (value !== null || !key.startsWith(kindPrefix(KIND))) return;
+      disk.before = async () => {};
+      await act(key.slice(kindPrefix(KIND).length));
+    };
+  };
+  const twoBeyondThree = async ({ ask }: World): Promise<(number | undefined)[]> => {
+    for (const number of [1, 2, 3]) await ask(`purpose ${number}`);
+    const settled = await Promise.allSettled([ask('purpose 4'), ask('purpose 5')]);
+    return settled.map((one) => (one.status === 'rejected' ? one.reason.status.code : undefined));
+  };
+
+  it('that was redeemed meanwhile stays, so that its token can be revoked', async () => {
+    await inWorld(async (world) => {
+      let redeemed = '';
+      beforeRemoval(world.disk, async (name) => {
+        redeemed = name;
+        expect(await world.redeem(name)).toBe(201);
+      });
+      expect(await twoBeyondThree(world)).toEqual([undefined, undefined]);
+      expect(world.tokens(redeemed)).toHaveLength(1);
+      expect(await world.remove(redeemed)).toBe(200);
+    });
+  });
+
+  it('that was removed meanwhile is refused like any other', async () => {
+    await inWorld(async (world) => {
+      beforeRemoval(world.disk, (name) => world.writer.remove(KIND, at('', '', name), { dryRun: false }));
+      expect((await twoBeyondThree(world)).filter((code) => code !== undefined)).toEqual([429]);
+    });
+  });
+});
+
+it('a pass is bound to the account that was found, also if it is deleted before the write', async () => {
+  await inWorld(async (world) => {
+    const account = at('a', 'ci', 'builder');
+    world.approval.needed = 'review';
+    const { writer } = world;
+    const create = writer.create.bind(writer);
+    writer.create = async (...args) => {
+      writer.create = create;
+      await writer.remove(catalog.serviceAccounts, account, { dryRun: false });
+      return create(...args);
+    };
+    const { name } = (await world.ask()).metadata;
+    await make(world, catalog.serviceAccounts, account);
+    expect(await world.approve(name)).toBe(409);
   });
 });

@@ -65,6 +65,7 @@ export function createPassHandler(parts: PassParts): (request: ApiRequest) => Pr
     if (decision.approval === 'review' && !isPersonKnown(parts, caller)) throw unknownPerson(kind, '');
     await reader.catchUp();
     const cluster = requireAccount(parts, account);
+    const ofAccount = accountUID(parts, account);
     const audiences = withoutDuplicates(asked.audiences ?? []);
     const mayIn = audiencePermission(parts, request, account, isAgent);
     requireValid(parts, audienceErrors(audiences, foreignAudienceCheck(parts, account, mayIn)));
@@ -110,7 +111,7 @@ export function createPassHandler(parts: PassParts): (request: ApiRequest) => Pr
         derive: (prepared) => ({
           ...prepared,
           metadata: { ...prepared.metadata, labels },
-          status: { ...newStatus(parts, spec, decision, cluster.uid), ...accountUID(parts, account) },
+          status: { ...newStatus(parts, spec, decision, cluster.uid), ...ofAccount },
         }),
         checkBound: (createdBefore) => {
           const earlier = stored().filter(({ createRevision }) => createRevision < createdBefore);

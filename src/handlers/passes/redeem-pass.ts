@@ -72,7 +72,8 @@ export function createRedeemHandler(parts: PassParts): (request: ApiRequest) => 
       throw conflict(kind, entry.name, `${left} ${MIN_REQUESTED_SECONDS}: ask for another pass`);
     }
     const tokenRequest = {
-      // The account may be replaced until the token is issued. A cluster that issues it has its own UIDs.
+      // The account may be replaced until the token is issued. Where the cluster issues it, the account may be unknown
+      // here, or have another UID.
       metadata: { annotations, ...(issuesItself ? {} : { uid: status.serviceAccountUID }) },
       spec: {
         audiences: spec.audiences ?? [],
