@@ -382,6 +382,18 @@ describe('by patches and past versions', () => {
           ) as never,
       ],
       [
+        'merge patch of generateName',
+        () =>
+          ['live-', 'wrong-'].map((generateName) =>
+            patch('patcher', 'live', { metadata: { generateName } }, MERGE_PATCH),
+          ) as never,
+      ],
+      [
+        'apply of generateName',
+        () =>
+          ['live-', 'wrong-'].map((generateName) => apply('patcher', 'live', { metadata: { generateName } })) as never,
+      ],
+      [
         'JSON patch of the owner references',
         () =>
           ['one', 'two'].map((name) => {

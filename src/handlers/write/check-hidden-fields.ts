@@ -21,7 +21,7 @@ export function checkHiddenFields(
   write: 'patch' | 'apply',
 ): void {
   const view = publicView(sent);
-  const { annotations, finalizers, ownerReferences } = sent.metadata;
+  const { annotations, finalizers, generateName, ownerReferences } = sent.metadata;
   const annotationKeys = hiddenKeys(annotations, view.metadata.annotations);
   const hidden = [
     ...hiddenKeys(sent.spec, view.spec).map((name) => `spec.${name}`),
@@ -29,6 +29,7 @@ export function checkHiddenFields(
       .filter((key) => write === 'apply' || key !== LAST_APPLIED)
       .map((key) => `metadata.annotations[${key}]`),
     ...(finalizers === undefined ? [] : ['metadata.finalizers']),
+    ...(generateName === undefined ? [] : ['metadata.generateName']),
     ...(ownerReferences === undefined ? [] : ['metadata.ownerReferences']),
   ];
   const [first] = hidden;
