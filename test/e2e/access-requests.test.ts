@@ -410,6 +410,7 @@ describe('the command line', () => {
     const other = ['request', 'approve', name, '--uid', randomUUID()];
     expect(await lea.fails(other)).toContain('Precondition failed: UID in precondition');
     expect(await lea.fails([...other, 'b'])).toContain('--uid is for one request');
+    expect(await lea.fails(['request', 'approve', name, '--uid', ''])).toContain('--uid must not be empty');
     expect(await lea.ok(['request', 'approve', name, '--uid', uid, '-m', 'go on'])).toMatch(
       new RegExp(`${name} approved: passes of ci/builder in alpha for jane until `),
     );

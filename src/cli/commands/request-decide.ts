@@ -2,7 +2,7 @@ import type { ApiObject } from '../../api/kind.ts';
 import { accessText, requestSpec, requestStatus } from '../../api/kinds/access-request-spec.ts';
 import { passSpec, passStatus } from '../../api/kinds/pass-spec.ts';
 import { type Approvable, approvablePath, objectName, REQUESTS } from '../approvable.ts';
-import { CliError, type Context, type Run } from '../command.ts';
+import { CliError, type Context, type Run, UsageError } from '../command.ts';
 import { connect } from '../connection/connection.ts';
 import { describeError, isObjectError } from '../describe-error.ts';
 import { isDryRun } from '../dry-run.ts';
@@ -14,6 +14,7 @@ export const runFor =
   async (context, invocation) => {
     const message = invocation.text('message');
     const uid = invocation.text('uid');
+    if (uid === '') throw new UsageError('--uid must not be empty');
     if (uid !== undefined && invocation.args.length > 1) throw new CliError('--uid is for one request');
     const dryRun = isDryRun(invocation);
     const client = await connect(context, invocation);
