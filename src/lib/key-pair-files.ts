@@ -20,8 +20,21 @@ const holds = (pem: Buffer, what: 'CERTIFICATE' | 'PRIVATE KEY'): boolean =>
 const holdsCertificate = (pem: Buffer): boolean => holds(pem, 'CERTIFICATE');
 const holdsKey = (pem: Buffer): boolean => holds(pem, 'PRIVATE KEY');
 
-/** Reads a certificate and its key. Throws UnsafeFile if one is in place of the other, or others can read the key. */
-export async function readKeyPairFiles({ certFile, keyFile }: KeyPairFiles): Promise<KeyPair> {
+/**
+ * Reads a certificate and its key. Throws UnsafeFile if one is in place of the other, if other users can read the key,
+ * or if `createContext`, that of TLS, refuses them, e.g. because they do not belong together.
+ */
+export async function readKeyPair(files: KeyPairFiles, createContext: (pair: KeyPair) => unknown): Promise<KeyPair> {
+  const pair = await readFiles(files);
+  try {
+    createContext(pair);
+  } catch (error) {
+    throw new UnsafeFile(`${files.certFile} and ${files.keyFile} cannot be used: ${(error as Error).message}`);
+  }
+  return pair;
+}
+
+async function readFiles({ certFile, keyFile }: KeyPairFiles): Promise<KeyPair> {
   const cert = await readFile(certFile);
   const [key, problem] = await requireMountedSecret(keyFile).then(
     (read) => [read, undefined] as const,

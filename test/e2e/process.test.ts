@@ -155,11 +155,14 @@ describe('a start with the wrong file of a key pair', () => {
     expect([code, stderr]).toEqual([1, `clusterpass: ${message}\n`]);
   });
 
-  it('says that certificate and key do not belong together', async () => {
+  it.each([
+    ['', tls],
+    [' for etcd', (cert: string, key: string) => [...etcd, '--etcd-certfile', cert, '--etcd-keyfile', key]],
+  ])('says that certificate and key do not belong together%s', async (_, flags) => {
     const other = join(folder, 'other.key');
     await writeFile(other, await readFile(join(dirname(keyFile), 'client.key')), { mode: 0o600 });
     const data = ['--data-dir', join(folder, 'data'), '--listen', '127.0.0.1:0'];
-    const { code, stderr } = await run(['serve', ...data, ...tls(certFile, other)]);
+    const { code, stderr } = await run(['serve', ...data, ...flags(certFile, other)]);
     expect(code).toBe(1);
     expect(stderr).toMatch(new RegExp(`^clusterpass: ${certFile} and ${other} cannot be used: .*mismatch\n$`));
   });

@@ -2,8 +2,10 @@ import { once } from 'node:events';
 import type { IncomingMessage, Server, ServerOptions } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { setImmediate as setImmediatePromise, setTimeout as setTimeoutPromise } from 'node:timers/promises';
+import { createSecureContext } from 'node:tls';
 import { ApiError } from '../../api/status.ts';
 import type { KeyPair, KeyPairFiles } from '../../lib/key-pair-files.ts';
+import { readKeyPair } from '../../lib/key-pair-files.ts';
 import { createServer as createPlainServer } from '../../lib/node-http.ts';
 import type { Logger } from '../../observability/logger.ts';
 import type { Arrival } from '../exchange.ts';
@@ -16,7 +18,7 @@ import { answerClientErrors } from './client-errors.ts';
 import { DeferredHandshakeServer } from './deferred-handshake-server.ts';
 import { type HandshakeCounts, HandshakeLimiter } from './handshake-limiter.ts';
 import { HandshakeQueue } from './handshake-queue.ts';
-import { createReloader, readKeyPair, tlsOptions } from './tls.ts';
+import { createReloader, tlsOptions } from './tls.ts';
 
 /** The limits of a connection. Slow and silent clients must cost little and not for long. */
 const LIMITS = {
@@ -183,7 +185,7 @@ export function createListener(options: ListenerOptions): Listener {
       server.on('checkContinue', (req, res) => arrive(req, res, { expectsContinue: true }));
       server.on('checkExpectation', (req, res) => arrive(req, res, { refusal: unmet }));
       if (tls !== undefined) {
-        const current = await readKeyPair(tls);
+        const current = await readKeyPair(tls, createSecureContext);
         useKeyPair(current);
         reloadCertificate = createReloader({ files: tls, current, use: useKeyPair, logger });
         certificateCheck = setInterval(reloadCertificate, limits.certificateCheckMs).unref();

@@ -1,7 +1,6 @@
 import { constants } from 'node:crypto';
 import { createSecureContext, type TlsOptions } from 'node:tls';
-import { type KeyPair, type KeyPairFiles, readKeyPairFiles } from '../../lib/key-pair-files.ts';
-import { UnsafeFile } from '../../lib/secret-file.ts';
+import { type KeyPair, type KeyPairFiles, readKeyPair } from '../../lib/key-pair-files.ts';
 import type { Logger } from '../../observability/logger.ts';
 
 /**
@@ -30,20 +29,6 @@ export const tlsOptions = (handshakeTimeout: number): TlsOptions => ({
   handshakeTimeout,
 });
 
-/**
- * Reads a certificate and its key. Throws when they cannot be used, e.g. when they do not belong together, or when
- * other users can read the key.
- */
-export async function readKeyPair(files: KeyPairFiles): Promise<KeyPair> {
-  const pair = await readKeyPairFiles(files);
-  try {
-    createSecureContext(pair);
-  } catch (error) {
-    throw new UnsafeFile(`${files.certFile} and ${files.keyFile} cannot be used: ${(error as Error).message}`);
-  }
-  return pair;
-}
-
 interface ReloadOptions {
   readonly files: KeyPairFiles;
   readonly current: KeyPair;
@@ -61,7 +46,7 @@ export function createReloader({ files, current, use, logger }: ReloadOptions): 
   let reported = '';
   return async () => {
     try {
-      const pair = await readKeyPair(files);
+      const pair = await readKeyPair(files, createSecureContext);
       reported = '';
       if (pair.cert.equals(inUse.cert) && pair.key.equals(inUse.key)) return;
       use(pair);

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { createSecureContext } from 'node:tls';
-import { readKeyPairFiles } from '../../lib/key-pair-files.ts';
+import { readKeyPair } from '../../lib/key-pair-files.ts';
 import { readMountedSecret, UnsafeFile } from '../../lib/secret-file.ts';
 import type { Logger } from '../../observability/logger.ts';
 import { Secret } from '../../observability/secret.ts';
@@ -90,13 +90,9 @@ async function readTls({
   const ca = await readFile(caFile);
   // With none, TLS would trust no member: the credentials in use are better than these.
   if (!ca.includes('-----BEGIN CERTIFICATE-----')) throw new UnsafeFile(`${caFile} holds no certificate in PEM.`);
-  if (certFile === undefined || keyFile === undefined) {
-    createSecureContext({ ca });
-    return { ca };
-  }
-  const { cert, key } = await readKeyPairFiles({ certFile, keyFile });
-  createSecureContext({ ca, cert, key });
-  return { ca, cert, key };
+  createSecureContext({ ca });
+  if (certFile === undefined || keyFile === undefined) return { ca };
+  return { ca, ...(await readKeyPair({ certFile, keyFile }, createSecureContext)) };
 }
 
 async function readPassword(file: string): Promise<Secret> {
