@@ -23,9 +23,9 @@ function boundClusterOf({ metadata }: ApiObject): ReturnType<typeof parseBoundCl
 }
 
 /**
- * False for a binding when another cluster has the name. While no cluster has it, the binding reaches nothing. False
- * for a role that is being deleted: a finalizer may keep the object, not the permission. For bindings, `readReach` says
- * so.
+ * Not a role that is being deleted: a finalizer keeps the object, not the permission (`readReach` does this for
+ * bindings). Not a binding whose cluster was replaced by another of its name. While no cluster has the name, the
+ * binding reaches nothing.
  */
 function isInForce(object: ApiObject, uidOf: (cluster: string) => string | undefined): boolean {
   if (object.roleRef === undefined && object.metadata.deletionTimestamp !== undefined) return false;

@@ -7,7 +7,7 @@ import { describeError, isObjectError } from './describe-error.ts';
 
 export interface FoundClusters {
   readonly found: readonly { readonly server: NamedServer; readonly cluster: Cluster }[];
-  /** Why a name was not found, at any server. */
+  /** Why a name was found at no server. */
   readonly problems: readonly unknown[];
   readonly failed: readonly NamedServer[];
 }

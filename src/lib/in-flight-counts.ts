@@ -1,6 +1,6 @@
 /**
- * Counts what is in flight, by key, so that concurrent requests do not exceed a limit together. The limit is the
- * caller's. A key is held only while something of it is in flight, so there are at most as many keys as requests.
+ * Counts what is in flight, by key, so that concurrent requests do not exceed a limit together. Its user checks
+ * the limit. A key is held only while something of it is in flight, so there are at most as many keys as requests.
  */
 export class InFlightCounts {
   readonly #counts = new Map<string, number>();

@@ -50,7 +50,7 @@ function findOwn(parts: IssuedTokenParts, request: ApiRequest): Promise<StoredOb
 function refusalFor({ kind, revocations, refusalOf }: IssuedTokenParts, request: ApiRequest): ApiError | undefined {
   const refusal = refusalOf(request);
   const { caller, target } = request;
-  const isRevokedOwn = revocations.requesterOf(target.name) === requesterOf(caller);
+  const isRevokedOwn = revocations.requesterLabelOf(target.name) === requesterOf(caller);
   return refusal !== undefined && isRevokedOwn ? notFound(kind, target.name) : refusal;
 }
 

@@ -30,7 +30,7 @@ const FACTS: Readonly<Record<Algorithm, Facts>> = {
 };
 
 /** RFC 7518 section 3.3: a key of 2048 bits or larger. An RSA signature is as long as the modulus. */
-const RSA_BITS = SIGNATURE_BYTES.RS256 * 8;
+const RSA_BITS = 2048;
 
 const verifyAsync = promisify(nodeVerify);
 const generateKeyPair = promisify(nodeGenerateKeyPair);

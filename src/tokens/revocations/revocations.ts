@@ -28,7 +28,7 @@ export interface Revocations {
    */
   revoke(jti: string, by: User, expiresAt: number | undefined, requester?: string): Promise<void>;
   /** Who requested the token, as a label; undefined if it is not revoked, or had no record. */
-  requesterOf(jti: string): string | undefined;
+  requesterLabelOf(jti: string): string | undefined;
 }
 
 /** A token is accepted for a minute after its expiry, and a little longer by a replica whose clock is behind. */
@@ -60,7 +60,7 @@ export function createRevocations(parts: RevocationParts): Revocations {
   return {
     isRevoked: (jti) => reader.find(kind, keyOf(jti)) !== undefined,
 
-    requesterOf: (jti) => reader.find(kind, keyOf(jti))?.labels?.[REQUESTER_LABEL],
+    requesterLabelOf: (jti) => reader.find(kind, keyOf(jti))?.labels?.[REQUESTER_LABEL],
 
     async revoke(jti, by, expiresAt, requester) {
       const until = (expiresAt ?? (await latestExpiry())) + MARGIN_MS;
