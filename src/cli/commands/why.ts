@@ -13,7 +13,7 @@ import { connect } from '../connection/connection.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
 import { attributesOf } from '../resource-attributes.ts';
 
-/** Prints `yes` and the binding behind it, or `no` and the objects that would allow it. */
+/** Prints `yes` and the binding behind it, or `no` and the objects that would allow it: a manifest for `apply`. */
 export const run: Run = async (context, invocation) => {
   const [verb = '', type = '', name] = invocation.args;
   const client = await connect(context, invocation);
@@ -25,10 +25,10 @@ export const run: Run = async (context, invocation) => {
     context.out.write(`yes\n${reason === '' ? 'The group system:masters may do everything.' : reason}\n`);
     return 0;
   }
-  context.out.write(`no\n${reason === '' ? 'No binding allows it.' : reason}\n`);
   const subject = await subjectOf(client, invocation);
   const documents = manifestOf(resourceAttributes, cluster, subject).map((object) => toYaml(object));
-  context.out.write(`\n# These objects would allow it.\n${documents.join('---\n')}`);
+  const explanation = `# no\n# ${reason === '' ? 'No binding allows it.' : reason}\n\n# These objects would allow it.\n`;
+  context.out.write(`${explanation}${documents.join('---\n')}`);
   return 1;
 };
 
