@@ -353,9 +353,29 @@ describe('clusterpass auth why', () => {
     expect((await admin.run(['auth', 'why', ...token.slice(0, -1), 'beta', '--user', 'nobody'])).code).toBe(1);
     const nobody = await Person.as(server, 'nobody');
     expect(await nobody.ok(['auth', 'why', ...token])).toMatch(
-      /RoleBinding "create-builder\/ci" .* to User "nobody"\n$/,
+      /RoleBinding "create-serviceaccounts-token-builder-nobody-alpha-[0-9a-f]{8}\/ci" .* to User "nobody"\n$/,
     );
     await nobody.leave();
+  });
+
+  it('names the binding by its subject and cluster, so that none replaces another', async () => {
+    const long = `https://login.example.com/${'x'.repeat(250)}`;
+    const asked = [
+      ['--cluster', 'alpha', '--user', 'Kim@example.com'],
+      ['--cluster', 'beta', '--user', 'Kim@example.com'],
+      ['--cluster', 'alpha', '--user', 'kim.example.com'],
+      ['--cluster', 'alpha', '--group', 'Kim@example.com'],
+      ['--cluster', 'alpha', '--user', `${long}a`],
+      ['--cluster', 'alpha', '--user', `${long}b`],
+    ].map((flags) => ['auth', 'why', ...token.slice(0, -2), ...flags]);
+    for (const question of asked) {
+      const { stdout } = await admin.run(question);
+      await admin.ok(['apply', '-f', '-'], { stdin: stdout });
+      for (const [, name = ''] of stdout.matchAll(/^ {2}name: (create-.*)$/gm)) {
+        expect(name).toMatch(/^[a-z0-9]([-a-z0-9]{0,126}[a-z0-9])?$/);
+      }
+    }
+    for (const question of asked) expect(await admin.ok(question)).toMatch(/^yes\n/);
   });
 
   it('about others it needs a permission', async () => {

@@ -6,6 +6,7 @@ import { objectName, REQUESTS } from '../approvable.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
 import { isDryRun } from '../dry-run.ts';
+import { namePart } from '../name-part.ts';
 import { printerFor } from '../output/printer.ts';
 import { attributesOf } from '../resource-attributes.ts';
 import { parseServiceAccount } from '../service-account.ts';
@@ -49,6 +50,5 @@ function accessOf(
 /** Requests begin with the name of their requester, as far as it can be a part of a name. */
 async function prefixOf(client: Client): Promise<string> {
   const { status } = await reviewSelf(client);
-  const word = (status?.userInfo?.username ?? '').toLowerCase().replaceAll(/[^a-z0-9]+/g, '-');
-  return `${word.replaceAll(/^-+|-+$/g, '').slice(0, 40) || 'request'}-`;
+  return `${namePart(status?.userInfo?.username ?? '') || 'request'}-`;
 }

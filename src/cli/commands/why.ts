@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { AUTHENTICATED } from '../../api/caller.ts';
 import { toYaml } from '../../api/codec/to-yaml.ts';
 import {
@@ -10,6 +11,7 @@ import {
 import type { Client } from '../../client/create-client.ts';
 import type { Invocation, Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
+import { namePart } from '../name-part.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
 import { attributesOf } from '../resource-attributes.ts';
 
@@ -65,31 +67,37 @@ function manifestOf(asked: ResourceAttributes, pathCluster: string | undefined, 
   const { verb, group = '', resource, subresource, namespace, name } = asked;
   // A Cluster object belongs to the cluster that it describes.
   const cluster = pathCluster ?? (group === 'clusterregistry.k8s.io' && resource === 'clusters' ? name : undefined);
-  const title = `${verb}-${name ?? resource}`.toLowerCase().replaceAll(/[^a-z0-9.-]/g, '-');
-  const isLocal = namespace !== undefined;
-  const roleKind = isLocal ? 'Role' : 'ClusterRole';
-  const metadata = { name: title, ...(isLocal ? { namespace } : {}) };
+  const rule = {
+    apiGroups: [group],
+    resources: [subresource === undefined ? resource : `${resource}/${subresource}`],
+    ...(name === undefined ? {} : { resourceNames: [name] }),
+    verbs: [verb],
+  };
+  const action = [verb, resource, subresource, name];
+  const roleName = nameFor(action, rule);
+  const roleKind = namespace === undefined ? 'ClusterRole' : 'Role';
+  const scope = namespace === undefined ? {} : { namespace };
   const clusters = { 'clusterpass.dev/clusters': `kubernetes.io/metadata.name=${cluster}` };
   return [
-    {
-      apiVersion: `${RBAC_GROUP}/v1`,
-      kind: roleKind,
-      metadata,
-      rules: [
-        {
-          apiGroups: [group],
-          resources: [subresource === undefined ? resource : `${resource}/${subresource}`],
-          ...(name === undefined ? {} : { resourceNames: [name] }),
-          verbs: [verb],
-        },
-      ],
-    },
+    { apiVersion: `${RBAC_GROUP}/v1`, kind: roleKind, metadata: { name: roleName, ...scope }, rules: [rule] },
     {
       apiVersion: `${RBAC_GROUP}/v1`,
       kind: `${roleKind}Binding`,
-      metadata: { ...metadata, ...(cluster === undefined ? {} : { annotations: clusters }) },
+      metadata: {
+        name: nameFor([...action, subject.name, cluster], [rule, subject, cluster]),
+        ...scope,
+        ...(cluster === undefined ? {} : { annotations: clusters }),
+      },
       subjects: [{ apiGroup: RBAC_GROUP, ...subject }],
-      roleRef: { apiGroup: RBAC_GROUP, kind: roleKind, name: title },
+      roleRef: { apiGroup: RBAC_GROUP, kind: roleKind, name: roleName },
     },
   ];
+}
+
+const MAX_WORDS_LENGTH = 119;
+
+/** The words are for readers. The hash keeps an object from replacing another one whose words are the same. */
+function nameFor(words: readonly (string | undefined)[], identity: unknown): string {
+  const hash = createHash('sha256').update(JSON.stringify(identity)).digest('hex').slice(0, 8);
+  return `${namePart(words.join(' '), MAX_WORDS_LENGTH) || 'any'}-${hash}`;
 }
