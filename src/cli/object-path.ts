@@ -17,15 +17,18 @@ export interface ObjectScope {
 /** The path to list objects of a kind and to create them. With `allNamespaces`, to list only. */
 export function collectionPath(client: Client, kind: Kind, scope: ObjectScope = {}, allNamespaces = false): string {
   const { cluster, namespace } = scope;
-  if (kind.inCluster && !cluster) {
-    const other = scope.isFromFile === true ? ` or the annotation ${IN_CLUSTER_ANNOTATION}` : '';
-    throw new CliError(`a ${kind.kind} belongs to a cluster: set --cluster${other}`);
-  }
+  requireCluster(kind, scope);
   const prefix = kind.inCluster ? clusterPrefix(client, cluster) : '';
   const group = kind.group === '' ? '/api/v1' : `/apis/${apiVersionOf(kind)}`;
   const inNamespace =
     kind.namespaced && !allNamespaces ? `/namespaces/${encodeURIComponent(namespace || 'default')}` : '';
   return `${prefix}${group}${inNamespace}/${kind.resource}`;
+}
+
+export function requireCluster(kind: Kind, { cluster, isFromFile }: ObjectScope): void {
+  if (!kind.inCluster || cluster) return;
+  const other = isFromFile === true ? ` or the annotation ${IN_CLUSTER_ANNOTATION}` : '';
+  throw new CliError(`a ${kind.kind} belongs to a cluster: set --cluster${other}`);
 }
 
 export function objectPath(client: Client, kind: Kind, scope: ObjectScope, name: string): string {

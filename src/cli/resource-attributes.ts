@@ -3,7 +3,7 @@ import { SUBRESOURCES } from '../api/subresources.ts';
 import type { ResourceAttributes } from '../client/access-reviews.ts';
 import type { Client } from '../client/create-client.ts';
 import { CliError, type Context, type Invocation } from './command.ts';
-import { findKind } from './object-path.ts';
+import { findKind, requireCluster } from './object-path.ts';
 
 /** The attributes of VERB and TYPE, TYPE/NAME or TYPE NAME, with kubectl's meaning. */
 export function attributesOf(
@@ -36,6 +36,16 @@ export function attributesOf(
     ...(name === undefined ? {} : { name }),
     ...(subresource === undefined ? {} : { subresource }),
   };
+}
+
+/**
+ * Refuses a question about objects inside clusters that names no cluster: a binding that allows it would hold in every
+ * cluster.
+ */
+export function checkCluster(invocation: Invocation, client: Client, type: string): void {
+  const [resourceText = ''] = type.split('/');
+  const kind = findKind(createCatalog(client), resourceText);
+  if (kind !== undefined) requireCluster(kind, { cluster: invocation.text('cluster') });
 }
 
 /** Roles write a subresource after the slash, kubectl a name: an answer about the other one would mislead. */

@@ -325,6 +325,15 @@ describe('clusterpass auth can-i', () => {
     },
   );
 
+  it.each(['can-i', 'why'])('auth %s needs the cluster of an object inside one', async (command) => {
+    const problem = 'error: a ServiceAccount belongs to a cluster: set --cluster\n';
+    const question = ['auth', command, 'create', 'sa/builder', '--subresource', 'token', '-n', 'ci'];
+    expect(await jane.run(question)).toEqual({ code: 1, stdout: '', stderr: problem });
+    await admin.ok([...question, '--cluster', 'alpha']);
+    await admin.ok(['auth', command, 'list', 'clusters']);
+    await admin.ok(['auth', command, 'get', '*']);
+  });
+
   it('warns of an unknown type', async () => {
     const { stderr, code } = await jane.run(['auth', 'can-i', 'get', 'widgets']);
     expect(code).toBe(1);

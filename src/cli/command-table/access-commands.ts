@@ -28,7 +28,7 @@ export const ACCESS_COMMANDS: readonly Command[] = [
       subresource,
       { ...namespace, default: 'default' },
       { flags: '-A, --all-namespaces', doc: 'Check the action in all namespaces.' },
-      cluster('Check in this cluster. If unset, checks the API of the fleet.'),
+      cluster('Check in this cluster. Required for objects inside clusters. If unset, checks the API of the fleet.'),
       { flags: '--list', doc: 'Print all allowed actions.' },
       { flags: '-q, --quiet', doc: 'Suppress output and only return the exit code.' },
       noHeaders,
@@ -57,7 +57,9 @@ export const ACCESS_COMMANDS: readonly Command[] = [
       subresource,
       { ...namespace, default: 'default' },
       { flags: '-A, --all-namespaces', doc: 'Ask about all namespaces.' },
-      cluster('Ask about this cluster. If unset, asks about the API of the fleet.'),
+      cluster(
+        'Ask about this cluster. Required for objects inside clusters. If unset, asks about the API of the fleet.',
+      ),
     ],
     examples: [
       'clusterpass auth why get clusters prod-eu-1',

@@ -4,7 +4,7 @@ import { CliError, type Context, type Invocation, type Run } from '../command.ts
 import { connect } from '../connection/connection.ts';
 import { renderTable } from '../output/table.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
-import { attributesOf } from '../resource-attributes.ts';
+import { attributesOf, checkCluster } from '../resource-attributes.ts';
 
 /** Prints `yes` and exits with 0, or `no` and exits with 1. With `--list`, prints all allowed actions. */
 export const run: Run = async (context, invocation) => {
@@ -16,6 +16,7 @@ export const run: Run = async (context, invocation) => {
   const [verb, type, name] = invocation.args;
   if (verb === undefined || type === undefined) throw new CliError('you must specify VERB and TYPE, or --list');
   const client = await connect(context, invocation);
+  checkCluster(invocation, client, type);
   const status = await reviewAccess(
     client,
     cluster,

@@ -13,13 +13,14 @@ import type { Invocation, Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
 import { namePart } from '../name-part.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
-import { attributesOf } from '../resource-attributes.ts';
+import { attributesOf, checkCluster } from '../resource-attributes.ts';
 
 /** Prints `yes` and the binding behind it, or `no` and the objects that would allow it: a manifest for `apply`. */
 export const run: Run = async (context, invocation) => {
   const [verb = '', type = '', name] = invocation.args;
   const client = await connect(context, invocation);
   const cluster = invocation.text('cluster');
+  checkCluster(invocation, client, type);
   const resourceAttributes = attributesOf(context, invocation, client, verb, type, name);
   const status = await ask(client, invocation, resourceAttributes);
   const reason = terminalSafe(status.reason || status.evaluationError || '');
