@@ -2,7 +2,9 @@ import { createCatalog } from '../api/catalog.ts';
 import { SUBRESOURCES } from '../api/subresources.ts';
 import type { ResourceAttributes } from '../client/access-reviews.ts';
 import type { Client } from '../client/create-client.ts';
+import { isClusterType } from './clusters.ts';
 import { CliError, type Context, type Invocation } from './command.ts';
+import { checkClusterName } from './connection/one-server.ts';
 import { findKind, requireCluster } from './object-path.ts';
 
 /** The attributes of VERB and TYPE, TYPE/NAME or TYPE NAME, with kubectl's meaning. */
@@ -21,6 +23,7 @@ export function attributesOf(
   if (slashed !== undefined && subresource === undefined) checkNoSubresource(resourceText, slashed);
   const name = slashed ?? nameArgument;
   const kind = findKind(createCatalog(client), resourceText);
+  if (kind !== undefined && isClusterType(kind.resource)) checkClusterName(name ?? '');
   const dot = resourceText.indexOf('.');
   const resource = kind?.resource ?? (dot < 0 ? resourceText : resourceText.slice(0, dot));
   const group = kind?.group ?? (dot < 0 ? '' : resourceText.slice(dot + 1));

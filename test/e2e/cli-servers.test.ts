@@ -194,6 +194,9 @@ describe('commands over one server', () => {
     [['create', 'token', 'builder', '-n', 'ci', '--cluster', 'eu/prod-1'], '--cluster: '],
     [['get', 'serviceaccounts', '-n', 'ci', '--cluster', 'eu/prod-1'], '--cluster: '],
     [['confirm', 'eu/prod-1'], ''],
+    [['auth', 'can-i', 'get', 'cluster', 'eu/prod-1'], ''],
+    [['auth', 'why', 'get', 'clusters', 'eu/prod-1'], ''],
+    [['who-can', 'get', 'clusters.clusterregistry.k8s.io', 'eu/prod-1'], ''],
   ])('%j says to use --server', async (args, flag) => {
     expect(await jane.fails(args)).toBe(
       `error: ${flag}"eu/prod-1" is not the name of a cluster: for the cluster "prod-1" of another server, use --server eu\n`,
