@@ -9,7 +9,7 @@ import {
 } from 'openid-client';
 import type { Context } from '../command.ts';
 import type { Tokens } from './oidc-session.ts';
-import { callProvider, type ProviderClient, scopesFor, tokensOf } from './provider-client.ts';
+import { callProvider, type ProviderClient, requireEndpoint, scopesFor, tokensOf } from './provider-client.ts';
 import { listenForRedirect } from './redirect-listener.ts';
 
 interface CodeFlowOptions {
@@ -30,6 +30,8 @@ export async function signInWithBrowser(
   client: ProviderClient,
   { port, browser, prompt, signal }: CodeFlowOptions,
 ): Promise<Tokens> {
+  requireEndpoint(client, 'authorization_endpoint');
+  requireEndpoint(client, 'token_endpoint');
   const { configuration, settings } = client;
   const [state, nonce, verifier] = [randomState(), randomNonce(), randomPKCECodeVerifier()];
   const listener = await listenForRedirect({ port, state, signal });

@@ -2,7 +2,7 @@ import { initiateDeviceAuthorization, pollDeviceAuthorizationGrant } from 'openi
 import { CliError, type Context } from '../command.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
 import type { Tokens } from './oidc-session.ts';
-import { callProvider, type ProviderClient, scopesFor, tokensOf } from './provider-client.ts';
+import { callProvider, type ProviderClient, requireEndpoint, scopesFor, tokensOf } from './provider-client.ts';
 
 /** Signs in with a browser on any machine: device flow (RFC 8628). */
 export async function signInOnDevice(context: Context, client: ProviderClient, signal: AbortSignal): Promise<Tokens> {
@@ -10,6 +10,7 @@ export async function signInOnDevice(context: Context, client: ProviderClient, s
   if (configuration.serverMetadata().device_authorization_endpoint === undefined) {
     throw new CliError(`${new URL(settings.issuerUrl).host} does not support the device flow: omit --device`);
   }
+  requireEndpoint(client, 'token_endpoint');
   const device = await callProvider(settings.issuerUrl, () =>
     initiateDeviceAuthorization(configuration, { scope: scopesFor(client) }),
   );

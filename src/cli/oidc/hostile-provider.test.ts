@@ -126,6 +126,21 @@ describe('A46: a discovery document that', () => {
   });
 });
 
+it('a discovery document without an endpoint that a sign-in needs is an error that names it', async () => {
+  for (const missing of ['authorization_endpoint', 'token_endpoint']) {
+    answers.discovery = (document) => ({ body: { ...document, [missing]: undefined } });
+    const client = findProvider(settings());
+    const signal = new AbortController().signal;
+    const result = client.then((found) =>
+      signInWithBrowser(context, found, { port: 0, browser: false, prompt: '', signal }),
+    );
+    expect(await refusalOf(result)).toBe(
+      `--issuer-url: the metadata of ${new URL(issuer).host} has no ${missing}, which a sign-in needs`,
+    );
+    expect(context.written.err).toBe('');
+  }
+});
+
 describe('A46: an authorization response', () => {
   it.each<[string, (parameters: URLSearchParams) => void]>([
     ['of another provider (mix-up)', (parameters) => parameters.set('iss', other)],

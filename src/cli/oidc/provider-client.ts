@@ -68,6 +68,16 @@ export async function findProvider(settings: ClientSettings): Promise<ProviderCl
   }));
 }
 
+/** Discovery accepts metadata without these endpoints; an issuer that only signs tokens for machines has none. */
+export function requireEndpoint(
+  { configuration, settings }: ProviderClient,
+  endpoint: 'authorization_endpoint' | 'token_endpoint',
+): void {
+  if (configuration.serverMetadata()[endpoint] !== undefined) return;
+  const { host } = new URL(settings.issuerUrl);
+  throw new CliError(`--issuer-url: the metadata of ${host} has no ${endpoint}, which a sign-in needs`);
+}
+
 /** RFC 8252 section 8.3: plain HTTP is allowed on loopback only. */
 function checkedIssuer(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
