@@ -63,6 +63,12 @@ export const requestStatus = (object: ApiObject): AccessRequestStatus => (object
 /** An open request waits for a decision, or grants something. */
 export const isOpenPhase = (phase: string): boolean => phase === 'Pending' || phase === 'Approved';
 
+/** When a pending request or the granted access ends; undefined once the request is finished. */
+export function expiryOf(object: ApiObject): string | undefined {
+  const { phase = 'Pending', expirationTimestamp } = requestStatus(object);
+  return isOpenPhase(phase) ? expirationTimestamp : undefined;
+}
+
 /** The cluster and the namespace in which a request grants access; namespace `""` for the whole cluster. */
 export interface RequestScope {
   readonly cluster: string;
