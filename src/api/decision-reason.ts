@@ -2,6 +2,10 @@ import type { BoundSubject, Decision } from './authorization.ts';
 import type { User } from './caller.ts';
 import { goQuote } from './codec/go-text/go-quote.ts';
 
+/** Why a token request is refused that only bindings with `review-always` allow. */
+export const NEEDS_APPROVAL =
+  'a binding allows it only with an approval: ask for a pass with "clusterpass pass request", which others can approve';
+
 /** Why a question is allowed, in kube-apiserver's words; `""` for a caller who needs no binding. */
 export function whyAllowed({ grant }: Decision, user: User): string {
   if (grant === undefined) return '';

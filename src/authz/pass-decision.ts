@@ -1,4 +1,5 @@
 import type { Decision, PassDecision } from '../api/authorization.ts';
+import { NEEDS_APPROVAL } from '../api/decision-reason.ts';
 import type { PassApproval } from '../api/kinds/pass-spec.ts';
 import { AGENTS_ALLOWED, AGENTS_ANNOTATION } from '../api/kinds/rbac.ts';
 import type { Through } from './rule-index.ts';
@@ -33,9 +34,6 @@ export function decidePass(decide: (through?: Through) => Decision, isAgent: boo
 }
 
 const NOT_FOR_AGENTS = `agents act only through bindings with the annotation ${AGENTS_ANNOTATION}: ${AGENTS_ALLOWED}, and the binding that allows it to people has none`;
-
-const NEEDS_APPROVAL =
-  'a binding allows it only with an approval: ask for a pass with "clusterpass pass request", which others can approve';
 
 /** A refused token request that would be allowed with an approval says how to get one. */
 export const withApprovalHint = (refused: Decision, needsApproval: boolean): Decision =>

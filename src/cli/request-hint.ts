@@ -1,3 +1,4 @@
+import { NEEDS_APPROVAL } from '../api/decision-reason.ts';
 import { type ResourceAttributes, reviewAccess } from '../client/access-reviews.ts';
 import type { Client } from '../client/create-client.ts';
 import { isStatus } from '../client/errors.ts';
@@ -14,6 +15,8 @@ export async function requestHint(
   error: unknown,
 ): Promise<string | undefined> {
   if (!isStatus(error, 403)) return undefined;
+  // The refusal says how to ask, and needs no second way.
+  if (error.message.includes(NEEDS_APPROVAL)) return undefined;
   const may = async (attributes: Pick<ResourceAttributes, 'group' | 'resource' | 'subresource' | 'name'>) => {
     const review = reviewAccess(client, cluster, { resourceAttributes: { verb: 'create', namespace, ...attributes } });
     // The refusal is what matters: it is printed also if this fails.

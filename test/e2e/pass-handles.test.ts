@@ -372,6 +372,15 @@ describe('A48, MC-90: an approval', () => {
     expect(await revoke('alw', name)).toBe(200);
   });
 
+  it('review-always: create token has one hint, also for callers who may request access', async () => {
+    await grant(server, { to: 'alw', rules: [may('create', 'accessrequests', GROUP)], clusters: 'env=prod' });
+    const alw = await personAs('alw');
+    const refusal = await alw.fails(['create', 'token', 'builder', '-n', 'ci', '--cluster', 'alpha']);
+    await alw.leave();
+    expect(refusal).toContain('ask for a pass with "clusterpass pass request"');
+    expect(refusal).not.toContain('clusterpass request create');
+  });
+
   it('review-always: a wildcard gives no way around it', async () => {
     const everything = { verbs: ['*'], apiGroups: ['*'], resources: ['*'] };
     const take = await grant(server, { to: 'eve', rules: [everything], annotations: { approval: 'review-always' } });
