@@ -188,7 +188,7 @@ export const USER_COMMANDS: readonly Command[] = [
       },
       {
         flags: '--server-context',
-        doc: 'Write a context `clusterpass` for the API of the fleet, and `clusterpass/CLUSTER` for that of each cluster at Clusterpass, with your own login. Needs https.',
+        doc: 'Write a context `clusterpass` for the API of the fleet, and `clusterpass/CLUSTER` for that of each cluster at Clusterpass, with your own login. With logins to several servers: `clusterpass@SERVER`, and `clusterpass@SERVER/CLUSTER` for a cluster whose name another server has, too. Needs https.',
       },
       { flags: '--output <file>', doc: 'File to write. `-` writes a new kubeconfig to stdout.' },
       {
