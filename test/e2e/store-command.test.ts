@@ -64,6 +64,28 @@ describeWithEtcd('B18: clusterpass store', () => {
     await expect(stat(file)).rejects.toThrow('ENOENT');
   });
 
+  it('says why etcd cannot be reached', async () => {
+    const [port] = await freePorts(1);
+    const [endpoint] = etcd.endpoints;
+    const closed = ['--store', `etcd://127.0.0.1:${port}/fleet`];
+    const plain = ['--store', `etcd://${endpoint}/fleet`, '--etcd-cafile', TLS.caFile];
+    const results = await Promise.all([
+      store('check', ...closed),
+      store('export', ...closed),
+      store('check', ...plain),
+    ]);
+    const noListener = `clusterpass: etcd could not be reached: 127.0.0.1:${port}: nothing listens there\n`;
+    expect(results).toEqual([
+      { code: 1, stdout: '', stderr: noListener },
+      { code: 1, stdout: '', stderr: noListener },
+      {
+        code: 1,
+        stdout: '',
+        stderr: expect.stringMatching(`^clusterpass: etcd could not be reached: ${endpoint}: .*TLS`),
+      },
+    ]);
+  });
+
   let objects: Awaited<ReturnType<typeof everything>>;
   let version: string;
   let token: string;

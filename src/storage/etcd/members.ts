@@ -49,6 +49,7 @@ const AVOID_MS = 5_000;
 /** How long a member is avoided after another one answered first. It may hang, or be slow for a moment. */
 const SUSPECT_MS = 1_000;
 const CONNECT_MS = 1_000;
+/** Referenced: between two attempts no socket keeps a process alive that waits for nothing but this call. */
 const RETRY_MS = 100;
 const AUTHENTICATE_TIMEOUT: CallTimeout = { attemptMs: 1_500, totalMs: 2_000, hedgeMs: 500 };
 const TIME_MS = 2_000;
@@ -114,7 +115,7 @@ export class Members {
       if (!isStaleToken(ended.error) && !isTransient(ended.error)) throw ended.error;
       // The first round over the members is without delay.
       failed += 1;
-      if (failed >= this.#members.length) await delay(RETRY_MS, undefined, { ref: false });
+      if (failed >= this.#members.length) await delay(RETRY_MS);
     }
   }
 
@@ -150,7 +151,7 @@ export class Members {
         if (!isWithoutEffect(error) || performance.now() + RETRY_MS >= until) {
           throw toStorageError(error, doing, member.address);
         }
-        await delay(RETRY_MS, undefined, { ref: false });
+        await delay(RETRY_MS);
       }
     }
   }
