@@ -1,4 +1,4 @@
-import { mkdir } from 'node:fs/promises';
+import { mkdir, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { StoreOptions } from '../config/store-options.ts';
 import type { Logger } from '../observability/logger.ts';
@@ -23,6 +23,8 @@ const RENEW_EVERY_MS = 10_000;
 interface OpenOptions {
   /** Opens a store with an unfinished import too. */
   readonly unfinished?: boolean;
+  /** Rejects a store that does not exist. Otherwise opening creates it. */
+  readonly existing?: boolean;
   readonly renewEveryMs?: number;
   /** How long one attempt to reach etcd takes. */
   readonly openWithinMs?: number;
@@ -34,9 +36,9 @@ const OPEN_WITHIN_MS = 10_000;
 export async function openStore(
   options: StoreOptions,
   logger: Logger,
-  { unfinished = false, renewEveryMs = RENEW_EVERY_MS, openWithinMs = OPEN_WITHIN_MS }: OpenOptions = {},
+  { unfinished = false, ...openOptions }: OpenOptions = {},
 ): Promise<OpenedStore> {
-  const opened = await openEngine(options, logger, renewEveryMs, openWithinMs);
+  const opened = await openEngine(options, logger, openOptions);
   try {
     if (!unfinished && (await opened.store.get(IMPORT_KEY)) !== undefined) {
       throw new StorageError(
@@ -65,8 +67,7 @@ export async function seedStoreRevision(options: StoreOptions, revision: Revisio
 async function openEngine(
   options: StoreOptions,
   logger: Logger,
-  renewEveryMs: number,
-  openWithinMs: number,
+  { existing = false, renewEveryMs = RENEW_EVERY_MS, openWithinMs = OPEN_WITHIN_MS }: Omit<OpenOptions, 'unfinished'>,
 ): Promise<OpenedStore> {
   if (options.engine === 'etcd') {
     const { endpoints, prefix } = options;
@@ -78,11 +79,13 @@ async function openEngine(
       endpoints,
       prefix,
       logger,
+      existing,
       openWithinMs,
       followCredentials: (use) =>
         followCredentials({ files: options, current: credentials, use, renewEveryMs, logger }),
     });
   }
+  if (existing) await stat(options.path);
   await mkdir(dirname(options.path), { recursive: true, mode: 0o700 });
   return { store: await openSqliteStore({ file: options.path, logger }), campaign: () => soleLeadership };
 }

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createReadStream } from 'node:fs';
-import { open, stat } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { pipeline } from 'node:stream/promises';
 import { createCatalog } from '../api/catalog.ts';
@@ -84,11 +84,10 @@ const TASKS: Readonly<
     }
     const target = text(flags, 'file');
     if (target === undefined || target === '-') throw new OptionsError(['store backup needs --file FILE']);
-    await requireDatabase(options);
     let revision = await requestBackup(options.path, target);
     if (revision === undefined) {
       // No server runs: this process opens the database and makes the backup itself.
-      const { store } = await openStore(options, silentLogger);
+      const { store } = await openStore(options, silentLogger, { existing: true });
       try {
         revision = await requestBackup(options.path, target);
       } finally {
@@ -102,8 +101,7 @@ const TASKS: Readonly<
   },
 
   async export(options, flags) {
-    await requireDatabase(options);
-    const { store } = await openStore(options, silentLogger);
+    const { store } = await openStore(options, silentLogger, { existing: true });
     try {
       // The export holds every secret: mode 0600, and an existing file is not overwritten.
       const path = text(flags, 'file') ?? '-';
@@ -145,8 +143,7 @@ const TASKS: Readonly<
   async check(options, flags, client) {
     const productName = text(flags, 'productName') ?? '';
     const catalog = createCatalog({ productName });
-    await requireDatabase(options);
-    const { store } = await openStore(options, silentLogger);
+    const { store } = await openStore(options, silentLogger, { existing: true });
     try {
       const { revision, counts, problems } = await checkStore(store, catalog);
       for (const [resource, count] of counts) process.stdout.write(`${String(count).padStart(8)}  ${resource}\n`);
@@ -165,8 +162,3 @@ const TASKS: Readonly<
     }
   },
 };
-
-/** Opening a database would create it. */
-async function requireDatabase(options: StoreOptions): Promise<void> {
-  if (options.engine !== 'etcd') await stat(options.path);
-}

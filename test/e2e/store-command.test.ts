@@ -86,6 +86,20 @@ describeWithEtcd('B18: clusterpass store', () => {
     ]);
   });
 
+  it.each(['check', 'export'])('%s refuses a prefix without keys, and writes none', async (task) => {
+    const prefix = `/typo-${task}`;
+    const file = inFolder(`typo-${task}`);
+    const args = ['--store', `etcd://${etcd.endpoints.join(',')}${prefix}`, ...(task === 'export' ? ['-f', file] : [])];
+    expect(await store(task, ...args)).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: `clusterpass: nothing is stored under the prefix ${prefix} of etcd: correct --store\n`,
+    });
+    const [key, end] = [`${prefix}/`, `${prefix}0`].map((text) => Buffer.from(text).toString('base64'));
+    expect(await etcdCall(etcd, '/v3/kv/range', { key, range_end: end })).not.toHaveProperty('kvs');
+    await expect(stat(file)).rejects.toThrow('ENOENT');
+  });
+
   let objects: Awaited<ReturnType<typeof everything>>;
   let version: string;
   let token: string;

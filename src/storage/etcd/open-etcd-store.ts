@@ -8,12 +8,14 @@ import { EtcdStore } from './etcd-store.ts';
 import { KeySpace } from './key-space.ts';
 import { type CallTimeout, type EtcdAccess, type EtcdCredentials, Members } from './members.ts';
 import { STATUS } from './messages.ts';
-import { readMeta } from './store-meta.ts';
+import { readMeta, requireData } from './store-meta.ts';
 
 export interface EtcdStoreOptions extends EtcdAccess {
   /** The prefix of every key, e.g. `/clusterpass`: starts with `/`, and does not end with it. */
   readonly prefix: string;
   readonly logger?: Pick<Logger, 'info' | 'warn'>;
+  /** Rejects a prefix without data. Otherwise opening it creates a store there. */
+  readonly existing?: boolean;
   /** How long opening waits for etcd. Default: ten seconds. */
   readonly openWithinMs?: number;
   /** Calls `use` with each renewal of the credentials; returns how to stop that. */
@@ -29,12 +31,13 @@ export interface OpenedEtcd {
 
 /** Opens the store in etcd. Rejects with `unavailable` or `unreadable`. */
 export async function openEtcdStore(options: EtcdStoreOptions): Promise<OpenedEtcd> {
-  const { prefix, logger, openWithinMs = 10_000, followCredentials, ...access } = options;
+  const { prefix, logger, existing = false, openWithinMs = 10_000, followCredentials, ...access } = options;
   const timeout: CallTimeout = { attemptMs: 3_000, totalMs: openWithinMs, hedgeMs: 500 };
   const members = new Members(access);
   try {
     const { version } = await members.callIdempotent(STATUS, {}, timeout, { doing: 'be reached' });
     requireVersion(version);
+    if (existing) await requireData(members, prefix, timeout);
     const meta = await readMeta(members, prefix, timeout);
     logger?.info({ endpoints: access.endpoints, prefix, version }, 'store opened');
     const space = new KeySpace(prefix, meta.offset);

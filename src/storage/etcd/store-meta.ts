@@ -39,6 +39,15 @@ export async function readMeta(members: Members, prefix: string, timeout: CallTi
   return decodeMeta(found, `${prefix}/meta`);
 }
 
+/** Rejects a prefix without data, e.g. a misspelled one. */
+export async function requireData(members: Members, prefix: string, timeout: CallTimeout): Promise<void> {
+  const space = new KeySpace(prefix, 0);
+  const request = { key: space.key('/'), rangeEnd: space.end('/'), limit: 1, keysOnly: true };
+  const { kvs } = await members.callIdempotent(RANGE, request, timeout, { doing: 'be read' });
+  if (kvs.length > 0) return;
+  throw new StorageError('unreadable', `nothing is stored under the prefix ${prefix} of etcd: correct --store`);
+}
+
 function decodeMeta({ value, modRevision }: EtcdKeyValue, path: string): StoreMeta {
   let meta: { format?: unknown; offset?: unknown; oldest?: unknown };
   try {
