@@ -13,7 +13,7 @@ import { StorageError } from '../storage/contract.ts';
 import { requestBackup } from '../storage/sqlite/request-backup.ts';
 import { ArchiveError, readArchive } from '../transfer/archive.ts';
 import { checkStore } from '../transfer/check-store.ts';
-import { compareServer, type ListAt } from '../transfer/compare-server.ts';
+import { compareServer, type ListAt, usesStore } from '../transfer/compare-server.ts';
 import { exportStore } from '../transfer/export-store.ts';
 import { importStore } from '../transfer/import-store.ts';
 import { Retries } from '../transfer/retries.ts';
@@ -143,15 +143,23 @@ const TASKS: Readonly<
   async check(options, flags, client) {
     const productName = text(flags, 'productName') ?? '';
     const catalog = createCatalog({ productName });
+    const server = text(flags, 'server');
+    if (server !== undefined && options.engine !== 'etcd') {
+      throw new OptionsError(['store check --server is for etcd: a server on SQLite must be stopped for the check']);
+    }
     const { store } = await openStore(options, silentLogger, { existing: true });
     try {
+      const listAt = server === undefined ? undefined : await client.listAt(server, flags);
+      if (listAt !== undefined && !(await usesStore({ store, catalog }, listAt))) {
+        say(`${server} does not use this store`);
+        return 1;
+      }
       const { revision, counts, problems } = await checkStore(store, catalog);
       for (const [resource, count] of counts) process.stdout.write(`${String(count).padStart(8)}  ${resource}\n`);
-      const server = text(flags, 'server');
       const compared =
-        server === undefined
+        listAt === undefined
           ? { compared: 0, problems: [] }
-          : await compareServer({ store, catalog, productName }, await client.listAt(server, flags));
+          : await compareServer({ store, catalog, productName }, listAt);
       const all = [...problems, ...compared.problems];
       for (const problem of all) say(problem);
       const scope = server === undefined ? '' : `, ${compared.compared} objects compared with ${server}`;

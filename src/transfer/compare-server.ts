@@ -10,8 +10,37 @@ export type ListAt = (path: string) => Promise<ServedList>;
 export interface ServedList {
   readonly metadata: { readonly resourceVersion: string };
   readonly items: readonly {
-    readonly metadata: { readonly name: string; readonly namespace?: string; readonly resourceVersion: string };
+    readonly metadata: {
+      readonly name: string;
+      readonly namespace?: string;
+      readonly uid: string;
+      readonly resourceVersion: string;
+    };
   }[];
+}
+
+/**
+ * Whether a server uses this store, by the uids of its ClusterRoles: every server creates some, and the copy of a store
+ * keeps them. A cache that is behind still shares most of them with its store.
+ */
+export async function usesStore(
+  { store, catalog }: { store: Store; catalog: Catalog },
+  listAt: ListAt,
+): Promise<boolean> {
+  const kind = catalog.clusterRoles;
+  const served = await listAt(`/apis/${kind.group}/${kind.version}/${kind.resource}?resourceVersion=0`);
+  const uids = new Set(served.items.map(({ metadata }) => metadata.uid));
+  const { items } = await store.list({ prefix: collectionPrefix(kind, '', '') });
+  return items.some(({ value }) => uids.has(uidIn(value)));
+}
+
+/** Empty for a value that is not an object; checkStore reports it. */
+function uidIn(value: Uint8Array): string {
+  try {
+    return String(Object(JSON.parse(Buffer.from(value).toString('utf8')).metadata).uid ?? '');
+  } catch {
+    return '';
+  }
 }
 
 const CONCURRENCY = 8;

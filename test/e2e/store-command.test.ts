@@ -173,6 +173,23 @@ describeWithEtcd('B18: clusterpass store', () => {
     );
   });
 
+  it('check refuses a server of another store, and --server for SQLite', async () => {
+    const url = (prefix: string): string => `etcd://${etcd.endpoints.join(',')}/${prefix}`;
+    const [server, other] = await Promise.all(
+      ['one', 'other'].map((prefix) => startServer({ args: ['--store', url(prefix)] })),
+    );
+    onTestFinished(async () => void (await Promise.all([server?.destroy(), other?.destroy()])));
+    const flags = ['--server', server?.url ?? '', '--token-file', join(server?.dataDir ?? '', 'admin.token')];
+    const compared = await store('check', '--store', url('other'), ...flags);
+    expect([compared.code, compared.stderr]).toEqual([1, `clusterpass: ${server?.url} does not use this store\n`]);
+    const sqlite = await store('check', '--store', `sqlite:${inFolder('data/clusterpass.db')}`, ...flags);
+    expect([sqlite.code, sqlite.stdout, sqlite.stderr]).toEqual([
+      2,
+      '',
+      'clusterpass: store check --server is for etcd: a server on SQLite must be stopped for the check\n',
+    ]);
+  });
+
   it('and back', async () => {
     await move(['--store', etcdUrl()], inFolder('archive-1'), `sqlite:${inFolder('back.db')}`);
     const server = await serve(`sqlite:${inFolder('back.db')}`);
