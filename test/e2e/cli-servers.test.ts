@@ -74,6 +74,8 @@ describe('logins at two servers', () => {
       ['', host, us.url],
       ['*', 'eu', eu.url],
     ]);
+    const user = ['whoami', '-o', 'jsonpath={.status.userInfo.username}', '--server'];
+    expect(await jane.ok([...user, host])).toBe('jane');
     await logIn(us, '--name', 'us');
     // A login keeps the name of the one before, and becomes the current one.
     await logIn(us);
@@ -81,18 +83,21 @@ describe('logins at two servers', () => {
       ['', 'eu', eu.url],
       ['*', 'us', us.url],
     ]);
-    const user = ['whoami', '-o', 'jsonpath={.status.userInfo.username}', '--server'];
     expect([await jane.ok([...user, 'eu']), await jane.ok([...user, us.url])]).toEqual(['jane', 'jane']);
   });
 
   it('are named in the error for another name', async () => {
-    const known = `the names of your logins are: eu, us`;
-    const hint = 'run clusterpass login --server https://use, or set --token-file or CLUSTERPASS_TOKEN';
+    const known = 'the names of your logins are: eu, us';
+    const hint = (server: string): string => `run clusterpass login --server ${server}`;
+    const orToken = 'or set --token-file or CLUSTERPASS_TOKEN';
     expect(await jane.fails(['get', 'clusters', '--server', 'use'])).toBe(
-      `error: not logged in to https://use: ${hint}; ${known}; did you mean us?\n`,
+      `error: not logged in to https://use; ${known}; did you mean us? Else ${hint('https://use')}, ${orToken}\n`,
     );
-    expect(await jane.fails(['whoami'], { env: { CLUSTERPASS_SERVER: 'production' } })).toMatch(
-      new RegExp(`^error: not logged in to https://production: .*; ${known}\n$`),
+    expect(await jane.fails(['whoami'], { env: { CLUSTERPASS_SERVER: 'production' } })).toBe(
+      `error: not logged in to https://production; ${known}. Else ${hint('https://production')}, ${orToken}\n`,
+    );
+    expect(await jane.fails(['logout', '--server', 'use'])).toBe(
+      `error: not logged in to https://use; ${known}; did you mean us?\n`,
     );
   });
 

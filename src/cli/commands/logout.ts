@@ -1,7 +1,8 @@
 import { CliError, type Context, Invocation, type Run } from '../command.ts';
-import { serverAt } from '../connection/connection.ts';
+import { notLoggedIn, serverAt } from '../connection/connection.ts';
 import { deleteCredentials } from '../connection/credential-cache.ts';
 import { changeLogins, type Login, type Logins, loginFor, readLogins } from '../connection/logins.ts';
+import { serverNames } from '../connection/server-names.ts';
 import { deletePassKubeconfigs } from '../kubeconfig/pass-kubeconfig.ts';
 
 /** Removes one login, or all, with the files of their passes. Other kubeconfigs are not changed. */
@@ -12,7 +13,7 @@ export const run: Run = async (context, invocation) => {
     : [selectedServer(invocation.text('server') ?? found.current, found)];
   for (const server of servers) {
     const login = loginFor(found, server);
-    if (login === undefined) throw new CliError(`not logged in to ${server}`);
+    if (login === undefined) throw new CliError(notLoggedIn(server, [...serverNames(found).values()]));
     await endPasses(context, server);
     await changeLogins(context, ({ current, logins }) => {
       const { [server]: _, ...rest } = logins;

@@ -9,6 +9,7 @@ import { fetchWithProgress } from '../progress.ts';
 import { fetchFor, isLoopback } from './fetch-for.ts';
 import { type Login, type Logins, loginFor, readLogins } from './logins.ts';
 import { checkClusterName } from './one-server.ts';
+import { serverNames } from './server-names.ts';
 
 /** A server, the token for it, and the certificates to trust. */
 export interface Connection {
@@ -68,7 +69,7 @@ export async function connectionTo(
       (env.CLUSTERPASS_PRODUCT_NAME || undefined) ??
       login?.productName ??
       'orchestrator',
-    loginNames: Object.entries(logins.logins).map(([address, { name }]) => name ?? address),
+    loginNames: [...serverNames(logins).values()],
   };
 }
 
@@ -84,12 +85,17 @@ export async function clientFor(context: Context, connection: Connection, fetch?
 /** Fails without a token: every request of a command needs one. */
 export function tokenFor({ server, token, loginNames }: Connection): TokenProvider {
   if (token !== undefined) return token;
+  const login = `run clusterpass login --server ${server}, or set --token-file or CLUSTERPASS_TOKEN`;
+  const problem = notLoggedIn(server, loginNames);
+  if (loginNames.length === 0) throw new CliError(`${problem}: ${login}`);
+  throw new CliError(`${problem}${problem.endsWith('?') ? '' : '.'} Else ${login}`);
+}
+
+/** Names the logins that there are: the server may be a misspelled name of one. */
+export function notLoggedIn(server: string, loginNames: readonly string[]): string {
   const names = [...loginNames].sort();
   const known = names.length === 0 ? '' : `; the names of your logins are: ${names.join(', ')}`;
-  throw new CliError(
-    `not logged in to ${server}: run clusterpass login --server ${server}, or set --token-file or CLUSTERPASS_TOKEN` +
-      `${known}${didYouMean(new URL(server).host, names)}`,
-  );
+  return `not logged in to ${server}${known}${didYouMean(new URL(server).host, names)}`;
 }
 
 export async function clientOptions(context: Context, connection: Connection, fetch?: Fetch) {
@@ -104,9 +110,9 @@ export async function clientOptions(context: Context, connection: Connection, fe
   };
 }
 
-/** The address for a value of `--server`: the name of a login (`clusterpass login --name`), or an address. */
-export const serverAt = ({ logins }: Logins, given: string): string =>
-  Object.entries(logins).find(([, { name }]) => name === given)?.[0] ?? serverUrl(given);
+/** The address for a value of `--server`: the name of a login as `clusterpass servers` shows it, or an address. */
+export const serverAt = (logins: Logins, given: string): string =>
+  [...serverNames(logins)].find(([, name]) => name === given)?.[0] ?? serverUrl(given);
 
 /** Normalizes the address of a server. Logins are stored under it. */
 export function serverUrl(given: string): string {
