@@ -117,6 +117,11 @@ describe('clusterpass get clusters', () => {
     expect(await admin.ok(['get', 'clusters', '-o', 'custom-columns=N:.metadata.name,R:.metadata.labels.region'])).toBe(
       'N        R\ndev-1    <none>\nprod-1   eu\n',
     );
+    const names = ['--no-headers', '-o', 'custom-columns=N:.metadata.name'];
+    expect(await admin.ok(['get', 'clusters', ...names])).toBe('dev-1\nprod-1\n');
+    expect(await admin.ok(['get', 'clusterroles', 'cluster-admin', ...names])).toBe('cluster-admin\n');
+    expect(await admin.ok(['request', 'list', ...names])).toBe('');
+    expect(await admin.ok(['token', 'list', ...names])).toBe('');
     expect(await admin.fails(['get', 'clusters', '-o', 'xml'])).toMatch(/^error: unable to match a printer .* "xml"/);
   });
 

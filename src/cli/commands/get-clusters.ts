@@ -8,7 +8,7 @@ import { askAll, connectAll, type NamedServer } from '../connection/all-servers.
 import { describeError } from '../describe-error.ts';
 import { type FoundClusters, findClusters } from '../find-clusters.ts';
 import { localAddressTo } from '../kubeconfig/local-address.ts';
-import { asList, type Printer, printerFor } from '../output/printer.ts';
+import { asList, FORMATS, type Printer, printerFor } from '../output/printer.ts';
 import { sorterFor } from '../output/sort-by.ts';
 import { cellsOf, renderTable, widthsOf } from '../output/table.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
@@ -18,7 +18,7 @@ const SERVER_ANNOTATION = 'clusterpass.dev/server';
 
 /** `get clusters`, with kubectl's flags and output formats. Without `--server`, of all servers with a login. */
 export const run: Run = async (context, invocation) => {
-  const print = await printerFor(invocation.text('output'));
+  const print = await printerFor(invocation.text('output'), FORMATS, !invocation.isOff('headers'));
   const labelSelector = invocation.text('selector');
   const fieldSelector = invocation.text('fieldSelector');
   const watching = invocation.is('watch') || invocation.is('watchOnly');

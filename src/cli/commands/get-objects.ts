@@ -6,7 +6,7 @@ import { CliError, type Context, type Invocation, type Run } from '../command.ts
 import { connect } from '../connection/connection.ts';
 import { describeError, isObjectError } from '../describe-error.ts';
 import { collectionPath, findKind, type ObjectScope, objectPath } from '../object-path.ts';
-import { asList, printerFor } from '../output/printer.ts';
+import { asList, FORMATS, printerFor } from '../output/printer.ts';
 import { sorterFor } from '../output/sort-by.ts';
 import { cellsOf, renderTable } from '../output/table.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
@@ -15,7 +15,7 @@ import { terminalSafe } from '../output/terminal-safe.ts';
 export const runFor =
   (resource: string): Run =>
   async (context, invocation) => {
-    const print = await printerFor(invocation.text('output'));
+    const print = await printerFor(invocation.text('output'), FORMATS, !invocation.isOff('headers'));
     const names = invocation.args.map((argument) => argument.split('/').at(-1) ?? '');
     const labelSelector = invocation.text('selector');
     const fieldSelector = invocation.text('fieldSelector');

@@ -8,13 +8,14 @@ export type Printer = (value: unknown) => string;
 /** As kubectl indents. */
 const JSON_INDENT = 4;
 
-const FORMATS = ['custom-columns', 'json', 'jsonpath', 'name', 'wide', 'yaml'];
+export const FORMATS: readonly string[] = ['custom-columns', 'json', 'jsonpath', 'name', 'wide', 'yaml'];
 const WITH_ARGUMENT = ['custom-columns', 'jsonpath'];
 
 /** The printer of `-o`; undefined for tables, which each command renders itself. */
 export async function printerFor(
   format: string | undefined,
   allowed: readonly string[] = FORMATS,
+  withHeaders = true,
 ): Promise<Printer | undefined> {
   if (format === undefined || format === '') return undefined;
   const [, name = '', argument] = /^([^=]*)(?:=(.*))?$/s.exec(format) ?? [];
@@ -38,14 +39,14 @@ export async function printerFor(
       return parseTemplate(argument);
     }
     case 'custom-columns':
-      return customColumns(argument ?? '');
+      return customColumns(argument ?? '', withHeaders);
     default:
       // `wide`: a table with more columns.
       return undefined;
   }
 }
 
-async function customColumns(spec: string): Promise<Printer> {
+async function customColumns(spec: string, withHeaders: boolean): Promise<Printer> {
   if (spec === '') throw new CliError('-o custom-columns=HEADER:PATH,... needs columns');
   const [{ parsePath, show }, { renderTable }] = await Promise.all([import('./jsonpath.ts'), import('./table.ts')]);
   const columns = spec.split(',').map((column) => {
@@ -55,7 +56,7 @@ async function customColumns(spec: string): Promise<Printer> {
   });
   return (value) =>
     renderTable([
-      columns.map(({ header }) => header),
+      ...(withHeaders ? [columns.map(({ header }) => header)] : []),
       ...itemsOf(value).map((item) =>
         columns.map(({ path }) => terminalSafe(path(item).map(show).join(',')) || '<none>'),
       ),
