@@ -105,6 +105,10 @@ describe('create', () => {
 
     it.each([
       [['create', 'token', 'builder'], 'error: --cluster is required'],
+      [
+        ['create', 'token', 'ci/builder', '--cluster', 'alpha'],
+        'error: "ci/builder" is not the name of a service account: use builder -n ci\n',
+      ],
       [[...CREATE, '--duration', 'soon'], 'error: --duration: "soon" is not a duration'],
       [[...CREATE, '--min-duration', '-1h'], 'error: --min-duration: "-1h" is not a duration'],
       [[...CREATE, '--bound-object-name', 'x'], 'error: --bound-object-name can only be set if'],

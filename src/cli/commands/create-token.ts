@@ -61,6 +61,11 @@ function accountOptions(invocation: Invocation): AccountOptions | 'me' {
     return 'me';
   }
   if (name === undefined) throw new CliError('name the service account, or set --as-me');
+  const [namespace = '', account = '', ...more] = name.split('/');
+  if (name.includes('/')) {
+    const hint = account === '' || more.length > 0 ? '' : `: use ${account} -n ${namespace}`;
+    throw new CliError(`${JSON.stringify(name)} is not the name of a service account${hint}`);
+  }
   return {
     namespace: invocation.text('namespace') ?? 'default',
     name,
