@@ -1,8 +1,8 @@
 import type { Cluster } from '../client/types.ts';
 import { type ClusterReference, namesAt } from './cluster-references.ts';
 import { checkedNames, getCluster } from './clusters.ts';
-import type { Context } from './command.ts';
-import { askAll, type NamedServer } from './connection/all-servers.ts';
+import { CliError, type Context } from './command.ts';
+import { askAll, failureAt, type NamedServer } from './connection/all-servers.ts';
 import { describeError, isObjectError } from './describe-error.ts';
 
 export interface FoundClusters {
@@ -37,15 +37,13 @@ export async function findClusters(
     });
     found.push(...here);
     if (here.length > 0) continue;
-    const reasons = at.flatMap(({ value }) => {
+    const reasons = at.flatMap(({ server, value }) => {
       const result = value.get(name);
-      return result?.status === 'rejected' ? [result.reason as unknown] : [];
+      return result?.status === 'rejected' ? [{ server, error: result.reason as unknown }] : [];
     });
-    problems.push(...uniqueBy(reasons, describeError));
+    const isSame = new Set(reasons.map(({ error }) => describeError(error))).size === 1;
+    const named = reasons.map(({ server, error }) => new CliError(failureAt(server, error)));
+    problems.push(...(isSame ? reasons.slice(0, 1).map(({ error }) => error) : named));
   }
   return { found, problems, failed: asked.length === failed.length ? servers : failed };
-}
-
-function uniqueBy<T>(values: readonly T[], key: (value: T) => unknown): readonly T[] {
-  return [...new Map(values.map((value) => [key(value), value])).values()];
 }

@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { parse } from 'yaml';
 import { Person } from './support/cli.ts';
 import { addCluster, grant, touch } from './support/fleet.ts';
@@ -20,7 +20,7 @@ const EXEC = ['exec', '--as', 'ci/builder'];
 const KUBECONFIG = ['kubeconfig', '--as', 'ci/builder', '--exec-command', 'clusterpass'];
 
 async function start(clusters: Readonly<Record<string, string>>): Promise<Server> {
-  const server = await startServer({ users: { jane: [] } });
+  const server = await startServer({ users: { jane: [], joe: [] } });
   for (const [name, env] of Object.entries(clusters)) {
     const serverEndpoints = [{ clientCIDR: '0.0.0.0/0', serverAddress: `https://${name}.example.com` }];
     await addCluster(server, name, { labels: { env }, spec: { orchestratorApiEndpoints: { serverEndpoints } } });
@@ -135,6 +135,18 @@ describe('get clusters', () => {
     expect(await jane.fails(['get', 'clusters', 'nope'])).toMatch(/^Error from server \(NotFound\): .*\n$/);
     expect(await jane.fails(['get', 'clusters', 'asia/prod-1'])).toBe(
       'error: "asia/prod-1": expected NAME or SERVER/NAME, with one of these servers: eu, us\n',
+    );
+  });
+
+  it.each(['describe', 'get'])('%s names the servers whose answers differ', async (verb) => {
+    await grant(eu, `joe-sees-${verb}`, 'joe');
+    const joe = await Person.at();
+    onTestFinished(() => joe.leave());
+    for (const [name, { url }] of Object.entries({ eu, us })) {
+      await joe.ok(['login', '--server', url, '--name', name, '--token-file', '-'], { stdin: tokenOf('joe') });
+    }
+    expect(await joe.fails([verb, 'cluster', 'nope'])).toMatch(
+      /^error: server eu: Error from server \(NotFound\): .*\nerror: server us: Error from server \(Forbidden\): .*\n$/,
     );
   });
 

@@ -47,7 +47,10 @@ export const run: Run = async (context, invocation) => {
     references.length > 0
       ? await getEach(context, servers, references)
       : await listAll(context, servers, { ...selection, limit });
-  if (references.length === 1 && problems[0] !== undefined) throw problems[0];
+  if (references.length === 1 && problems.length > 0) {
+    for (const problem of problems) context.err.write(`${describeError(problem)}\n`);
+    return 1;
+  }
   const clusters = sorted(items);
   if (failed.length === servers.length) return 1;
   if (print !== undefined) {

@@ -67,10 +67,15 @@ export async function askAll<T>(
   return { answers, failed };
 }
 
-/** Names a server that failed. Throws an error that is a bug of this program. */
-export function reportFailure({ err }: Context, { name, connection }: NamedServer, error: unknown): void {
+/** Names a server that failed. */
+export function reportFailure({ err }: Context, server: NamedServer, error: unknown): void {
+  err.write(`error: ${failureAt(server, error)}\n`);
+}
+
+/** A failure with the name of its server. Throws an error that is a bug of this program. */
+export function failureAt({ name, connection }: NamedServer, error: unknown): string {
   const text = describeError(error)?.replace(/^error: /, '');
   if (text === undefined) throw error;
   const hint = /Unauthorized/.test(text) ? `: run clusterpass login --server ${connection.server}` : '';
-  err.write(`error: server ${name}: ${text}${hint}\n`);
+  return `server ${name}: ${text}${hint}`;
 }
