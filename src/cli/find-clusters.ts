@@ -1,9 +1,10 @@
+import { StatusError } from '../client/errors.ts';
 import type { Cluster } from '../client/types.ts';
 import { type ClusterReference, namesAt } from './cluster-references.ts';
 import { checkedNames, getCluster } from './clusters.ts';
 import { CliError, type Context } from './command.ts';
 import { askAll, failureAt, type NamedServer } from './connection/all-servers.ts';
-import { describeError, isObjectError } from './describe-error.ts';
+import { describeError } from './describe-error.ts';
 
 export interface FoundClusters {
   readonly found: readonly { readonly server: NamedServer; readonly cluster: Cluster }[];
@@ -11,6 +12,9 @@ export interface FoundClusters {
   readonly problems: readonly unknown[];
   readonly failed: readonly NamedServer[];
 }
+
+/** Any other error, e.g. 503, does not say whether the server has the cluster. */
+const isNotHere = (error: unknown): boolean => error instanceof StatusError && [403, 404].includes(error.code);
 
 /** Reads the named clusters, with all of their fields. A name that several servers have is found once at each. */
 export async function findClusters(
@@ -22,7 +26,7 @@ export async function findClusters(
   const { answers, failed } = await askAll(context, asked, async (server) => {
     const names = namesAt(server, references);
     const results = await Promise.allSettled(names.map((name) => getCluster(server.client, name)));
-    const fatal = results.find((result) => result.status === 'rejected' && !isObjectError(result.reason));
+    const fatal = results.find((result) => result.status === 'rejected' && !isNotHere(result.reason));
     if (fatal?.status === 'rejected') throw fatal.reason;
     checkedNames(results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : [])));
     return new Map(names.map((name, at) => [name, results[at] as PromiseSettledResult<Cluster>]));
