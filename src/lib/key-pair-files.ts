@@ -22,7 +22,7 @@ const holdsKey = (pem: Buffer): boolean => holds(pem, 'PRIVATE KEY');
 
 /**
  * Reads a certificate and its key. Throws UnsafeFile if one is in place of the other, if other users can read the key,
- * or if `createContext`, that of TLS, refuses them, e.g. because they do not belong together.
+ * or if TLS does not take them (`createContext`), e.g. because they do not belong together.
  */
 export async function readKeyPair(files: KeyPairFiles, createContext: (pair: KeyPair) => unknown): Promise<KeyPair> {
   const pair = await readFiles(files);

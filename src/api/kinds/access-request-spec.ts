@@ -64,7 +64,7 @@ export const requestStatus = (object: ApiObject): AccessRequestStatus => (object
 export const isOpenPhase = (phase: string): boolean => phase === 'Pending' || phase === 'Approved';
 
 /** When a pending request or the granted access ends; undefined once the request is finished. */
-export function expiryOf(object: ApiObject): string | undefined {
+export function requestExpiry(object: ApiObject): string | undefined {
   const { phase = 'Pending', expirationTimestamp } = requestStatus(object);
   return isOpenPhase(phase) ? expirationTimestamp : undefined;
 }

@@ -4,7 +4,14 @@ import { bodySchema } from '../codec/shape.ts';
 import { forbiddenField } from '../field-error.ts';
 import type { ApiObject, Kind } from '../kind.ts';
 import type { Verb } from '../request.ts';
-import { accessText, expiryOf, isOpenPhase, requestErrors, requestSpec, requestStatus } from './access-request-spec.ts';
+import {
+  accessText,
+  isOpenPhase,
+  requestErrors,
+  requestExpiry,
+  requestSpec,
+  requestStatus,
+} from './access-request-spec.ts';
 import { ageColumn, nameColumn, textColumn } from './columns.ts';
 import { COUNTED_LABEL, REQUESTER_LABEL } from './issued-token.ts';
 import { CLUSTERPASS_GROUP, CLUSTERPASS_VERSION, int64, SHORT, text, texts, timestamp, typeMeta } from './meta.ts';
@@ -199,7 +206,7 @@ export const accessRequestKind: Kind = {
     textColumn('Cluster', 'The cluster.', (object) => requestSpec(object).cluster),
     textColumn('Access', 'What is requested.', (object) => accessText(requestSpec(object))),
     textColumn('Phase', 'Pending, Approved, Denied, Withdrawn or Expired.', (object) => requestStatus(object).phase),
-    textColumn('Expires', 'When it, or the access, ends. Empty once it is finished.', expiryOf),
+    textColumn('Expires', 'When it, or the access, ends. Empty once it is finished.', requestExpiry),
     textColumn('Reason', 'Why the access is needed.', (object) => requestSpec(object).reason, 1),
     textColumn('Decided By', 'Who approved or denied it.', (object) => requestStatus(object).decidedBy?.username, 1),
     ageColumn,

@@ -1,4 +1,4 @@
-import { accessText, expiryOf, requestSpec, requestStatus } from '../../api/kinds/access-request-spec.ts';
+import { accessText, requestExpiry, requestSpec, requestStatus } from '../../api/kinds/access-request-spec.ts';
 import { REQUESTS } from '../approvable.ts';
 import type { Run } from '../command.ts';
 import { bindingRow, conditionRows, person, showApprovable } from '../show-approvable.ts';
@@ -15,7 +15,7 @@ export const run: Run = showApprovable(REQUESTS, (request) => {
     ['Reason:', spec.reason],
     ['Duration:', `${spec.durationSeconds ?? 0} seconds`],
     ['Phase:', status.phase],
-    ['Expires:', expiryOf(request)],
+    ['Expires:', requestExpiry(request)],
     ['Decided by:', person(status.decidedBy)],
     ['Withdrawn by:', person(status.withdrawnBy)],
     bindingRow(status),
