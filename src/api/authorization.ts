@@ -169,7 +169,7 @@ const READS: ReadonlySet<string> = new Set(['get', 'list', 'watch']);
 
 /**
  * The permission that a question is about. To read a cluster profile is to read its cluster (CP-61): profiles have no
- * permissions of their own, so the two cannot disagree. Writes of profiles are not served, and stay as they are.
+ * separate permissions, so the two cannot disagree. Writes of profiles are not served, and stay as they are.
  */
 export function permissionAskedFor(question: ResourceQuestion): ResourceQuestion {
   if (!isProfiles(question) || question.cluster !== undefined || !READS.has(question.verb)) return question;

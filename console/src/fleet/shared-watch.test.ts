@@ -133,7 +133,7 @@ it('a tab whose token is rejected ends alone', async () => {
   await sees(other, ...RESTORED, 'connected');
 });
 
-it('tabs of another user have a watch of their own', async () => {
+it('a tab of another user opens another watch', async () => {
   await leaderWithTwo('eve');
   const other = open('mallory');
   await sees(other, 'connected');
