@@ -356,7 +356,7 @@ export async function compose(
       objects: () => catalog.storedKinds.map((kind) => ({ ...kind, count: reader.cache(kind).current.size })),
       clockSkew: () => clock.guard.skewSeconds,
       keys: () => keyRing.entries(),
-      callerFiles: callers.failingFiles,
+      failingCallers: callers.failing,
       now: Date.now,
     });
     apiServer.open({

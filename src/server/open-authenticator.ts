@@ -36,8 +36,11 @@ export interface OpenedAuthenticator {
   readonly originsOf: (issuer: string) => readonly string[];
   /** Whether a file is gone, so that its callers are refused. */
   readonly isGone: { tokenFile(): boolean; authenticationConfig(): boolean };
-  /** The same by option, for metrics. */
-  readonly failingFiles: () => Readonly<Record<string, boolean>>;
+  /** For metrics: the same by option, and whether the keys of an identity provider cannot be fetched, by issuer. */
+  readonly failing: {
+    files(): Readonly<Record<string, boolean>>;
+    issuers(): Readonly<Record<string, boolean>>;
+  };
   close(): void;
 }
 
@@ -92,6 +95,10 @@ export async function openAuthenticator({
               now: Date.now,
               every,
               report: (problem) => logger.warn({ problem }, 'authentication configuration problem'),
+              reportKeys: (issuer, problem) =>
+                problem === undefined
+                  ? logger.info({ issuer }, 'the keys of an identity provider are fetched again')
+                  : logger.warn({ issuer, problem }, 'the keys of an identity provider cannot be fetched'),
             }),
           );
     for (const issuer of options.mcp?.authorizationServers ?? []) {
@@ -118,10 +125,13 @@ export async function openAuthenticator({
       }),
       originsOf: (issuer) => jwt?.originsOf(issuer) ?? [],
       isGone,
-      failingFiles: () => ({
-        'token-auth-file': isGone.tokenFile(),
-        'authentication-config': isGone.authenticationConfig(),
-      }),
+      failing: {
+        files: () => ({
+          'token-auth-file': isGone.tokenFile(),
+          'authentication-config': isGone.authenticationConfig(),
+        }),
+        issuers: () => jwt?.failingIssuers() ?? {},
+      },
       close,
     };
   } catch (error) {

@@ -86,7 +86,17 @@ describe('people from an identity provider', () => {
   it('a provider that never answered: 401 in bounded time, with a line in the log, and readiness is not touched', async () => {
     const token = await silent.sign({ sub: 'jane' });
     expect(await whoIs(token)).toBe(401);
-    expect(problems()).toContainEqual(expect.stringMatching(/^the keys of .* did not answer in time$/));
+    const report = {
+      level: 'warn',
+      msg: 'the keys of an identity provider cannot be fetched',
+      issuer: silent.url,
+      problem: `${silent.url}/.well-known/openid-configuration: did not answer in time`,
+    };
+    const reports = (): unknown[] => logLines(server.output.stderr).filter(({ issuer }) => issuer === silent.url);
+    await expect.poll(reports).toEqual([expect.objectContaining(report)]);
+    const { text } = await server.call('GET', '/metrics');
+    expect(text).toContain(`clusterpass_identity_provider_failing{issuer="${silent.url}"} 1\n`);
+    expect(text).toContain(`clusterpass_identity_provider_failing{issuer="${provider.url}"} 0\n`);
     expect((await server.call('GET', '/readyz', { token: null })).code).toBe(200);
     // Nor is it asked for every token.
     expect(await Promise.all([1, 2, 3, 4, 5].map(() => whoIs(token)))).toEqual([401, 401, 401, 401, 401]);

@@ -55,6 +55,12 @@ const FIRES: Readonly<Record<string, Case>> = {
     severity: 'critical',
     summary: 'replica-1 refuses the callers of --token-auth-file: the file is gone or invalid.',
   },
+  ClusterpassIdentityProviderFailing: {
+    series: { [`clusterpass_identity_provider_failing{${AT},issuer="https://id.example.com"}`]: stays(1) },
+    labels: { ...instance, issuer: 'https://id.example.com' },
+    severity: 'warning',
+    summary: 'replica-1 cannot fetch the keys of https://id.example.com.',
+  },
   ClusterpassAuditEventsLost: {
     series: { [`apiserver_audit_error_total{${AT}}`]: grows(1) },
     labels: instance,
@@ -178,6 +184,7 @@ const WELL: Readonly<Record<string, string>> = {
   'up{job="clusterpass",instance="replica-1"}': stays(1),
   [`clusterpass_audit_log_failing{${AT}}`]: stays(0),
   [`clusterpass_caller_file_failing{${AT},option="token-auth-file"}`]: stays(0),
+  [`clusterpass_identity_provider_failing{${AT},issuer="https://id.example.com"}`]: stays(0),
   [`apiserver_audit_error_total{${AT}}`]: grows(0),
   [`clusterpass_log_lines_dropped_total{${AT}}`]: grows(0),
   [`clusterpass_token_requests_total{${AT},cluster="a",result="failed"}`]: grows(1),

@@ -15,7 +15,8 @@ const [one, two] = [jwk('one'), jwk('two')];
 let now: number;
 let fetched: string[];
 let signals: AbortSignal[];
-let reports: string[];
+/** Undefined: the keys were fetched again. */
+let reports: (string | undefined)[];
 let documents: Record<string, unknown>;
 /** Runs while a document is being fetched. */
 let meanwhile: () => Promise<void> | void;
@@ -92,11 +93,40 @@ describe('the keys of an issuer', () => {
   it('stay when they cannot be fetched again, and that is reported once', async () => {
     await keys.refresh();
     const [before] = await keys.find('one');
+    expect(keys.isFailing()).toBe(false);
     documents = {};
     await keys.refresh();
     await keys.refresh();
     expect(await keys.find('one')).toEqual([before]);
-    expect(reports).toEqual([`the keys of ${ISSUER} cannot be fetched: ${DISCOVERY}: answered with 503`]);
+    expect(reports).toEqual([`${DISCOVERY}: answered with 503`]);
+    expect(keys.isFailing()).toBe(true);
+  });
+
+  it('a problem that lasts is reported once an hour, and its end once', async () => {
+    const working = documents;
+    documents = {};
+    for (let minute = 0; minute <= 120; minute += 5) {
+      await keys.refresh();
+      now += 5 * 60_000;
+    }
+    expect(reports).toEqual(Array(3).fill(`${DISCOVERY}: answered with 503`));
+    reports.length = 0;
+    documents = working;
+    await keys.refresh();
+    await keys.refresh();
+    expect(reports).toEqual([undefined]);
+    expect(keys.isFailing()).toBe(false);
+  });
+
+  it('a problem whose text differs each time is reported once a minute', async () => {
+    for (let second = 0; second <= 120; second += 10) {
+      documents[DISCOVERY] = { issuer: `https://${second}.example.com` };
+      await keys.refresh();
+      now += 10_000;
+    }
+    const another = (second: number): string =>
+      `its discovery document is of another issuer, "https://${second}.example.com"`;
+    expect(reports).toEqual([0, 60, 120].map(another));
   });
 
   it('a key that is withdrawn is gone, also when another one is published under its id', async () => {

@@ -14,6 +14,8 @@ export interface IssuerKeys {
    * rejects: empty when there is no such key.
    */
   find(kid: string | undefined): Promise<readonly IssuerKey[]>;
+  /** Whether the last fetch failed. */
+  isFailing(): boolean;
   /** The origins at which tokens are obtained, by the last discovery document; empty before the first one. */
   origins(): readonly string[];
   /** Fetches the keys again. When that fails, the keys in memory stay. */
@@ -27,10 +29,15 @@ interface IssuerKeysParts {
   readonly discoveryUrl: string;
   readonly fetchDocument: FetchDocument;
   readonly now: () => number;
-  readonly report: (problem: string) => void;
+  /** Why the keys cannot be fetched; undefined when they were fetched after such a report. */
+  readonly report: (problem: string | undefined) => void;
 }
 
 const RETRY_MS = 10_000;
+/** A problem that lasts is reported so often: operators may read only the last part of a log. */
+const REPEAT_MS = 60 * 60_000;
+/** The text of a problem may differ at every fetch. */
+const REPORT_MS = 60_000;
 /** For both documents together, because a request waits for them. */
 const FETCH_TIMEOUT_MS = 5_000;
 
@@ -39,7 +46,8 @@ export function createIssuerKeys({ issuerUrl, discoveryUrl, fetchDocument, now, 
   let origins: readonly string[] = [];
   let running: Promise<void> | undefined;
   let lastStart = Number.NEGATIVE_INFINITY;
-  let reported = '';
+  let isFailing = false;
+  let reported: { readonly problem: string; readonly at: number } | undefined;
   const closing = new AbortController();
 
   async function fetchKeys(): Promise<void> {
@@ -51,14 +59,24 @@ export function createIssuerKeys({ issuerUrl, discoveryUrl, fetchDocument, now, 
       const found = readKeySet(await fetchDocument(jwksUri, signal));
       if (found.length === 0) throw new Error('its key set has no key that can be used');
       keys = found;
-      reported = '';
+      isFailing = false;
+      if (reported !== undefined) report(undefined);
+      reported = undefined;
     } catch (error) {
       if (closing.signal.aborted) return;
-      const problem = error instanceof Error ? error.message : String(error);
-      // A problem that lasts is reported once, not every ten seconds.
-      if (problem !== reported) report(`the keys of ${issuerUrl} cannot be fetched: ${problem}`);
-      reported = problem;
+      isFailing = true;
+      reportProblem(error instanceof Error ? error.message : String(error));
     }
+  }
+
+  function reportProblem(problem: string): void {
+    const at = now();
+    if (reported !== undefined) {
+      const wait = problem === reported.problem ? REPEAT_MS : REPORT_MS;
+      if (Math.abs(at - reported.at) < wait) return;
+    }
+    reported = { problem, at };
+    report(problem);
   }
 
   function start(): Promise<void> {
@@ -82,6 +100,7 @@ export function createIssuerKeys({ issuerUrl, discoveryUrl, fetchDocument, now, 
       else if (Math.abs(now() - lastStart) >= RETRY_MS) await start();
       return known(kid);
     },
+    isFailing: () => isFailing,
     origins: () => origins,
     refresh: () => running ?? start(),
     close: () => closing.abort(),

@@ -19,12 +19,14 @@ const START = 1_700_000_000_000;
 
 let now: number;
 let keySet: unknown[];
+let isDown: boolean;
 let authenticator: JwtAuthenticator;
 let refresh: () => Promise<void>;
 
 beforeEach(() => {
   now = START;
   keySet = published;
+  isDown = false;
   const [config] = readAuthenticationConfig(
     Buffer.from(
       JSON.stringify({
@@ -44,7 +46,10 @@ beforeEach(() => {
   const keys = createIssuerKeys({
     issuerUrl: ISSUER,
     discoveryUrl: `${ISSUER}/d`,
-    fetchDocument: async (url) => (url.endsWith('/d') ? { issuer: ISSUER, jwks_uri: `${ISSUER}/k` } : { keys: keySet }),
+    fetchDocument: async (url) => {
+      if (isDown) throw new Error('connect ECONNREFUSED');
+      return url.endsWith('/d') ? { issuer: ISSUER, jwks_uri: `${ISSUER}/k` } : { keys: keySet };
+    },
     now: () => now,
     report: () => {},
   });
@@ -101,6 +106,19 @@ describe('tokens of the issuer', () => {
     await refresh();
     expect(caller.isLive()).toBe(false);
     await expect(authenticate(new Secret(token))).rejects.toThrow('no keys found');
+  });
+
+  it('are refused while no keys can be fetched, with a reason that is not about the token', async () => {
+    isDown = true;
+    const token = await sign(claims());
+    await expect(authenticate(new Secret(token))).rejects.toThrow(
+      'no keys found: the keys of the issuer could not be fetched',
+    );
+    isDown = false;
+    now += 10_000;
+    expect((await authenticate(new Secret(token))).as(undefined).name).toBe('jane');
+    const unknown = await sign(claims(), { kid: 'unknown' });
+    await expect(authenticate(new Secret(unknown))).rejects.toThrow(/no keys found$/);
   });
 
   it('are refused once the entry has changed', async () => {

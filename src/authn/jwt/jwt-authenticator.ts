@@ -25,6 +25,8 @@ export interface JwtAuthenticator {
   /** The same for a token of the MCP endpoint. */
   authenticateMcp(token: Secret): Caller | Promise<Caller>;
   refreshKeys(): Promise<void>;
+  /** Whether the keys of the issuer could not be fetched when this was last tried. */
+  isFailing(): boolean;
   /** The origins at which tokens of the issuer are obtained. */
   origins(): readonly string[];
   /** From now on, no token of this authenticator is accepted. */
@@ -70,7 +72,9 @@ export function createJwtAuthenticator({ config, keys, mcpAudience, now }: JwtAu
     const segments = splitToken(token);
     if (segments === undefined) throw new TokenRejected('token is malformed');
     const header = readHeader(segments);
-    const { thumbprint } = await signingKey(token, header.alg, await keys.find(header.kid));
+    const candidates = await keys.find(header.kid);
+    if (candidates.length === 0) throw new TokenRejected(keys.isFailing() ? NOT_FETCHED : NO_KEYS);
+    const { thumbprint } = await signingKey(token, header.alg, candidates);
     const claims = decodeJsonSegment(segments.payload);
     if (claims === undefined || claims.iss !== config.issuer.url) throw new TokenRejected('token issuer is invalid');
     const audiences = acceptedAudiences(claims.aud, config.issuer.audiences);
@@ -121,6 +125,7 @@ export function createJwtAuthenticator({ config, keys, mcpAudience, now }: JwtAu
       return signed instanceof Promise ? signed.then(acceptMcp) : acceptMcp(signed);
     },
     refreshKeys: () => keys.refresh(),
+    isFailing: () => keys.isFailing(),
     origins: () => keys.origins(),
     close() {
       isClosed = true;
@@ -162,6 +167,7 @@ function readOAuthClient({ client_id: clientId, azp, scope, scp }: JsonObject): 
 }
 
 const NO_KEYS = 'invalid signature, no keys found';
+const NOT_FETCHED = `${NO_KEYS}: the keys of the issuer could not be fetched`;
 
 /** Without a `kid`, at most 8 keys of the algorithm are tried. */
 const MAX_TRIES = 8;
@@ -170,7 +176,6 @@ const usableKeys = (keys: readonly IssuerKey[], alg: string): readonly IssuerKey
   keys.filter(({ algorithms }) => algorithms.includes(alg)).slice(0, MAX_TRIES);
 
 async function signingKey(token: string, alg: string, candidates: readonly IssuerKey[]): Promise<IssuerKey> {
-  if (candidates.length === 0) throw new TokenRejected(NO_KEYS);
   const usable = usableKeys(candidates, alg);
   if (usable.length === 0) throw new TokenRejected('token algorithm does not match the key');
   for (const candidate of usable) {

@@ -12,6 +12,8 @@ const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256
 let folder: string;
 let file: string;
 let reports: string[];
+let keyReports: (readonly [issuer: string, problem: string | undefined])[];
+let down: string | undefined;
 let timers: Set<() => void>;
 let fetched: string[];
 let now: number;
@@ -20,6 +22,8 @@ beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'clusterpass-jwt-'));
   file = join(folder, 'authentication.yaml');
   reports = [];
+  keyReports = [];
+  down = undefined;
   fetched = [];
   now = 0;
   timers = new Set();
@@ -46,6 +50,7 @@ const open = (): Promise<JwtAuthenticators> =>
     createFetch: () => async (url) => {
       fetched.push(url);
       const { origin } = new URL(url);
+      if (origin === down) throw new Error('connect ECONNREFUSED');
       return url.endsWith('/jwks')
         ? { keys: [{ ...publicKey.export({ format: 'jwk' }), kid: 'k' }] }
         : { issuer: origin, jwks_uri: `${origin}/jwks` };
@@ -56,6 +61,7 @@ const open = (): Promise<JwtAuthenticators> =>
       return () => timers.delete(task);
     },
     report: (problem) => reports.push(problem),
+    reportKeys: (...report) => keyReports.push(report),
     monotonicNow: () => now,
   });
 
@@ -148,6 +154,17 @@ describe('the authentication configuration', () => {
     await authenticators.refresh();
     expect(caller?.isLive()).toBe(false);
     expect(reports).toEqual([expect.stringContaining('has no issuers')]);
+  });
+
+  it('an issuer that does not answer is reported by its URL, and the others are not affected', async () => {
+    await write(['one', 'two']);
+    down = issuer('two');
+    const authenticators = await open();
+    await expect(nameOf(authenticators, 'two')).rejects.toThrow('could not be fetched');
+    expect(await nameOf(authenticators, 'one')).toBe('one:jane');
+    expect(keyReports).toEqual([[issuer('two'), 'connect ECONNREFUSED']]);
+    expect(authenticators.failingIssuers()).toEqual({ [issuer('one')]: false, [issuer('two')]: true });
+    expect(reports).toEqual([]);
   });
 
   it('keys are fetched again from time to time, and closing ends it all', async () => {

@@ -17,6 +17,8 @@ export interface JwtAuthenticators extends TokenAuthenticator {
   isForMcp(issuer: string): boolean;
   /** The origins at which tokens of this issuer are obtained, by its discovery document; empty before it was read. */
   originsOf(issuer: string): readonly string[];
+  /** Whether the keys of an issuer could not be fetched when this was last tried; by issuer. */
+  failingIssuers(): Readonly<Record<string, boolean>>;
   /** Reads the file if it has changed. A bad file is reported, and the configuration in force stays for a minute. */
   refresh(): Promise<void>;
   /** Whether the file is gone or invalid, so that tokens of its issuers are refused. */
@@ -28,6 +30,8 @@ interface JwtAuthenticatorsParts extends WatchParts, ReadOptions {
   readonly file: string;
   /** Fetches documents from servers of these authorities (PEM), or of the system's. */
   readonly createFetch: (certificateAuthority: string | undefined) => FetchDocument;
+  /** Why the keys of an issuer cannot be fetched; undefined when they were fetched after such a report. */
+  readonly reportKeys: (issuer: string, problem: string | undefined) => void;
   /** The audience of tokens for the MCP endpoint. */
   readonly mcpAudience?: string;
   readonly now: () => number;
@@ -43,15 +47,16 @@ const REFRESH_KEYS_MS = 5 * 60_000;
  * tokens are refused until it responds.
  */
 export async function openJwtAuthenticators(parts: JwtAuthenticatorsParts): Promise<JwtAuthenticators> {
-  const { file, createFetch, mcpAudience, now, every, report } = parts;
+  const { file, createFetch, mcpAudience, now, every, report, reportKeys } = parts;
   let authenticators: ReadonlyMap<string, JwtAuthenticator> = new Map();
 
   function open(config: JwtAuthenticatorConfig): JwtAuthenticator {
     const { url, discoveryUrl, certificateAuthority } = config.issuer;
     const fetchDocument = createFetch(certificateAuthority);
+    const reportProblem = (problem: string | undefined) => reportKeys(url, problem);
     const authenticator = createJwtAuthenticator({
       config,
-      keys: createIssuerKeys({ issuerUrl: url, discoveryUrl, fetchDocument, now, report }),
+      keys: createIssuerKeys({ issuerUrl: url, discoveryUrl, fetchDocument, now, report: reportProblem }),
       ...(mcpAudience === undefined ? {} : { mcpAudience }),
       now,
     });
@@ -96,6 +101,8 @@ export async function openJwtAuthenticators(parts: JwtAuthenticatorsParts): Prom
     isForMcp: (issuer) =>
       mcpAudience !== undefined && authenticators.get(issuer)?.config.issuer.audiences.includes(mcpAudience) === true,
     originsOf: (issuer) => authenticators.get(issuer)?.origins() ?? [],
+    failingIssuers: () =>
+      Object.fromEntries([...authenticators].map(([issuer, authenticator]) => [issuer, authenticator.isFailing()])),
     refresh: watched.refresh,
     isGone: watched.isGone,
     close() {

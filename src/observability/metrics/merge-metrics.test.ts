@@ -63,7 +63,7 @@ it('has a rule for every gauge of ours', async () => {
     objects: () => [],
     keys: () => [],
     clockSkew: () => 0,
-    callerFiles: () => ({}),
+    failingCallers: { files: () => ({}), issuers: () => ({}) },
     now: () => 0,
   });
   const gauges = (await metrics.registry.getMetricsAsJSON()).filter(({ type }) => type === 'gauge');

@@ -28,6 +28,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   clusterpass_signing_key_age_seconds: 'max',
   clusterpass_audit_log_failing: 'max',
   clusterpass_caller_file_failing: 'max',
+  clusterpass_identity_provider_failing: 'max',
   process_start_time_seconds: 'min',
   process_open_fds: 'max',
   process_max_fds: 'min',

@@ -24,8 +24,12 @@ interface ObservedParts {
   }[];
   /** Seconds. */
   readonly clockSkew: () => number;
-  /** Whether the callers of a file are refused, because it is gone or invalid; by option. */
-  readonly callerFiles: () => Readonly<Record<string, boolean>>;
+  readonly failingCallers: {
+    /** Whether the callers of a file are refused, because it is gone or invalid; by option. */
+    files(): Readonly<Record<string, boolean>>;
+    /** Whether the keys of an identity provider cannot be fetched; by issuer. */
+    issuers(): Readonly<Record<string, boolean>>;
+  };
   readonly now: () => number;
 }
 
@@ -101,7 +105,16 @@ export function observeParts({ registry }: Metrics, parts: ObservedParts): void 
     'Whether a file with callers is gone or invalid, so that they are refused, by option.',
     ['option'],
     function () {
-      for (const [option, fails] of Object.entries(parts.callerFiles())) this.set({ option }, fails ? 1 : 0);
+      for (const [option, fails] of Object.entries(parts.failingCallers.files())) this.set({ option }, fails ? 1 : 0);
+    },
+  );
+  gauge(
+    'clusterpass_identity_provider_failing',
+    'Whether the keys of an identity provider could not be fetched when this was last tried, by issuer.',
+    ['issuer'],
+    function () {
+      this.reset();
+      for (const [issuer, fails] of Object.entries(parts.failingCallers.issuers())) this.set({ issuer }, fails ? 1 : 0);
     },
   );
   counter(registers, 'apiserver_audit_event_total', 'Events written to the audit log.', () => parts.audit().written);
