@@ -218,6 +218,12 @@ describe('decision 14: plain HTTP only on loopback', () => {
     expect(problems(['--console-oidc-client-id', 'clusterpass'])).toEqual([
       '--console-oidc-client-id is set and --console-oidc-issuer is not: signing in needs both',
     ]);
+    const both = ['--console-oidc-issuer', 'https://id.example.com', '--console-oidc-client-id', 'clusterpass'];
+    expect(problems(both)).toEqual([
+      '--console-oidc-issuer is set and --authentication-config is not: no person could sign in to the console',
+    ]);
+    const config = ['--authentication-config', file('authentication.yaml', '')];
+    expect(load([...both, ...config]).options.consoleProvider?.clientId).toBe('clusterpass');
   });
 
   it('agents need an authorization server and its keys', () => {

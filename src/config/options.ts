@@ -202,7 +202,7 @@ export const OPTIONS = {
   consoleOidcIssuer: option({
     value: 'URL',
     parse: issuerUrl,
-    doc: 'The identity provider where people sign in to the console, with `--console-oidc-client-id`. Its tokens are accepted only if `--authentication-config` lists it.',
+    doc: 'The identity provider where people sign in to the console, with `--console-oidc-client-id`: an issuer of `--authentication-config`, whose `audiences` there include the client id.',
   }),
   consoleOidcClientId: option({
     value: 'ID',

@@ -123,6 +123,10 @@ export function resolveOptions(values: OptionValues): { options: ServeOptions; p
   if ((issuer === undefined) !== (clientId === undefined)) {
     const [one, other] = issuer === undefined ? ['client-id', 'issuer'] : ['issuer', 'client-id'];
     problems.push(`--console-oidc-${one} is set and --console-oidc-${other} is not: signing in needs both`);
+  } else if (issuer !== undefined && values.authenticationConfig === undefined) {
+    problems.push(
+      '--console-oidc-issuer is set and --authentication-config is not: no person could sign in to the console',
+    );
   }
 
   const { mcpAuthorizationServer = [], mcpAllowedOrigin = [] } = values;

@@ -101,11 +101,19 @@ export async function openAuthenticator({
                   : logger.warn({ issuer, problem }, 'the keys of an identity provider cannot be fetched'),
             }),
           );
+    // Warnings: the file may be changed while the server runs.
     for (const issuer of options.mcp?.authorizationServers ?? []) {
-      if (jwt?.isForMcp(issuer) === true) continue;
+      if (jwt?.has(issuer, mcpAudience) === true) continue;
       logger.warn(
         { issuer, audience: mcpAudience },
         'an issuer of --mcp-authorization-server is not in --authentication-config with this audience',
+      );
+    }
+    const { issuer, clientId: audience = '' } = options.consoleProvider ?? {};
+    if (issuer !== undefined && jwt?.has(issuer, audience) !== true) {
+      logger.warn(
+        { issuer, audience },
+        'the issuer of --console-oidc-issuer is not in --authentication-config with this audience',
       );
     }
     const isGone = {

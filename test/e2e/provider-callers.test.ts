@@ -23,7 +23,8 @@ beforeAll(async () => {
   silent.hang();
   await writeFile(file, authenticationConfig([provider, silent]));
   started = Date.now();
-  server = await startServer({ args: ['--authentication-config', file] });
+  const unlisted = ['--console-oidc-issuer', provider.url, '--console-oidc-client-id', 'unlisted'];
+  server = await startServer({ args: ['--authentication-config', file, ...unlisted] });
   await addCluster(server, 'alpha');
   await grant(server, 'jane-sees', 'id:jane');
 });
@@ -110,6 +111,17 @@ describe('people from an identity provider', () => {
 });
 
 describe('the file', () => {
+  it('a client id of the console that it does not list is a warning', () => {
+    expect(logLines(server.output.stderr)).toContainEqual(
+      expect.objectContaining({
+        level: 'warn',
+        issuer: provider.url,
+        audience: 'unlisted',
+        msg: 'the issuer of --console-oidc-issuer is not in --authentication-config with this audience',
+      }),
+    );
+  });
+
   it('is read again when it changes; a bad one is reported, and the one before stays', async () => {
     const token = await provider.sign({ sub: 'jane' });
     await writeFile(file, authenticationConfig([provider], { claimMapping: {} }));

@@ -13,8 +13,8 @@ import {
 
 /** kube-apiserver's `--authentication-config`: the issuers whose tokens are accepted. */
 export interface JwtAuthenticators extends TokenAuthenticator {
-  /** Whether the configuration in force has this issuer, with the audience of the MCP endpoint. */
-  isForMcp(issuer: string): boolean;
+  /** Whether the configuration in force has this issuer, with this audience. */
+  has(issuer: string, audience: string): boolean;
   /** The origins at which tokens of this issuer are obtained, by its discovery document; empty before it was read. */
   originsOf(issuer: string): readonly string[];
   /** Whether the keys of an issuer could not be fetched when this was last tried; by issuer. */
@@ -98,8 +98,7 @@ export async function openJwtAuthenticators(parts: JwtAuthenticatorsParts): Prom
       const issuer = claimedIssuer(token.reveal());
       return issuer === undefined ? undefined : authenticators.get(issuer)?.authenticateMcp(token);
     },
-    isForMcp: (issuer) =>
-      mcpAudience !== undefined && authenticators.get(issuer)?.config.issuer.audiences.includes(mcpAudience) === true,
+    has: (issuer, audience) => authenticators.get(issuer)?.config.issuer.audiences.includes(audience) === true,
     originsOf: (issuer) => authenticators.get(issuer)?.origins() ?? [],
     failingIssuers: () =>
       Object.fromEntries([...authenticators].map(([issuer, authenticator]) => [issuer, authenticator.isFailing()])),
