@@ -25,6 +25,26 @@ it.each([
   [status.UNAVAILABLE, 'Connection dropped', 'the connection broke'],
   [
     status.UNAVAILABLE,
+    'No connection established. Last error: Client network socket disconnected before secure TLS connection was established. Resolution note: ',
+    'it ended the TLS handshake',
+  ],
+  [
+    status.UNAVAILABLE,
+    'No connection established. Last error: Failed to connect (2026-01-01T00:00:00.000Z). Resolution note: ',
+    'it closed the connection',
+  ],
+  [
+    status.UNAVAILABLE,
+    'No connection established. Last error: 40F3:error:0A00045C:SSL routines:ssl3_read_bytes:tlsv13 alert certificate required:rec_layer_s3.c:918:SSL alert number 116\n. Resolution note: ',
+    'it wants a client certificate: set --etcd-certfile and --etcd-keyfile',
+  ],
+  [
+    status.UNAVAILABLE,
+    'No connection established. Last error: 40F3:error:0A000412:SSL routines:ssl3_read_bytes:ssl/tls alert bad certificate:rec_layer_s3.c:918:SSL alert number 42\n. Resolution note: ',
+    'it does not accept the client certificate of --etcd-certfile',
+  ],
+  [
+    status.UNAVAILABLE,
     'etcdserver: no leader',
     'it has no leader: most of the members must be up and reach each other',
   ],

@@ -38,7 +38,7 @@ export function isTransient(error: unknown): boolean {
 /** The member refused the call before it had an effect: a write may be sent again. */
 export const isWithoutEffect = (error: unknown): boolean => says(error, NO_LEADER) || isStaleToken(error);
 
-/** Texts of etcd, and what they mean for an operator. */
+/** Texts of etcd, gRPC, Node and OpenSSL, and what they mean for an operator. */
 const WORDS: readonly (readonly [text: string, words: string])[] = [
   [NO_LEADER, 'it has no leader: most of the members must be up and reach each other'],
   ['request timed out', 'most of the members did not answer it in time'],
@@ -52,6 +52,11 @@ const WORDS: readonly (readonly [text: string, words: string])[] = [
   ['user name is empty', 'it wants a user and a password'],
   ['permission denied', 'its user has no permission for this prefix'],
   ['authentication is not enabled', 'it has no users: leave out the user and the password'],
+  ['alert certificate required', 'it wants a client certificate: set --etcd-certfile and --etcd-keyfile'],
+  ['alert bad certificate', 'it does not accept the client certificate of --etcd-certfile'],
+  ['alert unknown ca', 'it does not accept the client certificate of --etcd-certfile'],
+  ['before secure TLS connection was established', 'it ended the TLS handshake'],
+  ['Failed to connect', 'it closed the connection'],
 ];
 
 /** Errors of the system, in words. */
@@ -64,7 +69,7 @@ const SYSTEM: Readonly<Record<string, string>> = {
   ETIMEDOUT: 'the connection timed out',
   EHOSTUNREACH: 'there is no route to it',
   ENETUNREACH: 'there is no route to it',
-  EPROTO: 'one side speaks TLS and the other does not',
+  EPROTO: 'the TLS handshake failed',
 };
 
 /** What is wrong with a member, without gRPC's words. */

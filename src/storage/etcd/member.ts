@@ -142,7 +142,9 @@ const serverName = (host: string): object => (isIP(host) === 0 ? {} : { 'grpc.ss
 const NO_NAME = 'etcd.invalid';
 
 /** Without the port, and without the brackets of an IPv6 address. */
-const hostOf = (address: string): string => address.slice(0, address.lastIndexOf(':')).replace(/^\[(.*)\]$/, '$1');
+export const hostOf = (address: string): string =>
+  address.slice(0, address.lastIndexOf(':')).replace(/^\[(.*)\]$/, '$1');
+export const portOf = (address: string): number => Number(address.slice(address.lastIndexOf(':') + 1));
 
 /**
  * The clock of a member, from the `Date` header of an HTTP response (RFC 9110, section 6.6.1): etcd's gRPC messages
@@ -156,7 +158,7 @@ export function readDateHeader(
 ): Promise<number | undefined> {
   const host = hostOf(address);
   // A new connection each time uses the current credentials, and leaves nothing open.
-  const common = { host, port: address.slice(address.lastIndexOf(':') + 1), path: '/version', agent: false } as const;
+  const common = { host, port: portOf(address), path: '/version', agent: false } as const;
   return new Promise((resolve) => {
     const request =
       tls === undefined

@@ -15,6 +15,7 @@ import {
   watchResponse,
 } from './messages.ts';
 import type { Message } from './protobuf.ts';
+import { tlsMismatch } from './tls-mismatch.ts';
 
 /** Credentials for etcd. They may be renewed while the store is open. */
 export interface EtcdCredentials {
@@ -58,6 +59,7 @@ const TIME_MS = 2_000;
 export class Members {
   readonly #members: readonly Member[];
   readonly #avoidUntil = new Map<Member, number>();
+  #tls: EtcdAccess['tls'];
   #user: EtcdAccess['user'];
   readonly #authenticate = new SharedCall(() => this.#requestToken());
   #token: string | undefined;
@@ -67,6 +69,7 @@ export class Members {
 
   constructor({ endpoints, tls, user }: EtcdAccess, random: () => number = Math.random) {
     this.#members = endpoints.map((address) => new Member(address, tls));
+    this.#tls = tls;
     this.#user = user;
     // Replicas with the same list of endpoints must not all start with the first.
     this.#last = Math.floor(random() * endpoints.length);
@@ -234,7 +237,17 @@ export class Members {
     this.#avoid(member);
   }
 
+  /** The members of which exactly one side uses TLS, each with what is wrong. */
+  async tlsMismatches(): Promise<string[]> {
+    const each = this.#members.map(async ({ address }) => {
+      const problem = await tlsMismatch(address, this.#tls, CONNECT_MS);
+      return problem === undefined ? [] : [`${address}: ${problem}`];
+    });
+    return (await Promise.all(each)).flat();
+  }
+
   renew({ tls, user }: EtcdCredentials): void {
+    this.#tls = tls;
     this.#user = user;
     this.#token = undefined;
     for (const member of this.#members) member.renew(tls);

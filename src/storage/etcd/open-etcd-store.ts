@@ -54,8 +54,11 @@ export async function openEtcdStore(options: EtcdStoreOptions): Promise<OpenedEt
       campaign: () => new EtcdLeadership({ members, space, logger }),
     };
   } catch (error) {
+    const failure = toStorageError(error, 'be opened');
+    const mismatches = failure.code === 'unavailable' ? await members.tlsMismatches() : [];
     members.close();
-    throw toStorageError(error, 'be opened');
+    if (mismatches.length === 0) throw failure;
+    throw new StorageError('unavailable', `etcd could not be reached: ${mismatches.join('; ')}`, { cause: failure });
   }
 }
 
