@@ -20,7 +20,7 @@ export interface OpenedStore {
 /** How often the credential files for etcd are polled. */
 const RENEW_EVERY_MS = 10_000;
 
-interface OpenOptions {
+export interface OpenOptions {
   /** Opens a store with an unfinished import too. */
   readonly unfinished?: boolean;
   /** Rejects a store that does not exist. Otherwise opening creates it. */

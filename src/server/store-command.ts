@@ -17,7 +17,7 @@ import { compareServer, type ListAt, usesStore } from '../transfer/compare-serve
 import { exportStore } from '../transfer/export-store.ts';
 import { importStore } from '../transfer/import-store.ts';
 import { Retries } from '../transfer/retries.ts';
-import { openStore, seedStoreRevision } from './open-store.ts';
+import { type OpenedStore, type OpenOptions, openStore, seedStoreRevision } from './open-store.ts';
 
 /** `clusterpass store`, without a server. Exit codes: 0 success, 1 failure or problems found, 2 invalid options. */
 export type StoreTask = 'backup' | 'export' | 'import' | 'check';
@@ -69,6 +69,19 @@ const say = (text: string): void => {
 /** Failures are reported as errors; these commands log nothing else. */
 const silentLogger = createLogger({ level: 'silent', write: () => {} });
 
+/** Opening fails after ten seconds without etcd. A command that is silent for so long seems to hang. */
+const SAY_WAITING_MS = 1_000;
+
+async function openOffline(options: StoreOptions, openOptions: OpenOptions): Promise<OpenedStore> {
+  if (options.engine === 'sqlite') return openStore(options, silentLogger, openOptions);
+  const timer = setTimeout(() => say(`waiting for etcd at ${options.endpoints.join(', ')}`), SAY_WAITING_MS);
+  try {
+    return await openStore(options, silentLogger, openOptions);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
 type Flags = Readonly<Record<string, unknown>>;
 const text = (flags: Flags, name: string): string | undefined =>
   typeof flags[name] === 'string' ? (flags[name] as string) : undefined;
@@ -87,7 +100,7 @@ const TASKS: Readonly<
     let revision = await requestBackup(options.path, target);
     if (revision === undefined) {
       // No server runs: this process opens the database and makes the backup itself.
-      const { store } = await openStore(options, silentLogger, { existing: true });
+      const { store } = await openOffline(options, { existing: true });
       try {
         revision = await requestBackup(options.path, target);
       } finally {
@@ -101,7 +114,7 @@ const TASKS: Readonly<
   },
 
   async export(options, flags) {
-    const { store } = await openStore(options, silentLogger, { existing: true });
+    const { store } = await openOffline(options, { existing: true });
     try {
       // The export holds every secret: mode 0600, and an existing file is not overwritten.
       const path = text(flags, 'file') ?? '-';
@@ -129,7 +142,7 @@ const TASKS: Readonly<
     if (path !== '-') await once(input, 'open');
     const archive = await readArchive(createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY }));
     const target = {
-      open: async () => (await openStore(options, silentLogger, { unfinished: true })).store,
+      open: async () => (await openOffline(options, { unfinished: true })).store,
       seedRevision: (revision: number) => seedStoreRevision(options, revision),
     };
     const retries = new Retries({ onWait: (problem) => say(`the import waits: ${problem}`) });
@@ -147,7 +160,7 @@ const TASKS: Readonly<
     if (server !== undefined && options.engine !== 'etcd') {
       throw new OptionsError(['store check --server is for etcd: a server on SQLite must be stopped for the check']);
     }
-    const { store } = await openStore(options, silentLogger, { existing: true });
+    const { store } = await openOffline(options, { existing: true });
     try {
       const listAt = server === undefined ? undefined : await client.listAt(server, flags);
       if (listAt !== undefined && !(await usesStore({ store, catalog }, listAt))) {

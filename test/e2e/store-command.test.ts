@@ -96,7 +96,9 @@ describeWithEtcd('B18: clusterpass store', () => {
     const failure = (address: string | undefined, problem: string): Ended => ({
       code: 1,
       stdout: '',
-      stderr: `clusterpass: etcd could not be reached: ${address}: ${problem}\n`,
+      stderr:
+        `clusterpass: waiting for etcd at ${address}\n` +
+        `clusterpass: etcd could not be reached: ${address}: ${problem}\n`,
     });
     expect(results).toEqual([
       failure(`127.0.0.1:${port}`, 'nothing listens there'),
