@@ -146,7 +146,7 @@ describe('the file', () => {
     ]);
     expect([code, stderr]).toEqual([
       1,
-      `clusterpass: authentication configuration ${bad}: jwt[0].issuer.url: must be an https URL\n`,
+      `clusterpass: --authentication-config ${bad}: jwt[0].issuer.url: must be an https URL\n`,
     ]);
   });
 });

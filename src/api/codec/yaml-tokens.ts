@@ -5,6 +5,13 @@ import { MAX_DEPTH } from './tree.ts';
 /** Invalid or unsupported YAML, with a message like those of Go's parser: `yaml: line 3: ...`. */
 export class YamlSyntaxError extends Error {
   override readonly name = 'YamlSyntaxError';
+  /** Undefined when the fault is not at one line. */
+  readonly line: number | undefined;
+
+  constructor(message: string, line?: number) {
+    super(message);
+    this.line = line;
+  }
 }
 
 /**
@@ -70,5 +77,6 @@ function checkLexeme(lexeme: string, fault: (why: string) => YamlSyntaxError): v
 }
 
 export function yamlFault(lines: LineCounter, offset: number, why: string): YamlSyntaxError {
-  return new YamlSyntaxError(`yaml: line ${Math.max(1, lines.linePos(offset).line)}: ${why}`);
+  const line = Math.max(1, lines.linePos(offset).line);
+  return new YamlSyntaxError(`yaml: line ${line}: ${why}`, line);
 }

@@ -86,10 +86,10 @@ describe('the authentication configuration', () => {
 
   it('a bad one is refused at the start, by name', async () => {
     await write(['one'], { more: 'jtw: []\n' });
-    await expect(open()).rejects.toThrow(`authentication configuration ${file}: `);
+    await expect(open()).rejects.toThrow(`--authentication-config ${file}: `);
     await expect(open()).rejects.toThrow('unknown field "jtw"');
     await rm(file);
-    await expect(open()).rejects.toThrow(`authentication configuration ${file} cannot be read`);
+    await expect(open()).rejects.toThrow(`--authentication-config ${file} cannot be read`);
     expect(timers.size).toBe(0);
   });
 

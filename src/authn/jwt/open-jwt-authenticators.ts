@@ -82,7 +82,7 @@ export async function openJwtAuthenticators(parts: JwtAuthenticatorsParts): Prom
   const whenGone = { value: [], graceMs: GONE_GRACE_MS };
   const { monotonicNow } = parts;
   const timing = monotonicNow === undefined ? {} : { monotonicNow };
-  const what = 'authentication configuration';
+  const what = '--authentication-config';
   const watched = await openWatchedFile({ what, file, read, every, report, whenGone, onChange: use, ...timing });
   use(watched.current());
   const stopRefreshing = every(REFRESH_KEYS_MS, () => {
@@ -122,16 +122,16 @@ async function load(
     bytes = await readFile(file);
   } catch (error) {
     if (['ENOENT', 'EACCES'].includes(codeOf(error))) return undefined;
-    throw new AuthenticationConfigError(`authentication configuration ${file} cannot be read`);
+    throw new AuthenticationConfigError(`--authentication-config ${file} cannot be read`);
   }
   try {
     const configs = readAuthenticationConfig(bytes, options);
     if (configs.length === 0) {
-      options.report(`authentication configuration ${file} has no issuers: tokens of identity providers are refused`);
+      options.report(`--authentication-config ${file} has no issuers: tokens of identity providers are refused`);
     }
     return configs;
   } catch (error) {
     if (!(error instanceof AuthenticationConfigError)) throw error;
-    throw new AuthenticationConfigError(`authentication configuration ${file}: ${error.message}`);
+    throw new AuthenticationConfigError(`--authentication-config ${file}: ${error.message}`);
   }
 }

@@ -1,5 +1,11 @@
 import { X509Certificate } from 'node:crypto';
 import { decodeBody } from '../../api/codec/decode.ts';
+import { parseYaml } from '../../api/codec/parse-yaml.ts';
+import { type JsonNode, ObjectNode } from '../../api/codec/tree.ts';
+import { textMember } from '../../api/codec/type-meta.ts';
+import { decodeUtf8, EncodingError } from '../../api/codec/utf8.ts';
+import { YamlSyntaxError } from '../../api/codec/yaml-tokens.ts';
+import { apiVersionOf } from '../../api/kind.ts';
 import { ApiError } from '../../api/status.ts';
 import {
   AUTHENTICATION_CONFIGURATION,
@@ -86,14 +92,42 @@ function decode(bytes: Uint8Array): AuthenticationConfiguration {
   try {
     // JSON is a subset of YAML.
     const body = { bytes, mediaType: 'application/yaml' };
-    // The operator may have named a file with a secret.
     const options = { acceptsVersion, quotesBody: false };
     return decodeBody<AuthenticationConfiguration>(body, AUTHENTICATION_CONFIGURATION, 'Strict', options).value;
   } catch (error) {
-    if (error instanceof ApiError) throw new AuthenticationConfigError(error.message);
+    if (error instanceof ApiError) throw new AuthenticationConfigError(otherFile(bytes) ?? error.message);
     throw error;
   }
 }
+
+const { kind: KIND } = AUTHENTICATION_CONFIGURATION;
+const API_VERSION = apiVersionOf(AUTHENTICATION_CONFIGURATION);
+const EXPECTED = `expected YAML with apiVersion: ${API_VERSION} and kind: ${KIND}, as for kube-apiserver`;
+
+/**
+ * Why this is no AuthenticationConfiguration at all; undefined if it is one. The operator may have named a file with a
+ * secret, which messages of the YAML parser and of the decoder would quote.
+ */
+function otherFile(bytes: Uint8Array): string | undefined {
+  let text: string;
+  let root: JsonNode;
+  try {
+    text = decodeUtf8(bytes);
+    root = parseYaml(text).root;
+  } catch (error) {
+    if (error instanceof EncodingError) return `it is not UTF-8: ${EXPECTED}`;
+    if (!(error instanceof YamlSyntaxError)) return undefined;
+    if (error.line === undefined) return 'it must be a single YAML document';
+    return `line ${error.line} is not valid YAML, or has an anchor, an alias, a directive or a tag`;
+  }
+  if (!(root instanceof ObjectNode)) return `line ${firstLine(text)} is not a field: ${EXPECTED}`;
+  const version = textMember(root, 'apiVersion');
+  const isOne = textMember(root, 'kind') === KIND && (version === API_VERSION || acceptsVersion(version));
+  return isOne ? undefined : `it has another apiVersion or kind: ${EXPECTED}`;
+}
+
+/** The first line with content, counted from 1. */
+const firstLine = (text: string): number => text.split('\n').findIndex((line) => !/^\s*(?:#|$)/.test(line)) + 1;
 
 function readIssuer(issuer: NonNullable<JwtEntry['issuer']>, problems: Problems): IssuerConfig {
   const { url = '', discoveryURL = '', certificateAuthority = '', egressSelectorType = '' } = issuer;
