@@ -45,12 +45,17 @@ export function createJoinHandler(parts: JoinParts): (request: ApiRequest) => Pr
     }
     if (bootstrapStatus(token).registeredTimestamp !== undefined) throw spent(parts, token);
 
-    const admit = (object: ApiObject): void => checkCreator(parts, token, object);
+    // The one that a dry run answers with, whether or not the name is taken.
+    let prepared = cluster;
+    const admit = (object: ApiObject): void => {
+      prepared = object;
+      checkCreator(parts, token, object);
+    };
     const manager = 'clusterpass-join';
     // Every check of the creation first: a mistake in the request does not spend the token.
     await writer.create(clusters, fleetKey(name), cluster, { dryRun: true, manager, admit }).catch(unlessTaken);
     annotate(request, token, name);
-    if (options.dryRun) return writeResponse(parts, request, clusters, cluster, { code: 201 });
+    if (options.dryRun) return writeResponse(parts, request, clusters, prepared, { code: 201 });
     await spend(parts, token, name);
     const guards = [
       { key: storageKey(bootstrapTokens, fleetKey(id)), expect: { createRevision: entry.createRevision } },
