@@ -166,6 +166,12 @@ function withoutVersion({ metadata: { resourceVersion: _, ...metadata }, ...rest
   return { ...rest, metadata };
 }
 
+/** For a bound on stored objects: those that came before a creation at this revision, by the order of the store. */
+export const createdBefore =
+  (revision: number) =>
+  ({ createRevision }: Pick<StoredObject, 'createRevision'>): boolean =>
+    createRevision < revision;
+
 /** Throws for a key that is not of this kind's form: another program wrote it. */
 function objectKeyOf(kind: Kind, key: string): ObjectKey {
   const clusterAt = kindPrefix(kind).length;

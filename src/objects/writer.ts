@@ -47,7 +47,7 @@ export type Admit = (object: ApiObject, old: ApiObject | undefined) => void;
  * to refuse the creation, which is undone. Processes that create objects in the same moment do not know of each other
  * before: the order of the store decides which of them exceed the bound.
  */
-export type CheckBound = (createdBefore: number) => void;
+export type CheckBound = (revision: number) => void;
 
 /** The manager of the fields that a write changes, or `managedFields` themselves, computed by server-side apply. */
 export interface FieldOwner {

@@ -13,6 +13,7 @@ import { COUNTED_LABEL, REQUESTER_LABEL } from '../../api/kinds/issued-token.ts'
 import type { ApiRequest } from '../../api/request.ts';
 import { type ApiError, forbidden } from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
+import { createdBefore } from '../../objects/stored-object.ts';
 import { type CountedFor, countedFor, requesterId } from '../../tokens/revocations/tracked-tokens.ts';
 import { isPersonKnown, unknownPerson, userOf } from '../approvals/people.ts';
 import type { Completion } from '../write/write-parts.ts';
@@ -34,9 +35,9 @@ export function createRequestCompletion(
 ): (request: ApiRequest, kind: Kind) => Completion | undefined {
   const { catalog, reader, rules, limits, now } = parts;
 
-  function requireRoom({ id, who }: CountedFor, createdBefore: number): void {
+  function requireRoom({ id, who }: CountedFor, revision: number): void {
     const stored = [...reader.cache(catalog.accessRequests).current.withLabel(COUNTED_LABEL, id)].filter(
-      ({ createRevision }) => createRevision < createdBefore,
+      createdBefore(revision),
     );
     const open = stored.filter((entry) => isOpenPhase(entry.field('status.phase'))).length;
     const { maxOpenPerCaller: max } = limits;
@@ -82,7 +83,7 @@ export function createRequestCompletion(
           status: { phase: 'Pending', expirationTimestamp: toTimestamp(now() + PENDING_MS) },
         };
       },
-      checkBound: (createdBefore) => requireRoom(counted, createdBefore),
+      checkBound: (revision) => requireRoom(counted, revision),
       created: (object) => annotate(request, object),
     };
   };

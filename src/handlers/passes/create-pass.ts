@@ -21,7 +21,7 @@ import {
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { badRequest, forbidden, notFound, tooManyRequests } from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
-import type { StoredObject } from '../../objects/stored-object.ts';
+import { createdBefore, type StoredObject } from '../../objects/stored-object.ts';
 import { withoutTokenWords } from '../../observability/token-text.ts';
 import { countedFor, digestOf, requesterId } from '../../tokens/revocations/tracked-tokens.ts';
 import { isPersonKnown, unknownPerson, userOf } from '../approvals/people.ts';
@@ -113,10 +113,8 @@ export function createPassHandler(parts: PassParts): (request: ApiRequest) => Pr
           metadata: { ...prepared.metadata, labels },
           status: { ...newStatus(parts, spec, decision, cluster.uid), ...ofAccount },
         }),
-        checkBound: (createdBefore) => {
-          const earlier = stored().filter(({ createRevision }) => createRevision < createdBefore);
-          checkPassLimits(parts, earlier, counted.who, decision);
-        },
+        checkBound: (revision) =>
+          checkPassLimits(parts, stored().filter(createdBefore(revision)), counted.who, decision),
       },
     );
     annotate(request, object);

@@ -8,7 +8,7 @@ import { TOKEN_ANNOTATIONS } from '../../api/kinds/token-request.ts';
 import { forbidden, type GroupResource, type StatusCause } from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
-import type { StoredObject } from '../../objects/stored-object.ts';
+import { createdBefore, type StoredObject } from '../../objects/stored-object.ts';
 import type { ObjectWriter } from '../../objects/writer.ts';
 import type { SignedClaims } from '../signer.ts';
 
@@ -81,7 +81,7 @@ export function createTrackedTokens(parts: TrackedTokenParts): TrackedTokens {
   const kind = catalog.issuedTokens;
 
   /** When the counted tokens expire. Records of 0.1.0 have the label of the requester only. */
-  function expiriesOf(id: string, requester: string, createdBefore: number): number[] {
+  function expiriesOf(id: string, requester: string, revision: number): number[] {
     const { current } = reader.cache(kind);
     const time = now();
     const counted = [...current.withLabel(COUNTED_LABEL, id)];
@@ -89,7 +89,8 @@ export function createTrackedTokens(parts: TrackedTokenParts): TrackedTokens {
       ({ labels }) => labels?.[COUNTED_LABEL] === undefined,
     );
     return [...counted, ...uncounted]
-      .filter((entry) => entry.createRevision < createdBefore && !entry.isExpired(time))
+      .filter(createdBefore(revision))
+      .filter((entry) => !entry.isExpired(time))
       .map(({ expiresAt = 0 }) => expiresAt);
   }
 
@@ -98,8 +99,8 @@ export function createTrackedTokens(parts: TrackedTokenParts): TrackedTokens {
       const user = caller.as(undefined);
       const requester = requesterId(user);
       const { id, who } = countedFor(reader, kind, caller);
-      const check = (createdBefore: number): void => {
-        const expiries = expiriesOf(id, requester, createdBefore);
+      const check = (revision: number): void => {
+        const expiries = expiriesOf(id, requester, revision);
         if (expiries.length < maxPerCaller) return;
         const reason = quotaReason(who, { max: maxPerCaller, expiries, isRequired });
         throw forbidden(aboutKind, about, reason, isRequired ? undefined : [NOT_TRACKED]);
