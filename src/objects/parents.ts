@@ -52,7 +52,7 @@ export function requireParents(
 }
 
 /** T-12j */
-function terminating(kind: Kind, objectKey: ObjectKey, parent: StoredObject): ApiError {
+export function terminating(kind: Kind, objectKey: ObjectKey, parent: StoredObject): ApiError {
   const isNamespace = parent.kind.resource === 'namespaces';
   const where = `${isNamespace ? 'namespace' : 'cluster'} ${parent.name}`;
   return forbidden(kind, objectKey.name, `unable to create new content in ${where} because it is being terminated`, [

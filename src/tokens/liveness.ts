@@ -94,8 +94,8 @@ function boundProblem(
   return isGone(found, now) ? INVALIDATED : undefined;
 }
 
-/** A timestamp that cannot be parsed counts as long past. */
-function isGone({ deletionTimestamp }: LiveObject, now: number): boolean {
+/** Whether tokens that depend on the object are refused. A timestamp that cannot be parsed counts as long past. */
+export function isGone({ deletionTimestamp }: LiveObject, now: number): boolean {
   if (deletionTimestamp === undefined) return false;
   const deletedAt = Date.parse(deletionTimestamp);
   return Number.isNaN(deletedAt) || deletedAt < now - LEEWAY_MS;

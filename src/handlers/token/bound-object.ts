@@ -3,9 +3,10 @@ import { goQuote } from '../../api/codec/go-text/go-quote.ts';
 import type { Kind } from '../../api/kind.ts';
 import type { BoundObjectReference } from '../../api/kinds/token-request.ts';
 import { isPathSegmentName } from '../../api/names.ts';
-import { badRequest, conflict, notFound } from '../../api/status.ts';
+import { badRequest, conflict, forbidden, notFound } from '../../api/status.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
+import { isGone } from '../../tokens/liveness.ts';
 
 /** The bound object, as claims of the token. */
 export interface Binding {
@@ -26,13 +27,14 @@ export interface BindingRequest {
  * T-24).
  */
 export async function resolveBinding(
-  { catalog, reader }: { catalog: Catalog; reader: ObjectReader },
+  { catalog, reader, now }: { catalog: Catalog; reader: ObjectReader; now: () => number },
   { reference, cluster, namespace, serviceAccount }: BindingRequest,
 ): Promise<Binding> {
   const kind = bindableKind(catalog, reference);
   const name = boundName(reference);
   const bound = await reader.findFresh(kind, { cluster, namespace, name });
   if (bound === undefined) throw notFound(kind, name);
+  if (isGone(bound, now())) throw forbidden(kind, name, 'it was deleted, and a token that is bound to it is not valid');
   if (kind === catalog.secrets) {
     checkUid(reference, bound);
     return { secret: { name, uid: bound.uid } };

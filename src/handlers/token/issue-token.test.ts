@@ -99,6 +99,9 @@ interface Outcome {
 }
 
 interface Asked {
+  /** The account. */
+  readonly name?: string;
+  readonly now?: number;
   readonly query?: string;
   readonly spec?: object;
   readonly annotations?: Record<string, string>;
@@ -112,12 +115,13 @@ interface Asked {
 }
 
 async function ask(signer: Signer, asked: Asked = {}): Promise<Outcome> {
+  const { name = 'builder', now = NOW } = asked;
   const { query = '', spec = { audiences: [] }, jti = JTI, create = (...args) => writer.create(...args) } = asked;
   const metadata = 'metadata' in asked ? asked.metadata : { annotations: asked.annotations ?? {} };
   const annotations = new Map<string, string>();
   const warnings: string[] = [];
   const request = {
-    target: { cluster: 'alpha', namespace: 'ci', name: 'builder' },
+    target: { cluster: 'alpha', namespace: 'ci', name },
     query: new URLSearchParams(query),
     body: {
       bytes: Buffer.from(JSON.stringify({ metadata, spec })),
@@ -142,7 +146,7 @@ async function ask(signer: Signer, asked: Asked = {}): Promise<Outcome> {
     authorizer: { decide: () => ({ allowed: false, reason: '' }) },
     actorClaim: () => undefined,
     maxExpirationSeconds: 7200,
-    now: () => NOW,
+    now: () => now,
     randomUuid: () => jti,
   });
   const response = await handle(request);
@@ -215,6 +219,38 @@ test('T-12k, T-16: no admission plugin: a node gets an unbound token like any ot
   const { json } = await ask(recorder().signer, { user, spec: { audiences: ['a', 'b'] } });
   expect(json.spec).toEqual({ audiences: ['a', 'b'], expirationSeconds: 3600, boundObjectRef: null });
   expect(json.status.token).toBe('the-token');
+});
+
+describe('A4, K-20: what waits for its finalizers after its deletion', () => {
+  const LEEWAY_MS = 60_000;
+  const REFUSED = { status: { code: 403, message: expect.stringContaining('was deleted') } };
+  const deleted = async (kind: Kind, name: string): Promise<void> => {
+    const metadata = { name, finalizers: ['example.com/wait'] };
+    const object = { metadata, ...(kind === catalog.pods ? { spec: { serviceAccountName: 'builder' } } : {}) };
+    const key = { cluster: 'alpha', namespace: 'ci' };
+    await writer.create(kind, key, object as unknown as ApiObject, { dryRun: false });
+    await writer.remove(kind, { ...key, name }, { dryRun: false });
+  };
+
+  test.each(['', 'dryRun=All'])('T-34: an account gets no token that would be refused here (%s)', async (query) => {
+    const name = `leaving${query === '' ? '' : '-dry'}`;
+    await deleted(catalog.serviceAccounts, name);
+    const { signer, signed } = recorder();
+    await ask(signer, { name, query, now: NOW + LEEWAY_MS - 999 });
+    signed.length = 0;
+    await expect(ask(signer, { name, query, now: NOW + LEEWAY_MS + 1 })).rejects.toMatchObject(REFUSED);
+    expect(signed).toEqual([]);
+  });
+
+  test.each(['Pod', 'Secret'])('no token is bound to a %s that would make it invalid', async (kind) => {
+    await deleted(kind === 'Pod' ? catalog.pods : catalog.secrets, 'leaving');
+    const spec = { audiences: [], boundObjectRef: { kind, name: 'leaving' } };
+    const { signer, signed } = recorder();
+    await ask(signer, { spec, now: NOW + LEEWAY_MS - 999 });
+    signed.length = 0;
+    await expect(ask(signer, { spec, now: NOW + LEEWAY_MS + 1 })).rejects.toMatchObject(REFUSED);
+    expect(signed).toEqual([]);
+  });
 });
 
 describe('signing', () => {

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Caller } from '../../api/caller.ts';
 import { createCatalog } from '../../api/catalog.ts';
 import { toJson } from '../../api/codec/encode.ts';
+import type { ObjectMeta } from '../../api/kind.ts';
 import { storageKey } from '../../api/object-key.ts';
 import type { ApiRequest } from '../../api/request.ts';
 import { ApiError } from '../../api/status.ts';
@@ -21,10 +22,15 @@ const ISSUER = 'https://pass.example/orchestrator/alpha/people';
 const NOW = Date.UTC(2026, 7, 1, 12, 0, 0, 999);
 const JTI = '2b1f7f0e-52a4-4f0a-9c37-3e1f0a2b4c5d';
 
-const clusterNamed = (name: string, spec: object = {}): StoredObject =>
+const clusterNamed = (name: string, spec: object = {}, more: Partial<ObjectMeta> = {}): StoredObject =>
   new StoredObject(catalog.clusters, {
     key: storageKey(catalog.clusters, { cluster: '', namespace: '', name }),
-    value: toStoredBytes(catalog.clusters, { apiVersion: '', kind: '', metadata: { name, uid: 'uid-alpha' }, spec }),
+    value: toStoredBytes(catalog.clusters, {
+      apiVersion: '',
+      kind: '',
+      metadata: { name, uid: 'uid-alpha', ...more },
+      spec,
+    }),
     modRevision: 1,
     createRevision: 1,
   });
@@ -32,6 +38,7 @@ const clusterNamed = (name: string, spec: object = {}): StoredObject =>
 const CLUSTERS = new Map(
   [
     clusterNamed('alpha'),
+    clusterNamed('leaving', {}, { deletionTimestamp: '2026-08-01T12:00:00Z', finalizers: ['example.com/wait'] }),
     clusterNamed('forwarded', { authInfo: { controller: { kind: 'Secret', namespace: 'fleet', name: 'x' } } }),
   ].map((cluster) => [cluster.name, cluster]),
 );
@@ -195,6 +202,7 @@ describe('A47, TX-72: who gets none', () => {
     ['the admin token', { name: 'admin', caller: { isShared: true } }, 403, /credential of operators/],
     ['a caller who impersonates', { caller: { impersonator } }, 403, /impersonates/],
     ['a cluster that does not exist', { cluster: 'absent' }, 404, /"absent" not found/],
+    ['A4, T-12j: a cluster that is being deleted', { cluster: 'leaving' }, 403, /cluster leaving .* being terminated/],
     ['a cluster that issues its own tokens', { cluster: 'forwarded' }, 409, /issues its own tokens/],
     ['the audience of accounts', { body: { spec: { audiences: [ISSUER.slice(0, -7)] } } }, 422, /spec.audiences\[0\]/],
     [

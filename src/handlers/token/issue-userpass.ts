@@ -7,6 +7,7 @@ import { type FieldError, forbiddenField, invalidValue, tooMany } from '../../ap
 import type { TokenRequest } from '../../api/kinds/token-request.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { conflict, forbidden, notFound, unauthorized } from '../../api/status.ts';
+import { terminating } from '../../objects/parents.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import { buildPersonClaims, isSystemName } from '../../tokens/person-claims.ts';
@@ -57,6 +58,7 @@ export function createIssueUserpassHandler(parts: IssueUserpassParts): (request:
     const person = personOf(request.caller, catalog.clusters, cluster);
     const stored = await reader.findFresh(catalog.clusters, { cluster: '', namespace: '', name: cluster });
     if (stored === undefined) throw notFound(catalog.clusters, cluster);
+    if (stored.deletionTimestamp !== undefined) throw terminating(catalog.clusters, stored, stored);
     if (parts.issuesOwnTokens(stored)) {
       throw conflict(catalog.clusters, cluster, 'it issues its own tokens, so there are no passes for people');
     }
