@@ -218,6 +218,70 @@ describe('A14: an edited endpoint', () => {
     nothingOfTheThief(JSON.stringify(await get('epsilon')));
   });
 
+  describe('A17: for a caller who may patch, and does not see it', () => {
+    interface Way {
+      readonly query: string;
+      readonly type: string;
+    }
+    const write = (spec: object, { query, type }: Way, user = 'patcher'): Promise<Answer> =>
+      server.call('PATCH', `${CLUSTERS}/zeta?${query}`, {
+        body: { apiVersion: 'clusterregistry.k8s.io/v1alpha1', kind: 'Cluster', metadata: { name: 'zeta' }, spec },
+        headers: { 'Content-Type': type },
+        token: tokenOf(user),
+      });
+    const MERGE = { query: 'dryRun=All', type: 'application/merge-patch+json' };
+    const APPLY = { query: 'fieldManager=patcher&dryRun=All', type: 'application/apply-patch+yaml' };
+    const FORCE = { ...APPLY, query: `${APPLY.query}&force=true` };
+    const AS_EDITOR = { ...APPLY, query: 'fieldManager=editor&force=true' };
+    const { caBundle, ...address } = endpoints(0);
+
+    beforeAll(async () => {
+      await register('zeta');
+      const changed = await write({ [FIELD]: endpoints(evil.port, thief) }, AS_EDITOR, 'editor');
+      expect(changed.code, changed.text).toBe(200);
+    });
+
+    it.each([
+      ['a merge patch', MERGE],
+      ['an apply', APPLY],
+      ['a forced apply', FORCE],
+    ])('%s tells no right guess from a wrong one', async (_, way) => {
+      const guesses = [
+        endpoints(evil.port, thief),
+        endpoints(evil.port + 1, thief),
+        { ...endpoints(evil.port, thief), caBundle },
+        { serverEndpoints: endpoints(evil.port).serverEndpoints },
+        address,
+        { caBundle: bundle(thief) },
+      ];
+      const answers = await Promise.all(guesses.map((guess) => write({ [FIELD]: guess }, way)));
+      expect(answers.map(({ code, text, warnings }) => [code, text, warnings])).toEqual(
+        guesses.map(() => [403, answers[0]?.text, []]),
+      );
+      expect(answers[0]?.json.message).toContain(
+        `spec.${FIELD}, which waits for confirmation, is hidden from user "patcher"`,
+      );
+    });
+
+    it('is not removed, by an apply in the name of its manager either', async () => {
+      expect((await write({ [FIELD]: null }, { ...MERGE, query: '' })).code).toBe(403);
+      const emptied = await write({}, AS_EDITOR);
+      expect(emptied.code, emptied.text).toBe(200);
+      expect((await get('zeta', tokenOf('editor'))).spec[FIELD]).toEqual(endpoints(evil.port, thief));
+    });
+
+    it('stays when the endpoints that the caller sees are sent back', async () => {
+      for (const way of [MERGE, FORCE]) {
+        const answer = await write(
+          { [FIELD]: endpoints(real.port) },
+          { ...way, query: way.query.replace('dryRun=All', '') },
+        );
+        expect(answer.code, answer.text).toBe(200);
+      }
+      expect((await get('zeta', tokenOf('editor'))).spec[FIELD]).toEqual(endpoints(evil.port, thief));
+    });
+  });
+
   it('is withdrawn by writing what was before', async () => {
     await redirect('delta');
     const answer = await patch('delta', { spec: { [FIELD]: endpoints(real.port) } });

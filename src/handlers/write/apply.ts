@@ -22,7 +22,7 @@ import { type ApplyOptions, parseApplyOptions } from '../options/write-options.t
 import { APPLY_JSON, APPLY_YAML, type Configuration, readConfiguration } from './apply-body.ts';
 import { checkHiddenFields } from './check-hidden-fields.ts';
 import { mirroredUid } from './mirrored-uid.ts';
-import { preserveHiddenFields } from './preserve-hidden-fields.ts';
+import { preserveUnseenFields } from './preserve-hidden-fields.ts';
 import { bodyOf, checkNamespace, checkSameObject, isLarge, preconditionsIn, warnOfDropped } from './read-body.ts';
 import { admitWrite, objectKeyOf, partOf, seesWhole, type WriteParts, writeResponse } from './write-parts.ts';
 
@@ -115,7 +115,8 @@ function merged(apply: Apply, current: ApiObject | undefined): { object: ApiObje
   const { parts, request, kind, options, configuration, objectKey } = apply;
   const isPublic = current !== undefined && partOf(request) === 'object' && !seesWhole(parts, request, kind, current);
   if (isPublic) {
-    checkHiddenFields(parts, request, kind, configuration.config as unknown as ApiObject, 'apply');
+    const sent = configuration.config as unknown as ApiObject;
+    checkHiddenFields(parts, request, kind, { sent, current }, 'apply');
   }
   const live = current === undefined ? undefined : plainObject(current);
   const { object, managers, conflicts } = applyConfig(fieldRules(kind, partOf(request)), {
@@ -131,7 +132,7 @@ function merged(apply: Apply, current: ApiObject | undefined): { object: ApiObje
   reportDuplicates(apply);
   const read = decodeValue(object as JsonValue, kind, 'Ignore', live === undefined ? {} : { known: live }).value;
   // A manager that no longer applies a field removes it, but not one that the caller does not see.
-  const decoded = isPublic ? preserveHiddenFields(parts, kind, read, current, () => true) : read;
+  const decoded = isPublic ? preserveUnseenFields(parts, kind, read, current) : read;
   checkUid(kind, objectKey.name, decoded, current);
   checkNamespace(decoded, kind, objectKey.namespace);
   checkSameObject(decoded, kind, objectKey);

@@ -1,15 +1,18 @@
 import { goQuote } from '../../api/codec/go-text/go-quote.ts';
+import { CONFIRMED_FIELD } from '../../api/confirmed-endpoint.ts';
 import type { ApiObject, Kind, ObjectMeta } from '../../api/kind.ts';
 import type { ApiRequest } from '../../api/request.ts';
 import { forbidden } from '../../api/status.ts';
 import { LAST_APPLIED } from '../../objects/patches/apply/last-applied.ts';
+import { equalJson, type JsonValue } from '../../objects/patches/json-value.ts';
 import type { WriteParts } from './write-parts.ts';
 
 /**
  * A caller who sees only the public view of a cluster cannot set what the view hides. Otherwise the answer would tell
  * whether a guessed value is right: the same value is no conflict of an apply, does not raise the generation, needs no
  * permission to confirm, and a patch that changes nothing keeps the resourceVersion. The 403 depends on the fields that
- * were sent, not on their values.
+ * were sent, not on their values. Of endpoints whose change waits for confirmation the view shows those in force, and
+ * others cannot be sent.
  *
  * kubectl keeps the last applied configuration in an annotation of its patches: `withoutLastApplied` drops it.
  */
@@ -17,7 +20,7 @@ export function checkHiddenFields(
   { publicView }: Pick<WriteParts, 'publicView'>,
   { caller, target }: ApiRequest,
   kind: Kind,
-  sent: ApiObject,
+  { sent, current }: { readonly sent: ApiObject; readonly current: ApiObject },
   write: 'patch' | 'apply',
 ): void {
   const view = publicView(sent);
@@ -25,6 +28,9 @@ export function checkHiddenFields(
   const annotationKeys = hiddenKeys(annotations, view.metadata.annotations);
   const hidden = [
     ...hiddenKeys(sent.spec, view.spec).map((name) => `spec.${name}`),
+    ...changedWaiting(sent, current, publicView(current), write).map(
+      (name) => `spec.${name}, which waits for confirmation,`,
+    ),
     ...annotationKeys
       .filter((key) => write === 'apply' || key !== LAST_APPLIED)
       .map((key) => `metadata.annotations[${key}]`),
@@ -46,6 +52,15 @@ export function checkHiddenFields(
 export function withoutLastApplied(metadata: ObjectMeta): ObjectMeta {
   const { [LAST_APPLIED]: _, ...annotations } = metadata.annotations ?? {};
   return { ...metadata, annotations };
+}
+
+/** The endpoints, if a change of them waits and other ones are sent than those in force. */
+function changedWaiting(sent: ApiObject, current: ApiObject, view: ApiObject, write: 'patch' | 'apply'): string[] {
+  const [fields, stored, shown] = [sent, current, view].map(({ spec }) => (spec ?? {}) as Record<string, JsonValue>);
+  if (stored?.[CONFIRMED_FIELD] === undefined) return [];
+  // A configuration without the endpoints does not apply them.
+  const names = Object.keys(shown ?? {}).filter((name) => write === 'patch' || fields?.[name] !== undefined);
+  return names.filter((name) => !equalJson(fields?.[name] ?? null, shown?.[name] ?? null));
 }
 
 function hiddenKeys(sent: unknown, shown: unknown): string[] {

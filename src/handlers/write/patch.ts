@@ -16,7 +16,7 @@ import { checkPreconditions } from '../../objects/writer.ts';
 import { parsePatchOptions, type WriteOptions } from '../options/write-options.ts';
 import { APPLY_TYPES, applyObject } from './apply.ts';
 import { checkHiddenFields, withoutLastApplied } from './check-hidden-fields.ts';
-import { preserveHiddenFields } from './preserve-hidden-fields.ts';
+import { preserveUnseenFields } from './preserve-hidden-fields.ts';
 import { bodyOf, checkSameObject, isLarge, preconditionsIn, warnOfDropped, withWarnings } from './read-body.ts';
 import {
   admitWrite,
@@ -104,11 +104,11 @@ export function readPatch(
     checkSameObject(result, kind, objectKeyOf(request, kind));
     checkPreconditions(kind, current, preconditionsIn(result));
     if (isWhole) return result;
-    if (partOf(request) === 'object') checkHiddenFields(parts, request, kind, result, 'patch');
+    if (partOf(request) === 'object') checkHiddenFields(parts, request, kind, { sent: result, current }, 'patch');
     // A caller who may not see managedFields may not write them.
     const { managedFields: _, ...metadata } = result.metadata;
     const sent = { ...result, metadata: withoutLastApplied(metadata) };
-    return preserveHiddenFields(parts, kind, sent, current, () => true);
+    return preserveUnseenFields(parts, kind, sent, current);
   };
   return { options, patched };
 }

@@ -1,4 +1,4 @@
-import { sameEndpoints } from '../../api/confirmed-endpoint.ts';
+import { CONFIRMED_FIELD, sameEndpoints } from '../../api/confirmed-endpoint.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
 import type { ApiEndpoints } from '../../api/kinds/cluster-endpoints.ts';
 import type { WriteParts } from './write-parts.ts';
@@ -33,6 +33,25 @@ export function preserveHiddenFields(
     view.metadata.annotations,
   ) as Record<string, string>;
   return { ...preserved, metadata: { ...metadata, annotations } };
+}
+
+/**
+ * The same for a caller who does not see the hidden fields. Endpoints that wait for confirmation are among them, and
+ * stay: `checkHiddenFields` has refused others.
+ */
+export function preserveUnseenFields(
+  parts: Pick<WriteParts, 'publicView'>,
+  kind: Kind,
+  sent: ApiObject,
+  current: ApiObject,
+): ApiObject {
+  const preserved = preserveHiddenFields(parts, kind, sent, current, () => true);
+  const stored = (current.spec ?? {}) as Record<string, unknown>;
+  if (kind.resource !== 'clusters' || stored[CONFIRMED_FIELD] === undefined) return preserved;
+  const shown = Object.keys(parts.publicView(current).spec ?? {});
+  const others = Object.entries(preserved.spec ?? {}).filter(([name]) => !shown.includes(name));
+  const waiting = Object.entries(stored).filter(([name]) => shown.includes(name));
+  return { ...preserved, spec: Object.fromEntries([...others, ...waiting]) };
 }
 
 /** A client that sends back the endpoints of the view does not withdraw a waiting change, which the view hides. */
