@@ -5,7 +5,8 @@ import { terminalSafe, terminalSafeLines } from './output/terminal-safe.ts';
 
 /** The message for an error, in kubectl's words; undefined for a bug of this program. */
 export function describeError(error: unknown): string | undefined {
-  if (error instanceof CliError || error instanceof NotServedError) return `error: ${error.message}`;
+  // It may quote what others wrote: an annotation, the answer of a hub, a certificate.
+  if (error instanceof CliError || error instanceof NotServedError) return `error: ${terminalSafeLines(error.message)}`;
   if (error instanceof ConnectionError) {
     const hint = error.isUntrusted ? '; if you trust it, pass its CA with --certificate-authority FILE' : '';
     return `Unable to connect to the server: ${terminalSafe(error.message)}${hint}`;

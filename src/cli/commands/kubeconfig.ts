@@ -11,6 +11,7 @@ import {
 } from '../cluster-references.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { askAll, connectAll, type NamedServer, reportFailure } from '../connection/all-servers.ts';
+import { describeError } from '../describe-error.ts';
 import { withLock } from '../files/file-lock.ts';
 import { readText, writePrivate } from '../files/files.ts';
 import { kubeconfigFile } from '../files/folders.ts';
@@ -139,7 +140,7 @@ async function watch(context: Context, invocation: Invocation, settings: Setting
         isDirty = false;
         await writeOnce().catch((error: unknown) => {
           if (!(error instanceof CliError)) throw error;
-          context.err.write(`error: ${error.message}\n`);
+          context.err.write(`${describeError(error)}\n`);
         });
       }
       writing = undefined;

@@ -53,7 +53,7 @@ export const run: Run = async (context, invocation) => {
       return `${when}: kubectl --kubeconfig ${await writePassKubeconfig(context, connection, client, value)} auth whoami`;
     } catch (error) {
       if (!(error instanceof CliError)) throw error;
-      return `Warning: ${error.message}\n${when}: ${redeem}`;
+      return `Warning: ${terminalSafe(error.message)}\n${when}: ${redeem}`;
     }
   }
 };
