@@ -5,14 +5,19 @@ import { NO_PROGRESS } from './progress.ts';
 /** The context of this process. */
 export function processContext(version: string): Context {
   let stopped: AbortController | undefined;
+  // A command that can be stopped cleans up: `clusterpass exec` has files with tokens.
+  const end = (code: number): void => {
+    if (stopped === undefined) process.exit(code);
+    stopped.abort();
+  };
   return {
     env: process.env,
     cwd: process.cwd(),
     version,
     parentPid: process.ppid,
     now: Date.now,
-    out: outputOf(process.stdout),
-    err: outputOf(process.stderr),
+    out: outputOf(process.stdout, end),
+    err: outputOf(process.stderr, end),
     readStdin: async () => {
       // Loads the streams of browsers: few commands read stdin, and the credential plugin has to start fast.
       const { text } = await import('node:stream/consumers');
@@ -24,20 +29,20 @@ export function processContext(version: string): Context {
       if (stopped !== undefined) return stopped.signal;
       const controller = new AbortController();
       stopped = controller;
-      for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => controller.abort());
+      for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(name, () => controller.abort());
       return controller.signal;
     },
   };
 }
 
-function outputOf(stream: NodeJS.WriteStream): Output {
+function outputOf(stream: NodeJS.WriteStream, end: (code: number) => void): Output {
   // `clusterpass get clusters | head -1`: the reader closes the pipe early, which is not an error.
   stream.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code === 'EPIPE') process.exit(0);
+    if (error.code === 'EPIPE') return end(0);
     if (stream !== process.stderr) {
       process.stderr.write(`clusterpass: the output cannot be written: ${fileProblem(error)}\n`);
     }
-    process.exit(1);
+    end(1);
   });
   return { isTerminal: stream.isTTY === true, write: (text) => void stream.write(text) };
 }

@@ -1,10 +1,10 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readAudit } from './support/audit.ts';
-import { Person } from './support/cli.ts';
+import { Person, type Running } from './support/cli.ts';
 import { ASK, asUser, bind, CLUSTERS, createCluster, createObjects, post } from './support/objects.ts';
 import { type Server, startServer } from './support/server.ts';
 
@@ -176,6 +176,24 @@ describe('clusterpass exec', () => {
   it('does not wait for a command that hangs', async () => {
     const { code, stderr } = await jane.run([...EXEC, '--timeout', '1s', '--', 'sleep', '600']);
     expect([code, stderr]).toEqual([1, expect.stringContaining('error: alpha: no result within 1 s\n')]);
+  });
+
+  it.each([
+    ['its output is not read any more', ({ child }: Running) => child.stdout?.destroy()],
+    ['the terminal is closed', ({ child }: Running) => child.kill('SIGHUP')],
+    ['it is interrupted', ({ child }: Running) => child.kill('SIGINT')],
+  ])('A1: leaves no token and no program behind when %s', async (_, end) => {
+    const folder = await mkdtemp(join(jane.home, 'tmp-'));
+    const script = 'echo $$ > "$TMPDIR/pid"; while sleep 0.05; do echo x; done';
+    const running = jane.start(['exec', '--cluster', 'alpha', '--as', 'ci/builder', '--', 'sh', '-c', script], {
+      TMPDIR: folder,
+    });
+    await running.until(({ stdout }) => stdout.includes('alpha: x'));
+    end(running);
+    await running.ended;
+    expect(await readdir(folder)).toEqual(['pid']);
+    const pid = Number(await readFile(join(folder, 'pid'), 'utf8'));
+    expect(() => process.kill(pid, 0)).toThrow('ESRCH');
   });
 
   it.each([
