@@ -59,7 +59,11 @@ export const mirrorKeyOf = (object: { readonly kind?: string; readonly metadata:
 
 export function mirroredState(sources: Iterable<ApiObject>, id: string): DesiredState {
   const objects = new Map<string, Desired>();
-  for (const source of sources) objects.set(mirrorKeyOf(source), copyOf(source, id));
+  for (const source of sources) {
+    // The cluster refuses its own tokens of an account that waits for a finalizer, but would accept passes of its copy.
+    if (source.kind === 'ServiceAccount' && source.metadata.deletionTimestamp !== undefined) continue;
+    objects.set(mirrorKeyOf(source), copyOf(source, id));
+  }
   return { objects, kept: new Set(), problems: new Map() };
 }
 
