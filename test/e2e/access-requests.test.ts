@@ -403,7 +403,7 @@ describe('the command line', () => {
       '--phase: "pending" must be one of Pending, Approved, Denied, Withdrawn, Expired',
     );
     expect(await lea.ok(['request', 'list', '--phase', 'Pending', '--requester', 'jane', '-o', 'wide'])).toMatch(
-      new RegExp(`${name} +jane +alpha +passes of ci/builder +Pending +\\d{4}-\\S+Z +INC-2`),
+      new RegExp(`${name} +jane +alpha +passes of ci/builder +30m +Pending +\\d{4}-\\S+Z +INC-2`),
     );
     expect(await jane.fails(['request', 'approve', name])).toContain('requesters do not decide their own requests');
     const [uid = ''] = /(?<=UID:\s+)\S+/.exec(await lea.ok(['request', 'show', name])) ?? [];
@@ -419,9 +419,11 @@ describe('the command line', () => {
     expect(await jane.ok(['request', 'withdraw', name])).toBe(`accessrequest.clusterpass.dev/${name} withdrawn\n`);
     expect(await lea.fails(['request', 'approve', name])).toContain('it is Withdrawn');
     expect(await jane.ok(['request', 'list', '--phase', 'Withdrawn', '--no-headers'])).toMatch(
-      new RegExp(`^${name} +jane +alpha +passes of ci/builder +Withdrawn +<none> `, 'm'),
+      new RegExp(`^${name} +jane +alpha +passes of ci/builder +30m +Withdrawn +<none> `, 'm'),
     );
-    expect(await jane.ok(['request', 'show', name])).not.toContain('Expires:');
+    const withdrawn = await jane.ok(['request', 'show', name]);
+    expect(withdrawn).toMatch(/^Duration: +30m$/m);
+    expect(withdrawn).not.toContain('Expires:');
     const denied = await jane.ok([
       'request',
       'create',

@@ -428,7 +428,9 @@ describe('the command line', () => {
     const { args } = user.exec;
     expect(args).toEqual(['credential', '--server', server.url, '--cluster', 'alpha', '--pass', name]);
     expect(await ann.ok(['pass', 'list', '--phase', 'Ready'])).toContain(name);
-    expect(await ann.ok(['pass', 'show', name])).toMatch(/^Handle: +pass_.*^Account: +ci\/builder$.*^Phase: +Ready$/ms);
+    expect(await ann.ok(['pass', 'show', name])).toMatch(
+      /^Handle: +pass_.*^Account: +ci\/builder$.*^Duration: +10m$.*^Phase: +Ready$/ms,
+    );
     expect(JSON.parse(await ann.ok(['pass', 'show', name, '-o', 'json'])).metadata.name).toBe(name);
     const { token } = JSON.parse(await ann.ok(args)).status;
     expect(await codeFor(server, token)).toBe(200);
@@ -479,7 +481,8 @@ describe('the command line', () => {
     const redemption = ['credential', '--pass', name];
     expect(await alw.fails(redemption)).toContain('it waits for an approval');
     await lea.ok(['pass', 'deny', name, '-m', 'use the staging cluster']);
-    expect(await alw.ok(['pass', 'list', '-o', 'wide'])).toMatch(/Denied .* use the staging cluster/);
+    expect(await alw.ok(['pass', 'list', '-o', 'wide'])).toMatch(/Denied +<none> .* use the staging cluster/);
+    expect(await alw.ok(['pass', 'show', name])).not.toContain('Expires:');
     expect(await alw.fails(redemption)).toContain('lea has denied it: use the staging cluster');
     expect(await revoke('alw', name)).toBe(200);
     await Promise.all([alw, lea].map((person) => person.leave()));

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Type } from 'typebox';
+import { exactDuration } from '../codec/go-text/human-duration.ts';
 import { bodySchema } from '../codec/shape.ts';
 import { forbiddenField } from '../field-error.ts';
 import type { ApiObject, Kind } from '../kind.ts';
@@ -205,6 +206,9 @@ export const accessRequestKind: Kind = {
     textColumn('Requester', 'Who asks.', (object) => requestSpec(object).requestedBy?.username),
     textColumn('Cluster', 'The cluster.', (object) => requestSpec(object).cluster),
     textColumn('Access', 'What is requested.', (object) => accessText(requestSpec(object))),
+    textColumn('Duration', 'How long the access lasts after the approval.', (object) =>
+      exactDuration(requestSpec(object).durationSeconds ?? 0),
+    ),
     textColumn('Phase', 'Pending, Approved, Denied, Withdrawn or Expired.', (object) => requestStatus(object).phase),
     textColumn('Expires', 'When it, or the access, ends. Empty once it is finished.', requestExpiry),
     textColumn('Reason', 'Why the access is needed.', (object) => requestSpec(object).reason, 1),

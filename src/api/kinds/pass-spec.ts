@@ -64,6 +64,12 @@ export const passStatus = (object: ApiObject): PassStatus => (object.status ?? {
 /** A live pass waits for an approval, or can be redeemed. */
 export const isLivePhase = (phase: string): boolean => phase === 'Pending' || phase === 'Ready';
 
+/** When a live pass ends; undefined once it was denied or has ended. */
+export function passExpiry(object: ApiObject): string | undefined {
+  const { phase = '', expirationTimestamp } = passStatus(object);
+  return isLivePhase(phase) ? expirationTimestamp : undefined;
+}
+
 /** The service account of a pass. */
 export const passAccount = ({ cluster = '', serviceAccount }: PassSpec): RequestScope & { readonly name: string } => ({
   cluster,

@@ -17,7 +17,7 @@ import {
   timestamp,
   typeMeta,
 } from './meta.ts';
-import { isHandle, isLivePhase, MAX_CLIENT_NAME, passErrors, passSpec, passStatus } from './pass-spec.ts';
+import { isHandle, isLivePhase, MAX_CLIENT_NAME, passErrors, passExpiry, passSpec, passStatus } from './pass-spec.ts';
 
 /** Derived fields: when the pass ends, and when it was denied or has ended; `""` for a live one. */
 export const PASS_EXPIRY_FIELD = 'status.expirationTimestamp';
@@ -169,7 +169,7 @@ export const passKind: Kind = {
     textColumn('Cluster', 'The cluster.', (object) => passSpec(object).cluster),
     textColumn('Account', 'The service account.', accountText),
     textColumn('Phase', 'Pending, Ready, Denied or Ended.', (object) => passStatus(object).phase),
-    textColumn('Expires', 'When it ends.', (object) => passStatus(object).expirationTimestamp),
+    textColumn('Expires', 'When it ends. Empty once it was denied or has ended.', passExpiry),
     textColumn('Purpose', 'What it is for.', (object) => passSpec(object).purpose, 1),
     textColumn('Approval', 'The approval that it needs.', (object) => passStatus(object).approval, 1),
     textColumn('Decided By', 'Who approved or denied it.', (object) => passStatus(object).decidedBy?.username, 1),

@@ -1,5 +1,5 @@
 import { MASTERS } from '../../api/caller.ts';
-import { humanAge } from '../../api/codec/go-text/human-duration.ts';
+import { exactDuration, humanAge } from '../../api/codec/go-text/human-duration.ts';
 import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
 import { reviewAccess, reviewSelf } from '../../client/access-reviews.ts';
 import type { Client } from '../../client/create-client.ts';
@@ -85,7 +85,7 @@ function describe(context: Context, { cluster, reason, accounts }: Details, serv
     ['Version:', version || '<none>'],
     ['Issuer:', annotations[`${COMPUTED}issuer`] ?? '<unknown>'],
     ['Default audience:', annotations[`${COMPUTED}audience`] ?? '<unknown>'],
-    ['Longest lifetime:', Number.isInteger(seconds) ? `${duration(seconds)} (${seconds} seconds)` : '<unknown>'],
+    ['Longest lifetime:', Number.isInteger(seconds) ? `${exactDuration(seconds)} (${seconds} seconds)` : '<unknown>'],
     ['CA bundle:', caBundle === undefined ? '<none>' : `${Buffer.from(caBundle, 'base64').length} bytes`],
     ['Visible because:', reason],
   ];
@@ -129,10 +129,4 @@ function section(title: string, names: readonly string[], rows: readonly (readon
 function pairs(title: string, entries: readonly (readonly [string, string])[], sign: string): string[][] {
   if (entries.length === 0) return [[title, '<none>']];
   return entries.map(([key, value], index) => [index === 0 ? title : '', `${key}${sign}${value}`]);
-}
-
-/** `24h`, `1h30m`, `90s`: the syntax of `--duration`. */
-function duration(seconds: number): string {
-  const [hours, minutes, rest] = [Math.floor(seconds / 3600), Math.floor((seconds % 3600) / 60), seconds % 60];
-  return `${hours > 0 ? `${hours}h` : ''}${minutes > 0 ? `${minutes}m` : ''}${rest > 0 || seconds === 0 ? `${rest}s` : ''}`;
 }

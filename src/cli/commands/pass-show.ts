@@ -1,4 +1,5 @@
-import { passSpec, passStatus } from '../../api/kinds/pass-spec.ts';
+import { exactDuration } from '../../api/codec/go-text/human-duration.ts';
+import { passExpiry, passSpec, passStatus } from '../../api/kinds/pass-spec.ts';
 import { PASSES } from '../approvable.ts';
 import type { Run } from '../command.ts';
 import { bindingRow, conditionRows, person, type Row, showApprovable } from '../show-approvable.ts';
@@ -26,11 +27,11 @@ export const run: Run = showApprovable(PASSES, (pass) => {
     ['Account:', `${serviceAccount.namespace}/${serviceAccount.name}`],
     ['Audiences:', audiences?.join(', ')],
     ['Purpose:', purpose],
-    ['Duration:', `${durationSeconds ?? 0} seconds`],
+    ['Duration:', exactDuration(durationSeconds ?? 0)],
     ['Redeemed:', codeChallenge === undefined ? undefined : 'on the machine that requested it'],
     ['Phase:', status.phase],
     ['Approval:', status.approval],
-    ['Expires:', status.expirationTimestamp],
+    ['Expires:', passExpiry(pass)],
     ['Decided by:', person(status.decidedBy)],
     bindingRow(status),
     ...(status.tokens ?? []).map(

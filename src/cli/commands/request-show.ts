@@ -1,3 +1,4 @@
+import { exactDuration } from '../../api/codec/go-text/human-duration.ts';
 import { accessText, requestExpiry, requestSpec, requestStatus } from '../../api/kinds/access-request-spec.ts';
 import { REQUESTS } from '../approvable.ts';
 import type { Run } from '../command.ts';
@@ -13,7 +14,7 @@ export const run: Run = showApprovable(REQUESTS, (request) => {
     ['Cluster:', spec.cluster],
     ['Access:', accessText(spec)],
     ['Reason:', spec.reason],
-    ['Duration:', `${spec.durationSeconds ?? 0} seconds`],
+    ['Duration:', exactDuration(spec.durationSeconds ?? 0)],
     ['Phase:', status.phase],
     ['Expires:', requestExpiry(request)],
     ['Decided by:', person(status.decidedBy)],

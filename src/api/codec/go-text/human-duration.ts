@@ -41,3 +41,9 @@ function humanDuration(milliseconds: number): string {
   const left = rest === undefined ? 0 : Math.floor((seconds % unit.seconds) / rest.seconds);
   return left === 0 ? whole : `${whole}${left}${rest?.letter}`;
 }
+
+/** `24h`, `1h30m`, `90s`: the syntax of `--duration`, without a loss of precision. */
+export function exactDuration(seconds: number): string {
+  const [hours, minutes, rest] = [Math.floor(seconds / 3600), Math.floor((seconds % 3600) / 60), seconds % 60];
+  return `${hours > 0 ? `${hours}h` : ''}${minutes > 0 ? `${minutes}m` : ''}${rest > 0 || seconds === 0 ? `${rest}s` : ''}`;
+}
