@@ -416,7 +416,21 @@ describe('the command line', () => {
     );
     expect(await jane.ok(['request', 'show', name])).toMatch(/Decided by: +lea\n[\s\S]*Approved: .*go on\n/);
     expect(await jane.ok(token)).toMatch(/^eyJ/);
-    expect(await jane.ok(['request', 'withdraw', name])).toBe(`accessrequest.clusterpass.dev/${name} withdrawn\n`);
+    const { expirationTimestamp } = JSON.parse(await jane.ok([...token, '--duration', '2h', '-o', 'json'])).status;
+    expect(await jane.run(['request', 'withdraw', name, '--dry-run', 'server'])).toMatchObject({ code: 0, stderr: '' });
+    const selection = '--cluster alpha --account ci/builder --requester jane';
+    expect(await jane.run(['request', 'withdraw', name])).toEqual({
+      code: 0,
+      stdout: `accessrequest.clusterpass.dev/${name} withdrawn\n`,
+      stderr:
+        'Passes of ci/builder in alpha that jane has stay valid until they expire, the last one with a record at ' +
+        `${expirationTimestamp}.\nRevoke those with a record: clusterpass token revoke ${selection}\n`,
+    });
+    await jane.ok(['token', 'revoke', ...selection.split(' ')]);
+    // Repeated, and an approver who does not see the records of others.
+    expect((await lea.run(['request', 'withdraw', name])).stderr).toBe(
+      'Passes of ci/builder in alpha that jane has stay valid until they expire. You see no record to revoke one by.\n',
+    );
     expect(await lea.fails(['request', 'approve', name])).toContain('it is Withdrawn');
     expect(await jane.ok(['request', 'list', '--phase', 'Withdrawn', '--no-headers'])).toMatch(
       new RegExp(`^${name} +jane +alpha +passes of ci/builder +30m +Withdrawn +<none> `, 'm'),

@@ -59,6 +59,8 @@ export const PASS_COMMANDS: readonly Command[] = [
   {
     path: ['pass', 'show'],
     summary: 'Show passes: what they are for, what was decided, and the ids of their tokens.',
+    details:
+      'A pass that was revoked no longer exists; the audit log has it. Others are shown for an hour after their end.',
     arguments: handle,
     flags: [output('`json`, `yaml`')],
     notRun: 'the names of the page do not exist',

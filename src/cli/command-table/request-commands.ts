@@ -105,7 +105,9 @@ export const REQUEST_COMMANDS: readonly Command[] = [
   {
     path: ['request', 'withdraw'],
     summary: 'Withdraw requests, and end the access of approved ones.',
-    details: 'Your own, or those that you may approve. Passes that were issued before stay valid until they expire.',
+    details:
+      'Your own, or those that you may approve. Passes that were issued before stay valid until they expire: the command ' +
+      'says until when those with a record do, and how to revoke them.',
     arguments: name,
     flags: [message('Why.'), dryRun],
     notRun: 'the names of the page do not exist',

@@ -1,12 +1,14 @@
 import type { ApiObject } from '../../api/kind.ts';
 import { accessText, requestSpec, requestStatus } from '../../api/kinds/access-request-spec.ts';
 import { passSpec, passStatus } from '../../api/kinds/pass-spec.ts';
+import type { Client } from '../../client/create-client.ts';
 import { type Approvable, approvablePath, objectName, REQUESTS } from '../approvable.ts';
-import { CliError, type Context, type Run, UsageError } from '../command.ts';
+import { CliError, type Context, Invocation, type Run, UsageError } from '../command.ts';
 import { connect } from '../connection/connection.ts';
 import { describeError, isObjectError } from '../describe-error.ts';
 import { isDryRun } from '../dry-run.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
+import { tokenFieldSelector } from '../token-selection.ts';
 
 /** `approve`, `deny` and `withdraw`: each adds a condition to the request or the pass. */
 export const runFor =
@@ -19,15 +21,19 @@ export const runFor =
     const dryRun = isDryRun(invocation);
     const client = await connect(context, invocation);
     const condition = { type, status: 'True', ...(message === undefined ? {} : { message }) };
-    return forEach(context, invocation.args, async (name) => {
+    const notes: string[] = [];
+    const code = await forEach(context, invocation.args, async (name) => {
       const { value } = await client.request<ApiObject>('PATCH', `${approvablePath(of, name)}/approval`, {
         query: { fieldManager: 'clusterpass', ...(dryRun ? { dryRun: 'All' } : {}) },
         body: { ...(uid === undefined ? {} : { metadata: { uid } }), status: { conditions: [condition] } },
         contentType: 'application/merge-patch+json',
       });
       const done = `${objectName(of, value)} ${type.toLowerCase()}${dryRun ? ' (server dry run)' : ''}`;
+      if (type === 'Withdrawn' && !dryRun) notes.push(...(await validPasses(client, value)));
       return `${done}${of === REQUESTS ? granted(value) : allowed(value)}`;
     });
+    for (const note of notes) context.err.write(`${terminalSafe(note)}\n`);
+    return code;
   };
 
 /** Prints a line for each name. An error of one does not keep the others from being done. */
@@ -47,6 +53,28 @@ export async function forEach(
     }
   }
   return failed > 0 ? 1 : 0;
+}
+
+/** A withdrawal ends the binding, not the passes that were issued under it. */
+async function validPasses(client: Client, request: ApiObject): Promise<string[]> {
+  const { cluster = '', serviceAccount, requestedBy } = requestSpec(request);
+  const requester = requestedBy?.username ?? '';
+  if (serviceAccount === undefined || requestStatus(request).bindingRef === undefined) return [];
+  const account = `${serviceAccount.namespace}/${serviceAccount.name}`;
+  const fieldSelector = tokenFieldSelector(new Invocation([], { cluster, account, requester })) ?? '';
+  // The request is withdrawn: that is printed also if this fails.
+  const tokens = await client.listIssuedTokens({ fieldSelector }).catch(() => []);
+  const last = tokens
+    .map(({ spec }) => spec.expirationTimestamp)
+    .sort()
+    .at(-1);
+  const all = `Passes of ${account} in ${cluster} that ${requester} has stay valid until they expire`;
+  if (last === undefined) return [`${all}. You see no record to revoke one by.`];
+  return [
+    `${all}, the last one with a record at ${last}.`,
+    'Revoke those with a record: ' +
+      `clusterpass token revoke --cluster ${cluster} --account ${account} --requester ${requester}`,
+  ];
 }
 
 function granted(request: ApiObject): string {
