@@ -314,6 +314,22 @@ describe('clusterpass who-can', () => {
     expect(stderr).toBe('Warning: bindings that you may not read are left out\n');
   });
 
+  it('says that a cluster or an account does not exist, to callers who may get it', async () => {
+    const notFound = 'Error from server (NotFound): clusters.clusterregistry.k8s.io "absent" not found\n';
+    expect(await admin.fails(['who-can', '--cluster', 'absent'])).toBe(notFound);
+    expect(await admin.fails(['who-can', 'get', 'pods', '--cluster', 'absent', '-o', 'json'])).toBe(notFound);
+    const toAbsent = ['who-can', '--cluster', 'beta', '--account', 'ci/absent'];
+    const missing = 'Warning: serviceaccounts "absent" not found';
+    expect((await admin.run(toAbsent)).stderr).toBe(`${missing}\n`);
+    expect((await owner.run(toAbsent)).stderr).toContain(missing);
+    // The owner may get neither alpha nor a cluster that does not exist.
+    const [hidden, absent] = await Promise.all(
+      ['alpha', 'absent'].map((cluster) => owner.run(['who-can', '--cluster', cluster, '--account', 'ci/absent'])),
+    );
+    expect(hidden).toEqual(absent);
+    expect(hidden?.stderr).not.toContain('not found');
+  });
+
   it('what is wrong with the arguments', async () => {
     expect(await admin.fails(['who-can'])).toContain('you must specify VERB and TYPE, or --cluster');
     expect(await admin.fails(['who-can', 'get'])).toContain('you must specify VERB and TYPE');

@@ -84,8 +84,9 @@ export const ACCESS_COMMANDS: readonly Command[] = [
     details:
       'With the binding and the role behind each. Without VERB and TYPE: who may see the cluster of `--cluster`, or with ' +
       '`--account` who may request passes of that service account. Members of a group are known to the identity provider ' +
-      'alone. You see the bindings that you may read. Needs the permission to `create` `resourceaccessreviews` (API group ' +
-      '`clusterpass.dev`), everywhere or in the cluster.',
+      'alone. You see the bindings that you may read. A cluster that does not exist is an error, and a service account ' +
+      'that Clusterpass does not have is a warning, if you may get them. Needs the permission to `create` ' +
+      '`resourceaccessreviews` (API group `clusterpass.dev`), everywhere or in the cluster.',
     arguments: [
       { name: '[VERB]', doc: '`get`, `list`, `create`...' },
       { name: '[TYPE]', doc: 'Resource, `TYPE/NAME`, or a path that starts with `/`.' },

@@ -1,9 +1,14 @@
 import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
+import { serviceAccountKind } from '../../api/kinds/core.ts';
 import type { GrantedSubject } from '../../api/kinds/grant-reviews.ts';
 import { type ResourceAttributes, reviewResourceAccess } from '../../client/access-reviews.ts';
+import type { Client } from '../../client/create-client.ts';
+import { isStatus, type StatusError } from '../../client/errors.ts';
+import { clusterPath } from '../clusters.ts';
 import { CliError, type Invocation, type Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
 import { GRANT_HEADERS, grantCells } from '../grant-rows.ts';
+import { objectPath } from '../object-path.ts';
 import { printerFor } from '../output/printer.ts';
 import { renderTable } from '../output/table.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
@@ -23,6 +28,12 @@ export const run: Run = async (context, invocation) => {
       ? { nonResourceAttributes: { path: type, verb } }
       : { resourceAttributes: verb === undefined ? reachOf(invocation) : asked(verb) },
   );
+  const cluster = invocation.text('cluster');
+  const absentCluster = cluster === undefined ? undefined : await absenceOf(client, clusterPath(cluster));
+  // The labels of a cluster decide which bindings hold there: without a cluster the table says nothing.
+  if (absentCluster !== undefined) throw absentCluster;
+  const absentAccount = await absenceOfAccount(client, invocation);
+  if (absentAccount !== undefined) context.err.write(`Warning: ${terminalSafe(absentAccount.message)}\n`);
   if (print !== undefined) {
     context.out.write(print(status));
     return 0;
@@ -41,6 +52,25 @@ export const run: Run = async (context, invocation) => {
 
 const nameOf = ({ namespace = '', name }: GrantedSubject): string =>
   terminalSafe(namespace === '' ? name : `${namespace}/${name}`);
+
+/** The 404 for an object; undefined also for callers who may not get it, and learn nothing about it. */
+async function absenceOf(client: Client, path: string): Promise<StatusError | undefined> {
+  try {
+    await client.request('GET', path);
+  } catch (error) {
+    if (isStatus(error, 404)) return error;
+  }
+  return undefined;
+}
+
+/** Not an error: an account of a cluster that issues its own tokens may be known to that cluster only. */
+async function absenceOfAccount(client: Client, invocation: Invocation): Promise<StatusError | undefined> {
+  const account = invocation.text('account');
+  if (account === undefined) return undefined;
+  const { namespace, name } = parseServiceAccount(account, '--account');
+  const scope = { cluster: invocation.text('cluster'), namespace };
+  return absenceOf(client, objectPath(client, serviceAccountKind, scope, name));
+}
 
 /** Without VERB and TYPE: who sees the cluster, or who gets passes of the account. */
 function reachOf(invocation: Invocation): ResourceAttributes {
