@@ -455,6 +455,23 @@ describe('the command line', () => {
     expect(await lea.ok(['request', 'deny', denied.trim(), '-m', 'no'])).toContain(' denied\n');
     expect(await jane.fails(['request', 'create', '--cluster', 'alpha'])).toContain('--reason is required');
   });
+
+  it('warns of a permission that the cluster itself would have to give', async () => {
+    const jane = await at('jane');
+    onTestFinished(() => jane.leave());
+    const flags = ['--cluster', 'alpha', '--reason', 'x', '--dry-run', 'server'];
+    const warned = async (...args: string[]): Promise<string> =>
+      (await jane.run(['request', 'create', ...args, ...flags])).stderr;
+    const inside =
+      'Warning: this permits nothing in alpha itself, only what Clusterpass has of it. For kubectl, ask for passes with ' +
+      '--account NAMESPACE/NAME\n';
+    expect(await warned('get', 'pods', '-n', 'ci')).toBe(inside);
+    expect(await warned('get', 'deployments', '-n', 'ci')).toBe(
+      `Warning: the server doesn't have a resource type "deployments"\n${inside}`,
+    );
+    expect(await warned('create', 'serviceaccounts/builder', '--subresource', 'token', '-n', 'ci')).toBe('');
+    expect(await warned('get', 'clusters', 'alpha')).toBe('');
+  });
 });
 
 describeWithKubectl('kubectl', () => {

@@ -10,8 +10,9 @@ export const REQUEST_COMMANDS: readonly Command[] = [
     path: ['request', 'create'],
     summary: 'Ask for access to a cluster, for some time.',
     details:
-      'With `--account` for passes of a service account, with VERB and TYPE for another permission in the cluster, and ' +
-      'with neither to see the cluster. An approver grants the request or denies it; until then nothing changes. Prints ' +
+      'With `--account` for passes of a service account, with VERB and TYPE for another permission of Clusterpass about ' +
+      'the cluster, and with neither to see the cluster. VERB and TYPE permit nothing in the cluster itself: for kubectl, ' +
+      'ask for passes. An approver grants the request or denies it; until then nothing changes. Prints ' +
       'the name of the request. Needs the permission to `create` `accessrequests` (API group `clusterpass.dev`).',
     arguments: [
       { name: '[VERB]', doc: '`get`, `list`, `create`...' },
@@ -49,7 +50,7 @@ export const REQUEST_COMMANDS: readonly Command[] = [
     examples: [
       "clusterpass request create --cluster prod-eu-1 --account ci/builder --reason 'INC-4711: hangs' --duration 2h",
       "clusterpass request create --cluster prod-eu-1 --reason 'I am on call this week'",
-      "clusterpass request create get pods -n ci --cluster prod-eu-1 --reason 'INC-4711'",
+      "clusterpass request create list serviceaccounts -n ci --cluster prod-eu-1 --reason 'INC-4711'",
     ],
   },
   {

@@ -1,13 +1,16 @@
+import { createCatalog } from '../../api/catalog.ts';
 import type { ApiObject } from '../../api/kind.ts';
 import type { AccessRequestSpec } from '../../api/kinds/access-request-spec.ts';
-import { reviewSelf } from '../../client/access-reviews.ts';
+import { type ResourceAttributes, reviewSelf } from '../../client/access-reviews.ts';
 import type { Client } from '../../client/create-client.ts';
 import { objectName, REQUESTS } from '../approvable.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
 import { isDryRun } from '../dry-run.ts';
 import { namePart } from '../name-part.ts';
+import { findKind } from '../object-path.ts';
 import { printerFor } from '../output/printer.ts';
+import { terminalSafe } from '../output/terminal-safe.ts';
 import { attributesOf } from '../resource-attributes.ts';
 import { parseServiceAccount } from '../service-account.ts';
 
@@ -20,7 +23,7 @@ export const run: Run = async (context, invocation) => {
   const client = await connect(context, invocation);
   const spec: AccessRequestSpec = {
     cluster,
-    ...accessOf(context, invocation, client),
+    ...accessOf(context, invocation, client, cluster),
     reason,
     ...(durationSeconds === undefined ? {} : { durationSeconds }),
   };
@@ -36,6 +39,7 @@ function accessOf(
   context: Context,
   invocation: Invocation,
   client: Client,
+  cluster: string,
 ): Pick<AccessRequestSpec, 'serviceAccount' | 'resourceAttributes'> {
   const [verb, type, name] = invocation.args;
   const account = invocation.text('account');
@@ -44,7 +48,20 @@ function accessOf(
   }
   if (account !== undefined) throw new CliError('--account cannot be combined with VERB and TYPE');
   if (type === undefined) throw new CliError('you must specify VERB and TYPE');
-  return { resourceAttributes: attributesOf(context, invocation, client, verb, type, name) };
+  const resourceAttributes = attributesOf(context, invocation, client, verb, type, name);
+  if (isInsideCluster(client, resourceAttributes)) {
+    context.err.write(
+      `Warning: this permits nothing in ${terminalSafe(cluster)} itself, only what Clusterpass has of it. ` +
+        'For kubectl, ask for passes with --account NAMESPACE/NAME\n',
+    );
+  }
+  return { resourceAttributes };
+}
+
+/** Whether the API server of the cluster decides about such objects, by its own RBAC. Clusterpass issues passes. */
+function isInsideCluster(client: Client, { resource, subresource }: ResourceAttributes): boolean {
+  if (resource === 'serviceaccounts' && subresource === 'token') return false;
+  return findKind(createCatalog(client), resource)?.inCluster !== false;
 }
 
 /** Requests begin with the name of their requester, as far as it can be a part of a name. */
