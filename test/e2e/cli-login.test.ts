@@ -60,6 +60,18 @@ describe('clusterpass login', () => {
     expect(await person.fails(['whoami', '--server', server.url])).toMatch(/^error: not logged in to http/);
   });
 
+  it.each(['/console/', '/console', '/console/#/clusters/dev-1', '/console/?token=x'])(
+    'names the server for the address of a page, %s',
+    async (path) => {
+      const page = `${server.url}${path}`;
+      const hint = `The server is probably ${server.url}: ${server.url}/console/ is its console.`;
+      for (const token of [['--token', tokenOf('jane')], []]) {
+        const said = await person.fails(['login', '--server', page, ...token]);
+        expect(said.split('\n')).toEqual([expect.stringMatching(/^[eE]rror/), hint, '']);
+      }
+    },
+  );
+
   it('a token that no header can carry is not repeated', async () => {
     const secret = 'geheim\u0007nis';
     const said = await person.fails(['login', '--server', server.url, '--token', secret]);

@@ -6,11 +6,34 @@ import { type Connection, clientFor, givenServer, resolveConnection } from '../c
 import { deleteCredentials } from '../connection/credential-cache.ts';
 import { changeLogins, type Login, type Logins, loginFor, readLogins } from '../connection/logins.ts';
 import { checkedName } from '../connection/server-names.ts';
+import { describeError } from '../describe-error.ts';
 import { clientSettings, signIn } from '../oidc/sign-in.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
 
-/** Gets a token, tests it at the server, and stores the login. */
+/** Logs in. For the address of a page of the console, an error is followed by the address of the server. */
 export const run: Run = async (context, invocation) => {
+  try {
+    return await logIn(context, invocation);
+  } catch (error) {
+    const server = serverOfPage(givenServer(context, invocation) ?? '');
+    const text = describeError(error);
+    if (server === undefined || text === undefined) throw error;
+    context.err.write(`${text}\nThe server is probably ${server}: ${server}/console/ is its console.\n`);
+    return 1;
+  }
+};
+
+/** A server itself may be below a path, so the address of a page is recognized only after an error. */
+function serverOfPage(given: string): string | undefined {
+  const text = given.includes('://') ? given : `https://${given}`;
+  if (!URL.canParse(text)) return undefined;
+  const { origin, pathname } = new URL(text);
+  const [, base] = /^(.*?)\/console(?:\/|$)/.exec(pathname) ?? [];
+  return base === undefined ? undefined : `${origin}${base}`;
+}
+
+/** Gets a token, tests it at the server, and stores the login. */
+const logIn: Run = async (context, invocation) => {
   const { connection, session } = await getToken(context, invocation);
   const { server, certificateAuthority, insecureSkipTlsVerify } = connection;
   const name = nameFor(invocation.text('name'), server, await readLogins(context));
