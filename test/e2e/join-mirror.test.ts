@@ -148,8 +148,12 @@ describe('clusterpass join', () => {
     expect(await fails()).toContain('--name-pattern is required');
     expect(await fails('--name-pattern', 'A*')).toContain('--name-pattern: Invalid value');
     expect(await fails('--name-pattern', 'a*', '--duration', '48h')).toContain('at most 24 hours away');
-    const none = await admin.fails(['join', 'edge-9', '--kubeconfig', 'edge.yaml']);
-    expect(none).toContain('no bootstrap token');
+    const how =
+      'create one with clusterpass create bootstrap-token --name-pattern edge-9, and pass it with --token-file or ' +
+      'CLUSTERPASS_TOKEN\n';
+    const join9 = ['join', 'edge-9', '--kubeconfig', 'edge.yaml'];
+    expect(await admin.fails(join9)).toBe(`error: the token is not a bootstrap token, which begins with cpbt_: ${how}`);
+    expect(await admin.fails(join9, { env: { CLUSTERPASS_TOKEN: '' } })).toBe(`error: no bootstrap token: ${how}`);
   });
 
   it('A49: has the permissions that its creator has when it is used', async () => {

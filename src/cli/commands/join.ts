@@ -8,6 +8,7 @@ import { readIdentity } from '../cluster-identity.ts';
 import { CliError, type Invocation, type Run } from '../command.ts';
 import { clientFor, resolveConnection } from '../connection/connection.ts';
 import { isDryRun } from '../dry-run.ts';
+import { terminalSafe } from '../output/terminal-safe.ts';
 import { connectHub, type Hub } from '../sync/hub-connection.ts';
 import { BOOTSTRAP_TOKENS } from './create-bootstrap-token.ts';
 
@@ -18,9 +19,15 @@ export const run: Run = async (context, invocation) => {
   const [name = ''] = invocation.args;
   const dryRun = isDryRun(invocation);
   const connection = await resolveConnection(context, invocation);
-  const id = bootstrapTokenId((await connection.token?.()) ?? '');
+  const token = await connection.token?.();
+  const id = bootstrapTokenId(token ?? '');
   if (id === undefined) {
-    throw new CliError('no bootstrap token: set --token-file or CLUSTERPASS_TOKEN to one of create bootstrap-token');
+    const problem =
+      token === undefined ? 'no bootstrap token' : 'the token is not a bootstrap token, which begins with cpbt_';
+    throw new CliError(
+      `${problem}: create one with clusterpass create bootstrap-token --name-pattern ${terminalSafe(name)}, ` +
+        'and pass it with --token-file or CLUSTERPASS_TOKEN',
+    );
   }
   const client = await clientFor(context, connection);
   const source = await connectHub(context, invocation);
