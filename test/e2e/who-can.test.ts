@@ -363,7 +363,9 @@ describe('clusterpass auth why', () => {
   it('writes what would turn a no into a yes', async () => {
     const { code, stdout } = await admin.run(['auth', 'why', ...token, '--user', 'nobody']);
     expect(code).toBe(1);
-    expect(stdout).toMatch(/^# no\n# No binding allows it\.\n\n# These objects would allow it\.\napiVersion: /);
+    expect(stdout).toMatch(
+      /^# no\n# No binding allows it\.\n# --group was not given: bindings of groups other than system:authenticated do not count\.\n\n# These objects would allow it\.\napiVersion: /,
+    );
     await admin.ok(['apply', '-f', '-'], { stdin: stdout });
     expect(await admin.ok(['auth', 'why', ...token, '--user', 'nobody'])).toMatch(/^yes\n/);
     expect((await admin.run(['auth', 'why', ...token.slice(0, -1), 'beta', '--user', 'nobody'])).code).toBe(1);
@@ -398,10 +400,14 @@ describe('clusterpass auth why', () => {
     expect(await owner.fails(['auth', 'why', ...token, '--user', 'carl'])).toContain('subjectaccessreviews');
     const own = await owner.run(['auth', 'why', 'get', 'clusters', 'alpha']);
     expect([own.code, own.stdout]).toEqual([1, expect.stringContaining('kind: User\n  name: owner\n')]);
+    expect(own.stdout).not.toContain('--group');
   });
 
   it('of a group', async () => {
     const { code, stdout } = await admin.run(['auth', 'why', ...token, '--group', 'ops']);
     expect([code, stdout]).toEqual([1, expect.stringContaining('kind: Group')]);
+    expect(stdout).not.toContain('--group');
+    const both = await admin.run(['auth', 'why', ...token, '--user', 'kim', '--group', 'ops']);
+    expect(both.stdout).not.toContain('--group');
   });
 });

@@ -45,7 +45,8 @@ export const ACCESS_COMMANDS: readonly Command[] = [
     details:
       'Prints `yes` with the binding and the role that allow the action, or `no` with a role and a binding that would ' +
       'allow it, as YAML to review and apply; `no` and the reason are comments of it. Exits with 0 or 1. About others ' +
-      '(`--user`, `--group`) it needs the permission to `create` `subjectaccessreviews`.',
+      '(`--user`, `--group`), bindings of groups count for the groups that are named, and it needs the permission to ' +
+      '`create` `subjectaccessreviews`.',
     arguments: [
       { name: '<VERB>', doc: '`get`, `list`, `create`...' },
       { name: '<TYPE>', doc: 'Resource, or `TYPE/NAME`.' },

@@ -30,10 +30,21 @@ export const run: Run = async (context, invocation) => {
   }
   const subject = await subjectOf(client, invocation);
   const documents = manifestOf(resourceAttributes, cluster, subject).map((object) => toYaml(object));
-  const explanation = `# no\n# ${reason === '' ? 'No binding allows it.' : reason}\n\n# These objects would allow it.\n`;
+  const isWithoutGroups = invocation.text('user') !== undefined && invocation.list('group').length === 0;
+  const lines = [
+    'no',
+    reason === '' ? 'No binding allows it.' : reason,
+    ...(isWithoutGroups ? [NO_GROUPS] : []),
+    '',
+    'These objects would allow it.',
+  ];
+  const explanation = lines.map((line) => (line === '' ? '\n' : `# ${line}\n`)).join('');
   context.out.write(`${explanation}${documents.join('---\n')}`);
   return 1;
 };
+
+/** The groups of a user are known to the identity provider alone. */
+const NO_GROUPS = `--group was not given: bindings of groups other than ${AUTHENTICATED} do not count.`;
 
 const isAboutOthers = (invocation: Invocation): boolean =>
   invocation.text('user') !== undefined || invocation.list('group').length > 0;
