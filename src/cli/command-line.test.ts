@@ -15,6 +15,9 @@ it.each([
   // A value may look like a flag.
   ['credential --cluster -o=name --as -w', 'credential --cluster -o=name --as -w'],
   ['get clusters -- -o=name', 'get clusters -- -o=name'],
+  // exec: the flags of the command follow `--`.
+  ['exec --all -- kubectl get pods -o json', 'exec --all -- kubectl get pods -o json'],
+  ['exec --all --as ci/builder kubectl version', 'exec --all --as ci/builder kubectl version'],
   // Not in the table of commands: left to commander.
   ['get clusters -x=1 --bad=2', 'get clusters -x=1 --bad=2'],
   ['get clusters -wh', 'get clusters --watch -h'],
@@ -33,6 +36,17 @@ it.each([
 
 it('refuses a switch that is neither true nor false', () => {
   expect(() => commandLine(['get', 'clusters', '--watch=maybe'])).toThrow('invalid argument "maybe" for "-w, --watch"');
+});
+
+// `--all` after the command would select clusters, though it was meant for kubectl.
+it.each([
+  'exec --as-me kubectl get nodes -o json',
+  'exec --as-me kubectl delete pods --all',
+  'exec kubectl -n ci -- get',
+])('%s: the command belongs behind --', (given) => {
+  expect(() => commandLine(given.split(' '))).toThrow(
+    /^the command and its flags go behind --, as in: clusterpass exec \[flags\] -- kubectl/,
+  );
 });
 
 it('accepts an empty value', () => {

@@ -2,6 +2,7 @@ import { isClusterType } from './clusters.ts';
 import { CliError, type Command, type Flag } from './command.ts';
 import { COMMANDS, GROUPS } from './command-table/commands.ts';
 import { CONNECTION_FLAGS, flagsOf } from './command-table/flags.ts';
+import { terminalSafe } from './output/terminal-safe.ts';
 
 /**
  * Converts a command line in kubectl's syntax to commander's: connection flags may precede the command, `-o=name` is
@@ -13,7 +14,7 @@ export function commandLine(args: readonly string[]): string[] {
   const rest = name === undefined ? after : [name, ...after];
   const command = commandOf(words);
   if (command === undefined) return [...words, ...early, ...rest];
-  return [...words, ...separateFlags([...early, ...rest], namesOf(flagsOf(command)))];
+  return [...words, ...separateFlags([...early, ...rest], command)];
 }
 
 /** `get sa/NAME`: the command is `get sa`, and `sa/NAME` is its first argument. */
@@ -90,9 +91,11 @@ const commandOf = (words: readonly string[]): Command | undefined =>
   );
 
 /** Splits flags and values into separate arguments. The last occurrence of a switch wins. */
-function separateFlags(args: readonly string[], names: ReadonlyMap<string, Name>): string[] {
+function separateFlags(args: readonly string[], command: Command): string[] {
+  const names = namesOf(flagsOf(command));
   const switches = new Map<string, boolean>();
   const others: string[] = [];
+  let word: string | undefined;
   for (let at = 0; at < args.length; at += 1) {
     const arg = args[at] ?? '';
     if (arg === '--') {
@@ -101,7 +104,13 @@ function separateFlags(args: readonly string[], names: ReadonlyMap<string, Name>
     }
     if (!/^-./s.test(arg)) {
       others.push(arg);
+      word ??= arg;
       continue;
+    }
+    // The flag may be meant for that command, where `--all` or `-l` means something else.
+    if (command.runsCommand === true && word !== undefined) {
+      const example = `clusterpass ${command.path.join(' ')} [flags] -- ${terminalSafe(word)} ...`;
+      throw new CliError(`the command and its flags go behind --, as in: ${example}`);
     }
     for (const { name, text, value } of arg.startsWith('--') ? [longFlag(arg, names)] : shortFlags(arg, names)) {
       if (name === undefined) others.push(text);

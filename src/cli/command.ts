@@ -12,6 +12,8 @@ export interface Command {
   readonly flags?: readonly Flag[];
   /** The path of the command whose section of docs/cli.md has the same flags. */
   readonly sameFlagsAs?: string;
+  /** The arguments are a command, whose own flags follow `--`. */
+  readonly runsCommand?: boolean;
   /** False for commands that need no server. */
   readonly connects?: boolean;
   /** The exit code for wrong usage. 1 as of kubectl, unless it is set. */

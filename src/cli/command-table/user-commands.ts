@@ -233,6 +233,7 @@ export const USER_COMMANDS: readonly Command[] = [
       'named and does not hold up the others; the exit code is 1. A name that several servers have must be given as ' +
       '`SERVER/NAME`, and so must any name while a server fails, because that server may have it, too.',
     arguments: [{ name: '<COMMAND...>', doc: 'The command and its arguments, after `--`.' }],
+    runsCommand: true,
     flags: [
       {
         flags: '--as <namespace/name>',
