@@ -9,6 +9,8 @@ export type TokenProvider = (refused?: string) => string | Promise<string>;
 export interface TransportOptions {
   /** The base URL of the server, e.g. `https://clusterpass.example.com`. */
   readonly server: string;
+  /** Where the address comes from, for errors of the connection: `context "hub" of /home/jane/.kube/config`. */
+  readonly origin?: string;
   readonly tokenProvider: TokenProvider | undefined;
   readonly fetch: Fetch;
   readonly userAgent: string | undefined;
@@ -60,7 +62,7 @@ export class Transport {
     try {
       return { ...reply, value: JSON.parse(text) as T };
     } catch (error) {
-      throw new ConnectionError(`${this.#root} sent a response that is not JSON`, { cause: error });
+      throw this.#named(new ConnectionError(`${this.#root} sent a response that is not JSON`, { cause: error }));
     }
   }
 
@@ -117,7 +119,7 @@ export class Transport {
         redirect: 'error',
       });
     } catch (error) {
-      throw abortReason(options.signal) ?? requestFailed(this.#root, error);
+      throw abortReason(options.signal) ?? this.#named(requestFailed(this.#root, error));
     }
   }
 
@@ -126,10 +128,18 @@ export class Transport {
     try {
       text = await boundedText(response, maxMib * 1024 * 1024);
     } catch (error) {
-      throw abortReason(signal) ?? responseFailed(this.#root, error);
+      throw abortReason(signal) ?? this.#named(responseFailed(this.#root, error));
     }
     if (text !== undefined) return text;
-    throw new ConnectionError(`${this.#root} sent a response of more than ${maxMib} MiB, which is not read`);
+    throw this.#named(
+      new ConnectionError(`${this.#root} sent a response of more than ${maxMib} MiB, which is not read`),
+    );
+  }
+
+  /** Never `isUntrusted`: `--certificate-authority` is not for an address that comes from elsewhere. */
+  #named(error: ConnectionError): ConnectionError {
+    const { origin } = this.#options;
+    return origin === undefined ? error : new ConnectionError(`${error.message} (${origin})`, { cause: error.cause });
   }
 }
 

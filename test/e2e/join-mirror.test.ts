@@ -290,6 +290,18 @@ describe('clusterpass mirror', () => {
     expect(await admin.fails(once)).toContain('is another cluster than real');
   });
 
+  it('names the context of a cluster that cannot be reached', async () => {
+    const down = await new FakeHub({}).start();
+    await down.stop();
+    const file = join(admin.home, 'down.yaml');
+    await writeFile(file, down.kubeconfig);
+    expect(await admin.fails([...once.slice(0, 3), '--kubeconfig', 'down.yaml', '--once'])).toMatch(
+      new RegExp(
+        `^Unable to connect to the server: ${down.url} cannot be reached: .* \\(context "hub" of ${file}\\)\\n$`,
+      ),
+    );
+  });
+
   it('says which of the two refuses it', async () => {
     const options = { cluster: 'missing', kubeconfig: 'edge.yaml' };
     const mirror = startCommand(runMirror, { person: admin, server }, options);

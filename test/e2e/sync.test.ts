@@ -127,6 +127,33 @@ describe('clusterpass sync export', () => {
     expect(await admin.fails([...once, '--kubeconfig', 'plain.yaml'])).toContain('is plain HTTP');
   });
 
+  it('names the context of a hub that cannot be reached, also while it retries', async () => {
+    const down = await new FakeHub({}).start();
+    await down.stop();
+    const file = join(admin.home, 'down.yaml');
+    await writeFile(file, down.kubeconfig);
+    const where = `(context "hub" of ${file})`;
+    expect(await admin.fails([...once, '--kubeconfig', 'down.yaml'])).toBe(
+      `Unable to connect to the server: ${down.url} cannot be reached: connect ECONNREFUSED 127.0.0.1:${new URL(down.url).port} ${where}\n`,
+    );
+    const started = start(runExport, { kubeconfig: file, namespace: 'inv' });
+    await untilTrue(() => started.written.err.includes('TargetConnected=False'));
+    await started.stop();
+    expect(started.written.err).toContain(`${down.url} cannot be reached`);
+    expect(started.written.err).toContain(where);
+  });
+
+  it('does not ask for the CA of Clusterpass when the certificate of the hub is not trusted', async () => {
+    const secure = await startServer({ tls: true });
+    const file = join(admin.home, 'secure.yaml');
+    await writeFile(file, hub.kubeconfig.replace(hub.url, secure.url));
+    expect(await admin.fails([...once, '--kubeconfig', 'secure.yaml'], { inProcess: false })).toBe(
+      `Unable to connect to the server: ${secure.url} cannot be reached: no trusted authority has signed its certificate ` +
+        `(context "hub" of ${file})\n`,
+    );
+    await secure.destroy();
+  });
+
   it('follows the fleet while the hub and the server restart', async () => {
     await hub.stop();
     const sync = start(runExport, {

@@ -5,6 +5,7 @@ import { readText } from '../files/files.ts';
 
 /** The cluster and the user of one context. Certificates and keys are PEM. */
 export interface KubeconfigContext {
+  readonly name: string;
   readonly server: string;
   readonly ca: string | undefined;
   readonly tlsServerName: string | undefined;
@@ -35,6 +36,7 @@ export async function readContext(file: string, name: string | undefined): Promi
   const user = entry(root, 'users', 'user', textOf(context, 'user') ?? '') ?? {};
   const pem = (fields: Fields, field: string): Promise<string | undefined> => readPem(file, fields, field);
   return {
+    name: contextName,
     server,
     ca: await pem(cluster, 'certificate-authority'),
     tlsServerName: textOf(cluster, 'tls-server-name'),

@@ -42,7 +42,8 @@ export async function connectHub(context: Context, invocation: Invocation): Prom
     if (refused !== undefined) token = (await read()).token;
     return token ?? '';
   };
-  return { ...hubAt(context, config, config.token === undefined ? undefined : provider), isInPod: false };
+  const origin = `context ${JSON.stringify(config.name)} of ${file}`;
+  return { ...hubAt(context, config, origin, config.token === undefined ? undefined : provider), isInPod: false };
 }
 
 async function podHub(context: Context, host: string, port: string): Promise<Hub> {
@@ -50,12 +51,18 @@ async function podHub(context: Context, host: string, port: string): Promise<Hub
   const server = `https://${host.includes(':') ? `[${host}]` : host}:${port}`;
   // The kubelet replaces the file before the token expires.
   const provider: TokenProvider = async () => (await readGivenFile(`${POD_FOLDER}/token`)).trim();
-  return { ...hubAt(context, { server, ca, insecureSkipTlsVerify: false }, provider), isInPod: true };
+  const origin = 'the cluster of this Pod';
+  return { ...hubAt(context, { server, ca, insecureSkipTlsVerify: false }, origin, provider), isInPod: true };
 }
 
 type TlsPart = Pick<KubeconfigContext, 'server' | 'ca' | 'insecureSkipTlsVerify'> & Partial<KubeconfigContext>;
 
-function hubAt(context: Context, config: TlsPart, tokenProvider: TokenProvider | undefined): Omit<Hub, 'isInPod'> {
+function hubAt(
+  context: Context,
+  config: TlsPart,
+  origin: string,
+  tokenProvider: TokenProvider | undefined,
+): Omit<Hub, 'isInPod'> {
   const { server, ca, cert, key, tlsServerName, insecureSkipTlsVerify } = config;
   const fetch = createRequestFetch({
     insecureSkipTlsVerify,
@@ -65,6 +72,7 @@ function hubAt(context: Context, config: TlsPart, tokenProvider: TokenProvider |
   });
   const transport = new Transport({
     server,
+    origin,
     tokenProvider,
     fetch,
     userAgent: `clusterpass-sync/${context.version}`,
