@@ -228,6 +228,15 @@ describe('clusterpass get clusters', () => {
     expect(stdout).not.toContain('prod-1');
   });
 
+  it('-w -o custom-columns prints the header once', async () => {
+    const columns = 'custom-columns=NAME:.metadata.name,ENV:.metadata.labels.env';
+    const running = admin.start(['get', 'clusters', 'dev-1', '-w', '-o', columns]);
+    await running.until(({ stdout }) => stdout.includes('dev-1'));
+    await patchCluster(server, 'dev-1', { metadata: { annotations: { note: 'y' } } });
+    await running.until(({ stdout }) => stdout.split('dev-1').length === 3);
+    expect((await running.stop()).stdout).toBe('NAME    ENV\ndev-1   dev\ndev-1   dev\n');
+  });
+
   it('-w of a name that is not there is an error', async () => {
     expect(await admin.fails(['get', 'clusters', 'nope', '-w'])).toMatch(/NotFound/);
   });

@@ -2,7 +2,7 @@ import type { ApiObject } from '../../api/kind.ts';
 import { CliError } from '../command.ts';
 import { terminalSafe } from './terminal-safe.ts';
 
-/** Formats a value for `-o`. */
+/** Formats a value for `-o`. Called again, it continues its output. */
 export type Printer = (value: unknown) => string;
 
 /** As kubectl indents. */
@@ -48,19 +48,27 @@ export async function printerFor(
 
 async function customColumns(spec: string, withHeaders: boolean): Promise<Printer> {
   if (spec === '') throw new CliError('-o custom-columns=HEADER:PATH,... needs columns');
-  const [{ parsePath, show }, { renderTable }] = await Promise.all([import('./jsonpath.ts'), import('./table.ts')]);
+  const [{ parsePath, show }, { renderTable, widthsOf }] = await Promise.all([
+    import('./jsonpath.ts'),
+    import('./table.ts'),
+  ]);
   const columns = spec.split(',').map((column) => {
     const colon = column.indexOf(':');
     if (colon <= 0) throw new CliError(`-o custom-columns: ${JSON.stringify(column)} is not HEADER:PATH`);
     return { header: column.slice(0, colon), path: parsePath(column.slice(colon + 1)) };
   });
-  return (value) =>
-    renderTable([
-      ...(withHeaders ? [columns.map(({ header }) => header)] : []),
-      ...itemsOf(value).map((item) =>
-        columns.map(({ path }) => terminalSafe(path(item).map(show).join(',')) || '<none>'),
-      ),
-    ]);
+  // A watch prints one table, an object at a time: the header once, and columns that only get wider.
+  let headers = withHeaders ? [columns.map(({ header }) => header)] : [];
+  let widths: number[] = [];
+  return (value) => {
+    const cells = itemsOf(value).map((item) =>
+      columns.map(({ path }) => terminalSafe(path(item).map(show).join(',')) || '<none>'),
+    );
+    const rows = [...headers, ...cells];
+    headers = [];
+    widths = widthsOf(rows).map((width, column) => Math.max(width, widths[column] ?? 0));
+    return renderTable(rows, widths);
+  };
 }
 
 interface ObjectList {
