@@ -312,7 +312,7 @@ func (c connection) issue(wanted request) (string, int64, error) {
 		}
 		delay, ok := retryAfter(got)
 		if !ok || retries == maxRetries {
-			return "", 0, statusError(got)
+			return "", 0, statusError(got, wanted.setBy)
 		}
 		retries++
 		select {
@@ -480,7 +480,47 @@ func printWarnings(header http.Header) {
 
 // statusError describes the Status of a response in kubectl's words. Another body, such as a proxy's error page, is
 // quoted.
-func statusError(got response) error {
+func statusError(got response, setBy map[string]string) error {
+	text := statusText(got)
+	for field, name := range setBy {
+		text = withName(text, field, name)
+	}
+	return failure(text)
+}
+
+var (
+	index      = regexp.MustCompile(`^\[[^\]]*\]`)
+	pathBefore = regexp.MustCompile(`[\w.]$`)
+	pathAfter  = regexp.MustCompile(`^[\w.]*\w`)
+)
+
+// withName replaces a field, with its index. Not the field of a longer path, nor a part of a longer word.
+func withName(text, field, name string) string {
+	replaced := ""
+	for from := 0; ; {
+		found := strings.Index(text[from:], field)
+		if found < 0 {
+			return replaced + text[from:]
+		}
+		start, end := from+found, from+found+len(field)
+		replaced += text[from:start]
+		withIndex := end + len(index.FindString(text[end:]))
+		switch {
+		case pathBefore.MatchString(text[:start]):
+			replaced += field
+		case !pathAfter.MatchString(text[withIndex:]):
+			replaced += name
+			end = withIndex
+		case !pathAfter.MatchString(text[end:]):
+			replaced += name
+		default:
+			replaced += field
+		}
+		from = end
+	}
+}
+
+func statusText(got response) string {
 	code := strconv.Itoa(got.status)
 	value, err := parseJSON(got.body)
 	if kind, _ := member(value, "kind").(string); err == nil && kind == "Status" {
@@ -500,7 +540,7 @@ func statusError(got response) error {
 		for at, line := range lines {
 			lines[at] = terminalSafe(line)
 		}
-		return failure("Error from server" + reason + ": " + strings.Join(lines, "\n  "))
+		return "Error from server" + reason + ": " + strings.Join(lines, "\n  ")
 	}
 	units := utf16.Encode([]rune(string(got.body)))
 	if len(units) > maxQuoted {
@@ -510,7 +550,7 @@ func statusError(got response) error {
 	if quoted := strings.Trim(unquoted.ReplaceAllString(string(utf16.Decode(units)), " "), " "); quoted != "" {
 		message += ": " + quoted
 	}
-	return failure("Error from server: " + message)
+	return "Error from server: " + message
 }
 
 // terminalSafe replaces unprintable characters: others may have written them, to move the cursor or to hide text.

@@ -42,6 +42,9 @@ export interface Flag {
   readonly field?: RegExp;
 }
 
+/** What an error of the server needs to know of a flag. */
+export type FieldFlag = Pick<Flag, 'flags' | 'variable' | 'field'>;
+
 /** Runs a command and returns its exit code; undefined means 0. */
 export type Run = (context: Context, invocation: Invocation) => Promise<number | undefined>;
 
@@ -80,21 +83,23 @@ export interface Progress {
 export class Invocation {
   readonly args: readonly string[];
   readonly #options: Readonly<Record<string, unknown>>;
-  readonly #flags: readonly Flag[];
+  readonly #flags: readonly FieldFlag[];
 
-  constructor(args: readonly string[], options: Readonly<Record<string, unknown>>, flags: readonly Flag[] = []) {
+  constructor(args: readonly string[], options: Readonly<Record<string, unknown>>, flags: readonly FieldFlag[] = []) {
     this.args = args;
     this.#options = options;
     this.#flags = flags;
   }
 
-  /** An error of the server, with the flags of the command in place of the fields that they set. */
-  withFlagNames(message: string): string {
-    return this.#flags.reduce((text, { flags, field }) => {
+  /** An error of the server, with the flags or the variables in place of the fields that they set. */
+  withFlagNames(message: string, env: Context['env'] = {}): string {
+    return this.#flags.reduce((text, { flags, variable = '', field }) => {
       const [long] = /--[a-z-]+/.exec(flags) ?? [];
       if (field === undefined || long === undefined) return text;
+      const option = long.slice(2).replaceAll(/-(.)/g, (_, letter: string) => letter.toUpperCase());
+      const name = this.#options[option] === undefined && env[variable] ? variable : long;
       // Not the field of a longer path, nor a part of a longer word.
-      return text.replaceAll(new RegExp(`(?<![\\w.])${field.source}(?:\\[[^\\]]*\\])?(?![\\w.]*\\w)`, 'g'), long);
+      return text.replaceAll(new RegExp(`(?<![\\w.])${field.source}(?:\\[[^\\]]*\\])?(?![\\w.]*\\w)`, 'g'), name);
     }, message);
   }
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { COMMANDS } from './command-table/commands.ts';
 import { flagsOf } from './command-table/flags.ts';
-import { LISTS, parseCredentialFlags, SWITCHES, VALUES } from './credential-flags.ts';
+import { FIELDS, LISTS, parseCredentialFlags, SWITCHES, VALUES } from './credential-flags.ts';
 
 const command = COMMANDS.find(({ path }) => path.join(' ') === 'credential');
 
@@ -26,6 +26,14 @@ describe('the flags of the credential plugin', () => {
     expect(new Map([...VALUES].sort())).toEqual(new Map([...values].sort()));
     expect(new Map(SWITCHES)).toEqual(switches);
     expect(LISTS).toEqual(lists);
+  });
+
+  it('set the fields of the table', () => {
+    const ofTable = flagsOf(command ?? {}).flatMap(({ flags, variable, field }) =>
+      field === undefined ? [] : [{ flags, variable, field }],
+    );
+    expect(FIELDS).toEqual(ofTable);
+    expect(FIELDS.map(({ flags }) => flags)).toEqual(['--audience <audience>', '--duration <duration>']);
   });
 
   it.each<[string[], object | undefined]>([

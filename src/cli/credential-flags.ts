@@ -1,3 +1,5 @@
+import type { FieldFlag } from './command.ts';
+
 /** CP-99: the exit code of `credential` if its flags, its variables or the question of client-go are wrong. */
 export const USAGE_EXIT_CODE = 2;
 
@@ -25,6 +27,12 @@ export const SWITCHES: ReadonlyMap<string, readonly [name: string, value: boolea
   ['--login', ['login', true]],
   ['--insecure-skip-tls-verify', ['insecureSkipTlsVerify', true]],
 ]);
+
+/** The flags that set fields of a request, as in the table. */
+export const FIELDS: readonly Required<FieldFlag>[] = [
+  { flags: '--audience <audience>', variable: 'CLUSTERPASS_AUDIENCE', field: /spec\.audiences/ },
+  { flags: '--duration <duration>', variable: 'CLUSTERPASS_DURATION', field: /spec\.expirationSeconds/ },
+];
 
 /** The options by name, as commander has them; undefined for anything but plain flags and values. */
 export function parseCredentialFlags(args: readonly string[]): Record<string, unknown> | undefined {

@@ -1,8 +1,9 @@
 import { readFileSync, writeSync } from 'node:fs';
+import { StatusError } from '../client/errors.ts';
 import { programFile } from '../lib/program-files.ts';
 import { type Context, Invocation, UsageError } from './command.ts';
 import { run } from './commands/credential.ts';
-import { parseCredentialFlags, USAGE_EXIT_CODE } from './credential-flags.ts';
+import { FIELDS, parseCredentialFlags, USAGE_EXIT_CODE } from './credential-flags.ts';
 import { describeError } from './describe-error.ts';
 import { NO_PROGRESS } from './progress.ts';
 
@@ -17,10 +18,12 @@ export async function runCredential(args: readonly string[], runProgram: () => P
     return;
   }
   const context = contextOf();
+  const invocation = new Invocation([], options, FIELDS);
   try {
-    process.exitCode = (await run(context, new Invocation([], options))) ?? 0;
+    process.exitCode = (await run(context, invocation)) ?? 0;
   } catch (error) {
-    const text = describeError(error);
+    const described = describeError(error);
+    const text = error instanceof StatusError ? invocation.withFlagNames(described ?? '', context.env) : described;
     context.err.write(`${text ?? `error: ${error instanceof Error ? error.stack : String(error)}`}\n`);
     process.exitCode = error instanceof UsageError ? USAGE_EXIT_CODE : 1;
   }

@@ -132,7 +132,7 @@ export async function runCommand(
   } catch (error) {
     line?.end();
     const described = describeError(error);
-    const text = error instanceof StatusError ? invocation.withFlagNames(described ?? '') : described;
+    const text = error instanceof StatusError ? invocation.withFlagNames(described ?? '', context.env) : described;
     context.err.write(`${text ?? `error: ${error instanceof Error ? error.stack : String(error)}`}\n`);
     return error instanceof UsageError ? usageExitCode : 1;
   } finally {

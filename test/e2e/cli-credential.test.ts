@@ -185,6 +185,11 @@ describe('the plugin of a controller', () => {
     expect(gone.stderr).toBe(
       'Unable to connect to the server: http://127.0.0.1:1 cannot be reached: connection refused\n',
     );
+    // Of what the user has set: the flag, else the variable.
+    const short = plugin({ clusterName: 'own' }, { args: ['--duration', '1m'] });
+    expect(short.stderr).toMatch(/^Error from server \(Invalid\): .*: --duration: Invalid value: 60: .*\n$/);
+    const bySetting = plugin({ clusterName: 'own' }, { env: { CLUSTERPASS_DURATION: '1m' } });
+    expect(bySetting.stderr).toMatch(/: CLUSTERPASS_DURATION: Invalid value: 60: /);
     const unknown = plugin({ clusterName: 'own' }, { args: ['--nonsense'] });
     expect(unknown.stderr).toMatch(/unknown option '--nonsense'/);
     // By the plugin, and by the whole program, which explains usage.

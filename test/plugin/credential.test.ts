@@ -60,6 +60,13 @@ const ANSWERS: Readonly<Record<string, Answer>> = {
   forbidden: status(403, 'Forbidden', 'serviceaccounts "builder" is forbidden: \u001b[31m"é" \u2028 may not'),
   unauthorized: status(401, 'Unauthorized', 'Unauthorized'),
   invalid: status(422, 'Invalid', 'for-server: must be an address of the cluster'),
+  fields: status(
+    422,
+    'Invalid',
+    'spec.expirationSeconds: a, spec.audiences[1]: b, spec.audiences, spec.audiences. my.spec.audiences ' +
+      'spec.audiencesX spec.audiences[0].x spec.expirationSeconds.y.z spec.audiences[0][1] spec.audiences[ ' +
+      'spec.audiencesspec.audiences xspec.expirationSeconds spec.audiences..é éspec.audiences',
+  ),
   'no-reason': { code: 500, body: '{"kind":"Status"}' },
   'reason-only': { code: 409, body: '{"kind":"Status","reason":"Conflict"}' },
   'error-page': { code: 502, body: `<html>\n\tBad Gateway é${'x'.repeat(300)}` },
@@ -117,6 +124,12 @@ const VALID: readonly (readonly [name: string, given: Case])[] = [
 /** The exit code is 1. */
 const FAILED: readonly (readonly [name: string, given: Case])[] = [
   ...Object.keys(ANSWERS).map((cluster) => [`answer: ${cluster}`, { cluster }] as const),
+  ['fields of flags', { cluster: 'fields', args: ['--duration', '1m', '--audience', 'a'] }],
+  ['fields of variables', { cluster: 'fields', env: { CLUSTERPASS_DURATION: '1m', CLUSTERPASS_AUDIENCE: 'a' } }],
+  [
+    'fields of flags before variables',
+    { cluster: 'fields', args: ['--duration', '1m'], env: { CLUSTERPASS_DURATION: '2m' } },
+  ],
   ['an unreachable server', { cluster: 'own', args: ['--server', 'http://127.0.0.1:1/path/'] }],
   ['an unknown host', { cluster: 'own', args: ['--server', 'https://host.invalid'] }],
   ['no token file', { cluster: 'own', env: { CLUSTERPASS_TOKEN_FILE: '' } }],
@@ -342,6 +355,13 @@ describeWith(go, 'the plugin in Go does what the one in TypeScript does', () => 
     // One sentence for the user, and not a trace of the stack.
     expect(expected.stderr).not.toContain('\n    at ');
     expect(await inGo(given)).toEqual(expected);
+  });
+
+  it('names the flag, or the variable, that sets the field of an error', async () => {
+    const byFlag = { cluster: 'fields', args: ['--duration', '1m'], env: { CLUSTERPASS_AUDIENCE: 'a' } };
+    expect((await inTypeScript(byFlag)).stderr).toMatch(
+      /^Error from server \(Invalid\): --duration: a, CLUSTERPASS_AUDIENCE: b, /,
+    );
   });
 
   const KEY = 'k'.repeat(43);

@@ -292,6 +292,7 @@ export const USER_COMMANDS: readonly Command[] = [
         flags: '--duration <duration>',
         doc: 'Requested lifetime, e.g. `10m`.',
         variable: 'CLUSTERPASS_DURATION',
+        field: /spec\.expirationSeconds/,
       },
       {
         flags: '--pass <handle>',
