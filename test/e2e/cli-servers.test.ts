@@ -328,6 +328,39 @@ describe('a server that is down', () => {
   });
 });
 
+describe('a server that goes down after it was asked for its clusters', () => {
+  it('is named by describe cluster, which shows those of the others', async () => {
+    let isDown = false;
+    const flaky = createServer((request, response) => {
+      const [, name] = /\/clusters\/([^/]+)$/.exec(request.url ?? '') ?? [];
+      if (isDown && name === undefined) return void request.socket.destroy();
+      response.setHeader('Content-Type', 'application/json');
+      if (name === 'dev-1') response.writeHead(404);
+      const review = { status: { userInfo: { username: 'jane' } } };
+      const list = { metadata: { resourceVersion: '1' }, items: [] };
+      const cluster = { metadata: { name, uid: '1' } };
+      const isReview = request.url?.includes('selfsubjectreviews');
+      response.end(JSON.stringify(isReview ? review : name === undefined ? list : cluster));
+    }).listen(0, '127.0.0.1');
+    await once(flaky, 'listening');
+    const person = await Person.at();
+    onTestFinished(async () => {
+      flaky.close();
+      await person.leave();
+    });
+    const url = `http://127.0.0.1:${(flaky.address() as AddressInfo).port}`;
+    for (const server of [eu.url, url]) {
+      const name = server === url ? 'flaky' : 'eu';
+      await person.ok(['login', '--server', server, '--name', name, '--token-file', '-'], { stdin: tokenOf('jane') });
+    }
+    isDown = true;
+    const { code, stdout, stderr } = await person.run(['describe', 'cluster', 'gone-1', 'gone-2', 'dev-1']);
+    expect([code, stdout]).toEqual([1, expect.stringMatching(/^Name: +dev-1\n/)]);
+    // Once, though two of its clusters were asked for.
+    expect(stderr).toMatch(/^error: server flaky: Unable to connect to the server: http.*\n$/);
+  });
+});
+
 describe('a server that is hostile', () => {
   it('cannot write lines that are names of another server, nor control characters', async () => {
     const item = { metadata: { name: 'x\ncluster.clusterregistry.k8s.io/eu/prod-1', uid: '1' } };

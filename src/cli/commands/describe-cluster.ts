@@ -6,8 +6,8 @@ import type { Client } from '../../client/create-client.ts';
 import { type Cluster, endpointsOf, type UsableAccounts } from '../../client/types.ts';
 import { clusterReferences } from '../cluster-references.ts';
 import { fieldSelectorFor } from '../clusters.ts';
-import type { Context, Run } from '../command.ts';
-import { connectAll, type NamedServer } from '../connection/all-servers.ts';
+import { CliError, type Context, type Run } from '../command.ts';
+import { connectAll, failureAt, type NamedServer } from '../connection/all-servers.ts';
 import { describeError, isObjectError } from '../describe-error.ts';
 import { findClusters } from '../find-clusters.ts';
 import { renderTable } from '../output/table.ts';
@@ -19,14 +19,19 @@ export const run: Run = async (context, invocation) => {
   const references = clusterReferences(invocation.args, servers);
   const { found, problems, failed } = await findClusters(context, servers, references);
   const errors = [...problems];
+  const isSeveral = servers.length > 1;
+  const lost = new Set<NamedServer>();
   let shown = 0;
   for (const { server, cluster } of found) {
+    if (lost.has(server)) continue;
     try {
-      const text = describe(context, await detailsOf(server, cluster), servers.length > 1 ? server : undefined);
+      const text = describe(context, await detailsOf(server, cluster), isSeveral ? server : undefined);
       context.out.write(shown++ > 0 ? `\n\n${text}` : text);
     } catch (error) {
-      if (!isObjectError(error)) throw error;
-      errors.push(error);
+      // It would fail for each further cluster of this server, after a timeout perhaps.
+      if (!isObjectError(error)) lost.add(server);
+      if (!isSeveral && lost.size > 0) throw error;
+      errors.push(isSeveral ? new CliError(failureAt(server, error)) : error);
     }
   }
   for (const error of errors) context.err.write(`${describeError(error)}\n`);
