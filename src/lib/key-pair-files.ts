@@ -19,17 +19,24 @@ const holds = (pem: Buffer, what: 'CERTIFICATE' | 'PRIVATE KEY'): boolean =>
   new RegExp(`-----BEGIN (?:[A-Z0-9]+ )?${what}-----`).test(pem.toString('latin1'));
 const holdsCertificate = (pem: Buffer): boolean => holds(pem, 'CERTIFICATE');
 const holdsKey = (pem: Buffer): boolean => holds(pem, 'PRIVATE KEY');
+/** PKCS #8, and the older format of OpenSSL. */
+const isEncrypted = (pem: Buffer): boolean =>
+  /-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,ENCRYPTED/m.test(pem.toString('latin1'));
 
 /**
- * Reads a certificate and its key. Throws UnsafeFile if one is in place of the other, if other users can read the key,
- * or if TLS does not take them (`createContext`), e.g. because they do not belong together.
+ * Reads a certificate and its key. Throws UnsafeFile if one is in place of the other, if the key is encrypted or other
+ * users can read it, or if TLS does not take them (`createContext`), e.g. because they do not belong together.
  */
 export async function readKeyPair(files: KeyPairFiles, createContext: (pair: KeyPair) => unknown): Promise<KeyPair> {
   const pair = await readFiles(files);
   try {
     createContext(pair);
   } catch (error) {
-    throw new UnsafeFile(`${files.certFile} and ${files.keyFile} cannot be used: ${(error as Error).message}`);
+    const { code, message } = error as NodeJS.ErrnoException;
+    const problem = code?.endsWith('_MISMATCH')
+      ? 'do not belong together: the certificate is of another key.'
+      : `cannot be used: ${message}`;
+    throw new UnsafeFile(`${files.certFile} and ${files.keyFile} ${problem}`);
   }
   return pair;
 }
@@ -46,6 +53,10 @@ async function readFiles({ certFile, keyFile }: KeyPairFiles): Promise<KeyPair> 
     throw new UnsafeFile(`${keyFile} holds a certificate, where the private key is expected${other}.`);
   }
   if (problem !== undefined || key === undefined) throw problem;
+  if (!holdsKey(key)) throw new UnsafeFile(`${keyFile} holds no private key in PEM.`);
+  if (isEncrypted(key)) {
+    throw new UnsafeFile(`${keyFile} is encrypted: it has to be a private key without a passphrase.`);
+  }
   if (holdsCertificate(cert)) return { cert, key };
   throw new UnsafeFile(
     holdsKey(cert)

@@ -310,7 +310,7 @@ describe('TLS', () => {
 
   test('a certificate that cannot serve is an error of listen()', async () => {
     install('new', 'old');
-    await expect(startFixture(undefined, { tls: { certFile, keyFile } })).rejects.toThrow(/mismatch/);
+    await expect(startFixture(undefined, { tls: { certFile, keyFile } })).rejects.toThrow(/do not belong together/);
   });
 
   test('A1: a key that others can read is an error of listen(), and is not taken up while running', async () => {
