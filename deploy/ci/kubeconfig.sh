@@ -26,6 +26,7 @@ for name in CLUSTERPASS_SERVER CLUSTERPASS_CLUSTER CLUSTERPASS_NAMESPACE CLUSTER
   eval "value=\${$name:-}"
   [ -n "$value" ] || fail "$name is not set"
 done
+CLUSTERPASS_SERVER=${CLUSTERPASS_SERVER%/}
 # The names become a part of YAML.
 case "$CLUSTERPASS_CLUSTER$CLUSTERPASS_NAMESPACE$CLUSTERPASS_ACCOUNT" in
   *[!a-z0-9.-]*) fail 'names of clusters, namespaces and accounts have small letters, digits, dots and dashes only' ;;

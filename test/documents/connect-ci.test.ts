@@ -289,7 +289,10 @@ describe('jobs with a token in a file', () => {
     expect(helper).toContain(`jwt_audience="${AUDIENCE}"`);
     const token = join(folder, 'clusterpass.token');
     writeFileSync(token, `${await issuers.spiffe.sign(SPIFFE)}\n`);
-    const env = { ...target(), CLUSTERPASS_TOKEN_FILE: token, KUBECONFIG: join(folder, 'spiffe') };
+    // An address with a slash at its end, as browsers show it.
+    const { CLUSTERPASS_SERVER, ...rest } = target();
+    const address = { ...rest, CLUSTERPASS_SERVER: `${CLUSTERPASS_SERVER}/` };
+    const env = { ...address, CLUSTERPASS_TOKEN_FILE: token, KUBECONFIG: join(folder, 'spiffe') };
     const { code, output } = await run(`sh '${ROOT}/deploy/ci/kubeconfig.sh'`, env);
     expect(code, output).toBe(0);
     passIn(env.KUBECONFIG);
