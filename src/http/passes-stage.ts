@@ -114,9 +114,12 @@ const brief = (name: string): string =>
 const repeated = (name: string): string => (name.length <= MAX_NAME ? name : brief(name));
 
 const accountErrors = ({ namespace = '', serviceAccount = '' }: RequestedPass, at: string): FieldError[] => [
-  ...isDns1123Label(namespace).map((why) => invalidValue(`${at}.namespace`, brief(namespace), why)),
-  ...isDns1123Subdomain(serviceAccount).map((why) => invalidValue(`${at}.serviceAccount`, brief(serviceAccount), why)),
+  ...nameErrors(`${at}.namespace`, namespace, isDns1123Label),
+  ...nameErrors(`${at}.serviceAccount`, serviceAccount, isDns1123Subdomain),
 ];
+
+const nameErrors = (field: string, name: string, problemsOf: (name: string) => readonly string[]): FieldError[] =>
+  name === '' ? [required(field)] : problemsOf(name).map((why) => invalidValue(field, brief(name), why));
 
 const personErrors = ({ namespace = '', serviceAccount = '' }: RequestedPass, at: string): FieldError[] =>
   Object.entries({ namespace, serviceAccount })

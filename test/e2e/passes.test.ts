@@ -81,6 +81,9 @@ describe('a list of passes', () => {
       undefined,
     ]);
     expect(json.items[2].error.message).toContain('items[2].namespace');
+    expect(json.items[4].error.message).toContain(
+      '[items[4].namespace: Required value, items[4].serviceAccount: Required value]',
+    );
     expect(
       json.items.every(
         ({ token, error }: { token?: string; error?: object }) => (token === undefined) !== (error === undefined),

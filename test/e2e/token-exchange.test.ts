@@ -249,6 +249,13 @@ describe('RFC 8693 section 2.2.2, RFC 6749 section 5.2: errors', () => {
     expect(answer.json.error_description).toMatch(/^[\x20-\x21\x23-\x5b\x5d-\x7e]+$/);
   });
 
+  it('names every scope that there is', async () => {
+    const { json } = await exchange({ scope: 'serviceaccount:ci/builder' });
+    expect(json.error_description).toBe(
+      'scope may have serviceaccount:NAMESPACE:NAME or userpass, and aud:AUDIENCE; or pass:HANDLE alone',
+    );
+  });
+
   it.each([
     ['subject_token', { subject_token: 'TOKEN\n' }],
     ['subject_token', { subject_token: 'TOKEN\r\n' }],

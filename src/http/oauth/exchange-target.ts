@@ -110,4 +110,4 @@ function readScope(scope: string): Scope {
   return { accounts, audiences, isForPerson };
 }
 
-const SCOPES = `scope may have serviceaccount:NAMESPACE:NAME or ${PERSON_SCOPE}, and aud:AUDIENCE, nothing else`;
+const SCOPES = `scope may have serviceaccount:NAMESPACE:NAME or ${PERSON_SCOPE}, and aud:AUDIENCE; or pass:HANDLE alone`;
