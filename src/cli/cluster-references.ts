@@ -17,11 +17,11 @@ export function clusterReferences(
   servers: readonly NamedServer[],
 ): readonly ClusterReference[] {
   const isTyped = (text: string): boolean => text.includes('/') && isClusterType(text.slice(0, text.indexOf('/')));
-  if (texts.some(isTyped) && !texts.every(isTyped)) throw new CliError(NOT_RESOURCE_AND_NAME);
+  if (texts.some(isTyped) && !texts.every(isTyped)) {
+    throw new CliError('arguments in resource/name form must have a single resource and name');
+  }
   return texts.map((text) => referenceOf(isTyped(text) ? text.slice(text.indexOf('/') + 1) : text, servers));
 }
-
-const NOT_RESOURCE_AND_NAME = 'arguments in resource/name form must have a single resource and name';
 
 function referenceOf(text: string, servers: readonly NamedServer[]): ClusterReference {
   const slash = text.lastIndexOf('/');
@@ -30,7 +30,6 @@ function referenceOf(text: string, servers: readonly NamedServer[]): ClusterRefe
   const given = text.slice(0, slash);
   const server = servers.find((known) => known.name === given || known.connection.server === addressOf(given));
   if (server !== undefined && name !== '') return { name, server };
-  if (servers.length === 1) throw new CliError(NOT_RESOURCE_AND_NAME);
   const known = servers.map((each) => each.name).join(', ');
   throw new CliError(`${JSON.stringify(text)}: expected NAME or SERVER/NAME, with one of these servers: ${known}`);
 }

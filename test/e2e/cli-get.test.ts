@@ -168,7 +168,7 @@ describe('clusterpass get clusters', () => {
     expect(await admin.fails(['get', 'cluster/prod-1', 'dev-1'])).toBe(
       'error: arguments in resource/name form must have a single resource and name\n',
     );
-    expect(await admin.fails(['get', 'cluster', 'pod/x'])).toMatch(/^error: arguments in resource\/name form/);
+    expect(await admin.fails(['get', 'cluster', 'pod/x'])).toMatch(/^error: "pod\/x": expected NAME or SERVER\/NAME/);
   });
 
   it('-L, --sort-by, -A', async () => {

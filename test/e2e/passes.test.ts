@@ -206,6 +206,16 @@ describe('clusterpass exec', () => {
       /select clusters with --selector, by name with --cluster, or all that you see/,
     ],
     [
+      'a selector and all',
+      ['exec', '-l', 'exec=yes', '--all', '--as', 'ci/builder', '--', 'true'],
+      /select clusters with only one of --selector, --cluster and --all/,
+    ],
+    [
+      'a server that is not known',
+      ['exec', '--cluster', 'us/alpha', '--as', 'ci/builder', '--', 'true'],
+      /"us\/alpha": expected NAME or SERVER\/NAME, with one of these servers: 127\.0\.0\.1:\d+\n$/,
+    ],
+    [
       'no match',
       ['exec', '-l', 'exec=no', '--as', 'ci/builder', '--', 'true'],
       /no cluster that you may see is selected/,

@@ -102,9 +102,11 @@ export const run: Run = async (context, invocation) => {
 function checkedSelection(invocation: Invocation): string | undefined {
   const labelSelector = invocation.text('selector');
   const given = [labelSelector !== undefined, invocation.is('all'), invocation.list('cluster').length > 0];
-  if (given.filter(Boolean).length !== 1) {
+  const count = given.filter(Boolean).length;
+  if (count === 0) {
     throw new CliError('select clusters with --selector, by name with --cluster, or all that you see with --all');
   }
+  if (count > 1) throw new CliError('select clusters with only one of --selector, --cluster and --all');
   return labelSelector;
 }
 
