@@ -416,6 +416,20 @@ describe('clusterpass kubeconfig', () => {
       await admin.leave();
     });
 
+    it('warns of a token that kubectl will not use', async () => {
+      const person = await Person.at({ CLUSTERPASS_CA: TLS.caFile });
+      await writeFile(join(person.home, 'token'), tokenOf('jane'));
+      const said = async (flags: string[], env = {}): Promise<string> =>
+        (await person.run([...AS, '--server', server.url, ...flags], { env })).stderr;
+      const login = `Warning: kubectl uses your login for ${server.url}, not`;
+      expect(await said(['--token-file', 'token'])).toContain(
+        `${login} --token-file: run clusterpass login --server ${server.url}, or set CLUSTERPASS_TOKEN_FILE\n`,
+      );
+      expect(await said(['--token', tokenOf('jane')])).toContain(`${login} --token: `);
+      expect(await said([], { CLUSTERPASS_TOKEN_FILE: 'token' })).not.toContain('your login');
+      await person.leave();
+    });
+
     it('writes a command that works, also when it is run from npm’s own folder', async () => {
       const bin = file('node_modules/.bin');
       await mkdir(bin, { recursive: true });

@@ -493,6 +493,11 @@ describe('the command line', () => {
 
   it('the passes of a login end with it', async () => {
     const ann = await Person.at({ CLUSTERPASS_CA: TLS.caFile });
+    const flags = ['--server', server.url, '--token', tokenOf('ann')];
+    const unknown = ['--cluster', 'alpha', '--account', 'ci/builder', '--purpose', 'without a login'];
+    const warned = await ann.run(['pass', 'request', ...unknown, ...flags]);
+    expect(warned.stderr).toContain(`Warning: kubectl uses your login for ${server.url}, not --token: `);
+    expect(await revoke('ann', /pass_\w{32}/.exec(warned.stdout)?.[0] ?? '')).toBe(200);
     await ann.ok(['login', '--server', server.url, '--token-file', '-'], { stdin: tokenOf('ann') });
     const wanted = ['--cluster', 'alpha', '--account', 'ci/builder', '--purpose', 'read the logs'];
     const { stdout, stderr } = await ann.run(['pass', 'request', ...wanted]);

@@ -169,7 +169,8 @@ export const USER_COMMANDS: readonly Command[] = [
       'Contexts are added to the first file of `$KUBECONFIG` (or `~/.kube/config`), mode 0600. Entries of other programs ' +
       'are not changed, and a name that is in use is an error. The command recognizes its own entries by an extension: a ' +
       'context that you renamed keeps its name, and your namespace, proxy and other settings in it stay. No secret is ' +
-      'written: kubectl runs `clusterpass credential` when it needs a token. The address is the first endpoint whose ' +
+      'written: kubectl runs `clusterpass credential` when it needs a token, with your login or the variables of its ' +
+      'environment, not with `--token` or `--token-file` of this command. The address is the first endpoint whose ' +
       '`clientCIDR` contains the local address of the connection to the server. If the address or the CA of a context has ' +
       'changed since it was written, the command says so, leaves the context as it is and exits with 1: check the change, ' +
       'then run it with `--accept-changes`. The command requests tokens of the account ' +

@@ -31,6 +31,7 @@ import {
   markShared,
   wantedContext,
 } from '../kubeconfig/wanted-contexts.ts';
+import { warnOfTokenFlag } from '../kubeconfig/warn-of-token-flag.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
 import { type PassSubject, passSubject, tokenProblems } from '../service-account.ts';
 
@@ -69,6 +70,7 @@ export const run: Run = async (context, invocation) => {
   const names = invocation.list('cluster');
   if (names.length > 0 && labelSelector !== undefined) throw new CliError('selectors cannot be combined with names');
   const servers = await connectAll(context, invocation);
+  for (const { connection } of servers) warnOfTokenFlag(context, invocation, connection.server);
   const settings: Settings = {
     servers,
     account,

@@ -5,6 +5,7 @@ import { CliError, type Run } from '../command.ts';
 import { clientFor, resolveConnection } from '../connection/connection.ts';
 import { codeChallengeFor } from '../connection/machine-key.ts';
 import { writePassKubeconfig } from '../kubeconfig/pass-kubeconfig.ts';
+import { warnOfTokenFlag } from '../kubeconfig/warn-of-token-flag.ts';
 import { printerFor } from '../output/printer.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
 import { parseServiceAccount } from '../service-account.ts';
@@ -50,7 +51,9 @@ export const run: Run = async (context, invocation) => {
     const when = isReady ? 'Next' : 'After the approval';
     if (audiences.length > 0) return `${when}: ${redeem}`;
     try {
-      return `${when}: kubectl --kubeconfig ${await writePassKubeconfig(context, connection, client, value)} auth whoami`;
+      const file = await writePassKubeconfig(context, connection, client, value);
+      warnOfTokenFlag(context, invocation, connection.server);
+      return `${when}: kubectl --kubeconfig ${file} auth whoami`;
     } catch (error) {
       if (!(error instanceof CliError)) throw error;
       return `Warning: ${terminalSafe(error.message)}\n${when}: ${redeem}`;
