@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Secret } from '../observability/secret.ts';
+import { TokenRejected } from './jws.ts';
 import { buildPersonClaims, type PersonGrant, readPersonClaims } from './person-claims.ts';
 import { assertPayload, createSigner } from './signer.ts';
 import { type Fixture, forge, ISSUERS, JTI, openFixture, START } from './tokens.fixture.ts';
@@ -36,7 +37,7 @@ describe('A47: claims', () => {
     ['no cluster', { 'clusterpass.dev/cluster-uid': undefined }],
     ['an account', { 'kubernetes.io': {} }],
   ])('are refused with %s', (_, changes) => {
-    expect(() => readPersonClaims({ ...claims, ...changes })).toThrow();
+    expect(() => readPersonClaims({ ...claims, ...changes })).toThrow(TokenRejected);
   });
 
   it('are released only as they were granted', () => {

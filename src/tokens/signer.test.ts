@@ -5,8 +5,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { JWS_ALGORITHMS } from '../lib/jws-algorithms.ts';
 import { buildClaims } from './claims.ts';
 import { PUBLISHED_MS } from './keys/ring-state.ts';
-import { createSigner } from './signer.ts';
-import { API, type Fixture, grantOf, openFixture, openTestRing, START } from './tokens.fixture.ts';
+import { assertPayload, createSigner } from './signer.ts';
+import { API, type Fixture, grantOf, openFixture, openTestRing, POD, SECRET, START } from './tokens.fixture.ts';
 
 describe.each(JWS_ALGORITHMS)('%s', (algorithm) => {
   let fixture: Fixture;
@@ -123,6 +123,46 @@ describe('B10: a token that does not say what was granted is not released', () =
     ],
   ])('%s', async (_name, wrong) => {
     await expect(createSigner(fixture.ring).sign(wrong)).rejects.toThrow('does not say what was granted');
+  });
+
+  describe('although its payload is well-formed', () => {
+    const node = { name: 'node-1', uid: 'uid-node' };
+    const before = { iss: API, sub: 'joe' };
+    const granted = buildClaims(grantOf({ pod: POD, node, actor: { iss: API, sub: 'jane', act: before } }));
+    const withSecret = buildClaims(grantOf({ secret: SECRET }));
+    const payloadOf = (said: object): string => Buffer.from(JSON.stringify(said)).toString('base64url');
+    const inside = (changes: object) => ({ 'kubernetes.io': { ...granted['kubernetes.io'], ...changes } });
+
+    test.each<[string, object]>([
+      ['issuer', { iss: `${API}-2` }],
+      ['id', { jti: 'another' }],
+      ['expiry', { exp: granted.exp + 1 }],
+      ['time of issue', { iat: granted.iat - 1 }],
+      ['time from which it is valid', { nbf: granted.nbf - 1 }],
+      ['audience', { aud: ['vault'] }],
+      ['audience too many', { aud: [API, 'vault'] }],
+      ['audience too few', { aud: [] }],
+      ['requester', { act: { iss: API, sub: 'root', act: before } }],
+      ['issuer of the requester', { act: { iss: 'https://elsewhere.example', sub: 'jane', act: before } }],
+      ['requester before', { act: { iss: API, sub: 'jane', act: { iss: API, sub: 'root' } } }],
+      ['number of requesters', { act: { iss: API, sub: 'jane' } }],
+      ['UID of the account', inside({ serviceaccount: { name: 'builder', uid: 'another' } })],
+      ['pod', inside({ pod: { ...POD, name: 'web-1' } })],
+      ['UID of the pod', inside({ pod: { ...POD, uid: 'another' } })],
+      ['node', inside({ node: { ...node, name: 'node-2' } })],
+      ['UID of the node', inside({ node: { ...node, uid: 'another' } })],
+      ['bound object', inside({ secret: SECRET })],
+    ])('another %s', (_name, changes) => {
+      expect(() => assertPayload(payloadOf(granted), granted)).not.toThrow();
+      const payload = payloadOf({ ...granted, ...changes });
+      expect(() => assertPayload(payload, granted)).toThrow('does not say what was granted');
+    });
+
+    test('no bound object', () => {
+      expect(() => assertPayload(payloadOf(withSecret), withSecret)).not.toThrow();
+      const payload = payloadOf(buildClaims(grantOf()));
+      expect(() => assertPayload(payload, withSecret)).toThrow('does not say what was granted');
+    });
   });
 
   test('a signature of the wrong length', async () => {
