@@ -192,6 +192,25 @@ it('programs that start together agree on the longest lifetime', async () => {
   });
 });
 
+it.each(['{}', '{"seconds":"3600"}', '{"seconds":0}', '3600'])(
+  'a longest lifetime that reads %s is an error: a default could shorten revocations',
+  async (text) => {
+    await withStore(async (store) => {
+      const program = await start(store);
+      const key = '/internal/longest-token-lifetime';
+      const { modRevision = 0 } = (await store.get(key)) ?? {};
+      await store.write({ key, value: Buffer.from(text), expect: { modRevision } });
+      await expect(recordLongestLifetime(store, 60)).rejects.toMatchObject({ code: 'unreadable' });
+      const revoked = randomUUID();
+      await expect(program.revocations.revoke(revoked, JANE, undefined)).rejects.toThrow(ApiError);
+      expect(program.revocations.isRevoked(revoked)).toBe(false);
+      // Its expiry is known, so the stored lifetime is not needed.
+      await program.revocations.revoke(revoked, JANE, START + HOUR);
+      expect(program.revocations.isRevoked(revoked)).toBe(true);
+    });
+  },
+);
+
 it('expired records are swept by any program, and no others', async () => {
   await withStore(async (store) => {
     const [one, other] = [await start(store), await start(store)];
