@@ -43,6 +43,8 @@ async function openWorld(file: string) {
   /** The UIDs in the token requests. */
   const askedUids: (string | undefined)[] = [];
   const forwarding = { isOn: false };
+  /** Of the responses to deletions. */
+  const warnings: string[] = [];
   const parts: PassParts = {
     catalog,
     reader,
@@ -59,7 +61,8 @@ async function openWorld(file: string) {
     issueToken: async ({ body }, pass) => {
       askedUids.push(JSON.parse(String(body?.bytes)).metadata.uid);
       lifetimes.push(pass?.seconds ?? 0);
-      await pass?.claim(randomUUID(), clock.now + (pass?.seconds ?? 0) * 1000, 'ours');
+      const issuer = forwarding.isOn ? 'cluster' : 'ours';
+      await pass?.claim(randomUUID(), clock.now + (pass?.seconds ?? 0) * 1000, issuer);
       return { type: 'value', code: 201, value: {} };
     },
     clusterOfIssuer: () => undefined,
@@ -94,6 +97,7 @@ async function openWorld(file: string) {
     lifetimes,
     askedUids,
     forwarding,
+    warnings,
     sweep,
     revocations,
     find,
@@ -105,7 +109,10 @@ async function openWorld(file: string) {
       return JSON.parse(String(answer.json)) as ApiObject & { metadata: { name: string } };
     },
     redeem: (name: string) => codeOf(redeem(requestOf('jane', 'create', name))),
-    remove: (name: string) => codeOf(Promise.resolve(verbs?.delete?.(requestOf('jane', 'delete', name)))),
+    remove: (name: string) => {
+      const request = { ...requestOf('jane', 'delete', name), warn: (text: string) => void warnings.push(text) };
+      return codeOf(Promise.resolve(verbs?.delete?.(request)));
+    },
     approve: (name: string, by = 'lea', condition: object = { type: 'Approved' }) => {
       const conditions = [{ status: 'True', ...condition }];
       return codeOf(decide(requestOf(by, 'patch', name, { status: { conditions } })));
@@ -315,15 +322,32 @@ describe('A48: a revocation', () => {
   });
 });
 
-it('A48: a pass that is deleted right after its end revokes the tokens that are still accepted', async () => {
-  await inWorld(async ({ ask, redeem, remove, tokens, find, clock, revocations }) => {
+it.each([
+  ['revokes the tokens that are still accepted', MINUTE, true],
+  ['leaves tokens alone that are no longer accepted', MINUTE + 1, false],
+])('A48: a pass that is deleted after its end %s', async (_, sinceExpiryMs, isRevoked) => {
+  await inWorld(async ({ ask, redeem, remove, tokens, find, clock, revocations, warnings }) => {
     const { name } = (await ask()).metadata;
     expect(await redeem(name)).toBe(201);
     const [id = ''] = tokens(name);
     const [token] = passStatus(find(name) ?? ({} as ApiObject)).tokens ?? [];
-    clock.now = Date.parse(token?.expirationTimestamp ?? '') + MINUTE;
+    clock.now = Date.parse(token?.expirationTimestamp ?? '') + sinceExpiryMs;
     expect(await remove(name)).toBe(200);
-    expect(revocations.isRevoked(id)).toBe(true);
+    expect(revocations.isRevoked(id)).toBe(isRevoked);
+    expect(warnings).toEqual(isRevoked ? [expect.stringContaining('refuse the tokens of this pass from now on')] : []);
+  });
+});
+
+it('A48: a deleted pass does not claim to revoke tokens that the cluster has issued', async () => {
+  await inWorld(async ({ ask, forwarding, redeem, remove, revocations, tokens, warnings }) => {
+    forwarding.isOn = true;
+    const { name } = (await ask()).metadata;
+    expect(await redeem(name)).toBe(201);
+    const [id = ''] = tokens(name);
+    expect(await remove(name)).toBe(200);
+    expect(revocations.isRevoked(id)).toBe(false);
+    const warning = 'cluster "a" has issued tokens of this pass itself, and accepts them until they expire';
+    expect(warnings).toEqual([warning]);
   });
 });
 
@@ -370,6 +394,23 @@ it('MC-78: live and pending passes have a bound, and the same request gives the 
     clock.now += 10 * MINUTE;
     await sweep();
     await ask('purpose 6');
+  });
+});
+
+it('MC-78: passes that have ended have a bound, too, until they are deleted', async () => {
+  await inWorld(async ({ ask, approval, approve, remove }) => {
+    approval.needed = 'review';
+    const ended: string[] = [];
+    for (let number = 0; number < 40; number += 1) {
+      const { name } = (await ask(`purpose ${number}`)).metadata;
+      expect(await approve(name, 'lea', { type: 'Denied' })).toBe(200);
+      ended.push(name);
+    }
+    await expect(ask('one too many')).rejects.toMatchObject({
+      status: { code: 403, message: expect.stringContaining('too many passes, live and ended') },
+    });
+    expect(await remove(ended[0] ?? '')).toBe(200);
+    await ask('one too many');
   });
 });
 
