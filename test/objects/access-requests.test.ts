@@ -291,6 +291,18 @@ async function expectClusterDeleted({ state, sweep }: World): Promise<void> {
   await expect.poll(swept).toEqual(['Expired', 'ClusterDeleted', []]);
 }
 
+it('A31: a request for longer than the server allows is invalid', async () => {
+  const requested = (durationSeconds: number) =>
+    inWorld(async ({ state }) => expect(state()[0]).toBe('Pending'), { spec: { ...BUILDER, durationSeconds } });
+  await requested(7_200);
+  await expect(requested(7_201)).rejects.toMatchObject({
+    status: {
+      code: 422,
+      message: expect.stringContaining('spec.durationSeconds: Invalid value: 7201: must be no more than 7200 seconds'),
+    },
+  });
+});
+
 it('a role or binding of that name that is not of the request is not used', async () => {
   await inWorld(async (world) => {
     const { decide, state, writer } = world;
