@@ -125,6 +125,14 @@ describe('A2, C-D: keys from elsewhere', () => {
   });
 });
 
+test('C-D: a header that is longer than any of this server is not read', async () => {
+  const refused = async (length: number): Promise<void> => {
+    await fixture.verifier.verify(new Secret(forge(fixture, { header: { alg: 'ES256', kid: 'k'.repeat(length) } })));
+  };
+  await expect(refused(1_024)).rejects.toThrow('no keys found');
+  await expect(refused(2_304)).rejects.toThrow('token header is malformed');
+});
+
 describe('A2, C-D: headers that change the reading', () => {
   test.each([
     { crit: ['x'], x: 1 },

@@ -8,7 +8,7 @@ import { parse } from 'yaml';
 import { allAuditBytes, readAudit } from './support/audit.ts';
 import { Person } from './support/cli.ts';
 import { describeWithKubectl, kubectlOk } from './support/kubectl.ts';
-import { asUser, CLUSTERS, codeFor, createObjects, tokenPath } from './support/objects.ts';
+import { asUser, CLUSTERS, codeFor, createObjects, issue, tokenPath } from './support/objects.ts';
 import { grant, may, RBAC } from './support/rbac.ts';
 import { type Answer, type Server, startServer, TLS, tokenOf } from './support/server.ts';
 
@@ -22,6 +22,7 @@ const FORM = { 'Content-Type': 'application/x-www-form-urlencoded' };
 const TOKENS = may('create', 'serviceaccounts/token');
 const HANDLE = /^pass_[a-z2-7]{32}$/;
 const AGENT = { client: { name: 'some-agent/1.0' } };
+const APPROVED = { status: { conditions: [{ type: 'Approved', status: 'True' }] } };
 
 let server: Server;
 let folder: string;
@@ -320,7 +321,7 @@ describe('A48, MC-90: an approval', () => {
     expect(await listed('lea')).toEqual([]);
     expect([(await decide('lea', name)).code, (await decide('eve', name)).code]).toEqual([403, 403]);
     const impersonated = await server.call('PATCH', `${PATH}/${name}/approval`, {
-      body: { status: { conditions: [{ type: 'Approved', status: 'True' }] } },
+      body: APPROVED,
       headers: { ...MERGE, 'Impersonate-User': 'con', 'Impersonate-Uid': 'uid-con' },
     });
     expect(impersonated.code).toBe(403);
@@ -353,6 +354,31 @@ describe('A48, MC-90: an approval', () => {
     const { json: redeemed } = await redeem('rev', name);
     expect(await revoke('rev', name)).toBe(200);
     expect(await codeFor(server, redeemed.status.token)).toBe(401);
+  });
+
+  it('review: a pass that does not say who requested it neither asks nor agrees', async () => {
+    const to = 'system:serviceaccount:ci:other';
+    const taken = await Promise.all([
+      grant(server, { to, rules: [may('approve', 'passes', GROUP)] }),
+      grant(server, { to, rules: [TOKENS], annotations: { approval: 'review-always' } }),
+    ]);
+    const known = await issue(server, tokenPath('other'));
+    // With an audience outside of the fleet it has no `act`, and without a record nothing else says it.
+    const unknown = await issue(server, tokenPath('other'), { audiences: [decodeJwt(known).iss, 'vault'] });
+    const refusal = [403, expect.stringContaining('does not say who requested it')];
+    const body = { ...TYPE, spec: SPEC };
+    const refused = await server.call('POST', PATH, { token: unknown, body });
+    expect([refused.code, refused.json.message]).toEqual(refusal);
+    const { code, json } = await server.call('POST', PATH, { token: known, body });
+    expect([code, json.status.phase]).toEqual([201, 'Pending']);
+    const name = await asked('rev', AGENT);
+    const agree = (token: string) =>
+      server.call('PATCH', `${PATH}/${name}/approval`, { token, body: APPROVED, headers: MERGE });
+    const denied = await agree(unknown);
+    expect([denied.code, denied.json.message]).toEqual(refusal);
+    expect((await agree(known)).code).toBe(200);
+    for (const each of [name, json.metadata.name]) expect(await revoke('boss', each)).toBe(200);
+    for (const take of taken) await take();
   });
 
   it('denied, it cannot be redeemed', async () => {
