@@ -327,7 +327,7 @@ describe('list and revoke', () => {
         );
       }
       expect(await admin.fails(['token', 'revoke', randomUUID(), 'secret'])).toBe(
-        'error: argument 2 is neither a token nor a token ID (a UUID, the claim jti)\n',
+        'error: argument 2 is neither a token nor a token ID (a UUID, the claim jti); for a token in a file: clusterpass token revoke - < FILE\n',
       );
       expect(await admin.fails(['token', 'revoke', '-', '--token-file', '-'])).toContain(
         'stdin cannot be both the token to revoke',

@@ -139,8 +139,11 @@ async function readTokens(context: Context, invocation: Invocation): Promise<Tok
   for (const [index, argument] of invocation.args.entries()) {
     const token = argument === '-' ? await readStdinToken(context, invocation) : parseTokenReference(argument);
     if (token === undefined) {
-      const which = argument === '-' ? 'stdin' : `argument ${index + 1}`;
-      throw new CliError(`${which} is neither a token nor a token ID (a UUID, the claim jti)`);
+      const [which, hint] =
+        argument === '-'
+          ? ['stdin', '']
+          : [`argument ${index + 1}`, '; for a token in a file: clusterpass token revoke - < FILE'];
+      throw new CliError(`${which} is neither a token nor a token ID (a UUID, the claim jti)${hint}`);
     }
     tokens.push(token);
   }
