@@ -80,8 +80,7 @@ func resolveConnection(given flags, env func(string) string) (connection, error)
 		found.authorities = text
 	}
 	if !hasFile {
-		return found, wrong("not logged in to %s: run clusterpass login --server %s, or set --token-file or CLUSTERPASS_TOKEN",
-			server, server)
+		return found, misused("no token: set --token-file or CLUSTERPASS_TOKEN_FILE")
 	}
 	found.tokenFile = file
 	return found, nil

@@ -132,7 +132,6 @@ const FAILED: readonly (readonly [name: string, given: Case])[] = [
   ],
   ['an unreachable server', { cluster: 'own', args: ['--server', 'http://127.0.0.1:1/path/'] }],
   ['an unknown host', { cluster: 'own', args: ['--server', 'https://host.invalid'] }],
-  ['no token file', { cluster: 'own', env: { CLUSTERPASS_TOKEN_FILE: '' } }],
   ...['missing', '.', 'empty', 'two-lines', 'token/x'].map(
     (file) => [`token file ${file}`, { cluster: 'own', args: ['--token-file', file] }] as const,
   ),
@@ -219,6 +218,11 @@ const MISUSED: readonly (readonly [name: string, given: Case])[] = [
 /** What the plugin in Go does otherwise, and why. */
 const DIFFERENT: readonly (readonly [why: string, given: Case, text: string])[] = [
   ['there is no login', { cluster: 'own', args: ['--login'] }, 'error: --login is not supported by this plugin\n'],
+  [
+    'a login is no advice',
+    { cluster: 'own', env: { CLUSTERPASS_TOKEN_FILE: '' } },
+    'error: no token: set --token-file or CLUSTERPASS_TOKEN_FILE\n',
+  ],
   [
     'others can read the arguments of a process',
     { cluster: 'own', args: ['--token', TOKEN] },
