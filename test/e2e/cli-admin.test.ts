@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { LISTED_KINDS } from '../../src/cli/command-table/get-commands.ts';
 import { LAUNCHER } from '../program.ts';
 import { Person } from './support/cli.ts';
 import { describeWithKubectl, kubectlBinary } from './support/kubectl.ts';
-import { bind, createObjects } from './support/objects.ts';
+import { bind, createCluster, createNamespace, createObjects } from './support/objects.ts';
 import { type Server, startServer, TLS, tokenOf } from './support/server.ts';
 
 /** Commands for those who run the fleet: every kind, all passes, and kubectl at Clusterpass itself. */
@@ -145,5 +145,37 @@ describeWithKubectl('kubectl with these contexts', () => {
     );
     const get = ['--context', 'clusterpass/alpha', 'get', 'ns', '-o', 'name'];
     expect(await kubectlBinary(get, env)).toContain('namespace/ci\n');
+  });
+
+  it('reads each of several servers with the login for it', async () => {
+    const other = await startServer({ tls: true });
+    const person = await Person.at({ CLUSTERPASS_CA: TLS.caFile });
+    onTestFinished(async () => void (await Promise.all([other.destroy(), person.leave()])));
+    // Both servers have a cluster alpha. Each refuses the token of the other.
+    for (const name of ['alpha', 'gamma']) await createCluster(other, name);
+    await createNamespace(other, 'elsewhere', 'alpha');
+    for (const [name, { url, adminToken }] of Object.entries({ one: server, two: other })) {
+      await person.ok(['login', '--server', url, '--name', name, '--token', adminToken]);
+    }
+    const file = join(person.home, 'both');
+    await person.ok(['kubeconfig', '--server-context', '--output', file, '--exec-command', LAUNCHER]);
+    const env = { HOME: person.home, KUBECONFIG: file };
+    const names = async (...args: string[]): Promise<string[]> =>
+      (await kubectlBinary([...args, '-o', 'name'], env)).trim().split('\n').sort();
+    expect(await names('config', 'get-contexts')).toEqual([
+      'clusterpass/beta',
+      'clusterpass/gamma',
+      'clusterpass@one',
+      'clusterpass@one/alpha',
+      'clusterpass@two',
+      'clusterpass@two/alpha',
+    ]);
+    const clusters = async (context: string): Promise<string[]> =>
+      (await names('--context', context, 'get', 'clusters')).map((name) => name.replace(/^.*\//, ''));
+    expect(await clusters('clusterpass@one')).toEqual(['alpha', 'beta']);
+    expect(await clusters('clusterpass@two')).toEqual(['alpha', 'gamma']);
+    const namespaces = (context: string): Promise<string[]> => names('--context', context, 'get', 'ns');
+    expect(await namespaces('clusterpass@one/alpha')).toContain('namespace/ci');
+    expect(await namespaces('clusterpass@two/alpha')).toEqual(['namespace/elsewhere']);
   });
 });
