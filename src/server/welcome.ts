@@ -1,6 +1,7 @@
 import { relative } from 'node:path';
 import { ADMIN_TOKEN_FILE } from '../authn/fixed-token-authenticator.ts';
 import type { ServeOptions } from '../config/serve-options.ts';
+import { shellWord } from '../lib/shell-word.ts';
 import { DEMO_USERS } from './demo-users.ts';
 
 /** Printed after the start: the next commands, ready to copy. */
@@ -42,7 +43,3 @@ function fromHere(path: string): string {
   const relativePath = relative(process.cwd(), path) || '.';
   return relativePath.startsWith('..') ? path : relativePath;
 }
-
-/** Quotes a word for the shell. */
-const shellWord = (text: string): string =>
-  /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;

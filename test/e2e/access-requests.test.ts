@@ -1,5 +1,8 @@
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { decodeJwt } from 'jose';
@@ -454,6 +457,26 @@ describe('the command line', () => {
     ]);
     expect(await lea.ok(['request', 'deny', denied.trim(), '-m', 'no'])).toContain(' denied\n');
     expect(await jane.fails(['request', 'create', '--cluster', 'alpha'])).toContain('--reason is required');
+  });
+
+  it('quotes the name of a requester in the command that revokes its passes', async () => {
+    const spec = { ...builder, requestedBy: { username: "$(id) o'neil" } };
+    const request = { metadata: { name: 'x' }, spec, status: { phase: 'Withdrawn', bindingRef: { name: 'x' } } };
+    const token = { metadata: { name: 'x' }, spec: { expirationTimestamp: '2026-09-01T12:00:00Z' } };
+    const fake = createServer((asked, response) => {
+      response.setHeader('Content-Type', 'application/json');
+      response.end(JSON.stringify(asked.method === 'PATCH' ? request : { metadata: {}, items: [token] }));
+    }).listen(0, '127.0.0.1');
+    await once(fake, 'listening');
+    const { port } = fake.address() as AddressInfo;
+    const jane = await Person.at({ CLUSTERPASS_SERVER: `http://127.0.0.1:${port}`, CLUSTERPASS_TOKEN: 'x' });
+    onTestFinished(async () => {
+      fake.close();
+      await jane.leave();
+    });
+    expect((await jane.run(['request', 'withdraw', 'x'])).stderr).toContain(
+      `clusterpass token revoke --cluster alpha --account ci/builder --requester '$(id) o'\\''neil'\n`,
+    );
   });
 
   it('warns of a permission that the cluster itself would have to give', async () => {

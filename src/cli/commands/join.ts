@@ -3,6 +3,7 @@ import { CLUSTER_ID_ANNOTATION } from '../../api/domain-keys.ts';
 import type { ApiObject } from '../../api/kind.ts';
 import { CLUSTER_GROUP, endpointsField } from '../../api/kinds/cluster-spec.ts';
 import { isStatus } from '../../client/errors.ts';
+import { shellWord } from '../../lib/shell-word.ts';
 import { clusterOfClusterInfo, type KubeconfigCluster } from '../../sync/kubeconfig-cluster.ts';
 import { readIdentity } from '../cluster-identity.ts';
 import { CliError, type Invocation, type Run } from '../command.ts';
@@ -25,7 +26,7 @@ export const run: Run = async (context, invocation) => {
     const problem =
       token === undefined ? 'no bootstrap token' : 'the token is not a bootstrap token, which begins with cpbt_';
     throw new CliError(
-      `${problem}: create one with clusterpass create bootstrap-token --name-pattern ${terminalSafe(name)}, ` +
+      `${problem}: create one with clusterpass create bootstrap-token --name-pattern ${shellWord(terminalSafe(name))}, ` +
         'and pass it with --token-file or CLUSTERPASS_TOKEN',
     );
   }

@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isDns1123Subdomain } from '../../api/names.ts';
 import type { Cluster } from '../../client/types.ts';
+import { shellWord } from '../../lib/shell-word.ts';
 import {
   type ClusterReference,
   clusterLabel,
@@ -326,10 +327,6 @@ function printNextStep(context: Context, invocation: Invocation, { written, warn
   const what = first.cluster === '' ? 'clusters' : 'ns';
   context.err.write(`Next: kubectl ${where}--context ${shellWord(terminalSafe(first.contextName))} get ${what}\n`);
 }
-
-/** Quotes a word for the shell. */
-const shellWord = (text: string): string =>
-  /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 
 /** Names that can be part of a path and of the name of a context. */
 const validNames = (clusters: readonly Cluster[]): string[] =>

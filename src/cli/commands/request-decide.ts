@@ -2,6 +2,7 @@ import type { ApiObject } from '../../api/kind.ts';
 import { accessText, requestSpec, requestStatus } from '../../api/kinds/access-request-spec.ts';
 import { passSpec, passStatus } from '../../api/kinds/pass-spec.ts';
 import type { Client } from '../../client/create-client.ts';
+import { shellWord } from '../../lib/shell-word.ts';
 import { type Approvable, approvablePath, objectName, REQUESTS } from '../approvable.ts';
 import { CliError, type Context, Invocation, type Run, UsageError } from '../command.ts';
 import { connect } from '../connection/connection.ts';
@@ -73,7 +74,7 @@ async function validPasses(client: Client, request: ApiObject): Promise<string[]
   return [
     `${all}, the last one with a record at ${last}.`,
     'Revoke those with a record: ' +
-      `clusterpass token revoke --cluster ${cluster} --account ${account} --requester ${requester}`,
+      `clusterpass token revoke --cluster ${cluster} --account ${account} --requester ${shellWord(requester)}`,
   ];
 }
 
