@@ -424,6 +424,20 @@ describe('by patches and past versions', () => {
       expect((await stored()).annotations[LAST_APPLIED]).toBe(CANARY);
     });
 
+    it.each([null, undefined])(
+      'an apply with the metadata %s has the answer that who may update has',
+      async (metadata) => {
+        const body = { apiVersion: 'clusterregistry.k8s.io/v1alpha1', kind: 'Cluster', metadata };
+        const headers = { 'Content-Type': 'application/apply-patch+yaml' };
+        const path = `${CLUSTERS}/live?fieldManager=guess&dryRun=All`;
+        const [whole, shown] = await Promise.all(
+          [server.adminToken, tokenOf('patcher')].map((token) => server.call('PATCH', path, { body, headers, token })),
+        );
+        expect([shown?.code, shown?.json.message], shown?.text).toEqual([whole?.code, whole?.json.message]);
+        expect(whole?.code, whole?.text).toBe(200);
+      },
+    );
+
     it('what is shown can be applied, and who may update applies the rest', async () => {
       const shown = await apply('patcher', 'live', { metadata: { labels: { team: 'a' } } });
       expect(shown.code, shown.text).toBe(200);

@@ -115,7 +115,8 @@ function merged(apply: Apply, current: ApiObject | undefined): { object: ApiObje
   const { parts, request, kind, options, configuration, objectKey } = apply;
   const isPublic = current !== undefined && partOf(request) === 'object' && !seesWhole(parts, request, kind, current);
   if (isPublic) {
-    const sent = configuration.config as unknown as ApiObject;
+    // A configuration need not have metadata: the name is in the path.
+    const sent = { ...configuration.config, metadata: configuration.config.metadata ?? {} } as unknown as ApiObject;
     checkHiddenFields(parts, request, kind, { sent, current }, 'apply');
   }
   const live = current === undefined ? undefined : plainObject(current);
