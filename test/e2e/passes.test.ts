@@ -5,7 +5,17 @@ import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readAudit } from './support/audit.ts';
 import { Person, type Running } from './support/cli.ts';
-import { ASK, asUser, bind, CLUSTERS, createCluster, createObjects, post } from './support/objects.ts';
+import {
+  ASK,
+  asUser,
+  bind,
+  CLUSTERS,
+  createAccount,
+  createCluster,
+  createNamespace,
+  createObjects,
+  post,
+} from './support/objects.ts';
 import { type Server, startServer } from './support/server.ts';
 
 /** `/auth/v1/passes`: tokens of many clusters in one request. */
@@ -166,6 +176,19 @@ describe('clusterpass exec', () => {
     expect(stderr).toContain('alpha: oops\n');
     expect(stderr).toMatch(/^error: empty: no token: .*not found\n1 of 2 clusters failed\n$/m);
     expect(code).toBe(1);
+  });
+
+  it('runs for a cluster with a name as long as names can be', async () => {
+    const name = `${'a'.repeat(63)}.`.repeat(4).slice(0, 253);
+    await createCluster(server, name);
+    await createNamespace(server, 'ci', name);
+    await createAccount(server, 'builder', 'ci', name);
+    const orchestratorApiEndpoints = { serverEndpoints: [{ serverAddress: 'https://long.example.com' }] };
+    const body = { metadata: { labels: { exec: 'long' } }, spec: { orchestratorApiEndpoints } };
+    const headers = { 'Content-Type': 'application/merge-patch+json' };
+    expect((await server.call('PATCH', `${CLUSTERS}/${name}`, { body, headers })).code).toBe(200);
+    const args = ['exec', '-l', 'exec=long', '--as', 'ci/builder', '--', 'sh', '-c', 'test -s "$KUBECONFIG" && echo x'];
+    expect(await jane.ok(args)).toBe(`${name}: x\n`);
   });
 
   it('with passes for the user itself', async () => {

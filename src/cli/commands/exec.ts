@@ -16,6 +16,7 @@ import {
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { askAll, connectAll, type NamedServer } from '../connection/all-servers.ts';
 import { writePrivate } from '../files/files.ts';
+import { sha256 } from '../files/sha256.ts';
 import { type ClusterEndpoint, endpointFor } from '../kubeconfig/cluster-endpoint.ts';
 import { localAddressTo } from '../kubeconfig/local-address.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
@@ -213,7 +214,8 @@ class Slots {
 async function runFor(context: Context, target: Target, settings: Settings): Promise<string | undefined> {
   const { command, timeoutMs, folder, signal } = settings;
   const { cluster, label, passServer } = target;
-  const file = join(folder, encodeURIComponent(label));
+  // A name may be nearly as long as that of a file can be.
+  const file = join(folder, sha256(label));
   await writePrivate(file, kubeconfigWith(target));
   const [program = '', ...args] = command;
   const child = spawn(program, args, {
