@@ -3,6 +3,7 @@ import { asApiError } from '../objects/storage-errors.ts';
 import type { Logger } from '../observability/logger.ts';
 import { StorageError } from '../storage/contract.ts';
 import { authenticate, authenticateActor, authenticateAgain, authenticatePublic } from './authentication-stages.ts';
+import { authorize, authorizeAgain, impersonateUser } from './authorization-stages.ts';
 import { Exchange } from './exchange.ts';
 import { receiveForm } from './form-stage.ts';
 import type { Serve } from './listener/listener.ts';
@@ -19,8 +20,6 @@ import type { WatchStream } from './response/watch-response.ts';
 import {
   applyTimeout,
   assignAuditId,
-  authorize,
-  authorizeAgain,
   checkBodyLength,
   checkContentType,
   checkHeaders,
@@ -28,7 +27,6 @@ import {
   findRoute,
   handle,
   handlePath,
-  impersonateUser,
   negotiate,
   readRequestInfo,
   receiveBody,

@@ -1,32 +1,21 @@
 import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { setImmediate as nextTick } from 'node:timers/promises';
-import {
-  type Authorizer,
-  type Decision,
-  isDecidedByHandler,
-  isFilteredList,
-  isTokenRequestList,
-} from '../api/authorization.ts';
-import type { Caller, User } from '../api/caller.ts';
+import type { Authorizer } from '../api/authorization.ts';
+import type { Caller } from '../api/caller.ts';
 import { parseGoDuration, toGoInt64 } from '../api/codec/go-text/go-parse.ts';
-import { whyAllowed } from '../api/decision-reason.ts';
 import { issuesToken } from '../api/kinds/token-request.ts';
-import type { Target } from '../api/request.ts';
 import { type ApiError, badRequest, pathNotFound, unavailable } from '../api/status.ts';
-import { forbiddenFor } from '../authz/forbidden.ts';
-import { impersonate } from '../authz/impersonation.ts';
 import type { Secret } from '../observability/secret.ts';
 import type { Freshness } from '../storage/freshness.ts';
 import { type Exchange, HandlerRequest, targetOf } from './exchange.ts';
 import { type FlowControl, isLargeBody, type PriorityLevelName, priorityLevelOf } from './flow-control/flow-control.ts';
 import { addressKey } from './listener/address-limit.ts';
-import { isMcpPath, type McpEndpoint, mcpNotServed } from './mcp/mcp-endpoint.ts';
+import type { McpEndpoint } from './mcp/mcp-endpoint.ts';
 import type { FormRoutes } from './oauth/form-route.ts';
 import { prefersHtml } from './request/accept-header.ts';
 import { arrivedBody, type BodyReader, bodyLength, checkContentEncoding } from './request/body.ts';
 import { methodNotAllowed, readCheckedHeaders } from './request/header-checks.ts';
-import { readImpersonation } from './request/impersonation-headers.ts';
 import { MEDIA_TYPES, READABLE_NAMES } from './request/media-types.ts';
 import { negotiateAccept, negotiateContentType, PLAIN_JSON } from './request/negotiate.ts';
 import type { Method, PathInfo, RequestLineParser } from './request/request-info.ts';
@@ -178,65 +167,6 @@ export function reject(x: Exchange, delayed: boolean | Promise<boolean>, error: 
   return undefined;
 }
 
-/** From here on the caller is the impersonated user. Its limits stay those of the impersonator. */
-export const impersonateUser: StageRun = (x, { authorizer }) => {
-  const { impersonation } = x.headers;
-  if (impersonation === undefined) return;
-  const wanted = readImpersonation(impersonation);
-  if (wanted === undefined) return;
-  const caller = callerOf(x);
-  const cluster = x.info.type === 'resource' ? x.info.question.cluster : x.info.cluster;
-  const outcome = impersonate(authorizer, caller, wanted, cluster);
-  if (outcome.allowed) {
-    x.caller = outcome.caller;
-    return;
-  }
-  const user = caller.as(cluster);
-  record(x, outcome.decision, user);
-  throw forbiddenFor(user, outcome.question, outcome.decision);
-};
-
-/** Decision 12: before any lookup, so that a 403 tells nothing about what exists. */
-export const authorize: StageRun = (x, parts) => requireAllowed(x, parts);
-
-function requireAllowed(x: Exchange, { authorizer, resources, mcp }: StageParts): void {
-  const caller = callerOf(x);
-  if (x.mcp !== undefined) {
-    x.decision = { allowed: true, why: 'decided call by call' };
-    return;
-  }
-  if (x.info.type === 'path') {
-    // Not 403: whether MCP is served is no secret, and no permission helps.
-    if (mcp === undefined && isMcpPath(x.info)) throw mcpNotServed();
-    const question = { verb: x.info.verb, path: x.info.path };
-    const decision = authorizer.decidePath(caller, question);
-    record(x, decision, caller.as(undefined));
-    if (!decision.allowed) throw forbiddenFor(caller.as(undefined), question, decision);
-    return;
-  }
-  const { target, question } = x.info;
-  if (isFilteredList(target) || isDecidedByHandler(target) || isTokenRequestList(target)) {
-    x.decision = { allowed: true, why: 'decided object by object' };
-    return;
-  }
-  if (isRedirected(target, resources)) {
-    x.decision = { allowed: true, why: 'decided at the path of the cluster' };
-    return;
-  }
-  const decision = authorizer.decide(caller, question);
-  const user = caller.as(question.cluster);
-  record(x, decision, user);
-  if (!decision.allowed) throw forbiddenFor(user, question, decision);
-}
-
-/** ADR 29. The core group has kinds inside clusters only: nothing else is looked up before authorization. */
-const isRedirected = (target: Target, resources: ResourceRoutes): boolean =>
-  target.cluster === undefined && target.group === '' && resources.find(target)?.redirects !== undefined;
-
-function record(x: Exchange, decision: Decision, user: User): void {
-  x.decision = { allowed: decision.allowed, why: decision.allowed ? whyAllowed(decision, user) : decision.reason };
-}
-
 export const findRoute: StageRun = (x, { resources, paths }) => {
   if (x.info.type === 'resource') {
     x.route = servedRoute(resources, x.info.target, x.headers.method);
@@ -365,11 +295,6 @@ export const takeSeatAgain: StageRun = (x, parts) => (x.waitedForBody ? takeCall
 /** A client can take half a minute to send a body. */
 export const requireFreshStateAgain: StageRun = (x, { freshness }) =>
   x.waitedForBody ? whenCurrent(freshness) : undefined;
-
-/** The permission may have been withdrawn meanwhile. */
-export const authorizeAgain: StageRun = (x, parts) => {
-  if (x.waitedForBody) requireAllowed(x, parts);
-};
 
 export const handle: StageRun = async (x, { beforeRelease }) => {
   if (x.accept === undefined) throw new Error('a handler needs a negotiated answer');

@@ -1,7 +1,8 @@
 import { unauthorized } from '../api/status.ts';
+import { authorize } from './authorization-stages.ts';
 import type { Exchange } from './exchange.ts';
 import { PLAIN_JSON } from './request/negotiate.ts';
-import { authorize, callerOf, findRoute, handle, requireFreshState, type StageParts, type StageRun } from './stages.ts';
+import { callerOf, findRoute, handle, requireFreshState, type StageParts, type StageRun } from './stages.ts';
 
 /** A long request takes a while: the credential may have been revoked since it was authenticated. */
 const requireLiveCaller: StageRun = (x) => {
