@@ -4,18 +4,13 @@ import { createAddressRules, isThisMachine } from '../api/address-rules.ts';
 import { createCatalog } from '../api/catalog.ts';
 import { issuesItself } from '../api/confirmed-endpoint.ts';
 import { seatsPerFlow } from '../api/flow-control-limits.ts';
-import type { Kind } from '../api/kind.ts';
-import { startBindingExpiry } from '../authz/binding-expiry.ts';
 import { installBootstrapRoles } from '../authz/install-bootstrap-roles.ts';
 import { reportUnusableBindings } from '../authz/unusable-bindings.ts';
-import { openProber } from '../clusters/prober/open-prober.ts';
 import { interfaceAddresses, openUpstream } from '../clusters/upstream/upstream.ts';
 import type { ServeOptions } from '../config/serve-options.ts';
 import { defaultBaseUrl } from '../config/values.ts';
 import { GrantStore } from '../handlers/access-requests/grant-objects.ts';
-import { startRequestSweep } from '../handlers/access-requests/sweep-requests.ts';
 import { createIssuerIndex } from '../handlers/issuer-index.ts';
-import { startPassSweep } from '../handlers/passes/sweep-passes.ts';
 import { issuesOwnTokens } from '../handlers/token/forward-token.ts';
 import { openForwarding } from '../handlers/token/open-forwarding.ts';
 import { createViews } from '../handlers/views.ts';
@@ -23,7 +18,7 @@ import { createApiServer } from '../http/api-server.ts';
 import type { Tracer } from '../http/records/tracing/tracer.ts';
 import { readConsoleFiles } from '../http/routes/console-files.ts';
 import { every } from '../lib/interval.ts';
-import { programFile, workerEntry } from '../lib/program-files.ts';
+import { programFile } from '../lib/program-files.ts';
 import { readMountedSecret } from '../lib/secret-file.ts';
 import { createLiveLookup } from '../objects/reader.ts';
 import { recordingWriter } from '../objects/recording-writer.ts';
@@ -32,8 +27,6 @@ import { serverEvent } from '../observability/audit/server-event.ts';
 import type { Logger, ServerLog } from '../observability/logger.ts';
 import { createMetrics, type JoinMetrics } from '../observability/metrics/metrics.ts';
 import { observeLog, observeParts, observeStore } from '../observability/metrics/observe-parts.ts';
-import { startCompactor } from '../storage/compactor.ts';
-import { startConsistencyChecks } from '../storage/consistency-checker.ts';
 import { leadsWhile } from '../storage/leadership.ts';
 import { measuredStore } from '../storage/measured-store.ts';
 import { createIssuers } from '../tokens/claims.ts';
@@ -42,12 +35,12 @@ import { openSigning } from '../tokens/open-signing.ts';
 import { openTokenRecords } from '../tokens/revocations/token-records.ts';
 import { createPeopleVerifier, createVerifier } from '../tokens/verifier.ts';
 import { createDispatch } from './create-dispatch.ts';
-import { createKeyRefresh } from './create-key-refresh.ts';
 import { createObjects } from './create-objects.ts';
 import { inventoryOf } from './inventory.ts';
 import { openAuthenticator } from './open-authenticator.ts';
 import { openManifests } from './open-manifests.ts';
 import type { OpenedStore } from './open-store.ts';
+import { startBackgroundWork } from './start-background-work.ts';
 import { waitForStore } from './wait-for-store.ts';
 import type { Siblings } from './workers/worker-catch-up.ts';
 
@@ -58,15 +51,9 @@ export interface Program {
   stop(): Promise<void>;
 }
 
-const PROBE_WORKER = workerEntry('clusters/prober/probe-worker');
 const CONSOLE_FOLDER = programFile('console/dist');
 const BOOKMARK_INTERVAL_MS = 60_000;
 const CALLER_CHECK_MS = 5_000;
-/** Between two pages of a consistency check of the caches. */
-const CHECK_PAUSE_MS = 10;
-/** Frequent compaction keeps an SQLite file small. etcd may serve others and pauses while it compacts. */
-const COMPACTION_INTERVAL_MS = { sqlite: 10_000, etcd: 60_000 };
-
 /** Constructs and connects every long-lived part. No other code does. */
 export async function compose(
   options: ServeOptions,
@@ -181,10 +168,6 @@ export async function compose(
     reflector.listen(reportUnusableBindings(catalog, reader, logger));
     await waiting(() => reflector.start());
     closers.push(() => reflector.stop());
-    const { caches } = objects;
-    const count = ({ group, resource }: Kind, status: string) => metrics.cacheChecks.inc({ group, resource, status });
-    const pause = async () => delay(CHECK_PAUSE_MS, undefined, { ref: false });
-    closers.push(startConsistencyChecks({ store, reflector, caches, count, pause, every, logger }));
     await waiting(() => propagation.resume());
     // Changes of RBAC objects and keys that no request asked for.
     const recording = (part: string) =>
@@ -194,14 +177,7 @@ export async function compose(
       });
     await waiting(() => installBootstrapRoles(catalog, reader, recording('bootstrap-roles')));
 
-    const removalTime = () => clock.guard.removalTime();
-    const sweeping = { reader, leadership: timely, removalTime, every, logger };
-    const expiry = { policy, kinds: catalog, followExpirations: () => broadcaster.followExpirations() };
-    closers.push(startBindingExpiry({ ...sweeping, ...expiry, writer: recording('binding-expiry') }));
-    const requestWriter = recording('access-requests');
-    const grants = new GrantStore({ catalog, reader, writer: requestWriter });
-    const requests = { catalog, grants, writer: requestWriter, retentionMs: options.accessRequests.retentionMs };
-    closers.push(startRequestSweep({ ...sweeping, ...requests }));
+    const grants = new GrantStore({ catalog, reader, writer: recording('access-requests') });
 
     const signing = await waiting(() =>
       openSigning({
@@ -244,8 +220,6 @@ export async function compose(
       }),
     );
     closers.push(records.close);
-    const { revocations } = records;
-    closers.push(startPassSweep({ ...sweeping, catalog, revocations, writer: recording('passes') }));
     const verifying = { keyRing, live, isRevoked: records.revocations.isRevoked, now: Date.now };
     const callers = await openAuthenticator({
       options,
@@ -308,37 +282,24 @@ export async function compose(
     const countConflicts = (count: number) => metrics.manifestConflicts.inc(count);
     const manifests = await waiting(() => openManifests(options, { parts: applyParts, countConflicts, logger }));
     closers.push(() => manifests.stop());
-    const { retentionMs, revisions } = options.history;
-    const compactor = startCompactor({
-      store,
-      leadership,
-      retainMs: retentionMs,
-      retainRevisions: revisions,
-      intervalMs: COMPACTION_INTERVAL_MS[options.store.engine],
-      logger,
-    });
-    closers.push(() => compactor.stop());
-    const prober = openProber({
-      intervalMs: options.probeIntervalMs,
-      productName: options.productName,
+    startBackgroundWork({
+      options,
       catalog,
-      reader,
-      writer,
-      reflector,
-      connections: { wanted: options.probeConnections, clients: options.maxConnections },
-      worker: {
-        entry: PROBE_WORKER,
-        settings: {
-          clusterNetworks: options.clusterNetworks.map(({ cidr }) => cidr),
-          credentialsDir: options.credentialsDir,
-          ownPort: port,
-        },
-      },
+      store,
+      objects,
+      grants,
+      revocations: records.revocations,
+      issuers,
+      keyRing,
       leadership,
-      keyRefresh: createKeyRefresh({ options, issuers, keyRing, count: () => metrics.keySetRefreshes.inc() }),
+      timely,
+      clock: clock.guard,
+      recording,
+      ownPort: port,
+      metrics,
       logger,
+      onStart: (stop) => closers.push(stop),
     });
-    closers.push(() => prober.stop());
 
     observeParts(metrics, {
       audit: () => audit.counts,
