@@ -4,6 +4,7 @@
  */
 export class InFlightCounts {
   readonly #counts = new Map<string, number>();
+  readonly #waiting = new Map<string, PromiseWithResolvers<void>>();
 
   of(key: string): number {
     return this.#counts.get(key) ?? 0;
@@ -19,6 +20,15 @@ export class InFlightCounts {
       const left = this.of(key) - 1;
       if (left > 0) this.#counts.set(key, left);
       else this.#counts.delete(key);
+      this.#waiting.get(key)?.resolve();
+      this.#waiting.delete(key);
     };
+  }
+
+  /** Resolves at the next release of this key, of which there must be one in flight. */
+  released(key: string): Promise<void> {
+    const waiting = this.#waiting.get(key) ?? Promise.withResolvers<void>();
+    this.#waiting.set(key, waiting);
+    return waiting.promise;
   }
 }

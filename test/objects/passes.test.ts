@@ -74,6 +74,8 @@ async function openWorld(file: string) {
     now,
   };
   const verbs = passVerbs(parts).get(KIND);
+  /** Another process, which does not know of the requests in flight here. */
+  const elsewhere = passVerbs(parts).get(KIND);
   const redeem = createRedeemHandler(parts);
   const decide = createPassDecisions(parts);
   const sweeping = { leadership: soleLeadership, removalTime: now, logger: { warn: () => {} } };
@@ -101,10 +103,12 @@ async function openWorld(file: string) {
     sweep,
     revocations,
     find,
-    ask: async (purpose = 'read the logs') => {
+    ask: async (purpose = 'read the logs', at: 'here' | 'elsewhere' = 'here') => {
       const spec = { cluster: 'a', serviceAccount: { namespace: 'ci', name: 'builder' }, purpose };
       const type = { apiVersion: 'clusterpass.dev/v1alpha1', kind: 'Pass' };
-      const answer = await verbs?.create?.(requestOf('jane', 'create', '', { ...type, metadata: {}, spec }));
+      const answer = await (at === 'here' ? verbs : elsewhere)?.create?.(
+        requestOf('jane', 'create', '', { ...type, metadata: {}, spec }),
+      );
       if (answer?.type !== 'json') throw new Error('no pass');
       return JSON.parse(String(answer.json)) as ApiObject & { metadata: { name: string } };
     },
@@ -435,6 +439,59 @@ it('MC-78: requests in the same moment do not exceed the bounds together', async
   });
 });
 
+describe('MC-78: many requests in the same moment, with room for one', () => {
+  const askAtOnce = async ({ ask, disk }: World): Promise<{ codes: Map<number, number>; writes: number }> => {
+    for (const number of [1, 2, 3]) await ask(`purpose ${number}`);
+    let writes = 0;
+    disk.before = async ({ key }) => {
+      if (key.startsWith(kindPrefix(KIND))) writes += 1;
+    };
+    const codes = new Map<number, number>();
+    const count = (code: number) => codes.set(code, (codes.get(code) ?? 0) + 1);
+    const asked = Array.from({ length: 100 }, (_, i) =>
+      ask(`another purpose ${i}`).then(
+        () => count(201),
+        (error) => count(error.status.code),
+      ),
+    );
+    await Promise.all(asked);
+    return { codes, writes };
+  };
+
+  it('make one write', async () => {
+    await inWorld(async (world) => {
+      const { codes, writes } = await askAtOnce(world);
+      expect([...codes]).toEqual(
+        expect.arrayContaining([
+          [201, 1],
+          [429, 99],
+        ]),
+      );
+      expect(writes).toBe(1);
+    });
+  });
+
+  it('one of them gets the room of another whose write failed', async () => {
+    await inWorld(async (world) => {
+      let hasFailed = false;
+      world.disk.fails = ({ value }) => {
+        if (hasFailed || !Buffer.from(value ?? []).includes('another purpose')) return false;
+        hasFailed = true;
+        return true;
+      };
+      const { codes, writes } = await askAtOnce(world);
+      expect([...codes]).toEqual(
+        expect.arrayContaining([
+          [503, 1],
+          [201, 1],
+          [429, 98],
+        ]),
+      );
+      expect(writes).toBe(2);
+    });
+  });
+});
+
 describe('MC-78: a pass beyond the bound', () => {
   /** Calls `act` with the name of the first pass that is about to be removed. */
   const beforeRemoval = (disk: World['disk'], act: (name: string) => Promise<unknown>): void => {
@@ -446,7 +503,7 @@ describe('MC-78: a pass beyond the bound', () => {
   };
   const twoBeyondThree = async ({ ask }: World): Promise<(number | undefined)[]> => {
     for (const number of [1, 2, 3]) await ask(`purpose ${number}`);
-    const settled = await Promise.allSettled([ask('purpose 4'), ask('purpose 5')]);
+    const settled = await Promise.allSettled([ask('purpose 4'), ask('purpose 5', 'elsewhere')]);
     return settled.map((one) => (one.status === 'rejected' ? one.reason.status.code : undefined));
   };
 

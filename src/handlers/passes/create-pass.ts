@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { PassDecision } from '../../api/authorization.ts';
 import { type FieldError, forbiddenField, invalid, invalidValue } from '../../api/field-error.ts';
-import type { ObjectMeta } from '../../api/kind.ts';
+import type { ApiObject, ObjectMeta } from '../../api/kind.ts';
 import { clientLabels, REQUEST_CLUSTER_LABEL, REQUEST_NAMESPACE_LABEL } from '../../api/kinds/access-request.ts';
 import { COUNTED_LABEL, REQUESTER_LABEL } from '../../api/kinds/issued-token.ts';
 import { PASS_EXPIRY_FIELD } from '../../api/kinds/pass.ts';
@@ -20,6 +20,7 @@ import {
 } from '../../api/kinds/pass-spec.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { badRequest, forbidden, notFound, tooManyRequests } from '../../api/status.ts';
+import { InFlightCounts } from '../../lib/in-flight-counts.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import { createdBefore, type StoredObject } from '../../objects/stored-object.ts';
 import { withoutTokenWords } from '../../observability/token-text.ts';
@@ -51,6 +52,25 @@ const MIN_SECONDS_OF_ISSUING_CLUSTER = 660;
 export function createPassHandler(parts: PassParts): (request: ApiRequest) => Promise<ApiResponse> {
   const { catalog, reader, writer, rules } = parts;
   const kind = catalog.passes;
+  /** By count id. */
+  const inFlight = new InFlightCounts();
+
+  /**
+   * Requests of one caller in the same moment: as many as there is room for are written, and the others wait for them.
+   * They are refused by what is stored then, because a write may fail. Of other processes `checkBound` knows.
+   */
+  async function takeRoom(countId: string, check: (others: number) => void): Promise<() => void> {
+    for (;;) {
+      check(0);
+      try {
+        check(inFlight.of(countId));
+        return inFlight.add(countId);
+      } catch {
+        await inFlight.released(countId);
+      }
+    }
+  }
+
   return async (request) => {
     const { caller } = request;
     const options = parseCreateOptions(request.query);
@@ -90,7 +110,8 @@ export function createPassHandler(parts: PassParts): (request: ApiRequest) => Pr
       annotate(request, same.object());
       return writeResponse(parts, request, kind, same.object(), { code: 200 });
     }
-    checkPassLimits(parts, stored(), counted.who, decision);
+    const checkLimits = (others: number) => checkPassLimits(parts, stored(), counted.who, decision, others);
+    checkLimits(0);
     parts.requireRightClock();
     const metadata = { ...sent.metadata, name: newHandle(parts.randomBytes) };
     const labels = {
@@ -101,22 +122,21 @@ export function createPassHandler(parts: PassParts): (request: ApiRequest) => Pr
       [REQUEST_NAMESPACE_LABEL]: account.namespace,
       [PASS_APPROVAL_LABEL]: decision.approval,
     };
-    const object = await writer.create(
-      kind,
-      { cluster: '', namespace: '' },
-      { ...sent, metadata, spec },
-      {
-        dryRun: options.dryRun,
-        manager: managerOf(request, options),
-        derive: (prepared) => ({
-          ...prepared,
-          metadata: { ...prepared.metadata, labels },
-          status: { ...newStatus(parts, spec, decision, cluster.uid), ...ofAccount },
-        }),
-        checkBound: (revision) =>
-          checkPassLimits(parts, stored().filter(createdBefore(revision)), counted.who, decision),
-      },
-    );
+    const create = {
+      dryRun: options.dryRun,
+      manager: managerOf(request, options),
+      derive: (prepared: ApiObject) => ({
+        ...prepared,
+        metadata: { ...prepared.metadata, labels },
+        status: { ...newStatus(parts, spec, decision, cluster.uid), ...ofAccount },
+      }),
+      checkBound: (revision: number) =>
+        checkPassLimits(parts, stored().filter(createdBefore(revision)), counted.who, decision),
+    };
+    const release = await takeRoom(countId, checkLimits);
+    const object = await writer
+      .create(kind, { cluster: '', namespace: '' }, { ...sent, metadata, spec }, create)
+      .finally(release);
     annotate(request, object);
     return writeResponse(parts, request, kind, object, { code: 201 });
   };
@@ -214,11 +234,13 @@ function isUnused(parts: PassParts, entry: StoredObject, decision: PassDecision,
   );
 }
 
+/** `others`: passes that are being written, and may be stored soon. */
 function checkPassLimits(
   parts: PassParts,
   stored: readonly StoredObject[],
   who: string,
   { approval }: PassDecision,
+  others = 0,
 ): void {
   const { limits, now, catalog } = parts;
   const live = stored.filter((entry) => isLivePhase(entry.field('status.phase')));
@@ -228,15 +250,15 @@ function checkPassLimits(
     return Math.max(1, Math.ceil((Math.min(...ends, now() + PENDING_MS) - now()) / 1000));
   };
   const { maxHandles, maxPending } = limits;
-  if (live.length >= maxHandles) {
+  if (live.length + others >= maxHandles) {
     const text = `${who} ${maxHandles} live passes with this client, the most that are allowed: revoke one, or wait`;
     throw tooManyRequests(text, wait(live));
   }
-  if (approval !== 'none' && pending.length >= maxPending) {
+  if (approval !== 'none' && pending.length + others >= maxPending) {
     const text = `${who} ${maxPending} passes that wait for an approval, the most that are allowed: revoke one, or wait`;
     throw tooManyRequests(text, wait(pending));
   }
-  if (stored.length >= maxHandles * STORED_PER_LIVE) {
+  if (stored.length + others >= maxHandles * STORED_PER_LIVE) {
     throw forbidden(catalog.passes, '', `${who} too many passes, live and ended: delete some, or wait an hour`);
   }
 }
