@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { PassThrough } from 'node:stream';
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { BodyReader } from './body.ts';
+import { BodyReader, MAX_BODY_BYTES } from './body.ts';
 
 const LIMIT_MS = 5_000;
 /** More than has to arrive within the limit. */
@@ -33,6 +33,25 @@ describe('A21: a body that is large', () => {
     }
     request.end();
     expect(await body).toHaveLength(4 * PART.length);
+  });
+
+  it('is a 413 as soon as more than the limit has arrived, whatever its headers say', async () => {
+    const { body, receive } = startReading();
+    let error: unknown;
+    body.catch((reason: unknown) => {
+      error = reason;
+    });
+    await receive(Buffer.alloc(MAX_BODY_BYTES, 'x'));
+    expect(error).toBeUndefined();
+    await receive(Buffer.from('x'));
+    expect(error).toMatchObject({ status: { code: 413 } });
+  });
+
+  it('of exactly the limit is read', async () => {
+    const { request, body, receive } = startReading();
+    await receive(Buffer.alloc(MAX_BODY_BYTES, 'x'));
+    request.end();
+    expect(await body).toHaveLength(MAX_BODY_BYTES);
   });
 
   it('is a 408 when too little of it arrives in time', async () => {
