@@ -56,6 +56,27 @@ describe('an impersonation', () => {
     }
   });
 
+  test('whose groups are allowed in some clusters holds in the cluster of the request only', () => {
+    const world = fleet();
+    world.put(
+      role('groups', [{ verbs: ['impersonate'], apiGroups: [''], resources: ['groups'] }]),
+      binding('groups', 'ClusterRole/groups', ['User:root'], { clusters: 'env=prod' }),
+    );
+    const carol = become(world, person('root'), wanted('carol', { groups: ['devs'] }), 'east');
+    expect([carol.as('east').name, carol.as('west').name, carol.as(undefined).name]).toEqual(['carol', 'root', 'root']);
+    expect(carol.isLive()).toBe(true);
+    world.remove(binding('groups', 'ClusterRole/groups', []));
+    expect(carol.isLive()).toBe(false);
+  });
+
+  test.each(['system:serviceaccount:Bad_NS:bot', 'system:serviceaccount:ci:Bad_Name', 'system:serviceaccount:ci:a:b'])(
+    'IMP-20: of %s is that of a user: it is the name of no account',
+    (name) => {
+      const user = become(fleet(), person('root'), wanted(name), 'east');
+      expect(user.as('west')).toMatchObject({ name, groups: ['system:authenticated'] });
+    },
+  );
+
   test('by a pass is that of its account: local permissions count at home', () => {
     const world = fleet();
     const robot = account('east', 'ci', 'robot');

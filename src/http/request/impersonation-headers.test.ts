@@ -56,6 +56,15 @@ describe('the user of Impersonate headers', () => {
     ]);
   });
 
+  test.each(['impersonate-group', 'impersonate-uid', 'impersonate-extra-scopes'])(
+    'IMP-11: %s alone is an error, and not a request as oneself',
+    (name) => {
+      expect(refusal(() => readImpersonation(lines([name, 'x']))).message).toMatch(
+        /without impersonating a user name$/,
+      );
+    },
+  );
+
   test('a header that is not known is an error', () => {
     expect(refusal(() => readImpersonation(lines(['impersonate-users', 'carol']))).message).toMatch(
       /^unknown header "impersonate-users": use Impersonate-User,/,
