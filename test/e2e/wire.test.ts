@@ -42,6 +42,11 @@ describe('C-H, A20: what the wire may not carry', () => {
     expect(({} as Record<string, unknown>).x).toBeUndefined();
   });
 
+  test('HTTP/1.0 needs no Host: load balancers check health without one', async () => {
+    const { raw } = await startFixture();
+    expect(codeIn(await raw('GET /livez HTTP/1.0\r\n\r\n'))).toBe(200);
+  });
+
   test('an Upgrade is ignored', async () => {
     const { raw } = await startFixture();
     const response = await raw('GET /livez HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, close\r\nUpgrade: h2c\r\n\r\n');

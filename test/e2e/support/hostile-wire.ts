@@ -26,6 +26,11 @@ export function refusedRequests({ get, post, head }: Aim): readonly [name: strin
     ],
     ['a transfer coding on a GET', 400, `GET ${post} HTTP/1.1\r\n${head}Transfer-Encoding: identity\r\n\r\n`],
     ['chunked, identity', 400, `POST ${post} HTTP/1.1\r\n${head}Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n`],
+    [
+      'a transfer coding in HTTP/1.0',
+      400,
+      `POST ${post} HTTP/1.0\r\n${head}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n`,
+    ],
     ['an obsolete line fold', 400, `GET ${get} HTTP/1.1\r\n${head}X: a\r\n b\r\n\r\n`],
     ['a space before the colon', 400, `GET ${get} HTTP/1.1\r\n${head}X : a\r\n\r\n`],
     ['a bare LF', 400, `GET ${get} HTTP/1.1\nHost: x\n\n`],
