@@ -101,10 +101,18 @@ describe('A11: addresses that the server does not connect to', () => {
     for (const address of ['127.0.0.1', '169.254.169.254', '::1', 'fd00:ec2::254', '192.0.2.1', '2001:db8::1']) {
       expect(all.refusal(address), address).toContain('no --cluster-networks of the server names');
     }
+    // Networks that begin with the same address.
+    expect(all.refusal('0.0.0.1')).toContain('no address of a machine');
+    expect(allowing('169.254.0.0/15').refusal('169.254.169.254')).toContain('link-local');
     expect(allowing('192.0.0.0/24').refusal('192.0.0.192')).toContain('metadata');
     expect(allowing('169.254.7.0/24').refusal('169.254.7.1')).toBeUndefined();
     expect(allowing('169.254.7.0/24').refusal('169.254.169.254')).toContain('link-local');
     expect(allowing('2001:db8::/32').refusal('2001:db8::1')).toBeUndefined();
+  });
+
+  it('only loopback addresses are refused with the option that allows them', () => {
+    expect(rules.refusal('127.0.0.1')).toContain('start it with --cluster-networks 127.0.0.0/8');
+    expect(rules.refusal('169.254.169.254')).not.toContain('start it with');
   });
 
   it('an address that is translated counts as the address that it is translated to', () => {

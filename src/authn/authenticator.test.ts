@@ -60,6 +60,21 @@ test('authenticators are asked in order, and the first that knows the token deci
   expect(warnings).toEqual([]);
 });
 
+test('a token that is longer than a header can be is refused wherever it was sent', async () => {
+  const isKnown = async (token: Secret): Promise<[boolean, boolean]> => {
+    const knowing = createAuthenticator({
+      adminToken: createFixedTokenAuthenticator(token, user('admin')),
+      issuedTokens: createIssuedTokenAuthenticator({ verifier: fixture.verifier }),
+      audienceOf: ISSUERS.issuerFor,
+    });
+    const caller = await Promise.resolve(knowing.authenticateToken(token)).catch((error: unknown) => error);
+    const { authenticated } = await knowing.review(token, { cluster: undefined, audiences: [] });
+    return [!(caller instanceof ApiError), authenticated];
+  };
+  expect(await isKnown(new Secret('a'.repeat(16 * 1024)))).toEqual([true, true]);
+  expect(await isKnown(new Secret('a'.repeat(16 * 1024 + 1)))).toEqual([false, false]);
+});
+
 test('A5: a token that was accepted before is judged at each use', async () => {
   const nameOf = async (authorization: string) => (await ask(authorization)).as('alpha').name;
   const token = `Bearer ${await fixture.issue()}`;

@@ -62,6 +62,15 @@ describe('the public view of a cluster', () => {
     expect(view(hidden)).toEqual({ ...CLUSTER, metadata: { name: 'a', annotations: COMPUTED } });
   });
 
+  it('has the confirmed endpoints, also while a change or a removal of them waits', () => {
+    const at = (serverAddress: string) => ({ serverEndpoints: [{ clientCIDR: '', serverAddress }] });
+    const confirmedEndpoints = at('https://10.0.0.1');
+    for (const changed of [{}, { orchestratorApiEndpoints: at('https://attacker.example') }]) {
+      const shown = view({ ...CLUSTER, metadata: { name: 'a' }, spec: { ...changed, confirmedEndpoints } });
+      expect(shown.spec).toEqual({ orchestratorApiEndpoints: confirmedEndpoints });
+    }
+  });
+
   it('omits issuer and audience of a cluster that issues its own tokens', () => {
     const spec = { authInfo: { controller: { namespace: 'a', name: 'b' } } };
     expect(view({ ...CLUSTER, metadata: { name: 'a' }, spec }).metadata.annotations).toEqual({

@@ -138,6 +138,8 @@ describe('the response of a cluster', () => {
     ['padding', body(`${jwt(CLAIMS)}=`)],
     ['no signature', body(jwt(CLAIMS, { alg: 'ES256' }, ''))],
     ['alg none', body(jwt(CLAIMS, { alg: 'nOnE' }))],
+    ['no alg', body(jwt(CLAIMS, { typ: 'JWT' }))],
+    ['an alg that is no text', body(jwt(CLAIMS, { alg: ['ES256'] }))],
     ['a shared secret', body(jwt(CLAIMS, { alg: 'HS256' }))],
     ['no header', body(jwt(CLAIMS, []))],
     ['no claims', body(jwt('text'))],
@@ -146,7 +148,7 @@ describe('the response of a cluster', () => {
     ['HTML', Buffer.from('<html>')],
     ['depth', Buffer.from(`{"kind":${'['.repeat(100_000)}`)],
     ['a token in the prototype', Buffer.from(`{"kind":"TokenRequest","status":{"__proto__":{"token":"x"}}}`)],
-    ['a token without end', body('a'.repeat(300_000))],
+    ['a token that is longer than any', body(jwt({ ...CLAIMS, padding: 'a'.repeat(300_000) }))],
   ])('is not %s', (_, bytes) => {
     expect(() => readTokenResponse(bytes, expected)).toThrow(UnexpectedResponse);
   });
