@@ -4,7 +4,7 @@ import type { Server } from './server.ts';
 
 export interface OpenSocket {
   write(text: string): void;
-  /** Resolves when this text has arrived. */
+  /** Resolves when this text has arrived; rejects when the other side closes before. */
   until(text: string): Promise<void>;
   /** Everything that arrives until the other side closes. */
   rest(): Promise<string>;
@@ -25,7 +25,10 @@ export async function openSocket(server: Server): Promise<OpenSocket> {
   return {
     write: (text) => void socket.write(text),
     until: async (text) => {
-      while (!received.includes(text)) await Promise.race([once(socket, 'data'), closed]);
+      while (!received.includes(text)) {
+        if (socket.closed) throw new Error(`closed after ${JSON.stringify(received)}`);
+        await Promise.race([once(socket, 'data'), closed]);
+      }
     },
     rest: async () => {
       await closed;
