@@ -9,7 +9,7 @@ import { addCluster, CLUSTERS, removeCluster } from './support/fleet.ts';
 import { codeFor, createAccount, createNamespace, inNamespace, issue, remove, tokenPath } from './support/objects.ts';
 import { grant, may, user } from './support/rbac.ts';
 import { type Server, startServer, tokenOf } from './support/server.ts';
-import { startCommand, untilTrue } from './support/sync-command.ts';
+import { startCommand } from './support/sync-command.ts';
 
 /** A cluster that registers itself, and keeps its accounts and Pods in step. */
 
@@ -249,7 +249,7 @@ describe('clusterpass mirror', () => {
     const path = tokenPath('builder', 'ci', 'real');
     const mirror = startCommand(runMirror, { person: admin, server }, { cluster: 'real', kubeconfig: 'edge.yaml' });
     put('pods', 'builder-0', 'uid-of-pod', { spec: { serviceAccountName: 'builder', nodeName: 'node-1' } }, 'ci');
-    await untilTrue(async () => (await server.call('GET', pod)).json.spec.nodeName === 'node-1');
+    await expect.poll(async () => (await server.call('GET', pod)).json.spec.nodeName).toBe('node-1');
     const boundObjectRef = { kind: 'Pod', apiVersion: 'v1', name: 'builder-0', uid: 'uid-of-pod' };
     const bound = await issue(server, path, { audiences: [], boundObjectRef });
     expect(decodeJwt(bound)['kubernetes.io']).toMatchObject({
@@ -260,7 +260,7 @@ describe('clusterpass mirror', () => {
     const unbound = await issue(server, path);
     // A copy that another client deleted comes back as the same object.
     await remove(server, account);
-    await untilTrue(async () => (await uidOf(account)) === 'uid-of-builder');
+    await expect.poll(() => uidOf(account)).toBe('uid-of-builder');
     expect([await codeFor(server, bound), await codeFor(server, unbound)]).toEqual([200, 200]);
 
     await cluster.stop();
@@ -269,22 +269,22 @@ describe('clusterpass mirror', () => {
     cluster.remove('/pods', 'ci/builder-0');
     put('pods', 'builder-0', 'uid-of-another', { spec: { serviceAccountName: 'builder' } }, 'ci');
     await cluster.start();
-    await untilTrue(async () => (await uidOf(pod)) === 'uid-of-another');
+    await expect.poll(() => uidOf(pod)).toBe('uid-of-another');
     expect([await codeFor(server, bound), await codeFor(server, unbound)]).toEqual([401, 200]);
     cluster.remove('/serviceaccounts', 'ci/builder');
-    await untilTrue(async () => (await codeFor(server, unbound)) === 401);
+    await expect.poll(() => codeFor(server, unbound)).toBe(401);
     expect(await mirror.stop()).toBe(0);
   });
 
   it('A49: writes nothing if the kubeconfig leads to another cluster, also after an interruption', async () => {
     const mirror = startCommand(runMirror, { person: admin, server }, { cluster: 'real', kubeconfig: 'edge.yaml' });
-    await untilTrue(() => mirror.written.err.includes('names are taken'));
+    await expect.poll(() => mirror.written.err).toContain('names are taken');
     await cluster.stop();
     cluster.remove('/namespaces', 'kube-system');
     put('namespaces', 'kube-system', 'another-cluster');
     cluster.remove('/pods', 'ci/builder-0');
     await cluster.start();
-    await untilTrue(() => mirror.written.err.includes('is another cluster now: nothing is written'));
+    await expect.poll(() => mirror.written.err).toContain('is another cluster now: nothing is written');
     await mirror.stop();
     expect(await uidOf(pod)).toBe('uid-of-another');
     expect(await admin.fails(once)).toContain('is another cluster than real');
@@ -305,7 +305,7 @@ describe('clusterpass mirror', () => {
   it('says which of the two refuses it', async () => {
     const options = { cluster: 'missing', kubeconfig: 'edge.yaml' };
     const mirror = startCommand(runMirror, { person: admin, server }, options);
-    await untilTrue(() => mirror.written.err.includes('Connected=False'));
+    await expect.poll(() => mirror.written.err).toContain('Connected=False');
     await mirror.stop();
     expect(mirror.written.err).toBe('TargetConnected=False: clusters.clusterregistry.k8s.io "missing" not found\n');
   });

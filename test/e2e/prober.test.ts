@@ -75,7 +75,7 @@ describe('the prober', () => {
   it('wakes no watcher while it finds what is known', async () => {
     const { resourceVersion } = (await server.call('GET', `${CLUSTERS}/alpha`)).json.metadata;
     const seen = api.requests.length;
-    while (api.requests.length < seen + 6) await new Promise((resolve) => setTimeout(resolve, 50));
+    await expect.poll(() => api.requests.length).toBeGreaterThanOrEqual(seen + 6);
     expect((await server.call('GET', `${CLUSTERS}/alpha`)).json.metadata.resourceVersion).toBe(resourceVersion);
   });
 
@@ -148,7 +148,7 @@ describe('the prober', () => {
     await server.call('PATCH', `${CLUSTERS}/tended/status`, { headers, body: { status: { conditions: [theirs] } } });
     await patchCluster(server, 'tended', { metadata: { annotations: { 'clusterpass.dev/probe': null } } });
     const seen = api.requests.length;
-    while (api.requests.length < seen + 8) await new Promise((resolve) => setTimeout(resolve, 50));
+    await expect.poll(() => api.requests.length).toBeGreaterThanOrEqual(seen + 8);
     const { conditions } = (await server.call('GET', `${CLUSTERS}/tended`)).json.status;
     expect(conditions).toEqual([theirs]);
     await patchCluster(server, 'tended', { metadata: { annotations: { 'clusterpass.dev/probe': 'enabled' } } });

@@ -12,7 +12,7 @@ import { Person } from './support/cli.ts';
 import { addCluster, CLUSTERS, relabel, removeCluster } from './support/fleet.ts';
 import { grant, REGISTRY_GROUP } from './support/rbac.ts';
 import { type Server, startServer, tokenOf } from './support/server.ts';
-import { type StartedCommand, startCommand, untilTrue } from './support/sync-command.ts';
+import { type StartedCommand, startCommand } from './support/sync-command.ts';
 
 /** `clusterpass sync` between a server and a hub. */
 
@@ -163,22 +163,23 @@ describe('clusterpass sync export', () => {
       pruneWindow: '100ms',
       metricsListen: '127.0.0.1:0',
     });
-    await untilTrue(() => sync.written.err.includes('TargetConnected=False'));
+    await expect.poll(() => sync.written.err).toContain('TargetConnected=False');
     await hub.start();
-    await untilTrue(() => profiles().length === 2 && sync.written.err.includes('Synced=True'));
+    await expect.poll(profiles).toHaveLength(2);
+    await expect.poll(() => sync.written.err).toContain('Synced=True');
 
     const metricsUrl = /http:\S+\/metrics/.exec(sync.written.err)?.[0] ?? '';
     expect(await (await fetch(metricsUrl)).text()).toContain('clusterpass_sync_condition{type="Synced"} 1');
     expect((await fetch(metricsUrl.replace('metrics', 'readyz'))).status).toBe(200);
 
     await relabel(server, 'dev-1', { env: 'prod' });
-    await untilTrue(() => profiles().length === 3);
+    await expect.poll(profiles).toHaveLength(3);
     await server.stop();
     server = await server.restart();
     await hub.stop();
     await hub.start();
     await removeCluster(server, 'dev-1');
-    await untilTrue(() => profiles().length === 2);
+    await expect.poll(profiles).toHaveLength(2);
     expect(await sync.stop()).toBe(0);
     expect(sync.written.out).toContain('/inv/dev-1 deleted\n');
   });
@@ -391,11 +392,11 @@ describe('clusterpass sync import', () => {
       prune: true,
       pruneWindow: '100ms',
     });
-    await untilTrue(() => sync.written.err.includes('names are taken'));
+    await expect.poll(() => sync.written.err).toContain('names are taken');
     hub.fault = (_, path) => (path.endsWith('/secrets/team-1-kubeconfig') ? { code: 403 } : undefined);
     addCapi('team-1', '10.0.1.9');
     hub.remove(CAPI, 'team/team-2');
-    await untilTrue(async () => !(await names()).includes('team-2'));
+    await expect.poll(names).not.toContain('team-2');
     expect(JSON.stringify(await clusterOf('team-1'))).toContain('https://10.0.1.1:6443');
     expect(sync.written.err).toContain('team/team-1: the Secret team-1-kubeconfig cannot be read');
     hub.fault = () => undefined;
@@ -404,8 +405,8 @@ describe('clusterpass sync import', () => {
     server = await server.restart();
     await hub.start();
     addCapi('team-3', '10.0.1.4');
-    await untilTrue(async () => (await names()).includes('team-3'));
-    await untilTrue(async () => JSON.stringify(await clusterOf('team-1')).includes('https://10.0.1.9:6443'));
+    await expect.poll(names).toContain('team-3');
+    await expect.poll(async () => JSON.stringify(await clusterOf('team-1'))).toContain('https://10.0.1.9:6443');
     expect(await names()).toContain('prod-1');
     await sync.stop();
   });

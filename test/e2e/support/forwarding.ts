@@ -87,13 +87,13 @@ interface Condition {
 
 /** Waits until the condition has this reason: it is written after the answer. */
 export async function conditionOf({ server }: Forwarding, name: string, reason: string): Promise<Condition> {
-  for (;;) {
+  const find = async (): Promise<Condition | undefined> => {
     const { json } = await server.call('GET', `${CLUSTERS}/${name}`);
-    const conditions = (json.status?.conditions ?? []) as Condition[];
-    const found = conditions.find(({ type }) => type === 'CredentialUsable');
-    if (found?.reason === reason) return found;
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
+    return ((json.status?.conditions ?? []) as Condition[]).find(({ type }) => type === 'CredentialUsable');
+  };
+  let found: Condition | undefined;
+  await expect.poll(async () => (found = await find())).toMatchObject({ reason });
+  return found as Condition;
 }
 
 const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');

@@ -42,7 +42,3 @@ export function startCommand(
     },
   };
 }
-
-export const untilTrue = async (test: () => boolean | Promise<boolean>): Promise<void> => {
-  while (!(await test())) await new Promise((resolve) => setTimeout(resolve, 5));
-};
