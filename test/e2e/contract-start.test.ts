@@ -1,22 +1,11 @@
 import { execFileSync } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { freePorts } from '../conformance/etcd-process.ts';
 import { expectStatus } from './support/expect-status.ts';
 import { type Answer, type Server, startServer, tokenOf } from './support/server.ts';
-
-/** A port that was free a moment ago: before the program serves it does not say where. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
 
 const CONFIGURATION = 'apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\njwt: []\n';
 
@@ -28,7 +17,8 @@ it('R-10: until it can serve, paths other than health and version are 503 with R
   try {
     // Who reads a pipe waits for the one who writes: the start lasts as long as this test wants it to.
     execFileSync('mkfifo', ['-m', '600', configuration]);
-    const port = await freePort();
+    // Before the program serves, it does not say where.
+    const [port = 0] = await freePorts(1);
     started = startServer({ dataDir, port, users: { jane: [] }, args: ['--authentication-config', configuration] });
     const call = async (path: string, token?: string): Promise<Pick<Answer, 'code' | 'text' | 'headers' | 'json'>> => {
       const headers = { 'User-Agent': 'test', ...(token === undefined ? {} : { Authorization: `Bearer ${token}` }) };

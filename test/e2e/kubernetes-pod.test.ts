@@ -13,7 +13,6 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { get } from 'node:https';
-import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -22,6 +21,7 @@ import { PROGRAM } from '../../scripts/artifacts/root.mjs';
 import { go } from '../../scripts/setup-go.mjs';
 import { KUBECTL } from '../../scripts/setup-kubectl.mjs';
 import { PROGRAM_FOLDER } from '../../scripts/setup-program.mjs';
+import { freePorts } from '../conformance/etcd-process.ts';
 import { describeWith } from '../describe-with.ts';
 import { DEPLOY, type Manifest, misfitsOf, parseManifests } from '../helm/manifests.ts';
 import { buildRenderer, chartValues, renderChart } from '../helm/render-chart.ts';
@@ -67,15 +67,6 @@ function project(mountPath: string, sources: Any[], contents: Contents): void {
   for (const name of names) {
     if (!existsSync(join(mountPath, name))) symlinkSync(`..data/${name}`, join(mountPath, name));
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 const call = (port: number, path: string, token?: string): Promise<{ code: number; text: string }> =>
@@ -140,7 +131,7 @@ describeWith(go, 'the pod of the Helm chart', () => {
     };
 
     const { args, readinessProbe, livenessProbe } = mount(manifests('one'));
-    const port = await freePort();
+    const [port = 0] = await freePorts(1);
     const moved = args.map((arg: string) => arg.replace(/^\/etc/, `${folder}/etc`));
     const child = spawn(process.execPath, [LAUNCHER, ...moved, '--listen', `127.0.0.1:${port}`], {
       stdio: ['ignore', 'ignore', 'pipe'],

@@ -1,9 +1,9 @@
 import { chmod, cp, mkdtemp, readFile, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { freePorts } from '../conformance/etcd-process.ts';
 import { CLUSTERS, createCluster, issue } from './support/objects.ts';
 import { type Server, startServer } from './support/server.ts';
 import { brief, Watch } from './support/watch.ts';
@@ -21,14 +21,6 @@ let folder: string;
 let server: Server;
 let issued: Issued;
 
-async function freePort(): Promise<number> {
-  const listener = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => listener.once('listening', resolve));
-  const { port } = listener.address() as { port: number };
-  await new Promise((resolve) => listener.close(resolve));
-  return port;
-}
-
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'clusterpass-upgrade-'));
   const dataDir = join(folder, 'data');
@@ -36,7 +28,8 @@ beforeAll(async () => {
   // Git does not keep these.
   for (const name of ['admin.token', 'clusterpass.db', 'keys/encryption.key']) await chmod(join(dataDir, name), 0o600);
   issued = JSON.parse(await readFile(join(FIXTURE, 'issued.json'), 'utf8')) as Issued;
-  server = await startServer({ dataDir, port: await freePort(), args: ['--base-url', 'http://desk.example'] });
+  const [port = 0] = await freePorts(1);
+  server = await startServer({ dataDir, port, args: ['--base-url', 'http://desk.example'] });
 });
 afterAll(async () => {
   await server.destroy();

@@ -72,7 +72,7 @@ export class Watch {
   }
 }
 
-/** `ADDED a@5`: what tests compare. */
+/** `ADDED a`, or `ERROR 410`. */
 export const brief = ({ type, object }: WatchEvent): string =>
   type === 'ERROR' ? `ERROR ${object.code}` : `${type} ${object.metadata.name ?? ''}`.trim();
 
