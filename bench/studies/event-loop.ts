@@ -11,9 +11,9 @@ import { Agent, get } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { type Server, startServer } from '../../test/e2e/support/server.ts';
-import { type CostlyRequest, type Row, rows } from './costly-requests.ts';
-import { GRANTER } from './demo-paths.ts';
-import { faultyRows } from './faulty-requests.ts';
+import { type CostlyRequest, type Row, rows } from '../support/costly-requests.ts';
+import { GRANTER } from '../support/demo-paths.ts';
+import { faultyRows } from '../support/faulty-requests.ts';
 
 const LIMIT_MS = 50;
 

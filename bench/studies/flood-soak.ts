@@ -10,9 +10,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createFloods } from '../../test/e2e/support/hostile-floods.ts';
 import { startServer } from '../../test/e2e/support/server.ts';
 import { memoryOf } from '../support/cpu.ts';
+import { FLOODING_USER, Flooder, MEASURED_USER } from '../support/flooder.ts';
 import { percentile } from '../support/numbers.ts';
 import { Responses, SteadyClient } from '../support/steady-client.ts';
-import { FLOODING_USER, Flooder, MEASURED_USER } from './flooder.ts';
 
 const [seconds = '600', rate = '20', mode = 'together'] = process.argv.slice(2);
 if (mode !== 'together' && mode !== 'apart') throw new Error(`the third argument is together or apart, not ${mode}`);

@@ -14,10 +14,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createFloods } from '../../test/e2e/support/hostile-floods.ts';
 import { type Server, startServer } from '../../test/e2e/support/server.ts';
 import { cpuOf, lowerPriority, memoryOf } from '../support/cpu.ts';
+import type { FloodOutcome } from '../support/flood-client.ts';
+import { FLOODING_USER, Flooder, MEASURED_USER } from '../support/flooder.ts';
 import { percentile } from '../support/numbers.ts';
 import { Responses, SteadyClient } from '../support/steady-client.ts';
-import type { FloodOutcome } from './flood-client.ts';
-import { FLOODING_USER, Flooder, MEASURED_USER } from './flooder.ts';
 
 const [seconds = '60', rate = '200', word = ''] = process.argv.slice(2);
 const GROWTH_GOAL = 1.2;

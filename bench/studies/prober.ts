@@ -25,7 +25,7 @@ import { cpuOf, memoryOf } from '../support/cpu.ts';
 import { writeFleet } from '../support/fleet.ts';
 import { percentile } from '../support/numbers.ts';
 import { CREATED, clusterBody, tokenPath } from '../support/objects.ts';
-import type { ProbeCounts } from './probed-clusters.ts';
+import type { ProbeCounts } from '../support/probed-clusters.ts';
 
 const [clusters = 10_000, seconds = 60, rate = 100, before = 30] = process.argv.slice(2).map(Number);
 const TOKEN = tokenPath(HOME, NAMESPACE, ACCOUNT);
@@ -35,7 +35,7 @@ const WARM_UP_SECONDS = 5;
 
 const authority = createAuthority('fleet CA');
 const { cert, key } = authority.issue({ names: ['127.0.0.1'] });
-const apiServers = fork(fileURLToPath(new URL('probed-clusters.ts', import.meta.url)));
+const apiServers = fork(fileURLToPath(new URL('../support/probed-clusters.ts', import.meta.url)));
 const apiServersPid = apiServers.pid ?? 0;
 setPriority(apiServersPid, constants.priority.PRIORITY_LOW);
 apiServers.send({ cert, key });

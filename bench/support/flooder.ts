@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { tokenOf } from '../../test/e2e/support/server.ts';
-import { lowerPriority } from '../support/cpu.ts';
+import { lowerPriority } from './cpu.ts';
 import type { FloodJob, FloodOutcome } from './flood-client.ts';
 
 /** A flooding client in a separate process, with the lowest priority (`flood-client.ts`). */
