@@ -126,10 +126,15 @@ describe('another file is refused, with the line and what would be right, and wi
     ],
     ['two documents', `${HEAD}---\nhunter2: {}\n`, 'it must be a single YAML document'],
     ['no text', Buffer.from([0x7f, 0x45, 0x4c, 0x46, 0xd0]), `it is not UTF-8: ${expected}`],
-    ['another kind', 'apiVersion: v1\nkind: Hunter2\n', `it has another apiVersion or kind: ${expected}`],
-    ['another version', HEAD.replace('/v1', '/hunter2'), `it has another apiVersion or kind: ${expected}`],
-    ['no kind', 'hunter2: hunter2\n', `it has another apiVersion or kind: ${expected}`],
-    ['a number as kind', `${HEAD.replace('Auth', '7 # hunter2')}`, `it has another apiVersion or kind: ${expected}`],
+    ['another kind', 'apiVersion: v1\nkind: Hunter2\n', `apiVersion or kind is missing, or another one: ${expected}`],
+    ['another version', HEAD.replace('/v1', '/hunter2'), `apiVersion or kind is missing, or another one: ${expected}`],
+    ['no kind, though its fields are known', 'jwt: []\n', `apiVersion or kind is missing, or another one: ${expected}`],
+    ['no kind', 'hunter2: hunter2\n', `apiVersion or kind is missing, or another one: ${expected}`],
+    [
+      'a number as kind',
+      `${HEAD.replace('Auth', '7 # hunter2')}`,
+      `apiVersion or kind is missing, or another one: ${expected}`,
+    ],
   ])('%s', (_, content, message) => {
     expect(problemsOf(content)).toBe(message);
   });

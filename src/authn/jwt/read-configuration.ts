@@ -89,13 +89,15 @@ export function readAuthenticationConfig(
 const fingerprintOf = (entry: JwtEntry): string => JSON.stringify(entry);
 
 function decode(bytes: Uint8Array): AuthenticationConfiguration {
+  const problem = otherFile(bytes);
+  if (problem !== undefined) throw new AuthenticationConfigError(problem);
   try {
     // JSON is a subset of YAML.
     const body = { bytes, mediaType: 'application/yaml' };
     const options = { acceptsVersion, quotesBody: false };
     return decodeBody<AuthenticationConfiguration>(body, AUTHENTICATION_CONFIGURATION, 'Strict', options).value;
   } catch (error) {
-    if (error instanceof ApiError) throw new AuthenticationConfigError(otherFile(bytes) ?? error.message);
+    if (error instanceof ApiError) throw new AuthenticationConfigError(error.message);
     throw error;
   }
 }
@@ -106,7 +108,8 @@ const EXPECTED = `expected YAML with apiVersion: ${API_VERSION} and kind: ${KIND
 
 /**
  * Why this is no AuthenticationConfiguration at all; undefined if it is one. The operator may have named a file with a
- * secret, which messages of the YAML parser and of the decoder would quote.
+ * secret, which messages of the YAML parser and of the decoder would quote. kube-apiserver, too, refuses a file without
+ * a kind.
  */
 function otherFile(bytes: Uint8Array): string | undefined {
   let text: string;
@@ -120,13 +123,15 @@ function otherFile(bytes: Uint8Array): string | undefined {
     if (error.line === undefined) return 'it must be a single YAML document';
     return `line ${error.line} is not valid YAML, or has an anchor, an alias, a directive or a tag`;
   }
+  // A1: an emptied file withdraws all issuers.
+  if (firstLine(text) === 0) return undefined;
   if (!(root instanceof ObjectNode)) return `line ${firstLine(text)} is not a field: ${EXPECTED}`;
   const version = textMember(root, 'apiVersion');
   const isOne = textMember(root, 'kind') === KIND && (version === API_VERSION || acceptsVersion(version));
-  return isOne ? undefined : `it has another apiVersion or kind: ${EXPECTED}`;
+  return isOne ? undefined : `apiVersion or kind is missing, or another one: ${EXPECTED}`;
 }
 
-/** The first line with content, counted from 1. */
+/** The first line with content, counted from 1; 0 if there is none. */
 const firstLine = (text: string): number => text.split('\n').findIndex((line) => !/^\s*(?:#|$)/.test(line)) + 1;
 
 function readIssuer(issuer: NonNullable<JwtEntry['issuer']>, problems: Problems): IssuerConfig {
