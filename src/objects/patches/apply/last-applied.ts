@@ -1,4 +1,5 @@
 import { encodeValue } from '../../../api/codec/encode.ts';
+import { MAX_ANNOTATIONS_BYTES } from '../../../api/names.ts';
 import { isJsonObject } from '../../../lib/json-object.ts';
 import { type JsonObject, type JsonValue, member } from '../json-value.ts';
 import { compare } from './compare.ts';
@@ -12,8 +13,6 @@ import { schemaErrors } from './schema-errors.ts';
  * that it applied in an annotation.
  */
 export const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
-
-const MAX_ANNOTATIONS_BYTES = 256 * 1024;
 
 /** Without the conflicts about fields of the last applied configuration that still have its value. */
 export function forgiveLastApplied(
