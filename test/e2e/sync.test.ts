@@ -137,7 +137,7 @@ describe('clusterpass sync export', () => {
       `Unable to connect to the server: ${down.url} cannot be reached: connect ECONNREFUSED 127.0.0.1:${new URL(down.url).port} ${where}\n`,
     );
     const started = start(runExport, { kubeconfig: file, namespace: 'inv' });
-    await untilTrue(() => started.written.err.includes('TargetConnected=False'));
+    await expect.poll(() => started.written.err).toContain('TargetConnected=False');
     await started.stop();
     expect(started.written.err).toContain(`${down.url} cannot be reached`);
     expect(started.written.err).toContain(where);
