@@ -134,7 +134,7 @@ describeWithEtcd('B12: replicas while etcd is in trouble', () => {
     await expectAllSeen();
   });
 
-  it('every answer of etcd takes a second: what asks it is a second later, and nothing is refused', async () => {
+  it('every answer of etcd takes a second: what asks it is served a second later, and the rest at once', async () => {
     const [slow] = replicas;
     const SECOND = 1_000;
     for (const proxy of proxies) proxy.slow(SECOND);
@@ -148,12 +148,14 @@ describeWithEtcd('B12: replicas while etcd is in trouble', () => {
       expect(answer.code, answer.text).toBe(200);
     };
     const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { audiences: [] } };
-    // A watch that was fast is taken for dead, and opened again with more time. Until then reads may get a 503.
-    await eventually(() => answered(CLUSTERS));
+    const takesASecond = (action: () => Promise<unknown>): Promise<void> =>
+      eventually(async () => expect(await took(action)).toBeGreaterThanOrEqual(SECOND));
+    // A watch that was fast is taken for dead, and opened again with more time. Until then reads may get a 503, and
+    // later, should this machine itself be slower than the limit of a read.
+    await takesASecond(() => answered(CLUSTERS));
     // Those who ask etcd wait for it: a write until its own event has come back as well.
-    expect(await took(() => answered(CLUSTERS))).toBeGreaterThanOrEqual(SECOND);
-    expect(await took(() => write(slow, 'slow'))).toBeGreaterThanOrEqual(SECOND);
-    await eventually(async () => expect(await took(() => answered('/readyz', null))).toBeGreaterThanOrEqual(SECOND));
+    await takesASecond(() => write(slow, 'slow'));
+    await takesASecond(() => answered('/readyz', null));
     // The others do not: all of these are done while one question to etcd is still under way. More than once, should
     // this machine itself have been slower than that.
     await eventually(async () => {
