@@ -116,6 +116,18 @@ describe('an impersonation', () => {
     });
   });
 
+  test('of an account with groups has these in place of the groups of the account', () => {
+    const world = fleet();
+    world.put(
+      role('groups', [{ verbs: ['impersonate'], apiGroups: [''], resources: ['groups'] }]),
+      binding('groups', 'ClusterRole/groups', ['User:root']),
+    );
+    const bot = wanted('system:serviceaccount:ci:bot', { groups: ['devs'] });
+    for (const cluster of ['east', undefined]) {
+      expect(become(world, person('root'), bot, cluster).as(cluster).groups).toEqual(['devs', 'system:authenticated']);
+    }
+  });
+
   test('keeps the limits and the end of its impersonator', () => {
     const world = fleet();
     const root = { ...person('root'), expiresAt: 7, dependsOn: ['key'] };
