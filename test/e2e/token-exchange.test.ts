@@ -256,6 +256,12 @@ describe('RFC 8693 section 2.2.2, RFC 6749 section 5.2: errors', () => {
     );
   });
 
+  it('an ID token for the API and for another audience', async () => {
+    const asked = { scope: `${ACCOUNT} aud:vault aud:${issuer}`, requested_token_type: `${TYPE}id_token` };
+    expect(refused(await exchange(asked))).toEqual([400, 'invalid_request']);
+    expect((await exchange({ ...asked, requested_token_type: `${TYPE}access_token` })).code).toBe(200);
+  });
+
   it.each([
     ['subject_token', { subject_token: 'TOKEN\n' }],
     ['subject_token', { subject_token: 'TOKEN\r\n' }],
