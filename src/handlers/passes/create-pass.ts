@@ -19,7 +19,7 @@ import {
   passStatus,
 } from '../../api/kinds/pass-spec.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
-import { badRequest, forbidden, notFound, tooManyRequests } from '../../api/status.ts';
+import { type ApiError, badRequest, forbidden, notFound, tooManyRequests } from '../../api/status.ts';
 import { InFlightCounts } from '../../lib/in-flight-counts.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import { createdBefore, type StoredObject } from '../../objects/stored-object.ts';
@@ -56,19 +56,16 @@ export function createPassHandler(parts: PassParts): (request: ApiRequest) => Pr
   const inFlight = new InFlightCounts();
 
   /**
-   * Requests of one caller in the same moment: as many as there is room for are written, and the others wait for them.
-   * They are refused by what is stored then, because a write may fail. Of other processes `checkBound` knows.
+   * Waits while other requests of this caller may fill the limit, then counts this one as being written. Whether they
+   * fill it is known after their writes, which may fail. `checkBound` counts the passes of other processes.
    */
-  async function takeRoom(countId: string, check: (others: number) => void): Promise<() => void> {
-    for (;;) {
-      check(0);
-      try {
-        check(inFlight.of(countId));
-        return inFlight.add(countId);
-      } catch {
-        await inFlight.released(countId);
-      }
+  async function reserve(countId: string, refusal: (writing: number) => ApiError | undefined): Promise<() => void> {
+    while (refusal(inFlight.of(countId)) !== undefined) {
+      const refused = refusal(0);
+      if (refused !== undefined) throw refused;
+      await inFlight.released(countId);
     }
+    return inFlight.add(countId);
   }
 
   return async (request) => {
@@ -110,8 +107,12 @@ export function createPassHandler(parts: PassParts): (request: ApiRequest) => Pr
       annotate(request, same.object());
       return writeResponse(parts, request, kind, same.object(), { code: 200 });
     }
-    const checkLimits = (others: number) => checkPassLimits(parts, stored(), counted.who, decision, others);
-    checkLimits(0);
+    const refusal = (passes: PassCount): ApiError | undefined => limitRefusal(parts, passes, counted.who, decision);
+    const checkLimits = (entries: readonly StoredObject[]): void => {
+      const refused = refusal({ stored: entries, writing: 0 });
+      if (refused !== undefined) throw refused;
+    };
+    checkLimits(stored());
     parts.requireRightClock();
     const metadata = { ...sent.metadata, name: newHandle(parts.randomBytes) };
     const labels = {
@@ -130,10 +131,9 @@ export function createPassHandler(parts: PassParts): (request: ApiRequest) => Pr
         metadata: { ...prepared.metadata, labels },
         status: { ...newStatus(parts, spec, decision, cluster.uid), ...ofAccount },
       }),
-      checkBound: (revision: number) =>
-        checkPassLimits(parts, stored().filter(createdBefore(revision)), counted.who, decision),
+      checkBound: (revision: number) => checkLimits(stored().filter(createdBefore(revision))),
     };
-    const release = await takeRoom(countId, checkLimits);
+    const release = await reserve(countId, (writing) => refusal({ stored: stored(), writing }));
     const object = await writer
       .create(kind, { cluster: '', namespace: '' }, { ...sent, metadata, spec }, create)
       .finally(release);
@@ -234,14 +234,19 @@ function isUnused(parts: PassParts, entry: StoredObject, decision: PassDecision,
   );
 }
 
-/** `others`: passes that are being written, and may be stored soon. */
-function checkPassLimits(
+interface PassCount {
+  readonly stored: readonly StoredObject[];
+  /** How many are being written, and may be stored soon. */
+  readonly writing: number;
+}
+
+/** Why there is no room for another pass. */
+function limitRefusal(
   parts: PassParts,
-  stored: readonly StoredObject[],
+  { stored, writing }: PassCount,
   who: string,
   { approval }: PassDecision,
-  others = 0,
-): void {
+): ApiError | undefined {
   const { limits, now, catalog } = parts;
   const live = stored.filter((entry) => isLivePhase(entry.field('status.phase')));
   const pending = live.filter((entry) => entry.field('status.phase') === 'Pending');
@@ -250,17 +255,18 @@ function checkPassLimits(
     return Math.max(1, Math.ceil((Math.min(...ends, now() + PENDING_MS) - now()) / 1000));
   };
   const { maxHandles, maxPending } = limits;
-  if (live.length + others >= maxHandles) {
+  if (live.length + writing >= maxHandles) {
     const text = `${who} ${maxHandles} live passes with this client, the most that are allowed: revoke one, or wait`;
-    throw tooManyRequests(text, wait(live));
+    return tooManyRequests(text, wait(live));
   }
-  if (approval !== 'none' && pending.length + others >= maxPending) {
+  if (approval !== 'none' && pending.length + writing >= maxPending) {
     const text = `${who} ${maxPending} passes that wait for an approval, the most that are allowed: revoke one, or wait`;
-    throw tooManyRequests(text, wait(pending));
+    return tooManyRequests(text, wait(pending));
   }
-  if (stored.length + others >= maxHandles * STORED_PER_LIVE) {
-    throw forbidden(catalog.passes, '', `${who} too many passes, live and ended: delete some, or wait an hour`);
+  if (stored.length + writing >= maxHandles * STORED_PER_LIVE) {
+    return forbidden(catalog.passes, '', `${who} too many passes, live and ended: delete some, or wait an hour`);
   }
+  return undefined;
 }
 
 function newStatus(
