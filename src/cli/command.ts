@@ -62,7 +62,10 @@ export interface Context {
   /** For a command that reads while it runs. Absent where no such command is run. */
   readonly stdin?: () => AsyncIterable<Uint8Array>;
   readonly progress: Progress;
-  /** Aborted by SIGINT and SIGTERM. After the first call, these signals no longer end the process. */
+  /**
+   * Aborted by SIGINT, SIGTERM and SIGHUP, and when the output cannot be written. After the first call, these no longer
+   * end the process.
+   */
   readonly stopped: () => AbortSignal;
 }
 

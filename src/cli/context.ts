@@ -8,7 +8,12 @@ export function processContext(version: string): Context {
   // A command that can be stopped cleans up: `clusterpass exec` has files with tokens.
   const end = (code: number): void => {
     if (stopped === undefined) process.exit(code);
+    if (stopped.signal.aborted) return;
     stopped.abort();
+    // A command that was stopped may return 0.
+    process.once('exit', () => {
+      process.exitCode ||= code;
+    });
   };
   return {
     env: process.env,

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
+import { open, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
@@ -152,6 +152,16 @@ describe('clusterpass sync export', () => {
         `(context "hub" of ${file})\n`,
     );
     await secure.destroy();
+  });
+
+  it('ends with 1 when its output cannot be written', async () => {
+    const full = await open('/dev/full', 'w');
+    const { code, stderr } = await admin.start([...once.slice(0, -1), '-l', 'env=prod'], {}, full.fd).ended;
+    await full.close();
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringContaining('the output cannot be written: no space left on device'),
+    ]);
   });
 
   it('follows the fleet while the hub and the server restart', async () => {

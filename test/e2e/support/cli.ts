@@ -41,10 +41,14 @@ export class Person {
     });
   }
 
-  start(args: readonly string[], env: Readonly<Record<string, string>> = {}): Running {
+  start(
+    args: readonly string[],
+    env: Readonly<Record<string, string>> = {},
+    stdout: 'pipe' | number = 'pipe',
+  ): Running {
     const child = spawn(process.execPath, [PROGRAM, ...args], {
       cwd: this.home,
-      stdio: ['pipe', 'pipe', 'pipe'],
+      stdio: ['pipe', stdout, 'pipe'],
       env: {
         PATH: process.env.PATH,
         HOME: this.home,
