@@ -103,6 +103,7 @@ jwt:
 describe('another file is refused, with the line and what would be right, and without its content', () => {
   const expected =
     'expected YAML with apiVersion: apiserver.config.k8s.io/v1 and kind: AuthenticationConfiguration, as for kube-apiserver';
+  const unreadable = 'it is too long, has too many levels or is not Unicode text';
 
   it.each<[string, string | Buffer, string]>([
     ['a certificate', createAuthority('any').cert, `line 1 is not a field: ${expected}`],
@@ -126,6 +127,9 @@ describe('another file is refused, with the line and what would be right, and wi
     ],
     ['two documents', `${HEAD}---\nhunter2: {}\n`, 'it must be a single YAML document'],
     ['no text', Buffer.from([0x7f, 0x45, 0x4c, 0x46, 0xd0]), `it is not UTF-8: ${expected}`],
+    ['half of a surrogate pair', 'hunter2: "\\ud800"\n', `${unreadable}: ${expected}`],
+    ['too many lines, as of all authorities', 'hunter2\n'.repeat(4_002), `${unreadable}: ${expected}`],
+    ['too many levels', `hunter2: ${'['.repeat(100)}`, `${unreadable}: ${expected}`],
     ['another kind', 'apiVersion: v1\nkind: Hunter2\n', `apiVersion or kind is missing, or another one: ${expected}`],
     ['another version', HEAD.replace('/v1', '/hunter2'), `apiVersion or kind is missing, or another one: ${expected}`],
     ['no kind, though its fields are known', 'jwt: []\n', `apiVersion or kind is missing, or another one: ${expected}`],

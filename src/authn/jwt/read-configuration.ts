@@ -89,7 +89,7 @@ export function readAuthenticationConfig(
 const fingerprintOf = (entry: JwtEntry): string => JSON.stringify(entry);
 
 function decode(bytes: Uint8Array): AuthenticationConfiguration {
-  const problem = otherFile(bytes);
+  const problem = kindProblem(bytes);
   if (problem !== undefined) throw new AuthenticationConfigError(problem);
   try {
     // JSON is a subset of YAML.
@@ -111,7 +111,7 @@ const EXPECTED = `expected YAML with apiVersion: ${API_VERSION} and kind: ${KIND
  * secret, which messages of the YAML parser and of the decoder would quote. kube-apiserver, too, refuses a file without
  * a kind.
  */
-function otherFile(bytes: Uint8Array): string | undefined {
+function kindProblem(bytes: Uint8Array): string | undefined {
   let text: string;
   let root: JsonNode;
   try {
@@ -119,7 +119,8 @@ function otherFile(bytes: Uint8Array): string | undefined {
     root = parseYaml(text).root;
   } catch (error) {
     if (error instanceof EncodingError) return `it is not UTF-8: ${EXPECTED}`;
-    if (!(error instanceof YamlSyntaxError)) return undefined;
+    if (error instanceof ApiError) return `it is too long, has too many levels or is not Unicode text: ${EXPECTED}`;
+    if (!(error instanceof YamlSyntaxError)) throw error;
     if (error.line === undefined) return 'it must be a single YAML document';
     return `line ${error.line} is not valid YAML, or has an anchor, an alias, a directive or a tag`;
   }
