@@ -54,6 +54,7 @@ export interface Program {
 const CONSOLE_FOLDER = programFile('console/dist');
 const BOOKMARK_INTERVAL_MS = 60_000;
 const CALLER_CHECK_MS = 5_000;
+
 /** Constructs and connects every long-lived part. No other code does. */
 export async function compose(
   options: ServeOptions,

@@ -34,10 +34,10 @@ interface IssuerKeysParts {
 }
 
 const RETRY_MS = 10_000;
-/** A problem that lasts is reported so often: operators may read only the last part of a log. */
-const REPEAT_MS = 60 * 60_000;
-/** The text of a problem may differ at every fetch. */
-const REPORT_MS = 60_000;
+/** The same problem is reported once in this time: operators may read only the last part of a log. */
+const REPORT_SAME_MS = 60 * 60_000;
+/** Another problem is reported once in this time: its text may differ at every fetch. */
+const REPORT_OTHER_MS = 60_000;
 /** For both documents together, because a request waits for them. */
 const FETCH_TIMEOUT_MS = 5_000;
 
@@ -72,7 +72,7 @@ export function createIssuerKeys({ issuerUrl, discoveryUrl, fetchDocument, now, 
   function reportProblem(problem: string): void {
     const at = now();
     if (reported !== undefined) {
-      const wait = problem === reported.problem ? REPEAT_MS : REPORT_MS;
+      const wait = problem === reported.problem ? REPORT_SAME_MS : REPORT_OTHER_MS;
       if (Math.abs(at - reported.at) < wait) return;
     }
     reported = { problem, at };

@@ -214,7 +214,7 @@ class Slots {
 async function runFor(context: Context, target: Target, settings: Settings): Promise<string | undefined> {
   const { command, timeoutMs, folder, signal } = settings;
   const { cluster, label, passServer } = target;
-  // A name may be nearly as long as that of a file can be.
+  // The label of a cluster may be longer than the name of a file can be.
   const file = join(folder, sha256(label));
   await writePrivate(file, kubeconfigWith(target));
   const [program = '', ...args] = command;

@@ -11,8 +11,8 @@ import type { WriteParts } from './write-parts.ts';
  * A caller who sees only the public view of a cluster cannot set what the view hides. Otherwise the answer would tell
  * whether a guessed value is right: the same value is no conflict of an apply, does not raise the generation, needs no
  * permission to confirm, and a patch that changes nothing keeps the resourceVersion. The 403 depends on the fields that
- * were sent, not on their values. Of endpoints whose change waits for confirmation the view shows those in force, and
- * others cannot be sent.
+ * were sent, not on their values. While a change of the endpoints waits for confirmation, the view shows those in
+ * force, and no others can be sent.
  *
  * kubectl keeps the last applied configuration in an annotation of its patches: `withoutLastApplied` drops it.
  */
@@ -28,7 +28,7 @@ export function checkHiddenFields(
   const annotationKeys = hiddenKeys(annotations, view.metadata.annotations);
   const hidden = [
     ...hiddenKeys(sent.spec, view.spec).map((name) => `spec.${name}`),
-    ...changedWaiting(sent, current, publicView(current), write).map(
+    ...(specOf(current)[CONFIRMED_FIELD] === undefined ? [] : otherEndpoints(sent, publicView(current), write)).map(
       (name) => `spec.${name}, which waits for confirmation,`,
     ),
     ...annotationKeys
@@ -54,13 +54,16 @@ export function withoutLastApplied(metadata: ObjectMeta): ObjectMeta {
   return { ...metadata, annotations };
 }
 
-/** The endpoints, if a change of them waits and other ones are sent than those in force. */
-function changedWaiting(sent: ApiObject, current: ApiObject, view: ApiObject, write: 'patch' | 'apply'): string[] {
-  const [fields, stored, shown] = [sent, current, view].map(({ spec }) => (spec ?? {}) as Record<string, JsonValue>);
-  if (stored?.[CONFIRMED_FIELD] === undefined) return [];
-  // A configuration without the endpoints does not apply them.
-  const names = Object.keys(shown ?? {}).filter((name) => write === 'patch' || fields?.[name] !== undefined);
-  return names.filter((name) => !equalJson(fields?.[name] ?? null, shown?.[name] ?? null));
+const specOf = ({ spec }: ApiObject): Readonly<Record<string, JsonValue>> => (spec ?? {}) as Record<string, JsonValue>;
+
+/** The name of the endpoints, if other ones are sent than the view shows. */
+function otherEndpoints(sent: ApiObject, view: ApiObject, write: 'patch' | 'apply'): string[] {
+  const fields = specOf(sent);
+  return Object.entries(specOf(view)).flatMap(([name, shown]) => {
+    // A configuration without the endpoints does not apply them.
+    if (write === 'apply' && fields[name] === undefined) return [];
+    return equalJson(fields[name] ?? null, shown) ? [] : [name];
+  });
 }
 
 function hiddenKeys(sent: unknown, shown: unknown): string[] {

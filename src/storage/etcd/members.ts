@@ -237,7 +237,7 @@ export class Members {
     this.#avoid(member);
   }
 
-  /** The members of which exactly one side uses TLS, each with what is wrong. */
+  /** The members with which a connection fails because only one side uses TLS, each with what is wrong. */
   async tlsMismatches(): Promise<string[]> {
     const each = this.#members.map(async ({ address }) => {
       const problem = await tlsMismatch(address, this.#tls, CONNECT_MS);

@@ -2,8 +2,8 @@ import { connect } from 'node:tls';
 import { hostOf, portOf, readDateHeader, type TlsMaterial } from './member.ts';
 
 /**
- * What is wrong with a member of which exactly one side uses TLS; undefined otherwise. The errors of such a connection
- * do not tell: Node and etcd see bytes that make no sense, or the end of the connection.
+ * What is wrong if only one of the two, this process or the member, uses TLS; undefined otherwise. The error of such a
+ * connection does not tell: both see bytes that make no sense, or the end of the connection.
  */
 export async function tlsMismatch(
   address: string,
