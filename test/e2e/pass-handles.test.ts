@@ -8,7 +8,18 @@ import { parse } from 'yaml';
 import { allAuditBytes, readAudit } from './support/audit.ts';
 import { Person } from './support/cli.ts';
 import { describeWithKubectl, kubectlOk } from './support/kubectl.ts';
-import { asUser, CLUSTERS, codeFor, createObjects, issue, tokenPath } from './support/objects.ts';
+import {
+  asUser,
+  CLUSTERS,
+  codeFor,
+  create,
+  createNamespace,
+  createObjects,
+  inNamespace,
+  issue,
+  remove,
+  tokenPath,
+} from './support/objects.ts';
 import { grant, may, RBAC } from './support/rbac.ts';
 import { type Answer, type Server, startServer, TLS, tokenOf } from './support/server.ts';
 
@@ -233,6 +244,28 @@ describe('A48, MC-75: a handle', () => {
     ]);
     await takePlain();
     expect(await revoke('eve', name)).toBe(200);
+  });
+
+  it('A4: is not made for what is being deleted, which finalizers keep', async () => {
+    const finalizers = ['example.com/wait'];
+    const held = (path: string, name: string, type: object = {}) =>
+      create(server, path, { ...type, metadata: { name, finalizers } });
+    await held(CLUSTERS, 'leaving', { apiVersion: 'clusterregistry.k8s.io/v1alpha1', kind: 'Cluster' });
+    await createNamespace(server, 'ci', 'leaving');
+    await held(inNamespace('serviceaccounts', 'ci', 'leaving'), 'builder');
+    await held(inNamespace('serviceaccounts'), 'leaver');
+    const leaver = { serviceAccount: { namespace: 'ci', name: 'leaver' } };
+    const pass = await asked('boss', leaver);
+    await remove(server, inNamespace('serviceaccounts/leaver'));
+    await remove(server, `${CLUSTERS}/leaving`);
+    const ofAccount = await ask('boss', leaver);
+    expect([ofAccount.code, ofAccount.json.message]).toEqual([
+      403,
+      expect.stringContaining('waits for its finalizers'),
+    ]);
+    const ofCluster = await ask('boss', { cluster: 'leaving' });
+    expect([ofCluster.code, ofCluster.json.details.causes[0].reason]).toEqual([403, 'ClusterTerminating']);
+    expect(await revoke('boss', pass)).toBe(200);
   });
 
   it('MC-78: a requester has a bound of them', async () => {

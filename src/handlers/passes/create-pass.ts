@@ -22,6 +22,7 @@ import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { type ApiError, badRequest, forbidden, notFound, tooManyRequests } from '../../api/status.ts';
 import { InFlightCounts } from '../../lib/in-flight-counts.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
+import { requireParents } from '../../objects/parents.ts';
 import { createdBefore, type StoredObject } from '../../objects/stored-object.ts';
 import { withoutTokenWords } from '../../observability/token-text.ts';
 import { countedFor, digestOf, requesterId } from '../../tokens/revocations/tracked-tokens.ts';
@@ -29,7 +30,7 @@ import { isPersonKnown, unknownPerson, userOf } from '../approvals/people.ts';
 import { parseCreateOptions } from '../options/write-options.ts';
 import { isOwn } from '../requester.ts';
 import { foreignAudienceCheck } from '../token/foreign-audiences.ts';
-import { audienceErrors, withoutDuplicates } from '../token/validate-token-request.ts';
+import { audienceErrors, WAITS_FOR_FINALIZERS, withoutDuplicates } from '../token/validate-token-request.ts';
 import { readObject } from '../write/read-body.ts';
 import { managerOf, writeResponse } from '../write/write-parts.ts';
 import {
@@ -81,7 +82,7 @@ export function createPassHandler(parts: PassParts): (request: ApiRequest) => Pr
     if (!decision.allowed) throw rules.refusal(caller, account, decision);
     if (decision.approval === 'review' && !isPersonKnown(parts, caller)) throw unknownPerson(kind, '');
     await reader.catchUp();
-    const cluster = requireAccount(parts, account);
+    const cluster = await requireAccount(parts, account);
     const ofAccount = accountUID(parts, account);
     const audiences = withoutDuplicates(asked.audiences ?? []);
     const mayIn = audiencePermission(parts, request, account, isAgent);
@@ -173,17 +174,26 @@ function clientOf({ agent }: ApiRequest, { client }: PassSpec): PassSpec['client
 const oneLine = (name: string): string =>
   withoutTokenWords(name.replaceAll(/[\p{Cc}\p{Cf}]/gu, ' ').slice(0, MAX_CLIENT_NAME)).toWellFormed();
 
-/** After the permission: then a 404 tells nothing that a TokenRequest would not tell. */
-function requireAccount({ catalog, reader, issuesOwnTokens }: PassParts, account: PassAccount): StoredObject {
+/**
+ * The cluster of the account. After the permission: then a 404 tells nothing that a TokenRequest would not tell. The
+ * tokens of an account that is being deleted work for a minute, and a pass lasts ten at least.
+ */
+async function requireAccount(
+  { catalog, reader, issuesOwnTokens }: PassParts,
+  account: PassAccount,
+): Promise<StoredObject> {
   const { cluster, namespace, name } = account;
   const found = reader.find(catalog.clusters, { cluster: '', namespace: '', name: cluster });
   if (found === undefined) throw notFound(catalog.clusters, cluster);
-  if (!issuesOwnTokens(found) && reader.find(catalog.serviceAccounts, account) === undefined) {
-    if (reader.find(catalog.namespaces, { cluster, namespace: '', name: namespace }) === undefined) {
-      throw notFound(catalog.namespaces, namespace);
-    }
-    throw notFound(catalog.serviceAccounts, name);
+  if (issuesOwnTokens(found)) {
+    // Its namespaces and accounts need not exist here.
+    await requireParents(catalog, reader, catalog.namespaces, { cluster, namespace: '', name: namespace });
+    return found;
   }
+  await requireParents(catalog, reader, catalog.serviceAccounts, account);
+  const stored = reader.find(catalog.serviceAccounts, account);
+  if (stored === undefined) throw notFound(catalog.serviceAccounts, name);
+  if (stored.deletionTimestamp !== undefined) throw forbidden(catalog.serviceAccounts, name, WAITS_FOR_FINALIZERS);
   return found;
 }
 

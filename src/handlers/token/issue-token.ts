@@ -19,7 +19,13 @@ import { type ParsedTokenRequest, parseTokenRequest } from './parse-token-reques
 import type { IssueToken } from './pass-use.ts';
 import { checkSignature, type ReleaseParts, releaseToken } from './release-token.ts';
 import { lifetimeErrors, serverErrors } from './token-request-annotations.ts';
-import { checkName, checkNamespace, requireValid, TOKEN_REQUEST } from './validate-token-request.ts';
+import {
+  checkName,
+  checkNamespace,
+  requireValid,
+  TOKEN_REQUEST,
+  WAITS_FOR_FINALIZERS,
+} from './validate-token-request.ts';
 
 interface IssueTokenParts extends ForeignAudienceParts, ReleaseParts {
   readonly authorizer: Pick<Authorizer, 'decide'>;
@@ -71,7 +77,7 @@ export function createIssueTokenHandler(parts: IssueTokenParts): IssueToken {
     const account = foundAccount instanceof Promise ? await foundAccount : foundAccount;
     if (account === undefined) throw notFound(catalog.serviceAccounts, name);
     // It would be refused here, but not by clusters that verify with the key set.
-    if (isGone(account, parts.now())) throw forbidden(catalog.serviceAccounts, name, DELETED);
+    if (isGone(account, parts.now())) throw forbidden(catalog.serviceAccounts, name, WAITS_FOR_FINALIZERS);
     checkUid(sent, account);
     requireValid(tokenRequest.errors);
     const issuer = parts.issuerOf(cluster);
@@ -112,8 +118,6 @@ export function createIssueTokenHandler(parts: IssueTokenParts): IssueToken {
     return answerTokenRequest(request, grantedTokenRequest(sent, { holder: account, claims, token, now }), sent);
   };
 }
-
-const DELETED = 'it was deleted, and waits for its finalizers';
 
 async function requireServer(
   { catalog, reader, productName }: IssueTokenParts,

@@ -22,6 +22,9 @@ const MAX_AUDIENCE_CHARACTERS = 1024;
 /** Characters of a refused audience that the error message repeats. */
 const SHOWN_CHARACTERS = 64;
 
+/** Of the refusal for an account that was deleted. */
+export const WAITS_FOR_FINALIZERS = 'it was deleted, and waits for its finalizers';
+
 /** T-12h */
 export function checkNamespace({ metadata }: TokenRequest, namespace: string): void {
   if ((metadata?.namespace ?? '') !== '' && metadata?.namespace !== namespace) {
