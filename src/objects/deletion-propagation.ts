@@ -3,7 +3,7 @@ import type { Kind } from '../api/kind.ts';
 import { kindPrefix, type ObjectKey } from '../api/object-key.ts';
 import { ApiError } from '../api/status.ts';
 import { inParallel } from '../lib/in-parallel.ts';
-import type { Store, Write, WriteResult } from '../storage/contract.ts';
+import type { Guard, Store, Write, WriteResult } from '../storage/contract.ts';
 import { findParents } from './parents.ts';
 import type { ObjectReader } from './reader.ts';
 import { asApiError } from './storage-errors.ts';
@@ -15,6 +15,12 @@ interface DeletionPropagationOptions {
   readonly reader: ObjectReader;
   readonly writer: Pick<ObjectWriter, 'remove'>;
   readonly catalog: Catalog;
+}
+
+interface Orphan {
+  readonly key: string;
+  readonly createRevision: number;
+  readonly guards: readonly Guard[];
 }
 
 /** Concurrent deletions: enough for the store to commit them together, few enough to leave room for requests. */
@@ -112,19 +118,25 @@ export class DeletionPropagation {
   async #sweep(prefixOf: (kind: Kind) => string): Promise<void> {
     const { catalog, reader } = this.#options;
     for (const kind of catalog.kinds.filter(({ inCluster }) => inCluster)) {
-      const orphans = [...reader.cache(kind).current.scan(prefixOf(kind))].filter((entry) => this.#isOrphan(entry));
-      await inParallel(orphans, CONCURRENCY, ({ key, createRevision }) =>
-        this.#write({ key, value: null, expect: { createRevision } }),
+      const orphans = [...reader.cache(kind).current.scan(prefixOf(kind))].flatMap((entry) => this.#ifOrphan(entry));
+      await inParallel(orphans, CONCURRENCY, ({ key, createRevision, guards }) =>
+        this.#write({ key, value: null, expect: { createRevision }, guards }),
       );
     }
   }
 
-  /** A parent that is younger than the object is another one of the same name. */
-  #isOrphan(entry: StoredObject): boolean {
+  /**
+   * A parent that is younger than the object is another one of the same name. A missing one must be missing in the
+   * store, too: caches leave out what they cannot decode.
+   */
+  #ifOrphan(entry: StoredObject): Orphan[] {
     const { catalog, reader } = this.#options;
-    return findParents(catalog, reader, entry.kind, entry).some(
-      (parent) => 'missing' in parent || parent.createRevision > entry.createRevision,
-    );
+    const { kind, key, createRevision } = entry;
+    const parents = findParents(catalog, reader, kind, entry);
+    const missing = parents.filter((parent) => 'missing' in parent);
+    const isYounger = parents.some((parent) => !('missing' in parent) && parent.createRevision > createRevision);
+    if (missing.length === 0 && !isYounger) return [];
+    return [{ key, createRevision, guards: missing.map((parent) => ({ key: parent.key, expect: { absent: true } })) }];
   }
 
   async #write(write: Write): Promise<WriteResult> {

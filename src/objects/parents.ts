@@ -1,6 +1,6 @@
 import type { Catalog } from '../api/catalog.ts';
 import type { Kind } from '../api/kind.ts';
-import { kindPrefix, type ObjectKey } from '../api/object-key.ts';
+import { kindPrefix, type ObjectKey, storageKey } from '../api/object-key.ts';
 import { type ApiError, forbidden, notFound } from '../api/status.ts';
 import type { ObjectReader } from './reader.ts';
 import type { StoredObject } from './stored-object.ts';
@@ -9,13 +9,13 @@ import type { StoredObject } from './stored-object.ts';
  * The cluster or the namespace of an object. Deleting it deletes its children, the objects inside it. Owner references
  * are something else: they name any object, and delete nothing here.
  */
-type Parent = StoredObject | { readonly missing: Kind; readonly name: string };
+type Parent = StoredObject | { readonly missing: Kind; readonly key: string; readonly name: string };
 
 /** The parents of an object: its cluster, then its namespace. None for the fleet's own objects. */
 export function findParents(catalog: Catalog, reader: ObjectReader, kind: Kind, objectKey: ObjectKey): Parent[] {
   if (!kind.inCluster) return [];
   const find = (parent: Kind, key: ObjectKey): Parent =>
-    reader.find(parent, key) ?? { missing: parent, name: key.name };
+    reader.find(parent, key) ?? { missing: parent, key: storageKey(parent, key), name: key.name };
   const cluster = find(catalog.clusters, { cluster: '', namespace: '', name: objectKey.cluster });
   if (!kind.namespaced) return [cluster];
   return [cluster, find(catalog.namespaces, { cluster: objectKey.cluster, namespace: '', name: objectKey.namespace })];

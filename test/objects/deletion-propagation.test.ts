@@ -153,3 +153,22 @@ it('orphans are swept at the start, with finalizers and with a younger owner of 
     await next.close();
   });
 });
+
+it.each(['clusters/a', 'namespaces/a/n'])('children of a parent that cannot be decoded stay: %s', async (parent) => {
+  await inFolder(async (file) => {
+    const objects = await openObjects(file);
+    await createFleet(objects);
+    const before = await objects.keys();
+    await objects.close();
+
+    const bare = await openSqliteStore({ file });
+    const { key = '', modRevision = 0 } = (await bare.get(`/registry/${parent}`)) ?? {};
+    await bare.write({ key, value: Buffer.from('{"metadata":'), expect: { modRevision } });
+    await bare.close();
+
+    const next = await openObjects(file);
+    await next.propagation.resume();
+    expect(await next.keys()).toEqual(before);
+    await next.close();
+  });
+});
