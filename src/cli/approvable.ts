@@ -12,17 +12,28 @@ export interface Approvable {
   readonly path: string;
   readonly phases: readonly string[];
   readonly type: { readonly apiVersion: string; readonly kind: string };
+  /** Why an object may not exist, for errors. */
+  readonly absence: string;
 }
 
-const approvable = (kind: Kind, phases: readonly string[]): Approvable => ({
+const approvable = (kind: Kind, phases: readonly string[], absence: string): Approvable => ({
   kind,
   phases,
+  absence,
   path: `/apis/${apiVersionOf(kind)}/${kind.resource}`,
   type: { apiVersion: apiVersionOf(kind), kind: kind.kind },
 });
 
-export const REQUESTS = approvable(accessRequestKind, REQUEST_PHASES);
-export const PASSES = approvable(passKind, PASS_PHASES);
+export const REQUESTS = approvable(
+  accessRequestKind,
+  REQUEST_PHASES,
+  'There may be no such request: its requester can delete it, and finished requests are deleted, by default after a week.',
+);
+export const PASSES = approvable(
+  passKind,
+  PASS_PHASES,
+  'There may be no such pass: passes are deleted when they are revoked, and an hour after their end.',
+);
 
 /** `argument` is a name, or `TYPE/NAME` as kubectl writes it. */
 export const approvablePath = ({ path }: Approvable, argument: string): string =>

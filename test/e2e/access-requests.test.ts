@@ -459,6 +459,35 @@ describe('the command line', () => {
     expect(await jane.fails(['request', 'create', '--cluster', 'alpha'])).toContain('--reason is required');
   });
 
+  it('goes on after a request that may not exist, and says so', async () => {
+    const [jane, lea] = [await at('jane'), await at('lea')];
+    onTestFinished(async () => void (await Promise.all([jane.leave(), lea.leave()])));
+    const [first, second] = [await asked('jane'), await asked('jane')];
+    const absent = (verb: string) =>
+      new RegExp(
+        `^Error from server \\(Forbidden\\): .*"gone" is forbidden: User "\\w+" cannot ${verb} resource .*\\n` +
+          'There may be no such request: its requester can delete it, and finished requests are deleted, by default ' +
+          'after a week\\.\\n$',
+      );
+    const shown = await jane.run(['request', 'show', first, 'gone', second]);
+    expect(shown.code).toBe(1);
+    expect(shown.stdout.match(/(?<=^Name: +)\S+/gm)).toEqual([first, second]);
+    expect(shown.stderr).toMatch(absent('get'));
+    const printed = await jane.run(['request', 'show', 'gone', first, '-o', 'json']);
+    const { kind, items } = JSON.parse(printed.stdout);
+    expect([printed.code, kind, items.length, items[0].metadata.name]).toEqual([1, 'List', 1, first]);
+    for (const args of [[], ['-o', 'json']]) {
+      expect(await jane.run(['request', 'show', 'gone', ...args])).toMatchObject({ code: 1, stdout: '' });
+    }
+    const approved = await lea.run(['request', 'approve', 'gone', first]);
+    expect(approved).toMatchObject({ code: 1, stdout: expect.stringContaining(`${first} approved`) });
+    expect(approved.stderr).toMatch(absent('approve'));
+    // It exists: the server says so to its requester.
+    const own = await jane.run(['request', 'approve', second]);
+    expect(own.stderr).toMatch(/^.*requesters do not decide their own requests.*\n$/);
+    for (const name of [first, second]) await jane.ok(['request', 'withdraw', name]);
+  });
+
   it('quotes the name of a requester in the command that revokes its passes', async () => {
     const spec = { ...builder, requestedBy: { username: "$(id) o'neil" } };
     const request = { metadata: { name: 'x' }, spec, status: { phase: 'Withdrawn', bindingRef: { name: 'x' } } };

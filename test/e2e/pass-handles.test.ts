@@ -521,9 +521,13 @@ describe('the command line', () => {
       /refuse the tokens of this pass from now on; .* with the key set accept them until /,
     );
     expect(await codeFor(server, token)).toBe(401);
-    expect(await ann.fails(['pass', 'show', name])).toMatch(
-      /^Error from server \(Forbidden\): .*\nThere may be no such pass: passes are deleted when they are revoked, and an hour after their end\.\n$/,
-    );
+    const absence =
+      'There may be no such pass: passes are deleted when they are revoked, and an hour after their end.\n';
+    for (const command of ['show', 'revoke']) {
+      const refused = await ann.fails(['pass', command, name]);
+      expect(refused, command).toMatch(/^Error from server \(Forbidden\): .*\n.*\n$/);
+      expect(refused.endsWith(absence), refused).toBe(true);
+    }
     // Nor does the cache have it any longer.
     expect(await ann.fails(args)).toContain('not found');
     await expect(stat(file)).rejects.toThrow('ENOENT');

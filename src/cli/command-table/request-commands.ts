@@ -68,7 +68,8 @@ export const REQUEST_COMMANDS: readonly Command[] = [
   },
   {
     path: ['request', 'show'],
-    summary: 'Show a request: what it is for, why, and what was decided.',
+    summary: 'Show requests: what they are for, why, and what was decided.',
+    details: 'Finished requests are shown until they are deleted (`--access-request-retention` of the server).',
     arguments: name,
     flags: [output('`json`, `yaml`')],
     notRun: 'the names of the page do not exist',

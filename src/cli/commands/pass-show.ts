@@ -4,45 +4,39 @@ import { PASSES } from '../approvable.ts';
 import type { Run } from '../command.ts';
 import { bindingRow, conditionRows, person, type Row, showApprovable } from '../show-approvable.ts';
 
-const ABSENCE = 'There may be no such pass: passes are deleted when they are revoked, and an hour after their end.';
-
-export const run: Run = showApprovable(
-  PASSES,
-  (pass) => {
-    const spec = passSpec(pass);
-    const {
-      cluster,
-      serviceAccount = {},
-      audiences,
-      durationSeconds,
-      purpose,
-      codeChallenge,
-      requestedBy,
-      client,
-    } = spec;
-    const status = passStatus(pass);
-    return [
-      ['Handle:', pass.metadata.name],
-      ['Requester:', person(requestedBy)],
-      ['Client:', client?.id],
-      // Not verified, so it is apart from the id.
-      ['Calls itself:', client?.name],
-      ['Cluster:', cluster],
-      ['Account:', `${serviceAccount.namespace}/${serviceAccount.name}`],
-      ['Audiences:', audiences?.join(', ')],
-      ['Purpose:', purpose],
-      ['Duration:', exactDuration(durationSeconds ?? 0)],
-      ['Redeemed:', codeChallenge === undefined ? undefined : 'on the machine that requested it'],
-      ['Phase:', status.phase],
-      ['Approval:', status.approval],
-      ['Expires:', passExpiry(pass)],
-      ['Decided by:', person(status.decidedBy)],
-      bindingRow(status),
-      ...(status.tokens ?? []).map(
-        ({ id, expirationTimestamp }): Row => ['Token:', `${id}, until ${expirationTimestamp}`],
-      ),
-      ...conditionRows(status),
-    ];
-  },
-  ABSENCE,
-);
+export const run: Run = showApprovable(PASSES, (pass) => {
+  const spec = passSpec(pass);
+  const {
+    cluster,
+    serviceAccount = {},
+    audiences,
+    durationSeconds,
+    purpose,
+    codeChallenge,
+    requestedBy,
+    client,
+  } = spec;
+  const status = passStatus(pass);
+  return [
+    ['Handle:', pass.metadata.name],
+    ['Requester:', person(requestedBy)],
+    ['Client:', client?.id],
+    // Not verified, so it is apart from the id.
+    ['Calls itself:', client?.name],
+    ['Cluster:', cluster],
+    ['Account:', `${serviceAccount.namespace}/${serviceAccount.name}`],
+    ['Audiences:', audiences?.join(', ')],
+    ['Purpose:', purpose],
+    ['Duration:', exactDuration(durationSeconds ?? 0)],
+    ['Redeemed:', codeChallenge === undefined ? undefined : 'on the machine that requested it'],
+    ['Phase:', status.phase],
+    ['Approval:', status.approval],
+    ['Expires:', passExpiry(pass)],
+    ['Decided by:', person(status.decidedBy)],
+    bindingRow(status),
+    ...(status.tokens ?? []).map(
+      ({ id, expirationTimestamp }): Row => ['Token:', `${id}, until ${expirationTimestamp}`],
+    ),
+    ...conditionRows(status),
+  ];
+});

@@ -4,10 +4,10 @@ import { passSpec, passStatus } from '../../api/kinds/pass-spec.ts';
 import type { Client } from '../../client/create-client.ts';
 import { shellWord } from '../../lib/shell-word.ts';
 import { type Approvable, approvablePath, objectName, REQUESTS } from '../approvable.ts';
-import { CliError, type Context, Invocation, type Run, UsageError } from '../command.ts';
+import { CliError, Invocation, type Run, UsageError } from '../command.ts';
 import { connect } from '../connection/connection.ts';
-import { describeError, isObjectError } from '../describe-error.ts';
 import { isDryRun } from '../dry-run.ts';
+import { forEach } from '../for-each.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
 import { tokenFieldSelector } from '../token-selection.ts';
 
@@ -23,7 +23,7 @@ export const runFor =
     const client = await connect(context, invocation);
     const condition = { type, status: 'True', ...(message === undefined ? {} : { message }) };
     const notes: string[] = [];
-    const code = await forEach(context, invocation.args, async (name) => {
+    const code = await forEach(context, of, invocation.args, async (name) => {
       const { value } = await client.request<ApiObject>('PATCH', `${approvablePath(of, name)}/approval`, {
         query: { fieldManager: 'clusterpass', ...(dryRun ? { dryRun: 'All' } : {}) },
         body: { ...(uid === undefined ? {} : { metadata: { uid } }), status: { conditions: [condition] } },
@@ -31,30 +31,11 @@ export const runFor =
       });
       const done = `${objectName(of, value)} ${type.toLowerCase()}${dryRun ? ' (server dry run)' : ''}`;
       if (type === 'Withdrawn' && !dryRun) notes.push(...(await validPasses(client, value)));
-      return `${done}${of === REQUESTS ? granted(value) : allowed(value)}`;
+      context.out.write(`${terminalSafe(`${done}${of === REQUESTS ? granted(value) : allowed(value)}`)}\n`);
     });
     for (const note of notes) context.err.write(`${terminalSafe(note)}\n`);
     return code;
   };
-
-/** Prints a line for each name. An error of one does not keep the others from being done. */
-export async function forEach(
-  context: Context,
-  names: readonly string[],
-  act: (name: string) => Promise<string>,
-): Promise<number> {
-  let failed = 0;
-  for (const name of names) {
-    try {
-      context.out.write(`${terminalSafe(await act(name))}\n`);
-    } catch (error) {
-      if (!isObjectError(error)) throw error;
-      failed++;
-      context.err.write(`${describeError(error)}\n`);
-    }
-  }
-  return failed > 0 ? 1 : 0;
-}
 
 /** A withdrawal ends the binding, not the passes that were issued under it. */
 async function validPasses(client: Client, request: ApiObject): Promise<string[]> {
