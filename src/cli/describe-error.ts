@@ -12,7 +12,10 @@ export function describeError(error: unknown): string | undefined {
     return `Unable to connect to the server: ${terminalSafe(error.message)}${hint}`;
   }
   if (!(error instanceof StatusError)) return undefined;
-  if (error.code === 401) return 'error: You must be logged in to the server (Unauthorized)';
+  if (error.code === 401) {
+    const origin = error.origin === undefined ? '' : `, ${terminalSafe(error.origin)}`;
+    return `error: You must be logged in to the server (Unauthorized)${origin}`;
+  }
   const reason = error.reason === '' ? '' : ` (${terminalSafe(error.reason)})`;
   return `Error from server${reason}: ${terminalSafeLines(error.message)}`;
 }

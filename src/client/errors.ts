@@ -6,11 +6,15 @@ export class StatusError extends Error {
   readonly status: Status;
   /** The texts of the Warning headers of the same response. */
   readonly warnings: readonly string[];
+  /** Where a credential that was refused comes from, if the transport knows it. */
+  readonly origin: string | undefined;
 
-  constructor(status: Status, warnings: readonly string[] = []) {
-    super(status.message ?? status.reason ?? `the server answered with ${status.code}`);
+  constructor(status: Status, warnings: readonly string[] = [], origin?: string) {
+    const message = status.message ?? status.reason ?? `the server answered with ${status.code}`;
+    super(origin === undefined ? message : `${message} (${origin})`);
     this.status = status;
     this.warnings = warnings;
+    this.origin = origin;
   }
 
   get code(): number {

@@ -9,7 +9,7 @@ export type TokenProvider = (refused?: string) => string | Promise<string>;
 export interface TransportOptions {
   /** The base URL of the server, e.g. `https://clusterpass.example.com`. */
   readonly server: string;
-  /** Where the address comes from, for errors of the connection: `context "hub" of /home/jane/.kube/config`. */
+  /** Where address and credential come from, for their errors: `context "hub" of /home/jane/.kube/config`. */
   readonly origin?: string;
   readonly tokenProvider: TokenProvider | undefined;
   readonly fetch: Fetch;
@@ -88,6 +88,7 @@ export class Transport {
       const error = new StatusError(
         statusFrom(response.status, await this.#read(response, options.signal, MAX_ERROR_MIB)),
         warningsIn(response.headers),
+        response.status === 401 ? this.#options.origin : undefined,
       );
       if (error.code === 401 && refused === undefined && token !== undefined) {
         refused = { token, error };

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { decodeJwt } from 'jose';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { run as runMirror } from '../../src/cli/commands/mirror.ts';
 import { FakeHub } from '../../src/sync/hub.fixture.ts';
 import { Person } from './support/cli.ts';
@@ -300,6 +300,18 @@ describe('clusterpass mirror', () => {
         `^Unable to connect to the server: ${down.url} cannot be reached: .* \\(context "hub" of ${file}\\)\\n$`,
       ),
     );
+  });
+
+  it('says which of the two refuses its credential', async () => {
+    cluster.fault = () => ({ code: 401 });
+    onTestFinished(() => {
+      cluster.fault = () => undefined;
+    });
+    const refused = 'error: You must be logged in to the server (Unauthorized)';
+    expect(await admin.fails(once)).toBe(`${refused}, context "hub" of ${join(admin.home, 'edge.yaml')}\n`);
+    cluster.fault = () => undefined;
+    const env = { CLUSTERPASS_TOKEN: 'a-token-that-no-one-has-0123456789' };
+    expect(await admin.fails(once, { env })).toBe(`${refused}\n`);
   });
 
   it('says which of the two refuses it', async () => {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { open, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import type { Run } from '../../src/cli/command.ts';
 import { run as runExport } from '../../src/cli/commands/sync-export.ts';
@@ -118,9 +118,6 @@ describe('clusterpass sync export', () => {
     expect(await admin.fails([...once.slice(0, -1), '--dry-run', 'client'])).toContain('--dry-run needs --once');
     expect(await admin.fails([...once, '-l', 'a==='])).toContain('BadRequest');
     expect(await admin.fails([...once, '--context', 'none'])).toContain('has no context "none"');
-    hub.fault = () => ({ code: 401 });
-    expect(await admin.fails(once)).toContain('Unauthorized');
-    hub.fault = () => undefined;
     await writeFile(join(admin.home, 'none.yaml'), hub.kubeconfig.replace(/"token":"[^"]*"/, '"exec":{}'));
     expect(await admin.fails([...once, '--kubeconfig', 'none.yaml'])).toContain('exec plugins are not supported');
     await writeFile(join(admin.home, 'plain.yaml'), hub.kubeconfig.replace('127.0.0.1', 'hub.example'));
@@ -141,6 +138,19 @@ describe('clusterpass sync export', () => {
     await started.stop();
     expect(started.written.err).toContain(`${down.url} cannot be reached`);
     expect(started.written.err).toContain(where);
+  });
+
+  it('names the context whose credential the hub refuses, also while it retries', async () => {
+    hub.fault = () => ({ code: 401 });
+    onTestFinished(() => {
+      hub.fault = () => undefined;
+    });
+    const where = `context "hub" of ${kubeconfig}`;
+    expect(await admin.fails(once)).toBe(`error: You must be logged in to the server (Unauthorized), ${where}\n`);
+    const started = start(runExport, { namespace: 'inv' });
+    await expect.poll(() => started.written.err).toContain('TargetConnected=False');
+    await started.stop();
+    expect(started.written.err).toContain(`(${where})\n`);
   });
 
   it('does not ask for the CA of Clusterpass when the certificate of the hub is not trusted', async () => {
