@@ -72,11 +72,14 @@ const silentLogger = createLogger({ level: 'silent', write: () => {} });
 /** Opening fails after ten seconds without etcd. A command that is silent for so long seems to hang. */
 const SAY_WAITING_MS = 1_000;
 
+const openSilently = (options: StoreOptions, openOptions: OpenOptions): Promise<OpenedStore> =>
+  openStore(options, silentLogger, openOptions);
+
 async function openOffline(options: StoreOptions, openOptions: OpenOptions): Promise<OpenedStore> {
-  if (options.engine === 'sqlite') return openStore(options, silentLogger, openOptions);
+  if (options.engine === 'sqlite') return openSilently(options, openOptions);
   const timer = setTimeout(() => say(`waiting for etcd at ${options.endpoints.join(', ')}`), SAY_WAITING_MS);
   try {
-    return await openStore(options, silentLogger, openOptions);
+    return await openSilently(options, openOptions);
   } finally {
     clearTimeout(timer);
   }
@@ -141,8 +144,14 @@ const TASKS: Readonly<
     const input = path === '-' ? process.stdin : createReadStream(path);
     if (path !== '-') await once(input, 'open');
     const archive = await readArchive(createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY }));
+    let openImport = openOffline;
     const target = {
-      open: async () => (await openOffline(options, { unfinished: true })).store,
+      open: async () => {
+        const { store } = await openImport(options, { unfinished: true });
+        // A store that is opened again is retried, which has its own message.
+        openImport = openSilently;
+        return store;
+      },
       seedRevision: (revision: number) => seedStoreRevision(options, revision),
     };
     const retries = new Retries({ onWait: (problem) => say(`the import waits: ${problem}`) });

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
@@ -237,6 +238,24 @@ describeWithEtcd('B18: clusterpass store', () => {
     expect(imported, imported.stderr).toMatchObject({ code: 0 });
     const checked = await store('check', '--store', url);
     expect(checked.stdout).toMatch(/ 11 {2}clusters\n/);
+  });
+
+  it('an import that opens etcd several times says once that it waits for it', async () => {
+    const [host = '', port = ''] = (etcd.endpoints[0] ?? '').split(':');
+    // Each connection takes longer than a command is silent.
+    const slow = createServer((client) => {
+      setTimeout(() => {
+        const upstream = connect(Number(port), host);
+        for (const socket of [client, upstream]) socket.on('error', () => {});
+        client.pipe(upstream).pipe(client);
+      }, 1_100);
+    }).listen(0, '127.0.0.1');
+    await once(slow, 'listening');
+    onTestFinished(() => void slow.close());
+    const address = `127.0.0.1:${(slow.address() as AddressInfo).port}`;
+    const imported = await run('import', '--store', `etcd://${address}/slow`, '-f', inFolder('archive-0'));
+    expect(imported.code, imported.stderr).toBe(0);
+    expect(imported.stderr.match(/waiting for etcd at .*/g)).toEqual([`waiting for etcd at ${address}`]);
   });
 
   it('a damaged file is refused before anything is written, and damage in a store is named', async () => {
