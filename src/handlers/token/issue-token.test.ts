@@ -330,7 +330,9 @@ describe('A9: the audit event', () => {
     const create = () => Promise.reject(new Error('the disk is full'));
     const tracked = { annotations: { 'clusterpass.dev/tracked': 'true' }, create };
     await expect(ask(signer, { willAnswer, ...tracked })).rejects.toThrow('the disk is full');
-    await expect(ask(signer, { willAnswer, spec: { audiences: [], expirationSeconds: 1 } })).rejects.toThrow();
+    await expect(ask(signer, { willAnswer, spec: { audiences: [], expirationSeconds: 1 } })).rejects.toThrow(
+      'may not specify a duration',
+    );
     await ask({ ...signer, isLocal: false }, { willAnswer });
     expect(steps).toEqual(['to be signed', 'to be signed']);
   });

@@ -188,7 +188,7 @@ test('a sender that fails when it starts does not leave a stream open', async ()
       throw new Error('boom');
     },
   }));
-  await expect(send({ path: `${CLUSTERS_PATH}?watch=1` })).rejects.toThrow();
+  await expect(send({ path: `${CLUSTERS_PATH}?watch=1` })).rejects.toThrow('aborted');
   expect(lines.some((line) => line.includes('boom'))).toBe(true);
 });
 

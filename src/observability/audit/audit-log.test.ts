@@ -176,7 +176,7 @@ test('while it cannot be written, its memory is bounded', async () => {
   setBroken(true);
   for (let count = 0; count < 50; count++) log.write('x'.repeat(10));
   expect(log.counts.lost).toBe(40);
-  await expect(log.commit('token')).rejects.toThrow();
+  await expect(log.commit('token')).rejects.toThrow('too many audit events are waiting');
   setBroken(false);
   await log.close();
   expect(log.counts).toEqual({ written: 10, lost: 40, failing: false });
