@@ -74,6 +74,26 @@ describe('a binding with an expiry', () => {
     expect(world.policy.decide(person('kim'), ask({ verb: 'get' })).allowed).toBe(false);
   });
 
+  test('in a past state, grants up to the revision at which it expired', () => {
+    const { clock, world, jane } = fleet();
+    world.put(
+      binding('permanent', 'ClusterRole/all', ['User:kim']),
+      ending(binding('odd', 'ClusterRole/all', ['User:ann']), 'tomorrow'),
+    );
+    const held = world.revision;
+    const grantedAt = (revision: number) =>
+      [jane, person('kim'), person('ann')].map(
+        (caller) => world.policy.decideAt(caller, ask({ verb: 'get' }), revision).allowed,
+      );
+    clock.now = END;
+    world.policy.settleExpired();
+    world.put(role('other', []));
+    // A later change of their permissions: the present ones do not answer for the past.
+    world.put(binding('later', 'ClusterRole/other', ['User:jane', 'User:kim', 'User:ann']));
+    expect(grantedAt(held)).toEqual([true, true, false]);
+    expect(grantedAt(held + 1)).toEqual([false, true, false]);
+  });
+
   test('cannot be made permanent by its subject, unless `bind` is granted', () => {
     const { world } = fleet();
     const rules = [{ verbs: ['get'], apiGroups: [''], resources: ['pods'] }];

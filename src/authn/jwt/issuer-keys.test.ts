@@ -129,6 +129,24 @@ describe('the keys of an issuer', () => {
     expect(reports).toEqual([0, 60, 120].map(another));
   });
 
+  it('a clock that is set back postpones neither a report nor the next fetch', async () => {
+    documents = {};
+    await keys.refresh();
+    now -= 60 * 60_000 - 1;
+    await keys.refresh();
+    expect(reports).toHaveLength(1);
+    now -= 1;
+    await keys.refresh();
+    expect(reports).toHaveLength(2);
+    fetched.length = 0;
+    now -= 9_999;
+    await kids('one');
+    expect(fetched).toEqual([]);
+    now -= 1;
+    await kids('one');
+    expect(fetched).toEqual([DISCOVERY]);
+  });
+
   it('a key that is withdrawn is gone, also when another one is published under its id', async () => {
     const thumbprints = (): string[] => keys.known(undefined).map(({ thumbprint }) => thumbprint);
     documents[JWKS] = { keys: [one, two] };
