@@ -337,6 +337,22 @@ describe('a cluster that issues for itself', () => {
   });
 });
 
+it('T-12j: a cluster that is being deleted is not asked', async () => {
+  await register(forwarding, { name: 'leaving', port: cluster.port, ca: authority.cert }, CREDENTIAL);
+  const path = tokenPath('builder', 'ci', 'leaving');
+  await patchSpec(server, 'leaving', { metadata: { finalizers: ['example.com/wait'] } });
+  expect((await ask(undefined, { path })).code).toBe(201);
+  expect((await server.call('DELETE', `${CLUSTERS}/leaving`)).json.metadata).toHaveProperty('deletionTimestamp');
+  cluster.requests.length = 0;
+  expect(refusal(await ask(undefined, { path }))).toEqual([
+    403,
+    'Forbidden',
+    expect.stringContaining('in cluster leaving because it is being terminated'),
+  ]);
+  expect(cluster.requests).toEqual([]);
+  await patchSpec(server, 'leaving', { metadata: { finalizers: null } });
+});
+
 describe('C-I: what the cluster answers', () => {
   it.each([
     [400, 'BadRequest'],
