@@ -280,6 +280,24 @@ it('many expired records are swept in parts', async () => {
   });
 });
 
+it('records that stay do not hide those behind them: a sweep continues where the last one ended', async () => {
+  await withStore(async (store) => {
+    const program = await start(store);
+    const revoke = (jti: string, hours: number) => program.revocations.revoke(jti, JANE, START + hours * HOUR);
+    const idOf = (first: string, index: number) => `${first}-0000-4000-8000-${String(index).padStart(12, '0')}`;
+    await Promise.all(Array.from({ length: 5_000 }, (_, index) => revoke(idOf('00000000', index), 100)));
+    const last = idOf('ffffffff', 0);
+    await revoke(last, 1);
+    program.clock.now = START + 4 * HOUR;
+    const isStored = async () => (await keys(store)).includes(`revokedtokens/${last}`);
+    await program.sweep();
+    expect(await isStored()).toBe(true);
+    await program.sweep();
+    expect(await isStored()).toBe(false);
+    await program.stop();
+  });
+});
+
 it('the limit of a caller holds for concurrent requests, and is free again when tokens expire', async () => {
   await withStore(async (store) => {
     const programs = [await start(store), await start(store)] as const;
