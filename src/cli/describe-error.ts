@@ -13,8 +13,8 @@ export function describeError(error: unknown): string | undefined {
   }
   if (!(error instanceof StatusError)) return undefined;
   if (error.code === 401) {
-    const origin = error.origin === undefined ? '' : `, ${terminalSafe(error.origin)}`;
-    return `error: You must be logged in to the server (Unauthorized)${origin}`;
+    const from = error.configSource === undefined ? '' : `, ${terminalSafe(error.configSource)}`;
+    return `error: You must be logged in to the server (Unauthorized)${from}`;
   }
   const reason = error.reason === '' ? '' : ` (${terminalSafe(error.reason)})`;
   return `Error from server${reason}: ${terminalSafeLines(error.message)}`;

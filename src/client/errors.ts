@@ -7,14 +7,14 @@ export class StatusError extends Error {
   /** The texts of the Warning headers of the same response. */
   readonly warnings: readonly string[];
   /** Where a credential that was refused comes from, if the transport knows it. */
-  readonly origin: string | undefined;
+  readonly configSource: string | undefined;
 
-  constructor(status: Status, warnings: readonly string[] = [], origin?: string) {
+  constructor(status: Status, warnings: readonly string[] = [], configSource?: string) {
     const message = status.message ?? status.reason ?? `the server answered with ${status.code}`;
-    super(origin === undefined ? message : `${message} (${origin})`);
+    super(configSource === undefined ? message : `${message} (${configSource})`);
     this.status = status;
     this.warnings = warnings;
-    this.origin = origin;
+    this.configSource = configSource;
   }
 
   get code(): number {

@@ -10,7 +10,7 @@ export interface TransportOptions {
   /** The base URL of the server, e.g. `https://clusterpass.example.com`. */
   readonly server: string;
   /** Where address and credential come from, for their errors: `context "hub" of /home/jane/.kube/config`. */
-  readonly origin?: string;
+  readonly configSource?: string;
   readonly tokenProvider: TokenProvider | undefined;
   readonly fetch: Fetch;
   readonly userAgent: string | undefined;
@@ -62,7 +62,7 @@ export class Transport {
     try {
       return { ...reply, value: JSON.parse(text) as T };
     } catch (error) {
-      throw this.#named(new ConnectionError(`${this.#root} sent a response that is not JSON`, { cause: error }));
+      throw this.#withSource(new ConnectionError(`${this.#root} sent a response that is not JSON`, { cause: error }));
     }
   }
 
@@ -88,7 +88,7 @@ export class Transport {
       const error = new StatusError(
         statusFrom(response.status, await this.#read(response, options.signal, MAX_ERROR_MIB)),
         warningsIn(response.headers),
-        response.status === 401 ? this.#options.origin : undefined,
+        response.status === 401 ? this.#options.configSource : undefined,
       );
       if (error.code === 401 && refused === undefined && token !== undefined) {
         refused = { token, error };
@@ -120,7 +120,7 @@ export class Transport {
         redirect: 'error',
       });
     } catch (error) {
-      throw abortReason(options.signal) ?? this.#named(requestFailed(this.#root, error));
+      throw abortReason(options.signal) ?? this.#withSource(requestFailed(this.#root, error));
     }
   }
 
@@ -129,18 +129,19 @@ export class Transport {
     try {
       text = await boundedText(response, maxMib * 1024 * 1024);
     } catch (error) {
-      throw abortReason(signal) ?? this.#named(responseFailed(this.#root, error));
+      throw abortReason(signal) ?? this.#withSource(responseFailed(this.#root, error));
     }
     if (text !== undefined) return text;
-    throw this.#named(
+    throw this.#withSource(
       new ConnectionError(`${this.#root} sent a response of more than ${maxMib} MiB, which is not read`),
     );
   }
 
   /** Never `isUntrusted`: `--certificate-authority` is not for an address that comes from elsewhere. */
-  #named(error: ConnectionError): ConnectionError {
-    const { origin } = this.#options;
-    return origin === undefined ? error : new ConnectionError(`${error.message} (${origin})`, { cause: error.cause });
+  #withSource(error: ConnectionError): ConnectionError {
+    const { configSource } = this.#options;
+    if (configSource === undefined) return error;
+    return new ConnectionError(`${error.message} (${configSource})`, { cause: error.cause });
   }
 }
 

@@ -42,8 +42,11 @@ export async function connectHub(context: Context, invocation: Invocation): Prom
     if (refused !== undefined) token = (await read()).token;
     return token ?? '';
   };
-  const origin = `context ${JSON.stringify(config.name)} of ${file}`;
-  return { ...hubAt(context, config, origin, config.token === undefined ? undefined : provider), isInPod: false };
+  const configSource = `context ${JSON.stringify(config.name)} of ${file}`;
+  return {
+    ...hubAt(context, config, configSource, config.token === undefined ? undefined : provider),
+    isInPod: false,
+  };
 }
 
 async function podHub(context: Context, host: string, port: string): Promise<Hub> {
@@ -51,8 +54,8 @@ async function podHub(context: Context, host: string, port: string): Promise<Hub
   const server = `https://${host.includes(':') ? `[${host}]` : host}:${port}`;
   // The kubelet replaces the file before the token expires.
   const provider: TokenProvider = async () => (await readGivenFile(`${POD_FOLDER}/token`)).trim();
-  const origin = 'the cluster of this Pod';
-  return { ...hubAt(context, { server, ca, insecureSkipTlsVerify: false }, origin, provider), isInPod: true };
+  const configSource = 'the cluster of this Pod';
+  return { ...hubAt(context, { server, ca, insecureSkipTlsVerify: false }, configSource, provider), isInPod: true };
 }
 
 type TlsPart = Pick<KubeconfigContext, 'server' | 'ca' | 'insecureSkipTlsVerify'> & Partial<KubeconfigContext>;
@@ -60,7 +63,7 @@ type TlsPart = Pick<KubeconfigContext, 'server' | 'ca' | 'insecureSkipTlsVerify'
 function hubAt(
   context: Context,
   config: TlsPart,
-  origin: string,
+  configSource: string,
   tokenProvider: TokenProvider | undefined,
 ): Omit<Hub, 'isInPod'> {
   const { server, ca, cert, key, tlsServerName, insecureSkipTlsVerify } = config;
@@ -72,7 +75,7 @@ function hubAt(
   });
   const transport = new Transport({
     server,
-    origin,
+    configSource,
     tokenProvider,
     fetch,
     userAgent: `clusterpass-sync/${context.version}`,
