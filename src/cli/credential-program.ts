@@ -1,10 +1,9 @@
 import { readFileSync, writeSync } from 'node:fs';
-import { StatusError } from '../client/errors.ts';
 import { programFile } from '../lib/program-files.ts';
 import { type Context, Invocation, UsageError } from './command.ts';
 import { run } from './commands/credential.ts';
 import { FIELDS, parseCredentialFlags, USAGE_EXIT_CODE } from './credential-flags.ts';
-import { describeError } from './describe-error.ts';
+import { failureText } from './describe-error.ts';
 import { NO_PROGRESS } from './progress.ts';
 
 /**
@@ -22,9 +21,7 @@ export async function runCredential(args: readonly string[], runProgram: () => P
   try {
     process.exitCode = (await run(context, invocation)) ?? 0;
   } catch (error) {
-    const described = describeError(error);
-    const text = error instanceof StatusError ? invocation.withFlagNames(described ?? '', context.env) : described;
-    context.err.write(`${text ?? `error: ${error instanceof Error ? error.stack : String(error)}`}\n`);
+    context.err.write(`${failureText(error, invocation, context.env)}\n`);
     process.exitCode = error instanceof UsageError ? USAGE_EXIT_CODE : 1;
   }
 }

@@ -1,6 +1,6 @@
 import { ConnectionError, StatusError } from '../client/errors.ts';
 import { NotServedError } from '../sync/api-version.ts';
-import { CliError } from './command.ts';
+import { CliError, type Context, type Invocation } from './command.ts';
 import { terminalSafe, terminalSafeLines } from './output/terminal-safe.ts';
 
 /** The message for an error, in kubectl's words; undefined for a bug of this program. */
@@ -18,6 +18,13 @@ export function describeError(error: unknown): string | undefined {
   }
   const reason = error.reason === '' ? '' : ` (${terminalSafe(error.reason)})`;
   return `Error from server${reason}: ${terminalSafeLines(error.message)}`;
+}
+
+/** What a command that failed prints. Fields in errors of the server have the names of the flags that set them. */
+export function failureText(error: unknown, invocation: Invocation, env: Context['env']): string {
+  const text = describeError(error);
+  if (text === undefined) return `error: ${error instanceof Error ? error.stack : String(error)}`;
+  return error instanceof StatusError ? invocation.withFlagNames(text, env) : text;
 }
 
 /** Whether the server refused one object only, so that the command can continue with the next. */

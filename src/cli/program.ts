@@ -1,10 +1,9 @@
 import { Command as Commander, Option } from 'commander';
-import { StatusError } from '../client/errors.ts';
 import { CliError, type Command, type Context, type Flag, Invocation, type Run, UsageError } from './command.ts';
 import { commandLine } from './command-line.ts';
 import { COMMANDS, GROUPS } from './command-table/commands.ts';
 import { CONNECTION_FLAGS, flagsOf } from './command-table/flags.ts';
-import { describeError } from './describe-error.ts';
+import { failureText } from './describe-error.ts';
 import { HELP_LAYOUT } from './help-layout.ts';
 import { loadCommand } from './load-command.ts';
 import { ProgressLine } from './progress.ts';
@@ -131,9 +130,7 @@ export async function runCommand(
     return (await run(line?.in(context) ?? context, invocation)) ?? 0;
   } catch (error) {
     line?.end();
-    const described = describeError(error);
-    const text = error instanceof StatusError ? invocation.withFlagNames(described ?? '', context.env) : described;
-    context.err.write(`${text ?? `error: ${error instanceof Error ? error.stack : String(error)}`}\n`);
+    context.err.write(`${failureText(error, invocation, context.env)}\n`);
     return error instanceof UsageError ? usageExitCode : 1;
   } finally {
     line?.end();
