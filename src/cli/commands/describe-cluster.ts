@@ -28,9 +28,11 @@ export const run: Run = async (context, invocation) => {
       const text = describe(context, await detailsOf(server, cluster), isSeveral ? server : undefined);
       context.out.write(shown++ > 0 ? `\n\n${text}` : text);
     } catch (error) {
-      // It would fail for each further cluster of this server, after a timeout perhaps.
-      if (!isObjectError(error)) lost.add(server);
-      if (!isSeveral && lost.size > 0) throw error;
+      if (!isObjectError(error)) {
+        if (!isSeveral) throw error;
+        // It would fail for each further cluster of this server, after a timeout perhaps.
+        lost.add(server);
+      }
       errors.push(isSeveral ? new CliError(failureAt(server, error)) : error);
     }
   }
