@@ -2,12 +2,26 @@ import { fieldSelectorFor } from './clusters.ts';
 import type { Invocation } from './command.ts';
 import { parseServiceAccount } from './service-account.ts';
 
+interface SelectedTokens {
+  readonly cluster?: string | undefined;
+  readonly namespace?: string | undefined;
+  readonly name?: string | undefined;
+  /** The user name. */
+  readonly requester?: string | undefined;
+}
+
 /** The field selector of `--cluster`, `--account` and `--requester`; undefined when none is given. */
-export function tokenFieldSelector(invocation: Invocation): string | undefined {
-  const cluster = invocation.text('cluster');
+export function givenTokenSelector(invocation: Invocation): string | undefined {
   const account = invocation.text('account');
-  const requester = invocation.text('requester');
-  const { namespace, name } = account === undefined ? {} : parseServiceAccount(account, '--account');
+  return tokenSelector({
+    cluster: invocation.text('cluster'),
+    ...(account === undefined ? {} : parseServiceAccount(account, '--account')),
+    requester: invocation.text('requester'),
+  });
+}
+
+/** The field selector of tokens of a service account; undefined when nothing is selected. */
+export function tokenSelector({ cluster, namespace, name, requester }: SelectedTokens): string | undefined {
   const wanted: Readonly<Record<string, string | undefined>> = {
     'spec.cluster': cluster,
     'spec.serviceAccount.namespace': namespace,

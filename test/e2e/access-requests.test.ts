@@ -426,13 +426,13 @@ describe('the command line', () => {
       code: 0,
       stdout: `accessrequest.clusterpass.dev/${name} withdrawn\n`,
       stderr:
-        'Passes of ci/builder in alpha that jane has stay valid until they expire, the last one with a record at ' +
+        'Passes of ci/builder in alpha that jane requested stay valid until they expire, the last one with a record at ' +
         `${expirationTimestamp}.\nRevoke those with a record: clusterpass token revoke ${selection}\n`,
     });
     await jane.ok(['token', 'revoke', ...selection.split(' ')]);
     // Repeated, and an approver who does not see the records of others.
     expect((await lea.run(['request', 'withdraw', name])).stderr).toBe(
-      'Passes of ci/builder in alpha that jane has stay valid until they expire. You see no record to revoke one by.\n',
+      'Passes of ci/builder in alpha that jane requested stay valid until they expire. You see no record to revoke one by.\n',
     );
     expect(await lea.fails(['request', 'approve', name])).toContain('it is Withdrawn');
     expect(await jane.ok(['request', 'list', '--phase', 'Withdrawn', '--no-headers'])).toMatch(
@@ -515,7 +515,7 @@ describe('the command line', () => {
     const warned = async (...args: string[]): Promise<string> =>
       (await jane.run(['request', 'create', ...args, ...flags])).stderr;
     const inside =
-      'Warning: this permits nothing in alpha itself, only what Clusterpass has of it. For kubectl, ask for passes with ' +
+      'Warning: this permission holds in Clusterpass, not in alpha itself. For kubectl, ask for passes with ' +
       '--account NAMESPACE/NAME\n';
     expect(await warned('get', 'pods', '-n', 'ci')).toBe(inside);
     expect(await warned('get', 'deployments', '-n', 'ci')).toBe(

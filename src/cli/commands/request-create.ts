@@ -51,14 +51,14 @@ function accessOf(
   const resourceAttributes = attributesOf(context, invocation, client, verb, type, name);
   if (isInsideCluster(client, resourceAttributes)) {
     context.err.write(
-      `Warning: this permits nothing in ${terminalSafe(cluster)} itself, only what Clusterpass has of it. ` +
+      `Warning: this permission holds in Clusterpass, not in ${terminalSafe(cluster)} itself. ` +
         'For kubectl, ask for passes with --account NAMESPACE/NAME\n',
     );
   }
   return { resourceAttributes };
 }
 
-/** Whether the API server of the cluster decides about such objects, by its own RBAC. Clusterpass issues passes. */
+/** Whether the API server of the cluster decides about such objects, by its own RBAC. Passes are not among them. */
 function isInsideCluster(client: Client, { resource, subresource }: ResourceAttributes): boolean {
   if (resource === 'serviceaccounts' && subresource === 'token') return false;
   return findKind(createCatalog(client), resource)?.inCluster !== false;

@@ -4,12 +4,12 @@ import { passSpec, passStatus } from '../../api/kinds/pass-spec.ts';
 import type { Client } from '../../client/create-client.ts';
 import { shellWord } from '../../lib/shell-word.ts';
 import { type Approvable, approvablePath, objectName, REQUESTS } from '../approvable.ts';
-import { CliError, Invocation, type Run, UsageError } from '../command.ts';
+import { CliError, type Run, UsageError } from '../command.ts';
 import { connect } from '../connection/connection.ts';
 import { isDryRun } from '../dry-run.ts';
 import { forEach } from '../for-each.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
-import { tokenFieldSelector } from '../token-selection.ts';
+import { tokenSelector } from '../token-selection.ts';
 
 /** `approve`, `deny` and `withdraw`: each adds a condition to the request or the pass. */
 export const runFor =
@@ -43,14 +43,14 @@ async function validPasses(client: Client, request: ApiObject): Promise<string[]
   const requester = requestedBy?.username ?? '';
   if (serviceAccount === undefined || requestStatus(request).bindingRef === undefined) return [];
   const account = `${serviceAccount.namespace}/${serviceAccount.name}`;
-  const fieldSelector = tokenFieldSelector(new Invocation([], { cluster, account, requester })) ?? '';
+  const fieldSelector = tokenSelector({ cluster, ...serviceAccount, requester }) ?? '';
   // The request is withdrawn: that is printed also if this fails.
   const tokens = await client.listIssuedTokens({ fieldSelector }).catch(() => []);
   const last = tokens
     .map(({ spec }) => spec.expirationTimestamp)
     .sort()
     .at(-1);
-  const all = `Passes of ${account} in ${cluster} that ${requester} has stay valid until they expire`;
+  const all = `Passes of ${account} in ${cluster} that ${requester} requested stay valid until they expire`;
   if (last === undefined) return [`${all}. You see no record to revoke one by.`];
   return [
     `${all}, the last one with a record at ${last}.`,

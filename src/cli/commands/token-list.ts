@@ -3,7 +3,7 @@ import type { Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
 import { asList, printerFor } from '../output/printer.ts';
 import { cellsOf, renderTable } from '../output/table.ts';
-import { tokenFieldSelector } from '../token-selection.ts';
+import { givenTokenSelector } from '../token-selection.ts';
 
 const ONLY_TRACKED = 'Only tracked tokens are listed: others, e.g. those that kubectl uses, have no record.';
 
@@ -13,7 +13,7 @@ export const run: Run = async (context, invocation) => {
     ['custom-columns', 'json', 'jsonpath', 'name', 'yaml'],
     !invocation.isOff('headers'),
   );
-  const selectors = [tokenFieldSelector(invocation), invocation.text('fieldSelector')];
+  const selectors = [givenTokenSelector(invocation), invocation.text('fieldSelector')];
   const fieldSelector = selectors.filter((each) => each !== undefined && each !== '').join(',') || undefined;
   const client = await connect(context, invocation);
   const tokens = await client.listIssuedTokens(fieldSelector === undefined ? {} : { fieldSelector });

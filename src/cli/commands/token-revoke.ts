@@ -10,14 +10,14 @@ import { describeError } from '../describe-error.ts';
 import { dryRunOf } from '../dry-run.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
 import { parseTokenReference, type TokenReference } from '../token-id.ts';
-import { tokenFieldSelector } from '../token-selection.ts';
+import { givenTokenSelector } from '../token-selection.ts';
 
 /** How much of an unknown issuer an error repeats. */
 const MAX_ISSUER_LENGTH = 200;
 
 /** Revokes tokens by their IDs, or by a token on stdin. No message repeats the input: it may be a token. */
 export const run: Run = async (context, invocation) => {
-  const selection = tokenFieldSelector(invocation);
+  const selection = givenTokenSelector(invocation);
   const isSelected = selection !== undefined || invocation.is('all');
   if (isSelected === invocation.args.length > 0) {
     throw new CliError('you must specify token IDs, or --cluster, --account, --requester or --all');
