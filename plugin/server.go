@@ -477,8 +477,7 @@ func printWarnings(header http.Header) {
 	}
 }
 
-// statusError describes the Status of a response in kubectl's words. Another body, such as a proxy's error page, is
-// quoted.
+// statusError is the error of a response, with flags and variables in place of the fields that they set.
 func statusError(got response, setBy map[string]string) error {
 	text := statusText(got)
 	for field, name := range setBy {
@@ -488,12 +487,12 @@ func statusError(got response, setBy map[string]string) error {
 }
 
 var (
-	index      = regexp.MustCompile(`^\[[^\]]*\]`)
+	fieldIndex = regexp.MustCompile(`^\[[^\]]*\]`)
 	pathBefore = regexp.MustCompile(`[\w.]$`)
 	pathAfter  = regexp.MustCompile(`^[\w.]*\w`)
 )
 
-// withName replaces a field, with its index. Not the field of a longer path, nor a part of a longer word.
+// withName replaces a field with its index, but not one that is part of a longer path or a longer word.
 func withName(text, field, name string) string {
 	replaced := ""
 	for from := 0; ; {
@@ -503,7 +502,7 @@ func withName(text, field, name string) string {
 		}
 		start, end := from+found, from+found+len(field)
 		replaced += text[from:start]
-		withIndex := end + len(index.FindString(text[end:]))
+		withIndex := end + len(fieldIndex.FindString(text[end:]))
 		switch {
 		case pathBefore.MatchString(text[:start]):
 			replaced += field
@@ -519,6 +518,8 @@ func withName(text, field, name string) string {
 	}
 }
 
+// statusText describes the Status of a response in kubectl's words. Another body, such as a proxy's error page, is
+// quoted.
 func statusText(got response) string {
 	code := strconv.Itoa(got.status)
 	value, err := parseJSON(got.body)
