@@ -148,6 +148,8 @@ export interface Kind extends ResourceType {
   readonly indexLabels?: boolean;
   /** When an object expires (epoch milliseconds). From then on it is not shown, and a background task deletes it. */
   readonly expiresAt?: (object: ApiObject) => number;
+  /** An object whose stored value cannot be decoded exists with its name alone. Otherwise it counts as deleted. */
+  readonly existsUnreadable?: boolean;
   /** Fields of field selectors besides `metadata.name` and, for namespaced kinds, `metadata.namespace`. */
   readonly selectableFields: Readonly<Record<string, (object: ApiObject) => string>>;
   /** Fields that handlers read often: computed once for each version of an object. Callers cannot select by them. */

@@ -145,6 +145,19 @@ export class StoredObject implements CacheEntry, ReadableObject {
   }
 }
 
+/** The part of the options of a watch cache that depends on its kind. */
+export const cacheOptionsOf = (kind: Kind, publicView?: PublicView) => ({
+  prefix: kindPrefix(kind),
+  project: (stored: KeyValue) => new StoredObject(kind, stored, publicView),
+  projectUnreadable:
+    kind.existsUnreadable === true
+      ? (stored: KeyValue) => new StoredObject(kind, { ...stored, value: NOTHING }, publicView)
+      : undefined,
+  indexLabels: kind.indexLabels === true,
+});
+
+const NOTHING = Buffer.from('{"metadata":{}}');
+
 /** With its own memory: a small buffer of Node's pool would keep the whole pool alive, several times its size. */
 function ownBuffer(text: string): Buffer {
   const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(text));

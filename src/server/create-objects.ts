@@ -2,7 +2,6 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import type { Catalog } from '../api/catalog.ts';
 import { COMPUTED_ANNOTATIONS } from '../api/domain-keys.ts';
 import type { ApiObject, Kind } from '../api/kind.ts';
-import { kindPrefix } from '../api/object-key.ts';
 import { createPolicy, type Policy } from '../authz/policy.ts';
 import { clusterLabelsAt, PolicyUpdater, rbacKinds, rbacSnapshotAt } from '../authz/policy-updater.ts';
 import { createPublicView, type PublicViewOptions } from '../clusters/public-view.ts';
@@ -10,7 +9,7 @@ import { Broadcaster } from '../handlers/watch/broadcaster.ts';
 import { DeletionPropagation } from '../objects/deletion-propagation.ts';
 import { isProjected, ProjectedCache, withProjections } from '../objects/projected-cache.ts';
 import { ObjectReader } from '../objects/reader.ts';
-import { StoredObject } from '../objects/stored-object.ts';
+import { cacheOptionsOf, type StoredObject } from '../objects/stored-object.ts';
 import { ObjectWriter } from '../objects/writer.ts';
 import type { Store } from '../storage/contract.ts';
 import { Freshness } from '../storage/freshness.ts';
@@ -53,9 +52,7 @@ export function createObjects(options: ObjectsOptions): Objects {
   const caches = new Map(
     catalog.storedKinds.map((kind) => {
       const cache = new WatchCache<StoredObject>({
-        prefix: kindPrefix(kind),
-        project: (stored) => new StoredObject(kind, stored, kind === catalog.clusters ? publicView : undefined),
-        indexLabels: kind.indexLabels === true,
+        ...cacheOptionsOf(kind, kind === catalog.clusters ? publicView : undefined),
         windowSize: historyRevisions,
       });
       return [kind, cache] as const;

@@ -121,6 +121,7 @@ export class Reflector<E extends CacheEntry> implements Follower {
           refill.add(item);
         } catch (error) {
           this.#options.onError(unreadable(item, error));
+          refill.addUnreadable(item);
         }
       }
     }
@@ -190,9 +191,10 @@ export class Reflector<E extends CacheEntry> implements Follower {
     try {
       return cache.apply(change);
     } catch (error) {
-      // A damaged object counts as deleted: a rule that cannot be decoded must grant nothing.
+      // A damaged object counts as deleted, unless its kind says otherwise: a rule that cannot be decoded must grant
+      // nothing, and a revocation must still revoke.
       this.#options.onError(unreadable(change, error));
-      return cache.apply({ type: 'delete', key: change.key, modRevision: change.modRevision });
+      return cache.applyUnreadable(change);
     }
   }
 
@@ -208,7 +210,7 @@ export class Reflector<E extends CacheEntry> implements Follower {
 const isClosed = (error: unknown): boolean => error instanceof StorageError && error.code === 'closed';
 
 const unreadable = ({ key, modRevision }: Pick<KeyValue, 'key' | 'modRevision'>, cause: unknown): StorageError =>
-  new StorageError('unreadable', `the value of ${key} cannot be decoded and is left out`, {
+  new StorageError('unreadable', `the value of ${key} cannot be decoded`, {
     revision: modRevision,
     cause,
   });

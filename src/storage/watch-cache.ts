@@ -15,6 +15,8 @@ interface WatchCacheOptions<E extends CacheEntry> {
   readonly prefix: string;
   /** Decodes a stored value into its entry; called once for each change. */
   readonly project: (stored: KeyValue) => E;
+  /** The entry of a value that `project` throws for. Without it the value counts as deleted. */
+  readonly projectUnreadable?: ((stored: KeyValue) => E) | undefined;
   readonly indexLabels?: boolean;
   /** How many past events are kept, for watches that resume and lists that continue. */
   readonly windowSize?: number;
@@ -22,8 +24,9 @@ interface WatchCacheOptions<E extends CacheEntry> {
 
 /** A new state, built while the old one is still served. */
 export interface Refill {
-  /** Throws what `project` throws; the item is left out then. */
+  /** Throws what `project` throws; `addUnreadable` is called then. */
   add(item: KeyValue): void;
+  addUnreadable(item: KeyValue): void;
   /** Replaces the old state. The history before this revision is dropped. */
   finish(revision: number): void;
 }
@@ -40,6 +43,7 @@ const MAX_PINNED = 16;
 export class WatchCache<E extends CacheEntry> {
   readonly prefix: string;
   readonly #project: (stored: KeyValue) => E;
+  readonly #projectUnreadable: ((stored: KeyValue) => E) | undefined;
   readonly #windowSize: number;
   readonly #indexLabels: boolean;
   #current: Snapshot<E>;
@@ -62,6 +66,7 @@ export class WatchCache<E extends CacheEntry> {
   constructor(options: WatchCacheOptions<E>) {
     this.prefix = options.prefix;
     this.#project = options.project;
+    this.#projectUnreadable = options.projectUnreadable;
     this.#windowSize = options.windowSize ?? DEFAULT_WINDOW;
     this.#indexLabels = options.indexLabels ?? false;
     this.#current = this.#empty();
@@ -101,11 +106,15 @@ export class WatchCache<E extends CacheEntry> {
   refill(): Refill {
     const next = this.#empty();
     const nextByKey = new Map<string, E>();
+    const add = (entry: E): void => {
+      next.replace(undefined, entry);
+      nextByKey.set(entry.key, entry);
+    };
     return {
-      add: (item) => {
-        const entry = this.#project(item);
-        next.replace(undefined, entry);
-        nextByKey.set(entry.key, entry);
+      add: (item) => add(this.#project(item)),
+      addUnreadable: (item) => {
+        const entry = this.#projectUnreadable?.(item);
+        if (entry !== undefined) add(entry);
       },
       finish: (revision) => {
         const last = this.#current;
@@ -122,10 +131,17 @@ export class WatchCache<E extends CacheEntry> {
     };
   }
 
-  /** Throws what `project` throws; the state is unchanged then. */
+  /** Throws what `project` throws; the state is unchanged then, and `applyUnreadable` is called. */
   apply(change: Change): CacheEvent<E> {
+    return this.#replace(change, change.type === 'put' ? this.#project(change) : undefined);
+  }
+
+  applyUnreadable(change: Change): CacheEvent<E> {
+    return this.#replace(change, change.type === 'put' ? this.#projectUnreadable?.(change) : undefined);
+  }
+
+  #replace(change: Change, after: E | undefined): CacheEvent<E> {
     const before = this.#byKey.get(change.key);
-    const after = change.type === 'put' ? this.#project(change) : undefined;
     this.#snapshot = undefined;
     this.#current.replace(before, after);
     if (after === undefined) this.#byKey.delete(change.key);

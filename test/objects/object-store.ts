@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createCatalog } from '../../src/api/catalog.ts';
 import type { ApiObject, Kind } from '../../src/api/kind.ts';
-import { kindPrefix, type ObjectKey } from '../../src/api/object-key.ts';
+import type { ObjectKey } from '../../src/api/object-key.ts';
 import { DeletionPropagation } from '../../src/objects/deletion-propagation.ts';
 import { ObjectReader } from '../../src/objects/reader.ts';
-import { StoredObject } from '../../src/objects/stored-object.ts';
+import { cacheOptionsOf, type StoredObject } from '../../src/objects/stored-object.ts';
 import { ObjectWriter } from '../../src/objects/writer.ts';
 import { StorageError, type Store, type Write, type WriteResult } from '../../src/storage/contract.ts';
 import { Freshness } from '../../src/storage/freshness.ts';
@@ -58,16 +58,7 @@ export async function openObjects(file: string, gate: Gate = (_, next) => next()
 
 /** A replica on a shared store, with its own caches. */
 export async function openReplica(store: Store, now: () => number = Date.now) {
-  const caches = new Map(
-    catalog.storedKinds.map((kind) => [
-      kind,
-      new WatchCache<StoredObject>({
-        prefix: kindPrefix(kind),
-        project: (stored) => new StoredObject(kind, stored),
-        indexLabels: kind.indexLabels === true,
-      }),
-    ]),
-  );
+  const caches = new Map(catalog.storedKinds.map((kind) => [kind, new WatchCache<StoredObject>(cacheOptionsOf(kind))]));
   const reflector = new Reflector<StoredObject>({
     store,
     caches: [...caches.values()],

@@ -101,6 +101,33 @@ it('A18: a revocation made by one program holds in another within a second, and 
   });
 });
 
+it.each(['', '{"metadata":', '{}', '{"metadata":{}}', '{"metadata":5}', '{"metadata":{"name":"x"},"spec":"x"}'])(
+  'A18: a revocation whose value was damaged holds, and is not removed: %j',
+  async (damaged) => {
+    await withStore(async (store) => {
+      const program = await start(store);
+      const jti = randomUUID();
+      await program.revocations.revoke(jti, JANE, START + HOUR);
+      const key = `/registry/revokedtokens/${jti}`;
+      const { modRevision = 0 } = (await store.get(key)) ?? {};
+      await store.write({ key, value: Buffer.from(damaged), expect: { modRevision } });
+      await program.reader.catchUp();
+      expect(program.revocations.isRevoked(jti)).toBe(true);
+      await program.stop();
+      const later = await start(store);
+      expect(later.revocations.isRevoked(jti)).toBe(true);
+      // Nothing says when its token expires.
+      later.clock.now = START + 72 * HOUR;
+      await later.sweep();
+      await later.reader.catchUp();
+      expect(later.revocations.isRevoked(jti)).toBe(true);
+      await later.revocations.revoke(jti, JANE, START + HOUR);
+      expect(later.revocations.isRevoked(jti)).toBe(true);
+      await later.stop();
+    });
+  },
+);
+
 it.each([
   ['in the minute in which it is still accepted', 60_000, [200, true]],
   ['when it is no longer accepted', 60_001, [403, false]],

@@ -25,6 +25,8 @@ export const revokedTokenKind: Kind = {
   singular: 'revokedtoken',
   nameRule: 'subdomain',
   verbs: new Set(),
+  // A damaged value must not make a revoked token valid.
+  existsUnreadable: true,
   expiresAt: (object) => Date.parse(specOf(object).expirationTimestamp ?? ''),
   selectableFields: {},
   ...bodySchema(

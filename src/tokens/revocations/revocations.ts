@@ -74,7 +74,8 @@ export function createRevocations(parts: RevocationParts): Revocations {
         await writer.create(kind, keyOf(jti), revocation, { dryRun: false });
       } catch (error) {
         if (!(error instanceof ApiError && error.status.reason === 'AlreadyExists')) throw error;
-        await extend(jti, until);
+        // One that is damaged has no expiry, and is not removed.
+        if (!Number.isNaN(reader.find(kind, keyOf(jti))?.expiresAt)) await extend(jti, until);
       }
     },
   };

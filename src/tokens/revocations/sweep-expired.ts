@@ -29,8 +29,8 @@ const LIFETIME_MS = 60_000;
 /**
  * B31: removes expired objects long after their expiry. The expiry is the later of two times: the one in the object,
  * and its creation plus the longest lifetime of a token. The one in the object may be too early, if the clock was
- * behind when it was computed. Each call removes a bounded number. Of several replicas that remove one object, one
- * succeeds, and the others do nothing.
+ * behind when it was computed. An object without a valid one stays. Each call removes a bounded number. Of several
+ * replicas that remove one object, one succeeds, and the others do nothing.
  */
 export function createSweep(parts: SweepParts): () => Promise<void> {
   const { kinds, reader, store, isObsolete, guards = () => [], removalTime, longestLifetime } = parts;
@@ -63,7 +63,7 @@ export function createSweep(parts: SweepParts): () => Promise<void> {
     const before = removalTime() - longestMs - GRACE_MS;
     const isRemovable = (entry: StoredObject): boolean => {
       // Most are kept, and their creation is decoded only for the others.
-      if (!entry.isExpired(before)) return false;
+      if (!entry.isExpired(before) || Number.isNaN(entry.expiresAt)) return false;
       const created = Date.parse(entry.object().metadata.creationTimestamp ?? '');
       return !(created + longestMs > before);
     };
