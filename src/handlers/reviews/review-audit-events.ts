@@ -23,12 +23,17 @@ const MAX_LIMIT = 500;
 
 type Spec = NonNullable<AuditEventReview['spec']>;
 
-/** The last events that match. Below the path of a cluster, only events about that cluster. */
-export const reviewAuditEvents: Review = async ({ recentEvents }, request, sent) => {
+/**
+ * The last events that match. Below the path of a cluster, only events about that cluster, and none of an earlier one
+ * of its name: the permission may be for the new one alone.
+ */
+export const reviewAuditEvents: Review = async ({ recentEvents, catalog, reader }, request, sent) => {
   const { spec = {} } = sent as AuditEventReview;
   const errors = specErrors(spec, request.target.cluster);
   if (errors.length > 0) throw invalid(auditEventReviewType, '', errors);
   const wanted: Spec = { ...spec, cluster: request.target.cluster ?? spec.cluster ?? '' };
+  const key = { cluster: '', namespace: '', name: request.target.cluster ?? '' };
+  const created = reader.find(catalog.clusters, key)?.object().metadata.creationTimestamp ?? '';
   const { instance, sequence, startedAt } = recentEvents;
   const after = spec.instance === instance ? (spec.after ?? 0) : 0;
   const limit = spec.limit ?? DEFAULT_LIMIT;
@@ -38,7 +43,7 @@ export const reviewAuditEvents: Review = async ({ recentEvents }, request, sent)
   for (const found of recentEvents.find(textsOf(wanted), after)) {
     if (slice.isOver) await slice.next();
     const event = found === undefined ? undefined : summaryOf(JSON.parse(found.line) as AuditLine);
-    if (event === undefined || !matches(event, wanted)) continue;
+    if (event === undefined || !matches(event, wanted) || isBefore(event, created)) continue;
     incomplete = events.length >= limit;
     if (incomplete) break;
     events.push(event);
@@ -72,6 +77,9 @@ function textsOf({ cluster = '', user = '', credentialID = '' }: Spec): string[]
     ...(credentialID === '' ? [] : [credentialIdOf(credentialID)]),
   ];
 }
+
+/** Creation times have whole seconds. */
+const isBefore = ({ time = '' }: AuditEventSummary, created: string): boolean => Date.parse(time) < Date.parse(created);
 
 function matches(
   event: AuditEventSummary,
