@@ -1,5 +1,6 @@
 import type { GrantedSubject } from '../../../src/api/kinds/grant-reviews.ts';
 import type { ResourceAccessReviewStatus } from '../../../src/client/access-reviews.ts';
+import { visibleName } from '../components/visible-name.ts';
 import { bindingText } from '../grants/grant-changes.tsx';
 import type { Query } from '../hooks/use-query.ts';
 import { linkTo } from '../router.ts';
@@ -41,7 +42,7 @@ const keyOf = ({ kind, namespace, name, binding }: GrantedSubject): string =>
 
 /** Links to what a user or a group reaches. */
 export function Subject({ kind, namespace = '', name }: Pick<GrantedSubject, 'kind' | 'namespace' | 'name'>) {
-  const text = namespace === '' ? name : `${namespace}/${name}`;
+  const text = visibleName(namespace === '' ? name : `${namespace}/${name}`);
   return (
     <span className="wrap-anywhere">
       <span className="muted">{kind}</span>{' '}

@@ -1,5 +1,6 @@
 import type { AuditEventSummary } from '../../../src/api/kinds/audit-event-review.ts';
 import { Time } from '../components/time.tsx';
+import { visibleName } from '../components/visible-name.ts';
 import { linkTo } from '../router.ts';
 import { actionOf } from './event-feed.ts';
 
@@ -32,7 +33,7 @@ export const EventTable = ({ events, hasLinks }: EventTableProps) => (
 function Row({ event, hasLinks }: { event: AuditEventSummary; hasLinks: boolean }) {
   const { user = '', impersonatedUser = '', cluster = '', code = 0, reason = '', decision = '' } = event;
   const link = (field: string, value: string) =>
-    hasLinks ? <a href={linkTo('audit', { [field]: value })}>{value}</a> : value;
+    hasLinks ? <a href={linkTo('audit', { [field]: value })}>{visibleName(value)}</a> : visibleName(value);
   return (
     <tr>
       <td data-label="Time">
@@ -40,7 +41,7 @@ function Row({ event, hasLinks }: { event: AuditEventSummary; hasLinks: boolean 
       </td>
       <th scope="row" data-label="User" className="wrap-anywhere">
         {user === '' ? <span className="muted">unknown</span> : link('user', user)}
-        {impersonatedUser !== '' && <span className="muted hint"> as {impersonatedUser}</span>}
+        {impersonatedUser !== '' && <span className="muted hint"> as {visibleName(impersonatedUser)}</span>}
       </th>
       <td data-label="Action" className="wrap-anywhere">
         {actionOf(event)}

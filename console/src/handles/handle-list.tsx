@@ -1,6 +1,7 @@
 import type { Client } from '../../../src/client/index.ts';
 import { Section } from '../components/section.tsx';
 import { Remaining } from '../components/time.tsx';
+import { visibleName } from '../components/visible-name.ts';
 import { useQuery, useRefresh } from '../hooks/use-query.ts';
 import { hrefOf } from '../router.ts';
 import { accountOf, listHandles } from './handles.ts';
@@ -21,7 +22,8 @@ export function HandleList({ client }: { readonly client: Client }) {
             </a>{' '}
             <span className={`state state-${(status?.phase ?? '').toLowerCase()}`}>{status?.phase}</span>{' '}
             <span className="muted wrap-anywhere">
-              {spec.requestedBy?.username}, {spec.purpose}, ends <Remaining at={status?.expirationTimestamp ?? ''} />
+              {visibleName(spec.requestedBy?.username ?? '')}, {spec.purpose}, ends{' '}
+              <Remaining at={status?.expirationTimestamp ?? ''} />
             </span>
           </li>
         ))}

@@ -2,6 +2,7 @@ import { useState } from 'react';
 import type { Client } from '../../../src/client/index.ts';
 import { type Detail, DetailList } from '../components/section.tsx';
 import { Age, Remaining } from '../components/time.tsx';
+import { visibleName } from '../components/visible-name.ts';
 import { useNow } from '../hooks/use-now.ts';
 import { useQuery, useRefresh } from '../hooks/use-query.ts';
 import { formatDuration } from '../pass/lifetime.ts';
@@ -94,14 +95,14 @@ function HandleCard({ handle, client, username, decide }: HandleCardProps) {
 function detailsOf({ metadata, spec, status }: Handle, isOwn: boolean): Detail[] {
   const { requestedBy, client, purpose = '', audiences, durationSeconds = 0 } = spec;
   const texts: (readonly [string, string | undefined])[] = [
-    ['Requester', `${requestedBy?.username ?? ''}${isOwn ? ' (you)' : ''}`],
-    ['Client', client?.id ?? 'none: a person asks'],
+    ['Requester', `${visibleName(requestedBy?.username ?? '')}${isOwn ? ' (you)' : ''}`],
+    ['Client', visibleName(client?.id ?? 'none: a person asks')],
     ['Calls itself', client?.name],
     ['Purpose', purpose],
     ['Audiences', audiences?.join(', ') ?? 'the API of the cluster'],
     ['Duration', formatDuration(durationSeconds)],
     ['Handle', metadata.name],
-    ['Decided by', status?.decidedBy?.username],
+    ['Decided by', status?.decidedBy && visibleName(status.decidedBy.username)],
     ['Tokens issued', String(status?.tokens?.length ?? 0)],
   ];
   return texts.flatMap(([name, text]) =>

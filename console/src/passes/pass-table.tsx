@@ -1,5 +1,6 @@
 import type { TrackedToken } from '../../../src/client/index.ts';
 import { Age, Remaining } from '../components/time.tsx';
+import { visibleName } from '../components/visible-name.ts';
 import { hrefOf, linkTo } from '../router.ts';
 
 interface PassTableProps {
@@ -87,7 +88,7 @@ function Row({ pass, isSelected, showsEvents, onToggle }: RowProps) {
         <a href={hrefOf({ page: 'cluster', name: spec.cluster })}>{spec.cluster}</a>
       </td>
       <td data-label="Requested by" className="wrap-anywhere">
-        {spec.requestedBy.username}
+        {visibleName(spec.requestedBy.username)}
       </td>
       <td data-label="Audience" className="mono muted wrap-anywhere">
         {spec.audiences.join(', ')}

@@ -1,6 +1,7 @@
 import { useId } from 'react';
 import type { Client } from '../../../src/client/index.ts';
 import { Age, Remaining } from '../components/time.tsx';
+import { visibleName } from '../components/visible-name.ts';
 import { formatDuration } from '../pass/lifetime.ts';
 import { type AccessRequestObject, accessOf, decideRequest, phaseOf } from './access-requests.ts';
 import { type Decision, DecisionForm } from './decision-form.tsx';
@@ -31,7 +32,7 @@ export function RequestCard({ client, request, isOwn, onDecided }: RequestCardPr
     <article className="card section" aria-labelledby={id}>
       <header className="section-head">
         <h2 id={id} className="wrap-anywhere">
-          {isOwn ? 'You ask' : `${spec.requestedBy?.username} asks`} for{' '}
+          {isOwn ? 'You ask' : `${visibleName(spec.requestedBy?.username ?? '')} asks`} for{' '}
           {accessOf(spec).replace(/^to /, 'permission to ')}
         </h2>
         <span className={`state state-${phase.toLowerCase()}`}>{phase}</span>
@@ -40,7 +41,7 @@ export function RequestCard({ client, request, isOwn, onDecided }: RequestCardPr
       <p className="muted">
         <span className="mono">{metadata.name}</span>, asked <Age at={metadata.creationTimestamp ?? ''} />, for{' '}
         {formatDuration(spec.durationSeconds ?? 3_600)}
-        {status.decidedBy !== undefined && `, decided by ${status.decidedBy.username}`}
+        {status.decidedBy !== undefined && `, decided by ${visibleName(status.decidedBy.username)}`}
         {decisions.length > 0 && status.expirationTimestamp !== undefined && (
           <>
             , {phase === 'Approved' ? 'ends' : 'expires'} <Remaining at={status.expirationTimestamp} />
