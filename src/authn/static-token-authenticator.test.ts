@@ -146,7 +146,7 @@ describe('the file', () => {
     await writeFile(file, 'canary,ada,1\n');
     for (const mode of [0o644, 0o640, 0o604]) {
       await chmod(file, mode);
-      await expect(open()).rejects.toThrow(/^token file: .* is open to its group or to others .*chmod 600/);
+      await expect(open()).rejects.toThrow(/^--token-auth-file: .* is open to its group or to others .*chmod 600/);
       await expect(open()).rejects.not.toThrow(/canary/);
     }
   });
@@ -215,7 +215,7 @@ describe('the file', () => {
     await tokens.refresh();
     await tokens.refresh();
     expect(reports).toEqual([
-      `token file ${file}, line 2: needs at least 3 columns (token, user name, user uid), found 1; its previous content stays in force for 60 seconds`,
+      `--token-auth-file ${file}, line 2: needs at least 3 columns (token, user name, user uid), found 1; its previous content stays in force for 60 seconds`,
     ]);
     expect(await tokens.authenticateToken(new Secret('second'))).toBeDefined();
     await rm(file);
@@ -232,16 +232,16 @@ describe('the file', () => {
     await writeFile(file, '');
     await tokens.refresh();
     expect(await tokens.authenticateToken(new Secret('second'))).toBeUndefined();
-    expect(reports).toEqual([`token file ${file} has no tokens: every static token is refused`]);
+    expect(reports).toEqual([`--token-auth-file ${file} has no tokens: every static token is refused`]);
   });
 
   test('an invalid file stops the start', async () => {
     await writeFile(file, 'canary,ada\n', { mode: 0o600 });
-    await expect(open()).rejects.toThrow(`token file ${file}, line 1: needs at least 3 columns`);
+    await expect(open()).rejects.toThrow(`--token-auth-file ${file}, line 1: needs at least 3 columns`);
     await writeFile(file, Buffer.from([0x61, 0xff, 0x2c]));
     await expect(open()).rejects.toThrow('UTF-8');
     await rm(file);
-    await expect(open()).rejects.toThrow(`token file ${file} cannot be read`);
+    await expect(open()).rejects.toThrow(`--token-auth-file ${file} cannot be read`);
   });
 
   test('closing stops the timer', async () => {

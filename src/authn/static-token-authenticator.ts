@@ -40,7 +40,7 @@ export async function openStaticTokenAuthenticator(parts: StaticTokenParts): Pro
   const whenGone = { value: new Map<string, Caller>(), graceMs: GONE_GRACE_MS };
   const { monotonicNow } = parts;
   const timing = monotonicNow === undefined ? {} : { monotonicNow };
-  const watched = await openWatchedFile({ what: 'token file', file, read, every, report, whenGone, ...timing });
+  const watched = await openWatchedFile({ what: '--token-auth-file', file, read, every, report, whenGone, ...timing });
 
   /** Live while the file gives the token the same user: after a change of its groups the token is another caller. */
   function callerOf(digest: string, user: User): Caller {
@@ -71,15 +71,15 @@ async function load(file: string, report: (problem: string) => void): Promise<Us
     text = new TextDecoder('utf-8', { fatal: true }).decode(content);
   } catch (error) {
     if (error instanceof UnreadableFile) return undefined;
-    if (error instanceof UnsafeFile) throw new TokenFileError(`token file: ${error.message}`);
-    throw new TokenFileError(`token file ${file} cannot be read as UTF-8 text`);
+    if (error instanceof UnsafeFile) throw new TokenFileError(`--token-auth-file: ${error.message}`);
+    throw new TokenFileError(`--token-auth-file ${file} cannot be read as UTF-8 text`);
   }
   try {
-    const table = await parseTokenTable(text, (problem) => report(`token file ${file}, ${problem}`));
-    if (table.size === 0) report(`token file ${file} has no tokens: every static token is refused`);
+    const table = await parseTokenTable(text, (problem) => report(`--token-auth-file ${file}, ${problem}`));
+    if (table.size === 0) report(`--token-auth-file ${file} has no tokens: every static token is refused`);
     return table;
   } catch (error) {
-    if (error instanceof CsvError) throw new TokenFileError(`token file ${file}, ${error.message}`);
+    if (error instanceof CsvError) throw new TokenFileError(`--token-auth-file ${file}, ${error.message}`);
     throw error;
   }
 }
