@@ -6,6 +6,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -138,7 +139,8 @@ func install(directory string) error {
 		err = os.Rename(unfinished, target)
 	}
 	if err != nil {
-		return wrong("%s", err)
+		// Without the operation and the name of the unfinished file.
+		return wrong("cannot install into %s: %s", directory, errors.Unwrap(err))
 	}
 	return nil
 }

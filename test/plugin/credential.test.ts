@@ -1,4 +1,4 @@
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -459,6 +459,12 @@ describeWith(go, 'the plugin in Go does what the one in TypeScript does', () => 
     execFileSync(program, ['install', folder]);
     const installed = join(folder, 'clusterpass-credential');
     expect(execFileSync(installed, ['--version'], { encoding: 'utf8' })).toBe(`${VERSION}\n`);
+  });
+
+  it('names the folder in which it cannot be installed', () => {
+    const missing = join(folder, 'missing');
+    const { status, stderr } = spawnSync(program, ['install', missing], { encoding: 'utf8' });
+    expect([status, stderr]).toEqual([1, `error: cannot install into ${missing}: no such file or directory\n`]);
   });
 
   it('is static, smaller than 8 MB and formatted', () => {
