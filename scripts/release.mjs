@@ -47,6 +47,24 @@ export function fillIn(template, { version, downloads, checksumOf }) {
 }
 
 /**
+ * Throws ReleaseError unless such a release can be made.
+ * @param {string} version
+ * @param {readonly string[]} platforms
+ * @returns the manifest of the package and the notes of the release
+ */
+function checkRelease(version, platforms) {
+  const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+  if (version !== manifest.version) {
+    throw new ReleaseError(`package.json has version ${manifest.version}: run npm version ${version} first`);
+  }
+  const unknown = platforms.find((platform) => !(platform in PLATFORMS));
+  if (unknown !== undefined) {
+    throw new ReleaseError(`unknown platform "${unknown}": expected ${Object.keys(PLATFORMS).join(', ')}`);
+  }
+  return { manifest, notes: sectionOf(readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8'), version) };
+}
+
+/**
  * @param {object} options
  * @param {string} options.version
  * @param {string} options.output
@@ -57,15 +75,7 @@ export function fillIn(template, { version, downloads, checksumOf }) {
  * @param {boolean} [options.typesChecked] the build does not check types again
  */
 export function makeRelease({ version, output, platforms, nodes = {}, go, level = 6, typesChecked = false }) {
-  const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
-  if (version !== manifest.version) {
-    throw new ReleaseError(`package.json has version ${manifest.version}: run npm version ${version} first`);
-  }
-  const unknown = platforms.find((platform) => !(platform in PLATFORMS));
-  if (unknown !== undefined) {
-    throw new ReleaseError(`unknown platform "${unknown}": expected ${Object.keys(PLATFORMS).join(', ')}`);
-  }
-  const notes = sectionOf(readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8'), version);
+  const { manifest, notes } = checkRelease(version, platforms);
   rmSync(output, { recursive: true, force: true });
   mkdirSync(output, { recursive: true });
   const program = join(output, 'program');
@@ -98,18 +108,30 @@ export function makeRelease({ version, output, platforms, nodes = {}, go, level 
   return [...files, 'SHA256SUMS'];
 }
 
+function readArguments() {
+  try {
+    return parseArgs({
+      allowPositionals: true,
+      options: { platforms: { type: 'string', default: Object.keys(PLATFORMS).join(',') } },
+    });
+  } catch (error) {
+    // Node's sentences about an option.
+    throw new ReleaseError(/** @type {Error} */ (error).message);
+  }
+}
+
 function main() {
-  const { values, positionals } = parseArgs({
-    allowPositionals: true,
-    options: { platforms: { type: 'string', default: Object.keys(PLATFORMS).join(',') } },
-  });
-  const [version] = positionals;
+  const { values, positionals } = readArguments();
+  const [version, ...more] = positionals;
   if (version === undefined) throw new ReleaseError('which version? npm run release -- VERSION');
+  if (more.length > 0) throw new ReleaseError(`one version only, not ${positionals.join(' and ')}`);
+  const platforms = values.platforms.split(',');
+  checkRelease(version, platforms);
   setUpUmoci();
   const output = join(ROOT, 'build/release');
   const go = spawnSync('go', ['version']).status === 0 ? 'go' : undefined;
   if (go === undefined) console.error('There is no Go on the PATH: clusterpass-credential is left out.');
-  const options = { version, output, platforms: values.platforms.split(','), ...(go === undefined ? {} : { go }) };
+  const options = { version, output, platforms, ...(go === undefined ? {} : { go }) };
   for (const file of makeRelease(options)) {
     console.log(`build/release/${file}`);
   }
