@@ -184,6 +184,28 @@ describe('A17, A18: kinds that are allowed as a whole', () => {
     expect((await as('labelled', `${ACCOUNTS}${exactly(now)}`)).code).toBe(200);
   });
 
+  it('resume after changes of other clusters, and of a cluster whose labels stay', async () => {
+    await addCluster(server, 'steady', { labels: { env: 'steady' } });
+    await addCluster(server, 'restless', { labels: { env: 'steady' } });
+    await createNamespace(server, 'ci', 'steady');
+    await grant(server, { to: 'watcher', rules: [seeAccounts], clusters: 'env=steady' });
+    const then = await revisionNow(server);
+    // More than may be evaluated again, if they counted.
+    for (let count = 0; count < 9; count++) {
+      await relabel(server, 'restless', { env: `x-${count}` });
+      await patchCluster(server, 'steady', { metadata: { annotations: { count: String(count) } } });
+    }
+    const path = inNamespace('serviceaccounts', 'ci', 'steady');
+    await createAccount(server, 'after', 'ci', 'steady');
+    expect(await watched('watcher', path, then)).toEqual(['ADDED after']);
+    // Another label than that of the binding, so each of the versions allows it, but nine are too many.
+    const now = await revisionNow(server);
+    for (let count = 0; count < 8; count++) await relabel(server, 'steady', { env: 'steady', count: String(count) });
+    expect(await watched('watcher', path, now)).toEqual([]);
+    await relabel(server, 'steady', { env: 'steady', count: 'last' });
+    expect(await watched('watcher', path, now)).toEqual(['ERROR 410']);
+  });
+
   it('are 410 between a revocation and a new grant', async () => {
     const revoke = await grant(server, { to: 'moved', rules: [seeAccounts], namespace: 'ci' });
     const before = await revisionNow(server);
