@@ -15,6 +15,7 @@ import {
 } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { AuditFile, type AuditFileOptions } from './audit-file.ts';
@@ -44,6 +45,7 @@ const fileWith = (options: Partial<AuditFileOptions> = {}): AuditFile =>
     onProblem: (problem) => problems.push(problem),
     ...options,
   });
+const EMPTY = { buffer: Buffer.alloc(0), bytesRead: 0 };
 const line = (text: string): Buffer => Buffer.from(`${text}\n`);
 const backups = async (): Promise<string[]> => (await readdir(dir)).filter((name) => name !== 'audit.log').sort();
 const contentOf = (name: string): Promise<string> => readFile(join(dir, name), 'utf8');
@@ -111,6 +113,15 @@ describe('putting aside', () => {
     expect(texts).toEqual([3, 4, 5, 6].map((day) => `morning ${day}\nevening ${day}\n`));
   });
 
+  test('without a greatest age, a file is not rotated by its age', async () => {
+    const file = fileWith();
+    await file.append(line('one'));
+    now += 2 * DAY;
+    await file.append(line('two'));
+    await file.close();
+    expect(await backups()).toEqual([]);
+  });
+
   test('a file that cannot be rotated is still written to, and reported', async () => {
     const file = fileWith();
     await file.append(line('a'.repeat(90)));
@@ -118,6 +129,7 @@ describe('putting aside', () => {
     await file.append(line('b'.repeat(90)));
     await file.close();
     expect(problems).toHaveLength(1);
+    expect(await backups()).toEqual(['moved']);
     expect(await contentOf('moved')).toBe(`${'a'.repeat(90)}\n${'b'.repeat(90)}\n`);
   });
 
@@ -171,6 +183,34 @@ test('A9: a full disk is an error, and when there is room again nothing has to b
   expect(await readFile(path, 'utf8')).toBe('kept\n');
 });
 
+test('A9: a line of which only a part fits on the disk is removed, so that the next one is whole', async () => {
+  // The limit of a process for the size of a file: the kernel writes what fits, then fails.
+  const program = `
+    const { AuditFile } = await import(${JSON.stringify(new URL('audit-file.ts', import.meta.url))});
+    const options = { maxBytes: 1e6, maxAgeMs: 0, maxBackups: 0, now: Date.now, isSteady: () => true, onProblem() {} };
+    const file = new AuditFile({ path: process.argv[1], ...options });
+    await file.append(Buffer.from('first\\n'));
+    await file.append(Buffer.from('x'.repeat(5_000) + '\\n')).catch(({ code }) => console.log(code));
+    await file.append(Buffer.from('last\\n'));`;
+  const limited = ['-c', 'ulimit -f 1 && exec "$@"', 'sh', process.execPath];
+  const { NODE_COMPILE_CACHE: _, ...env } = process.env;
+  const { stdout } = await promisify(execFile)('sh', [...limited, '--input-type=module', '-e', program, path], { env });
+  expect([stdout, await readFile(path, 'utf8')]).toEqual(['EFBIG\n', 'first\nlast\n']);
+});
+
+test('A9: opening removes old backups and nothing else, and a path that cannot be written is an error', async () => {
+  await writeFile(join(dir, 'audit-2020-01-01T00-00-00.000.log'), 'old\n');
+  const others = ['admin-2020-01-01T00-00-00.000.log', 'audit-notes.log', 'audit.log'];
+  for (const name of others) await writeFile(join(dir, name), 'not a backup\n');
+  const file = fileWith({ maxAgeMs: DAY });
+  await file.open();
+  await file.close();
+  expect((await readdir(dir)).sort()).toEqual(others);
+  await expect(fileWith({ path: join(path, 'below-a-file') }).open()).rejects.toMatchObject({
+    code: expect.stringMatching(/^(?:ENOTDIR|EEXIST)$/),
+  });
+});
+
 test('A9: a pipe that is not read is an error after a while, and no line of the next ones is spoilt', async () => {
   await promisify(execFile)('mkfifo', [path]);
   const reader = await open(path, constants.O_RDWR | constants.O_NONBLOCK);
@@ -187,6 +227,27 @@ test('A9: a pipe that is not read is an error after a while, and no line of the 
   expect(`${first}\n`).toBe(whole.toString());
   expect(second).toMatch(/^b+$/);
   expect(rest).toEqual(['c', '']);
+  await file.close();
+  await reader.close();
+});
+
+test('A9: a pipe that is read late gets the whole line', async () => {
+  await promisify(execFile)('mkfifo', [path]);
+  const reader = await open(path, constants.O_RDWR | constants.O_NONBLOCK);
+  const file = fileWith();
+  const [first, second] = [line('a'.repeat(50_000)), line('b'.repeat(50_000))];
+  await file.append(first);
+  const appended = file.append(second);
+  // The second line does not fit, so its append waits for this reader.
+  await delay(5);
+  let received = '';
+  while (received.length < first.length + second.length) {
+    const { buffer, bytesRead } = await reader.read(Buffer.alloc(65_536)).catch(() => EMPTY);
+    received += buffer.toString('utf8', 0, bytesRead);
+    await delay(1);
+  }
+  await appended;
+  expect(received).toBe(`${first}${second}`);
   await file.close();
   await reader.close();
 });
