@@ -6,11 +6,13 @@ import { ApiError } from '../../src/api/status.ts';
 import { Fleet } from '../../src/authz/rbac.fixture.ts';
 import { issuedTokenVerbs } from '../../src/handlers/issued-tokens/issued-token-verbs.ts';
 import { createViews } from '../../src/handlers/views.ts';
+import { createLogger } from '../../src/observability/logger.ts';
 import { LEADER_KEY, type Store } from '../../src/storage/contract.ts';
 import { openSqliteStore } from '../../src/storage/sqlite/sqlite-store.ts';
 import { buildClaims } from '../../src/tokens/claims.ts';
 import { createRevocations, recordLongestLifetime } from '../../src/tokens/revocations/revocations.ts';
 import { createSweep } from '../../src/tokens/revocations/sweep-expired.ts';
+import { openTokenRecords } from '../../src/tokens/revocations/token-records.ts';
 import { createTrackedTokens } from '../../src/tokens/revocations/tracked-tokens.ts';
 import { at, catalog, inFolder, openReplica } from './object-store.ts';
 
@@ -157,6 +159,42 @@ it.each([
       (error) => error.status.code,
     );
     expect([code, revocations.isRevoked(jti)]).toEqual(expected);
+    await program.stop();
+  });
+});
+
+it('the leader removes the record of a revoked token, and never the revocation', async () => {
+  await withStore(async (store) => {
+    const program = await start(store);
+    const { reader, writer } = program;
+    const jti = await track(program);
+    await program.revocations.revoke(jti, JANE, START + HOUR);
+    const lines: string[] = [];
+    const sweepAs = async (leads: boolean): Promise<string[]> => {
+      const records = await openTokenRecords({
+        catalog,
+        reader,
+        writer,
+        store,
+        maxExpirationSeconds: 3600,
+        maxTrackedPerCaller: 3,
+        leadership: { leads: () => leads, fence: () => undefined },
+        now: () => START,
+        removalTime: () => START,
+        logger: createLogger({ level: 'warn', write: (line) => lines.push(line) }),
+      });
+      vi.advanceTimersByTime(1_000);
+      await records.close();
+      return keys(store);
+    };
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+    try {
+      expect(await sweepAs(false)).toEqual([`issuedtokens/${jti}`, `revokedtokens/${jti}`]);
+      expect(await sweepAs(true)).toEqual([`revokedtokens/${jti}`]);
+    } finally {
+      vi.useRealTimers();
+    }
+    expect(lines).toEqual([]);
     await program.stop();
   });
 });
