@@ -21,7 +21,11 @@ let remove: () => Promise<void>;
 let signer: TestSigner;
 let external: ExternalSigner;
 
-const open = (timeoutMs = 5_000, path = signer.path): Promise<ExternalSigner> =>
+const open = (
+  timeoutMs = 5_000,
+  path = signer.path,
+  options: Partial<Parameters<typeof openExternalSigner>[0]> = {},
+): Promise<ExternalSigner> =>
   openExternalSigner({
     client: createSignerClient({
       connect: () => connectSigner({ type: 'unix', path }),
@@ -35,6 +39,7 @@ const open = (timeoutMs = 5_000, path = signer.path): Promise<ExternalSigner> =>
     now: () => clock.now,
     every: () => () => {},
     logger: { info: () => {}, error: () => {} },
+    ...options,
   });
 
 beforeAll(async () => {
@@ -136,9 +141,50 @@ describe('an honest signer', () => {
     expect(signer.requests.filter(({ op }) => op === 'keys').length).toBe(1);
     expect(changes).toBe(1);
     expect(external.keys().map(({ kid }) => kid)).toEqual(['key-1', 'key-2']);
+    const since = clock.now;
+    expect([external.since('key-1') < since, external.since('key-2')]).toEqual([true, since]);
     signer.respond = honest(KEY);
     await external.refresh();
     expect(external.find('key-2')).toBeUndefined();
+  });
+
+  test('that publishes a key again after a while has it since then', async () => {
+    const publishing = async (...keys: object[]): Promise<number> => {
+      clock.now += 60_000;
+      signer.respond = ({ id }) => ({ id, keys });
+      await external.refresh();
+      return clock.now;
+    };
+    const since = external.since('key-1');
+    const first = await publishing(KEY.published, OTHER.published);
+    await publishing(OTHER.published, KEY.published);
+    expect([external.since('key-1'), external.since('key-2')]).toEqual([since, first]);
+    await publishing(KEY.published);
+    const again = await publishing(KEY.published, OTHER.published);
+    expect([external.since('key-1'), external.since('key-2')]).toEqual([since, again]);
+    await publishing(KEY.published);
+  });
+
+  test('that fails again and again is reported once, and its keys stay', async () => {
+    const reports: string[] = [];
+    let refresh = () => {};
+    const other = await open(5_000, signer.path, {
+      every: (_, task) => {
+        refresh = task;
+        return () => {};
+      },
+      logger: { info: () => {}, error: (_, message) => reports.push(message) },
+    });
+    let asked = 0;
+    signer.respond = ({ id }) => ({ id, error: asked++ < 2 ? 'the device is locked' : 'it is broken' });
+    for (const expected of [1, 1, 2]) {
+      refresh();
+      await other.refresh().catch(() => {});
+      expect(reports).toHaveLength(expected);
+    }
+    expect(other.keys().map(({ kid }) => kid)).toEqual(['key-1']);
+    signer.respond = honest(KEY);
+    other.close();
   });
 
   test('that closes the connection is connected to again, at most once a second', async () => {
@@ -273,11 +319,13 @@ describe('A1: a malformed response gives no token', () => {
 
 describe('malformed keys', () => {
   const { jwk } = KEY.published as { jwk: { x: string } };
+  const rsaJwk = (bytes: number) => ({ kty: 'RSA', n: Buffer.alloc(bytes, 0xff).toString('base64url'), e: 'AQAB' });
 
   test.each<[string, object]>([
     ['none', { keys: [] }],
     ['no list', { keys: {} }],
     ['too many', { keys: Array.from({ length: 33 }, (_, at) => ({ ...KEY.published, kid: `k${at}` })) }],
+    ['a key that is null', { keys: [null] }],
     ['two of one id', { keys: [KEY.published, { ...OTHER.published, kid: 'key-1' }] }],
     ['an unknown member', { keys: [{ ...KEY.published, use: 'sig' }] }],
     ['an unknown member of the answer', { keys: [KEY.published], more: true }],
@@ -285,6 +333,7 @@ describe('malformed keys', () => {
     ['a symmetric key', { keys: [{ ...KEY.published, jwk: { kty: 'oct', k: 'AAAA' } }] }],
     ['a type of the prototype', { keys: [{ ...KEY.published, jwk: { ...jwk, kty: 'constructor' } }] }],
     ['a type in a list', { keys: [{ ...KEY.published, jwk: { ...jwk, kty: ['EC'] } }] }],
+    ['an RSA key of 8,200 bits', { keys: [{ kid: 'k', alg: 'RS256', jwk: rsaJwk(1_025) }] }],
     ['another algorithm', { keys: [{ ...KEY.published, alg: 'ES384' }] }],
     ['an algorithm of the prototype', { keys: [{ ...KEY.published, alg: 'constructor' }] }],
     ['a point that is not on the curve', { keys: [{ ...KEY.published, jwk: { ...jwk, x: 'AAAA' } }] }],
@@ -295,6 +344,20 @@ describe('malformed keys', () => {
     await expect(external.refresh()).rejects.toThrow(SignerFailed);
     expect(external.keys().map(({ kid }) => kid)).toEqual(['key-1']);
     await expect(open()).rejects.toThrow(SignerFailed);
+  });
+
+  test('an RSA key of 8,192 bits is not too long', async () => {
+    signer.respond = ({ id }) => ({ id, keys: [{ kid: 'k', alg: 'RS256', jwk: rsaJwk(1_024) }] });
+    const other = await open();
+    expect(other.keys().map(({ kid }) => kid)).toEqual(['k']);
+    other.close();
+  });
+
+  test('a refusal, with its reason', async () => {
+    signer.respond = ({ id }) => ({ id, error: 'the device is locked' });
+    for (const asking of [external.sign(CLAIMS), external.refresh()]) {
+      await expect(asking).rejects.toThrow('the signer refused: the device is locked');
+    }
   });
 
   test('no signer', async () => {
