@@ -583,29 +583,34 @@ describe('pass_list and pass_revoke', () => {
 
   it('MC-76, A44: revoke says how many tokens were revoked, and where tokens are accepted', async () => {
     const path = `/apis/clusterpass.dev/v1alpha1/passes/${HANDLE}`;
+    const own = pass('Ready');
+    const ready = { ...own, spec: { ...own.spec, requestedBy: { username: 'jane' } } };
+    const jane = { status: { userInfo: { username: 'jane' } } };
+    const asJane = { 'POST /apis/authentication.k8s.io/v1/selfsubjectreviews': () => ({ body: jane }) };
     const { result, calls } = await run(
       passRevoke,
       { handle: HANDLE },
       {
-        [`GET ${path}`]: () => ({ body: pass('Ready') }),
+        ...asJane,
+        [`GET ${path}`]: () => ({ body: ready }),
         [`DELETE ${path}`]: () => ({ body: status(200, '') }),
       },
     );
     expect(shownBy(result)).toEqual({ handle: HANDLE, revokedTokens: 1 });
     // A token that the cluster has issued itself is not revoked, and the server says where tokens are accepted.
-    const ready = pass('Ready');
     const tokens = [...ready.status.tokens, { id: 'x', expirationTimestamp: '2026-11-17T03:00:00Z', revocable: false }];
     const warnings = ['clusters and services accept them until then'];
     const warned = await run(
       passRevoke,
       { handle: HANDLE },
       {
+        ...asJane,
         [`GET ${path}`]: () => ({ body: { ...ready, status: { ...ready.status, tokens } } }),
         [`DELETE ${path}`]: () => ({ body: status(200, ''), warnings }),
       },
     );
     expect(shownBy(warned.result)).toEqual({ handle: HANDLE, revokedTokens: 1, warnings });
-    expect(calls.map(({ method }) => method)).toEqual(['GET', 'DELETE']);
+    expect(calls.map(({ method }) => method)).toEqual(['GET', 'POST', 'DELETE']);
     expect((await run(passRevoke, { handle: 'pass_x' }, {})).result.type).toBe('error');
   });
 });

@@ -2,11 +2,11 @@ import { Type } from 'typebox';
 import { MCP_SCOPES } from '../../api/caller.ts';
 import type { ApiObject } from '../../api/kind.ts';
 import { isHandle } from '../../api/kinds/pass-spec.ts';
-import { objectOf, type Send } from '../api-call.ts';
+import { objectOf } from '../api-call.ts';
 import { defined, textField } from '../clean-text.ts';
 import { closed, complete, DEFAULT_LIMIT, fields, READS, type ToolContext, tool } from '../tool.ts';
 import { cursorOf, memberOf } from './cluster-view.ts';
-import { PASSES_PATH, passProperties, passView, tokensOf, use } from './pass-object.ts';
+import { ownOf, PASSES_PATH, passProperties, passView, tokensOf, use } from './pass-object.ts';
 
 const input = closed({
   cluster: Type.Optional(fields.cluster),
@@ -42,9 +42,8 @@ export const passList = tool({
     const query = defined({ limit, fieldSelector, continue: cursor });
     const { items, metadata } = objectOf(await send({ method: 'GET', path: PASSES_PATH, query }));
     const passes: unknown[] = Array.isArray(items) ? items : [];
-    const name = passes.length === 0 ? undefined : await nameOfCaller(send);
     // A reviewer sees the passes of others. Their purposes are texts for people, so no model gets them (MC-79).
-    const own = passes.filter((pass) => requestersOf(pass).includes(name));
+    const own = await ownOf(passes, send);
     const shown = await Promise.all(own.map((pass) => listed(pass, useOf)));
     return complete(defined({ passes: shown, cursor: cursorOf(metadata) }));
   },
@@ -59,18 +58,4 @@ async function listed(pass: unknown, useOf: ToolContext['useOf']) {
     use: isUsable ? await useOf(pass as ApiObject) : undefined,
     tokens: tokensOf(pass),
   });
-}
-
-async function nameOfCaller(send: Send): Promise<unknown> {
-  const apiVersion = 'authentication.k8s.io/v1';
-  const body = { apiVersion, kind: 'SelfSubjectReview' };
-  const { status } = objectOf(await send({ method: 'POST', path: `/apis/${apiVersion}/selfsubjectreviews`, body }));
-  return memberOf(memberOf(status, 'userInfo'), 'username');
-}
-
-/** In its own cluster an account has another name; the one at the fleet is then in `actors`. */
-function requestersOf(pass: unknown): unknown[] {
-  const requestedBy = memberOf(memberOf(pass, 'spec'), 'requestedBy');
-  const actors = memberOf(requestedBy, 'actors');
-  return [memberOf(requestedBy, 'username'), ...(Array.isArray(actors) ? actors : [])];
 }

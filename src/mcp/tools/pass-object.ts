@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { HANDLE_PATTERN } from '../../api/kinds/pass-spec.ts';
+import { objectOf, type Send } from '../api-call.ts';
 import { cleanText, defined, textField } from '../clean-text.ts';
 import { fields } from '../tool.ts';
 import { memberOf } from './cluster-view.ts';
@@ -102,3 +103,23 @@ export const tokensOf = (pass: unknown): { id: string; expires?: string }[] =>
 /** The same tokens. One that the cluster has issued itself is not revoked with the pass. */
 export const redeemedTokens = (pass: unknown): { isRevocable: boolean }[] =>
   tokensIn(pass).map((token) => ({ isRevocable: memberOf(token, 'revocable') !== false }));
+
+/** The passes that the caller has requested. A permission of the person for the passes of others is not for agents. */
+export async function ownOf(passes: readonly unknown[], send: Send): Promise<unknown[]> {
+  const name = passes.length === 0 ? undefined : await nameOfCaller(send);
+  return name === undefined ? [] : passes.filter((pass) => requestersOf(pass).includes(name));
+}
+
+async function nameOfCaller(send: Send): Promise<unknown> {
+  const apiVersion = 'authentication.k8s.io/v1';
+  const body = { apiVersion, kind: 'SelfSubjectReview' };
+  const { status } = objectOf(await send({ method: 'POST', path: `/apis/${apiVersion}/selfsubjectreviews`, body }));
+  return memberOf(memberOf(status, 'userInfo'), 'username');
+}
+
+/** In its own cluster an account has another name; the one at the fleet is then in `actors`. */
+function requestersOf(pass: unknown): unknown[] {
+  const requestedBy = memberOf(memberOf(pass, 'spec'), 'requestedBy');
+  const actors = memberOf(requestedBy, 'actors');
+  return [memberOf(requestedBy, 'username'), ...(Array.isArray(actors) ? actors : [])];
+}

@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
 import { MCP_SCOPES } from '../../api/caller.ts';
-import { objectOf, warningsOf } from '../api-call.ts';
+import { objectOf, ToolError, warningsOf } from '../api-call.ts';
 import { defined } from '../clean-text.ts';
 import { closed, complete, tool } from '../tool.ts';
-import { handle, PASSES_PATH, redeemedTokens } from './pass-object.ts';
+import { handle, ownOf, PASSES_PATH, redeemedTokens } from './pass-object.ts';
 
 const output = Type.Object({
   handle,
@@ -31,7 +31,9 @@ export const passRevoke = tool({
   scope: MCP_SCOPES.pass,
   async run({ handle: name }, { send, onRevoked }) {
     const path = `${PASSES_PATH}/${name}`;
-    const tokens = redeemedTokens(objectOf(await send({ method: 'GET', path }), ADVICE));
+    const pass = objectOf(await send({ method: 'GET', path }), ADVICE);
+    if ((await ownOf([pass], send)).length === 0) throw new ToolError(ADVICE[403]);
+    const tokens = redeemedTokens(pass);
     const reply = await send({ method: 'DELETE', path });
     objectOf(reply, ADVICE);
     await onRevoked?.(name);
