@@ -92,6 +92,14 @@ describe('with an external signer', () => {
     await rm(lie);
     await expect.poll(async () => (await post(server, ASK)).code).toBe(201);
   });
+
+  it('a key that signed here before can be revoked, and its tokens are refused', async () => {
+    const { kid } = decodeProtectedHeader(before);
+    expect((await server.call('DELETE', `${KEYS}/${kid}`)).code).toBe(200);
+    expect(await codeFor(server, before)).toBe(401);
+    expect((await keySetOf(server)).map((key) => key.kid)).toEqual(['hsm/slot 1']);
+    expect(await codeFor(server, await issue(server))).toBe(200);
+  });
 });
 
 describe('without one that answers', () => {
