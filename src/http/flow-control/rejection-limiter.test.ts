@@ -63,6 +63,19 @@ describe('B15: rejections', () => {
     await settled();
   });
 
+  it('that have been sent make room for as many others', async () => {
+    const { limiter, ask, wake, settled } = startLimiter(2);
+    while (limiter.wait('a') !== false) if (wake.length > 9) throw new Error('it has no limit');
+    expect(wake).toHaveLength(2);
+    wake[0]?.();
+    await settled();
+    void ask('a');
+    expect(wake).toHaveLength(3);
+    expect(limiter.wait('a')).toBe(false);
+    for (const resume of wake) resume();
+    await settled();
+  });
+
   it('are sent one after the other, and never many at the same moment', async () => {
     const { ask, delays, wake, later } = startLimiter(20);
     const leftAt: number[] = [];
