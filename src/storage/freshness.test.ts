@@ -56,6 +56,26 @@ describe('B30: decisions from memory', () => {
     }
   });
 
+  it('are not allowed by a question that was asked more than a second before them', async () => {
+    const { state, caches, keys, freshness, pass } = open();
+    await pass(240);
+    state.revision = 11;
+    // The question at 250 ms is about 11, and all later ones are about 12.
+    await pass(20);
+    state.revision = 12;
+    await pass(1_040);
+    let isDecided = false;
+    void freshness.whenCurrent(2_000).then((current) => {
+      isDecided = current;
+    });
+    for (const follower of [caches, keys]) follower.moveTo(11);
+    await pass(10);
+    expect(isDecided).toBe(false);
+    for (const follower of [caches, keys]) follower.moveTo(12);
+    await pass(10);
+    expect(isDecided).toBe(true);
+  });
+
   it.each(['caches', 'keys'] as const)('end a second after the watch of the %s has stopped', async (which) => {
     const { state, caches, keys, freshness, decided, pass } = open();
     await pass(1_000);
