@@ -84,11 +84,11 @@ export function createTrackedTokens(parts: TrackedTokenParts): TrackedTokens {
   function expiriesOf(id: string, requester: string, revision: number): number[] {
     const { current } = reader.cache(kind);
     const time = now();
-    const counted = [...current.withLabel(COUNTED_LABEL, id)];
-    const uncounted = [...current.withLabel(REQUESTER_LABEL, requester)].filter(
-      ({ labels }) => labels?.[COUNTED_LABEL] === undefined,
-    );
-    return [...counted, ...uncounted]
+    const counted: StoredObject[] = [];
+    current.collectLabel(counted, COUNTED_LABEL, id);
+    const requested: StoredObject[] = [];
+    current.collectLabel(requested, REQUESTER_LABEL, requester);
+    return [...counted, ...requested.filter(({ labels }) => labels?.[COUNTED_LABEL] === undefined)]
       .filter(createdBefore(revision))
       .filter((entry) => !entry.isExpired(time))
       .map(({ expiresAt = 0 }) => expiresAt);
