@@ -5,6 +5,7 @@ import { type ObjectKey, storageKey } from '../api/object-key.ts';
 import { ApiError, alreadyExists, badRequest, conflict, notFound } from '../api/status.ts';
 import { TimeSlice } from '../lib/time-slice.ts';
 import type { Guard, Store, Write, WriteResult } from '../storage/contract.ts';
+import type { Bound } from './bound.ts';
 import { prefixesInside, requireParents } from './parents.ts';
 import {
   isSameObject,
@@ -42,19 +43,14 @@ export interface Preconditions {
 /** Admission: called with the prepared object before it is validated. Throws to refuse the write. */
 export type Admit = (object: ApiObject, old: ApiObject | undefined) => void;
 
-/**
- * Checks a bound on stored objects once more after a creation, on those that were created before this revision. Throws
- * to refuse the creation, which is undone. Processes that create objects in the same moment do not know of each other
- * before: the order of the store decides which of them exceed the bound.
- */
-export type CheckBound = (revision: number) => void;
-
 /** The manager of the fields that a write changes, or `managedFields` themselves, computed by server-side apply. */
 export interface FieldOwner {
   /** The manager of a write that is no apply. Default: the server. */
   readonly manager?: string;
   readonly applied?: () => ManagedFieldsEntry[] | undefined;
 }
+
+type ParentKey = Pick<ObjectKey, 'cluster' | 'namespace'>;
 
 interface CreateOptions extends FieldOwner {
   readonly dryRun: boolean;
@@ -67,7 +63,7 @@ interface CreateOptions extends FieldOwner {
   /** Sets fields that belong to the server and to no manager. Called with the prepared object, before `admit`. */
   readonly derive?: ((object: ApiObject) => ApiObject) | undefined;
   readonly admit?: Admit;
-  readonly checkBound?: CheckBound | undefined;
+  readonly bound?: Bound | undefined;
   /** Conditions on other keys at the instant of the write. */
   readonly guards?: readonly Guard[];
 }
@@ -116,12 +112,21 @@ export class ObjectWriter {
     this.#options = options;
   }
 
-  async create(
-    kind: Kind,
-    within: Pick<ObjectKey, 'cluster' | 'namespace'>,
-    sent: ApiObject,
-    options: CreateOptions,
-  ): Promise<ApiObject> {
+  create(kind: Kind, within: ParentKey, sent: ApiObject, options: CreateOptions): Promise<ApiObject> {
+    const { bound, derive } = options;
+    if (bound === undefined) return this.#create(kind, within, sent, options);
+    return bound.room.run(bound, (refused) => {
+      // Last: an object that cannot be created for another reason is refused for that one.
+      const checked = (prepared: ApiObject): ApiObject => {
+        const derived = derive?.(prepared) ?? prepared;
+        if (refused !== undefined) throw refused;
+        return derived;
+      };
+      return this.#create(kind, within, sent, { ...options, derive: checked });
+    });
+  }
+
+  async #create(kind: Kind, within: ParentKey, sent: ApiObject, options: CreateOptions): Promise<ApiObject> {
     const { metadata } = sent;
     if ((metadata.resourceVersion ?? '') !== '') {
       throw badRequest('resourceVersion should not be set on objects to be created');
@@ -131,7 +136,7 @@ export class ObjectWriter {
       const name = generated ? this.#generateName(metadata.generateName ?? '') : (metadata.name ?? '');
       try {
         const created = await this.#createNamed(kind, { ...within, name }, sent, options);
-        if (!options.dryRun) await this.#checkBound(kind, { ...within, name }, created, options.checkBound);
+        if (!options.dryRun) await this.#checkBound(kind, { ...within, name }, created, options.bound);
         return created;
       } catch (error) {
         const taken = error instanceof ApiError && error.status.reason === 'AlreadyExists';
@@ -141,20 +146,22 @@ export class ObjectWriter {
     }
   }
 
-  async #checkBound(kind: Kind, objectKey: ObjectKey, { metadata }: ApiObject, check?: CheckBound): Promise<void> {
+  /**
+   * Removes the object if it is beyond the bound. Processes that create objects in the same moment do not know of each
+   * other before: the order of the store decides which of them exceed it.
+   */
+  async #checkBound(kind: Kind, objectKey: ObjectKey, { metadata }: ApiObject, bound?: Bound): Promise<void> {
+    const { uid = '', resourceVersion = '' } = metadata;
+    const refused = bound?.refusal(Number(resourceVersion), 0);
+    if (refused === undefined) return;
     try {
-      check?.(Number(metadata.resourceVersion));
-    } catch (refusal) {
-      const { uid = '', resourceVersion = '' } = metadata;
-      try {
-        await this.remove(kind, objectKey, { dryRun: false, preconditions: { uid, resourceVersion } });
-      } catch (error) {
-        if (!(error instanceof ApiError) || ![404, 409].includes(error.status.code)) throw error;
-        // Approved or redeemed meanwhile: what it has granted needs its object.
-        if (this.#options.reader.find(kind, objectKey)?.uid === uid) return;
-      }
-      throw refusal;
+      await this.remove(kind, objectKey, { dryRun: false, preconditions: { uid, resourceVersion } });
+    } catch (error) {
+      if (!(error instanceof ApiError) || ![404, 409].includes(error.status.code)) throw error;
+      // Approved or redeemed meanwhile: what it has granted needs its object.
+      if (this.#options.reader.find(kind, objectKey)?.uid === uid) return;
     }
+    throw refused;
   }
 
   #generateName(base: string): string {

@@ -385,6 +385,17 @@ it('the limit of a caller holds for concurrent requests, and is free again when 
   });
 });
 
+it('of many requests of a caller in the same moment, only those with room are written', async () => {
+  await withStore(async (store) => {
+    const program = await start(store);
+    const before = await store.revision();
+    const outcomes = await Promise.allSettled(Array.from({ length: 20 }, () => track(program)));
+    expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(3);
+    expect((await store.revision()) - before).toBe(3);
+    await program.stop();
+  });
+});
+
 it('B15: who requests through many accounts has one limit: that of the person, or of the accounts of the cluster', async () => {
   await withStore(async (store) => {
     const program = await start(store);

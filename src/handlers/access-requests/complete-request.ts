@@ -13,6 +13,7 @@ import { COUNTED_LABEL, REQUESTER_LABEL } from '../../api/kinds/issued-token.ts'
 import type { ApiRequest } from '../../api/request.ts';
 import { type ApiError, forbidden } from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
+import { Room } from '../../objects/bound.ts';
 import { createdBefore } from '../../objects/stored-object.ts';
 import { type CountedFor, countedFor, requesterId } from '../../tokens/revocations/tracked-tokens.ts';
 import { isPersonKnown, unknownPerson, userOf } from '../approvals/people.ts';
@@ -34,18 +35,20 @@ export function createRequestCompletion(
   parts: CompletionParts,
 ): (request: ApiRequest, kind: Kind) => Completion | undefined {
   const { catalog, reader, rules, limits, now } = parts;
+  const room = new Room();
 
-  function requireRoom({ id, who }: CountedFor, revision: number): void {
+  function refusalOf({ id, who }: CountedFor, revision: number, writing: number): ApiError | undefined {
     const stored = [...reader.cache(catalog.accessRequests).current.withLabel(COUNTED_LABEL, id)].filter(
       createdBefore(revision),
     );
     const open = stored.filter((entry) => isOpenPhase(entry.field('status.phase'))).length;
     const { maxOpenPerCaller: max } = limits;
-    if (open >= max) throw tooMany(catalog.accessRequests, `${who} ${max} open access requests`);
+    if (open + writing >= max) return tooMany(catalog.accessRequests, `${who} ${max} open access requests`);
     const maxStored = max * STORED_PER_OPEN;
-    if (stored.length >= maxStored) {
-      throw tooMany(catalog.accessRequests, `${who} ${maxStored} access requests, open and finished`);
+    if (stored.length + writing >= maxStored) {
+      return tooMany(catalog.accessRequests, `${who} ${maxStored} access requests, open and finished`);
     }
+    return undefined;
   }
 
   return (request, kind) => {
@@ -68,7 +71,6 @@ export function createRequestCompletion(
           const why = `must be no more than ${maxDurationSeconds} seconds`;
           throw invalid(kind, name, [invalidValue('spec.durationSeconds', durationSeconds, why)]);
         }
-        requireRoom(counted, Number.POSITIVE_INFINITY);
         const labels = {
           ...clientLabels(object.metadata.labels),
           [REQUESTER_LABEL]: requesterId(caller.as(undefined)),
@@ -83,7 +85,7 @@ export function createRequestCompletion(
           status: { phase: 'Pending', expirationTimestamp: toTimestamp(now() + PENDING_MS) },
         };
       },
-      checkBound: (revision) => requireRoom(counted, revision),
+      bound: { room, key: counted.id, refusal: (revision, writing) => refusalOf(counted, revision, writing) },
       created: (object) => annotate(request, object),
     };
   };

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { PassDecision } from '../../api/authorization.ts';
 import { type FieldError, forbiddenField, invalid, invalidValue } from '../../api/field-error.ts';
-import type { ApiObject, ObjectMeta } from '../../api/kind.ts';
+import type { ObjectMeta } from '../../api/kind.ts';
 import { clientLabels, REQUEST_CLUSTER_LABEL, REQUEST_NAMESPACE_LABEL } from '../../api/kinds/access-request.ts';
 import { COUNTED_LABEL, REQUESTER_LABEL } from '../../api/kinds/issued-token.ts';
 import { PASS_EXPIRY_FIELD } from '../../api/kinds/pass.ts';
@@ -20,8 +20,8 @@ import {
 } from '../../api/kinds/pass-spec.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { type ApiError, badRequest, forbidden, notFound, tooManyRequests } from '../../api/status.ts';
-import { InFlightCounts } from '../../lib/in-flight-counts.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
+import { Room } from '../../objects/bound.ts';
 import { requireParents } from '../../objects/parents.ts';
 import { createdBefore, type StoredObject } from '../../objects/stored-object.ts';
 import { withoutTokenWords } from '../../observability/token-text.ts';
@@ -53,21 +53,7 @@ const MIN_SECONDS_OF_ISSUING_CLUSTER = 660;
 export function createPassHandler(parts: PassParts): (request: ApiRequest) => Promise<ApiResponse> {
   const { catalog, reader, writer, rules } = parts;
   const kind = catalog.passes;
-  /** By count id. */
-  const inFlight = new InFlightCounts();
-
-  /**
-   * Waits while other requests of this caller may fill the limit, then counts this one as being written. Whether they
-   * fill it is known after their writes, which may fail. `checkBound` counts the passes of other processes.
-   */
-  async function reserve(countId: string, refusal: (writing: number) => ApiError | undefined): Promise<() => void> {
-    while (refusal(inFlight.of(countId)) !== undefined) {
-      const refused = refusal(0);
-      if (refused !== undefined) throw refused;
-      await inFlight.released(countId);
-    }
-    return inFlight.add(countId);
-  }
+  const room = new Room();
 
   return async (request) => {
     const { caller } = request;
@@ -108,12 +94,10 @@ export function createPassHandler(parts: PassParts): (request: ApiRequest) => Pr
       annotate(request, same.object());
       return writeResponse(parts, request, kind, same.object(), { code: 200 });
     }
-    const refusal = (passes: PassCount): ApiError | undefined => limitRefusal(parts, passes, counted.who, decision);
-    const checkLimits = (entries: readonly StoredObject[]): void => {
-      const refused = refusal({ stored: entries, writing: 0 });
-      if (refused !== undefined) throw refused;
-    };
-    checkLimits(stored());
+    const refusal = (revision: number, writing: number): ApiError | undefined =>
+      limitRefusal(parts, { stored: stored().filter(createdBefore(revision)), writing }, counted.who, decision);
+    const refused = refusal(Number.POSITIVE_INFINITY, 0);
+    if (refused !== undefined) throw refused;
     parts.requireRightClock();
     const metadata = { ...sent.metadata, name: newHandle(parts.randomBytes) };
     const labels = {
@@ -124,20 +108,21 @@ export function createPassHandler(parts: PassParts): (request: ApiRequest) => Pr
       [REQUEST_NAMESPACE_LABEL]: account.namespace,
       [PASS_APPROVAL_LABEL]: decision.approval,
     };
-    const create = {
-      dryRun: options.dryRun,
-      manager: managerOf(request, options),
-      derive: (prepared: ApiObject) => ({
-        ...prepared,
-        metadata: { ...prepared.metadata, labels },
-        status: { ...newStatus(parts, spec, decision, cluster.uid), ...ofAccount },
-      }),
-      checkBound: (revision: number) => checkLimits(stored().filter(createdBefore(revision))),
-    };
-    const release = await reserve(countId, (writing) => refusal({ stored: stored(), writing }));
-    const object = await writer
-      .create(kind, { cluster: '', namespace: '' }, { ...sent, metadata, spec }, create)
-      .finally(release);
+    const object = await writer.create(
+      kind,
+      { cluster: '', namespace: '' },
+      { ...sent, metadata, spec },
+      {
+        dryRun: options.dryRun,
+        manager: managerOf(request, options),
+        derive: (prepared) => ({
+          ...prepared,
+          metadata: { ...prepared.metadata, labels },
+          status: { ...newStatus(parts, spec, decision, cluster.uid), ...ofAccount },
+        }),
+        bound: { room, key: countId, refusal },
+      },
+    );
     annotate(request, object);
     return writeResponse(parts, request, kind, object, { code: 201 });
   };

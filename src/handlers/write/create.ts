@@ -18,7 +18,7 @@ export async function createObject(parts: WriteParts, request: ApiRequest, kind:
     uid: mirroredUid(kind, sent),
     derive: completion?.derive,
     admit: admitWrite(parts, request, kind),
-    checkBound: completion?.checkBound,
+    bound: completion?.bound,
   });
   if (!options.dryRun) completion?.created(object);
   return writeResponse(parts, request, kind, object, { code: 201 });

@@ -5,11 +5,12 @@ import { CONFIRMED_FIELD } from '../../api/confirmed-endpoint.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
 import type { ObjectKey } from '../../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
+import type { Bound } from '../../objects/bound.ts';
 import type { DeletionPropagation } from '../../objects/deletion-propagation.ts';
 import { withServedFields } from '../../objects/managed-fields.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import { encode, type PublicView } from '../../objects/stored-object.ts';
-import type { Admit, CheckBound, ObjectWriter } from '../../objects/writer.ts';
+import type { Admit, ObjectWriter } from '../../objects/writer.ts';
 import type { WriteOptions } from '../options/write-options.ts';
 import { partialMetadata, tableOf } from '../representation.ts';
 import { representationFor, type Views } from '../views.ts';
@@ -41,7 +42,7 @@ export interface WriteParts {
 export interface Completion {
   /** Returns the object with the fields that the server sets. Throws to refuse the creation. */
   readonly derive: (object: ApiObject) => ApiObject;
-  readonly checkBound?: CheckBound;
+  readonly bound?: Bound;
   /** Called with the created object; not for a dry run. */
   readonly created: (object: ApiObject) => void;
 }

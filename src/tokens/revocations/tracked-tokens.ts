@@ -5,8 +5,9 @@ import { CREDENTIAL_ID, jtiIn } from '../../api/credential-id.ts';
 import type { Kind } from '../../api/kind.ts';
 import { COUNTED_LABEL, type IssuedTokenSpec, REQUESTER_LABEL } from '../../api/kinds/issued-token.ts';
 import { TOKEN_ANNOTATIONS } from '../../api/kinds/token-request.ts';
-import { forbidden, type GroupResource, type StatusCause } from '../../api/status.ts';
+import { type ApiError, forbidden, type GroupResource, type StatusCause } from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
+import { Room } from '../../objects/bound.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import { createdBefore, type StoredObject } from '../../objects/stored-object.ts';
 import type { ObjectWriter } from '../../objects/writer.ts';
@@ -79,6 +80,7 @@ export function countedFor(reader: TokenReader, kind: Kind, caller: Requester): 
 export function createTrackedTokens(parts: TrackedTokenParts): TrackedTokens {
   const { catalog, reader, writer, maxPerCaller, now } = parts;
   const kind = catalog.issuedTokens;
+  const room = new Room();
 
   /** When the counted tokens expire. Records of 0.1.0 have the label of the requester only. */
   function expiriesOf(id: string, requester: string, revision: number): number[] {
@@ -99,18 +101,20 @@ export function createTrackedTokens(parts: TrackedTokenParts): TrackedTokens {
       const user = caller.as(undefined);
       const requester = requesterId(user);
       const { id, who } = countedFor(reader, kind, caller);
-      const check = (revision: number): void => {
+      const refusal = (revision: number, writing: number): ApiError | undefined => {
         const expiries = expiriesOf(id, requester, revision);
-        if (expiries.length < maxPerCaller) return;
+        if (expiries.length + writing < maxPerCaller) return undefined;
         const reason = quotaReason(who, { max: maxPerCaller, expiries, isRequired });
-        throw forbidden(aboutKind, about, reason, isRequired ? undefined : [NOT_TRACKED]);
+        return forbidden(aboutKind, about, reason, isRequired ? undefined : [NOT_TRACKED]);
       };
-      check(Number.POSITIVE_INFINITY);
+      const refused = refusal(Number.POSITIVE_INFINITY, 0);
+      if (refused !== undefined) throw refused;
       return async (cluster, claims) => {
         const spec = specOf(cluster, claims, user);
         const metadata = { name: claims.jti, labels: { [REQUESTER_LABEL]: requester, [COUNTED_LABEL]: id } };
         const record = { apiVersion: '', kind: '', metadata, spec };
-        await writer.create(kind, { cluster: '', namespace: '' }, record, { dryRun: false, checkBound: check });
+        const bound = { room, key: id, refusal };
+        await writer.create(kind, { cluster: '', namespace: '' }, record, { dryRun: false, bound });
       };
     },
   };
