@@ -2,10 +2,12 @@ import type { ApiObject } from '../../api/kind.ts';
 import { accessText, requestSpec, requestStatus } from '../../api/kinds/access-request-spec.ts';
 import { passSpec, passStatus } from '../../api/kinds/pass-spec.ts';
 import type { Client } from '../../client/create-client.ts';
+import type { TrackedToken } from '../../client/types.ts';
 import { shellWord } from '../../lib/shell-word.ts';
 import { type Approvable, approvablePath, objectName, REQUESTS } from '../approvable.ts';
 import { CliError, type Run, UsageError } from '../command.ts';
 import { connect } from '../connection/connection.ts';
+import { describeError } from '../describe-error.ts';
 import { isDryRun } from '../dry-run.ts';
 import { forEach } from '../for-each.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
@@ -44,13 +46,18 @@ async function validPasses(client: Client, request: ApiObject): Promise<string[]
   if (serviceAccount === undefined || requestStatus(request).bindingRef === undefined) return [];
   const account = `${serviceAccount.namespace}/${serviceAccount.name}`;
   const fieldSelector = tokenSelector({ cluster, ...serviceAccount, requester }) ?? '';
-  // The request is withdrawn: that is printed also if this fails.
-  const tokens = await client.listIssuedTokens({ fieldSelector }).catch(() => []);
+  const all = `Passes of ${account} in ${cluster} that ${requester} requested stay valid until they expire`;
+  let tokens: readonly TrackedToken[];
+  try {
+    tokens = await client.listIssuedTokens({ fieldSelector });
+  } catch (error) {
+    // The request is withdrawn, so this is no failure of the command.
+    return [`${all}. Their records could not be read: ${describeError(error)}`];
+  }
   const last = tokens
     .map(({ spec }) => spec.expirationTimestamp)
     .sort()
     .at(-1);
-  const all = `Passes of ${account} in ${cluster} that ${requester} requested stay valid until they expire`;
   if (last === undefined) return [`${all}. You see no record to revoke one by.`];
   return [
     `${all}, the last one with a record at ${last}.`,

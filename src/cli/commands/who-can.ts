@@ -53,12 +53,13 @@ export const run: Run = async (context, invocation) => {
 const nameOf = ({ namespace = '', name }: GrantedSubject): string =>
   terminalSafe(namespace === '' ? name : `${namespace}/${name}`);
 
-/** The 404 for an object; undefined also for callers who may not get it, and learn nothing about it. */
+/** The 404 for an object; undefined also for callers who may not get it (403), and learn nothing about it. */
 async function absenceOf(client: Client, path: string): Promise<StatusError | undefined> {
   try {
     await client.request('GET', path);
   } catch (error) {
     if (isStatus(error, 404)) return error;
+    if (!isStatus(error, 403)) throw error;
   }
   return undefined;
 }
