@@ -95,7 +95,7 @@ export class Invocation {
   }
 
   /** An error of the server, with the flags or the variables in place of the fields that they set. */
-  withFlagNames(message: string, env: Context['env'] = {}): string {
+  withFlagNames(message: string, env: Context['env']): string {
     return this.#flags.reduce((text, { flags, variable = '', field }) => {
       const [long] = /--[a-z-]+/.exec(flags) ?? [];
       if (field === undefined || long === undefined) return text;

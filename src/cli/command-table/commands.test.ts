@@ -45,7 +45,7 @@ describe('the table of commands', () => {
   ])('names the flag of %s that sets a field: %s', (name, message, expected) => {
     const command = COMMANDS.find(({ path }) => path.join(' ') === name);
     const invocation = new Invocation([], {}, command === undefined ? [] : flagsOf(command));
-    expect(invocation.withFlagNames(message)).toBe(expected ?? message);
+    expect(invocation.withFlagNames(message, {})).toBe(expected ?? message);
   });
 
   it('makes a program that accepts values with a leading dash', async () => {

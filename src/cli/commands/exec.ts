@@ -72,7 +72,7 @@ export const run: Run = async (context, invocation) => {
         (await server.client.listClusters(labelSelector === undefined ? {} : { labelSelector })).items;
       count += clusters.length;
       const settings = { servers, invocation, subject, expirationSeconds, failures };
-      const targets = clusters.length === 0 ? [] : await targetsOf(server, clusters, settings);
+      const targets = clusters.length === 0 ? [] : await targetsOf(context, server, clusters, settings);
       await Promise.all(
         targets.map((target) =>
           slots.run(async () => {
@@ -150,6 +150,7 @@ async function findNamed(
 }
 
 async function targetsOf(
+  { env }: Context,
   server: NamedServer,
   clusters: readonly Cluster[],
   settings: {
@@ -183,7 +184,7 @@ async function targetsOf(
     if (endpoint !== undefined && token !== undefined) {
       return [{ ...endpoint, cluster, label, passServer, namespace, token }];
     }
-    failures.set(label, `no token: ${invocation.withFlagNames(error?.message ?? 'the response contains none')}`);
+    failures.set(label, `no token: ${invocation.withFlagNames(error?.message ?? 'the response contains none', env)}`);
     return [];
   });
 }
