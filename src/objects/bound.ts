@@ -4,7 +4,7 @@ import { TimeSlice } from '../lib/time-slice.ts';
 
 /** A bound on how many objects are stored for one caller, for a creation. */
 export interface Bound {
-  readonly room: Room;
+  readonly pending: PendingCreations;
   /** For whom the object counts. */
   readonly key: string;
   /**
@@ -18,7 +18,7 @@ export interface Bound {
  * The creations of this process under one bound. As many are written in the same moment as there is room for; the
  * others wait for them. They are refused by what is stored then, because a write may fail.
  */
-export class Room {
+export class PendingCreations {
   readonly #inFlight = new InFlightCounts();
   readonly #slice = new TimeSlice();
 

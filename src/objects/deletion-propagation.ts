@@ -118,7 +118,9 @@ export class DeletionPropagation {
   async #sweep(prefixOf: (kind: Kind) => string): Promise<void> {
     const { catalog, reader } = this.#options;
     for (const kind of catalog.kinds.filter(({ inCluster }) => inCluster)) {
-      const orphans = [...reader.cache(kind).current.scan(prefixOf(kind))].flatMap((entry) => this.#ifOrphan(entry));
+      const orphans = [...reader.cache(kind).current.scan(prefixOf(kind))].flatMap(
+        (entry) => this.#orphanOf(entry) ?? [],
+      );
       await inParallel(orphans, CONCURRENCY, ({ key, createRevision, guards }) =>
         this.#write({ key, value: null, expect: { createRevision }, guards }),
       );
@@ -126,17 +128,17 @@ export class DeletionPropagation {
   }
 
   /**
-   * A parent that is younger than the object is another one of the same name. A missing one must be missing in the
-   * store, too: caches leave out what they cannot decode.
+   * Undefined if the parents of the object exist. One that is younger than the object is another one of the same name.
+   * A missing one must be missing in the store, too: caches leave out what they cannot decode.
    */
-  #ifOrphan(entry: StoredObject): Orphan[] {
+  #orphanOf(entry: StoredObject): Orphan | undefined {
     const { catalog, reader } = this.#options;
     const { kind, key, createRevision } = entry;
     const parents = findParents(catalog, reader, kind, entry);
     const missing = parents.filter((parent) => 'missing' in parent);
     const isYounger = parents.some((parent) => !('missing' in parent) && parent.createRevision > createRevision);
-    if (missing.length === 0 && !isYounger) return [];
-    return [{ key, createRevision, guards: missing.map((parent) => ({ key: parent.key, expect: { absent: true } })) }];
+    if (missing.length === 0 && !isYounger) return undefined;
+    return { key, createRevision, guards: missing.map((parent) => ({ key: parent.key, expect: { absent: true } })) };
   }
 
   async #write(write: Write): Promise<WriteResult> {

@@ -115,7 +115,7 @@ export class ObjectWriter {
   create(kind: Kind, within: ParentKey, sent: ApiObject, options: CreateOptions): Promise<ApiObject> {
     const { bound, derive } = options;
     if (bound === undefined) return this.#create(kind, within, sent, options);
-    return bound.room.run(bound, (refused) => {
+    return bound.pending.run(bound, (refused) => {
       // Last: an object that cannot be created for another reason is refused for that one.
       const checked = (prepared: ApiObject): ApiObject => {
         const derived = derive?.(prepared) ?? prepared;

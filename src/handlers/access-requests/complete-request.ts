@@ -13,7 +13,7 @@ import { COUNTED_LABEL, REQUESTER_LABEL } from '../../api/kinds/issued-token.ts'
 import type { ApiRequest } from '../../api/request.ts';
 import { type ApiError, forbidden } from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
-import { Room } from '../../objects/bound.ts';
+import { PendingCreations } from '../../objects/bound.ts';
 import { createdBefore } from '../../objects/stored-object.ts';
 import { type CountedFor, countedFor, requesterId } from '../../tokens/revocations/tracked-tokens.ts';
 import { isPersonKnown, unknownPerson, userOf } from '../approvals/people.ts';
@@ -35,7 +35,7 @@ export function createRequestCompletion(
   parts: CompletionParts,
 ): (request: ApiRequest, kind: Kind) => Completion | undefined {
   const { catalog, reader, rules, limits, now } = parts;
-  const room = new Room();
+  const pending = new PendingCreations();
 
   function refusalOf({ id, who }: CountedFor, revision: number, writing: number): ApiError | undefined {
     const stored = [...reader.cache(catalog.accessRequests).current.withLabel(COUNTED_LABEL, id)].filter(
@@ -85,7 +85,7 @@ export function createRequestCompletion(
           status: { phase: 'Pending', expirationTimestamp: toTimestamp(now() + PENDING_MS) },
         };
       },
-      bound: { room, key: counted.id, refusal: (revision, writing) => refusalOf(counted, revision, writing) },
+      bound: { pending, key: counted.id, refusal: (revision, writing) => refusalOf(counted, revision, writing) },
       created: (object) => annotate(request, object),
     };
   };

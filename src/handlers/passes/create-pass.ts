@@ -21,7 +21,7 @@ import {
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { type ApiError, badRequest, forbidden, notFound, tooManyRequests } from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
-import { Room } from '../../objects/bound.ts';
+import { PendingCreations } from '../../objects/bound.ts';
 import { requireParents } from '../../objects/parents.ts';
 import { createdBefore, type StoredObject } from '../../objects/stored-object.ts';
 import { withoutTokenWords } from '../../observability/token-text.ts';
@@ -53,7 +53,7 @@ const MIN_SECONDS_OF_ISSUING_CLUSTER = 660;
 export function createPassHandler(parts: PassParts): (request: ApiRequest) => Promise<ApiResponse> {
   const { catalog, reader, writer, rules } = parts;
   const kind = catalog.passes;
-  const room = new Room();
+  const pending = new PendingCreations();
 
   return async (request) => {
     const { caller } = request;
@@ -120,7 +120,7 @@ export function createPassHandler(parts: PassParts): (request: ApiRequest) => Pr
           metadata: { ...prepared.metadata, labels },
           status: { ...newStatus(parts, spec, decision, cluster.uid), ...ofAccount },
         }),
-        bound: { room, key: countId, refusal },
+        bound: { pending, key: countId, refusal },
       },
     );
     annotate(request, object);

@@ -7,7 +7,7 @@ import { COUNTED_LABEL, type IssuedTokenSpec, REQUESTER_LABEL } from '../../api/
 import { TOKEN_ANNOTATIONS } from '../../api/kinds/token-request.ts';
 import { type ApiError, forbidden, type GroupResource, type StatusCause } from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
-import { Room } from '../../objects/bound.ts';
+import { PendingCreations } from '../../objects/bound.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import { createdBefore, type StoredObject } from '../../objects/stored-object.ts';
 import type { ObjectWriter } from '../../objects/writer.ts';
@@ -80,7 +80,7 @@ export function countedFor(reader: TokenReader, kind: Kind, caller: Requester): 
 export function createTrackedTokens(parts: TrackedTokenParts): TrackedTokens {
   const { catalog, reader, writer, maxPerCaller, now } = parts;
   const kind = catalog.issuedTokens;
-  const room = new Room();
+  const pending = new PendingCreations();
 
   /** When the counted tokens expire. Records of 0.1.0 have the label of the requester only. */
   function expiriesOf(id: string, requester: string, revision: number): number[] {
@@ -113,7 +113,7 @@ export function createTrackedTokens(parts: TrackedTokenParts): TrackedTokens {
         const spec = specOf(cluster, claims, user);
         const metadata = { name: claims.jti, labels: { [REQUESTER_LABEL]: requester, [COUNTED_LABEL]: id } };
         const record = { apiVersion: '', kind: '', metadata, spec };
-        const bound = { room, key: id, refusal };
+        const bound = { pending, key: id, refusal };
         await writer.create(kind, { cluster: '', namespace: '' }, record, { dryRun: false, bound });
       };
     },
