@@ -1,4 +1,6 @@
 import {
+  bindingWith,
+  clusterWith,
   type Faults,
   FIELD_SELECTOR_FAULTS,
   FORM_FAULTS,
@@ -54,20 +56,6 @@ const post = (path: string, body: string, type = 'application/json'): CostlyRequ
   body,
   type,
 });
-
-const clusterOf = (pem: string): string =>
-  JSON.stringify({
-    apiVersion: 'clusterregistry.k8s.io/v1alpha1',
-    kind: 'Cluster',
-    metadata: { name: 'x' },
-    spec: { orchestratorApiEndpoints: { caBundle: Buffer.from(pem).toString('base64') } },
-  });
-
-const bindingOf = (selector: string): string =>
-  JSON.stringify({
-    metadata: { name: 'x', annotations: { 'clusterpass.dev/clusters': selector } },
-    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'view' },
-  });
 
 const select = (parameter: string, text: string): CostlyRequest => ({
   method: 'GET',
@@ -161,13 +149,13 @@ export const faultyRows: readonly Row[] = [
     'PEM',
     PEM_FAULTS,
     () => PEM,
-    (pem) => post(`${CLUSTERS}?dryRun=All`, clusterOf(pem)),
+    (pem) => post(`${CLUSTERS}?dryRun=All`, clusterWith(pem)),
   ),
   ...rowsOf(
     'selector of a binding',
     LABEL_SELECTOR_FAULTS,
     () => SELECTOR,
-    (selector) => post(`${RBAC}/clusterrolebindings?dryRun=All`, bindingOf(selector)),
+    (selector) => post(`${RBAC}/clusterrolebindings?dryRun=All`, bindingWith(selector)),
   ),
   ...HOSTILE_FIELDS.map(({ name, fieldsV1 }) => ({
     name: `A19: faults: managedFields: ${name}`,

@@ -22,9 +22,11 @@ import { validateObject } from '../../src/objects/validate-object.ts';
 import { createIssuers } from '../../src/tokens/claims.ts';
 import { envelope, message } from '../e2e/support/protobuf.ts';
 import {
+  bindingWith,
   CEL_CONDITIONS,
   CEL_FAULTS,
   CSV_FAULTS,
+  clusterWith,
   type Faults,
   FIELD_SELECTOR_FAULTS,
   FORM_FAULTS,
@@ -89,20 +91,6 @@ const body = (mediaType: string, type: BodyType | Kind, bytes: Uint8Array): void
   });
 };
 
-const clusterOf = (pem: string): string =>
-  JSON.stringify({
-    apiVersion: 'clusterregistry.k8s.io/v1alpha1',
-    kind: 'Cluster',
-    metadata: { name: 'x' },
-    spec: { orchestratorApiEndpoints: { caBundle: Buffer.from(pem).toString('base64') } },
-  });
-
-const bindingOf = (selector: string): string =>
-  JSON.stringify({
-    metadata: { name: 'x', annotations: { 'clusterpass.dev/clusters': selector } },
-    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'x' },
-  });
-
 describe('A19: a body that is wrong in many places does not block the event loop', () => {
   fuzz(
     'YAML',
@@ -150,7 +138,7 @@ describe('A19: a body that is wrong in many places does not block the event loop
     'PEM',
     wrong(PEM_FAULTS, 256 * 1024),
     (pem) => {
-      const bytes = Buffer.from(clusterOf(pem));
+      const bytes = Buffer.from(clusterWith(pem));
       isFast(() => body('application/json', cluster, bytes));
     },
     { runs: 30, found: [...largest(PEM_FAULTS, 256 * 1024), ...largest(PEM_FAULTS, 2_300_000)] },
@@ -160,7 +148,7 @@ describe('A19: a body that is wrong in many places does not block the event loop
     'the selector of a binding',
     wrong(LABEL_SELECTOR_FAULTS, ANNOTATION),
     (selector) => {
-      const bytes = Buffer.from(bindingOf(selector));
+      const bytes = Buffer.from(bindingWith(selector));
       isFast(() => body('application/json', clusterRoleBindingKind, bytes));
     },
     {

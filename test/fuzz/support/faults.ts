@@ -233,3 +233,19 @@ export const MESSAGE_FAULTS: readonly Faults[] = [
   },
   { name: 'nesting', head: '{"jsonrpc":"2.0","params":', pieces: ['[', '{"a":', '[{},', ']'], tail: '}' },
 ];
+
+/** The JSON of a cluster with this CA bundle. */
+export const clusterWith = (pem: string): string =>
+  JSON.stringify({
+    apiVersion: 'clusterregistry.k8s.io/v1alpha1',
+    kind: 'Cluster',
+    metadata: { name: 'x' },
+    spec: { orchestratorApiEndpoints: { caBundle: Buffer.from(pem).toString('base64') } },
+  });
+
+/** The JSON of a binding with this selector of clusters. */
+export const bindingWith = (selector: string): string =>
+  JSON.stringify({
+    metadata: { name: 'x', annotations: { 'clusterpass.dev/clusters': selector } },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'view' },
+  });
