@@ -42,7 +42,7 @@ function humanDuration(milliseconds: number): string {
   return left === 0 ? whole : `${whole}${left}${rest?.letter}`;
 }
 
-/** `24h`, `1h30m`, `90s`: the syntax of `--duration`, without a loss of precision. */
+/** `24h`, `1h30m`, `1m30s`: the syntax of `--duration`, without a loss of precision. */
 export function exactDuration(seconds: number): string {
   const [hours, minutes, rest] = [Math.floor(seconds / 3600), Math.floor((seconds % 3600) / 60), seconds % 60];
   return `${hours > 0 ? `${hours}h` : ''}${minutes > 0 ? `${minutes}m` : ''}${rest > 0 || seconds === 0 ? `${rest}s` : ''}`;
