@@ -291,14 +291,12 @@ describe('clusterpass mirror', () => {
   });
 
   it('names the context of a cluster that cannot be reached', async () => {
-    const down = await new FakeHub({}).start();
-    await down.stop();
+    // A port that no other test gets from the system.
+    const url = 'http://127.0.0.1:1';
     const file = join(admin.home, 'down.yaml');
-    await writeFile(file, down.kubeconfig);
+    await writeFile(file, cluster.kubeconfig.replace(cluster.url, url));
     expect(await admin.fails([...once.slice(0, 3), '--kubeconfig', 'down.yaml', '--once'])).toMatch(
-      new RegExp(
-        `^Unable to connect to the server: ${down.url} cannot be reached: .* \\(context "hub" of ${file}\\)\\n$`,
-      ),
+      new RegExp(`^Unable to connect to the server: ${url} cannot be reached: .* \\(context "hub" of ${file}\\)\\n$`),
     );
   });
 

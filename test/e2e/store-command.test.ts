@@ -48,6 +48,9 @@ async function everything(server: Server): Promise<Map<string, { uid: string; ve
   return found;
 }
 
+/** Nothing listens there, and no other test gets the port from the system. */
+const CLOSED = '127.0.0.1:1';
+
 describeWithEtcd('B18: clusterpass store', () => {
   let etcd: Etcd;
   let folder: string;
@@ -78,9 +81,8 @@ describeWithEtcd('B18: clusterpass store', () => {
   });
 
   it('says why etcd cannot be reached', async () => {
-    const [port] = await freePorts(1);
     const [endpoint] = etcd.endpoints;
-    const closed = ['--store', `etcd://127.0.0.1:${port}/fleet`];
+    const closed = ['--store', `etcd://${CLOSED}/fleet`];
     const plain = ['--store', `etcd://${endpoint}/fleet`, '--etcd-cafile', TLS.caFile];
     const certificate = ['--cert-file', TLS.certFile, '--key-file', TLS.keyFile];
     const clientCertificates = ['--client-cert-auth', '--trusted-ca-file', TLS.caFile];
@@ -102,8 +104,8 @@ describeWithEtcd('B18: clusterpass store', () => {
         `clusterpass: etcd could not be reached: ${address}: ${problem}\n`,
     });
     expect(results).toEqual([
-      failure(`127.0.0.1:${port}`, 'nothing listens there'),
-      failure(`127.0.0.1:${port}`, 'nothing listens there'),
+      failure(CLOSED, 'nothing listens there'),
+      failure(CLOSED, 'nothing listens there'),
       failure(endpoint, 'it does not speak TLS: leave out --etcd-cafile, or give etcd a certificate'),
       failure(withTls.endpoints[0], 'it speaks TLS: set --etcd-cafile to the CA of its certificate'),
       failure(withTls.endpoints[0], 'it wants a client certificate: set --etcd-certfile and --etcd-keyfile'),

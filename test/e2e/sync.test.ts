@@ -125,18 +125,18 @@ describe('clusterpass sync export', () => {
   });
 
   it('names the context of a hub that cannot be reached, also while it retries', async () => {
-    const down = await new FakeHub({}).start();
-    await down.stop();
+    // A port that no other test gets from the system.
+    const url = 'http://127.0.0.1:1';
     const file = join(admin.home, 'down.yaml');
-    await writeFile(file, down.kubeconfig);
+    await writeFile(file, hub.kubeconfig.replace(hub.url, url));
     const where = `(context "hub" of ${file})`;
     expect(await admin.fails([...once, '--kubeconfig', 'down.yaml'])).toBe(
-      `Unable to connect to the server: ${down.url} cannot be reached: connect ECONNREFUSED 127.0.0.1:${new URL(down.url).port} ${where}\n`,
+      `Unable to connect to the server: ${url} cannot be reached: connect ECONNREFUSED 127.0.0.1:1 ${where}\n`,
     );
     const started = start(runExport, { kubeconfig: file, namespace: 'inv' });
     await expect.poll(() => started.written.err).toContain('TargetConnected=False');
     await started.stop();
-    expect(started.written.err).toContain(`${down.url} cannot be reached`);
+    expect(started.written.err).toContain(`${url} cannot be reached`);
     expect(started.written.err).toContain(where);
   });
 
