@@ -401,8 +401,17 @@ describeWithBrowser('the console for those who run the fleet', () => {
     });
 
     it('an owner sees the events of the clusters of the team, and a viewer none', async () => {
+      const path = '/orchestrator/dev-eu-2/api/v1/namespaces/shop/serviceaccounts/web/token';
+      expect((await server.call('POST', path, { body: { spec: { audiences: [] } } })).code).toBe(201);
       const owner = await visitAs('owner', '#/clusters/dev-eu-2');
-      await owner.getByRole('region', { name: 'Recent events' }).getByText('patch clusters dev-eu-2').first().waitFor();
+      const events = owner.getByRole('region', { name: 'Recent events' });
+      await events.getByText('patch clusters dev-eu-2').first().waitFor();
+      await events.getByText('issued').waitFor();
+      // In each of the layouts with one, two and three columns.
+      for (const width of [390, 1280, 1600]) {
+        await owner.setViewportSize({ width, height: 900 });
+        expect(await events.evaluate((it) => it.scrollWidth - it.clientWidth)).toBe(0);
+      }
       expect(await owner.getByRole('link', { name: 'Audit' }).count()).toBe(0);
       const viewer = await visitAs('viewer', '#/audit');
       await viewer.getByText('cannot create resource "auditeventreviews"').waitFor();

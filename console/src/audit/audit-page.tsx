@@ -83,7 +83,7 @@ export const AuditPage = memo(function AuditPage({ client, clusterNames, query }
       {isLoaded && feed.events.length === 0 && problem === '' && <p className="muted">No event matches yet.</p>}
       {feed.events.length > 0 && (
         <div className="card table-card">
-          <EventTable events={feed.events} hasLinks />
+          <EventTable events={feed.events} />
         </div>
       )}
     </div>

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { actionOf, addEvents, NO_EVENTS } from './event-feed.ts';
+import { actionOf, addEvents, NO_EVENTS, passesOf, resultOf } from './event-feed.ts';
 
 const event = (auditID: string, time: string) => ({ auditID, stage: 'ResponseComplete', time });
 
@@ -25,4 +25,19 @@ it.each([
   ],
   [{ verb: 'list', resource: 'clusters' }, 'list clusters'],
   [{ verb: 'get', path: '/metrics' }, 'get /metrics'],
+  [{ verb: 'patch', resource: 'clusters', name: 'a', dryRun: true }, 'patch clusters a (dry run)'],
+  [{ verb: 'watch', resource: 'clusters', stage: 'ResponseStarted' }, 'watch clusters (started)'],
 ])('describes %j', (summary, text) => expect(actionOf(summary)).toBe(text));
+
+it.each([
+  [{ code: 201 }, '201'],
+  [{ code: 403, reason: 'Forbidden' }, '403 Forbidden'],
+  [{}, ''],
+])('gives the result of %j', (summary, text) => expect(resultOf(summary)).toBe(text));
+
+it('names the passes of an event by their use', () => {
+  expect(passesOf({ credentialID: 'a', issuedCredentialID: 'b' })).toEqual([
+    { use: 'issued', id: 'b' },
+    { use: 'used', id: 'a' },
+  ]);
+});

@@ -15,7 +15,7 @@ export const NO_EVENTS: EventFeed = { events: [], instance: '', sequence: 0, sin
 
 const MAX_EVENTS = 500;
 
-const keyOf = ({ auditID = '', stage = '' }: AuditEventSummary): string => `${auditID} ${stage}`;
+export const keyOf = ({ auditID = '', stage = '' }: AuditEventSummary): string => `${auditID} ${stage}`;
 
 /**
  * Adds the events of an answer. Several processes may answer in turn, each with its own events: those of all of them
@@ -32,15 +32,20 @@ export function addEvents(feed: EventFeed, status: AuditEventReviewStatus): Even
 const newestFirst = ({ time: a = '' }: AuditEventSummary, { time: b = '' }: AuditEventSummary): number =>
   a < b ? 1 : a > b ? -1 : 0;
 
-/** `create serviceaccounts/token ci/builder`. */
-export function actionOf({
-  verb = '',
-  resource = '',
-  namespace = '',
-  name = '',
-  path = '',
-}: AuditEventSummary): string {
-  if (resource === '') return `${verb} ${path}`;
-  const object = [namespace, name].filter((part) => part !== '').join('/');
-  return [verb, resource, object].filter((part) => part !== '').join(' ');
+/** `create serviceaccounts/token ci/builder (dry run)`. */
+export function actionOf(event: AuditEventSummary): string {
+  const { verb = '', resource = '', namespace = '', name = '', path = '', dryRun = false, stage = '' } = event;
+  const object = resource === '' ? path : [namespace, name].filter((part) => part !== '').join('/');
+  const notes = [dryRun ? '(dry run)' : '', stage === 'ResponseStarted' ? '(started)' : ''];
+  return [verb, resource, object, ...notes].filter((part) => part !== '').join(' ');
+}
+
+/** `403 Forbidden`; `""` while there is no response. */
+export const resultOf = ({ code = 0, reason = '' }: AuditEventSummary): string =>
+  [code === 0 ? '' : String(code), reason].filter((part) => part !== '').join(' ');
+
+/** The passes that a request is about, and the one that authenticated its caller. */
+export function passesOf(event: AuditEventSummary): readonly { readonly use: string; readonly id: string }[] {
+  const passes = { issued: event.issuedCredentialID, revoked: event.revokedCredentialID, used: event.credentialID };
+  return Object.entries(passes).flatMap(([use, id]) => (id === undefined ? [] : [{ use, id }]));
 }

@@ -2,15 +2,10 @@ import type { AuditEventSummary } from '../../../src/api/kinds/audit-event-revie
 import { Time } from '../components/time.tsx';
 import { visibleName } from '../components/visible-name.ts';
 import { linkTo } from '../router.ts';
-import { actionOf } from './event-feed.ts';
+import { actionOf, keyOf, passesOf, resultOf } from './event-feed.ts';
 
-interface EventTableProps {
-  readonly events: readonly AuditEventSummary[];
-  /** The fields of the page that a link changes: none below a cluster. */
-  readonly hasLinks: boolean;
-}
-
-export const EventTable = ({ events, hasLinks }: EventTableProps) => (
+/** Links of a row filter the page by their value. */
+export const EventTable = ({ events }: { events: readonly AuditEventSummary[] }) => (
   <table className="list events">
     <thead>
       <tr>
@@ -24,60 +19,45 @@ export const EventTable = ({ events, hasLinks }: EventTableProps) => (
     </thead>
     <tbody>
       {events.map((event) => (
-        <Row key={`${event.auditID} ${event.stage}`} event={event} hasLinks={hasLinks} />
+        <Row key={keyOf(event)} event={event} />
       ))}
     </tbody>
   </table>
 );
 
-function Row({ event, hasLinks }: { event: AuditEventSummary; hasLinks: boolean }) {
-  const { user = '', impersonatedUser = '', cluster = '', code = 0, reason = '', decision = '' } = event;
-  const link = (field: string, value: string) =>
-    hasLinks ? <a href={linkTo('audit', { [field]: value })}>{visibleName(value)}</a> : visibleName(value);
+function Row({ event }: { event: AuditEventSummary }) {
+  const { user = '', impersonatedUser = '', cluster = '', code = 0, decision = '' } = event;
   return (
     <tr>
       <td data-label="Time">
         <Time at={event.time ?? ''} />
       </td>
-      <th scope="row" data-label="User" className="wrap-anywhere">
-        {user === '' ? <span className="muted">unknown</span> : link('user', user)}
+      <th scope="row" data-label="User" className="event-user wrap-anywhere">
+        {user === '' ? <span className="muted">unknown</span> : <FilterLink field="user" value={user} />}
         {impersonatedUser !== '' && <span className="muted hint"> as {visibleName(impersonatedUser)}</span>}
       </th>
       <td data-label="Action" className="wrap-anywhere">
         {actionOf(event)}
-        {event.dryRun === true && <span className="muted"> (dry run)</span>}
-        {event.stage === 'ResponseStarted' && <span className="muted"> (started)</span>}
         <span className="muted hint event-why">{decision || event.sourceIP}</span>
       </td>
-      <td data-label="Cluster">{cluster === '' ? '' : link('cluster', cluster)}</td>
+      <td data-label="Cluster">{cluster === '' ? '' : <FilterLink field="cluster" value={cluster} />}</td>
       <td data-label="Result">
-        <span className={code >= 400 ? 'problem' : undefined}>{[code || '', reason].filter(Boolean).join(' ')}</span>
+        <span className={code >= 400 ? 'problem' : undefined}>{resultOf(event)}</span>
       </td>
       <td data-label="Pass" className="mono">
-        <Passes event={event} hasLinks={hasLinks} />
+        {passesOf(event).map(({ use, id }) => (
+          <span key={use} className="event-pass">
+            <span className="muted">{use}</span>{' '}
+            <a href={linkTo('audit', { pass: id })} title={id}>
+              {id.slice(0, 8)}
+            </a>
+          </span>
+        ))}
       </td>
     </tr>
   );
 }
 
-function Passes({ event, hasLinks }: { event: AuditEventSummary; hasLinks: boolean }) {
-  const passes: readonly (readonly [string, string | undefined])[] = [
-    ['issued', event.issuedCredentialID],
-    ['revoked', event.revokedCredentialID],
-    ['used', event.credentialID],
-  ];
-  return passes.map(([what, id]) =>
-    id === undefined ? null : (
-      <span key={what} className="event-pass">
-        <span className="muted">{what}</span>{' '}
-        {hasLinks ? (
-          <a href={linkTo('audit', { pass: id })} title={id}>
-            {id.slice(0, 8)}
-          </a>
-        ) : (
-          <span title={id}>{id.slice(0, 8)}</span>
-        )}
-      </span>
-    ),
-  );
-}
+const FilterLink = ({ field, value }: { field: 'user' | 'cluster'; value: string }) => (
+  <a href={linkTo('audit', { [field]: value })}>{visibleName(value)}</a>
+);

@@ -1,7 +1,10 @@
+import type { AuditEventSummary } from '../../../src/api/kinds/audit-event-review.ts';
 import type { Client } from '../../../src/client/index.ts';
-import { EventTable } from '../audit/event-table.tsx';
+import { actionOf, keyOf, passesOf, resultOf } from '../audit/event-feed.ts';
 import { useEventFeed } from '../audit/use-event-feed.ts';
 import { Section } from '../components/section.tsx';
+import { Time } from '../components/time.tsx';
+import { visibleName } from '../components/visible-name.ts';
 
 const MAX_SHOWN = 10;
 
@@ -15,7 +18,36 @@ export function EventsSection({ client, name }: { client: Client; name: string }
       {isLoaded && feed.events.length === 0 && problem === '' && (
         <p className="muted">No change since the server started.</p>
       )}
-      {feed.events.length > 0 && <EventTable events={feed.events.slice(0, MAX_SHOWN)} hasLinks={false} />}
+      <ul className="event-list">
+        {feed.events.slice(0, MAX_SHOWN).map((event) => (
+          <EventItem key={keyOf(event)} event={event} />
+        ))}
+      </ul>
     </Section>
+  );
+}
+
+function EventItem({ event }: { event: AuditEventSummary }) {
+  const { user = '', impersonatedUser = '', code = 0, decision = '' } = event;
+  return (
+    <li>
+      <div className="wrap-anywhere">
+        <strong>{user === '' ? 'unknown' : visibleName(user)}</strong>
+        {impersonatedUser !== '' && <span className="muted"> as {visibleName(impersonatedUser)}</span>}{' '}
+        {actionOf(event)}
+        <p className="muted hint">{decision || event.sourceIP}</p>
+      </div>
+      <div className="end">
+        <span className={code >= 400 ? 'problem' : 'muted'}>{resultOf(event)}</span>
+        <p className="muted hint">
+          <Time at={event.time ?? ''} />
+        </p>
+        {passesOf(event).map(({ use, id }) => (
+          <p key={use} className="muted hint" title={id}>
+            {use} <span className="mono">{id.slice(0, 8)}</span>
+          </p>
+        ))}
+      </div>
+    </li>
   );
 }
