@@ -29,6 +29,8 @@ export interface ApiRequest {
   readonly auditId: string;
   /** Adds an annotation to the audit event and the log, e.g. the id of an issued credential. Never a secret. */
   readonly annotate: (key: string, value: string) => void;
+  /** Names the object of a create for the audit event: its path does not. */
+  nameObject(name: string): void;
   /**
    * Announces the status code of the response. The audit event of a credential must be on disk before the credential is
    * sent, and is written while the credential is signed. Later annotations are not part of it.

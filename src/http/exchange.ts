@@ -77,6 +77,8 @@ export class Exchange {
   audited?: { readonly code: number; readonly durable: Promise<void>; isDurable: boolean };
   /** The headers of a watch were sent. */
   started = false;
+  /** The name in the body of a create, or the one that the server made. */
+  objectName = '';
 
   // Created on demand: most requests need none of them.
   #warnings?: Warnings;
@@ -226,6 +228,10 @@ export class HandlerRequest implements ApiRequest {
     this.annotate = exchange.annotate;
     this.willAnswer = willAnswer;
     this.#exchange = exchange;
+  }
+
+  nameObject(name: string): void {
+    this.#exchange.objectName = name;
   }
 
   get signal(): AbortSignal {

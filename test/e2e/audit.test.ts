@@ -107,6 +107,41 @@ describe('one event per request', () => {
     expect(third).not.toHaveProperty('objectRef');
   });
 
+  test('a create has the name of its object, also one that the server made, and one that was refused', async () => {
+    const binding = (metadata: object) => ({
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'ClusterRoleBinding',
+      metadata,
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },
+    });
+    const created = async (path: string, body: object) => {
+      const answer = await server.call('POST', path, { body });
+      const [event] = await eventsOf(log, answer.headers.get('audit-id'));
+      return { answer, event };
+    };
+    const path = '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings';
+    for (const code of [201, 409]) {
+      const { event } = await created(path, binding({ name: 'audited' }));
+      expect(event).toMatchObject({ objectRef: { name: 'audited' }, responseStatus: { code } });
+    }
+    const generated = await created(path, binding({ generateName: 'audited-' }));
+    expect(generated.event.objectRef.name).toBe(generated.answer.json.metadata.name);
+    const cluster = { apiVersion: 'clusterregistry.k8s.io/v1alpha1', kind: 'Cluster', metadata: { name: 'audited' } };
+    const { event } = await created('/apis/clusterregistry.k8s.io/v1alpha1/clusters', cluster);
+    expect(event).toMatchObject({
+      objectRef: { resource: 'clusters', name: 'audited' },
+      annotations: { 'clusterpass.dev/cluster': 'audited' },
+    });
+  });
+
+  test('a token that was sent as the name of an object is not recorded', async () => {
+    const { token } = (await post(server, ASK)).json.status;
+    const body = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: token } };
+    const answer = await server.call('POST', '/orchestrator/alpha/api/v1/namespaces', { body });
+    const [event] = await eventsOf(log, answer.headers.get('audit-id'));
+    expect(event).toMatchObject({ objectRef: { name: '<redacted>' }, responseStatus: { code: 422 } });
+  });
+
   test('a dry run is recorded, and has no id', async () => {
     const answer = await post(server, ASK, { path: `${tokenPath()}?dryRun=All` });
     const [event] = await eventsOf(log, answer.headers.get('audit-id'));

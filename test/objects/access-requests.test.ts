@@ -134,6 +134,7 @@ function requestOf(user: string, method: string, body: string): ApiRequest {
     accept: { mediaType: 'application/json', as: 'object' },
     auditId: '',
     annotate: () => {},
+    nameObject: () => {},
     willAnswer: () => {},
   };
 }

@@ -113,6 +113,7 @@ function requestOf(caller: Caller, { name = CLUSTER.name, dryRun = false }: Join
     accept: { mediaType: 'application/json', as: 'object' },
     auditId: '',
     annotate: () => {},
+    nameObject: () => {},
     willAnswer: () => {},
   };
 }

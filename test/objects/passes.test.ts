@@ -156,6 +156,7 @@ function requestOf(user: string, verb: Verb, name: string, body?: object): ApiRe
     accept: { mediaType: 'application/json', as: 'object' },
     auditId: '',
     annotate: () => {},
+    nameObject: () => {},
     willAnswer: () => {},
   };
 }

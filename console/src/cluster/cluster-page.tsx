@@ -52,7 +52,7 @@ export const ClusterPage = memo(function ClusterPage(props: ClusterPageProps) {
     <div className="page-body">
       <BackLink fleetQuery={fleetQuery} />
       <header className="cluster-head">
-        <h1>{name}</h1>
+        <h1 className="wrap-anywhere">{name}</h1>
         <ReadinessBadge readiness={row.readiness} />
         <p className="muted">{[row.type, row.version].filter(Boolean).join(' ')}</p>
         <ul className="chips" aria-label="Labels">

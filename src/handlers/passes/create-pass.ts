@@ -123,6 +123,7 @@ export function createPassHandler(parts: PassParts): (request: ApiRequest) => Pr
         bound: { pending, key: countId, refusal },
       },
     );
+    request.nameObject(object.metadata.name ?? '');
     annotate(request, object);
     return writeResponse(parts, request, kind, object, { code: 201 });
   };

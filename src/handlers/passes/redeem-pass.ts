@@ -182,6 +182,7 @@ const requestFor = (request: ApiRequest, target: Target, body: RequestBody): Api
   accept: request.accept,
   auditId: request.auditId,
   annotate: request.annotate,
+  nameObject: (name) => request.nameObject(name),
   willAnswer: request.willAnswer,
   clientAddress: request.clientAddress,
   userAgent: request.userAgent,

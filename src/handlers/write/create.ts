@@ -9,6 +9,7 @@ import { admitWrite, managerOf, objectKeyOf, type WriteParts, writeResponse } fr
 export async function createObject(parts: WriteParts, request: ApiRequest, kind: Kind): Promise<ApiResponse> {
   const options = parseCreateOptions(request.query);
   const sent = readObject(request, kind, options.fieldValidation);
+  request.nameObject(sent.metadata.name ?? '');
   checkNamespace(sent, kind, request.target.namespace);
   if (isLarge(request)) await nextTick();
   const completion = parts.completion(request, kind);
@@ -20,6 +21,7 @@ export async function createObject(parts: WriteParts, request: ApiRequest, kind:
     admit: admitWrite(parts, request, kind),
     bound: completion?.bound,
   });
+  request.nameObject(object.metadata.name ?? '');
   if (!options.dryRun) completion?.created(object);
   return writeResponse(parts, request, kind, object, { code: 201 });
 }

@@ -1,3 +1,4 @@
+import { clusterAskedAbout } from '../../api/authorization.ts';
 import type { User } from '../../api/caller.ts';
 import { DRY_RUN_ANNOTATION, type Target } from '../../api/request.ts';
 import type { Logger } from '../../observability/logger.ts';
@@ -82,7 +83,7 @@ class ExchangeRecord implements RequestRecord {
     this.milliseconds = milliseconds;
     this.code = code;
     this.method = x.req.method ?? '';
-    this.target = resource?.target;
+    this.target = withName(resource?.target, x.objectName);
     this.verb = resource?.target.verb ?? this.method.toLowerCase();
     this.decision = x.decision;
     this.failure = x.failure;
@@ -106,7 +107,9 @@ class ExchangeRecord implements RequestRecord {
 
   get cluster(): string | undefined {
     const { requestInfo: info } = this.#exchange;
-    const cluster = info?.type === 'resource' ? info.question.cluster : info?.cluster;
+    // The question about the creation of a cluster names none.
+    const named = this.target && clusterAskedAbout(this.target, this.target.cluster);
+    const cluster = info?.type === 'resource' ? (info.question.cluster ?? named) : info?.cluster;
     return cluster === undefined ? undefined : this.redact(cluster);
   }
 
@@ -148,6 +151,9 @@ class ExchangeRecord implements RequestRecord {
     return withoutTokens(text, this.#credential);
   }
 }
+
+const withName = (target: Target | undefined, name: string): Target | undefined =>
+  target === undefined || name === '' ? target : { ...target, name };
 
 function resourceName({ group, resource, subresource }: Target): string {
   const name = group === '' ? resource : `${group}/${resource}`;

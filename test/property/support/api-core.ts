@@ -174,6 +174,7 @@ function toApiRequest({
     accept: { mediaType: 'application/json', as: 'object' },
     auditId: '',
     annotate: () => {},
+    nameObject: () => {},
     willAnswer: () => {},
   };
 }
