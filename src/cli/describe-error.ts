@@ -13,7 +13,7 @@ export function describeError(error: unknown): string | undefined {
   }
   if (!(error instanceof StatusError)) return undefined;
   if (error.code === 401) {
-    const from = error.configSource === undefined ? '' : `, ${terminalSafe(error.configSource)}`;
+    const from = error.credentialSource === undefined ? '' : `, ${terminalSafe(error.credentialSource)}`;
     return `error: You must be logged in to the server (Unauthorized)${from}`;
   }
   const reason = error.reason === '' ? '' : ` (${terminalSafe(error.reason)})`;

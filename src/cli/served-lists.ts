@@ -1,6 +1,6 @@
 import { requestFailed, responseFailed, StatusError, statusFrom } from '../client/errors.ts';
 import { type Context, Invocation, UsageError } from './command.ts';
-import { connectionTo, serverUrl, tokenFor } from './connection/connection.ts';
+import { connectionTo, credentialSource, serverUrl, tokenFor } from './connection/connection.ts';
 import { fetchFor } from './connection/fetch-for.ts';
 
 /** Lists a path at the server of `clusterpass store check --server`. */
@@ -24,7 +24,10 @@ export async function servedLists(
     }).catch((error: unknown) => {
       throw requestFailed(server, error);
     });
-    if (!response.ok) throw new StatusError(statusFrom(response.status, await response.text()));
+    if (!response.ok) {
+      const source = response.status === 401 ? credentialSource(connection) : undefined;
+      throw new StatusError(statusFrom(response.status, await response.text()), [], source);
+    }
     // Not by the client, which bounds a response: the server has each list in one piece.
     return (await response.json().catch((error: unknown) => {
       throw responseFailed(server, error);

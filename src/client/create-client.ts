@@ -28,6 +28,8 @@ export interface ClientOptions {
   readonly token?: string;
   /** Used in place of `token`, for tokens that are refreshed. */
   readonly tokenProvider?: TokenProvider;
+  /** Where the token comes from and how to replace it, for the error that the server refuses it. */
+  readonly credentialSource?: string | undefined;
   /** A replacement for the global fetch, e.g. one with TLS options in Node (`clusterpass/client/node`). */
   readonly fetch?: Fetch;
   /** The product name in the server's paths, see its option `--product-name`. Defaults to `orchestrator`. */
@@ -81,6 +83,7 @@ export function createClient(options: ClientOptions): Client {
   const transport = new Transport({
     server: options.server,
     tokenProvider,
+    credentialSource: options.credentialSource,
     // Looked up for each request, so that a replaced global fetch is used.
     fetch: options.fetch ?? ((input, init) => globalThis.fetch(input, init)),
     userAgent: options.userAgent,

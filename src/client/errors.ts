@@ -7,14 +7,14 @@ export class StatusError extends Error {
   /** The texts of the Warning headers of the same response. */
   readonly warnings: readonly string[];
   /** Where a credential that was refused comes from, if the transport knows it. */
-  readonly configSource: string | undefined;
+  readonly credentialSource: string | undefined;
 
-  constructor(status: Status, warnings: readonly string[] = [], configSource?: string) {
+  constructor(status: Status, warnings: readonly string[] = [], credentialSource?: string) {
     const message = status.message ?? status.reason ?? `the server answered with ${status.code}`;
-    super(configSource === undefined ? message : `${message} (${configSource})`);
+    super(credentialSource === undefined ? message : `${message} (${credentialSource})`);
     this.status = status;
     this.warnings = warnings;
-    this.configSource = configSource;
+    this.credentialSource = credentialSource;
   }
 
   get code(): number {

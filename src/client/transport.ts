@@ -11,6 +11,8 @@ export interface TransportOptions {
   readonly server: string;
   /** Where address and credential come from, for their errors: `context "hub" of /home/jane/.kube/config`. */
   readonly configSource?: string;
+  /** Where the credential comes from and how to replace it, for the error that the server refuses it. */
+  readonly credentialSource?: string | undefined;
   readonly tokenProvider: TokenProvider | undefined;
   readonly fetch: Fetch;
   readonly userAgent: string | undefined;
@@ -88,7 +90,7 @@ export class Transport {
       const error = new StatusError(
         statusFrom(response.status, await this.#read(response, options.signal, MAX_ERROR_MIB)),
         warningsIn(response.headers),
-        response.status === 401 ? this.#options.configSource : undefined,
+        response.status === 401 ? (this.#options.credentialSource ?? this.#options.configSource) : undefined,
       );
       if (error.code === 401 && refused === undefined && token !== undefined) {
         refused = { token, error };

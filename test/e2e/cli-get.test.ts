@@ -99,7 +99,7 @@ describe('clusterpass get clusters', () => {
     expect(await admin.fails(['get', 'cluster', 'nope', 'no'])).toBe(missing + missing.replace('nope', 'no'));
     // What is wrong with all of them is said once.
     expect(await admin.fails(['get', 'cluster', 'dev-1', 'prod-1', '--token', 'wrong'])).toMatch(
-      /^error: .*Unauthorized\)\n$/,
+      /^error: .*Unauthorized\), the token of --token: .*\n$/,
     );
   });
 

@@ -46,7 +46,7 @@ describe('clusterpass login', () => {
 
   it('a wrong token is refused and not kept', async () => {
     expect(await person.fails(['login', '--server', server.url, '--token', 'wrong'])).toBe(
-      'error: the server refused this token\n',
+      'error: the server refused the token of --token\n',
     );
     await expect(stat(loginsFile())).rejects.toThrow('ENOENT');
   });
@@ -117,6 +117,39 @@ describe('clusterpass whoami', () => {
     expect(await person.fails(name, { env })).toMatch(/Unauthorized/);
     expect(await person.ok([...name, '--token-file', file], { env })).toBe('admin');
     expect(await person.ok([...name, '--token', tokenOf('jane'), '--token-file', file])).toBe('jane');
+  });
+
+  it('a token that is refused is said to come from a flag, a file, a variable or the login, and what to do', async () => {
+    const file = join(person.home, 'token');
+    await writeFile(file, 'wrong-in-file');
+    const refused = 'error: You must be logged in to the server (Unauthorized), ';
+    const whoami = ['whoami', '--server', server.url];
+    const unset = async (options: { env: Record<string, string> }, rest: string): Promise<void> =>
+      expect(await person.fails(whoami, options)).toBe(`${refused}the token in ${rest}\n`);
+    const login = `the login for ${server.url}`;
+
+    await unset({ env: { CLUSTERPASS_TOKEN: 'wrong' } }, 'CLUSTERPASS_TOKEN: set a valid one, or unset the variable');
+    await logIn();
+    await unset(
+      { env: { CLUSTERPASS_TOKEN: 'wrong' } },
+      `CLUSTERPASS_TOKEN: set a valid one, or unset the variable to use ${login}`,
+    );
+    await unset(
+      { env: { CLUSTERPASS_TOKEN_FILE: file } },
+      `${file} (CLUSTERPASS_TOKEN_FILE): write a valid one to the file, or unset the variable to use ${login}`,
+    );
+    const env = { CLUSTERPASS_TOKEN: 'wrong' };
+    expect(await person.fails([...whoami, '--token-file', file], { env })).toBe(
+      `${refused}the token in ${file}: write a valid one to the file\n`,
+    );
+    expect(await person.fails([...whoami, '--token', 'wrong'], { env })).toBe(
+      `${refused}the token of --token: pass a valid one\n`,
+    );
+    expect(await person.fails([...whoami, '--token-file', '-'], { stdin: 'wrong' })).toBe(
+      `${refused}the token on stdin: pass a valid one\n`,
+    );
+    await writeFile(loginsFile(), (await readFile(loginsFile(), 'utf8')).replace(tokenOf('jane'), 'expired'));
+    expect(await person.fails(whoami)).toBe(`${refused}${login}: run clusterpass login --server ${server.url}\n`);
   });
 
   it('an address that does not answer is said in one line', async () => {

@@ -309,7 +309,7 @@ describe('clusterpass mirror', () => {
     expect(await admin.fails(once)).toBe(`${refused}, context "hub" of ${join(admin.home, 'edge.yaml')}\n`);
     cluster.fault = () => undefined;
     const env = { CLUSTERPASS_TOKEN: 'a-token-that-no-one-has-0123456789' };
-    expect(await admin.fails(once, { env })).toBe(`${refused}\n`);
+    expect(await admin.fails(once, { env })).toMatch(`${refused}, the token in CLUSTERPASS_TOKEN: set a valid one`);
   });
 
   it('says which of the two refuses it', async () => {

@@ -2,7 +2,7 @@ import { isDns1123Subdomain } from '../../api/names.ts';
 import { ConnectionError, isStatus } from '../../client/errors.ts';
 import type { RedeemOptions } from '../../client/types.ts';
 import { CliError, type Context, type Invocation, parseSeconds, type Run, UsageError } from '../command.ts';
-import { clientFor, resolveConnection, tokenFor } from '../connection/connection.ts';
+import { clientFor, credentialSource, resolveConnection, tokenFor } from '../connection/connection.ts';
 import { type CredentialSource, cachedCredential } from '../connection/credential-cache.ts';
 import { loginFor, readLogins } from '../connection/logins.ts';
 import { checkClusterName } from '../connection/one-server.ts';
@@ -60,7 +60,7 @@ export const run: Run = async (context, invocation) => {
     if ((error as Error).name === 'TimeoutError') throw new ConnectionError(`${server} cannot be reached: timed out`);
     if (!isStatus(error, 401)) throw error;
     if (tokenFile !== undefined) throw new CliError(`${server} refused the token in ${tokenFile}`);
-    throw new CliError(`the server refused the login for ${server}: run clusterpass login --server ${server}`);
+    throw new CliError(`the server refused ${credentialSource(connection)}`);
   }
 
   async function proof(): Promise<Pick<RedeemOptions, 'codeVerifier'>> {

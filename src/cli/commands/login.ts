@@ -38,7 +38,10 @@ const logIn: Run = async (context, invocation) => {
   const { server, certificateAuthority, insecureSkipTlsVerify } = connection;
   const name = nameFor(invocation.text('name'), server, await readLogins(context));
   const client = await clientFor(context, connection);
-  const user = await userOf(client);
+  const user = await userOf(
+    client,
+    session === undefined ? connection.tokenSource.name : 'the ID token of the provider',
+  );
   const login: Login = {
     token: (await connection.token?.()) ?? '',
     ...(name === undefined ? {} : { name }),
@@ -87,12 +90,12 @@ async function getToken(context: Context, invocation: Invocation): Promise<Token
 const CREDENTIAL_FLAGS =
   '--issuer-url URL and --client-id ID for an identity provider, or --token-file FILE for a token (- is stdin)';
 
-async function userOf(client: Client): Promise<string> {
+async function userOf(client: Client, token: string): Promise<string> {
   try {
     return (await reviewSelf(client)).status?.userInfo?.username ?? '';
   } catch (error) {
     // The usual message tells the user to log in.
-    throw isStatus(error, 401) ? new CliError('the server refused this token') : error;
+    throw isStatus(error, 401) ? new CliError(`the server refused ${token}`) : error;
   }
 }
 

@@ -73,9 +73,8 @@ export function reportFailure({ err }: Context, server: NamedServer, error: unkn
 }
 
 /** A failure with the name of its server. Throws an error that is a bug of this program. */
-export function failureAt({ name, connection }: NamedServer, error: unknown): string {
+export function failureAt({ name }: NamedServer, error: unknown): string {
   const text = describeError(error)?.replace(/^error: /, '');
   if (text === undefined) throw error;
-  const hint = /Unauthorized/.test(text) ? `: run clusterpass login --server ${connection.server}` : '';
-  return `server ${name}: ${text}${hint}`;
+  return `server ${name}: ${text}`;
 }

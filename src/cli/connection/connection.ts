@@ -19,11 +19,20 @@ export interface Connection {
   readonly sessionId: string | undefined;
   /** The file that the token is read from, for each request; undefined for any other token. */
   readonly tokenFile: string | undefined;
+  readonly tokenSource: TokenSource;
   readonly certificateAuthority: string | undefined;
   readonly insecureSkipTlsVerify: boolean;
   readonly productName: string;
   /** Names of all logins, for the error that there is none for this server. */
   readonly loginNames: readonly string[];
+}
+
+/** Where a token comes from, never what it is. */
+interface TokenSource {
+  /** `the token in CLUSTERPASS_TOKEN` */
+  readonly name: string;
+  /** What to do if the server refuses it. */
+  readonly remedy: string;
 }
 
 /** Flags take precedence over environment variables, and these over the login for the server. */
@@ -60,6 +69,7 @@ export async function connectionTo(
     server,
     token: token ?? loginToken(context, server, login),
     tokenFile,
+    tokenSource: tokenSourceOf(context, invocation, server, login !== undefined),
     sessionId: token === undefined ? login?.session?.id : undefined,
     certificateAuthority:
       caFile === undefined ? login?.certificateAuthority : await readCertificates(resolve(context.cwd, caFile)),
@@ -91,6 +101,8 @@ export function tokenFor({ server, token, loginNames }: Connection): TokenProvid
   throw new CliError(`${problem}${problem.endsWith('?') ? '' : '.'} Else ${login}`);
 }
 
+export const credentialSource = ({ tokenSource: { name, remedy } }: Connection): string => `${name}: ${remedy}`;
+
 /** Names the logins that there are: the server may be a misspelled name of one. */
 export function notLoggedIn(server: string, loginNames: readonly string[]): string {
   const names = [...loginNames].sort();
@@ -103,6 +115,7 @@ export async function clientOptions(context: Context, connection: Connection, fe
   return {
     server,
     tokenProvider: tokenFor(connection),
+    credentialSource: credentialSource(connection),
     productName,
     fetch: fetchWithProgress(context, server, fetch ?? (await fetchFor(connection))),
     userAgent: `clusterpass/${context.version}`,
@@ -162,6 +175,24 @@ function givenToken(context: Context, invocation: Invocation, file: string | und
   const variable = context.env.CLUSTERPASS_TOKEN;
   if (variable) return () => checkedToken(variable, 'CLUSTERPASS_TOKEN');
   return undefined;
+}
+
+/** In the order of precedence of `tokenFileOf` and `givenToken`. */
+function tokenSourceOf({ env }: Context, invocation: Invocation, server: string, hasLogin: boolean): TokenSource {
+  const login = `the login for ${server}`;
+  const unset = hasLogin ? `or unset the variable to use ${login}` : 'or unset the variable';
+  if (invocation.text('token') !== undefined) return { name: 'the token of --token', remedy: 'pass a valid one' };
+  const file = invocation.text('tokenFile');
+  if (file === '-') return { name: 'the token on stdin', remedy: 'pass a valid one' };
+  if (file !== undefined) return { name: `the token in ${file}`, remedy: 'write a valid one to the file' };
+  if (env.CLUSTERPASS_TOKEN) {
+    return { name: 'the token in CLUSTERPASS_TOKEN', remedy: `set a valid one, ${unset}` };
+  }
+  if (env.CLUSTERPASS_TOKEN_FILE) {
+    const name = `the token in ${env.CLUSTERPASS_TOKEN_FILE} (CLUSTERPASS_TOKEN_FILE)`;
+    return { name, remedy: `write a valid one to the file, ${unset}` };
+  }
+  return { name: login, remedy: `run clusterpass login --server ${server}` };
 }
 
 /** fetch would repeat a token that is not a valid header value in its error message. */
