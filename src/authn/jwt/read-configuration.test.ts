@@ -161,7 +161,21 @@ describe('an invalid file is refused, with the field and what would be right', (
       file(entry({}, { clientID: 'x' })),
       /unknown field "jwt\[0\]\.issuer\.clientID"/,
     ],
-    ['a field of another type', file(entry({}, { audiences: 'clusterpass' })), /cannot unmarshal string.*audiences/],
+    [
+      'a text for a list',
+      file(entry({}, { audiences: 'clusterpass' })),
+      /^jwt\[0\]\.issuer\.audiences: must be a list, not a string$/,
+    ],
+    [
+      'a number for a text',
+      file(entry({}, { audiences: ['clusterpass', 7] })),
+      /^jwt\[0\]\.issuer\.audiences\[1\]: must be a string, not a number: put it in quotes$/,
+    ],
+    [
+      'a text for a mapping, and one for a boolean',
+      `${HEAD}anonymous: {enabled: 'no'}\njwt: [{issuer: https://id, claimMappings: null}]`,
+      /^anonymous\.enabled: must be true or false, not a string; jwt\[0\]\.issuer: must be a mapping, not a string$/,
+    ],
     [
       'anonymous access',
       `${HEAD}anonymous: {enabled: true}`,
