@@ -1,4 +1,4 @@
-import { isStatus } from '../client/errors.ts';
+import { isStatus, type StatusError } from '../client/errors.ts';
 import type { Approvable } from './approvable.ts';
 import type { Context } from './command.ts';
 import { describeError, isObjectError } from './describe-error.ts';
@@ -24,5 +24,5 @@ export async function forEach(
 }
 
 /** The server refuses an object that does not exist like one for which the caller has no permission. */
-const mayBeAbsent = (error: Error): boolean =>
+export const mayBeAbsent = (error: unknown): error is StatusError =>
   isStatus(error, 404) || (isStatus(error, 403) && / cannot \w+ resource /.test(error.message));

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { decodeJwt } from 'jose';
@@ -535,6 +535,25 @@ describe('the command line', () => {
     expect(logged).toContain(name);
     expect(logged).not.toContain(token.split('.')[2]);
     await Promise.all([ann, lea, other].map((person) => person.leave()));
+  });
+
+  it('revoke deletes what the machine has of a pass that was revoked elsewhere', async () => {
+    const ann = await personAs('ann');
+    const wanted = ['--cluster', 'alpha', '--account', 'ci/builder', '--purpose', 'read the logs'];
+    const { stdout, stderr } = await ann.run(['pass', 'request', ...wanted]);
+    const name = /pass_\w{32}/.exec(stdout)?.[0] ?? '';
+    const file = /--kubeconfig (\S+)/.exec(stderr)?.[1] ?? '';
+    await ann.ok(['credential', '--server', server.url, '--cluster', 'alpha', '--pass', name]);
+    const cached = async (): Promise<string[]> =>
+      (await readdir(join(ann.home, '.cache/clusterpass/credentials'), { recursive: true })).filter((entry) =>
+        entry.endsWith('.json'),
+      );
+    expect([(await stat(file)).isFile(), (await cached()).length]).toEqual([true, 1]);
+    expect(await revoke('ann', name)).toBe(200);
+    expect(await ann.fails(['pass', 'revoke', name])).toContain('There may be no such pass');
+    await expect(stat(file)).rejects.toThrow('ENOENT');
+    expect(await cached()).toEqual([]);
+    await ann.leave();
   });
 
   it('tells the requester why a pass was denied', async () => {

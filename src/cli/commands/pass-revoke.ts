@@ -1,7 +1,7 @@
 import { approvablePath, PASSES } from '../approvable.ts';
 import type { Run } from '../command.ts';
 import { clientFor, resolveConnection } from '../connection/connection.ts';
-import { forEach } from '../for-each.ts';
+import { forEach, mayBeAbsent } from '../for-each.ts';
 import { forgetPass } from '../kubeconfig/pass-kubeconfig.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
 
@@ -11,8 +11,14 @@ export const run: Run = async (context, invocation) => {
   const client = await clientFor(context, connection);
   return forEach(context, PASSES, invocation.args, async (argument) => {
     const path = approvablePath(PASSES, argument);
-    await client.request('DELETE', path);
     const name = path.slice(path.lastIndexOf('/') + 1);
+    try {
+      await client.request('DELETE', path);
+    } catch (error) {
+      // It may have been revoked from another machine.
+      if (mayBeAbsent(error)) await forgetPass(context, connection.server, name);
+      throw error;
+    }
     await forgetPass(context, connection.server, name);
     context.out.write(`${terminalSafe(`${PASSES.kind.singular}.${PASSES.kind.group}/${name} revoked`)}\n`);
   });
