@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { readAudit } from './support/audit.ts';
 import { Person } from './support/cli.ts';
 import { describeWithKubectl, kubectlOk } from './support/kubectl.ts';
-import { asUser, CLUSTERS, createObjects, issue, tokenPath } from './support/objects.ts';
+import { asUser, CLUSTERS, createLeaving, createObjects, issue, tokenPath } from './support/objects.ts';
 import { grant, may, RBAC } from './support/rbac.ts';
 import { type Server, startServer, TLS } from './support/server.ts';
 import { Watch } from './support/watch.ts';
@@ -127,6 +127,26 @@ describe('an access request', () => {
     expect(await passOf('jane')).toBe(403);
     expect((await server.call('DELETE', `${PATH}/${name}`, asUser('jane'))).code).toBe(200);
     expect((await server.call('GET', `${RBAC}/namespaces/ci/roles/clusterpass:access-request:${name}`)).code).toBe(404);
+  });
+
+  it('is not approved for what is being deleted, which finalizers keep', async () => {
+    const { scopes, leave } = await createLeaving(server);
+    const names = new Map<string, string>();
+    for (const [what, scope] of Object.entries(scopes)) names.set(what, await asked('jane', { ...builder, ...scope }));
+    const whole = await asked('jane', { cluster: 'leaving-cluster', reason: builder.reason });
+    await leave();
+    for (const [what, name] of [...names, ['cluster "leaving-cluster"', whole] as const]) {
+      for (const query of ['?dryRun=All', '']) {
+        const { code, json } = await server.call('PATCH', `${PATH}/${name}/approval${query}`, {
+          ...asUser('boss'),
+          body: { status: { conditions: [{ type: 'Approved', status: 'True' }] } },
+          headers: MERGE,
+        });
+        expect([code, json.message], query).toEqual([409, expect.stringContaining(`: the ${what} is being deleted`)]);
+      }
+      expect((await decide('boss', name, 'Denied')).json.status.phase).toBe('Denied');
+      expect((await server.call('DELETE', `${PATH}/${name}`, asUser('jane'))).code).toBe(200);
+    }
   });
 
   it('is denied with a message, and cannot be approved then', async () => {

@@ -13,6 +13,7 @@ import {
   CLUSTERS,
   codeFor,
   create,
+  createLeaving,
   createNamespace,
   createObjects,
   inNamespace,
@@ -82,8 +83,8 @@ async function asked(user: string, spec: object = {}): Promise<string> {
 const redeem = (user: string, name: string, body?: object): Promise<Answer> =>
   server.call('POST', `${PATH}/${name}/token`, { ...asUser(user), ...(body === undefined ? {} : { body }) });
 
-const decide = (user: string, name: string, type = 'Approved', more: object = {}): Promise<Answer> =>
-  server.call('PATCH', `${PATH}/${name}/approval`, {
+const decide = (user: string, name: string, type = 'Approved', more: object = {}, query = ''): Promise<Answer> =>
+  server.call('PATCH', `${PATH}/${name}/approval${query}`, {
     ...asUser(user),
     body: { status: { conditions: [{ type, status: 'True' }] }, ...more },
     headers: MERGE,
@@ -412,6 +413,21 @@ describe('A48, MC-90: an approval', () => {
     expect((await agree(known)).code).toBe(200);
     for (const each of [name, json.metadata.name]) expect(await revoke('boss', each)).toBe(200);
     for (const take of taken) await take();
+  });
+
+  it('is not approved for what is being deleted, which finalizers keep', async () => {
+    const { scopes, leave } = await createLeaving(server);
+    const names = new Map<string, string>();
+    for (const [what, scope] of Object.entries(scopes)) names.set(what, await asked('alw', scope));
+    await leave();
+    for (const [what, name] of names) {
+      for (const query of ['?dryRun=All', '']) {
+        const { code, json } = await decide('lea', name, 'Approved', {}, query);
+        expect([code, json.message], query).toEqual([409, expect.stringContaining(`: the ${what} is being deleted`)]);
+      }
+      expect((await decide('lea', name, 'Denied')).json.status.phase).toBe('Denied');
+      expect(await revoke('alw', name)).toBe(200);
+    }
   });
 
   it('denied, it cannot be redeemed', async () => {

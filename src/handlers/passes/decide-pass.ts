@@ -5,6 +5,7 @@ import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { conflict, forbidden, notFound } from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
+import { beingDeleted } from '../approvals/being-deleted.ts';
 import { createDecisionHandler, decisionIn, type SentFor, writeDecision } from '../approvals/decision.ts';
 import { isPersonKnown, isSamePerson, unknownPerson, userOf } from '../approvals/people.ts';
 import { isOwn } from '../requester.ts';
@@ -58,7 +59,13 @@ async function decide(parts: PassParts, request: ApiRequest, sentFor: SentFor, d
       'the binding that allows it has changed: the requester has to ask for another pass',
     );
   }
-  if (isAccountDeleted(parts, scope, status)) throw conflict(kind, entry.name, ACCOUNT_DELETED);
+  /** Throws the refusal. Asked again just before the write. */
+  const checkAccount = (): void => {
+    if (isAccountDeleted(parts, scope, status)) throw conflict(kind, entry.name, ACCOUNT_DELETED);
+    const leaving = wanted.type === 'Approved' ? beingDeleted(parts, entry, scope) : undefined;
+    if (leaving !== undefined) throw leaving;
+  };
+  checkAccount();
   parts.requireRightClock();
   const decisionTimestamp = toTimestamp(now());
   const condition: RequestCondition = { ...wanted, status: 'True', lastTransitionTime: decisionTimestamp };
@@ -74,7 +81,7 @@ async function decide(parts: PassParts, request: ApiRequest, sentFor: SentFor, d
       ...(wanted.type === 'Approved' ? { phase: 'Ready', expirationTimestamp: until } : { phase: 'Denied' }),
       conditions: [...(passStatus(current).conditions ?? []), condition],
     }),
-    { dryRun },
+    { dryRun, admit: checkAccount },
   );
 }
 

@@ -32,6 +32,41 @@ export const createCluster = (server: Server, name: string, labels: Record<strin
     metadata: { name, labels },
   });
 
+/**
+ * An account, another in a namespace and a third in a cluster, of which finalizers keep the account, the namespace and
+ * the cluster when `leave` deletes them.
+ */
+export async function createLeaving(server: Server) {
+  const metadata = (name: string) => ({ name, finalizers: ['example.com/wait'] });
+  const type = { apiVersion: 'clusterregistry.k8s.io/v1alpha1', kind: 'Cluster' };
+  const accounts = inNamespace('serviceaccounts');
+  const namespaces = '/orchestrator/alpha/api/v1/namespaces';
+  await create(server, accounts, { metadata: metadata('leaving-account') });
+  await create(server, namespaces, { metadata: metadata('leaving-namespace') });
+  const labels = { env: 'prod' };
+  await create(server, CLUSTERS, { ...type, metadata: { ...metadata('leaving-cluster'), labels } });
+  await createNamespace(server, 'ci', 'leaving-cluster');
+  // Finalizers of the accounts: else these would be deleted with the namespace and the cluster, at once.
+  for (const [namespace, cluster] of [
+    ['leaving-namespace', 'alpha'],
+    ['ci', 'leaving-cluster'],
+  ]) {
+    await create(server, inNamespace('serviceaccounts', namespace, cluster), { metadata: metadata('builder') });
+  }
+  return {
+    scopes: {
+      'service account "leaving-account"': { serviceAccount: { namespace: 'ci', name: 'leaving-account' } },
+      'namespace "leaving-namespace"': { serviceAccount: { namespace: 'leaving-namespace', name: 'builder' } },
+      'cluster "leaving-cluster"': { cluster: 'leaving-cluster' },
+    },
+    leave: async () => {
+      await remove(server, `${accounts}/leaving-account`);
+      await remove(server, `${namespaces}/leaving-namespace`);
+      await remove(server, `${CLUSTERS}/leaving-cluster`);
+    },
+  };
+}
+
 export const createNamespace = (server: Server, name: string, cluster = 'alpha') =>
   create(server, `/orchestrator/${cluster}/api/v1/namespaces`, { metadata: { name } });
 
