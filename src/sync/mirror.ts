@@ -1,3 +1,4 @@
+import { isGone } from '../api/deletion.ts';
 import { MIRRORED_ANNOTATION } from '../api/domain-keys.ts';
 import type { ApiObject, ObjectMeta } from '../api/kind.ts';
 import { isStatus } from '../client/errors.ts';
@@ -57,11 +58,13 @@ function copyOf({ apiVersion, kind, metadata: { name, namespace, uid }, spec }: 
 export const mirrorKeyOf = (object: { readonly kind?: string; readonly metadata: ObjectMeta }): string =>
   `${RESOURCES.get(object.kind ?? '')}/${keyOf(object)}`;
 
-export function mirroredState(sources: Iterable<ApiObject>, id: string): DesiredState {
+export function mirroredState(sources: Iterable<ApiObject>, id: string, now: number): DesiredState {
   const objects = new Map<string, Desired>();
   for (const source of sources) {
     // The cluster refuses its own tokens of an account that waits for a finalizer, but would accept passes of its copy.
     if (source.kind === 'ServiceAccount' && source.metadata.deletionTimestamp !== undefined) continue;
+    // The time of a Pod is the end of its grace period, in which it needs tokens.
+    if (source.kind === 'Pod' && isGone(source.metadata, now)) continue;
     objects.set(mirrorKeyOf(source), copyOf(source, id));
   }
   return { objects, kept: new Set(), problems: new Map() };

@@ -1,3 +1,4 @@
+import { isGone, LEEWAY_MS } from '../api/deletion.ts';
 import type { ObjectRef, TokenClaims } from './claims.ts';
 
 /** The objects that a token depends on, as the watch cache holds them now. */
@@ -16,9 +17,6 @@ export interface LiveObject {
   /** RFC 3339. */
   readonly deletionTimestamp?: string | undefined;
 }
-
-/** K-15, K-20: for clocks that differ between machines. */
-export const LEEWAY_MS = 60_000;
 
 /** The reason for a refusal, or undefined. In the order nbf, exp, iat (K-15). */
 export function timeProblem(
@@ -92,11 +90,4 @@ function boundProblem(
     return `${word} UID (${found.uid}) does not match service account ${word} ref claim (${claimed.uid})`;
   }
   return isGone(found, now) ? INVALIDATED : undefined;
-}
-
-/** Whether tokens that depend on the object are refused. A timestamp that cannot be parsed counts as long past. */
-export function isGone({ deletionTimestamp }: LiveObject, now: number): boolean {
-  if (deletionTimestamp === undefined) return false;
-  const deletedAt = Date.parse(deletionTimestamp);
-  return Number.isNaN(deletedAt) || deletedAt < now - LEEWAY_MS;
 }

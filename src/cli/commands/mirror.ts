@@ -57,7 +57,7 @@ export const run: Run = async (context, invocation) => {
         read: async () => {
           if (!areSynced(sources.values())) return undefined;
           await identity.check();
-          return mirroredState(objectsOf(sources.values()), id);
+          return mirroredState(objectsOf(sources.values()), id, context.now());
         },
         target: new MirrorTarget({ transport: server, root, informers: copies }),
         keyOf: mirrorKeyOf,

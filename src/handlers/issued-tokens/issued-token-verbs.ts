@@ -1,4 +1,5 @@
 import { credentialIdOf, REVOKED_CREDENTIAL_ID } from '../../api/credential-id.ts';
+import { LEEWAY_MS } from '../../api/deletion.ts';
 import { invalid } from '../../api/field-error.ts';
 import type { Kind } from '../../api/kind.ts';
 import { REQUESTER_LABEL, tokenIdErrors } from '../../api/kinds/issued-token.ts';
@@ -6,7 +7,6 @@ import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { ApiError, notFound } from '../../api/status.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import { checkPreconditions, type ObjectWriter } from '../../objects/writer.ts';
-import { LEEWAY_MS } from '../../tokens/liveness.ts';
 import type { Revocations } from '../../tokens/revocations/revocations.ts';
 import type { VerbOverrides } from '../dispatch.ts';
 import { findForCaller, type OwnedParts } from '../find-for-caller.ts';

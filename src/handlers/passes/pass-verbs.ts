@@ -1,5 +1,6 @@
 import type { User } from '../../api/caller.ts';
 import { credentialIdOf } from '../../api/credential-id.ts';
+import { LEEWAY_MS } from '../../api/deletion.ts';
 import { TOKEN_CHECKS_ANNOTATION } from '../../api/domain-keys.ts';
 import type { ApiObject } from '../../api/kind.ts';
 import type { RequestCondition } from '../../api/kinds/access-request-spec.ts';
@@ -9,7 +10,6 @@ import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { ApiError, notFound } from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import { checkPreconditions } from '../../objects/writer.ts';
-import { LEEWAY_MS } from '../../tokens/liveness.ts';
 import type { VerbOverrides } from '../dispatch.ts';
 import { findForCaller, getListed } from '../find-for-caller.ts';
 import { parseDeleteOptions } from '../options/delete-options.ts';

@@ -1,12 +1,12 @@
 import type { Catalog } from '../../api/catalog.ts';
 import { goQuote } from '../../api/codec/go-text/go-quote.ts';
+import { isGone } from '../../api/deletion.ts';
 import type { Kind } from '../../api/kind.ts';
 import type { BoundObjectReference } from '../../api/kinds/token-request.ts';
 import { isPathSegmentName } from '../../api/names.ts';
 import { badRequest, conflict, forbidden, notFound } from '../../api/status.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
-import { isGone } from '../../tokens/liveness.ts';
 
 /** The bound object, as claims of the token. */
 export interface Binding {
