@@ -16,6 +16,9 @@ export interface ObjectKey {
   readonly name: string;
 }
 
+/** The key of one of the fleet's own objects, e.g. a Cluster: it is in no cluster and in no namespace. */
+export const fleetKey = (name: string): ObjectKey => ({ cluster: '', namespace: '', name });
+
 export function kindPrefix(kind: Pick<Kind, 'resource'>): string {
   return `${REGISTRY_PREFIX}${kind.resource}/`;
 }

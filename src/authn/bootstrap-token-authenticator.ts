@@ -7,7 +7,7 @@ import {
 } from '../api/bootstrap-credential.ts';
 import type { ApiObject } from '../api/kind.ts';
 import { bootstrapSpec, bootstrapTokenKind } from '../api/kinds/bootstrap-token.ts';
-import { storageKey } from '../api/object-key.ts';
+import { fleetKey, storageKey } from '../api/object-key.ts';
 import { TokenRejected } from '../tokens/jws.ts';
 import { plainCaller } from './plain-caller.ts';
 import type { TokenAuthenticator } from './token-authenticator.ts';
@@ -39,7 +39,7 @@ export function createBootstrapTokenAuthenticator({ find, now }: BootstrapTokenP
       return {
         ...plainCaller(user, isLive, expiresAt),
         bootstrapToken: id,
-        dependsOn: [storageKey(bootstrapTokenKind, { cluster: '', namespace: '', name: id })],
+        dependsOn: [storageKey(bootstrapTokenKind, fleetKey(id))],
       };
     },
   };

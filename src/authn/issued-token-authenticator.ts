@@ -11,7 +11,7 @@ import { CREDENTIAL_ID, credentialIdOf } from '../api/credential-id.ts';
 import { clusterScope } from '../api/kinds/cluster.ts';
 import { namespaceKind, podKind, secretKind, serviceAccountKind } from '../api/kinds/core.ts';
 import { revokedTokenKind } from '../api/kinds/revoked-token.ts';
-import { storageKey } from '../api/object-key.ts';
+import { fleetKey, storageKey } from '../api/object-key.ts';
 import { type NodeRef, type ObjectRef, subjectOf, type TokenClaims } from '../tokens/claims.ts';
 import { expiryOf } from '../tokens/liveness.ts';
 import type { VerifiedToken, Verifier } from '../tokens/verifier.ts';
@@ -150,8 +150,8 @@ function dependencies(cluster: string, claims: TokenClaims): readonly string[] {
   const { namespace, serviceaccount, pod, secret } = claims['kubernetes.io'];
   const inside = (name: string) => ({ cluster, namespace, name });
   return [
-    storageKey(revokedTokenKind, { cluster: '', namespace: '', name: claims.jti }),
-    storageKey(clusterScope, { cluster: '', namespace: '', name: cluster }),
+    storageKey(revokedTokenKind, fleetKey(claims.jti)),
+    storageKey(clusterScope, fleetKey(cluster)),
     storageKey(namespaceKind, { cluster, namespace: '', name: namespace }),
     storageKey(serviceAccountKind, inside(serviceaccount.name)),
     ...(pod === undefined ? [] : [storageKey(podKind, inside(pod.name))]),

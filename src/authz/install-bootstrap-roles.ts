@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Catalog } from '../api/catalog.ts';
 import type { ApiObject, Kind, ObjectMeta } from '../api/kind.ts';
+import { fleetKey } from '../api/object-key.ts';
 import { ApiError } from '../api/status.ts';
 import type { ObjectReader } from '../objects/reader.ts';
 import type { ObjectWriter } from '../objects/writer.ts';
@@ -36,7 +37,7 @@ export async function installBootstrapRoles(
   }
 
   async function install(kind: Kind, object: ApiObject): Promise<void> {
-    const key = { cluster: '', namespace: '', name: object.metadata.name ?? '' };
+    const key = fleetKey(object.metadata.name ?? '');
     const existing = reader.find(kind, key);
     const stored = existing?.object();
     if (stored?.metadata.annotations?.[AUTO_UPDATE] === 'false') return;

@@ -2,7 +2,7 @@ import type { ClusterLabels } from '../api/authorization.ts';
 import type { Catalog } from '../api/catalog.ts';
 import type { ApiObject, Kind } from '../api/kind.ts';
 import { BOUND_ANNOTATION, parseBoundCluster } from '../api/kinds/rbac.ts';
-import { collectionPrefix, kindPrefix } from '../api/object-key.ts';
+import { collectionPrefix, fleetKey, kindPrefix } from '../api/object-key.ts';
 import { type ApiError, gone } from '../api/status.ts';
 import type { ObjectCache, ObjectReader } from '../objects/reader.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
@@ -89,8 +89,7 @@ export class PolicyUpdater implements ReflectorListener<StoredObject> {
     this.#policy.apply(changeOf(entry, exists, revision));
   }
 
-  readonly #uidOf = (name: string): string | undefined =>
-    this.#reader.find(this.#clusters, { cluster: '', namespace: '', name })?.uid;
+  readonly #uidOf = (name: string): string | undefined => this.#reader.find(this.#clusters, fleetKey(name))?.uid;
 
   #isInForce(entry: StoredObject): boolean {
     return isInForce(entry.object(), this.#uidOf);

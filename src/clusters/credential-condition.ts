@@ -8,7 +8,7 @@ import {
   withCondition,
 } from '../api/kinds/cluster-conditions.ts';
 import { type ClusterCondition, type ClusterStatus, controllerOf } from '../api/kinds/cluster-spec.ts';
-import { kindPrefix } from '../api/object-key.ts';
+import { fleetKey, kindPrefix } from '../api/object-key.ts';
 import { ApiError } from '../api/status.ts';
 import { toTimestamp } from '../lib/utc-second.ts';
 import type { ObjectReader } from '../objects/reader.ts';
@@ -126,7 +126,7 @@ export class CredentialConditions implements ReflectorListener<StoredObject> {
     const { catalog, writer, productName, now } = this.#options;
     await writer.update(
       catalog.clusters,
-      { cluster: '', namespace: '', name },
+      fleetKey(name),
       (current) => {
         const conclusion = conclusionFor(current, conditionOf(current), productName);
         // A finding about an older generation says nothing about this one.

@@ -1,4 +1,5 @@
 import type { Kind } from '../api/kind.ts';
+import { fleetKey } from '../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../api/request.ts';
 import type { ApiError } from '../api/status.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
@@ -29,7 +30,7 @@ export async function findForCaller(
   leewayMs = 0,
 ): Promise<StoredObject | undefined> {
   await reader.catchUp();
-  const found = reader.find(kind, { cluster: '', namespace: '', name: request.target.name });
+  const found = reader.find(kind, fleetKey(request.target.name));
   const entry = found?.isExpired(views.now() - leewayMs) === true ? undefined : found;
   const refusal = refusalOf(request);
   if (refusal !== undefined && (entry === undefined || !mayName(entry))) throw refusal;

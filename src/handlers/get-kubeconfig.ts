@@ -5,6 +5,7 @@ import { type FieldError, invalid, invalidValue, required } from '../api/field-e
 import { CLUSTER_GROUP } from '../api/kinds/cluster-spec.ts';
 import { type KubeconfigFacts, kubeconfigFor } from '../api/kubeconfig-document.ts';
 import { isDns1123Label, isDns1123Subdomain } from '../api/names.ts';
+import { fleetKey } from '../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../api/request.ts';
 import { conflict, notFound } from '../api/status.ts';
 import type { ObjectReader } from '../objects/reader.ts';
@@ -28,7 +29,7 @@ export function createKubeconfigHandler({
     const account = readAccount(query.get('as') ?? '');
     // As fresh as the store, like a get: a replaced address must not be returned.
     await reader.catchUp();
-    const cluster = reader.find(clusters, { cluster: '', namespace: '', name });
+    const cluster = reader.find(clusters, fleetKey(name));
     if (cluster === undefined) throw notFound(clusters, name);
     const { serverEndpoints = [], caBundle } = endpointsInForce(cluster.object(), productName);
     const server = addressFor(serverEndpoints, clientAddress);

@@ -1,6 +1,6 @@
 import { type Authorizer, type PassAuthorizer, type ResourceQuestion, tokenQuestion } from '../api/authorization.ts';
 import type { Catalog } from '../api/catalog.ts';
-import { collectionPrefix } from '../api/object-key.ts';
+import { collectionPrefix, fleetKey } from '../api/object-key.ts';
 import type { ApiRequest, ApiResponse, Query } from '../api/request.ts';
 import { badRequest, notFound } from '../api/status.ts';
 import { TimeSlice } from '../lib/time-slice.ts';
@@ -33,7 +33,7 @@ export function createListAccountsHandler(parts: ListAccountsParts): (request: A
         ? authorizer.decide(caller, question).allowed
         : authorizer.decidePass(caller, question, passesFor === 'agent').allowed;
     await reader.catchUp();
-    if (reader.find(catalog.clusters, { cluster: '', namespace: '', name: cluster }) === undefined) {
+    if (reader.find(catalog.clusters, fleetKey(cluster)) === undefined) {
       throw notFound(catalog.clusters, cluster);
     }
     const items: { namespace: string; name: string }[] = [];

@@ -1,4 +1,5 @@
 import { apiVersionOf, type Kind, storedKindOf } from '../api/kind.ts';
+import { fleetKey } from '../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../api/request.ts';
 import { ApiError, gone } from '../api/status.ts';
 import { TimeSlice } from '../lib/time-slice.ts';
@@ -147,8 +148,7 @@ function asOf(
 ): View {
   if (isRefusedAt(request, kind, revision)) throw gone(TOO_OLD);
   const { caller, target } = request;
-  const present = (name: string): StoredObject | undefined =>
-    reader.find(storedKindOf(kind), { cluster: '', namespace: '', name });
+  const present = (name: string): StoredObject | undefined => reader.find(storedKindOf(kind), fleetKey(name));
   const rule = inBothStates(views.ruleAt(kind, caller, 'list', revision), selection.rule, present);
   const whole = views.wholeAt(kind, caller, target.alwaysPublic, revision);
   return {

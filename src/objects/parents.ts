@@ -1,6 +1,6 @@
 import type { Catalog } from '../api/catalog.ts';
 import type { Kind } from '../api/kind.ts';
-import { kindPrefix, type ObjectKey, storageKey } from '../api/object-key.ts';
+import { fleetKey, kindPrefix, type ObjectKey, storageKey } from '../api/object-key.ts';
 import { type ApiError, forbidden, notFound } from '../api/status.ts';
 import type { ObjectReader } from './reader.ts';
 import type { StoredObject } from './stored-object.ts';
@@ -16,7 +16,7 @@ export function findParents(catalog: Catalog, reader: ObjectReader, kind: Kind, 
   if (!kind.inCluster) return [];
   const find = (parent: Kind, key: ObjectKey): Parent =>
     reader.find(parent, key) ?? { missing: parent, key: storageKey(parent, key), name: key.name };
-  const cluster = find(catalog.clusters, { cluster: '', namespace: '', name: objectKey.cluster });
+  const cluster = find(catalog.clusters, fleetKey(objectKey.cluster));
   if (!kind.namespaced) return [cluster];
   return [cluster, find(catalog.namespaces, { cluster: objectKey.cluster, namespace: '', name: objectKey.namespace })];
 }

@@ -4,6 +4,7 @@ import { createAddressRules, isThisMachine } from '../api/address-rules.ts';
 import { createCatalog } from '../api/catalog.ts';
 import { issuesItself } from '../api/confirmed-endpoint.ts';
 import { seatsPerFlow } from '../api/flow-control-limits.ts';
+import { fleetKey } from '../api/object-key.ts';
 import { installBootstrapRoles } from '../authz/install-bootstrap-roles.ts';
 import { reportUnusableBindings } from '../authz/unusable-bindings.ts';
 import { interfaceAddresses, openUpstream } from '../clusters/upstream/upstream.ts';
@@ -229,7 +230,7 @@ export async function compose(
       peopleVerifier: createPeopleVerifier({ ...verifying, clusterOfIssuer: issuers.clusterOfPeopleIssuer }),
       issuers,
       bootstrapTokens: {
-        find: (name) => reader.find(catalog.bootstrapTokens, { cluster: '', namespace: '', name })?.object(),
+        find: (name) => reader.find(catalog.bootstrapTokens, fleetKey(name))?.object(),
         now: () => clock.guard.latest(),
       },
       logger,
@@ -338,7 +339,7 @@ export async function compose(
       cache: reflector,
       freshness,
       goneFiles: callers.isGone,
-      isCluster: (name) => reader.find(catalog.clusters, { cluster: '', namespace: '', name }) !== undefined,
+      isCluster: (name) => reader.find(catalog.clusters, fleetKey(name)) !== undefined,
       tokenOriginsOf: callers.originsOf,
     });
     closers.push(() => apiServer.server.drain(() => broadcaster.shutDown()));

@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { tokenQuestion } from '../api/authorization.ts';
 import type { Catalog } from '../api/catalog.ts';
 import { CLUSTER_ID_ANNOTATION } from '../api/domain-keys.ts';
+import { fleetKey } from '../api/object-key.ts';
 import { checkApproval, checkRequest, decisionRefusal } from '../authz/check-access-request.ts';
 import { checkConfirmation } from '../authz/check-confirmation.ts';
 import { checkImport } from '../authz/check-import.ts';
@@ -98,7 +99,7 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
     now: Date.now,
   };
   const idOf = (name: string): string | undefined => {
-    const cluster = reader.find(catalog.clusters, { cluster: '', namespace: '', name })?.object();
+    const cluster = reader.find(catalog.clusters, fleetKey(name))?.object();
     return cluster?.metadata.annotations?.[CLUSTER_ID_ANNOTATION];
   };
   const completeRequest = createRequestCompletion(accessRequests);

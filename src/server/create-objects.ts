@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import type { Catalog } from '../api/catalog.ts';
 import { COMPUTED_ANNOTATIONS } from '../api/domain-keys.ts';
 import type { ApiObject, Kind } from '../api/kind.ts';
+import { fleetKey } from '../api/object-key.ts';
 import { createPolicy, type Policy } from '../authz/policy.ts';
 import { clusterLabelsAt, PolicyUpdater, rbacKinds, rbacSnapshotAt } from '../authz/policy-updater.ts';
 import { createPublicView, type PublicViewOptions } from '../clusters/public-view.ts';
@@ -69,7 +70,7 @@ export function createObjects(options: ObjectsOptions): Objects {
   const reader = new ObjectReader(reflector, caches, freshness);
   const policy = createPolicy({
     labelsOf: (name) => {
-      const cluster = reader.find(catalog.clusters, { cluster: '', namespace: '', name });
+      const cluster = reader.find(catalog.clusters, fleetKey(name));
       return cluster === undefined ? undefined : (cluster.labels ?? {});
     },
     labelsAt: (name, revision) => clusterLabelsAt(catalog, reader, name, revision),

@@ -1,6 +1,6 @@
 import type { Catalog } from '../api/catalog.ts';
 import type { Kind } from '../api/kind.ts';
-import { kindPrefix, REGISTRY_PREFIX, storageKey } from '../api/object-key.ts';
+import { fleetKey, kindPrefix, REGISTRY_PREFIX, storageKey } from '../api/object-key.ts';
 import type { KeyValue, Revision, Store } from '../storage/contract.ts';
 import { scan } from '../storage/scan.ts';
 
@@ -67,7 +67,7 @@ function checkObject(kind: Kind, { key, value }: KeyValue, uids: Map<string, str
 function parentsOf(catalog: Catalog, kind: Kind, key: string): string[] {
   if (!kind.inCluster) return [];
   const [cluster = '', namespace = ''] = key.slice(kindPrefix(kind).length).split('/');
-  const ofCluster = storageKey(catalog.clusters, { cluster: '', namespace: '', name: cluster });
+  const ofCluster = storageKey(catalog.clusters, fleetKey(cluster));
   if (!kind.namespaced) return [ofCluster];
   return [ofCluster, storageKey(catalog.namespaces, { cluster, namespace: '', name: namespace })];
 }

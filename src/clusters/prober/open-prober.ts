@@ -1,6 +1,7 @@
 import type { Catalog } from '../../api/catalog.ts';
 import type { ApiObject } from '../../api/kind.ts';
 import { endpointsField } from '../../api/kinds/cluster-spec.ts';
+import { fleetKey } from '../../api/object-key.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import type { ObjectWriter } from '../../objects/writer.ts';
@@ -79,7 +80,7 @@ export function openProber(parts: ProberParts): { stop(): Promise<void> } {
     refreshTimes: parts.keyRefresh.times,
     onRefreshed: parts.keyRefresh.count,
     update: async (name, uid, change) =>
-      writer.update(catalog.clusters, { cluster: '', namespace: '', name }, change, {
+      writer.update(catalog.clusters, fleetKey(name), change, {
         dryRun: false,
         part: 'status',
         preconditions: { uid },

@@ -1,4 +1,5 @@
 import { isOpenPhase, requestStatus } from '../../api/kinds/access-request-spec.ts';
+import { fleetKey } from '../../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { notFound } from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
@@ -39,7 +40,7 @@ async function deleteRequest(parts: AccessRequestParts, request: ApiRequest): Pr
   const object = entry.object();
   checkPreconditions(kind, object, preconditions);
   if (dryRun) return deleteResponse(kind, target.name, entry.uid);
-  const key = { cluster: '', namespace: '', name: entry.name };
+  const key = fleetKey(entry.name);
   const lastTransitionTime = toTimestamp(now());
   const withdrawn = await writer.update(
     kind,

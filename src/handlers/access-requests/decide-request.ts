@@ -9,6 +9,7 @@ import {
   requestSpec,
   requestStatus,
 } from '../../api/kinds/access-request-spec.ts';
+import { fleetKey } from '../../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { type ApiError, conflict, forbidden, notFound } from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
@@ -122,7 +123,7 @@ async function approve(attempt: Attempt, decision: Partial<AccessRequestStatus>)
   /** Throws the refusal. Asked again just before the write. Returns the uid of the cluster. */
   const checkGrant = (wantedUid: string | undefined): string => {
     const scope = requestScope(spec);
-    const cluster = reader.find(catalog.clusters, { cluster: '', namespace: '', name: scope.cluster });
+    const cluster = reader.find(catalog.clusters, fleetKey(scope.cluster));
     const labels = cluster === undefined ? undefined : (cluster.labels ?? {});
     const grant = { ...scope, name: entry.name, rules: [requestedRule(spec)], role: grantName(entry.name) };
     // First: only approvers who hold the permission learn whether the cluster exists (decision 12).

@@ -6,6 +6,7 @@ import {
   REQUEST_NAMESPACE_LABEL,
 } from '../../api/kinds/access-request.ts';
 import { isOpenPhase, requestStatus } from '../../api/kinds/access-request-spec.ts';
+import { fleetKey } from '../../api/object-key.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
@@ -50,7 +51,7 @@ function stepFor(parts: RequestSweepParts, entry: StoredObject, time: number): S
       : { expire: 'TimeOver', message: 'the access has expired' };
   }
   if (phase === 'Pending') return undefined;
-  const cluster = reader.find(catalog.clusters, { cluster: '', namespace: '', name: entry.field('spec.cluster') });
+  const cluster = reader.find(catalog.clusters, fleetKey(entry.field('spec.cluster')));
   // Another cluster can have the name by now.
   if (cluster === undefined || cluster.uid !== entry.field(CLUSTER_UID_FIELD)) {
     return { expire: 'ClusterDeleted', message: 'the cluster was deleted' };
@@ -78,7 +79,7 @@ export function createRequestSweep(parts: RequestSweepParts): () => Promise<void
 
   async function perform(entry: StoredObject, step: Step, time: number): Promise<void> {
     const guards = leaderGuards(leadership);
-    const key = { cluster: '', namespace: '', name: entry.name };
+    const key = fleetKey(entry.name);
     // Keeps a request that was decided meanwhile.
     const preconditions = { resourceVersion: String(entry.revision) };
     if (step === 'remove-grant') return grants.remove(ownerOf(entry), guards);

@@ -1,6 +1,7 @@
 import { type FieldError, forbiddenField, invalid, required, unsupportedValue } from '../../api/field-error.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
 import type { RequestCondition } from '../../api/kinds/access-request-spec.ts';
+import { fleetKey } from '../../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { ApiError, conflict } from '../../api/status.ts';
 import type { PublicView, StoredObject } from '../../objects/stored-object.ts';
@@ -117,12 +118,12 @@ export async function writeDecision(
   { dryRun, admit = () => {} }: { readonly dryRun: boolean; readonly admit?: () => void },
 ): Promise<ApiObject> {
   try {
-    return await writer.update(
-      kind,
-      { cluster: '', namespace: '', name },
-      (current) => ({ ...current, status: status(current) }),
-      { dryRun, part: 'status', preconditions: { resourceVersion: String(revision) }, admit },
-    );
+    return await writer.update(kind, fleetKey(name), (current) => ({ ...current, status: status(current) }), {
+      dryRun,
+      part: 'status',
+      preconditions: { resourceVersion: String(revision) },
+      admit,
+    });
   } catch (error) {
     if (error instanceof ApiError && error.status.code === 409) throw new ObjectChanged();
     throw error;

@@ -3,6 +3,7 @@ import { LEEWAY_MS } from '../../api/deletion.ts';
 import { invalid } from '../../api/field-error.ts';
 import type { Kind } from '../../api/kind.ts';
 import { REQUESTER_LABEL, tokenIdErrors } from '../../api/kinds/issued-token.ts';
+import { fleetKey } from '../../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { ApiError, notFound } from '../../api/status.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
@@ -80,7 +81,7 @@ async function revokeToken(parts: IssuedTokenParts, request: ApiRequest): Promis
 
 async function removeRecord({ kind, writer }: IssuedTokenParts, jti: string): Promise<void> {
   try {
-    await writer.remove(kind, { cluster: '', namespace: '', name: jti }, { dryRun: false });
+    await writer.remove(kind, fleetKey(jti), { dryRun: false });
   } catch (error) {
     // Another request or the sweep has deleted it.
     if (!(error instanceof ApiError && error.status.code === 404)) throw error;

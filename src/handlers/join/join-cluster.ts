@@ -4,7 +4,7 @@ import { checkEach, type FieldError, forbiddenField, invalid, invalidValue, requ
 import type { ApiObject } from '../../api/kind.ts';
 import { bootstrapSpec, bootstrapStatus, matchesPattern } from '../../api/kinds/bootstrap-token.ts';
 import { endpointsField } from '../../api/kinds/cluster-spec.ts';
-import { type ObjectKey, storageKey } from '../../api/object-key.ts';
+import { fleetKey, storageKey } from '../../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { ApiError, conflict, forbidden } from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
@@ -75,8 +75,6 @@ function annotate({ annotate: add }: ApiRequest, token: ApiObject, cluster: stri
   add('clusterpass.dev/cluster', cluster);
   add('clusterpass.dev/requester', bootstrapSpec(token).createdBy?.username ?? '');
 }
-
-const fleetKey = (name: string): ObjectKey => ({ cluster: '', namespace: '', name });
 
 /** On a joined cluster: the uid of its bootstrap token, so that another token of the same name is another one. */
 const markOf = ({ metadata: { name = '', uid = '' } }: ApiObject): string => `${name}/${uid}`;

@@ -18,6 +18,7 @@ import {
   passSpec,
   passStatus,
 } from '../../api/kinds/pass-spec.ts';
+import { fleetKey } from '../../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { type ApiError, badRequest, forbidden, notFound, tooManyRequests } from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
@@ -169,7 +170,7 @@ async function requireAccount(
   account: PassAccount,
 ): Promise<StoredObject> {
   const { cluster, namespace, name } = account;
-  const found = reader.find(catalog.clusters, { cluster: '', namespace: '', name: cluster });
+  const found = reader.find(catalog.clusters, fleetKey(cluster));
   if (found === undefined) throw notFound(catalog.clusters, cluster);
   if (issuesOwnTokens(found)) {
     // Its namespaces and accounts need not exist here.

@@ -6,6 +6,7 @@ import type { ApiObject } from '../../api/kind.ts';
 import type { RequestCondition } from '../../api/kinds/access-request-spec.ts';
 import { REQUESTER_LABEL } from '../../api/kinds/issued-token.ts';
 import { ENDED, isLivePhase, type PassStatus, passSpec, passStatus, REVOKED } from '../../api/kinds/pass-spec.ts';
+import { fleetKey } from '../../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { ApiError, notFound } from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
@@ -44,7 +45,7 @@ async function deletePass(parts: PassParts, request: ApiRequest): Promise<ApiRes
   if (entry === undefined) throw notFound(kind, target.name);
   checkPreconditions(kind, entry.object(), preconditions);
   if (dryRun) return deleteResponse(kind, target.name, entry.uid);
-  const key = { cluster: '', namespace: '', name: entry.name };
+  const key = fleetKey(entry.name);
   const lastTransitionTime = toTimestamp(now());
   const condition = { type: ENDED, status: 'True', reason: REVOKED, lastTransitionTime };
   const ended = await writer.update(
@@ -80,7 +81,7 @@ function acceptedUntil(
   revoked: readonly string[],
 ): string | undefined {
   const { cluster: name = '', audiences = [] } = passSpec(pass);
-  const cluster = reader.find(catalog.clusters, { cluster: '', namespace: '', name })?.object();
+  const cluster = reader.find(catalog.clusters, fleetKey(name))?.object();
   const asks = cluster?.metadata.annotations?.[TOKEN_CHECKS_ANNOTATION] === 'webhook';
   if (asks && audiences.length === 0) return undefined;
   const tokens = (passStatus(pass).tokens ?? []).filter(({ id }) => revoked.includes(id));
@@ -114,7 +115,7 @@ export async function revokeTokens(
     const expiresAt = Date.parse(expirationTimestamp);
     if (expiresAt + LEEWAY_MS < now() || revocable === false) continue;
     await revocations.revoke(id, by, expiresAt, pass.metadata.labels?.[REQUESTER_LABEL]);
-    await writer.remove(catalog.issuedTokens, { cluster: '', namespace: '', name: id }, { dryRun: false }).catch(
+    await writer.remove(catalog.issuedTokens, fleetKey(id), { dryRun: false }).catch(
       // The token was never released, or another request has removed its record.
       (error: unknown) => {
         if (!(error instanceof ApiError && error.status.code === 404)) throw error;

@@ -5,6 +5,7 @@ import { MAX_PASS_TOKENS } from '../../api/kinds/pass.ts';
 import { type PassSpec, type PassStatus, passAccount, passSpec, passStatus } from '../../api/kinds/pass-spec.ts';
 import { TOKEN_ANNOTATIONS, type TokenRequest, tokenRequestType } from '../../api/kinds/token-request.ts';
 import { isTokenId } from '../../api/names.ts';
+import { fleetKey } from '../../api/object-key.ts';
 import type { ApiRequest, ApiResponse, RequestBody, Target } from '../../api/request.ts';
 import { type ApiError, conflict, forbidden, notFound } from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
@@ -62,7 +63,7 @@ export function createRedeemHandler(parts: PassParts): (request: ApiRequest) => 
     }
     const expiresAt = Date.parse(status.expirationTimestamp ?? '');
     const seconds = Math.floor((expiresAt - now()) / 1000);
-    const cluster = reader.find(catalog.clusters, { cluster: '', namespace: '', name: account.cluster });
+    const cluster = reader.find(catalog.clusters, fleetKey(account.cluster));
     // Another cluster may have the name by now.
     if (cluster?.uid !== status.clusterUID) throw conflict(kind, entry.name, 'the cluster was deleted');
     if (isAccountDeleted(parts, account, status)) throw conflict(kind, entry.name, ACCOUNT_DELETED);
@@ -148,7 +149,7 @@ async function claim(
   const kind = catalog.passes;
   await writer.update(
     kind,
-    { cluster: '', namespace: '', name },
+    fleetKey(name),
     (current) => {
       const status = passStatus(current);
       const { tokens = [] } = status;

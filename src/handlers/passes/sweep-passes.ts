@@ -10,6 +10,7 @@ import {
   passStatus,
   REVOKED,
 } from '../../api/kinds/pass-spec.ts';
+import { fleetKey } from '../../api/object-key.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
@@ -67,7 +68,7 @@ function stepFor(parts: PassSweepParts, entry: StoredObject, time: number): Step
       : { reason: 'TimeOver', message: 'it has expired' };
   }
   const status = passStatus(entry.object());
-  const cluster = reader.find(catalog.clusters, { cluster: '', namespace: '', name: entry.field('spec.cluster') });
+  const cluster = reader.find(catalog.clusters, fleetKey(entry.field('spec.cluster')));
   // Another cluster may have the name by now.
   if (cluster?.uid !== status.clusterUID) return { reason: 'ClusterDeleted', message: 'the cluster was deleted' };
   if (isAccountDeleted(parts, passAccount(passSpec(entry.object())), status)) {
@@ -85,7 +86,7 @@ export function createPassSweep(parts: PassSweepParts): () => Promise<void> {
 
   async function perform(entry: StoredObject, step: Step, time: number): Promise<void> {
     const guards = leaderGuards(leadership);
-    const key = { cluster: '', namespace: '', name: entry.name };
+    const key = fleetKey(entry.name);
     // Keeps a pass that was decided meanwhile.
     const preconditions = { resourceVersion: String(entry.revision) };
     if (step === 'remove' || step === 'complete-revocation') {

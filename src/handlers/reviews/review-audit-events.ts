@@ -12,6 +12,7 @@ import {
   auditEventReviewType,
 } from '../../api/kinds/audit-event-review.ts';
 import { isTokenId } from '../../api/names.ts';
+import { fleetKey } from '../../api/object-key.ts';
 import { DRY_RUN_ANNOTATION } from '../../api/request.ts';
 import { TimeSlice } from '../../lib/time-slice.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
@@ -32,7 +33,7 @@ export const reviewAuditEvents: Review = async ({ recentEvents, catalog, reader 
   const errors = specErrors(spec, request.target.cluster);
   if (errors.length > 0) throw invalid(auditEventReviewType, '', errors);
   const wanted: Spec = { ...spec, cluster: request.target.cluster ?? spec.cluster ?? '' };
-  const key = { cluster: '', namespace: '', name: request.target.cluster ?? '' };
+  const key = fleetKey(request.target.cluster ?? '');
   const created = reader.find(catalog.clusters, key)?.object().metadata.creationTimestamp ?? '';
   const { instance, sequence, startedAt } = recentEvents;
   const after = spec.instance === instance ? (spec.after ?? 0) : 0;

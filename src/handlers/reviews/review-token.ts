@@ -2,6 +2,7 @@ import { invalid } from '../../api/field-error.ts';
 import type { ObjectMeta } from '../../api/kind.ts';
 import { PASSES, type TokenFindings, type TokenReview, tokenReviewType } from '../../api/kinds/token-review.ts';
 import { validateRepeatedPairs } from '../../api/names.ts';
+import { fleetKey } from '../../api/object-key.ts';
 import { badRequest, notFound } from '../../api/status.ts';
 import { Secret } from '../../observability/secret.ts';
 import { audienceErrors } from '../token/validate-token-request.ts';
@@ -20,10 +21,7 @@ export const reviewToken: Review = async ({ catalog, reader, reviewToken: review
   if (errors.length > 0) throw invalid(tokenReviewType, '', errors);
   const { cluster } = target;
   await reader.catchUp();
-  if (
-    cluster !== undefined &&
-    reader.find(catalog.clusters, { cluster: '', namespace: '', name: cluster }) === undefined
-  )
+  if (cluster !== undefined && reader.find(catalog.clusters, fleetKey(cluster)) === undefined)
     throw notFound(catalog.clusters, cluster);
   return {
     metadata: callerFields(metadata),

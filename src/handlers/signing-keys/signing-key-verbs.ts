@@ -1,6 +1,7 @@
 import { forbiddenField, invalid, invalidValue } from '../../api/field-error.ts';
 import type { Kind } from '../../api/kind.ts';
 import type { SigningKeySpec } from '../../api/kinds/signing-key.ts';
+import { fleetKey } from '../../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { conflict, notFound } from '../../api/status.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
@@ -52,7 +53,7 @@ async function rotateKeys(parts: SigningKeyParts, request: ApiRequest): Promise<
     request.annotate('clusterpass.dev/signing-key', key.kid);
     await publisher.sync();
   }
-  const stored = dryRun ? undefined : reader.find(kind, { cluster: '', namespace: '', name: key.kid });
+  const stored = dryRun ? undefined : reader.find(kind, fleetKey(key.kid));
   return { type: 'json', code: 201, json: encode(kind, stored?.object() ?? signingKeyObject(kind, key)) };
 }
 
@@ -61,7 +62,7 @@ async function revokeKey(parts: SigningKeyParts, request: ApiRequest): Promise<A
   const { name } = request.target;
   const { dryRun, preconditions } = parseDeleteOptions(request);
   await reader.catchUp();
-  const stored = reader.find(kind, { cluster: '', namespace: '', name });
+  const stored = reader.find(kind, fleetKey(name));
   if (stored === undefined) throw notFound(kind, name);
   checkPreconditions(kind, stored.object(), preconditions);
   if (!dryRun) {

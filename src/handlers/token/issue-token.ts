@@ -4,6 +4,7 @@ import { endpointsInForce } from '../../api/confirmed-endpoint.ts';
 import { credentialIdOf, ISSUED_CREDENTIAL_ID } from '../../api/credential-id.ts';
 import { isGone } from '../../api/deletion.ts';
 import type { TokenRequest } from '../../api/kinds/token-request.ts';
+import { fleetKey } from '../../api/object-key.ts';
 import { conflict, forbidden, notFound } from '../../api/status.ts';
 import { requireParents } from '../../objects/parents.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
@@ -63,7 +64,7 @@ export function createIssueTokenHandler(parts: IssueTokenParts): IssueToken {
     checkNamespace(sent, namespace);
     if (annotations.forServer !== undefined) await requireServer(parts, cluster, tokenRequest);
     if (forward !== undefined) {
-      const found = reader.findFresh(catalog.clusters, { cluster: '', namespace: '', name: cluster });
+      const found = reader.findFresh(catalog.clusters, fleetKey(cluster));
       const stored = found instanceof Promise ? await found : found;
       if (stored !== undefined && issuesOwnTokens(stored)) {
         return answerTokenRequest(request, await forward(stored, request, tokenRequest, { ...options, pass }), sent);
@@ -124,7 +125,7 @@ async function requireServer(
   name: string,
   { annotations }: ParsedTokenRequest,
 ): Promise<void> {
-  const cluster = await reader.findFresh(catalog.clusters, { cluster: '', namespace: '', name });
+  const cluster = await reader.findFresh(catalog.clusters, fleetKey(name));
   if (cluster === undefined) throw notFound(catalog.clusters, name);
   requireValid(serverErrors(annotations, () => endpointsInForce(cluster.object(), productName)));
 }

@@ -5,6 +5,7 @@ import { endpointsInForce } from '../../api/confirmed-endpoint.ts';
 import { credentialIdOf, ISSUED_CREDENTIAL_ID } from '../../api/credential-id.ts';
 import { type FieldError, forbiddenField, invalidValue, tooMany } from '../../api/field-error.ts';
 import type { TokenRequest } from '../../api/kinds/token-request.ts';
+import { fleetKey } from '../../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { conflict, forbidden, notFound, unauthorized } from '../../api/status.ts';
 import { terminating } from '../../objects/parents.ts';
@@ -56,7 +57,7 @@ export function createIssueUserpassHandler(parts: IssueUserpassParts): (request:
     const { sent, annotations } = tokenRequest;
     checkNamespace(sent, '');
     const person = personOf(request.caller, catalog.clusters, cluster);
-    const stored = await reader.findFresh(catalog.clusters, { cluster: '', namespace: '', name: cluster });
+    const stored = await reader.findFresh(catalog.clusters, fleetKey(cluster));
     if (stored === undefined) throw notFound(catalog.clusters, cluster);
     if (stored.deletionTimestamp !== undefined) throw terminating(catalog.clusters, stored, stored);
     if (parts.issuesOwnTokens(stored)) {

@@ -1,5 +1,5 @@
 import { type ApiObject, apiVersionOf, type Kind } from '../../api/kind.ts';
-import { kindPrefix } from '../../api/object-key.ts';
+import { fleetKey, kindPrefix } from '../../api/object-key.ts';
 import { ApiError } from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
@@ -40,7 +40,7 @@ async function syncOnce({ kind, keyRing, reader, writer }: SigningKeyPublisherPa
     await ignoring(404, () => writer.remove(kind, entry, { dryRun: false }));
   }
   for (const [name, object] of wanted) {
-    const key = { cluster: '', namespace: '', name };
+    const key = fleetKey(name);
     if (reader.find(kind, key) === undefined) {
       // Another replica may create the same object at the same time.
       await ignoring(409, () => writer.create(kind, key, object, { dryRun: false }));

@@ -3,6 +3,7 @@ import type { Catalog } from '../../api/catalog.ts';
 import type { ApiObject } from '../../api/kind.ts';
 import { REQUESTER_LABEL } from '../../api/kinds/issued-token.ts';
 import type { RevokedTokenSpec } from '../../api/kinds/revoked-token.ts';
+import { fleetKey } from '../../api/object-key.ts';
 import { ApiError } from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
@@ -37,7 +38,6 @@ const MARGIN_MS = 5 * 60_000;
 export function createRevocations(parts: RevocationParts): Revocations {
   const { catalog, reader, writer, longestLifetime, now } = parts;
   const kind = catalog.revokedTokens;
-  const keyOf = (jti: string) => ({ cluster: '', namespace: '', name: jti });
 
   /** An existing revocation must last as long as a new one would. */
   async function extend(jti: string, until: number): Promise<void> {
@@ -46,7 +46,7 @@ export function createRevocations(parts: RevocationParts): Revocations {
       if (Date.parse(spec.expirationTimestamp) >= until) return current;
       return { ...current, spec: { ...spec, expirationTimestamp: toTimestamp(until) } };
     };
-    await writer.update(kind, keyOf(jti), change, { dryRun: false, part: 'object' });
+    await writer.update(kind, fleetKey(jti), change, { dryRun: false, part: 'object' });
   }
 
   async function latestExpiry(): Promise<number> {
@@ -58,9 +58,9 @@ export function createRevocations(parts: RevocationParts): Revocations {
   }
 
   return {
-    isRevoked: (jti) => reader.find(kind, keyOf(jti)) !== undefined,
+    isRevoked: (jti) => reader.find(kind, fleetKey(jti)) !== undefined,
 
-    requesterLabelOf: (jti) => reader.find(kind, keyOf(jti))?.labels?.[REQUESTER_LABEL],
+    requesterLabelOf: (jti) => reader.find(kind, fleetKey(jti))?.labels?.[REQUESTER_LABEL],
 
     async revoke(jti, by, expiresAt, requester) {
       const until = (expiresAt ?? (await latestExpiry())) + MARGIN_MS;
@@ -71,11 +71,11 @@ export function createRevocations(parts: RevocationParts): Revocations {
       const labels = requester === undefined ? {} : { labels: { [REQUESTER_LABEL]: requester } };
       const revocation = { apiVersion: '', kind: '', metadata: { name: jti, ...labels }, spec };
       try {
-        await writer.create(kind, keyOf(jti), revocation, { dryRun: false });
+        await writer.create(kind, fleetKey(jti), revocation, { dryRun: false });
       } catch (error) {
         if (!(error instanceof ApiError && error.status.reason === 'AlreadyExists')) throw error;
         // One that is damaged has no expiry, and is not removed.
-        if (!Number.isNaN(reader.find(kind, keyOf(jti))?.expiresAt)) await extend(jti, until);
+        if (!Number.isNaN(reader.find(kind, fleetKey(jti))?.expiresAt)) await extend(jti, until);
       }
     },
   };

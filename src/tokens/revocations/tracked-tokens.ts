@@ -5,6 +5,7 @@ import { CREDENTIAL_ID, jtiIn } from '../../api/credential-id.ts';
 import type { Kind } from '../../api/kind.ts';
 import { COUNTED_LABEL, type IssuedTokenSpec, REQUESTER_LABEL } from '../../api/kinds/issued-token.ts';
 import { TOKEN_ANNOTATIONS } from '../../api/kinds/token-request.ts';
+import { fleetKey } from '../../api/object-key.ts';
 import { type ApiError, forbidden, type GroupResource, type StatusCause } from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import { PendingCreations } from '../../objects/bound.ts';
@@ -62,7 +63,7 @@ type TokenReader = Pick<ObjectReader, 'find'>;
 /** The record of the token that a caller uses, if it is a tracked one. */
 export function ownRecord(reader: TokenReader, kind: Kind, user: User): StoredObject | undefined {
   const jti = jtiIn(user.extra[CREDENTIAL_ID]?.[0] ?? '');
-  return reader.find(kind, { cluster: '', namespace: '', name: jti });
+  return reader.find(kind, fleetKey(jti));
 }
 
 /** A person who can create tokens for many accounts must not have the bound of each. `kind`: that of issued tokens. */
