@@ -2,7 +2,8 @@ import type { Caller } from '../api/caller.ts';
 import { ApiError, unauthorized } from '../api/status.ts';
 import { stdioAnnotations } from '../mcp/stdio-headers.ts';
 import type { Exchange } from './exchange.ts';
-import { addressOf, callerOf, presentsCredential, reject, type StageParts, type StageRun } from './stages.ts';
+import { reject } from './flow-control-stages.ts';
+import { addressOf, callerOf, presentsCredential, type StageParts, type StageRun } from './stages.ts';
 
 /** The stages that find out who sent a request. */
 

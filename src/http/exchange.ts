@@ -51,7 +51,7 @@ export class Exchange {
   pathRoute?: PathRoute | undefined; //       public route, route
   formRoute?: FormRoute | undefined; //       public route
   mcp?: McpEndpoint; //                       mcp endpoint
-  maxBodyBytes = MAX_BODY_BYTES; //           mcp endpoint
+  maxBodyBytes = MAX_BODY_BYTES; //           form, mcp endpoint
   credential?: Secret | undefined; //         form
   actorCredential?: Secret | undefined; //    form
   render?: Render; //                         public route, form, mcp endpoint
@@ -63,11 +63,11 @@ export class Exchange {
   route?: ResourceRoute; //                   route
   accept?: NegotiatedAnswer; //               negotiation
   mediaType = ''; //                          content type
-  bodyLength: number | undefined = 0; //      body length
-  bodySeat?: Seat; //                         body flow control
-  body?: RequestBody | undefined; //          body
-  stopReading?: (() => void) | undefined; //  body
-  hasWholeBody = false; //                    body
+  bodyLength: number | undefined = 0; //      form, body length
+  bodySeat?: Seat; //                         form, body flow control, body
+  body?: RequestBody | undefined; //          form, body
+  stopReading?: (() => void) | undefined; //  form, body
+  hasWholeBody = false; //                    form, body
   waitedForBody = false; //                   body flow control, body
   answer?: Answer;
 

@@ -4,7 +4,9 @@ import type { Logger } from '../observability/logger.ts';
 import { StorageError } from '../storage/contract.ts';
 import { authenticate, authenticateActor, authenticateAgain, authenticatePublic } from './authentication-stages.ts';
 import { authorize, authorizeAgain, impersonateUser } from './authorization-stages.ts';
+import { checkBodyLength, checkContentType, receiveBody } from './body-stages.ts';
 import { Exchange } from './exchange.ts';
+import { takeBodySeat, takeCallerSeat, takePublicSeat, takeSeatAgain } from './flow-control-stages.ts';
 import { receiveForm } from './form-stage.ts';
 import type { Serve } from './listener/listener.ts';
 import { findMcp, serveMcp } from './mcp-stage.ts';
@@ -20,8 +22,6 @@ import type { WatchStream } from './response/watch-response.ts';
 import {
   applyTimeout,
   assignAuditId,
-  checkBodyLength,
-  checkContentType,
   checkHeaders,
   findPublicRoute,
   findRoute,
@@ -29,15 +29,10 @@ import {
   handlePath,
   negotiate,
   readRequestInfo,
-  receiveBody,
   requireFreshState,
   requireFreshStateAgain,
   type StageParts,
   type StageRun,
-  takeBodySeat,
-  takeCallerSeat,
-  takePublicSeat,
-  takeSeatAgain,
 } from './stages.ts';
 
 /**

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
-import { setImmediate as nextTick } from 'node:timers/promises';
 import type { Authorizer } from '../api/authorization.ts';
 import type { Caller } from '../api/caller.ts';
 import { parseGoDuration, toGoInt64 } from '../api/codec/go-text/go-parse.ts';
@@ -9,15 +8,14 @@ import { type ApiError, badRequest, pathNotFound, unavailable } from '../api/sta
 import type { Secret } from '../observability/secret.ts';
 import type { Freshness } from '../storage/freshness.ts';
 import { type Exchange, HandlerRequest, targetOf } from './exchange.ts';
-import { type FlowControl, isLargeBody, type PriorityLevelName, priorityLevelOf } from './flow-control/flow-control.ts';
+import type { FlowControl } from './flow-control/flow-control.ts';
 import { addressKey } from './listener/address-limit.ts';
 import type { McpEndpoint } from './mcp/mcp-endpoint.ts';
 import type { FormRoutes } from './oauth/form-route.ts';
 import { prefersHtml } from './request/accept-header.ts';
-import { arrivedBody, type BodyReader, bodyLength, checkContentEncoding } from './request/body.ts';
+import type { BodyReader } from './request/body.ts';
 import { methodNotAllowed, readCheckedHeaders } from './request/header-checks.ts';
-import { MEDIA_TYPES, READABLE_NAMES } from './request/media-types.ts';
-import { negotiateAccept, negotiateContentType, PLAIN_JSON } from './request/negotiate.ts';
+import { negotiateAccept, PLAIN_JSON } from './request/negotiate.ts';
 import type { Method, PathInfo, RequestLineParser } from './request/request-info.ts';
 import { servedRoute } from './routes/resource-routes.ts';
 import type { PathRoute, PathRoutes, ResourceRoute, ResourceRoutes } from './routes/routes.ts';
@@ -118,12 +116,6 @@ export const findPublicRoute: StageRun = (x, { paths, browserPaths, forms }) => 
 const isBrowser = ({ headers: { method, accept }, req }: Exchange): boolean =>
   (method === 'GET' || method === 'HEAD') && req.headers.authorization === undefined && prefersHtml(accept);
 
-/** Public paths have no caller: the flow is the client's address. */
-export const takePublicSeat: StageRun = (x, { flowControl }) =>
-  x.pathRoute === undefined && x.formRoute === undefined
-    ? undefined
-    : takeSeat(x, flowControl, 'seat', priorityLevelOf(x.info, true), addressOf(x));
-
 /** How long a request waits for a fresh state. Together with a call to the store, it is answered within 4 s. */
 const CURRENT_MS = 1_500;
 
@@ -140,32 +132,6 @@ function whenCurrent(freshness: StageParts['freshness']): Promise<void> | undefi
 
 export const presentsCredential = ({ pathRoute, req }: Exchange): boolean =>
   pathRoute?.refusesBadCredentials === true && req.headers.authorization !== undefined;
-
-/** A caller past its share waits in its queue or is rejected, before its request costs anything more. */
-export const takeCallerSeat: StageRun = (x, { flowControl }) =>
-  takeSeat(x, flowControl, 'seat', priorityLevelOf(x.info, false), callerOf(x).flow);
-
-function takeSeat(
-  x: Exchange,
-  flowControl: FlowControl,
-  which: 'seat' | 'bodySeat',
-  level: PriorityLevelName,
-  flow: string,
-): Promise<void> | undefined {
-  const seat = flowControl.takeSeat(level, flow, x.caller?.impersonator ?? x.caller);
-  if (seat === undefined) {
-    return reject(x, flowControl.delayRejection(level, flow), flowControl.rejection(level));
-  }
-  x[which] = seat;
-  return seat.queued;
-}
-
-export function reject(x: Exchange, delayed: boolean | Promise<boolean>, error: ApiError): Promise<void> | undefined {
-  if (typeof delayed !== 'boolean') return delayed.then((mayAnswer) => reject(x, mayAnswer, error));
-  if (!delayed) x.req.socket.destroy();
-  x.answer = { type: 'status', error };
-  return undefined;
-}
 
 export const findRoute: StageRun = (x, { resources, paths }) => {
   if (x.info.type === 'resource') {
@@ -212,85 +178,8 @@ const WITH_BODY: ReadonlySet<Method> = new Set(['POST', 'PUT', 'PATCH', 'DELETE'
 /** Whether the request came as a form, whose body was read before. */
 const isForm = ({ formRoute }: Exchange): boolean => formRoute !== undefined;
 
-const expectsBody = (x: Exchange): boolean => WITH_BODY.has(x.headers.method) && !isForm(x);
-
-export const checkContentType: StageRun = (x) => {
-  const { method } = x.headers;
-  if (!expectsBody(x)) return;
-  checkContentEncoding(x.req);
-  // The body of a DELETE is optional: without one its type does not matter.
-  if (method === 'DELETE' && isBodiless(x)) return;
-  const contentType = x.req.headers['content-type'];
-  if (x.mcp !== undefined) {
-    x.mediaType = negotiateContentType(contentType, ['application/json']);
-    return;
-  }
-  const { style, patchTypes } = routeOf(x);
-  x.mediaType =
-    method === 'PATCH'
-      ? negotiateContentType(contentType, patchTypes)
-      : negotiateContentType(contentType, READABLE_NAMES[style], MEDIA_TYPES[0]?.name);
-};
-
-export const checkBodyLength: StageRun = (x) => {
-  if (expectsBody(x)) x.bodyLength = bodyLength(x.req, x.maxBodyBytes);
-};
-
-/** Bounds the memory of large bodies: one waits unread until there is a seat for it. */
-export const takeBodySeat: StageRun = (x, { flowControl }) => {
-  if (!isLargeBody(x.bodyLength)) return undefined;
-  const queued = takeSeat(x, flowControl, 'bodySeat', 'bodies', callerOf(x).flow);
-  if (queued !== undefined) leaveSeat(x);
-  return queued;
-};
-
-/** While a body is received there is no work to do, so the request gives its seat back. */
-function leaveSeat(x: Exchange): void {
-  x.waitedForBody = true;
-  x.seat?.release();
-}
-
-export const receiveBody: StageRun = (x, parts) => {
-  if (!expectsBody(x)) return undefined;
-  if (x.arrival.expectsContinue === true && x.bodyLength !== 0 && !x.req.complete) x.res.writeContinue();
-  const arrived = arrivedBody(x.req, x.bodyLength, x.maxBodyBytes);
-  return arrived === undefined ? waitForBody(x, parts) : keepBody(x, arrived);
-};
-
-async function waitForBody(x: Exchange, { flowControl, bodies }: StageParts): Promise<void> {
-  // Node hands out a request before it has parsed a body in the same packet, and parses it after this yields.
-  await undefined;
-  const arrived = arrivedBody(x.req, x.bodyLength, x.maxBodyBytes);
-  if (arrived !== undefined) return keepBody(x, arrived);
-  leaveSeat(x);
-  const { flow } = callerOf(x);
-  const isLarge = isLargeBody(x.bodyLength);
-  if (!isLarge) {
-    const seat = flowControl.startReceiving(flow, addressOf(x));
-    if (seat === undefined) {
-      return reject(x, flowControl.delayRejection('receiving', flow), flowControl.rejection('receiving'));
-    }
-    x.bodySeat = seat;
-  }
-  const keepStop = (stop: () => void): void => {
-    x.stopReading = stop;
-  };
-  const bytes = await bodies.read(x.req, keepStop, x.maxBodyBytes);
-  x.stopReading = undefined;
-  // A large body has its seat for as long as it is in memory. Joining it and decoding it each take a tick.
-  if (isLarge) await nextTick();
-  else x.bodySeat?.release();
-  return keepBody(x, bytes);
-}
-
-function keepBody(x: Exchange, bytes: Uint8Array): void {
-  x.hasWholeBody = true;
-  if (x.mediaType === '' || (bytes.length === 0 && x.headers.method === 'DELETE')) return;
-  x.body = { bytes, mediaType: x.mediaType };
-}
-
-/** For a request that gave its seat back to receive its body. */
-export const takeSeatAgain: StageRun = (x, parts) => (x.waitedForBody ? takeCallerSeat(x, parts) : undefined);
+/** Whether the stages for bodies apply to the request. */
+export const expectsBody = (x: Exchange): boolean => WITH_BODY.has(x.headers.method) && !isForm(x);
 
 /** A client can take half a minute to send a body. */
 export const requireFreshStateAgain: StageRun = (x, { freshness }) =>
@@ -315,10 +204,7 @@ export function callerOf({ caller }: Exchange): Caller {
   return caller;
 }
 
-function routeOf({ route }: Exchange): ResourceRoute {
+export function routeOf({ route }: Exchange): ResourceRoute {
   if (route === undefined) throw new Error('not routed');
   return route;
 }
-
-const isBodiless = ({ req }: Exchange): boolean =>
-  req.headers['transfer-encoding'] === undefined && (req.headers['content-length'] ?? '0') === '0';

@@ -11,7 +11,7 @@ import {
   startFixture,
   TOKEN_PATH,
 } from '../http.fixture.ts';
-import { createFlowControl, priorityLevelOf } from './flow-control.ts';
+import { createFlowControl, priorityLevelOf, publicLevelOf } from './flow-control.ts';
 
 closeServersAfterEach();
 
@@ -162,18 +162,18 @@ describe('the priority level of a request', () => {
     ({ type: 'resource', target: { verb, subresource, group, resource: name } }) as Parameters<
       typeof priorityLevelOf
     >[0];
-  const path = (text: string) => ({ type: 'path', path: text }) as Parameters<typeof priorityLevelOf>[0];
+  const path = (text: string) => ({ type: 'path', path: text }) as Parameters<typeof publicLevelOf>[0];
   it.each([
-    ['tokens', priorityLevelOf(resource('create', 'token'), false)],
-    ['reads', priorityLevelOf(resource('create', '', 'authentication.k8s.io'), false)],
-    ['reads', priorityLevelOf(resource('create', '', 'clusterpass.dev', 'resourceaccessreviews'), false)],
-    ['writes', priorityLevelOf(resource('create', '', 'clusterpass.dev', 'signingkeys'), false)],
-    ['reads', priorityLevelOf(resource('list'), false)],
-    ['writes', priorityLevelOf(resource('deletecollection'), false)],
-    ['watches', priorityLevelOf(resource('watch'), false)],
-    ['health', priorityLevelOf(path('/readyz/storage'), true)],
-    ['public', priorityLevelOf(path('/version'), true)],
-    ['reads', priorityLevelOf(path('/apis'), false)],
+    ['tokens', priorityLevelOf(resource('create', 'token'))],
+    ['reads', priorityLevelOf(resource('create', '', 'authentication.k8s.io'))],
+    ['reads', priorityLevelOf(resource('create', '', 'clusterpass.dev', 'resourceaccessreviews'))],
+    ['writes', priorityLevelOf(resource('create', '', 'clusterpass.dev', 'signingkeys'))],
+    ['reads', priorityLevelOf(resource('list'))],
+    ['writes', priorityLevelOf(resource('deletecollection'))],
+    ['watches', priorityLevelOf(resource('watch'))],
+    ['health', publicLevelOf(path('/readyz/storage'))],
+    ['public', publicLevelOf(path('/version'))],
+    ['reads', priorityLevelOf(path('/apis'))],
   ])('%s', (expected, level) => {
     expect(level).toBe(expected);
   });

@@ -3,7 +3,7 @@ import type { Caller } from '../../api/caller.ts';
 import { type FlowControlLimits, seatsPerFlow } from '../../api/flow-control-limits.ts';
 import { issuesToken } from '../../api/kinds/token-request.ts';
 import { type ApiError, tooManyRequests } from '../../api/status.ts';
-import type { RequestInfo } from '../request/request-info.ts';
+import type { PathInfo, RequestInfo } from '../request/request-info.ts';
 import { PriorityLevel, type PriorityLevelLimits, type PriorityLevelUsage, type Seat } from './priority-level.ts';
 import { RejectionLimiter } from './rejection-limiter.ts';
 
@@ -129,11 +129,12 @@ const HEALTH = /^\/(?:livez|readyz|healthz)(?:\/|$)/;
 
 const READING_GROUPS: ReadonlySet<string> = new Set(['authorization.k8s.io', 'authentication.k8s.io']);
 
-export function priorityLevelOf(info: RequestInfo, isPublic: boolean): PriorityLevelName {
-  if (info.type === 'path') {
-    if (!isPublic) return 'reads';
-    return HEALTH.test(info.path) ? 'health' : 'public';
-  }
+/** The level of a path that needs no credentials. */
+export const publicLevelOf = ({ path }: PathInfo): PriorityLevelName => (HEALTH.test(path) ? 'health' : 'public');
+
+/** The level of a request with a caller. */
+export function priorityLevelOf(info: RequestInfo): PriorityLevelName {
+  if (info.type === 'path') return 'reads';
   const { verb, subresource, group, resource } = info.target;
   switch (verb) {
     case 'watch':

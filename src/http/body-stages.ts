@@ -1,0 +1,78 @@
+import { setImmediate as nextTick } from 'node:timers/promises';
+import type { Exchange } from './exchange.ts';
+import { leaveSeat, rejectAt } from './flow-control-stages.ts';
+import { arrivedBody, bodyLength, checkContentEncoding } from './request/body.ts';
+import { MEDIA_TYPES, READABLE_NAMES } from './request/media-types.ts';
+import { negotiateContentType } from './request/negotiate.ts';
+import { addressOf, callerOf, expectsBody, routeOf, type StageParts, type StageRun } from './stages.ts';
+
+/** The stages that check and receive the body of a request. */
+
+export const checkContentType: StageRun = (x) => {
+  const { method } = x.headers;
+  if (!expectsBody(x)) return;
+  checkContentEncoding(x.req);
+  // The body of a DELETE is optional: without one its type does not matter.
+  if (method === 'DELETE' && isBodiless(x)) return;
+  const contentType = x.req.headers['content-type'];
+  if (x.mcp !== undefined) {
+    x.mediaType = negotiateContentType(contentType, ['application/json']);
+    return;
+  }
+  const { style, patchTypes } = routeOf(x);
+  x.mediaType =
+    method === 'PATCH'
+      ? negotiateContentType(contentType, patchTypes)
+      : negotiateContentType(contentType, READABLE_NAMES[style], MEDIA_TYPES[0]?.name);
+};
+
+const isBodiless = ({ req }: Exchange): boolean =>
+  req.headers['transfer-encoding'] === undefined && (req.headers['content-length'] ?? '0') === '0';
+
+export const checkBodyLength: StageRun = (x) => {
+  if (expectsBody(x)) x.bodyLength = bodyLength(x.req, x.maxBodyBytes);
+};
+
+export const receiveBody: StageRun = (x, parts) =>
+  expectsBody(x) ? receive(x, parts, callerOf(x).flow, keepBody) : undefined;
+
+function keepBody(x: Exchange, bytes: Uint8Array): void {
+  x.hasWholeBody = true;
+  if (x.mediaType === '' || (bytes.length === 0 && x.headers.method === 'DELETE')) return;
+  x.body = { bytes, mediaType: x.mediaType };
+}
+
+type Keep = (x: Exchange, bytes: Uint8Array) => void;
+
+/**
+ * Calls `keep` with a body of `bodyLength` and at most `maxBodyBytes`. A body that does not arrive with its headers
+ * counts for `flow` until it is whole. Returns a promise only when it has to wait.
+ */
+export function receive(x: Exchange, parts: StageParts, flow: string, keep: Keep): void | Promise<void> {
+  if (x.arrival.expectsContinue === true && x.bodyLength !== 0 && !x.req.complete) x.res.writeContinue();
+  const arrived = arrivedBody(x.req, x.bodyLength, x.maxBodyBytes);
+  return arrived === undefined ? receiveLater(x, parts, flow, keep) : keep(x, arrived);
+}
+
+async function receiveLater(x: Exchange, { flowControl, bodies }: StageParts, flow: string, keep: Keep): Promise<void> {
+  // Node hands out a request before it has parsed a body in the same packet, and parses it after this yields.
+  await undefined;
+  const arrived = arrivedBody(x.req, x.bodyLength, x.maxBodyBytes);
+  if (arrived !== undefined) return keep(x, arrived);
+  leaveSeat(x);
+  const isLarge = x.bodySeat !== undefined;
+  if (!isLarge) {
+    const seat = flowControl.startReceiving(flow, addressOf(x));
+    if (seat === undefined) return rejectAt(x, flowControl, 'receiving', flow);
+    x.bodySeat = seat;
+  }
+  const keepStop = (stop: () => void): void => {
+    x.stopReading = stop;
+  };
+  const bytes = await bodies.read(x.req, keepStop, x.maxBodyBytes);
+  x.stopReading = undefined;
+  // A large body has its seat for as long as it is in memory. Joining it and decoding it each take a tick.
+  if (isLarge) await nextTick();
+  else x.bodySeat?.release();
+  return keep(x, bytes);
+}

@@ -1,0 +1,76 @@
+import type { Caller } from '../api/caller.ts';
+import type { ApiError } from '../api/status.ts';
+import type { Exchange } from './exchange.ts';
+import {
+  type FlowControl,
+  isLargeBody,
+  type PriorityLevelName,
+  priorityLevelOf,
+  publicLevelOf,
+} from './flow-control/flow-control.ts';
+import { addressOf, callerOf, expectsBody, type StageRun } from './stages.ts';
+
+/** The stages that take seats. A request without one waits in a queue or is rejected. */
+
+/** Public paths have no caller: the flow is the client's address. */
+export const takePublicSeat: StageRun = (x, { flowControl }) => {
+  const { info, pathRoute, formRoute } = x;
+  if (info.type !== 'path' || (pathRoute === undefined && formRoute === undefined)) return undefined;
+  return takeSeat(x, flowControl, publicLevelOf(info), addressOf(x));
+};
+
+/** A caller past its share waits in its queue or is rejected, before its request costs anything more. */
+export const takeCallerSeat: StageRun = (x, { flowControl }) =>
+  takeSeat(x, flowControl, priorityLevelOf(x.info), callerOf(x).flow);
+
+/** For a request that gave its seat back to receive its body. */
+export const takeSeatAgain: StageRun = (x, parts) => (x.waitedForBody ? takeCallerSeat(x, parts) : undefined);
+
+function takeSeat(
+  x: Exchange,
+  flowControl: FlowControl,
+  level: PriorityLevelName,
+  flow: string,
+): Promise<void> | undefined {
+  const seat = flowControl.takeSeat(level, flow, countedCaller(x));
+  if (seat === undefined) return rejectAt(x, flowControl, level, flow);
+  x.seat = seat;
+  return seat.queued;
+}
+
+/** Bounds the memory of large bodies: one waits unread until there is a seat for it. */
+export const takeBodySeat: StageRun = (x, { flowControl }) => {
+  if (!expectsBody(x) || !isLargeBody(x.bodyLength)) return undefined;
+  const { flow } = callerOf(x);
+  const seat = flowControl.takeSeat('bodies', flow, countedCaller(x));
+  if (seat !== undefined) x.bodySeat = seat;
+  const wait = seat === undefined ? rejectAt(x, flowControl, 'bodies', flow) : seat.queued;
+  if (wait !== undefined) leaveSeat(x);
+  return wait;
+};
+
+/** While a body is received there is no work to do, so the request gives its seat back. */
+export function leaveSeat(x: Exchange): void {
+  // Without a caller, no stage has run that has to run again.
+  x.waitedForBody = x.caller !== undefined;
+  x.seat?.release();
+}
+
+/** Limits count for the impersonator. */
+const countedCaller = ({ caller }: Exchange): Caller | undefined => caller?.impersonator ?? caller;
+
+/** The 429 of a priority level. */
+export const rejectAt = (
+  x: Exchange,
+  flowControl: FlowControl,
+  level: PriorityLevelName,
+  flow: string,
+): Promise<void> | undefined => reject(x, flowControl.delayRejection(level, flow), flowControl.rejection(level));
+
+/** Answers with the error as soon as the rate limiter permits it; closes the connection if it does not. */
+export function reject(x: Exchange, permitted: boolean | Promise<boolean>, error: ApiError): Promise<void> | undefined {
+  if (typeof permitted !== 'boolean') return permitted.then((isPermitted) => reject(x, isPermitted, error));
+  if (!permitted) x.req.socket.destroy();
+  x.answer = { type: 'status', error };
+  return undefined;
+}
