@@ -20,7 +20,7 @@ import { InsufficientScope, isMcpPath, type McpEndpoint } from './mcp/mcp-endpoi
 import { methodNotAllowed } from './request/header-checks.ts';
 import { type Answer, jsonOf, type RawAnswer } from './response/respond.ts';
 import { callerOf, type StageParts, type StageRun } from './stages.ts';
-import { handleSubrequest } from './subrequest.ts';
+import { handleSubrequest, recordFailure } from './subrequest.ts';
 
 /** A message is short. It is received before it is known what it asks for. */
 const MAX_MESSAGE_BYTES = 64 * 1024;
@@ -114,8 +114,10 @@ const exchangeOf = ({ baseUrl }: McpEndpoint, handle: string): string =>
   `Not by the model: the person runs clusterpass credential --pass ${handle}, or a program of the person exchanges it ` +
   `(RFC 8693) at ${baseUrl()}/oauth/token with scope=pass:${handle} and the person's own Clusterpass token.`;
 
-interface Origin {
+/** What a subrequest says about the call of a tool that it belongs to. */
+interface CallRecord {
   readonly agent: Agent;
+  /** For the audit event. */
   readonly annotations: ReadonlyMap<string, string>;
 }
 
@@ -124,7 +126,7 @@ async function send(
   { method, path, query = {}, body }: ApiCall,
   x: Exchange,
   parts: StageParts,
-  { agent, annotations }: Origin,
+  { agent, annotations }: CallRecord,
 ): Promise<ApiReply> {
   // The request has timed out, or its client has left.
   if (!x.deadline.isOpen) throw new ToolError('The call was cancelled.');
@@ -142,9 +144,7 @@ async function send(
     parts.observeSubrequest(item, code);
     return { code, body: value, warnings: item.warningTexts };
   } catch (error) {
-    const { status } = parts.toApiError(error, item);
-    item.failure = status.reason ?? '';
-    parts.observeSubrequest(item, status.code);
+    const status = recordFailure(item, parts, error);
     return { code: status.code, body: status, warnings: item.warningTexts };
   }
 }

@@ -17,7 +17,7 @@ import type { Exchange } from './exchange.ts';
 import { tokenRequestInfo, userpassInfo } from './request/token-request-info.ts';
 import { jsonOf } from './response/respond.ts';
 import type { StageParts, StageRun } from './stages.ts';
-import { handleSubrequest } from './subrequest.ts';
+import { handleSubrequest, recordFailure } from './subrequest.ts';
 
 /** Subrequests at once: they share the writes of the audit log, and other requests are served between them. */
 const CONCURRENCY = 32;
@@ -71,10 +71,7 @@ async function issueOne(x: Exchange, parts: StageParts, requested: RequestedPass
     parts.observeSubrequest(item, CREATED);
     return { ...named, ...issued };
   } catch (error) {
-    const { status } = parts.toApiError(error, item);
-    item.failure = status.reason ?? '';
-    parts.observeSubrequest(item, status.code);
-    return { ...named, error: status };
+    return { ...named, error: recordFailure(item, parts, error) };
   }
 }
 

@@ -1,4 +1,4 @@
-import { unauthorized } from '../api/status.ts';
+import { type Status, unauthorized } from '../api/status.ts';
 import { authorize } from './authorization-stages.ts';
 import type { Exchange } from './exchange.ts';
 import { PLAIN_JSON } from './request/negotiate.ts';
@@ -23,11 +23,22 @@ const STAGES: readonly StageRun[] = [
   handle,
 ];
 
-/** Handles a request of the API that belongs to another request: sets its answer, or throws. */
+/**
+ * Handles a request of the API that belongs to another request: sets its answer, or throws. The caller records its end:
+ * with `observeSubrequest`, or with `recordFailure` after an error.
+ */
 export async function handleSubrequest(x: Exchange, parts: StageParts): Promise<void> {
   for (const run of STAGES) {
     // Only `handle` waits as a rule, and a list of passes has 500 subrequests: no promise for the others.
     const waits = run(x, parts);
     if (waits !== undefined) await waits;
   }
+}
+
+/** Records the end of a subrequest that failed, and returns what is answered. */
+export function recordFailure(x: Exchange, { toApiError, observeSubrequest }: StageParts, error: unknown): Status {
+  const { status } = toApiError(error, x);
+  x.failure = status.reason ?? '';
+  observeSubrequest(x, status.code);
+  return status;
 }
