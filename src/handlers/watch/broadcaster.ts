@@ -2,13 +2,14 @@ import { type ExpiringPermissions, justAfter } from '../../api/authorization.ts'
 import type { Caller } from '../../api/caller.ts';
 import type { Kind } from '../../api/kind.ts';
 import { collectionPrefix, kindPrefix } from '../../api/object-key.ts';
-import { endOfTick } from '../../lib/event-loop.ts';
 import type { ProjectionListener } from '../../objects/projected-cache.ts';
 import type { ReadableEvent, ReadableObject } from '../../objects/readable.ts';
 import { frameFor } from './frames.ts';
+import { PolicyRevisions } from './policy-revisions.ts';
 import { type Batch, batchesOf, createJoinCache, writeBytesFor } from './send-buffer.ts';
 import type { ViewChange } from './view-change.ts';
 import type { WatchView } from './watch-view.ts';
+import { WriteScheduler, type WriteSchedulerOptions } from './write-scheduler.ts';
 
 /** A change of what watchers may see, between two events. */
 export interface PermissionChange {
@@ -46,54 +47,31 @@ interface Group {
   frames: Buffer[];
 }
 
-interface BroadcasterOptions {
+interface BroadcasterOptions extends WriteSchedulerOptions {
   readonly clusters: Kind;
   /** True for the kinds that RBAC rules are made of. */
   readonly isPolicy: (kind: Kind) => boolean;
   readonly bookmarkIntervalMs: number;
   readonly expiring?: ExpiringPermissions;
-  /** Runs the function in another tick of the event loop. */
-  readonly defer?: (run: () => void) => void;
-  /** Milliseconds on a monotonic clock. */
-  readonly now?: () => number;
 }
 
 /**
- * How long watchers are written to in one tick: as long as other work took in the last one, within these bounds.
- * Requests wait little while they are few, and an endless stream of requests does not starve the watchers.
- */
-const SLICE_MS = { min: 1, max: 2 };
-
-/** Far more than `MAX_INTERVALS` of one watch. */
-const MAX_POLICY_REVISIONS = 1_000;
-
-/**
- * Sends events to the open watches. A permission change takes effect between the events where it happened. Each tick of
- * the event loop writes to some of the watchers, in the order in which they were scheduled: everything that came since
- * a watcher's last slot goes out in one write. So the faster events come, the less each of them costs, and the number
- * of watchers does not delay other requests.
+ * Sends events to the open watches. A permission change takes effect between the events where it happened. Events are
+ * collected for each group, and its watchers write them in their slots: see `WriteScheduler`.
  */
 export class Broadcaster implements ProjectionListener {
   readonly #options: BroadcasterOptions;
-  readonly #now: () => number;
-  readonly #defer: (run: () => void) => void;
+  readonly #writes: WriteScheduler;
   readonly #groups = new Map<Kind, Map<string, Group>>();
   /** Groups with frames that are not in the send buffers yet. */
   readonly #dirty = new Set<Group>();
   readonly #watchers = new Set<Subscriber>();
   /** Watchers that have not caught up: they are in no group. */
   readonly #behind = new Set<Subscriber>();
-  /** Watchers that have something to write, in the order of their slots. */
-  readonly #scheduled = new Set<Subscriber>();
-  #isWriting = false;
-  /** When the last slice of writes ended. */
-  #sliceEndedAt = 0;
   /** Watchers by the storage keys of the objects that their caller's credential depends on. */
   readonly #dependents = new Map<string, Set<Subscriber>>();
   readonly #bookmarks: NodeJS.Timeout;
-  /** Revisions of policy changes after `#policyKnownFrom`. */
-  #policyRevisions: number[] = [];
-  #policyKnownFrom = 0;
+  readonly #policyRevisions = new PolicyRevisions();
   /** The first policy change that has not taken effect yet. */
   #policyChangedAt: number | undefined;
   #revision = 0;
@@ -104,8 +82,7 @@ export class Broadcaster implements ProjectionListener {
 
   constructor(options: BroadcasterOptions) {
     this.#options = options;
-    this.#now = options.now ?? (() => performance.now());
-    this.#defer = options.defer ?? endOfTick.work;
+    this.#writes = new WriteScheduler(options);
     this.#bookmarks = setInterval(() => this.#sendBookmarks(), options.bookmarkIntervalMs);
     this.#bookmarks.unref();
   }
@@ -127,7 +104,7 @@ export class Broadcaster implements ProjectionListener {
 
   /** The number of watchers that wait for their slot. */
   get scheduled(): number {
-    return this.#scheduled.size;
+    return this.#writes.size;
   }
 
   /** A number for a batch or a watch, different from all before it. */
@@ -147,7 +124,7 @@ export class Broadcaster implements ProjectionListener {
     this.leaveGroup(watcher);
     this.#watchers.delete(watcher);
     this.#behind.delete(watcher);
-    this.#scheduled.delete(watcher);
+    this.#writes.remove(watcher);
     for (const key of watcher.caller.dependsOn) {
       const dependents = this.#dependents.get(key);
       dependents?.delete(watcher);
@@ -178,34 +155,12 @@ export class Broadcaster implements ProjectionListener {
 
   /** The watcher has something to write, and waits for its slot. */
   schedule(watcher: Subscriber): void {
-    this.#scheduled.add(watcher);
-    if (this.#isWriting) return;
-    this.#isWriting = true;
-    this.#sliceEndedAt = this.#now();
-    this.#defer(this.#writeSlice);
+    this.#writes.schedule(watcher);
   }
-
-  /** Writes to some of the scheduled watchers, and to the rest in the next tick; to none twice in one. */
-  readonly #writeSlice = (): void => {
-    const startedAt = this.#now();
-    const end = startedAt + Math.min(Math.max(startedAt - this.#sliceEndedAt, SLICE_MS.min), SLICE_MS.max);
-    let left = this.#scheduled.size;
-    for (const watcher of this.#scheduled) {
-      this.#scheduled.delete(watcher);
-      watcher.writeSome();
-      left -= 1;
-      if (left === 0 || this.#now() >= end) break;
-    }
-    this.#sliceEndedAt = this.#now();
-    this.#isWriting = this.#scheduled.size > 0;
-    if (this.#isWriting) this.#defer(this.#writeSlice);
-  };
 
   /** Revisions of the policy changes after one revision, up to another; undefined when they are no longer known. */
   policyChangesBetween(after: number, upTo: number): readonly number[] | undefined {
-    if (after < this.#policyKnownFrom) return undefined;
-    // A change just after `upTo` has happened: the next event is not there yet.
-    return this.#policyRevisions.filter((revision) => revision > after && Math.floor(revision) <= upTo);
+    return this.#policyRevisions.between(after, upTo);
   }
 
   isWatched(kind: Kind): boolean {
@@ -253,8 +208,7 @@ export class Broadcaster implements ProjectionListener {
   onReset(revision: number): void {
     for (const watcher of [...this.#watchers]) watcher.cut();
     this.#policyChangedAt = undefined;
-    this.#policyRevisions = [];
-    this.#policyKnownFrom = revision;
+    this.#policyRevisions.reset(revision);
     this.#labelsChangedAt = revision;
     this.#revision = revision;
   }
@@ -325,12 +279,7 @@ export class Broadcaster implements ProjectionListener {
 
   #recordPolicyChange(revision: number): void {
     this.#policyChangedAt ??= revision;
-    this.#policyRevisions.push(revision);
-    // Old revisions are dropped in bulk: removing them one by one would copy the array each time.
-    const surplus = this.#policyRevisions.length - MAX_POLICY_REVISIONS;
-    if (surplus < MAX_POLICY_REVISIONS / 4) return;
-    this.#policyKnownFrom = this.#policyRevisions[surplus - 1] ?? revision;
-    this.#policyRevisions = this.#policyRevisions.slice(surplus);
+    this.#policyRevisions.add(revision);
   }
 
   #applyPolicyChange(revision: number): void {
