@@ -1,0 +1,150 @@
+import type { PassDecision } from '../../api/authorization.ts';
+import { type FieldError, forbiddenField, invalid, invalidValue } from '../../api/field-error.ts';
+import type { ApiObject, ObjectMeta } from '../../api/kind.ts';
+import {
+  MAX_CLIENT_NAME,
+  MIN_PASS_SECONDS,
+  type PassSpec,
+  type PassStatus,
+  passAccount,
+  passErrors,
+  passSpec,
+} from '../../api/kinds/pass-spec.ts';
+import { fleetKey } from '../../api/object-key.ts';
+import type { ApiRequest } from '../../api/request.ts';
+import { badRequest, forbidden, notFound } from '../../api/status.ts';
+import { requireParents } from '../../objects/parents.ts';
+import type { StoredObject } from '../../objects/stored-object.ts';
+import { withoutTokenWords } from '../../observability/token-text.ts';
+import { isPersonKnown, unknownPerson, userOf } from '../approvals/people.ts';
+import { foreignAudienceCheck } from '../token/foreign-audiences.ts';
+import { audienceErrors, WAITS_FOR_FINALIZERS, withoutDuplicates } from '../token/validate-token-request.ts';
+import { accountUID, type PassAccount, type PassParts } from './pass-parts.ts';
+
+/** A cluster that issues its own tokens grants ten minutes at least, and the first redemption comes a little later. */
+const MIN_SECONDS_OF_ISSUING_CLUSTER = 660;
+
+/** A pass that the caller may have. */
+export interface RequestedPass {
+  readonly account: PassAccount;
+  /** Of the account that was checked: another one may have its name later. */
+  readonly accountUID: Pick<PassStatus, 'serviceAccountUID'>;
+  /** The cluster of the account. */
+  readonly cluster: StoredObject;
+  readonly decision: PassDecision;
+  /** Complete: the same request gives the same spec. */
+  readonly spec: PassSpec;
+}
+
+/** Checks the fields, the permission and the account, in this order. @throws ApiError */
+export async function checkRequestedPass(
+  parts: PassParts,
+  request: ApiRequest,
+  sent: ApiObject,
+): Promise<RequestedPass> {
+  const { catalog, reader, rules } = parts;
+  const { caller } = request;
+  requireValid(parts, [...nameErrors(sent.metadata), ...passErrors(sent), ...purposeErrors(passSpec(sent))]);
+  const { requestedBy: _, client: _client, ...asked } = passSpec(sent);
+  const account = passAccount(asked);
+  const client = clientOf(request, passSpec(sent));
+  const isAgent = client !== undefined;
+  const decision = rules.decide(caller, account, isAgent);
+  if (!decision.allowed) throw rules.refusal(caller, account, decision);
+  if (decision.approval === 'review' && !isPersonKnown(parts, caller)) throw unknownPerson(catalog.passes, '');
+  await reader.catchUp();
+  const cluster = await requireAccount(parts, account);
+  const checkedUID = accountUID(parts, account);
+  const audiences = withoutDuplicates(asked.audiences ?? []);
+  const mayIn = audiencePermission(parts, request, account, isAgent);
+  requireValid(parts, audienceErrors(audiences, foreignAudienceCheck(parts, account, mayIn)));
+  const spec: PassSpec = {
+    ...asked,
+    ...(audiences.length === 0 ? {} : { audiences: [...audiences] }),
+    durationSeconds: durationOf(parts, asked, cluster),
+    purpose: (asked.purpose ?? '').trim(),
+    requestedBy: userOf(parts, caller, account.cluster),
+    ...(client === undefined ? {} : { client }),
+  };
+  return { account, accountUID: checkedUID, cluster, decision, spec };
+}
+
+const requireValid = ({ catalog }: PassParts, errors: readonly FieldError[]): void => {
+  if (errors.length > 0) throw invalid(catalog.passes, '', [...errors]);
+};
+
+const nameErrors = ({ name = '', generateName = '' }: ObjectMeta): FieldError[] =>
+  name === '' && generateName === ''
+    ? []
+    : [forbiddenField(`metadata.${name === '' ? 'generateName' : 'name'}`, 'the server makes the handle')];
+
+/** The purpose is logged and shown, so it must not be where a token ends up. */
+const purposeErrors = ({ purpose = '' }: PassSpec): FieldError[] =>
+  withoutTokenWords(purpose) === purpose
+    ? []
+    : [invalidValue('spec.purpose', withoutTokenWords(purpose), 'must not contain a token')];
+
+/** The client id of agents that use the login of a person. */
+const LOGIN_CLIENT = 'login';
+
+/** An agent with a token of its client is known by it. One that uses the login of a person says so itself. */
+function clientOf({ agent }: ApiRequest, { client }: PassSpec): PassSpec['client'] {
+  if (agent === undefined) {
+    return client === undefined ? undefined : { id: LOGIN_CLIENT, name: withoutTokenWords(client.name ?? '') };
+  }
+  if (agent.id === LOGIN_CLIENT) throw badRequest(`the client id "${LOGIN_CLIENT}" is reserved: register another one`);
+  return { id: agent.id, name: oneLine(agent.name) };
+}
+
+/** The client chose the name, and its person cannot correct it: what does not fit is cut. */
+const oneLine = (name: string): string =>
+  withoutTokenWords(name.replaceAll(/[\p{Cc}\p{Cf}]/gu, ' ').slice(0, MAX_CLIENT_NAME)).toWellFormed();
+
+/**
+ * The cluster of the account. After the permission: then a 404 tells nothing that a TokenRequest would not tell. The
+ * tokens of an account that is being deleted work for a minute, and a pass lasts ten at least.
+ */
+async function requireAccount(
+  { catalog, reader, issuesOwnTokens }: PassParts,
+  account: PassAccount,
+): Promise<StoredObject> {
+  const { cluster, namespace, name } = account;
+  const found = reader.find(catalog.clusters, fleetKey(cluster));
+  if (found === undefined) throw notFound(catalog.clusters, cluster);
+  if (issuesOwnTokens(found)) {
+    // Its namespaces and accounts need not exist here.
+    await requireParents(catalog, reader, catalog.namespaces, { cluster, namespace: '', name: namespace });
+    return found;
+  }
+  await requireParents(catalog, reader, catalog.serviceAccounts, account);
+  const stored = reader.find(catalog.serviceAccounts, account);
+  if (stored === undefined) throw notFound(catalog.serviceAccounts, name);
+  if (stored.deletionTimestamp !== undefined) throw forbidden(catalog.serviceAccounts, name, WAITS_FOR_FINALIZERS);
+  return found;
+}
+
+/** For the audience of another cluster the pass must be allowed there, too, without an approval. */
+export function audiencePermission(
+  { rules }: PassParts,
+  { caller }: Pick<ApiRequest, 'caller'>,
+  account: PassAccount,
+  isAgent: boolean,
+): (cluster: string) => boolean {
+  return (cluster) => {
+    const { allowed, approval } = rules.decide(caller, { ...account, cluster }, isAgent);
+    return allowed && approval === 'none';
+  };
+}
+
+function durationOf(parts: PassParts, { durationSeconds }: PassSpec, cluster: StoredObject): number {
+  const { maxDurationSeconds: max } = parts.limits;
+  const issuesItself = parts.issuesOwnTokens(cluster);
+  const seconds = durationSeconds ?? (issuesItself ? max : MIN_PASS_SECONDS);
+  const wrong = (why: string): FieldError => invalidValue('spec.durationSeconds', seconds, why);
+  if (seconds > max) requireValid(parts, [wrong(`must be no more than ${max} seconds`)]);
+  if (issuesItself && seconds < MIN_SECONDS_OF_ISSUING_CLUSTER) {
+    const why = `must be at least ${MIN_SECONDS_OF_ISSUING_CLUSTER} seconds: the cluster issues its own tokens, of ten minutes at least`;
+    requireValid(parts, [wrong(why)]);
+  }
+  return seconds;
+}
