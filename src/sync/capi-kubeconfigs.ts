@@ -2,8 +2,8 @@ import type { ApiObject } from '../api/kind.ts';
 import { isStatus } from '../client/errors.ts';
 import type { Transport } from '../client/transport.ts';
 import { Cache } from '../lib/cache.ts';
-import type { Unusable } from './import-sources.ts';
 import { clusterOfKubeconfig, type KubeconfigCluster } from './kubeconfig-cluster.ts';
+import type { Unusable } from './sources/import-source.ts';
 
 /** A CA can be rotated without a change of the Cluster object. */
 const REFRESH_MS = 10 * 60_000;

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { ApiObject } from '../api/kind.ts';
 import { type ImportSettings, importedState, importOwnership } from './import-clusters.ts';
-import { type ImportFrom, SOURCES, type SourceSettings } from './import-sources.ts';
 import { clusterOfKubeconfig } from './kubeconfig-cluster.ts';
+import type { SourceSettings } from './sources/import-source.ts';
+import { type ImportFrom, SOURCES } from './sources/sources.ts';
 
 const SETTINGS: ImportSettings & SourceSettings = {
   from: 'capi',

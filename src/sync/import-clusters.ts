@@ -3,9 +3,10 @@ import type { ApiObject } from '../api/kind.ts';
 import { CLUSTER_GROUP, type ClusterCondition, endpointsField } from '../api/kinds/cluster-spec.ts';
 import { isDns1123Subdomain, isValidLabelValue } from '../api/names.ts';
 import { inParallel } from '../lib/in-parallel.ts';
-import type { Found, HubCondition, ImportFrom, ImportSource, SourceSettings, Unusable } from './import-sources.ts';
 import { type Desired, keyOf, type Ownership } from './plan.ts';
 import type { DesiredState } from './reconciler.ts';
+import type { HubCluster, HubCondition, ImportSource, SourceSettings, Unusable } from './sources/import-source.ts';
+import type { ImportFrom } from './sources/sources.ts';
 
 /** Objects of a hub as Clusters: names, labels, endpoints, and the mark by which they are found again. */
 
@@ -59,7 +60,12 @@ function addressProblem(address: string): string | undefined {
 }
 
 /** The Cluster for an object of the hub. */
-function importedCluster(object: ApiObject, name: string, found: Found, settings: ImportSettings): Desired | Unusable {
+function importedCluster(
+  object: ApiObject,
+  name: string,
+  found: HubCluster,
+  settings: ImportSettings,
+): Desired | Unusable {
   const problem = found.addresses.map(addressProblem).find((each) => each !== undefined);
   if (problem !== undefined) return { problem };
   const labels: Record<string, string> = { ...settings.setLabels };
