@@ -3,11 +3,9 @@ import { isClusterName, isDns1123Label, isDns1123Subdomain } from '../../api/nam
 import type { Issuers } from '../../tokens/claims.ts';
 import type { Form } from './form.ts';
 import type { FormUrl } from './form-route.ts';
-import { OAuthError, type OAuthErrorCode } from './oauth-error.ts';
+import { refuse } from './oauth-error.ts';
 
 /** RFC 8693 section 2.1, RFC 8707: what a token exchange asks for, by `audience`, `resource` and `scope`. */
-
-const refuse = (error: OAuthErrorCode, text: string): OAuthError => new OAuthError(error, text);
 
 /** RFC 6749 appendix A.4. */
 const SCOPE_TOKEN = /^[\x21\x23-\x5b\x5d-\x7e]+$/;

@@ -34,6 +34,8 @@ interface OAuthErrorOptions {
   readonly challenge?: string;
 }
 
+export const refuse = (error: OAuthErrorCode, text: string): OAuthError => new OAuthError(error, text);
+
 /** Writes an answer of the API as an answer of another protocol. */
 export type Render = (answer: Answer) => Answer;
 

@@ -1,6 +1,5 @@
 import { passKind } from '../../api/kinds/pass.ts';
-import { TOKEN_ANNOTATIONS, type TokenRequest } from '../../api/kinds/token-request.ts';
-import type { ApiError } from '../../api/status.ts';
+import { TOKEN_ANNOTATIONS } from '../../api/kinds/token-request.ts';
 import { isJsonObject, type JsonObject } from '../../lib/json-object.ts';
 import { Secret } from '../../observability/secret.ts';
 import { withoutTokenWords } from '../../observability/token-text.ts';
@@ -9,27 +8,22 @@ import { TOKEN_EXCHANGE_GRANT } from '../../tokens/issuer-documents.ts';
 import { unverifiedClaims } from '../../tokens/jws.ts';
 import type { ResourceInfo } from '../request/request-info.ts';
 import { tokenRequestInfo, userpassInfo } from '../request/token-request-info.ts';
-import { jsonOf } from '../response/respond.ts';
-import { type ExchangeTarget, PERSON_SCOPE, readHandle, readTarget } from './exchange-target.ts';
+import { renderExchange, translateAccount, translateHandle, translatePerson } from './exchange-answer.ts';
+import { type ExchangeTarget, readHandle, readTarget } from './exchange-target.ts';
 import type { Form } from './form.ts';
 import { dryRunOf, type FormRequest, type FormRoute, type FormUrl } from './form-route.ts';
-import { errorAnswer, jsonAnswer, OAuthError, type OAuthErrorCode, type Render } from './oauth-error.ts';
+import { OAuthError, refuse } from './oauth-error.ts';
+import { ACCESS_TOKEN, ID_TOKEN, JWT } from './token-types.ts';
 
 /**
  * RFC 8693: the form of a token exchange becomes a TokenRequest, for an account or for a person. Its caller is the
  * subject of `subject_token`.
  */
 
-const TYPE = 'urn:ietf:params:oauth:token-type:';
-const ACCESS_TOKEN = `${TYPE}access_token`;
-const ID_TOKEN = `${TYPE}id_token`;
-const JWT = `${TYPE}jwt`;
 const SUBJECT_TYPES: ReadonlySet<string> = new Set([ACCESS_TOKEN, ID_TOKEN, JWT]);
 
 const MAX_CLIENT_ID = 128;
 const SCHEME = /^[A-Za-z0-9-]{1,32}$/;
-
-const refuse = (error: OAuthErrorCode, text: string): OAuthError => new OAuthError(error, text);
 
 export function tokenExchange(issuers: () => Issuers): FormRoute {
   return {
@@ -59,10 +53,10 @@ export function tokenExchange(issuers: () => Issuers): FormRoute {
         body: { bytes: Buffer.from(JSON.stringify(tokenRequest)), mediaType: 'application/json' },
         ...credentials,
         annotations: annotationsOf(form),
-        render: renderWith(issuedType, target.account),
+        render: renderExchange(issuedType, target.account === undefined ? translatePerson : translateAccount),
       };
     },
-    render: renderWith(ACCESS_TOKEN, undefined),
+    render: renderExchange(ACCESS_TOKEN, translatePerson),
   };
 }
 
@@ -179,7 +173,7 @@ function redemption(form: Form, url: FormUrl, handle: string): FormRequest {
     query: dryRunOf(url),
     body: verifierBody(form),
     annotations: annotationsOf(form),
-    render: renderWith(type, undefined, translateHandle),
+    render: renderExchange(type, translateHandle),
   };
 }
 
@@ -190,96 +184,3 @@ function verifierBody(form: Form): FormRequest['body'] {
   const tokenRequest = { metadata: { annotations: { [TOKEN_ANNOTATIONS.codeVerifier]: verifier } } };
   return { bytes: Buffer.from(JSON.stringify(tokenRequest)), mediaType: 'application/json' };
 }
-
-type Account = NonNullable<ExchangeTarget['account']>;
-
-/** RFC 8693 section 2.2.1. */
-function renderWith(
-  issuedType: string,
-  account: Account | undefined,
-  translateError = account === undefined ? translatePerson : translate,
-): Render {
-  return (answer) => {
-    if (answer.type === 'status') return errorAnswer(answer.error, translateError);
-    const { metadata, spec, status } = jsonOf(answer) as TokenRequest;
-    const isForAccount = (metadata?.namespace ?? '') !== '';
-    const subject = isForAccount ? `serviceaccount:${metadata?.namespace}:${metadata?.name}` : PERSON_SCOPE;
-    const token = status?.token ?? '';
-    const isDryRun = token === '';
-    const audiences = (spec?.audiences ?? []).map((audience) => `aud:${audience}`);
-    return jsonAnswer({
-      access_token: token,
-      issued_token_type: issuedType,
-      token_type: isDryRun || issuedType === ID_TOKEN ? 'N_A' : 'Bearer',
-      expires_in: spec?.expirationSeconds ?? 0,
-      scope: [subject, ...audiences].join(' '),
-    });
-  };
-}
-
-const SUBJECT_REFUSED =
-  'the subject token, or the actor token, is not accepted: it is malformed, expired, revoked, of an unknown issuer, or ' +
-  'for another audience';
-const PERSON_REFUSED =
-  'name the service account, scope=serviceaccount:NAMESPACE:NAME; for a pass without one, the cluster does not exist, or ' +
-  'the subject is no person who may create clusters/userpass';
-const TARGET_REFUSED =
-  'the cluster or the service account does not exist, or the subject may not create tokens of this account';
-
-function translate({ status: { code, details } }: ApiError): OAuthError | undefined {
-  switch (code) {
-    // RFC 8693 section 2.2.2: not invalid_grant.
-    case 401:
-      return refuse('invalid_request', SUBJECT_REFUSED);
-    // One text for both: it does not tell what exists.
-    case 403:
-    case 404:
-      return refuse('invalid_target', TARGET_REFUSED);
-    case 422: {
-      const [cause] = details?.causes ?? [];
-      const isAudience = SCOPE_FIELD.test(cause?.field ?? '');
-      const parameter = isAudience ? 'scope' : (PARAMETERS[cause?.field ?? ''] ?? 'the request');
-      return refuse(isAudience ? 'invalid_scope' : 'invalid_request', `${parameter}: ${cause?.message ?? ''}`);
-    }
-    default:
-      return undefined;
-  }
-}
-
-/** TX-32: without an account the scope is what the subject may not have. */
-function translatePerson(error: ApiError): OAuthError | undefined {
-  switch (error.status.code) {
-    case 403:
-    case 404:
-      return refuse('invalid_scope', PERSON_REFUSED);
-    case 409:
-      return refuse('invalid_target', error.message);
-    default:
-      return translate(error);
-  }
-}
-
-const HANDLE_REFUSED = 'there is no such handle, or it is not one of the subject';
-
-function translateHandle(error: ApiError): OAuthError | undefined {
-  switch (error.status.code) {
-    case 404:
-      return refuse('invalid_scope', HANDLE_REFUSED);
-    // The requester may know the state of its handle.
-    case 403:
-    case 409:
-      return refuse('invalid_scope', error.message);
-    default:
-      return translate(error);
-  }
-}
-
-/** Fields of a TokenRequest that the scope decides. `groups` are those of the subject. */
-const SCOPE_FIELD = /^(?:spec\.audiences|groups)/;
-
-/** Fields of a TokenRequest, as this endpoint names them. */
-const PARAMETERS: Readonly<Record<string, string>> = {
-  'spec.expirationSeconds': 'expiration_seconds',
-  [`metadata.annotations[${TOKEN_ANNOTATIONS.tracked}]`]: 'tracked',
-  dryRun: 'dryRun',
-};
