@@ -226,26 +226,20 @@ export const isDecidedByHandler = (asked: Asked): boolean => {
 export const isTokenRequestList = ({ group, resource, alwaysPublic }: Target): boolean =>
   alwaysPublic && group === tokenRequestListType.group && resource === tokenRequestListType.resource;
 
-const isIssuedTokens = ({ group, resource }: Pick<ResourceQuestion, 'group' | 'resource'>): boolean =>
-  group === issuedTokenKind.group && resource === issuedTokenKind.resource;
+type GroupResource = Pick<ResourceQuestion, 'group' | 'resource'>;
 
-const isAccessRequests = ({ group, resource }: Pick<ResourceQuestion, 'group' | 'resource'>): boolean =>
-  group === accessRequestKind.group && resource === accessRequestKind.resource;
+const isAbout =
+  (kind: GroupResource) =>
+  ({ group, resource }: GroupResource): boolean =>
+    group === kind.group && resource === kind.resource;
 
-const isBootstrapTokens = ({ group, resource }: Pick<ResourceQuestion, 'group' | 'resource'>): boolean =>
-  group === bootstrapTokenKind.group && resource === bootstrapTokenKind.resource;
-
-const isPasses = ({ group, resource }: Pick<ResourceQuestion, 'group' | 'resource'>): boolean =>
-  group === passKind.group && resource === passKind.resource;
-
-const isApprovable = (asked: Pick<ResourceQuestion, 'group' | 'resource'>): boolean =>
-  isAccessRequests(asked) || isPasses(asked);
-
-const isProfiles = ({ group, resource }: Pick<ResourceQuestion, 'group' | 'resource'>): boolean =>
-  group === PROFILE_GROUP && resource === PROFILE_RESOURCE;
-
-const isClusters = ({ group, resource }: Pick<ResourceQuestion, 'group' | 'resource'>): boolean =>
-  group === CLUSTER_GROUP && resource === 'clusters';
+const isIssuedTokens = isAbout(issuedTokenKind);
+const isAccessRequests = isAbout(accessRequestKind);
+const isBootstrapTokens = isAbout(bootstrapTokenKind);
+const isPasses = isAbout(passKind);
+const isProfiles = isAbout({ group: PROFILE_GROUP, resource: PROFILE_RESOURCE });
+const isClusters = isAbout({ group: CLUSTER_GROUP, resource: 'clusters' });
+const isApprovable = (asked: GroupResource): boolean => isAccessRequests(asked) || isPasses(asked);
 
 /** The labels of a cluster object. */
 export type ClusterLabels = Readonly<Record<string, string>>;
