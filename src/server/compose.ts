@@ -1,16 +1,10 @@
-import { mkdir } from 'node:fs/promises';
-import { setTimeout as delay } from 'node:timers/promises';
 import { createAddressRules, isThisMachine } from '../api/address-rules.ts';
 import { createCatalog } from '../api/catalog.ts';
-import { issuesItself } from '../api/confirmed-endpoint.ts';
 import { seatsPerFlow } from '../api/flow-control-limits.ts';
 import { fleetKey } from '../api/object-key.ts';
-import { installBootstrapRoles } from '../authz/install-bootstrap-roles.ts';
-import { reportUnusableBindings } from '../authz/unusable-bindings.ts';
 import { interfaceAddresses, openUpstream } from '../clusters/upstream/upstream.ts';
 import type { ServeOptions } from '../config/serve-options.ts';
 import { defaultBaseUrl } from '../config/values.ts';
-import { GrantStore } from '../handlers/access-requests/grant-objects.ts';
 import { createIssuerIndex } from '../handlers/issuer-index.ts';
 import { issuesOwnTokens } from '../handlers/token/forward-token.ts';
 import { openForwarding } from '../handlers/token/open-forwarding.ts';
@@ -22,24 +16,17 @@ import { every } from '../lib/interval.ts';
 import { programFile } from '../lib/program-files.ts';
 import { readMountedSecret } from '../lib/secret-file.ts';
 import { createLiveLookup } from '../objects/reader.ts';
-import { recordingWriter } from '../objects/recording-writer.ts';
 import { openAuditLogs } from '../observability/audit/open-audit.ts';
-import { serverEvent } from '../observability/audit/server-event.ts';
 import type { Logger, ServerLog } from '../observability/logger.ts';
 import { createMetrics, type JoinMetrics } from '../observability/metrics/metrics.ts';
-import { observeLog, observeParts, observeStore } from '../observability/metrics/observe-parts.ts';
-import { leadsWhile } from '../storage/leadership.ts';
-import { measuredStore } from '../storage/measured-store.ts';
+import { observeLog, observeParts } from '../observability/metrics/observe-parts.ts';
 import { createIssuers } from '../tokens/claims.ts';
-import { openClockGuard } from '../tokens/clock/open-clock-guard.ts';
-import { openSigning } from '../tokens/open-signing.ts';
-import { openTokenRecords } from '../tokens/revocations/token-records.ts';
 import { createPeopleVerifier, createVerifier } from '../tokens/verifier.ts';
 import { createDispatch } from './create-dispatch.ts';
-import { createObjects } from './create-objects.ts';
 import { inventoryOf } from './inventory.ts';
 import { openAuthenticator } from './open-authenticator.ts';
 import { openManifests } from './open-manifests.ts';
+import { openState } from './open-state.ts';
 import type { OpenedStore } from './open-store.ts';
 import { startBackgroundWork } from './start-background-work.ts';
 import { waitForStore } from './wait-for-store.ts';
@@ -53,7 +40,6 @@ export interface Program {
 }
 
 const CONSOLE_FOLDER = programFile('console/dist');
-const BOOKMARK_INTERVAL_MS = 60_000;
 const CALLER_CHECK_MS = 5_000;
 
 /** Constructs and connects every long-lived part. No other code does. */
@@ -124,104 +110,26 @@ export async function compose(
     const baseUrl = options.baseUrl ?? defaultBaseUrl({ ...options.listen, port }, options.tls ? 'https' : 'http');
     const issuers = createIssuers({ baseUrl, productName: options.productName });
 
-    await mkdir(options.dataDir, { recursive: true, mode: 0o700 });
     // With SQLite a failure ends the process. etcd may be started later, so it is waited for.
     const waiting = options.store.engine === 'etcd' ? waitForStore(logger) : <T>(step: () => Promise<T>) => step();
-    const { store: engine, time, campaign } = await waiting(openStore);
-    const measured = measuredStore(engine, observeStore(metrics));
-    const store = joined?.siblings.awaitedBy(measured) ?? measured;
-    closers.push(() => store.close());
-    const leadership = campaign();
-    closers.push(() => leadership.close());
-    const leads = () => leadership.leads();
-    const clock = await openClockGuard({
-      store,
-      time,
-      leadership,
-      limitMs: options.maxClockSkewMs,
-      now: Date.now,
-      monotonicNow: () => performance.now(),
-      every,
-      logger,
-    });
-    closers.push(() => clock.close());
-    const timely = leadsWhile(leadership, () => clock.guard.isRight());
-    const objects = createObjects({
+    const onOpen = (close: () => Promise<void> | void): void => void closers.push(close);
+    const { siblings } = joined ?? {};
+    const state = await openState({
+      options,
       catalog,
-      store,
-      productName: options.productName,
-      issuerOf: issuers.issuerFor,
-      maxExpirationSeconds: options.maxTokenExpirationSeconds,
-      issuesItself: (object) => options.credentialsDir !== undefined && issuesItself(object),
-      historyRevisions: options.history.revisions,
-      bookmarkIntervalMs: BOOKMARK_INTERVAL_MS,
-      delay: async (ms) => delay(ms, undefined, { ref: false }),
-      onError: (error) => logger.error({ err: error }, 'the watch of the store was interrupted'),
+      issuers,
+      openStore,
+      waiting,
+      siblings,
+      audit,
+      metrics,
+      logger,
+      onOpen,
     });
+    const { store, leadership, timely, clock, objects, recording, grants, signing, records } = state;
     const { reader, writer, propagation, reflector, freshness, policy, broadcaster } = objects;
-    reflector.listen({
-      onEvent: ({ before, after }) => {
-        const kind = (after ?? before)?.kind;
-        if (kind !== undefined) metrics.countCacheEvent(kind);
-      },
-      onProgress: () => {},
-      onReset: () => {},
-    });
-    reflector.listen(reportUnusableBindings(catalog, reader, logger));
-    await waiting(() => reflector.start());
-    closers.push(() => reflector.stop());
-    await waiting(() => propagation.resume());
-    // Changes of RBAC objects and keys that no request asked for.
-    const recording = (part: string) =>
-      recordingWriter(writer, part, (change) => {
-        const code = change.verb === 'create' ? 201 : 200;
-        audit.security.write(serverEvent(change, options.productName, Date.now).complete({ code }));
-      });
-    await waiting(() => installBootstrapRoles(catalog, reader, recording('bootstrap-roles')));
-
-    const grants = new GrantStore({ catalog, reader, writer: recording('access-requests') });
-
-    const signing = await waiting(() =>
-      openSigning({
-        store,
-        issuers,
-        peoplePrefix: options.peoplePrefix,
-        objects: { kind: catalog.signingKeys, reader, writer: recording('signing-keys') },
-        dataDir: options.dataDir,
-        algorithm: options.signingAlgorithm,
-        algorithmFor: options.signingAlgorithmFor,
-        rotationMs: options.signingKeyRotationMs,
-        maxLifetimeSeconds: options.maxTokenExpirationSeconds,
-        encryptionKeyFile: options.encryptionKeyFile,
-        externalSigner: options.externalSigner,
-        leadership: timely,
-        removalTime: () => clock.guard.removalTime(),
-        logger,
-      }),
-    );
-    closers.push(signing.close);
     const { keyRing } = signing;
-    freshness.include(keyRing.position);
-    closers.push(freshness.start());
-    // Watches that were opened with a token of a revoked key end at once.
-    keyRing.onChange(() => broadcaster.checkCallers());
     const live = { lookup: createLiveLookup(catalog, reader) };
-    const { maxTokenExpirationSeconds: maxExpirationSeconds, maxTrackedTokensPerCaller: maxTrackedPerCaller } = options;
-    const limits = { maxExpirationSeconds, maxTrackedPerCaller };
-    const records = await waiting(() =>
-      openTokenRecords({
-        catalog,
-        reader,
-        writer,
-        store,
-        ...limits,
-        leadership: timely,
-        now: () => clock.guard.latest(),
-        removalTime: () => clock.guard.removalTime(),
-        logger,
-      }),
-    );
-    closers.push(records.close);
     const verifying = { keyRing, live, isRevoked: records.revocations.isRevoked, now: Date.now };
     const callers = await openAuthenticator({
       options,
@@ -231,7 +139,7 @@ export async function compose(
       issuers,
       bootstrapTokens: {
         find: (name) => reader.find(catalog.bootstrapTokens, fleetKey(name))?.object(),
-        now: () => clock.guard.latest(),
+        now: () => clock.latest(),
       },
       logger,
     });
@@ -274,7 +182,7 @@ export async function compose(
       signing,
       records,
       grants,
-      clock: clock.guard,
+      clock,
       forward: forwarding?.forward,
       reviewToken: callers.authenticator.review,
       recentEvents: audit.recent,
@@ -295,17 +203,17 @@ export async function compose(
       keyRing,
       leadership,
       timely,
-      clock: clock.guard,
+      clock,
       recording,
       ownPort: port,
       metrics,
       logger,
-      onStart: (stop) => closers.push(stop),
+      onStart: onOpen,
     });
 
     observeParts(metrics, {
       audit: () => audit.counts,
-      leads,
+      leads: () => leadership.leads(),
       cache: {
         get ready() {
           return reflector.ready;
@@ -317,7 +225,7 @@ export async function compose(
       },
       cacheCapacity: options.history.revisions,
       objects: () => catalog.storedKinds.map((kind) => ({ ...kind, count: reader.cache(kind).current.size })),
-      clockSkew: () => clock.guard.skewSeconds,
+      clockSkew: () => clock.skewSeconds,
       keys: () => keyRing.entries(),
       failingCallers: callers.failing,
       now: Date.now,
@@ -343,7 +251,7 @@ export async function compose(
       tokenOriginsOf: callers.originsOf,
     });
     closers.push(() => apiServer.server.drain(() => broadcaster.shutDown()));
-    await waiting(async () => joined?.siblings.decideFrom(freshness));
+    await waiting(async () => siblings?.decideFrom(freshness));
     if (isShared) await apiServer.server.listen();
     return { baseUrl, stop: stopAll };
   } catch (error) {

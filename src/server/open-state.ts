@@ -1,0 +1,160 @@
+import { mkdir } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Catalog } from '../api/catalog.ts';
+import { issuesItself } from '../api/confirmed-endpoint.ts';
+import { installBootstrapRoles } from '../authz/install-bootstrap-roles.ts';
+import { reportUnusableBindings } from '../authz/unusable-bindings.ts';
+import type { ServeOptions } from '../config/serve-options.ts';
+import { GrantStore } from '../handlers/access-requests/grant-objects.ts';
+import { every } from '../lib/interval.ts';
+import { recordingWriter } from '../objects/recording-writer.ts';
+import type { AuditLogs } from '../observability/audit/open-audit.ts';
+import { serverEvent } from '../observability/audit/server-event.ts';
+import type { Logger } from '../observability/logger.ts';
+import type { Metrics } from '../observability/metrics/metrics.ts';
+import { observeStore } from '../observability/metrics/observe-parts.ts';
+import type { Store } from '../storage/contract.ts';
+import { type Leadership, leadsWhile } from '../storage/leadership.ts';
+import { measuredStore } from '../storage/measured-store.ts';
+import type { Issuers } from '../tokens/claims.ts';
+import type { ClockGuard } from '../tokens/clock/clock-guard.ts';
+import { openClockGuard } from '../tokens/clock/open-clock-guard.ts';
+import { openSigning, type Signing } from '../tokens/open-signing.ts';
+import { openTokenRecords, type TokenRecords } from '../tokens/revocations/token-records.ts';
+import { createObjects, type Objects } from './create-objects.ts';
+import type { OpenedStore } from './open-store.ts';
+import type { Siblings } from './workers/worker-catch-up.ts';
+
+const BOOKMARK_INTERVAL_MS = 60_000;
+
+interface StateParts {
+  readonly options: ServeOptions;
+  readonly catalog: Catalog;
+  readonly issuers: Issuers;
+  readonly openStore: () => Promise<OpenedStore>;
+  /** Repeats a step while the store cannot be reached. */
+  readonly waiting: <T>(step: () => Promise<T>) => Promise<T>;
+  /** The other workers of this server. */
+  readonly siblings: Siblings | undefined;
+  readonly audit: AuditLogs;
+  readonly metrics: Metrics;
+  readonly logger: Logger;
+  /** Called with how to close each part, as soon as it is open. */
+  readonly onOpen: (close: () => Promise<void> | void) => void;
+}
+
+/** What is stored, and the parts that keep it in memory. */
+export interface State {
+  readonly store: Store;
+  readonly leadership: Leadership;
+  /** The same, and the clock is right. */
+  readonly timely: Pick<Leadership, 'leads' | 'fence'>;
+  readonly clock: ClockGuard;
+  readonly objects: Objects;
+  /** A writer that records each change in the audit log, under the name of the part that makes it. */
+  readonly recording: (part: string) => ReturnType<typeof recordingWriter>;
+  readonly grants: GrantStore;
+  readonly signing: Signing;
+  readonly records: TokenRecords;
+}
+
+/** Opens the store, fills the caches, and reads the signing keys and the records of tokens. A part of `compose`. */
+export async function openState(parts: StateParts): Promise<State> {
+  const { options, catalog, issuers, openStore, waiting, siblings, audit, metrics, logger, onOpen } = parts;
+  await mkdir(options.dataDir, { recursive: true, mode: 0o700 });
+  const { store: engine, time, campaign } = await waiting(openStore);
+  const measured = measuredStore(engine, observeStore(metrics));
+  const store = siblings?.awaitedBy(measured) ?? measured;
+  onOpen(() => store.close());
+  const leadership = campaign();
+  onOpen(() => leadership.close());
+  const clockGuard = await openClockGuard({
+    store,
+    time,
+    leadership,
+    limitMs: options.maxClockSkewMs,
+    now: Date.now,
+    monotonicNow: () => performance.now(),
+    every,
+    logger,
+  });
+  onOpen(() => clockGuard.close());
+  const clock = clockGuard.guard;
+  const timely = leadsWhile(leadership, () => clock.isRight());
+  const objects = createObjects({
+    catalog,
+    store,
+    productName: options.productName,
+    issuerOf: issuers.issuerFor,
+    maxExpirationSeconds: options.maxTokenExpirationSeconds,
+    issuesItself: (object) => options.credentialsDir !== undefined && issuesItself(object),
+    historyRevisions: options.history.revisions,
+    bookmarkIntervalMs: BOOKMARK_INTERVAL_MS,
+    delay: async (ms) => delay(ms, undefined, { ref: false }),
+    onError: (error) => logger.error({ err: error }, 'the watch of the store was interrupted'),
+  });
+  const { reader, writer, propagation, reflector, freshness, broadcaster } = objects;
+  reflector.listen({
+    onEvent: ({ before, after }) => {
+      const kind = (after ?? before)?.kind;
+      if (kind !== undefined) metrics.countCacheEvent(kind);
+    },
+    onProgress: () => {},
+    onReset: () => {},
+  });
+  reflector.listen(reportUnusableBindings(catalog, reader, logger));
+  await waiting(() => reflector.start());
+  onOpen(() => reflector.stop());
+  await waiting(() => propagation.resume());
+  // Changes of RBAC objects and keys that no request asked for.
+  const recording = (part: string) =>
+    recordingWriter(writer, part, (change) => {
+      const code = change.verb === 'create' ? 201 : 200;
+      audit.security.write(serverEvent(change, options.productName, Date.now).complete({ code }));
+    });
+  await waiting(() => installBootstrapRoles(catalog, reader, recording('bootstrap-roles')));
+
+  const grants = new GrantStore({ catalog, reader, writer: recording('access-requests') });
+
+  const signing = await waiting(() =>
+    openSigning({
+      store,
+      issuers,
+      peoplePrefix: options.peoplePrefix,
+      objects: { kind: catalog.signingKeys, reader, writer: recording('signing-keys') },
+      dataDir: options.dataDir,
+      algorithm: options.signingAlgorithm,
+      algorithmFor: options.signingAlgorithmFor,
+      rotationMs: options.signingKeyRotationMs,
+      maxLifetimeSeconds: options.maxTokenExpirationSeconds,
+      encryptionKeyFile: options.encryptionKeyFile,
+      externalSigner: options.externalSigner,
+      leadership: timely,
+      removalTime: () => clock.removalTime(),
+      logger,
+    }),
+  );
+  onOpen(signing.close);
+  const { keyRing } = signing;
+  freshness.include(keyRing.position);
+  onOpen(freshness.start());
+  // Watches that were opened with a token of a revoked key end at once.
+  keyRing.onChange(() => broadcaster.checkCallers());
+  const { maxTokenExpirationSeconds: maxExpirationSeconds, maxTrackedTokensPerCaller: maxTrackedPerCaller } = options;
+  const limits = { maxExpirationSeconds, maxTrackedPerCaller };
+  const records = await waiting(() =>
+    openTokenRecords({
+      catalog,
+      reader,
+      writer,
+      store,
+      ...limits,
+      leadership: timely,
+      now: () => clock.latest(),
+      removalTime: () => clock.removalTime(),
+      logger,
+    }),
+  );
+  onOpen(records.close);
+  return { store, leadership, timely, clock, objects, recording, grants, signing, records };
+}
