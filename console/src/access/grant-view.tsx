@@ -1,6 +1,7 @@
 import { type FormEvent, useState } from 'react';
 import type { Client } from '../../../src/client/index.ts';
 import { CopyButton } from '../components/copy-button.tsx';
+import { Preview } from '../components/preview.tsx';
 import { Section } from '../components/section.tsx';
 import { Segments, SelectField, TextField } from '../components/text-field.tsx';
 import { errorMessage } from '../error-message.ts';
@@ -67,20 +68,18 @@ export function GrantView({ client, clusterNames, rows }: GrantViewProps) {
       </Section>
       <div className="column">
         <Section title="What it changes">
-          <div className={refusal === '' ? 'preview' : 'preview preview-failed'} aria-live="polite">
-            <span className="preview-title">Dry run at the server</span>
-            {refusal !== '' ? (
-              <p className="problem">{refusal}</p>
-            ) : missing !== '' ? (
-              <p className="muted">{missing}</p>
-            ) : done !== '' ? (
-              <p className="allowed">{done}</p>
-            ) : checked === key ? (
+          <Preview
+            title="Dry run at the server"
+            refusal={refusal}
+            missing={missing}
+            isLoading={done === '' && checked !== key}
+          >
+            {done === '' ? (
               <GrantEffect client={client} draft={draft} rows={rows} />
             ) : (
-              <p className="muted">Loading…</p>
+              <p className="allowed">{done}</p>
             )}
-          </div>
+          </Preview>
           <ServerControls>
             <button
               type="submit"

@@ -1,6 +1,7 @@
 import { type FormEvent, useState } from 'react';
 import { reviewClusterGrants } from '../../../src/client/fleet-reviews.ts';
 import type { Client, Cluster } from '../../../src/client/index.ts';
+import { Preview } from '../components/preview.tsx';
 import { errorMessage } from '../error-message.ts';
 import { GrantChanges } from '../grants/grant-changes.tsx';
 import { useDebounced } from '../hooks/use-debounced.ts';
@@ -74,20 +75,14 @@ export function LabelEditor({ client, cluster, onDone }: LabelEditorProps) {
   return (
     <form className="stack" onSubmit={save} aria-busy={busy}>
       <LabelFields labels={drafts} onLabels={setDrafts} />
-      <div className={refusal === '' ? 'preview' : 'preview preview-failed'} aria-live="polite">
-        <span className="preview-title">What this changes</span>
-        {refusal !== '' ? (
-          <p className="problem">{refusal}</p>
-        ) : missing !== '' ? (
-          <p className="muted">{missing}</p>
-        ) : !isChanged ? (
-          <p className="muted">Nothing is changed yet.</p>
-        ) : checked !== key ? (
-          <p className="muted">Loading…</p>
-        ) : (
-          <GrantChanges query={effect} />
-        )}
-      </div>
+      <Preview
+        title="What this changes"
+        refusal={refusal}
+        missing={missing === '' && !isChanged ? 'Nothing is changed yet.' : missing}
+        isLoading={checked !== key}
+      >
+        <GrantChanges query={effect} />
+      </Preview>
       <div className="actions">
         <button type="submit" className="button primary" disabled={!isChecked || busy}>
           {busy ? 'Saving…' : 'Save labels'}

@@ -1,6 +1,7 @@
 import { type FormEvent, useId, useState } from 'react';
 import type { Client, IssuedToken } from '../../../src/client/index.ts';
 import type { ClusterDetails } from '../cluster/cluster-details.ts';
+import { Preview } from '../components/preview.tsx';
 import { Time } from '../components/time.tsx';
 import { errorMessage } from '../error-message.ts';
 import { ServerControls } from '../hooks/use-connected.tsx';
@@ -107,7 +108,7 @@ export function PassForm(props: PassFormProps) {
             </span>
           </span>
         </label>
-        <Preview preview={preview} missing={missing} problem={problem} cluster={cluster} account={account} />
+        <PassPreview preview={preview} missing={missing} problem={problem} cluster={cluster} account={account} />
         <button
           type="submit"
           className="button primary wide"
@@ -120,7 +121,7 @@ export function PassForm(props: PassFormProps) {
   );
 }
 
-interface PreviewProps {
+interface PassPreviewProps {
   readonly preview: Query<IssuedToken | undefined>;
   readonly missing: string;
   /** The error of the request that was not a dry run. */
@@ -129,27 +130,24 @@ interface PreviewProps {
   readonly account: AccountRef;
 }
 
-/** The result of a dry run. Its height does not depend on the result, so that the form does not move. */
-function Preview({ preview, missing, problem, cluster, account }: PreviewProps) {
-  const failure = problem !== '' ? problem : preview.status === 'failed' ? preview.message : '';
+/** Its height does not depend on the result, so that the form does not move. */
+function PassPreview({ preview, missing, problem, cluster, account }: PassPreviewProps) {
+  const refusal = problem !== '' ? problem : preview.status === 'failed' ? preview.message : '';
+  const pass = preview.status === 'loaded' ? preview.value : undefined;
   return (
-    <div className={failure === '' ? 'preview' : 'preview preview-failed'} aria-live="polite">
-      <span className="preview-title">Preview</span>
-      {failure !== '' ? (
-        <>
-          <p className="problem">{failure}</p>
-          <a href={hrefOf({ page: 'can-i', cluster, account: `${account.namespace}/${account.name}` })}>
-            Check my permissions
-          </a>
-        </>
-      ) : missing !== '' ? (
-        <p className="muted">{missing}</p>
-      ) : preview.status === 'loaded' && preview.value !== undefined ? (
-        <PreviewedPass pass={preview.value} />
-      ) : (
-        <p className="muted">Loading…</p>
-      )}
-    </div>
+    <Preview
+      title="Preview"
+      refusal={refusal}
+      help={
+        <a href={hrefOf({ page: 'can-i', cluster, account: `${account.namespace}/${account.name}` })}>
+          Check my permissions
+        </a>
+      }
+      missing={missing}
+      isLoading={pass === undefined}
+    >
+      {pass !== undefined && <PreviewedPass pass={pass} />}
+    </Preview>
   );
 }
 

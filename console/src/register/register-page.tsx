@@ -4,6 +4,7 @@ import type { Client } from '../../../src/client/index.ts';
 import { CaFingerprints } from '../certificates/ca-fingerprints.tsx';
 import { toBundle } from '../certificates/certificates.ts';
 import { BackIcon } from '../components/icons.tsx';
+import { Preview } from '../components/preview.tsx';
 import { DetailList, Section } from '../components/section.tsx';
 import { TextField } from '../components/text-field.tsx';
 import { errorMessage } from '../error-message.ts';
@@ -58,7 +59,7 @@ export const RegisterPage = memo(function RegisterPage({ client, fleetQuery }: {
       setBusy(false);
     }
   };
-  const refusal = problem !== '' ? problem : dryRun.status === 'failed' ? dryRun.message : '';
+  const refusal = problem !== '' ? problem : key !== '' && dryRun.status === 'failed' ? dryRun.message : '';
   return (
     <div className="page-body">
       <a className="back" href={hrefOf({ page: 'fleet', query: fleetQuery })}>
@@ -107,18 +108,9 @@ export const RegisterPage = memo(function RegisterPage({ client, fleetQuery }: {
         </Section>
         <div className="column">
           <Section title="Check">
-            <div className={refusal === '' ? 'preview' : 'preview preview-failed'} aria-live="polite">
-              <span className="preview-title">Dry run at the server</span>
-              {missing !== '' ? (
-                <p className="muted">{missing}</p>
-              ) : refusal !== '' ? (
-                <p className="problem">{refusal}</p>
-              ) : isChecked ? (
-                <p className="allowed">The server accepts the name, the address, the CA and the labels.</p>
-              ) : (
-                <p className="muted">Loading…</p>
-              )}
-            </div>
+            <Preview title="Dry run at the server" refusal={refusal} missing={missing} isLoading={!isChecked}>
+              <p className="allowed">The server accepts the name, the address, the CA and the labels.</p>
+            </Preview>
             <DetailList
               details={[
                 {

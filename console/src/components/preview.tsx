@@ -1,0 +1,35 @@
+import type { ReactNode } from 'react';
+
+interface PreviewProps {
+  readonly title: string;
+  /** Why the server refuses what the form has; `""` if it does not. */
+  readonly refusal: string;
+  /** Shown with a refusal. */
+  readonly help?: ReactNode;
+  /** What has to be entered first; `""` for nothing. */
+  readonly missing: string;
+  readonly isLoading: boolean;
+  /** What the server would do. */
+  readonly children: ReactNode;
+}
+
+/** The result of a dry run, beside the form that it is for. */
+export const Preview = (props: PreviewProps) => (
+  <div className={props.refusal === '' ? 'preview' : 'preview preview-failed'} aria-live="polite">
+    <span className="preview-title">{props.title}</span>
+    <PreviewContent {...props} />
+  </div>
+);
+
+function PreviewContent({ refusal, help, missing, isLoading, children }: PreviewProps) {
+  if (refusal !== '') {
+    return (
+      <>
+        <p className="problem">{refusal}</p>
+        {help}
+      </>
+    );
+  }
+  if (missing !== '') return <p className="muted">{missing}</p>;
+  return isLoading ? <p className="muted">Loading…</p> : children;
+}
