@@ -6,8 +6,10 @@ import { StorageError } from '../contract.ts';
 import type { TimeReading } from '../store-time.ts';
 import { isStaleToken, isTransient, isWithoutEffect, noMember, toStorageError } from './etcd-errors.ts';
 import { type Duplex, Member, type TlsMaterial } from './member.ts';
+import { MemberPicker } from './member-picker.ts';
 import {
   AUTHENTICATE,
+  type EtcdWatchRequest,
   type EtcdWatchResponse,
   type UnaryMethod,
   WATCH_PATH,
@@ -45,8 +47,6 @@ export interface OpenStream<Q, S> {
   readonly member: Member;
 }
 
-/** A member that failed is used for this long only when no other is left. */
-const AVOID_MS = 5_000;
 /** How long a member is avoided after another one answered first. It may hang, or be slow for a moment. */
 const SUSPECT_MS = 1_000;
 const CONNECT_MS = 1_000;
@@ -55,24 +55,21 @@ const RETRY_MS = 100;
 const AUTHENTICATE_TIMEOUT: CallTimeout = { attemptMs: 1_500, totalMs: 2_000, hedgeMs: 500 };
 const TIME_MS = 2_000;
 
-/** The members of one etcd cluster, used round-robin. A member that does not answer is avoided for a while. */
+/** Calls to the members of one etcd cluster: which member is asked, how often, and with which token. */
 export class Members {
   readonly #members: readonly Member[];
-  readonly #avoidUntil = new Map<Member, number>();
+  readonly #picker: MemberPicker;
   #tls: EtcdAccess['tls'];
   #user: EtcdAccess['user'];
   readonly #authenticate = new SharedCall(() => this.#requestToken());
   #token: string | undefined;
-  /** Index of the member that was used last. */
-  #last: number;
   #closed = false;
 
   constructor({ endpoints, tls, user }: EtcdAccess, random: () => number = Math.random) {
     this.#members = endpoints.map((address) => new Member(address, tls));
     this.#tls = tls;
     this.#user = user;
-    // Replicas with the same list of endpoints must not all start with the first.
-    this.#last = Math.floor(random() * endpoints.length);
+    this.#picker = new MemberPicker(this.#members, random);
   }
 
   /** Calls one member after the other until one answers or the time is over: the call may happen more than once. */
@@ -100,7 +97,7 @@ export class Members {
       if (this.#closed) throw new StorageError('closed', 'the store is closed');
       if (left <= 0 && attempt > 0) throw noMember(doing, this.#members, problems);
       if (running.size < this.#members.length) {
-        const member = this.#choose(attempt === 0 ? prefer : undefined, running);
+        const member = this.#picker.pick(attempt === 0 ? prefer : undefined, running);
         const withinMs = Math.max(1, Math.min(attemptMs * 2 ** attempt, left));
         running.set(member, this.#attempt(member, call(member, withinMs)));
         attempt += 1;
@@ -111,7 +108,7 @@ export class Members {
       const slower = [...running.keys()].slice(0, [...running.keys()].indexOf(ended.member));
       running.delete(ended.member);
       if ('value' in ended) {
-        for (const member of slower) this.#avoid(member, SUSPECT_MS);
+        for (const member of slower) this.#picker.avoid(member, SUSPECT_MS);
         return ended.value;
       }
       problems.set(ended.member, ended.error);
@@ -128,7 +125,7 @@ export class Members {
       return { member, value: await call };
     } catch (error) {
       if (isStaleToken(error)) this.#token = undefined;
-      else if (isTransient(error)) this.#avoid(member);
+      else if (isTransient(error)) this.#picker.avoid(member);
       return { member, error };
     }
   }
@@ -150,7 +147,7 @@ export class Members {
         return await this.#call(member, method, request, Math.max(1, until - performance.now()));
       } catch (error) {
         if (isStaleToken(error)) this.#token = undefined;
-        else if (isTransient(error)) this.#avoid(member);
+        else if (isTransient(error)) this.#picker.avoid(member);
         if (!isWithoutEffect(error) || performance.now() + RETRY_MS >= until) {
           throw toStorageError(error, doing, member.address);
         }
@@ -178,44 +175,44 @@ export class Members {
     value: Partial<Q>,
     withinMs: number,
   ): Promise<S> {
-    const { stream, member } = await this.stream(path, request, response);
-    const timer = setTimeout(() => stream.cancel(), withinMs);
-    stream.on('error', () => {});
-    try {
+    return this.#use(await this.stream(path, request, response), withinMs, async (stream) => {
       stream.write(value);
       for await (const message of stream) return message as S;
       throw new StorageError('unavailable', 'etcd ended a stream without a response');
-    } catch (error) {
-      this.failed(member, error);
-      throw error;
-    } finally {
-      clearTimeout(timer);
-      stream.cancel();
-    }
+    });
   }
 
   /** The revision that etcd was last compacted at, or 0. `key` must exist. */
   async compactRevision(key: Uint8Array, { attemptMs, totalMs }: CallTimeout): Promise<number> {
     const until = performance.now() + totalMs;
     for (;;) {
-      const { stream, member } = await this.stream(WATCH_PATH, watchRequest, watchResponse);
-      const timer = setTimeout(() => stream.cancel(), attemptMs);
-      stream.on('error', () => {});
+      const open = await this.stream(WATCH_PATH, watchRequest, watchResponse);
       try {
-        stream.write({ create: { key, startRevision: 1 } });
-        for await (const message of stream) {
-          const { compactRevision, events, canceled, cancelReason } = message as EtcdWatchResponse;
-          if (compactRevision > 0) return compactRevision;
-          if (events.length > 0) return 0;
-          if (canceled) throw new StorageError('unavailable', `etcd refused a watch: ${cancelReason}`);
-        }
+        const found = await this.#use(open, attemptMs, (stream) => compactRevisionBy(stream, key));
+        if (found !== undefined) return found;
       } catch (error) {
-        this.failed(member, error);
         if (performance.now() >= until) throw toStorageError(error, 'report its compacted revision');
-      } finally {
-        clearTimeout(timer);
-        stream.cancel();
       }
+    }
+  }
+
+  /** Cancels the stream when `work` has ended, or after `withinMs`. */
+  async #use<Q, S, R>(
+    { stream, member }: OpenStream<Q, S>,
+    withinMs: number,
+    work: (stream: Duplex<Q, S>) => Promise<R>,
+  ): Promise<R> {
+    const timer = setTimeout(() => stream.cancel(), withinMs);
+    // `work` gets the error. Without this listener, an error after the end would end the process.
+    stream.on('error', () => {});
+    try {
+      return await work(stream);
+    } catch (error) {
+      this.failed(member, error);
+      throw error;
+    } finally {
+      clearTimeout(timer);
+      stream.cancel();
     }
   }
 
@@ -234,7 +231,7 @@ export class Members {
   /** Called when a stream failed: the next one uses another member. */
   failed(member: Member, error: unknown): void {
     if (isStaleToken(error)) this.#token = undefined;
-    this.#avoid(member);
+    this.#picker.avoid(member);
   }
 
   /** The members with which a connection fails because only one side uses TLS, each with what is wrong. */
@@ -262,47 +259,19 @@ export class Members {
     const until = performance.now() + withinMs;
     const token = await this.#currentToken();
     const response = await member.unary(method, bytes, Math.max(1, until - performance.now()), token);
-    this.#avoidUntil.delete(member);
+    this.#picker.answered(member);
     return response;
   }
 
   async #connected(until: number, doing: string, prefer?: Member): Promise<Member> {
     for (;;) {
-      const member = this.#choose(prefer);
+      const member = this.#picker.pick(prefer);
       const left = until - performance.now();
       if (this.#closed) throw new StorageError('closed', 'the store is closed');
       if (left <= 0) throw noMember(doing, this.#members, new Map());
       if (await member.ready(Math.min(CONNECT_MS, left))) return member;
-      this.#avoid(member);
+      this.#picker.avoid(member);
     }
-  }
-
-  /** `busy`: members with an attempt in progress; at least one member has none. */
-  #choose(prefer?: Member, busy?: { has(member: Member): boolean }): Member {
-    const now = performance.now();
-    const usable = (member: Member): boolean => (this.#avoidUntil.get(member) ?? 0) <= now;
-    if (prefer !== undefined && usable(prefer)) return prefer;
-    const count = this.#members.length;
-    /** Of the avoided ones, the one that failed first. */
-    let earliest: Member | undefined;
-    for (let i = 1; i <= count; i++) {
-      const index = (this.#last + i) % count;
-      const member = this.#members[index];
-      if (member === undefined) break;
-      if (busy?.has(member) === true) continue;
-      if (usable(member)) {
-        this.#last = index;
-        return member;
-      }
-      const until = this.#avoidUntil.get(member) ?? 0;
-      if (earliest === undefined || until < (this.#avoidUntil.get(earliest) ?? 0)) earliest = member;
-    }
-    if (earliest === undefined) throw new StorageError('unavailable', 'no member of etcd is configured');
-    return earliest;
-  }
-
-  #avoid(member: Member, forMs = AVOID_MS): void {
-    this.#avoidUntil.set(member, Math.max(this.#avoidUntil.get(member) ?? 0, performance.now() + forMs));
   }
 
   async #currentToken(): Promise<string | undefined> {
@@ -324,4 +293,19 @@ export class Members {
       throw toStorageError(error, doing);
     }
   }
+}
+
+/** A watch from the first revision is refused with the revision of the compaction. Undefined if the stream ends first. */
+async function compactRevisionBy(
+  stream: Duplex<Partial<EtcdWatchRequest>, EtcdWatchResponse>,
+  key: Uint8Array,
+): Promise<number | undefined> {
+  stream.write({ create: { key, startRevision: 1 } });
+  for await (const message of stream) {
+    const { compactRevision, events, canceled, cancelReason } = message as EtcdWatchResponse;
+    if (compactRevision > 0) return compactRevision;
+    if (events.length > 0) return 0;
+    if (canceled) throw new StorageError('unavailable', `etcd refused a watch: ${cancelReason}`);
+  }
+  return undefined;
 }
