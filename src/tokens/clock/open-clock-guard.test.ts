@@ -64,6 +64,11 @@ function pass(ms: number): void {
   for (const end = clock.monotonic + ms; clock.monotonic < end; clock.monotonic += 1_000) run(1_000);
 }
 const written = async (): Promise<string> => Buffer.from((await store.get(TIME_KEY))?.value ?? '').toString();
+/** The store answers in order: after the second answer, a write that a task began with a read has been made. */
+async function runToTheEnd(everyMs: number): Promise<void> {
+  run(everyMs);
+  for (let reads = 0; reads < 2; reads += 1) await written();
+}
 const writes = (time: string): Promise<void> => expect.poll(written).toBe(time);
 
 function refusal(act: () => void): ApiError['status'] {
@@ -245,6 +250,35 @@ describe('B31: the time by which something may be removed', () => {
     expect(guard.removalTime()).toBe(Number.NEGATIVE_INFINITY);
     passes(HOUR);
     expect(guard.removalTime()).toBe(START + HOUR);
+  });
+
+  it('is none within an hour of a jump, also after restarts', async () => {
+    await open({ leadership: soleLeadership });
+    await writes('2026-01-01T00:00:00.000Z');
+    clock.ahead = 3 * DAY;
+    for (let start = 1; start <= 3; start += 1) {
+      const guard = await open({ leadership: soleLeadership });
+      await runToTheEnd(60_000);
+      expect(guard.removalTime(), `start ${start}`).toBe(Number.NEGATIVE_INFINITY);
+      passes(10_000);
+    }
+    clock.ahead = 0;
+    expect((await open()).isRight()).toBe(true);
+  });
+
+  it('is none after a restart within the hour of a jump that was noticed before it', async () => {
+    const before = await open({ leadership: soleLeadership });
+    await writes('2026-01-01T00:00:00.000Z');
+    clock.ahead = 3 * DAY;
+    pass(TRUST_AFTER_MS + 60_000);
+    await runToTheEnd(60_000);
+    expect(before.removalTime()).toBe(Number.NEGATIVE_INFINITY);
+    const guard = await open({ leadership: soleLeadership });
+    expect(guard.removalTime()).toBe(Number.NEGATIVE_INFINITY);
+    pass(HOUR);
+    run(60_000);
+    await writes('2026-01-04T01:11:00.000Z');
+    expect((await open()).removalTime()).toBe(START + clock.monotonic + clock.ahead);
   });
 
   it('is none while the members of etcd say another time, and never later than theirs', async () => {

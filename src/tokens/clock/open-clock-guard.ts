@@ -1,6 +1,6 @@
 import { ClockJumps, JUMP_MS } from '../../lib/clock-jumps.ts';
 import type { Logger } from '../../observability/logger.ts';
-import { type Store, TIME_KEY } from '../../storage/contract.ts';
+import { type KeyValue, type Store, TIME_KEY } from '../../storage/contract.ts';
 import type { Leadership } from '../../storage/leadership.ts';
 import type { StoreTime } from '../../storage/store-time.ts';
 import { type ClockCheck, ClockGuard } from './clock-guard.ts';
@@ -37,11 +37,10 @@ const CHECK_MS = 1_000;
 
 /** Resolves after the first reading of the other source of time. */
 export async function openClockGuard(options: OpenClockGuardOptions): Promise<OpenedClockGuard> {
-  const { time, every, now, monotonicNow, logger } = options;
+  const { time, every, now, logger } = options;
   const limitMs = options.limitMs === 0 ? Number.POSITIVE_INFINITY : options.limitMs;
   const source = time === undefined ? await openStoredTime(options, limitMs) : await openMemberClocks(options, time);
-  const { check, onWrong, jumpedBefore } = source;
-  const jumps = new ClockJumps({ now, monotonicNow, jumpedBefore });
+  const { check, onWrong, jumps } = source;
   const guard = new ClockGuard({ now, check, jumps, limitMs, onWrong, logger });
   const stopChecking = every(CHECK_MS, () => void guard.removalTime());
   return {
@@ -55,8 +54,8 @@ export async function openClockGuard(options: OpenClockGuardOptions): Promise<Op
 
 interface TimeSource {
   readonly check: ClockCheck;
-  /** Whether the clock may have been set while no process had the store open. */
-  readonly jumpedBefore: boolean;
+  /** Of this process, and while no process had the store open. */
+  readonly jumps: ClockJumps;
   readonly onWrong: () => void;
   close(): void;
 }
@@ -85,7 +84,7 @@ async function openMemberClocks(options: OpenClockGuardOptions, time: StoreTime)
   return {
     check,
     // Without the time of a member, a jump before the start cannot be excluded.
-    jumpedBefore: found === 0,
+    jumps: new ClockJumps({ now, monotonicNow, jumpedBefore: found === 0 }),
     onWrong: () => {
       if (monotonicNow() - lastRead >= READ_WHEN_WRONG_MS) void read();
     },
@@ -95,8 +94,12 @@ async function openMemberClocks(options: OpenClockGuardOptions, time: StoreTime)
 
 async function openStoredTime(options: OpenClockGuardOptions, limitMs: number): Promise<TimeSource> {
   const { store, leadership, now, monotonicNow, every, logger } = options;
-  const text = Buffer.from((await store.get(TIME_KEY))?.value ?? '').toString('latin1');
-  const storedTime = Date.parse(text);
+  const found = await store.get(TIME_KEY);
+  const storedTime = timeIn(found);
+  // The time is written once a minute. A machine that was off for longer looks the same as a clock that was set, and so
+  // does a value that is not a time. A new store has none.
+  const isNear = Math.abs(now() - storedTime) <= 2 * WRITE_MS + JUMP_MS;
+  const jumps = new ClockJumps({ now, monotonicNow, jumpedBefore: found !== undefined && !isNear });
   const check = new StoredTimeCheck({
     now,
     monotonicNow,
@@ -112,6 +115,9 @@ async function openStoredTime(options: OpenClockGuardOptions, limitMs: number): 
     const trusted = check.trustedTime();
     if (trusted === undefined || !leadership.leads()) return;
     const before = await store.get(TIME_KEY);
+    // Within an hour of a jump no later time is written, so that the process after a restart notices the jump too.
+    const isEarlier = trusted < timeIn(before);
+    if (before !== undefined && !isEarlier && !jumps.isSteady()) return;
     await store.write({
       key: TIME_KEY,
       value: Buffer.from(new Date(trusted).toISOString()),
@@ -121,9 +127,9 @@ async function openStoredTime(options: OpenClockGuardOptions, limitMs: number): 
   // Failures of the store are reported elsewhere, and the next write repeats this one.
   const tryToWrite = (): Promise<void> => write().catch(() => undefined);
   await tryToWrite();
-  // The time is written once a minute. A machine that was off for longer looks the same as a clock that was set, and so
-  // does a value that is not a time. A new store has none.
-  const isNear = Math.abs(now() - storedTime) <= 2 * WRITE_MS + JUMP_MS;
-  const jumpedBefore = text !== '' && !isNear;
-  return { check, jumpedBefore, onWrong: () => {}, close: every(WRITE_MS, () => void tryToWrite()) };
+  return { check, jumps, onWrong: () => {}, close: every(WRITE_MS, () => void tryToWrite()) };
 }
+
+/** Epoch milliseconds; NaN if there is no time in it. */
+const timeIn = (stored: KeyValue | undefined): number =>
+  Date.parse(Buffer.from(stored?.value ?? '').toString('latin1'));
