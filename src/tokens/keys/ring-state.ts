@@ -134,6 +134,9 @@ export function createRingChanges(rules: RingRules, makeKey: MakeKey): RingChang
     let state = hasExpired
       ? { keys: given.keys.filter(({ expires }) => expires === undefined || expires > due) }
       : given;
+    if (state.keys.some((key) => isDatedAfter(key, due))) {
+      state = { keys: state.keys.map((key) => (isDatedAfter(key, due) ? datedBy(key, due) : key)) };
+    }
     const waits = state.keys.some((key) => key.state === 'current');
     for (const algorithm of algorithms) state = await advanceAlgorithm(state, algorithm, { now, due, waits });
     return retireUnused(state, now, algorithms);
@@ -204,6 +207,20 @@ function plan(state: RingState, now: number, algorithm: Algorithm): RingState {
   if (next === undefined || next.signsFrom !== undefined) return state;
   const signsFrom = Math.max(now, next.created + PUBLISHED_MS);
   return { keys: state.keys.map((key) => (key === next ? { ...key, signsFrom } : key)) };
+}
+
+/** Whether a clock that was ahead dated the key: its rotation would wait for the time of that clock. */
+function isDatedAfter(key: KeyRecord, due: number): boolean {
+  if (!Number.isFinite(due) || key.state === 'retired') return false;
+  const latest = key.state === 'next' ? due + PUBLISHED_MS : due;
+  return key.created > due + SLACK_MS || (key.signsFrom ?? 0) > latest + SLACK_MS;
+}
+
+function datedBy(key: KeyRecord, due: number): KeyRecord {
+  const created = Math.min(key.created, due);
+  if (key.signsFrom === undefined) return { ...key, created };
+  const latest = key.state === 'next' ? Math.max(due, created + PUBLISHED_MS) : due;
+  return { ...key, created, signsFrom: Math.min(key.signsFrom, latest) };
 }
 
 /**
