@@ -2,8 +2,8 @@ import type { DatabaseSync } from 'node:sqlite';
 import { type Revision, StorageError } from '../contract.ts';
 import { inTransaction, pragma } from './database.ts';
 
-/** Limits of one step, of a few milliseconds: revisions to sweep, and pages to free. */
-const SWEEP_REVISIONS = 1000;
+/** Limits of one step, of a few milliseconds: rows to sweep, and pages to free. */
+const SWEEP_ROWS = 1000;
 const VACUUM_PAGES = 64;
 
 /**
@@ -37,7 +37,11 @@ export class Sweeper {
     const swept = this.#meta('swept');
     const oldest = this.#meta('oldest');
     if (swept >= oldest) return false;
-    const end = Math.min(oldest, swept + SWEEP_REVISIONS);
+    // By rows: revisions that continue after those of another store leave a gap of any size.
+    const last = this.#db
+      .prepare('SELECT revision FROM log WHERE revision > ? AND revision <= ? ORDER BY revision LIMIT 1 OFFSET ?')
+      .get(swept, oldest, SWEEP_ROWS - 1) as { revision: Revision } | undefined;
+    const end = last?.revision ?? oldest;
     inTransaction(this.#db, () => {
       this.#db
         .prepare(`
