@@ -23,11 +23,20 @@ export function withServedFields(kind: Kind, object: ApiObject): ApiObject {
 const isStored = ({ fieldsV1 }: ManagedFieldsEntry): boolean => typeof fieldsV1 === 'string';
 
 const servedEntries = (kind: Kind, entries: readonly ManagedFieldsEntry[]): ManagedFieldsEntry[] =>
-  entries.map((entry) =>
-    typeof entry.fieldsV1 === 'string'
-      ? { ...entry, fieldsV1: rename(JSON.parse(entry.fieldsV1) as JsonValue, namesOf(kind).toServed) }
-      : entry,
-  );
+  entries.flatMap((entry) => {
+    if (typeof entry.fieldsV1 !== 'string') return [entry];
+    const fields = parsed(entry.fieldsV1);
+    return fields === undefined ? [] : [{ ...entry, fieldsV1: rename(fields, namesOf(kind).toServed) }];
+  });
+
+/** Undefined for a damaged text: the object is served without that manager. */
+function parsed(text: string): JsonValue | undefined {
+  try {
+    return JSON.parse(text) as JsonValue;
+  } catch {
+    return undefined;
+  }
+}
 
 /** The managers of a stored object. None if the entries cannot be read. */
 export function storedManagers(kind: Kind, { metadata }: ApiObject): Managers {

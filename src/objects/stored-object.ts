@@ -1,4 +1,5 @@
 import { encodeValue } from '../api/codec/encode.ts';
+import { requireTypes } from '../api/codec/stored-types.ts';
 import type { ApiObject, Kind } from '../api/kind.ts';
 import { kindPrefix, type ObjectKey } from '../api/object-key.ts';
 import type { KeyValue } from '../storage/contract.ts';
@@ -51,6 +52,7 @@ export class StoredObject implements CacheEntry, ReadableObject {
     this.namespace = objectKey.namespace;
     this.name = objectKey.name;
     const object = this.object();
+    requireTypes(object, kind.shape);
     this.uid = object.metadata.uid ?? '';
     this.labels = object.metadata.labels;
     this.deletionTimestamp = object.metadata.deletionTimestamp;

@@ -26,7 +26,7 @@ interface ObjectsOptions extends PublicViewOptions {
   readonly delay: (ms: number) => Promise<void>;
   /** Epoch milliseconds, for permissions that end. Default: the clock of the system. */
   readonly now?: () => number;
-  /** Called when the watch of the store is interrupted. */
+  /** Called when the watch of the store is interrupted, and with each object that cannot be read. */
   readonly onError: (error: unknown) => void;
 }
 

@@ -13,7 +13,7 @@ import { serverEvent } from '../observability/audit/server-event.ts';
 import type { Logger } from '../observability/logger.ts';
 import type { Metrics } from '../observability/metrics/metrics.ts';
 import { observeStore } from '../observability/metrics/observe-parts.ts';
-import type { Store } from '../storage/contract.ts';
+import { StorageError, type Store } from '../storage/contract.ts';
 import { type Leadership, leadsWhile } from '../storage/leadership.ts';
 import { measuredStore } from '../storage/measured-store.ts';
 import type { Issuers } from '../tokens/claims.ts';
@@ -91,7 +91,7 @@ export async function openState(parts: StateParts): Promise<State> {
     historyRevisions: options.history.revisions,
     bookmarkIntervalMs: BOOKMARK_INTERVAL_MS,
     delay: async (ms) => delay(ms, undefined, { ref: false }),
-    onError: (error) => logger.error({ err: error }, 'the watch of the store was interrupted'),
+    onError: (error) => logger.error({ err: error }, storeErrorText(error)),
   });
   const { reader, writer, propagation, reflector, freshness, broadcaster } = objects;
   reflector.listen({
@@ -158,3 +158,8 @@ export async function openState(parts: StateParts): Promise<State> {
   onOpen(records.close);
   return { store, leadership, timely, clock, objects, recording, grants, signing, records };
 }
+
+const storeErrorText = (error: unknown): string =>
+  error instanceof StorageError && error.code === 'unreadable'
+    ? 'an object in the store cannot be read: it is left out until it is repaired'
+    : 'the watch of the store was interrupted';

@@ -1,3 +1,4 @@
+import { WrongStoredType } from '../api/codec/stored-types.ts';
 import { REGISTRY_PREFIX } from '../api/object-key.ts';
 import { type Change, type KeyValue, type Revision, StorageError, type Store } from './contract.ts';
 import { type Follower, RevisionWaiters } from './revision-waiters.ts';
@@ -210,7 +211,10 @@ export class Reflector<E extends CacheEntry> implements Follower {
 const isClosed = (error: unknown): boolean => error instanceof StorageError && error.code === 'closed';
 
 const unreadable = ({ key, modRevision }: Pick<KeyValue, 'key' | 'modRevision'>, cause: unknown): StorageError =>
-  new StorageError('unreadable', `the value of ${key} cannot be decoded`, {
+  new StorageError('unreadable', `the value of ${key} cannot be decoded${reasonOf(cause)}`, {
     revision: modRevision,
     cause,
   });
+
+/** The message of another error, such as one of JSON.parse, may quote the value, which can hold a secret. */
+const reasonOf = (cause: unknown): string => (cause instanceof WrongStoredType ? `: ${cause.message}` : '');

@@ -1,5 +1,6 @@
 import type { Catalog } from '../api/catalog.ts';
-import type { Kind } from '../api/kind.ts';
+import { requireTypes, WrongStoredType } from '../api/codec/stored-types.ts';
+import type { ApiObject, Kind } from '../api/kind.ts';
 import { fleetKey, kindPrefix, REGISTRY_PREFIX, storageKey } from '../api/object-key.ts';
 import type { KeyValue, Revision, Store } from '../storage/contract.ts';
 import { scan } from '../storage/scan.ts';
@@ -45,14 +46,19 @@ export async function checkStore(store: Store, catalog: Catalog): Promise<CheckR
 }
 
 function checkObject(kind: Kind, { key, value }: KeyValue, uids: Map<string, string>): string[] {
-  let metadata: Record<string, unknown>;
+  let stored: ApiObject;
   try {
-    metadata = Object(JSON.parse(Buffer.from(value).toString('utf8')).metadata);
+    stored = JSON.parse(Buffer.from(value).toString('utf8'));
   } catch {
     return ['its value is not JSON'];
   }
-  const { name, namespace = '', uid } = metadata;
   const problems: string[] = [];
+  try {
+    requireTypes(kind.storedForm?.fromStored(stored) ?? stored, kind.shape);
+  } catch (error) {
+    problems.push(error instanceof WrongStoredType ? error.message : 'it has fields of wrong types');
+  }
+  const { name, namespace = '', uid }: Record<string, unknown> = Object(Object(stored).metadata);
   const parts = key.slice(kindPrefix(kind).length).split('/');
   const cluster = kind.inCluster ? (parts[0] ?? '') : '';
   if (storageKey(kind, { cluster, namespace: String(namespace), name: String(name) }) !== key) {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ApiObject } from '../../src/api/kind.ts';
-import { requestStatus } from '../../src/api/kinds/access-request-spec.ts';
+import { requestSpec, requestStatus } from '../../src/api/kinds/access-request-spec.ts';
 import { BOUND_ANNOTATION, CLUSTERS_ANNOTATION, EXPIRES_ANNOTATION, RBAC_GROUP } from '../../src/api/kinds/rbac.ts';
 import { storageKey } from '../../src/api/object-key.ts';
 import type { ApiRequest } from '../../src/api/request.ts';
@@ -259,8 +259,8 @@ it('a stored request whose status cannot be updated does not keep the others fro
     const value = reader.find(KIND, at('', '', NAME))?.object();
     if (value === undefined) throw new Error('the request is gone');
     // As another writer of the store would: the API refuses such a request. Its key is the first.
-    const status = { ...requestStatus(value), conditions: {} };
-    const broken = { ...value, status, metadata: { ...value.metadata, name: 'broken' } };
+    const spec = { ...requestSpec(value), durationSeconds: -1 };
+    const broken = { ...value, spec, metadata: { ...value.metadata, name: 'broken' } };
     const key = storageKey(KIND, at('', '', 'broken'));
     const stored = { key, value: Buffer.from(JSON.stringify(broken)), expect: { absent: true } } as const;
     await reflector.waitFor((await store.write(stored)).revision);
