@@ -101,6 +101,8 @@ describe('B13: the keys, when the clock jumps', () => {
     const rotated = await changes.rotate(first, START, { algorithm: 'ES256', force: true });
     const jumped = START + 30 * 24 * HOUR * 1000;
     expect(await changes.advance(rotated, jumped, Number.NEGATIVE_INFINITY)).toBe(rotated);
+    const planned = await changes.rotate(first, START, { algorithm: 'ES256', force: false });
+    expect(await changes.advance(planned, jumped, Number.NEGATIVE_INFINITY)).toBe(planned);
     const next = rotated.keys.find(({ state }) => state === 'next');
     const revoked = await changes.revoke(rotated, jumped, next?.kid ?? '', Number.NEGATIVE_INFINITY);
     expect(revoked.keys.map(({ state }) => state).sort()).toEqual(['current', 'next', 'retired']);

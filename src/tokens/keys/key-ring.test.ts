@@ -1,4 +1,5 @@
 import { createHash, generateKeyPairSync } from 'node:crypto';
+import { once } from 'node:events';
 import { chmod, chown, mkdir, rename, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
@@ -47,6 +48,18 @@ async function open(options: Partial<Parameters<typeof openTestRing>[0]> = {}): 
   return ring;
 }
 
+/** The same store with another watch. */
+const withWatch = (given: Store, watch: Store['watch']): Store => ({
+  get: (key, revision) => given.get(key, revision),
+  list: (request) => given.list(request),
+  write: (write) => given.write(write),
+  watch,
+  revision: () => given.revision(),
+  compactedRevision: () => given.compactedRevision(),
+  compact: (revision) => given.compact(revision),
+  close: () => given.close(),
+});
+
 const states = (ring: StoredKeyRing): string[] => ring.entries().map(({ algorithm, state }) => `${algorithm} ${state}`);
 
 describe('the first start', () => {
@@ -80,6 +93,57 @@ describe('the first start', () => {
   test('a kid is looked up, never interpreted', async () => {
     const ring = await open();
     for (const kid of ['__proto__', 'constructor', '../ring', '', "' OR 1=1--"]) expect(ring.find(kid)).toBeUndefined();
+  });
+});
+
+describe('changes', () => {
+  const DAY = 86_400_000;
+
+  test('B31: while nothing may be removed by the clock, neither maintenance nor a change removes or rotates a key', async () => {
+    const clock = { now: START };
+    let isTrusted = true;
+    const removalTime = (): number => (isTrusted ? clock.now : Number.NEGATIVE_INFINITY);
+    const ring = await open({ clock, removalTime, rules: { rotationMs: DAY } });
+    await ring.rotate({ force: true, dryRun: false });
+    clock.now += 30 * DAY;
+    isTrusted = false;
+    const before = ring.entries();
+    await ring.maintain();
+    expect(ring.entries()).toEqual(before);
+    expect(await ring.revoke(before.find(({ state }) => state === 'next')?.kid ?? '')).toBe(true);
+    expect(states(ring)).toEqual(['ES256 current', 'ES256 next', 'ES256 retired']);
+    await ring.rotate({ force: true, dryRun: false });
+    expect(states(ring)).toEqual(['ES256 current', 'ES256 next', 'ES256 retired', 'ES256 retired']);
+    isTrusted = true;
+    await ring.maintain();
+    expect(states(ring)).toEqual(['ES256 current', 'ES256 next', 'ES256 retired']);
+  });
+
+  test('a replica whose watch is late rotates and revokes by the ring in the store', async () => {
+    const watch: Store['watch'] = async function* (_prefix, _after, signal) {
+      await once(signal, 'abort');
+      yield* [];
+    };
+    const late = await open({ store: withWatch(store, watch) });
+    const ring = await open();
+    const { kid } = await ring.rotate({ force: true, dryRun: false });
+    expect(late.find(kid)).toBeDefined();
+    const next = ring.entries().find(({ state }) => state === 'next')?.kid ?? '';
+    expect(late.find(next)).toBeUndefined();
+    expect((await late.rotate({ force: true, dryRun: true })).kid).toBe(next);
+    await ring.rotate({ force: true, dryRun: false });
+    const newest = ring.entries().find(({ state }) => state === 'next')?.kid ?? '';
+    expect(late.find(newest)).toBeUndefined();
+    expect(await late.revoke(newest)).toBe(true);
+    await expect.poll(() => ring.find(newest)).toBeUndefined();
+  });
+
+  test('until a new default algorithm signs, the default before it does, and others sign as before', async () => {
+    const first = await open({ rules: { algorithms: ['ES256', 'ES384'] } });
+    const before = [first.signing().kid, first.signing('ES384').kid];
+    const ring = await open({ rules: { algorithms: ['RS256', 'ES384'] } });
+    expect([ring.signing().kid, ring.signing('ES384').kid]).toEqual(before);
+    expect(ring.signing('RS256').alg).toBe('ES256');
   });
 });
 

@@ -99,11 +99,22 @@ describe('rotation', () => {
     expect(rules({ lifetimeSeconds: 600 }).cover(covered)).toBe(covered);
   });
 
+  test('keys that replicas with different lifetimes made are covered one by one', async () => {
+    const longer = rules({ lifetimeSeconds: 86_400 });
+    const ring = await rules({ lifetimeSeconds: 600 }).rotate(await longer.advance(EMPTY, T0), T0, FORCED);
+    const lifetimes = ({ keys }: RingState) => keys.map(({ state, lifetimeSeconds }) => `${state} ${lifetimeSeconds}`);
+    expect(lifetimes(ring).sort()).toEqual(['current 86400', 'next 600', 'retired 86400']);
+    const between = rules({ lifetimeSeconds: 7_200 }).cover(ring);
+    expect(lifetimes(between).sort()).toEqual(['current 86400', 'next 7200', 'retired 86400']);
+    expect(lifetimes(longer.cover(between)).sort()).toEqual(['current 86400', 'next 86400', 'retired 86400']);
+  });
+
   test('beyond the limit is refused, until the first keys have expired', async () => {
     const changes = rules();
     let ring = await changes.advance(EMPTY, T0);
     while (ring.keys.length < MAX_KEYS) ring = await changes.rotate(ring, T0, FORCED);
-    await expect(changes.rotate(ring, T0, FORCED)).rejects.toThrow(TooManyKeys);
+    const refused = new TooManyKeys('there are 32 keys already; the first of them expires at 2026-01-01T02:11:00.000Z');
+    await expect(changes.rotate(ring, T0, FORCED)).rejects.toThrow(refused);
     const later = await changes.rotate(ring, T0 + 3 * HOUR, FORCED);
     expect(show(later).length).toBe(3);
   });
@@ -117,6 +128,13 @@ describe('another algorithm', () => {
     expect(show(started)).toEqual(['ES256-1 current', `${algorithm}-1 next`]);
     const turned = await changes.advance(started, T0 + 1 + PUBLISHED_MS);
     expect(show(turned)).toEqual(['ES256-1 retired', `${algorithm}-1 current`, `${algorithm}-2 next`]);
+  });
+
+  test('revoking the key that still signs: the new algorithm signs at once, and no key of the old one is made', async () => {
+    const ring = await rules().advance(EMPTY, T0);
+    const changes = rules({ algorithms: ['RS256'] });
+    const started = await changes.advance(ring, T0 + 1);
+    expect(show(await changes.revoke(started, T0 + 2, 'ES256-1'))).toEqual(['RS256-1 current', 'RS256-2 next']);
   });
 
   test('with an external signer there is no current key, and tokens that were signed here stay valid until they expire', async () => {
@@ -219,5 +237,12 @@ describe('revoking', () => {
     expect(second.revocations?.map(({ at }) => at)).toEqual([T0 + 5, T0 + HOUR]);
     const third = await changes.revoke(second, T0 + 3 * HOUR, 'ES256-3');
     expect(third.revocations?.map(({ at }) => at)).toEqual([T0 + 3 * HOUR]);
+  });
+
+  test('A43: of many revocations the newest are remembered', async () => {
+    const changes = rules();
+    let ring = await changes.advance(EMPTY, T0);
+    for (let at = 1; at <= 40; at++) ring = await changes.revoke(ring, at, currentOf(ring, 'ES256')?.kid ?? '');
+    expect(ring.revocations?.map(({ at }) => at)).toEqual(Array.from({ length: 32 }, (_, index) => index + 9));
   });
 });

@@ -108,8 +108,11 @@ export function createRingChanges(rules: RingRules, makeKey: MakeKey): RingChang
   const withNext = async (state: RingState, now: number, algorithm: Algorithm): Promise<RingState> => {
     if (nextOf(state, algorithm) !== undefined) return state;
     if (state.keys.length >= MAX_KEYS) {
+      // Most of so many keys are retired, and expire.
       const first = Math.min(...state.keys.map(({ expires }) => expires ?? Number.POSITIVE_INFINITY));
-      throw new TooManyKeys(`there are ${MAX_KEYS} keys already; the first of them expires ${isoOf(first)}`);
+      throw new TooManyKeys(
+        `there are ${MAX_KEYS} keys already; the first of them expires at ${new Date(first).toISOString()}`,
+      );
     }
     return { keys: [...state.keys, { ...(await makeKey(algorithm, now)), state: 'next', lifetimeSeconds }] };
   };
@@ -238,6 +241,3 @@ function retireUnused(state: RingState, now: number, algorithms: readonly Algori
       .map((key) => (isUnused(key) && isReplaced ? retired(key, now) : key)),
   };
 }
-
-const isoOf = (epochMs: number): string =>
-  Number.isFinite(epochMs) ? `at ${new Date(epochMs).toISOString()}` : 'after a rotation';
