@@ -48,6 +48,8 @@ const names = ({ subjects }: any): string[] =>
   // biome-ignore lint/suspicious/noExplicitAny: as above
   subjects.map(({ kind, name }: any) => `${kind}:${name}`);
 
+const HIDDEN = 'bindings that you may not read are left out';
+
 const squeeze = (text: string): string => text.replaceAll(' ', '');
 
 describe('ClusterGrantReview', () => {
@@ -80,6 +82,18 @@ describe('ClusterGrantReview', () => {
     expect((await server.call('POST', inCluster(GRANTS), { body: { spec }, ...asUser('owner') })).code).toBe(403);
     expect((await server.call('POST', GRANTS, { body: { spec } })).code).toBe(400);
     await withdraw();
+  });
+
+  it('is complete for callers who may get the bindings of the fleet and of every namespace', async () => {
+    const withdraw = await grant(server, {
+      to: 'partial',
+      rules: [ask('clustergrantreviews'), may('get', 'clusterrolebindings', RBAC_GROUP)],
+    });
+    const asked = () => review(server, inCluster(GRANTS, 'beta'), { spec: {} }, asUser('partial').token);
+    expect(await asked()).toMatchObject({ incomplete: true, evaluationError: HIDDEN });
+    const rest = await grant(server, { to: 'partial', rules: [may('get', 'rolebindings', RBAC_GROUP)] });
+    expect((await asked()).incomplete).toBe(false);
+    await Promise.all([withdraw(), rest()]);
   });
 });
 
@@ -201,9 +215,35 @@ describe('ResourceAccessReview', () => {
   it('leaves out bindings that the caller may not read, and says so', async () => {
     const status = await whoCan(inCluster(WHO_CAN, 'beta'), account, asUser('owner').token);
     expect(names(status)).toEqual(['Group:devs', 'Group:system:masters']);
-    expect([status.incomplete, status.evaluationError]).toEqual([true, 'bindings that you may not read are left out']);
+    expect([status.incomplete, status.evaluationError]).toEqual([true, HIDDEN]);
     const body = { spec: { resourceAttributes: account } };
     expect((await server.call('POST', WHO_CAN, { body, ...asUser('nobody') })).code).toBe(403);
+  });
+
+  it('shows a binding to a caller who may get it by its name, and is complete for one who may get all', async () => {
+    const path = inCluster(WHO_CAN, 'beta');
+    const withdraw = await grant(server, {
+      to: 'reader',
+      rules: [
+        ask('resourceaccessreviews'),
+        see,
+        may('list', 'clusterrolebindings', RBAC_GROUP),
+        may('list', 'rolebindings', RBAC_GROUP),
+        may('get', 'clusterrolebindings', RBAC_GROUP, ['cluster-admin']),
+      ],
+    });
+    const asked = () => whoCan(path, account, asUser('reader').token);
+    const part = await asked();
+    expect(part.subjects.map(({ binding }: { binding?: { name: string } }) => binding?.name)).toEqual([
+      'cluster-admin',
+    ]);
+    expect([part.incomplete, part.evaluationError]).toEqual([true, HIDDEN]);
+    const ofFleet = await grant(server, { to: 'reader', rules: [may('get', 'clusterrolebindings', RBAC_GROUP)] });
+    expect((await asked()).incomplete).toBe(true);
+    const ofNamespace = { to: 'reader', rules: [may('get', 'rolebindings', RBAC_GROUP)], namespace: 'ci' };
+    const rest = await grant(server, ofNamespace);
+    expect(await asked()).toEqual(await whoCan(path, account));
+    await Promise.all([withdraw(), ofFleet(), rest()]);
   });
 
   it('A17: of a cluster that the caller may not get, it says what it says of one that does not exist', async () => {

@@ -43,7 +43,7 @@ export const clusterGrantReviewType = grantReview(
               { goType: '[]ClusterGrant' },
             ),
           ),
-          incomplete: flag('True when you may not list all bindings, or when there are more than are listed.'),
+          incomplete: flag('True when you may not get all bindings, or when there are more than are listed.'),
           evaluationError: text('Why the list is incomplete.'),
         },
         { goType: 'ClusterGrantReviewStatus' },

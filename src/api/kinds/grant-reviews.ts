@@ -51,7 +51,7 @@ export const resourceAccessReviewType = grantReview(
               { goType: '[]GrantedSubject' },
             ),
           ),
-          incomplete: flag('True when you may not list all bindings, or when there are more subjects than are listed.'),
+          incomplete: flag('True when you may not get all bindings, or when there are more subjects than are listed.'),
           evaluationError: text('Why the list is incomplete.'),
         },
         { goType: 'ResourceAccessReviewStatus' },

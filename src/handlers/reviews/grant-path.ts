@@ -3,12 +3,10 @@ import type { Caller } from '../../api/caller.ts';
 import type { GrantedSubject, GrantPath } from '../../api/kinds/grant-reviews.ts';
 import { RBAC_GROUP } from '../../api/kinds/rbac.ts';
 
-const bindingResource = (namespace: string): string => (namespace === '' ? 'clusterrolebindings' : 'rolebindings');
-
-const question = (verb: string, namespace: string, name: string) => ({
-  verb,
+const question = (resource: 'clusterrolebindings' | 'rolebindings', namespace: string, name: string) => ({
+  verb: 'get',
   group: RBAC_GROUP,
-  resource: bindingResource(namespace),
+  resource,
   subresource: '',
   namespace,
   name,
@@ -20,11 +18,20 @@ export const mayReadBinding = (
   authorizer: Pick<Authorizer, 'decide'>,
   caller: Caller,
   { namespace, name }: Pick<Grant, 'namespace' | 'name'>,
-): boolean => authorizer.decide(caller, question('get', namespace, name)).allowed;
+): boolean =>
+  authorizer.decide(caller, question(namespace === '' ? 'clusterrolebindings' : 'rolebindings', namespace, name))
+    .allowed;
 
-/** Whether the caller may list the bindings of a namespace (`""`: ClusterRoleBindings). */
-export const mayListBindings = (authorizer: Pick<Authorizer, 'decide'>, caller: Caller, namespace: string): boolean =>
-  authorizer.decide(caller, question('list', namespace, '')).allowed;
+/** Whether the caller may read all ClusterRoleBindings, whatever their names. */
+export const mayReadClusterRoleBindings = (authorizer: Pick<Authorizer, 'decide'>, caller: Caller): boolean =>
+  authorizer.decide(caller, question('clusterrolebindings', '', '')).allowed;
+
+/** Whether the caller may read all RoleBindings of a namespace (`""`: of all namespaces). */
+export const mayReadRoleBindings = (
+  authorizer: Pick<Authorizer, 'decide'>,
+  caller: Caller,
+  namespace: string,
+): boolean => authorizer.decide(caller, question('rolebindings', namespace, '')).allowed;
 
 /** The binding and the role of a grant, as references. */
 export function grantPath({ kind, namespace, name, target }: Grant): GrantPath {

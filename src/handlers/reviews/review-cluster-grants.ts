@@ -2,7 +2,13 @@ import { clusterQuestion } from '../../api/authorization.ts';
 import type { ClusterGrant, ClusterGrantReview } from '../../api/kinds/cluster-grant-review.ts';
 import { badRequest } from '../../api/status.ts';
 import { TimeSlice } from '../../lib/time-slice.ts';
-import { grantPath, mayListBindings, mayReadBinding, shownSubject } from './grant-path.ts';
+import {
+  grantPath,
+  mayReadBinding,
+  mayReadClusterRoleBindings,
+  mayReadRoleBindings,
+  shownSubject,
+} from './grant-path.ts';
 import type { Review } from './review.ts';
 
 /** Bounds one response. */
@@ -36,7 +42,7 @@ export const reviewClusterGrants: Review = async ({ authorizer }, request, sent)
       change: before === after ? '' : after ? 'Begins' : 'Ends',
     });
   }
-  const isHidden = !mayListBindings(authorizer, caller, '');
+  const isHidden = !mayReadClusterRoleBindings(authorizer, caller) || !mayReadRoleBindings(authorizer, caller, '');
   const problems = [...(isHidden ? [HIDDEN] : []), ...(isShortened ? [SHORTENED] : [])];
   return {
     metadata: {},

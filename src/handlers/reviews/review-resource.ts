@@ -15,7 +15,13 @@ import {
   resourceAccessReviewType,
 } from '../../api/kinds/grant-reviews.ts';
 import { TimeSlice } from '../../lib/time-slice.ts';
-import { grantPath, mayListBindings, mayReadBinding, shownSubject } from './grant-path.ts';
+import {
+  grantPath,
+  mayReadBinding,
+  mayReadClusterRoleBindings,
+  mayReadRoleBindings,
+  shownSubject,
+} from './grant-path.ts';
 import type { Review } from './review.ts';
 import { attributeErrors } from './review-access.ts';
 
@@ -38,7 +44,7 @@ export const reviewResource: Review = async ({ authorizer }, request, sent) => {
   const { caller, target } = request;
   const question = questionOf(spec, target.cluster);
   const cluster = 'path' in question ? undefined : question.cluster;
-  const namespaces = 'path' in question || question.namespace === '' ? [''] : ['', question.namespace];
+  const namespace = 'path' in question ? '' : question.namespace;
   const subjects: GrantedSubject[] = [];
   const slice = new TimeSlice(request);
   let isShortened = false;
@@ -54,7 +60,9 @@ export const reviewResource: Review = async ({ authorizer }, request, sent) => {
   if (!subjects.some(({ kind, name }) => kind === 'Group' && name === MASTERS)) {
     subjects.push({ kind: 'Group', name: MASTERS });
   }
-  const isHidden = !namespaces.every((namespace) => mayListBindings(authorizer, caller, namespace));
+  const isHidden =
+    !mayReadClusterRoleBindings(authorizer, caller) ||
+    (namespace !== '' && !mayReadRoleBindings(authorizer, caller, namespace));
   const problems = [...(isHidden ? [HIDDEN] : []), ...(isKnown ? [] : [NOT_SEEN]), ...(isShortened ? [SHORTENED] : [])];
   return {
     metadata: {},
