@@ -9,8 +9,9 @@ import { openSqliteStore } from '../../storage/sqlite/sqlite-store.ts';
 import { openTestRing, pemOf, placeKey, START, temporaryDirectory } from '../tokens.fixture.ts';
 import { newPrivateKey } from './algorithms.ts';
 import { encryptionKey } from './encryption-key.ts';
-import { publicJwk } from './key-material.ts';
+import { makeKey, publicJwk } from './key-material.ts';
 import type { StoredKeyRing } from './key-ring.ts';
+import type { MakeKey } from './ring-state.ts';
 import { RING_KEY } from './ring-store.ts';
 
 let root: string;
@@ -119,12 +120,13 @@ describe('changes', () => {
     expect(states(ring)).toEqual(['ES256 current', 'ES256 next', 'ES256 retired']);
   });
 
+  const noEvents: Store['watch'] = async function* (_prefix, _after, signal) {
+    await once(signal, 'abort');
+    yield* [];
+  };
+
   test('a replica whose watch is late rotates and revokes by the ring in the store', async () => {
-    const watch: Store['watch'] = async function* (_prefix, _after, signal) {
-      await once(signal, 'abort');
-      yield* [];
-    };
-    const late = await open({ store: withWatch(store, watch) });
+    const late = await open({ store: withWatch(store, noEvents) });
     const ring = await open();
     const { kid } = await ring.rotate({ force: true, dryRun: false });
     expect(late.find(kid)).toBeDefined();
@@ -136,6 +138,34 @@ describe('changes', () => {
     expect(late.find(newest)).toBeUndefined();
     expect(await late.revoke(newest)).toBe(true);
     await expect.poll(() => ring.find(newest)).toBeUndefined();
+  });
+
+  test('a change is repeated when another replica was faster, a bounded number of times', async () => {
+    const ring = await open();
+    let rivals = 0;
+    const slow: MakeKey = async (algorithm, created) => {
+      if (rivals-- > 0) await ring.rotate({ force: true, dryRun: false });
+      return makeKey(algorithm, created);
+    };
+    const late = await open({ store: withWatch(store, noEvents), makeKey: slow });
+    rivals = 1;
+    const { kid } = await late.rotate({ force: true, dryRun: false });
+    await expect.poll(() => ring.signing().kid).toBe(kid);
+    rivals = 20;
+    const problem = 'the signing keys were changed by other replicas in each of 8 attempts';
+    await expect(late.rotate({ force: true, dryRun: false })).rejects.toThrow(problem);
+  });
+
+  test('a key that has been replaced signs nothing more, nor does any key of a closed ring', async () => {
+    const ring = await open();
+    const old = ring.signing();
+    expect(await old.sign('data')).toMatch(/^[\w-]{86}$/);
+    await ring.rotate({ force: true, dryRun: false });
+    const current = ring.signing();
+    expect(await current.sign('data')).toMatch(/^[\w-]{86}$/);
+    await expect(old.sign('data')).rejects.toThrow('no longer in use');
+    await ring.close();
+    await expect(current.sign('data')).rejects.toThrow('no longer in use');
   });
 
   test('until a new default algorithm signs, the default before it does, and others sign as before', async () => {

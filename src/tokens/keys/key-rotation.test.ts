@@ -6,10 +6,21 @@ import { LEADER_KEY } from '../../storage/contract.ts';
 import { buildClaims } from '../claims.ts';
 import { createIssuerDocuments } from '../issuer-documents.ts';
 import { createSigner } from '../signer.ts';
-import { API, type Fixture, grantOf, ISSUERS, openFixture, openTestRing, START } from '../tokens.fixture.ts';
+import {
+  API,
+  type Fixture,
+  grantOf,
+  ISSUERS,
+  openFixture,
+  openTestRing,
+  START,
+  TEST_ENCRYPTION_KEY,
+} from '../tokens.fixture.ts';
 import { createVerifier } from '../verifier.ts';
+import { makeKey } from './key-material.ts';
 import type { StoredKeyRing } from './key-ring.ts';
 import { PUBLISHED_MS } from './ring-state.ts';
+import { createRingStore } from './ring-store.ts';
 
 /** Two replicas on one store: one makes changes, the other hears of them through the store's watch. */
 
@@ -184,13 +195,44 @@ describe('replicas', () => {
       await store.write({ key: LEADER_KEY, value: null, expect: { modRevision: first } });
       const second = await elected();
       await sleeper.maintain();
+      await sleeper.maintain();
       expect(kids(sleeper)).toEqual(before);
+      // Maintenance runs every second: a lasting problem is logged once.
       expect(log.filter((line) => line.includes('could not be updated'))).toHaveLength(1);
       created = second;
       await sleeper.maintain();
       expect(kids(sleeper)).not.toEqual(before);
     } finally {
       await sleeper.close();
+    }
+  });
+
+  test('a leader that another replica replaces while it makes a key rotates nothing', async () => {
+    const { store, clock, dir } = fixture;
+    let created = 0;
+    const elect = async (): Promise<void> => {
+      const present = await store.get(LEADER_KEY);
+      const over = { key: LEADER_KEY, value: null, expect: { modRevision: present?.modRevision ?? 0 } };
+      if (present !== undefined) await store.write(over);
+      created = (await store.write({ key: LEADER_KEY, value: new Uint8Array(1), expect: { absent: true } })).revision;
+    };
+    await elect();
+    const leadership = { leads: () => true, fence: () => ({ key: LEADER_KEY, expect: { createRevision: created } }) };
+    const rules = { rotationMs: 3_600_000 };
+    const leader = await openTestRing({
+      ...{ store, clock, keysDir: join(dir, 'none'), leadership, rules },
+      makeKey: async (algorithm, at) => {
+        await elect();
+        return makeKey(algorithm, at);
+      },
+    });
+    try {
+      const before = kids(leader);
+      clock.now += 100 * 3_600_000;
+      await leader.maintain();
+      expect(kids(leader)).toEqual(before);
+    } finally {
+      await leader.close();
     }
   });
 
@@ -204,6 +246,12 @@ describe('replicas', () => {
       const retired = fixture.ring.entries().find(({ state }) => state === 'retired');
       expect(retired?.expires).toBeGreaterThan(clock.now + lifetimeSeconds * 1000);
       expect(clock.now).toBeGreaterThan(START);
+      // The rotation has made a key for the shorter lifetime, which the generous replica signs with next.
+      const lifetimes = async () =>
+        (await createRingStore(store, TEST_ENCRYPTION_KEY).read())?.state.keys
+          .filter(({ state }) => state !== 'retired')
+          .map((key) => key.lifetimeSeconds);
+      await expect.poll(lifetimes).toEqual([lifetimeSeconds, lifetimeSeconds]);
     } finally {
       await generous.close();
     }
