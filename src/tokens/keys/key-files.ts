@@ -38,7 +38,11 @@ export async function readKeyFiles(options: {
   const { dir, algorithms, lifetimeSeconds, now } = options;
   const files = await findKeyFiles(dir);
   const keys: KeyRecord[] = [];
-  for (const path of files) {
+  const namedFor = (path: string): Algorithm | undefined =>
+    JWS_ALGORITHMS.find((candidate) => path === join(dir, fileOf(candidate)));
+  // First the keys that sign: another file with the same key does not retire it.
+  const isNamed = (path: string): boolean => namedFor(path) !== undefined;
+  for (const path of [...files.filter(isNamed), ...files.filter((path) => !isNamed(path))]) {
     const content = await readSecretFile(path);
     if (content === undefined) throw new UnsafeFile(`${path} disappeared while the keys were read.`);
     const privateKey = parsePrivateKey(path, content);
@@ -48,7 +52,7 @@ export async function readKeyFiles(options: {
         `${path} holds a key of an unusable type: it must be P-256, P-384, or RSA of 2048 bits or more.`,
       );
     }
-    const named = JWS_ALGORITHMS.find((candidate) => path === join(dir, fileOf(candidate)));
+    const named = namedFor(path);
     if (named !== undefined && named !== actual) {
       throw new UnsafeFile(`${path} is named for ${named} and holds a key for ${actual}. Rename it.`);
     }

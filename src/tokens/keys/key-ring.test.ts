@@ -6,7 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { JWS_ALGORITHMS } from '../../lib/jws-algorithms.ts';
 import type { Store } from '../../storage/contract.ts';
 import { openSqliteStore } from '../../storage/sqlite/sqlite-store.ts';
-import { openTestRing, pemOf, placeKey, START, temporaryDirectory } from '../tokens.fixture.ts';
+import { openTestRing, pemOf, placeKey, START, TEST_ENCRYPTION_KEY, temporaryDirectory } from '../tokens.fixture.ts';
 import { newPrivateKey } from './algorithms.ts';
 import { encryptionKey } from './encryption-key.ts';
 import { makeKey, publicJwk } from './key-material.ts';
@@ -207,9 +207,57 @@ describe('in the store', () => {
     expect(ring.signing().kid).toBe(kid);
   });
 
+  /** The ring as another program writes it. */
+  const replace = async (change: (envelope: Record<string, unknown>) => object): Promise<void> => {
+    const stored = await store.get(RING_KEY);
+    const value = Buffer.from(JSON.stringify(change(JSON.parse(Buffer.from(stored?.value ?? []).toString()))));
+    await store.write({ key: RING_KEY, value, expect: { modRevision: stored?.modRevision ?? 0 } });
+  };
+
   test('a newer form is refused', async () => {
-    await store.write({ key: RING_KEY, value: Buffer.from('{"version":2}'), expect: { absent: true } });
+    await open();
+    await replace((envelope) => ({ ...envelope, version: 2 }));
     await expect(open()).rejects.toThrow(/newer release/);
+  });
+
+  test.each([
+    ['kid', undefined],
+    ['algorithm', 'ES512'],
+    ['state', 'paused'],
+    ['publicKey', undefined],
+    ['created', undefined],
+    ['lifetimeSeconds', undefined],
+  ])('keys of another form are refused: %s %s', async (field, given) => {
+    await open();
+    await replace(({ sealed, ...envelope }) => {
+      const plain = TEST_ENCRYPTION_KEY.unseal(Buffer.from(String(sealed), 'base64'), RING_KEY);
+      const { keys } = JSON.parse(plain?.toString() ?? '');
+      const changed = { keys: keys.map((key: object) => ({ ...key, [field]: given })) };
+      const next = TEST_ENCRYPTION_KEY.seal(Buffer.from(JSON.stringify(changed)), RING_KEY);
+      return { ...envelope, sealed: next.toString('base64') };
+    });
+    await expect(open()).rejects.toThrow('the signing keys in the store are damaged');
+  });
+
+  test('a ring that cannot be read, or is gone, is reported; the keys in memory stay, and later changes are followed', async () => {
+    const log: string[] = [];
+    const ring = await open({ log });
+    const { kid } = ring.signing();
+    let changes = 0;
+    ring.onChange(() => changes++);
+    let kept: Record<string, unknown> = {};
+    await replace((envelope) => {
+      kept = envelope;
+      return { ...envelope, version: 2 };
+    });
+    await expect.poll(() => log).toEqual(['the signing keys could not be updated']);
+    expect(ring.signing().kid).toBe(kid);
+    await replace(() => kept);
+    await expect.poll(() => changes).toBe(1);
+    const stored = await store.get(RING_KEY);
+    await store.write({ key: RING_KEY, value: null, expect: { modRevision: stored?.modRevision ?? 0 } });
+    await expect.poll(() => log).toHaveLength(2);
+    expect(ring.signing().kid).toBe(kid);
   });
 });
 
@@ -274,6 +322,14 @@ describe('keys that are in files', () => {
   ])('an unusable type is refused: %s', async (_name, make) => {
     await placeKey(dir, 'other.pem', pemOf(make().privateKey));
     await expect(open()).rejects.toThrow(/other\.pem holds a key of an unusable type/);
+  });
+
+  test('a current key that is also in another file keeps signing, and is imported once', async () => {
+    const key = await newKey();
+    for (const name of ['copy.pem', 'es256.pem', 'old.pem']) await placeKey(dir, name, pemOf(key));
+    const ring = await open();
+    expect(states(ring)).toEqual(['ES256 current', 'ES256 next']);
+    expect(publicJwk(ring.all()[0] as never).x).toBe(key.export({ format: 'jwk' }).x);
   });
 
   test('a key under the name of another algorithm is refused', async () => {
