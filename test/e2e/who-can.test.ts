@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { Person } from './support/cli.ts';
-import { asUser, CLUSTERS, createCluster, createObjects } from './support/objects.ts';
-import { grant, group, may, RBAC_GROUP, REGISTRY_GROUP } from './support/rbac.ts';
+import { asUser, CLUSTERS, create, createCluster, createObjects, remove } from './support/objects.ts';
+import { grant, group, may, RBAC, RBAC_GROUP, REGISTRY_GROUP } from './support/rbac.ts';
 import { inCluster, review } from './support/reviews.ts';
 import type { Server } from './support/server.ts';
 import { beforeAllWithServer } from './support/shared-server.ts';
@@ -82,6 +82,19 @@ describe('ClusterGrantReview', () => {
     expect((await server.call('POST', inCluster(GRANTS), { body: { spec }, ...asUser('owner') })).code).toBe(403);
     expect((await server.call('POST', GRANTS, { body: { spec } })).code).toBe(400);
     await withdraw();
+  });
+
+  it('A17: of a cluster that the caller may not get, it says what it says of one that does not exist', async () => {
+    const { token } = asUser('owner');
+    const taken = await Promise.all([
+      grant(server, { to: group('ops'), rules: [builder], namespace: 'ci', clusters: 'env=prod' }),
+      grant(server, { to: 'owner', rules: [ask('clustergrantreviews')] }),
+    ]);
+    expect(await grantsIn('alpha', {})).toContain('ops');
+    for (const spec of [{}, { labels: { env: 'prod' } }, { labels: { env: 'dev' } }]) {
+      expect(await grantsIn('alpha', spec, token)).toEqual(await grantsIn('absent', spec, token));
+    }
+    for (const take of taken) await take();
   });
 
   it('is complete for callers who may get the bindings of the fleet and of every namespace', async () => {
@@ -189,6 +202,33 @@ describe('ResourceAccessReview', () => {
     const cluster = { verb: 'get', group: REGISTRY_GROUP, resource: 'clusters', name: 'alpha' };
     expect(names(await whoCan(WHO_CAN, cluster))).toContain('User:carl');
     expect(names(await whoCan(WHO_CAN, { ...cluster, name: 'beta' }))).not.toContain('User:carl');
+  });
+
+  it('outside of a cluster there are no groups of local accounts either', async () => {
+    const groups = ['system:serviceaccounts', 'system:serviceaccounts:ci'];
+    const taken = await Promise.all(groups.map((name) => grant(server, { to: group(name), rules: [builder] })));
+    const entries = groups.map((name) => `Group:${name}`);
+    expect(names(await whoCan(inCluster(WHO_CAN), account))).toEqual(expect.arrayContaining(entries));
+    for (const entry of entries) expect(names(await whoCan(WHO_CAN, account))).not.toContain(entry);
+    for (const take of taken) await take();
+  });
+
+  it('CP-61: who may read a profile is who may read its cluster', async () => {
+    const profile = { verb: 'get', group: 'multicluster.x-k8s.io', resource: 'clusterprofiles', namespace: 'default' };
+    expect(names(await whoCan(WHO_CAN, { ...profile, name: 'alpha' }))).toContain('User:carl');
+    expect(names(await whoCan(WHO_CAN, { ...profile, name: 'beta' }))).not.toContain('User:carl');
+  });
+
+  it('lists at most 10,000 subjects, and says that there are more', async () => {
+    const roleRef = { apiGroup: RBAC_GROUP, kind: 'ClusterRole', name: 'cluster-admin' };
+    const subjects = Array.from({ length: 4_000 }, (_, i) => ({ kind: 'User', name: `u${i}` }));
+    const bindings = ['many-1', 'many-2', 'many-3'];
+    const path = `${RBAC}/clusterrolebindings`;
+    for (const name of bindings) await create(server, path, { metadata: { name }, subjects, roleRef });
+    const status = await whoCan(WHO_CAN, account);
+    expect([status.incomplete, status.evaluationError]).toEqual([true, 'there are more subjects than are listed']);
+    expect(status.subjects.length).toBeLessThanOrEqual(10_000);
+    for (const name of bindings) await remove(server, `${path}/${name}`);
   });
 
   it('says the same as reviews of everybody', async () => {
@@ -308,6 +348,37 @@ describe('SubjectReachReview', () => {
     });
   });
 
+  it('A17: names no account that the caller may not get, and no binding', async () => {
+    const spec = { user: 'system:cluster:beta:serviceaccount:ci:other' };
+    const { clusters } = await reach(spec, { token: asUser('owner').token });
+    expect(clusters).toEqual([{ name: 'beta', visible: false, accounts: [{ namespace: 'ci', name: 'builder' }] }]);
+    const narrow = { to: 'narrow', rules: [ask('subjectreachreviews'), see] };
+    const withdraw = await grant(server, narrow);
+    expect((await reach(spec, { token: asUser('narrow').token })).clusters).toEqual([]);
+    const tokensToo = await grant(server, { to: 'narrow', rules: [builder] });
+    expect((await reach(spec, { token: asUser('narrow').token })).clusters).toEqual(clusters);
+    await Promise.all([withdraw(), tokensToo()]);
+  });
+
+  it('lists clusters that are only visible, or only for passes, and what every authenticated caller reaches', async () => {
+    const taken = await Promise.all([
+      grant(server, { to: group('seers'), rules: [see], clusters: 'env=dev' }),
+      grant(server, { to: group('drivers'), rules: [asItself], clusters: 'env=dev' }),
+      grant(server, { to: group('system:authenticated'), rules: [see], clusters: 'env=dev' }),
+    ]);
+    expect((await reach({ groups: ['seers'] })).clusters).toMatchObject([
+      { name: 'beta', visible: true, accounts: [] },
+    ]);
+    expect((await reach({ groups: ['drivers'] })).clusters).toMatchObject([
+      { name: 'beta', visible: false, userpass: { binding: { kind: 'ClusterRoleBinding' } }, accounts: [] },
+    ]);
+    for (const home of ['alpha', 'beta']) {
+      const { clusters } = await reach({ user: `system:cluster:${home}:serviceaccount:ci:x` });
+      expect(clusters).toMatchObject([{ name: 'beta', visible: true, accounts: [] }]);
+    }
+    for (const take of taken) await take();
+  });
+
   it('A17: a page does not tell that clusters follow which the caller may not get', async () => {
     const token = asUser('owner').token;
     const spec = { groups: ['system:masters'], limit: 1 };
@@ -322,11 +393,19 @@ describe('SubjectReachReview', () => {
     expect([first.clusters.length, first.clusters[0].name, first.continue]).toEqual([1, 'alpha', 'alpha']);
     const second = await reach({ groups: ['system:masters'], limit: 1, continue: first.continue });
     expect([second.clusters[0].name, second.continue]).toEqual(['beta', undefined]);
+    await createCluster(server, 'gamma', { env: 'test' });
+    const both = await reach({ groups: ['system:masters'], limit: 2 });
+    expect([both.clusters.map(({ name }: { name: string }) => name), both.continue]).toEqual([
+      ['alpha', 'beta'],
+      'beta',
+    ]);
+    expect((await server.call('DELETE', `${CLUSTERS}/gamma`)).code).toBe(200);
     const beta = await reach({ groups: ['system:masters'] }, { path: inCluster(REACH, 'beta') });
     expect(beta.clusters.map(({ name }: { name: string }) => name)).toEqual(['beta']);
     for (const [spec, field] of [
       [{}, 'spec.user'],
       [{ user: 'x', limit: 0 }, 'spec.limit'],
+      [{ user: 'x', limit: 1001 }, 'spec.limit'],
     ] as const) {
       const { code, json } = await server.call('POST', REACH, { body: { spec } });
       expect([code, json.details.causes[0].field]).toEqual([422, field]);
