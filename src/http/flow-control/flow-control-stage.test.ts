@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
+import { tokenRequestListType as LIST_TYPE } from '../../api/kinds/token-request-list.ts';
 import type { ApiResponse } from '../../api/request.ts';
 import {
   AMPLE,
@@ -158,13 +159,14 @@ describe('B15, C-13: a caller past its share', () => {
 });
 
 describe('the priority level of a request', () => {
-  const resource = (verb: string, subresource = '', group = '', name = 'things') =>
-    ({ type: 'resource', target: { verb, subresource, group, resource: name } }) as Parameters<
+  const resource = (verb: string, subresource = '', group = '', name = 'things', alwaysPublic = false) =>
+    ({ type: 'resource', target: { verb, subresource, group, resource: name, alwaysPublic } }) as Parameters<
       typeof priorityLevelOf
     >[0];
   const path = (text: string) => ({ type: 'path', path: text }) as Parameters<typeof publicLevelOf>[0];
   it.each([
     ['tokens', priorityLevelOf(resource('create', 'token'))],
+    ['tokens', priorityLevelOf(resource('create', '', LIST_TYPE.group, LIST_TYPE.resource, true))],
     ['reads', priorityLevelOf(resource('create', '', 'authentication.k8s.io'))],
     ['reads', priorityLevelOf(resource('create', '', 'clusterpass.dev', 'resourceaccessreviews'))],
     ['writes', priorityLevelOf(resource('create', '', 'clusterpass.dev', 'signingkeys'))],
@@ -173,6 +175,7 @@ describe('the priority level of a request', () => {
     ['watches', priorityLevelOf(resource('watch'))],
     ['health', publicLevelOf(path('/readyz/storage'))],
     ['public', publicLevelOf(path('/version'))],
+    ['public', publicLevelOf(path('/livezebra'))],
     ['reads', priorityLevelOf(path('/apis'))],
   ])('%s', (expected, level) => {
     expect(level).toBe(expected);

@@ -143,6 +143,74 @@ describe('B15: a level', () => {
     expect([level.usage.executing, level.usage.inQueue]).toEqual([1, 0]);
   });
 
+  it('gets a seat back once, however often a request that has waited releases it', async () => {
+    const level = open({ seats: 2, seatsPerFlow: 2, queueLengthPerFlow: 2 });
+    const [first, , waited] = [enter(level, 'a'), enter(level, 'a'), enter(level, 'a')];
+    first?.release();
+    await waited?.queued;
+    expect(level.usage.executing).toBe(2);
+    for (let i = 0; i < 3; i += 1) waited?.release();
+    expect(level.usage.executing).toBe(1);
+  });
+
+  it('forgets a flow when its last request is done, or leaves the queue', async () => {
+    const level = open({ seats: 1, seatsPerFlow: 1, queueLengthPerFlow: 5 });
+    const first = enter(level, 'executes');
+    const gone = [enter(level, 'leaves'), enter(level, 'leaves')];
+    const waiting = enter(level, 'waits');
+    expect(level.takeSeat('executes')?.release()).toBeUndefined();
+    expect(level.size).toBe(3);
+    gone[0]?.release();
+    expect(level.size).toBe(3);
+    gone[1]?.release();
+    expect(level.size).toBe(2);
+    first.release();
+    await waiting.queued;
+    expect(level.size).toBe(1);
+    waiting.release();
+    expect(level.size).toBe(0);
+  });
+
+  it('lets no request overtake those of its flow that wait', async () => {
+    const limits = fc.record({
+      seats: fc.integer({ min: 1, max: 6 }),
+      seatsPerFlow: fc.integer({ min: 1, max: 4 }),
+      queueLengthPerFlow: fc.integer({ min: 1, max: 4 }),
+      dispatchesPerTick: fc.integer({ min: 1, max: 3 }),
+    });
+    const steps = fc.array(fc.oneof(fc.constantFrom('a', 'b', 'c', 'tick'), fc.nat({ max: 20 })), { maxLength: 60 });
+    await fc.assert(
+      fc.asyncProperty(limits, steps, async (given, script) => {
+        const ticks: (() => void)[] = [];
+        const level = open(given, 60_000, { afterTick: (act) => ticks.push(act) });
+        const inside: Seat[] = [];
+        const waiting = new Map<string, Set<Seat>>(['a', 'b', 'c'].map((flow) => [flow, new Set()]));
+        for (const step of script) {
+          if (step === 'tick') ticks.shift()?.();
+          else if (typeof step === 'number') {
+            for (const seat of inside.splice(step % Math.max(1, inside.length), 1)) {
+              seat.release();
+              for (const queue of waiting.values()) queue.delete(seat);
+            }
+          } else {
+            const seat = level.takeSeat(step);
+            const queue = waiting.get(step);
+            if (seat === undefined) continue;
+            expect(seat.queued === undefined && (queue?.size ?? 0) > 0).toBe(false);
+            inside.push(seat);
+            if (seat.queued !== undefined) queue?.add(seat);
+            void seat.queued?.then(() => queue?.delete(seat));
+          }
+          await settled();
+        }
+        for (const seat of inside) seat.release();
+        while (ticks.length > 0) ticks.shift()?.();
+        expect(level.usage).toMatchObject({ executing: 0, inQueue: 0 });
+      }),
+      { numRuns: 100 },
+    );
+  });
+
   it('rejects a request that has waited too long, and dispatches the next', async () => {
     vi.useFakeTimers();
     try {
@@ -159,6 +227,23 @@ describe('B15: a level', () => {
       first.release();
       await expect(fresh.queued).resolves.toBeUndefined();
       expect([level.usage.executing, level.usage.inQueue]).toEqual([1, 0]);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  it('gets the seat of a request back that was dispatched in time and takes long', async () => {
+    vi.useFakeTimers();
+    try {
+      const level = open({ seats: 1, seatsPerFlow: 1, queueLengthPerFlow: 5 }, 1_000);
+      const first = mustTakeSeat(level, 'a');
+      const waited = mustTakeSeat(level, 'b');
+      first.release();
+      await waited.queued;
+      await vi.advanceTimersByTimeAsync(2_000);
+      expect(level.usage).toMatchObject({ executing: 1, rejected: { 'time-out': 0 } });
+      waited.release();
+      expect(level.usage.executing).toBe(0);
     } finally {
       vi.useRealTimers();
     }

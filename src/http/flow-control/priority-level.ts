@@ -108,6 +108,11 @@ export class PriorityLevel {
     });
   }
 
+  /** How many flows are in memory: those with requests that execute or wait. */
+  get size(): number {
+    return this.#roundRobin.union(new Set(this.#flows.values())).size;
+  }
+
   get usage(): PriorityLevelUsage {
     let inQueue = 0;
     for (const flow of this.#roundRobin) inQueue += flow.inQueue;
@@ -125,8 +130,8 @@ export class PriorityLevel {
     const { queueLengthPerFlow } = this.#options;
     const flow = this.#flows.get(key) ?? { key, executing: 0, inQueue: 0, queues: undefined };
     const free = this.#freeSeatsFor(flow);
-    // A request does not overtake those of its flow that wait.
-    if (free > 0 && flow.inQueue === 0 && this.#mayDispatch()) {
+    // No request of its flow is overtaken: the end of a tick, which frees seats, dispatches those that wait.
+    if (free > 0 && this.#mayDispatch()) {
       this.#flows.set(key, flow);
       return this.#dispatchNow(flow);
     }
@@ -176,8 +181,6 @@ export class PriorityLevel {
     flow.inQueue += 1;
     this.#roundRobin.add(flow);
     this.#queueWait.start(request);
-    // A request that waits only for the next tick is not dispatched by a release.
-    if (!this.#mayDispatch()) this.#awaitTick();
     return {
       queued: promise,
       release: () => {

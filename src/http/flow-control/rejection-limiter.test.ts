@@ -90,6 +90,17 @@ describe('B15: rejections', () => {
     for (const resume of wake) resume();
   });
 
+  it('that were delayed leave nothing in memory', async () => {
+    const { limiter, ask, wake, settled, later } = startLimiter(20);
+    for (let i = 0; i < 5; i += 1) for (let j = 0; j < 4; j += 1) void ask(`${i}`);
+    expect(limiter.size).toBe(10);
+    for (const resume of wake) resume();
+    await settled();
+    later(60_000);
+    void ask('a');
+    expect(limiter.size).toBe(1);
+  });
+
   it('are sent at once again after a pause, and an idle flow has no bucket', async () => {
     const { limiter, ask, log, later, settled } = startLimiter();
     for (let i = 0; i < 2; i += 1) void ask('a');

@@ -33,9 +33,9 @@ export class RejectionLimiter {
     this.#buckets = new TokenBuckets({ ...options, maxAheadMs: options.maxDelayMs });
   }
 
-  /** How many flows have a bucket. */
+  /** How many entries are in memory: buckets, and counts of delayed rejections. */
   get size(): number {
-    return this.#buckets.size;
+    return this.#buckets.size + this.#delayed.size;
   }
 
   /** Waits, if need be, until the rejection may be sent. False: too many are delayed; close the connection instead. */
