@@ -1,7 +1,8 @@
-import { connect } from 'node:net';
+import { once } from 'node:events';
+import { connect, Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { closeServersAfterEach, startFixture } from '../http.fixture.ts';
-import { addressKey } from './address-limit.ts';
+import { AddressLimit, addressKey } from './address-limit.ts';
 
 closeServersAfterEach();
 
@@ -21,7 +22,29 @@ describe('the address that a connection counts for', () => {
   });
 });
 
+/** A connection of the server, without a client. */
+const from = (remoteAddress: string): Socket =>
+  Object.defineProperty(new Socket(), 'remoteAddress', { value: remoteAddress });
+
 describe('A21: connections from one address', () => {
+  it('are counted while they are open: an address without connections is forgotten', async () => {
+    const refused: string[] = [];
+    const limit = new AddressLimit(2, (address) => refused.push(address));
+    const sockets = ['192.0.2.1', '192.0.2.1', '192.0.2.2'].map((address) => from(address));
+    expect(sockets.map((socket) => limit.accept(socket))).toEqual([true, true, true]);
+    // It has no handle that could be reset.
+    const third = from('192.0.2.1').on('error', () => {});
+    expect([limit.accept(third), third.destroyed, refused]).toEqual([false, true, ['192.0.2.1']]);
+    expect(limit.size).toBe(2);
+    const closed = sockets.map((socket) => once(socket, 'close'));
+    for (const socket of sockets.slice(0, 2)) socket.destroy();
+    await Promise.all(closed.slice(0, 2));
+    expect(limit.size).toBe(1);
+    sockets[2]?.destroy();
+    await closed[2];
+    expect(limit.size).toBe(0);
+  });
+
   it('are closed past the limit, and those from another address are not', async () => {
     const { port, send } = await startFixture(undefined, { maxConnectionsPerAddress: 2 });
     const idle = async (localAddress: string) => {

@@ -8,8 +8,7 @@ export function addressKey(address: string | undefined): string {
   if (address === undefined) return '';
   const mapped = /^::ffff:([0-9.]+)$/i.exec(address)?.[1];
   if (mapped !== undefined && isIPv4(mapped)) return mapped;
-  const [plain = ''] = address.split('%', 1);
-  return isIPv6(plain) ? networkOf(plain) : address;
+  return isIPv6(address) ? networkOf(address) : address;
 }
 
 function networkOf(address: string): string {
@@ -32,6 +31,11 @@ export class AddressLimit {
   constructor(limit: number, onRefused: (address: string) => void) {
     this.#limit = limit;
     this.#onRefused = onRefused;
+  }
+
+  /** How many addresses have open connections. */
+  get size(): number {
+    return this.#open.size;
   }
 
   /** False when the connection was closed. */

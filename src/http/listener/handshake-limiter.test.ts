@@ -28,14 +28,13 @@ async function startLimiter() {
   await once(server, 'listening');
   const { port } = server.address() as { port: number };
   let now = 0;
-  let tick = (): void => {};
+  /** What is to be called later. */
+  const timers: (() => void)[] = [];
   const rejectedFor: string[] = [];
   const limiter = new HandshakeLimiter({
     perSecond: 1,
     now: () => now,
-    later: (act) => {
-      tick = act;
-    },
+    later: (act) => timers.push(act),
     onRejected: (address) => rejectedFor.push(address),
   });
   const begun: string[] = [];
@@ -52,11 +51,14 @@ async function startLimiter() {
     limiter.accept(socket, () => begun.push(name));
     return { client, socket };
   };
-  const pass = (ms: number): void => {
+  const passUnnoticed = (ms: number): void => {
     now += ms;
-    tick();
   };
-  return { limiter, arrive, pass, begun, rejectedFor };
+  const pass = (ms: number): void => {
+    passUnnoticed(ms);
+    for (const act of timers.splice(0)) act();
+  };
+  return { limiter, arrive, pass, passUnnoticed, timers, begun, rejectedFor };
 }
 
 describe('A20: handshakes for one address', () => {
@@ -74,6 +76,38 @@ describe('A20: handshakes for one address', () => {
     pass(1_000);
     expect(begun.slice(4)).toEqual(['d', 'e']);
     expect(limiter.counts).toEqual({ delayed: 3, rejected: 0 });
+  });
+
+  it('do not begin before those that wait, though there is a token again', async () => {
+    const { arrive, pass, passUnnoticed, begun } = await startLimiter();
+    for (const name of ['a', 'b', 'waits']) await arrive(name);
+    passUnnoticed(1_000);
+    await arrive('newcomer');
+    expect(begun).toEqual(['a', 'b']);
+    pass(0);
+    expect(begun).toEqual(['a', 'b', 'waits']);
+  });
+
+  it('need one timer while connections wait, and none otherwise', async () => {
+    const { arrive, pass, timers, begun } = await startLimiter();
+    for (const name of ['a', 'b']) await arrive(name);
+    expect(timers).toHaveLength(0);
+    for (const name of ['c', 'd']) await arrive(name);
+    for (const name of ['e', 'f', 'g']) await arrive(name, '127.0.0.3');
+    expect(timers).toHaveLength(1);
+    pass(1_000);
+    expect(timers).toHaveLength(1);
+    pass(1_000);
+    expect([timers.length, begun.length]).toEqual([0, 7]);
+  });
+
+  it('do not begin on a connection that is closed already, which takes no token either', async () => {
+    const { arrive, begun, limiter } = await startLimiter();
+    const { socket } = await arrive('a');
+    socket.destroy();
+    limiter.accept(socket, () => begun.push('closed'));
+    await arrive('b');
+    expect(begun).toEqual(['a', 'b']);
   });
 
   it('do not count when a caller authenticates on the connection', async () => {
@@ -102,7 +136,8 @@ describe('A20: handshakes for one address', () => {
     const { socket } = await arrive('gone');
     await arrive('c');
     const closed = closeOf(socket);
-    socket.destroy();
+    // An error that nothing listened for would end the process.
+    socket.destroy(new Error('reset by the client'));
     await closed;
     pass(1_000);
     expect(begun).toEqual(['a', 'b', 'c']);
@@ -138,6 +173,8 @@ describe('A20: handshakes for one address', () => {
     const { client } = await arrive('c');
     limiter.close();
     await closeOf(client);
+    const { client: late } = await arrive('accepted just before');
+    await closeOf(late);
     expect(begun).toEqual(['a', 'b']);
   });
 });
