@@ -35,6 +35,14 @@ describe('the deadline of a request', () => {
     expect(timeouts()).toBe(1);
   });
 
+  it('T-35: is not prolonged by an answer', () => {
+    const { deadline, socket } = start();
+    vi.advanceTimersByTime(60);
+    deadline.respond({ isWatch: false });
+    vi.advanceTimersByTime(40);
+    expect(socket.timeout).toBe(50);
+  });
+
   it('C-07: is shorter when the client says so, and never longer', () => {
     const short = start();
     short.deadline.shorten(10);
@@ -89,6 +97,13 @@ describe('the deadline of a request', () => {
     expect(socket.timeout).toBe(50);
   });
 
+  it('V-17: is removed by the answer of a watch', () => {
+    const { deadline, timeouts } = start();
+    expect([deadline.respond({ isWatch: true }), deadline.state]).toEqual([true, 'unbounded']);
+    vi.advanceTimersByTime(1_000);
+    expect(timeouts()).toBe(0);
+  });
+
   it('of a pipelined answer is started again until it is first in line, or its connection is gone', () => {
     const { deadline, res, socket } = start({ pipelined: true });
     deadline.respond({ isWatch: false });
@@ -111,5 +126,18 @@ describe('the deadline of a request', () => {
     deadline.end();
     vi.advanceTimersByTime(1_000);
     expect([deadline.state, deadline.respond({ isWatch: false }), timeouts()]).toEqual(['done', false, 0]);
+  });
+
+  it.each([false, true])('is forgotten with its connection (pipelined: %s)', (pipelined) => {
+    const { deadline, res, socket } = start({ pipelined });
+    deadline.respond({ isWatch: true });
+    deadline.end();
+    res.emit('prefinish');
+    expect(deadline.state).toBe('done');
+    const answered = start({ pipelined });
+    answered.deadline.respond({ isWatch: false });
+    answered.deadline.end();
+    vi.advanceTimersByTime(100);
+    expect([socket.timeout ?? 0, answered.socket.timeout ?? 0, vi.getTimerCount()]).toEqual([0, 0, 0]);
   });
 });
