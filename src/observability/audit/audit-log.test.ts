@@ -14,10 +14,14 @@ function setUp(maxWaitingBytes?: number, stallMs?: number) {
   const file = {
     async append(bytes: Uint8Array): Promise<void> {
       if (holding) await new Promise<void>((resolve) => (held = resolve));
+      held = undefined;
       if (broken) throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC' });
       appended.push(Buffer.from(bytes).toString().trimEnd().split('\n'));
     },
-    close: async () => {},
+    /** Waits for a write that has not returned, as a file handle does. */
+    async close(): Promise<void> {
+      if (held !== undefined) await new Promise(() => {});
+    },
   };
   const log = new AuditLog({
     consequence: 'no tokens are issued until it can',
@@ -49,6 +53,35 @@ test('lines without a commit are collected', async () => {
   expect(appended).toEqual([]);
   tick();
   await expect.poll(() => appended).toEqual([['a', 'b']]);
+});
+
+test('lines without a commit share one timer, and there is none after closing', async () => {
+  const { log, appended, timers, tick } = setUp();
+  for (let count = 0; count < 10; count++) log.write('a');
+  expect(timers).toHaveLength(1);
+  tick();
+  await expect.poll(() => appended.flat()).toHaveLength(10);
+  await log.close();
+  log.write('late');
+  expect(timers).toHaveLength(0);
+});
+
+test('A9: a commit right after another one is written without waiting for a timer', async () => {
+  const { log, appended, timers } = setUp();
+  await log.commit('1');
+  await log.commit('2');
+  expect([appended, timers]).toEqual([[['1'], ['2']], []]);
+});
+
+test('A9: lines that are written take no memory: neither commits nor lines are lost, however many there are', async () => {
+  const { log, appended, tick } = setUp(100);
+  for (let count = 1; count <= 50; count++) {
+    log.write('x'.repeat(40));
+    await log.commit('y'.repeat(40));
+    tick();
+  }
+  expect(appended.flat()).toHaveLength(100);
+  expect(log.counts).toEqual({ written: 100, lost: 0, failing: false });
 });
 
 test('A9: commits at the same time share one write to the disk, and lines keep their order', async () => {
