@@ -25,6 +25,14 @@ describe('parseConfig', () => {
     });
   });
 
+  it('joins a list as its option separates values', () => {
+    const text = 'cluster-networks: [10.0.0.0/8, 127.0.0.0/8]\ninventory-namespace: ["a=env in (x,y)", b]\n';
+    expect(parse(text)).toEqual({
+      values: { clusterNetworks: '10.0.0.0/8,127.0.0.0/8', inventoryNamespace: 'a=env in (x,y);b' },
+      problems: [],
+    });
+  });
+
   it.each(['', '# nothing\n', '---\n', 'null\n'])('takes an empty file %j', (text) => {
     expect(parse(text)).toEqual({ values: {}, problems: [] });
   });
@@ -67,6 +75,17 @@ it('readConfigFile refuses a file that is not UTF-8: nothing in it is replaced',
     const file = join(folder, 'c.yaml');
     await writeFile(file, Buffer.from('base-url: https://a\xff\n', 'latin1'));
     expect(readConfigFile(file).problems[0]).toMatch(/c\.yaml: cannot be read: .*utf-8/);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+});
+
+it('readConfigFile refuses a file of more than a megabyte', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'clusterpass-config-'));
+  try {
+    const file = join(folder, 'c.yaml');
+    await writeFile(file, `demo: true\n${'#'.repeat(1024 * 1024)}`);
+    expect(readConfigFile(file)).toEqual({ values: new Map(), problems: [expect.stringMatching(/too large/)] });
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

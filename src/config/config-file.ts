@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { isAlias, isMap, isScalar, isSeq, LineCounter, parseAllDocuments } from 'yaml';
+import { isMap, isScalar, isSeq, LineCounter, parseAllDocuments } from 'yaml';
 import { didYouMean } from '../lib/nearest.ts';
 import type { Option } from './option.ts';
 import { keyOf, OPTION_NAMES, OPTIONS, type OptionName } from './options.ts';
@@ -74,7 +74,7 @@ export function parseConfig(source: string, path: string): ConfigFile {
       problems.push(`${where}: unknown option ${JSON.stringify(name.slice(0, 100))}${didYouMean(name, KEYS)}`);
     } else if (option?.repeatable === true && isSeq(value) && value.items.every(isText)) {
       values.set(known, { text: value.items.map(String).join(option.separator ?? ','), where });
-    } else if (!isScalar(value) || value.value === null || isAlias(value)) {
+    } else if (!isScalar(value) || value.value === null) {
       problems.push(
         `${where}: ${name} needs a plain value, not ${isScalar(value) || value === null ? 'nothing' : 'a structure'}`,
       );

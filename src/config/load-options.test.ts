@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command, CommanderError } from 'commander';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { addServeFlags, loadServeOptions, OptionsError } from './load-options.ts';
+import { addServeFlags, addStoreFlags, loadServeOptions, loadStoreOptions, OptionsError } from './load-options.ts';
 
 const cwd = mkdtempSync(join(tmpdir(), 'clusterpass-options-'));
 beforeAll(() => {
@@ -250,6 +250,27 @@ describe('decision 14: plain HTTP only on loopback', () => {
     expect(problems(['--listen', '0.0.0.0:8080', '--insecure-http'])).toEqual([
       expect.stringMatching(/set --base-url$/),
     ]);
+  });
+});
+
+describe('loadStoreOptions', () => {
+  const loadStore = (args: string[]) => {
+    const command = addStoreFlags(new Command('store')).exitOverride().configureOutput(silent);
+    return loadStoreOptions({ flags: command.parse(args, { from: 'user' }).opts(), env: {}, cwd });
+  };
+
+  it('has every option of the store', () => {
+    const tls = ['--etcd-cafile', 'tls.crt', '--etcd-certfile', 'tls.crt', '--etcd-keyfile', 'tls.key'];
+    expect(loadStore(['--store', 'etcd://etcd.example:2379/p', '--product-name', 'fleet', ...tls])).toMatchObject({
+      store: { engine: 'etcd', prefix: '/p', tls: { caFile: join(cwd, 'tls.crt'), keyFile: join(cwd, 'tls.key') } },
+      productName: 'fleet',
+    });
+  });
+
+  it('refuses what the server refuses', () => {
+    expect(() => loadStore(['--store', 'etcd://etcd.example:2379'])).toThrow(/would be reached without TLS/);
+    expect(() => loadStore(['--etcd-insecure'])).toThrow(/--store is not an etcd URL/);
+    expect(() => loadStore(['--store', 'nonsense'])).toThrow(OptionsError);
   });
 });
 

@@ -93,6 +93,10 @@ describe('the options of etcd', () => {
     expect(resolve('etcd://[::1]:1', { etcdUsername: 'u' }).problems).toHaveLength(1);
     expect(resolve('etcd://[::1]:1', { etcdPasswordFile: '/pw' }).problems).toHaveLength(1);
     expect(resolve('etcd://[::1]:1', { etcdCafile: '/ca', etcdInsecure: true }).problems).toHaveLength(1);
-    expect(resolve(undefined, { etcdCafile: '/ca' }).problems).toEqual([expect.stringContaining('--store etcd://')]);
+    const single = ['etcdCafile', 'etcdCertfile', 'etcdKeyfile', 'etcdUsername', 'etcdPasswordFile', 'etcdInsecure'];
+    for (const name of single) {
+      const problems = [expect.stringContaining('--store etcd://')];
+      expect(resolve(undefined, { [name]: name === 'etcdInsecure' ? true : 'x' }).problems, name).toEqual(problems);
+    }
   });
 });

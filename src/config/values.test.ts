@@ -20,11 +20,13 @@ import {
   labelKeys,
   labelValue,
   listenAddress,
+  namePrefix,
   oneOf,
   origins,
   path,
   productName,
   ValueError,
+  word,
   workers,
 } from './values.ts';
 
@@ -76,12 +78,19 @@ describe('what an address means', () => {
     },
   );
 
-  it.each(['0.0.0.0', '::', '10.0.0.1', '128.0.0.1', '::ffff:10.0.0.1', 'localhost.example.com', '127.0.0.1.example'])(
-    '%s is not loopback',
-    (host) => {
-      expect(isLoopback(host)).toBe(false);
-    },
-  );
+  it.each([
+    '0.0.0.0',
+    '::',
+    '10.0.0.1',
+    '128.0.0.1',
+    '::ffff:10.0.0.1',
+    'localhost.example.com',
+    'not-localhost',
+    'a.localhost',
+    '127.0.0.1.example',
+  ])('%s is not loopback', (host) => {
+    expect(isLoopback(host)).toBe(false);
+  });
 
   it.each(['0.0.0.0', '::', '0:0::0', '::ffff:0.0.0.0'])('%s names no address', (host) => {
     expect(isWildcard(host)).toBe(true);
@@ -230,6 +239,18 @@ describe('plain values', () => {
     for (const wrong of ['0', '65', 'all']) expect(() => workers(wrong)).toThrow(/from 1 to 64, or auto/);
   });
 
+  it('a prefix of user names makes none of the system', () => {
+    for (const text of ['oidc:', 'a:', 'people.example.com:']) expect(namePrefix(text)).toBe(text);
+    for (const text of ['system:', 'sys', '', ':', 'a:b:', 'System:', '-a:', 'a-:', 'a b:', 'system:serviceaccount:']) {
+      expect(() => namePrefix(text), text).toThrow(ValueError);
+    }
+  });
+
+  it('words have characters, and none of them controls anything', () => {
+    expect(word('a b')).toBe('a b');
+    for (const text of ['', 'a\nb', 'a\0', 'x'.repeat(257)]) expect(() => word(text)).toThrow(ValueError);
+  });
+
   it('paths are absolute afterwards', () => {
     expect(path('a/../b', context)).toBe('/srv/b');
     expect(() => path('', context)).toThrow(ValueError);
@@ -327,7 +348,9 @@ describe('existing', () => {
   it('takes what is there, and only that', () => {
     expect(existing('file')('there', { cwd })).toBe(join(cwd, 'there'));
     expect(existing('file or folder')('.', { cwd })).toBe(cwd);
+    expect(existing('folder')('.', { cwd })).toBe(cwd);
     expect(() => existing('file')('.', { cwd })).toThrow(/folder/);
+    expect(() => existing('folder')('there', { cwd })).toThrow(/folder/);
     expect(() => existing('file')('missing', { cwd })).toThrow('there is no such file');
     expect(() => existing('file')('there/below', { cwd })).toThrow(ValueError);
   });

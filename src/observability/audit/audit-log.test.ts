@@ -215,11 +215,11 @@ test('while it cannot be written, its memory is bounded', async () => {
   expect(log.counts).toEqual({ written: 10, lost: 40, failing: false });
 });
 
-test('closing writes what is left', async () => {
-  const { log, appended } = setUp();
-  log.write('a');
+test.each([1, 1_500])('closing writes the %i lines that are left', async (count) => {
+  const { log, appended, messages } = setUp();
+  for (let written = 0; written < count; written++) log.write('a');
   await log.close();
-  expect(appended.flat()).toEqual(['a']);
+  expect([appended.flat().length, messages]).toEqual([count, []]);
 });
 
 test('B20: time in which the event loop is blocked does not count for the disk', async () => {
