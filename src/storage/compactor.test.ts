@@ -18,6 +18,7 @@ class FakeClock implements CompactorClock {
 
   sleep(ms: number, signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
+      if (signal.aborted) reject(signal.reason);
       signal.addEventListener('abort', () => reject(signal.reason));
       this.#sleeper = { ms, wake: resolve };
       this.#asleep.resolve();
@@ -135,6 +136,63 @@ describe('B17: the compactor', () => {
     await clock.round();
     await clock.round();
     expect(await store.compactedRevision()).toBe(first - 1);
+  });
+
+  it('does nothing while another process leads, and takes over without a gap', async () => {
+    let leads = false;
+    const leadership = { leads: () => leads, fence: () => undefined };
+    const first = await write(10);
+    compactor = startCompactor({ store, clock, leadership, retainMs: 60_000, retainRevisions: 0 });
+    for (let i = 0; i < 3; i++) await clock.round();
+    expect(await store.compactedRevision()).toBe(0);
+    leads = true;
+    await clock.round();
+    expect(await store.compactedRevision()).toBe(first - 1);
+  });
+
+  it('does nothing when it loses the lead meanwhile', async () => {
+    let asked = 0;
+    // At first it leads, and right after that it does not: it has no fence then.
+    const leadership = { leads: () => asked++ % 2 === 0, fence: () => undefined };
+    await write(10);
+    compactor = startCompactor({ store, clock, leadership, retainMs: 60_000, retainRevisions: 0 });
+    for (let i = 0; i < 3; i++) await clock.round();
+    expect([asked > 1, await store.compactedRevision()]).toEqual([true, 0]);
+  });
+
+  it('compacts a store without changes once', async () => {
+    const compactions: number[] = [];
+    const counted = Object.assign(Object.create(store) as Store, {
+      compact: async (revision: number) => void compactions.push(revision),
+      revision: async () => 100,
+      compactedRevision: async () => (compactions.at(-1) ?? 1) - 1,
+    });
+    compactor = startCompactor({ store: counted, clock, retainMs: 60_000, retainRevisions: 0 });
+    for (let i = 0; i < 4; i++) await clock.round();
+    expect(compactions).toEqual([100]);
+  });
+
+  it('stops when a running compaction has ended', async () => {
+    const started = Promise.withResolvers<void>();
+    const ended = Promise.withResolvers<void>();
+    const slow = Object.assign(Object.create(store) as Store, {
+      revision: async () => 100,
+      compactedRevision: async () => 0,
+      compact: () => {
+        started.resolve();
+        return ended.promise;
+      },
+    });
+    const slowCompactor = startCompactor({ store: slow, clock, retainMs: 0, retainRevisions: 0 });
+    await started.promise;
+    let isStopped = false;
+    const stopped = slowCompactor.stop().then(() => {
+      isStopped = true;
+    });
+    await new Promise(setImmediate);
+    expect(isStopped).toBe(false);
+    ended.resolve();
+    await stopped;
   });
 
   it('stops at once, also while it sleeps', async () => {
