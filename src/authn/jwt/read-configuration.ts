@@ -146,7 +146,7 @@ function parseProblem(error: unknown): string | undefined {
   return `line ${error.line} is not valid YAML, or has an anchor, an alias, a directive or a tag`;
 }
 
-/** Adds every field of the wrong type. The decoder has only Go's words for the first one. Null means absence, as in Go. */
+/** Adds every field of the wrong type. The decoder has only Go's words, for the first one. Null means absence. */
 function addTypeProblems(node: JsonNode, shape: Shape, problems: Problems): void {
   if (node === null) return;
   const found = goKindOf(node);
