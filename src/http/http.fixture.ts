@@ -1,5 +1,5 @@
 import { type IncomingHttpHeaders, request } from 'node:http';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { afterEach } from 'vitest';
 import type { Authorizer } from '../api/authorization.ts';
 import type { Caller } from '../api/caller.ts';
@@ -223,4 +223,13 @@ export const mcpEndpoint = (authenticate: McpOptions['authenticate']): McpEndpoi
     callTimeoutMs: 3_600_000,
     authenticate,
     now: () => 0,
+  });
+
+/** Not by `once`, which rejects when the connection is reset. */
+export const closeOf = (socket: Socket): Promise<void> =>
+  new Promise((resolve) => {
+    if (socket.closed) resolve();
+    socket.on('error', () => {});
+    socket.resume();
+    socket.once('close', () => resolve());
   });

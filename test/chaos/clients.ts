@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { CLUSTERS } from '../e2e/support/fleet.ts';
+import { CLUSTERS } from '../e2e/support/paths.ts';
 import type { Answer, Server } from '../e2e/support/server.ts';
 import type { HistoryChecker, WatchHistory } from './history-checker.ts';
 

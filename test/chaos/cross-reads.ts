@@ -1,4 +1,5 @@
-import { addCluster, CLUSTERS, touch } from '../e2e/support/fleet.ts';
+import { addCluster, touch } from '../e2e/support/fleet.ts';
+import { CLUSTERS } from '../e2e/support/paths.ts';
 import type { Server } from '../e2e/support/server.ts';
 
 const WRITERS = 24;

@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { EtcdMember } from '../conformance/etcd-process.ts';
-import { addCluster, CLUSTERS, touch } from '../e2e/support/fleet.ts';
+import { addCluster, touch } from '../e2e/support/fleet.ts';
 import { createAccount, createNamespace } from '../e2e/support/objects.ts';
+import { CLUSTERS } from '../e2e/support/paths.ts';
 import type { Server } from '../e2e/support/server.ts';
 import { contend, LABELS, type World, watch, write } from './clients.ts';
 import { DEATHS, type FaultKind, faultsOf, type Machines } from './faults.ts';

@@ -10,8 +10,9 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { readAudit } from './support/audit.ts';
 import { Person } from './support/cli.ts';
 import { describeWithKubectl, kubectlOk } from './support/kubectl.ts';
-import { asUser, CLUSTERS, createLeaving, createObjects, issue, tokenPath } from './support/objects.ts';
-import { grant, may, RBAC } from './support/rbac.ts';
+import { asUser, createLeaving, createObjects, issue, tokenPath } from './support/objects.ts';
+import { CLUSTERS, RBAC } from './support/paths.ts';
+import { grant, may } from './support/rbac.ts';
 import { type Server, startServer, TLS } from './support/server.ts';
 import { Watch } from './support/watch.ts';
 

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { CLUSTERS, create, createCluster, createNamespace, inNamespace, tokenPath } from './support/objects.ts';
-import { RBAC, user } from './support/rbac.ts';
+import { create, createCluster, createNamespace, inNamespace, tokenPath } from './support/objects.ts';
+import { CLUSTERS, RBAC } from './support/paths.ts';
+import { user } from './support/rbac.ts';
 import { type Server, startServer, tokenOf } from './support/server.ts';
 
 /**

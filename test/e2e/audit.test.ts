@@ -8,7 +8,8 @@ import { promisify } from 'node:util';
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { allAuditBytes, eventsOf, readAudit, readLines, securityLogOf } from './support/audit.ts';
-import { ASK, asUser, bind, CLUSTERS, createObjects, post, tokenPath } from './support/objects.ts';
+import { ASK, asUser, bind, createObjects, post, tokenPath } from './support/objects.ts';
+import { CLUSTERS } from './support/paths.ts';
 import { type Server, startServer, tokenOf } from './support/server.ts';
 import { Watch } from './support/watch.ts';
 

@@ -20,7 +20,8 @@ import {
   tokenAnswer,
   writeCredential,
 } from './support/forwarding.ts';
-import { ASK, bind, CLUSTERS, createObjects, issue, tokenPath } from './support/objects.ts';
+import { ASK, bind, createObjects, issue, tokenPath } from './support/objects.ts';
+import { CLUSTERS } from './support/paths.ts';
 import { run } from './support/run.ts';
 import { type Answer, TLS, tokenOf } from './support/server.ts';
 

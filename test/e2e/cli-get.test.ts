@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import { afterAll, describe, expect, it } from 'vitest';
 import { LAUNCHER, PROGRAM } from '../program.ts';
 import { Person } from './support/cli.ts';
-import { addCluster, grant, patchCluster, removeCluster } from './support/fleet.ts';
+import { addCluster, grantClusters, patchCluster, removeCluster } from './support/fleet.ts';
 import { describeWithKubectl, kubectlBinary } from './support/kubectl.ts';
 import { bind, createAccount, createNamespace, MAY_CREATE_TOKENS } from './support/objects.ts';
 import type { Server } from './support/server.ts';
@@ -55,7 +55,7 @@ beforeAllWithServer(async (shared) => {
   const headers = { 'Content-Type': 'application/merge-patch+json' };
   const path = '/apis/clusterregistry.k8s.io/v1alpha1/clusters/prod-1/status';
   expect((await server.call('PATCH', path, { body: { status }, headers })).code).toBe(200);
-  await grant(server, 'jane-sees', 'jane', { clusters: 'env=prod' });
+  await grantClusters(server, 'jane-sees', 'jane', { clusters: 'env=prod' });
   [admin, jane, joe] = await Promise.all([Person.as(server), Person.as(server, 'jane'), Person.as(server, 'joe')]);
 });
 afterAll(async () => {

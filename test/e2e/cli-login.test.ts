@@ -2,7 +2,7 @@ import { chmod, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Person } from './support/cli.ts';
-import { addCluster, grant } from './support/fleet.ts';
+import { addCluster, grantClusters } from './support/fleet.ts';
 import { type Server, startServer, TLS, tokenOf } from './support/server.ts';
 
 let server: Server;
@@ -11,15 +11,13 @@ let person: Person;
 beforeAll(async () => {
   server = await startServer({ users: { jane: ['team-shop'] }, args: ['--product-name', 'kubernetes'] });
   await addCluster(server, 'dev-1');
-  await grant(server, 'jane-sees', 'jane');
+  await grantClusters(server, 'jane-sees', 'jane');
 });
 afterAll(() => server.destroy());
 beforeEach(async () => {
   person = await Person.at();
 });
 afterEach(() => person.leave());
-
-const loginsFile = (): string => join(person.home, '.config/clusterpass/logins.json');
 
 async function logIn(): Promise<void> {
   await person.ok(['login', '--server', server.url, '--token-file', '-'], { stdin: `${tokenOf('jane')}\n` });
@@ -29,12 +27,12 @@ describe('clusterpass login', () => {
   it('tries the token, keeps it for its owner only, and learns the product name', async () => {
     const said = await person.ok(['login', '--server', `${server.url}/`, '--token', tokenOf('jane')]);
     expect(said).toBe(`Logged in to ${server.url} as "jane".\n`);
-    expect(JSON.parse(await readFile(loginsFile(), 'utf8'))).toEqual({
+    expect(JSON.parse(await readFile(person.loginsFile, 'utf8'))).toEqual({
       current: server.url,
       logins: { [server.url]: { token: tokenOf('jane'), productName: 'kubernetes' } },
     });
-    expect((await stat(loginsFile())).mode & 0o777).toBe(0o600);
-    expect((await stat(join(loginsFile(), '..'))).mode & 0o777).toBe(0o700);
+    expect((await stat(person.loginsFile)).mode & 0o777).toBe(0o600);
+    expect((await stat(join(person.loginsFile, '..'))).mode & 0o777).toBe(0o700);
   });
 
   it('follows XDG_CONFIG_HOME', async () => {
@@ -48,7 +46,7 @@ describe('clusterpass login', () => {
     expect(await person.fails(['login', '--server', server.url, '--token', 'wrong'])).toBe(
       'error: the server refused the token of --token\n',
     );
-    await expect(stat(loginsFile())).rejects.toThrow('ENOENT');
+    await expect(stat(person.loginsFile)).rejects.toThrow('ENOENT');
   });
 
   it('says what is missing, and never asks', async () => {
@@ -86,7 +84,7 @@ describe('clusterpass login', () => {
 
   it('a file that others can read is not used', async () => {
     await logIn();
-    await chmod(loginsFile(), 0o644);
+    await chmod(person.loginsFile, 0o644);
     expect(await person.fails(['whoami'])).toMatch(/contains secrets and is readable by other users; run: chmod 600/);
   });
 
@@ -148,7 +146,7 @@ describe('clusterpass whoami', () => {
     expect(await person.fails([...whoami, '--token-file', '-'], { stdin: 'wrong' })).toBe(
       `${refused}the token on stdin: pass a valid one\n`,
     );
-    await writeFile(loginsFile(), (await readFile(loginsFile(), 'utf8')).replace(tokenOf('jane'), 'expired'));
+    await writeFile(person.loginsFile, (await readFile(person.loginsFile, 'utf8')).replace(tokenOf('jane'), 'expired'));
     expect(await person.fails(whoami)).toBe(`${refused}${login}: run clusterpass login --server ${server.url}\n`);
   });
 
@@ -163,7 +161,7 @@ describe('clusterpass logout', () => {
     await logIn();
     await writeFile(join(person.home, 'kubeconfig'), 'kept');
     expect(await person.ok(['logout'])).toBe(`Logged out of ${server.url}.\n`);
-    expect(JSON.parse(await readFile(loginsFile(), 'utf8'))).toEqual({ logins: {} });
+    expect(JSON.parse(await readFile(person.loginsFile, 'utf8'))).toEqual({ logins: {} });
     expect(await person.fails(['logout'])).toBe('error: not logged in\n');
     expect(await readFile(join(person.home, 'kubeconfig'), 'utf8')).toBe('kept');
   });
@@ -171,10 +169,10 @@ describe('clusterpass logout', () => {
   it('of the current one leaves the others: none of several takes its place unasked, and the only one does', async () => {
     await logIn();
     const [second, third] = ['localhost', '127.0.0.2'].map((host) => server.url.replace('127.0.0.1', host));
-    const { logins } = JSON.parse(await readFile(loginsFile(), 'utf8'));
+    const { logins } = JSON.parse(await readFile(person.loginsFile, 'utf8'));
     const [login] = Object.values(logins);
     const all = { [server.url]: login, [`${second}`]: login, [`${third}`]: login };
-    await writeFile(loginsFile(), JSON.stringify({ current: third, logins: all }), { mode: 0o600 });
+    await writeFile(person.loginsFile, JSON.stringify({ current: third, logins: all }), { mode: 0o600 });
     expect(await person.run(['logout'])).toEqual({
       code: 0,
       stdout: `Logged out of ${third}.\n`,

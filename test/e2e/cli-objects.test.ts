@@ -6,8 +6,8 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Person } from './support/cli.ts';
-import { CLUSTERS } from './support/fleet.ts';
 import { bind, createObjects } from './support/objects.ts';
+import { CLUSTERS } from './support/paths.ts';
 import { type Server, startServer, TLS } from './support/server.ts';
 
 let server: Server;

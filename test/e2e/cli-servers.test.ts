@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { parse } from 'yaml';
 import { Person } from './support/cli.ts';
-import { addCluster, grant, touch } from './support/fleet.ts';
+import { addCluster, grantClusters, touch } from './support/fleet.ts';
 import { bind, createAccount, createNamespace } from './support/objects.ts';
 import { type Server, startServer, tokenOf } from './support/server.ts';
 
@@ -27,7 +27,7 @@ async function start(clusters: Readonly<Record<string, string>>): Promise<Server
     await createNamespace(server, 'ci', name);
     await createAccount(server, 'builder', 'ci', name);
   }
-  await grant(server, 'jane-sees', 'jane');
+  await grantClusters(server, 'jane-sees', 'jane');
   await bind(server, 'jane-tokens', { kind: 'User', name: 'jane' });
   return server;
 }
@@ -139,7 +139,7 @@ describe('get clusters', () => {
   });
 
   it.each(['describe', 'get'])('%s names the servers whose answers differ', async (verb) => {
-    await grant(eu, `joe-sees-${verb}`, 'joe');
+    await grantClusters(eu, `joe-sees-${verb}`, 'joe');
     const joe = await Person.at();
     onTestFinished(() => joe.leave());
     for (const [name, { url }] of Object.entries({ eu, us })) {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Person, type Running } from './support/cli.ts';
-import { addCluster, grant } from './support/fleet.ts';
+import { addCluster, grantClusters } from './support/fleet.ts';
 import { createAccount, createNamespace } from './support/objects.ts';
 import { authenticationConfig, CLIENT_ID, type IdentityProvider, startProvider } from './support/provider.ts';
 import { type Server, startServer, TLS } from './support/server.ts';
@@ -22,7 +22,7 @@ beforeAll(async () => {
   await addCluster(server, 'alpha');
   await createNamespace(server, 'ci');
   await createAccount(server, 'builder');
-  await grant(server, 'jane-sees', 'id:jane');
+  await grantClusters(server, 'jane-sees', 'id:jane');
   await server.call('POST', '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings', {
     body: {
       metadata: { name: 'devs-create-tokens' },
@@ -41,15 +41,14 @@ beforeEach(async () => {
 });
 afterEach(() => person.leave());
 
-const loginsFile = (): string => join(person.home, '.config/clusterpass/logins.json');
-const logins = async () => JSON.parse(await readFile(loginsFile(), 'utf8'));
+const logins = async () => JSON.parse(await readFile(person.loginsFile, 'utf8'));
 const sessionOf = async () => (await logins()).logins[server.url].session;
 
 /** As if time had passed: the token is about to end, and has to be refreshed. */
 async function age(changes: object = { refreshAt: 0 }): Promise<void> {
   const found = await logins();
   Object.assign(found.logins[server.url].session, changes);
-  await writeFile(loginsFile(), JSON.stringify(found), { mode: 0o600 });
+  await writeFile(person.loginsFile, JSON.stringify(found), { mode: 0o600 });
 }
 
 const refreshes = (): number => provider.requests.filter((request) => request === 'POST /token').length;
@@ -103,7 +102,7 @@ describe('clusterpass login at an identity provider', () => {
       'Signed in. You can close this window and go back to the terminal.\n',
     );
     expect(await running.ended).toMatchObject({ code: 0, stdout: `Logged in to ${server.url} as "id:jane".\n` });
-    expect((await stat(loginsFile())).mode & 0o777).toBe(0o600);
+    expect((await stat(person.loginsFile)).mode & 0o777).toBe(0o600);
     expect(await sessionOf()).toMatchObject({ issuerUrl: provider.url, clientId: CLIENT_ID, subject: 'jane' });
     expect(await person.ok(WHO)).toBe('id:jane');
 
@@ -150,7 +149,7 @@ describe('clusterpass login at an identity provider', () => {
     expect(await (await fetch(back)).text()).toBe('The sign-in failed. See the terminal for the reason.\n');
     const { code, stderr } = await running.ended;
     expect([code, stderr]).toEqual([1, expect.stringMatching(/refused: not you\n$/)]);
-    await expect(stat(loginsFile())).rejects.toThrow('ENOENT');
+    await expect(stat(person.loginsFile)).rejects.toThrow('ENOENT');
   });
 });
 

@@ -8,7 +8,8 @@ import { presentedRoot } from '../../src/cli/commands/trust.ts';
 import { startApiServer } from '../../src/clusters/upstream/api-server.fixture.ts';
 import { createAuthority } from '../../src/clusters/upstream/certificates.fixture.ts';
 import { Person } from './support/cli.ts';
-import { ASK, bind, CLUSTERS, createObjects, issue, tokenPath } from './support/objects.ts';
+import { ASK, bind, createObjects, issue, tokenPath } from './support/objects.ts';
+import { CLUSTERS } from './support/paths.ts';
 import { WHO } from './support/reviews.ts';
 import { type Server, startServer, TLS, tokenOf } from './support/server.ts';
 

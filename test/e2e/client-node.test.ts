@@ -12,7 +12,7 @@ import {
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createClient } from '../../src/client/index.ts';
 import { createNodeFetch } from '../../src/client/node.ts';
-import { addCluster, grant, rebind, relabel, removeCluster, touch, unbind } from './support/fleet.ts';
+import { addCluster, grantClusters, rebind, relabel, removeCluster, touch, unbind } from './support/fleet.ts';
 import { type Server, startServer, TLS, tokenOf } from './support/server.ts';
 
 const GROUP = { group: 'clusterregistry.k8s.io', version: 'v1alpha1', plural: 'clusters' };
@@ -156,7 +156,7 @@ describe('an informer of the official JavaScript client', () => {
   afterAll(() => fleet.destroy());
 
   it('follows permission in mid-watch, by the one watch it opened', async () => {
-    await grant(fleet, 'jane-sees', 'jane', { clusters: 'env=dev' });
+    await grantClusters(fleet, 'jane-sees', 'jane', { clusters: 'env=dev' });
     const { informer, lists, told } = clusterInformer(fleet, tokenOf('jane'));
     await informer.start();
     await told('add dev-1');

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Client, type ClusterEvent, createClient, endpointsOf, StatusError } from '../../src/client/index.ts';
-import { addCluster, grant, patchCluster, rebind, relabel, removeCluster } from './support/fleet.ts';
+import { addCluster, grantClusters, patchCluster, rebind, relabel, removeCluster } from './support/fleet.ts';
 import { createAccount, createNamespace } from './support/objects.ts';
 import { type Server, startServer, tokenOf } from './support/server.ts';
 
@@ -21,7 +21,7 @@ beforeAll(async () => {
   });
   await createNamespace(server, 'ci', 'prod-1');
   await createAccount(server, 'builder', 'ci', 'prod-1');
-  await grant(server, 'jane-sees', 'jane', { clusters: 'env=dev' });
+  await grantClusters(server, 'jane-sees', 'jane', { clusters: 'env=dev' });
 });
 afterAll(() => server.destroy());
 
@@ -175,7 +175,7 @@ describe('watches', () => {
 
   it('a credential that ends is an error', async () => {
     const account = await clientOf().createToken({ cluster: 'prod-1', namespace: 'ci', name: 'builder' });
-    await grant(server, 'accounts', 'system:serviceaccount:ci:builder', {});
+    await grantClusters(server, 'accounts', 'system:serviceaccount:ci:builder', {});
     const client = createClient({ server: server.url, token: account.token });
     const watching = (async () => {
       for await (const event of client.watchClusters()) void event;

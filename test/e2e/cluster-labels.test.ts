@@ -3,7 +3,6 @@ import { expectStatus } from './support/expect-status.ts';
 import {
   ASK,
   asUser,
-  CLUSTERS,
   create,
   createAccount,
   createCluster,
@@ -11,7 +10,8 @@ import {
   post,
   tokenPath,
 } from './support/objects.ts';
-import { grant, group, may, type PolicyRule, RBAC, RBAC_GROUP, REGISTRY_GROUP, user } from './support/rbac.ts';
+import { CLUSTERS, RBAC, RBAC_GROUP } from './support/paths.ts';
+import { grant, group, may, type PolicyRule, REGISTRY_GROUP, user } from './support/rbac.ts';
 import type { Answer, Server } from './support/server.ts';
 import { beforeAllWithServer } from './support/shared-server.ts';
 

@@ -6,7 +6,16 @@ import {
   makeInformer,
 } from '@kubernetes/client-node';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { addCluster, grant, patchCluster, rebind, relabel, revisionNow, touch, unbind } from './support/fleet.ts';
+import {
+  addCluster,
+  grantClusters,
+  patchCluster,
+  rebind,
+  relabel,
+  revisionNow,
+  touch,
+  unbind,
+} from './support/fleet.ts';
 import { describeWithKubectl, kubectl, kubectlOk } from './support/kubectl.ts';
 import { type Answer, type Server, startServer, TLS, tokenOf } from './support/server.ts';
 import { Watch, type WatchEvent } from './support/watch.ts';
@@ -119,11 +128,11 @@ describe('cluster profiles', () => {
     expect([refused.code, refused.json.details.kind]).toEqual([403, 'clusters']);
     expect((await get(`${V1}/namespaces/none/clusterprofiles`)).json.items).toEqual([]);
     expect((await get(`${V1}/namespaces/none/clusterprofiles/dev-1`)).code).toBe(404);
-    await grant(server, 'joe-sees', 'joe', { clusters: 'env=prod' });
+    await grantClusters(server, 'joe-sees', 'joe', { clusters: 'env=prod' });
     expect(namesIn(await get(`${V1}/clusterprofiles`, 'joe'))).toEqual(['default/prod-1', 'prod/prod-1']);
     expect((await get(`${V1}/namespaces/default/clusterprofiles/prod-1`, 'joe')).code).toBe(200);
     expect((await get(`${V1}/namespaces/default/clusterprofiles/dev-1`, 'joe')).code).toBe(403);
-    await grant(server, 'mary-sees', 'mary', { names: ['dev-1'] });
+    await grantClusters(server, 'mary-sees', 'mary', { names: ['dev-1'] });
     expect(namesIn(await get(`${V1}/clusterprofiles`, 'mary'))).toEqual(['default/dev-1']);
     const review = {
       spec: { resourceAttributes: { verb: 'get', group: 'multicluster.x-k8s.io', namespace: 'default' } },
@@ -177,7 +186,7 @@ describe('cluster profiles', () => {
   });
 
   it('decision 13: a watch follows permission and labels, and resumes over both', async () => {
-    await grant(server, 'max-sees', 'max', { clusters: 'env=dev' });
+    await grantClusters(server, 'max-sees', 'max', { clusters: 'env=dev' });
     const start = await revisionNow(server);
     const path = `${V1}/clusterprofiles?watch=true&allowWatchBookmarks=true&resourceVersion=${start}`;
     const watch = await Watch.open(server, path, tokenOf('max'));
@@ -209,7 +218,7 @@ describe('cluster profiles', () => {
 
 describe('an informer of the official JavaScript client', () => {
   it('CP-61: follows permission in mid-watch, by the one watch it opened', async () => {
-    await grant(server, 'jane-sees', 'jane', { clusters: 'env=dev' });
+    await grantClusters(server, 'jane-sees', 'jane', { clusters: 'env=dev' });
     const config = new KubeConfig();
     config.loadFromOptions({
       clusters: [{ name: 'fleet', server: server.url, caFile: TLS.caFile }],

@@ -6,9 +6,10 @@ import { CONFIRMED_ANNOTATION, endpointDigest } from '../../src/api/confirmed-en
 import { type FakeApiServer, startApiServer } from '../../src/clusters/upstream/api-server.fixture.ts';
 import { createAuthority } from '../../src/clusters/upstream/certificates.fixture.ts';
 import { Person } from './support/cli.ts';
-import { CLUSTERS, PUBLIC_LIST } from './support/fleet.ts';
+import { PUBLIC_LIST } from './support/fleet.ts';
 import { describeWithKubectl, kubectlOk } from './support/kubectl.ts';
 import { bind } from './support/objects.ts';
+import { CLUSTERS } from './support/paths.ts';
 import { type Answer, type Server, startServer, TLS, tokenOf } from './support/server.ts';
 import { Watch } from './support/watch.ts';
 

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { type Browser, describeWithBrowser, launchBrowser, namesShown, type Page } from './support/browser.ts';
+import { CLUSTERS, RBAC } from './support/paths.ts';
 import { type Server, startServer, tokenOf } from './support/server.ts';
 import { SignedInPages } from './support/signed-in-pages.ts';
 
@@ -22,8 +23,6 @@ async function tokenFor(role: Role): Promise<string> {
 /** The page of a user. afterEach checks that it reported no errors. */
 const visitAs = async (role: Role, path = '', size: { width?: number; height?: number } = {}): Promise<Page> =>
   (await pages.visit(await tokenFor(role), path, size)).page;
-
-const RBAC = '/apis/rbac.authorization.k8s.io/v1';
 
 /** The owner sees every cluster, and administers those of the environment dev. */
 async function grantOwner(): Promise<void> {
@@ -204,7 +203,6 @@ describeWithBrowser('the console for those who run the fleet', () => {
   });
 
   describe('clusters', () => {
-    const CLUSTERS = '/apis/clusterregistry.k8s.io/v1alpha1/clusters';
     const caOf = async (name: string): Promise<string> =>
       (await server.call('GET', `${CLUSTERS}/${name}`)).json.spec.orchestratorApiEndpoints.caBundle;
 

@@ -5,10 +5,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { catalog, openObjects } from '../objects/object-store.ts';
 import { type Browser, describeWithBrowser, launchBrowser, namesShown, openPage, signIn } from './support/browser.ts';
+import { CLUSTERS } from './support/paths.ts';
 import { type Server, startServer } from './support/server.ts';
 
 const COUNT = 10_000;
-const CLUSTERS = '/apis/clusterregistry.k8s.io/v1alpha1/clusters';
 /** More rows than fit on the screen, and far fewer than there are. */
 const MAX_RENDERED = 100;
 

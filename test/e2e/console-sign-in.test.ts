@@ -10,7 +10,7 @@ import {
   type Page,
   type Visit,
 } from './support/browser.ts';
-import { addCluster, grant } from './support/fleet.ts';
+import { addCluster, grantClusters } from './support/fleet.ts';
 import { authenticationConfig, CLIENT_ID, type IdentityProvider, startProvider } from './support/provider.ts';
 import { type Server, startServer } from './support/server.ts';
 
@@ -39,7 +39,7 @@ describeWithBrowser('signing in to the console at an identity provider', () => {
     const oidc = ['--console-oidc-issuer', provider.url, '--console-oidc-client-id', CLIENT_ID];
     server = await startServer({ args: ['--authentication-config', file, ...oidc] });
     await addCluster(server, 'alpha');
-    await grant(server, 'jane-sees', 'id:jane');
+    await grantClusters(server, 'jane-sees', 'id:jane');
     browser = await launchBrowser();
   });
   afterAll(async () => {

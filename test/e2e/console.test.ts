@@ -12,11 +12,10 @@ import {
   type Page,
   signIn,
 } from './support/browser.ts';
+import { CLUSTERS, RBAC } from './support/paths.ts';
 import { type Server, startServer } from './support/server.ts';
 import { SignedInPages } from './support/signed-in-pages.ts';
 
-const CLUSTERS = '/apis/clusterregistry.k8s.io/v1alpha1/clusters';
-const RBAC = '/apis/rbac.authorization.k8s.io/v1';
 /** A busy machine needs more than the default timeout. */
 const PATIENCE = { timeout: 60_000 };
 const MERGE = { 'Content-Type': 'application/merge-patch+json' };

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { CLUSTERS, createCluster, inNamespace } from './support/objects.ts';
-import { RBAC, RBAC_GROUP, user } from './support/rbac.ts';
+import { createCluster, inNamespace } from './support/objects.ts';
+import { CLUSTERS, RBAC, RBAC_GROUP } from './support/paths.ts';
+import { user } from './support/rbac.ts';
 import { type Answer, type Server, tokenOf } from './support/server.ts';
 import { beforeAllWithServer } from './support/shared-server.ts';
 

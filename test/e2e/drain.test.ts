@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { CLUSTERS, createCluster, createObjects } from './support/objects.ts';
+import { createCluster, createObjects } from './support/objects.ts';
+import { CLUSTERS } from './support/paths.ts';
 import { type Server, startServer } from './support/server.ts';
 import { stopUnderLoad } from './support/stop-under-load.ts';
 

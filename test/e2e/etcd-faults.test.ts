@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { TcpProxy } from '../chaos/tcp-proxy.ts';
 import { describeWithEtcd, type Etcd, etcdCall, startEtcd } from '../conformance/etcd-process.ts';
-import { addCluster, CLUSTERS, touch } from './support/fleet.ts';
+import { addCluster, touch } from './support/fleet.ts';
 import { createAccount, createNamespace, tokenPath } from './support/objects.ts';
+import { CLUSTERS } from './support/paths.ts';
 import { type Replicas, startReplicas } from './support/replicas.ts';
 import type { Server } from './support/server.ts';
 import { Watch, type WatchEvent } from './support/watch.ts';

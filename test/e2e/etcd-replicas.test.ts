@@ -1,18 +1,9 @@
 import { decodeProtectedHeader } from 'jose';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { describeWithEtcd, type Etcd, startEtcd } from '../conformance/etcd-process.ts';
-import {
-  addCluster,
-  bindRole,
-  CLUSTERS,
-  listAs,
-  namesIn,
-  PUBLIC_LIST,
-  patchCluster,
-  setRole,
-  touch,
-} from './support/fleet.ts';
+import { addCluster, bindRole, listAs, namesIn, PUBLIC_LIST, patchCluster, setRole, touch } from './support/fleet.ts';
 import { createAccount, createNamespace, issue, tokenPath } from './support/objects.ts';
+import { CLUSTERS } from './support/paths.ts';
 import { type Replicas, startReplicas } from './support/replicas.ts';
 import { inCluster, TOKEN } from './support/reviews.ts';
 import { type Answer, type Server, tokenOf } from './support/server.ts';

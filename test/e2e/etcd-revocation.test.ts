@@ -2,8 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { decodeJwt, decodeProtectedHeader } from 'jose';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { describeWithEtcd, type Etcd, type EtcdMember, startEtcd } from '../conformance/etcd-process.ts';
-import { addCluster, bindRole, CLUSTERS, PUBLIC_LIST, RBAC, setRole } from './support/fleet.ts';
+import { addCluster, bindRole, PUBLIC_LIST, setRole } from './support/fleet.ts';
 import { createAccount, createNamespace, issue } from './support/objects.ts';
+import { CLUSTERS, RBAC } from './support/paths.ts';
 import { type Replicas, startReplicas } from './support/replicas.ts';
 import { type Server, tokenOf } from './support/server.ts';
 

@@ -11,6 +11,7 @@ import {
   SHARING_HAPROXY,
 } from './support/foreign-proxy.ts';
 import { describeWithKubectl, kubectlOk } from './support/kubectl.ts';
+import { CLUSTERS } from './support/paths.ts';
 import { attack, PLAIN_REQUEST } from './support/proxy-attack.ts';
 import { ask } from './support/proxy-clients.ts';
 import { type Server, startServer } from './support/server.ts';
@@ -19,7 +20,6 @@ import { Watch } from './support/watch.ts';
 
 /** A22 and the everyday behind nginx and HAProxy, which are set up as in deploy/. */
 
-const CLUSTERS = '/apis/clusterregistry.k8s.io/v1alpha1/clusters';
 const TOKEN_PATH = '/orchestrator/prod-eu-1/api/v1/namespaces/ci/serviceaccounts/builder/token';
 const JSON_TYPE = { 'Content-Type': 'application/json' };
 const bearer = (token: string): { Authorization: string } => ({ Authorization: `Bearer ${token}` });

@@ -17,7 +17,6 @@ import {
   ASK,
   asUser,
   bind,
-  CLUSTERS,
   create,
   createAccount,
   createCluster,
@@ -26,6 +25,7 @@ import {
   post,
   tokenPath,
 } from './support/objects.ts';
+import { CLUSTERS } from './support/paths.ts';
 import { type Answer, type Server, tokenOf } from './support/server.ts';
 
 /** Credentials of clusters are used where an administrator has confirmed the endpoint. */

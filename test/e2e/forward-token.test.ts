@@ -22,7 +22,6 @@ import {
 import {
   asUser,
   bind,
-  CLUSTERS,
   create,
   createAccount,
   createCluster,
@@ -30,6 +29,7 @@ import {
   createPod,
   tokenPath,
 } from './support/objects.ts';
+import { CLUSTERS } from './support/paths.ts';
 import { rawCall, sendRaw } from './support/raw-http.ts';
 import { type Answer, type CallOptions, type Server, startServer, TLS } from './support/server.ts';
 

@@ -3,8 +3,7 @@ import { endpointDigest } from '../../src/api/confirmed-endpoint.ts';
 import {
   addCluster,
   bindRole,
-  CLUSTERS,
-  grant,
+  grantClusters,
   namesIn,
   PUBLIC_LIST,
   patchCluster,
@@ -15,6 +14,7 @@ import {
   setRole,
 } from './support/fleet.ts';
 import { bind } from './support/objects.ts';
+import { CLUSTERS } from './support/paths.ts';
 import { type Answer, type Server, tokenOf } from './support/server.ts';
 import { beforeAllWithServer } from './support/shared-server.ts';
 import { Watch } from './support/watch.ts';
@@ -54,11 +54,11 @@ describe('in lists and watches', () => {
   beforeAll(async () => {
     await addCluster(server, 'one', { labels: { env: 'dev' }, ...SECRETS });
     await addCluster(server, 'two', { labels: { env: 'prod' }, ...SECRETS });
-    await grant(server, 'viewer', 'viewer', { clusters: 'env in (dev,prod)' });
-    await grant(server, 'editor', 'editor', { verbs: ['get', 'list', 'watch', 'update'] });
-    await grant(server, 'partial-view', 'partial', { clusters: 'env in (dev,prod)' });
-    await grant(server, 'partial-edit', 'partial', { verbs: ['update'], clusters: 'env=dev' });
-    await grant(server, 'roamer', 'roamer', { clusters: 'env=dev' });
+    await grantClusters(server, 'viewer', 'viewer', { clusters: 'env in (dev,prod)' });
+    await grantClusters(server, 'editor', 'editor', { verbs: ['get', 'list', 'watch', 'update'] });
+    await grantClusters(server, 'partial-view', 'partial', { clusters: 'env in (dev,prod)' });
+    await grantClusters(server, 'partial-edit', 'partial', { verbs: ['update'], clusters: 'env=dev' });
+    await grantClusters(server, 'roamer', 'roamer', { clusters: 'env=dev' });
   });
 
   const ACCEPTS = [
@@ -242,12 +242,12 @@ describe('by patches and past versions', () => {
   beforeAll(async () => {
     await addCluster(server, 'live', { labels: { env: 'live' }, ...HIDDEN });
     await addCluster(server, 'test', { labels: { env: 'test' }, ...HIDDEN });
-    await grant(server, 'patcher', 'patcher', { verbs: ['patch'] });
+    await grantClusters(server, 'patcher', 'patcher', { verbs: ['patch'] });
     const status = { verbs: ['get', 'patch'], apiGroups: ['clusterregistry.k8s.io'], resources: ['clusters/status'] };
     await bind(server, 'reporter', { kind: 'User', name: 'reporter' }, status);
-    await grant(server, 'owner', 'owner', { verbs: ['get', 'list', 'watch', 'update'], clusters: 'env=test' });
-    await grant(server, 'owner-patches', 'owner', { verbs: ['patch'] });
-    await grant(server, 'narrow', 'narrow', { verbs: ['get', 'patch', 'create'], clusters: 'env=test' });
+    await grantClusters(server, 'owner', 'owner', { verbs: ['get', 'list', 'watch', 'update'], clusters: 'env=test' });
+    await grantClusters(server, 'owner-patches', 'owner', { verbs: ['patch'] });
+    await grantClusters(server, 'narrow', 'narrow', { verbs: ['get', 'patch', 'create'], clusters: 'env=test' });
   });
 
   const patch = (user: string, path: string, body: unknown, headers = JSON_PATCH): Promise<Answer> =>
@@ -522,7 +522,7 @@ describe('by patches and past versions', () => {
   describe('A18: a list of the past shows nothing that is hidden today', () => {
     it('a cluster that has left the labels of the binding', async () => {
       await addCluster(server, 'moved', { labels: { env: 'test' }, ...HIDDEN });
-      await grant(server, 'late', 'late', { verbs: ['get', 'list', 'watch', 'update'], clusters: 'env=test' });
+      await grantClusters(server, 'late', 'late', { verbs: ['get', 'list', 'watch', 'update'], clusters: 'env=test' });
       const then = await revisionNow(server);
       await relabel(server, 'moved', { env: 'live' });
       const token = tokenOf('late');

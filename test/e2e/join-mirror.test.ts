@@ -5,8 +5,9 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { run as runMirror } from '../../src/cli/commands/mirror.ts';
 import { FakeHub } from '../../src/sync/hub.fixture.ts';
 import { Person } from './support/cli.ts';
-import { addCluster, CLUSTERS, removeCluster } from './support/fleet.ts';
+import { addCluster, removeCluster } from './support/fleet.ts';
 import { codeFor, createAccount, createNamespace, inNamespace, issue, remove, tokenPath } from './support/objects.ts';
+import { CLUSTERS } from './support/paths.ts';
 import { grant, may, user } from './support/rbac.ts';
 import { type Server, startServer, tokenOf } from './support/server.ts';
 import { startCommand } from './support/sync-command.ts';

@@ -9,7 +9,7 @@ import { parse } from 'yaml';
 import { LAUNCHER } from '../program.ts';
 import { Person } from './support/cli.ts';
 import { expectStatus, expectUnauthorized, notFound } from './support/expect-status.ts';
-import { addCluster, grant, patchCluster, removeCluster } from './support/fleet.ts';
+import { addCluster, grantClusters, patchCluster, removeCluster } from './support/fleet.ts';
 import { describeWithKubectl, kubectlBinary } from './support/kubectl.ts';
 import { bind, createAccount, createNamespace } from './support/objects.ts';
 import { type Answer, type Server, TLS, tokenOf } from './support/server.ts';
@@ -42,7 +42,7 @@ describe('from the API', () => {
     });
     await addCluster(server, 'beta', { labels: { env: 'test' }, spec: spec([far]) });
     await addCluster(server, 'plain');
-    await grant(server, 'prod-only', 'kim', { clusters: 'env=live' });
+    await grantClusters(server, 'prod-only', 'kim', { clusters: 'env=live' });
   });
 
   const path = (name: string, as: string | null = 'ci/builder'): string =>
@@ -265,7 +265,7 @@ describe('clusterpass kubeconfig', () => {
     await addCluster(server, 'dev-2', { labels: { env: 'dev', zone: 'b' }, spec });
     await addCluster(server, 'bare', { labels: { env: 'dev' } });
     await addCluster(server, 'hidden', { labels: { env: 'prod' }, spec: endpoints(['0.0.0.0/0', 'https://hidden']) });
-    await grant(server, 'jane-sees', 'jane', { clusters: 'env=dev' });
+    await grantClusters(server, 'jane-sees', 'jane', { clusters: 'env=dev' });
   });
   beforeEach(async () => {
     jane = await Person.as(server, 'jane');

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { describeWithKubectl, kubectl, kubectlOk } from './support/kubectl.ts';
-import { CLUSTERS, create } from './support/objects.ts';
+import { create } from './support/objects.ts';
+import { CLUSTERS } from './support/paths.ts';
 import { type Server, startServer, tokenOf } from './support/server.ts';
 
 /** What people type to look around, with the real kubectl, at the fleet and at a cluster. */

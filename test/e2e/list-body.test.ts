@@ -1,7 +1,8 @@
 import { gunzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { expectStatus, expectUnauthorized } from './support/expect-status.ts';
-import { addCluster, CLUSTERS, grant, listAs, namesIn, PUBLIC_LIST, revisionOf } from './support/fleet.ts';
+import { addCluster, grantClusters, listAs, namesIn, PUBLIC_LIST, revisionOf } from './support/fleet.ts';
+import { CLUSTERS } from './support/paths.ts';
 import { sendRaw } from './support/raw-http.ts';
 import { type Server, tokenOf } from './support/server.ts';
 import { beforeAllWithServer } from './support/shared-server.ts';
@@ -15,9 +16,9 @@ beforeAllWithServer(async (shared) => {
   await addCluster(server, 'a-1', { labels: { env: 'prod' } });
   await addCluster(server, 'a', { labels: { env: 'prod' } });
   await addCluster(server, 'a.1');
-  await grant(server, 'all', 'vera');
-  await grant(server, 'dev', 'vince', { clusters: 'env=dev' });
-  await grant(server, 'by-name', 'eve', { names: ['a.1', 'b', 'no-such'] });
+  await grantClusters(server, 'all', 'vera');
+  await grantClusters(server, 'dev', 'vince', { clusters: 'env=dev' });
+  await grantClusters(server, 'by-name', 'eve', { names: ['a.1', 'b', 'no-such'] });
 });
 
 describe('the body of a list', () => {

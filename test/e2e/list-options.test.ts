@@ -2,7 +2,6 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { expectStatus, notFound } from './support/expect-status.ts';
 import {
   addCluster,
-  CLUSTERS,
   listAs,
   namesIn,
   PUBLIC_LIST,
@@ -11,6 +10,7 @@ import {
   revisionOf,
   touch,
 } from './support/fleet.ts';
+import { CLUSTERS } from './support/paths.ts';
 import type { Answer, Server } from './support/server.ts';
 import { beforeAllWithServer } from './support/shared-server.ts';
 import { Watch } from './support/watch.ts';

@@ -2,8 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { expectStatus } from './support/expect-status.ts';
 import {
   addCluster,
-  CLUSTERS,
-  grant,
+  grantClusters,
   listAs,
   namesIn,
   PUBLIC_LIST,
@@ -12,6 +11,7 @@ import {
   touch,
   unbind,
 } from './support/fleet.ts';
+import { CLUSTERS } from './support/paths.ts';
 import { type Answer, type Server, tokenOf } from './support/server.ts';
 import { beforeAllWithServer } from './support/shared-server.ts';
 
@@ -28,10 +28,10 @@ beforeAllWithServer(async (shared) => {
       addCluster(server, nameOf(index), { labels: { color: colorOf(index), half: String(index % 2) } }),
     ),
   );
-  await grant(server, 'all', 'vera');
-  await grant(server, 'red', 'vince', { clusters: 'color=red' });
-  await grant(server, 'not-red', 'eve', { clusters: 'color!=red' });
-  await grant(server, 'mallory', 'mallory', { clusters: 'color=red' });
+  await grantClusters(server, 'all', 'vera');
+  await grantClusters(server, 'red', 'vince', { clusters: 'color=red' });
+  await grantClusters(server, 'not-red', 'eve', { clusters: 'color!=red' });
+  await grantClusters(server, 'mallory', 'mallory', { clusters: 'color=red' });
 });
 
 interface Walk {
@@ -218,7 +218,7 @@ describe('decision 10: a token is good for one list of one caller', () => {
   });
 
   it('A18: of no use once the permission is gone', async () => {
-    await grant(server, 'brief', 'brief');
+    await grantClusters(server, 'brief', 'brief');
     const first = await listAs(server, 'brief', '?limit=10');
     expect(first.json.metadata.remainingItemCount).toBe(SIZE - 10);
     await unbind(server, 'brief');

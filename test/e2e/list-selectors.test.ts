@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { expectStatus } from './support/expect-status.ts';
-import { addCluster, CLUSTERS, grant, listAs, namesIn, PUBLIC_LIST } from './support/fleet.ts';
+import { addCluster, grantClusters, listAs, namesIn, PUBLIC_LIST } from './support/fleet.ts';
+import { CLUSTERS } from './support/paths.ts';
 import type { Server } from './support/server.ts';
 import { beforeAllWithServer } from './support/shared-server.ts';
 
@@ -16,7 +17,7 @@ beforeAllWithServer(async (shared) => {
   const body = { status: { type: 'kind', version: 'v1.36.4' } };
   const headers = { 'Content-Type': 'application/merge-patch+json' };
   expect((await server.call('PATCH', `${CLUSTERS}/dev-1/status`, { body, headers })).code).toBe(200);
-  await grant(server, 'vera', 'vera', { clusters: 'env' });
+  await grantClusters(server, 'vera', 'vera', { clusters: 'env' });
 });
 
 const selected = async (parameter: string, selector: string): Promise<string[]> =>

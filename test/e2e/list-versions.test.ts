@@ -1,15 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectStatus } from './support/expect-status.ts';
-import {
-  addCluster,
-  CLUSTERS,
-  namesIn,
-  PUBLIC_LIST,
-  removeCluster,
-  revisionNow,
-  revisionOf,
-  touch,
-} from './support/fleet.ts';
+import { addCluster, namesIn, PUBLIC_LIST, removeCluster, revisionNow, revisionOf, touch } from './support/fleet.ts';
+import { CLUSTERS } from './support/paths.ts';
 import { type Answer, type Server, startServer } from './support/server.ts';
 
 let server: Server;

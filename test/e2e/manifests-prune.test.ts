@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type ExpectStatic, it, type TestContext } from 'vitest';
 import { readLines } from './support/audit.ts';
-import { CLUSTERS, create, createCluster, inNamespace } from './support/objects.ts';
+import { create, createCluster, inNamespace } from './support/objects.ts';
+import { CLUSTERS } from './support/paths.ts';
 import { logLines } from './support/run.ts';
 import { type Server, startServer } from './support/server.ts';
 

@@ -2,7 +2,8 @@ import { mkdir, mkdtemp, rm, symlink, unlink, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { CLUSTERS, create, createCluster, inNamespace } from './support/objects.ts';
+import { create, createCluster, inNamespace } from './support/objects.ts';
+import { CLUSTERS } from './support/paths.ts';
 import { logLines } from './support/run.ts';
 import { type Server, startServer } from './support/server.ts';
 

@@ -2,7 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { ASK, asUser, CLUSTERS, createObjects, post, tokenPath } from './support/objects.ts';
+import { ASK, asUser, createObjects, post, tokenPath } from './support/objects.ts';
+import { CLUSTERS } from './support/paths.ts';
 import { type Server, startServer, tokenOf } from './support/server.ts';
 import { Watch } from './support/watch.ts';
 

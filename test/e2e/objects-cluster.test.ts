@@ -5,7 +5,6 @@ import { kindCase, kindDetails, objectOf } from './support/kinds.ts';
 import {
   asUser,
   bind,
-  CLUSTERS,
   codeFor,
   create,
   createAccount,
@@ -18,6 +17,7 @@ import {
   remove,
   tokenPath,
 } from './support/objects.ts';
+import { CLUSTERS } from './support/paths.ts';
 import type { Server } from './support/server.ts';
 import { beforeAllWithServer } from './support/shared-server.ts';
 import { brief, Watch } from './support/watch.ts';

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Person } from './support/cli.ts';
-import { ASK, CLUSTERS } from './support/objects.ts';
+import { ASK } from './support/objects.ts';
+import { CLUSTERS } from './support/paths.ts';
 import { logLines } from './support/run.ts';
 import { type Server, startServer } from './support/server.ts';
 

@@ -10,9 +10,9 @@ import {
   objectOf,
   qualifiedKind,
 } from './support/kinds.ts';
-import { ASK, CLUSTERS, create, createAccount, inNamespace, tokenPath } from './support/objects.ts';
+import { ASK, create, createAccount, inNamespace, tokenPath } from './support/objects.ts';
+import { CLUSTERS, RBAC } from './support/paths.ts';
 import { rawCall } from './support/raw-http.ts';
-import { RBAC } from './support/rbac.ts';
 import type { Server } from './support/server.ts';
 import { beforeAllWithServer } from './support/shared-server.ts';
 

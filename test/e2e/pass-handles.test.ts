@@ -10,7 +10,6 @@ import { Person } from './support/cli.ts';
 import { describeWithKubectl, kubectlOk } from './support/kubectl.ts';
 import {
   asUser,
-  CLUSTERS,
   codeFor,
   create,
   createLeaving,
@@ -21,7 +20,8 @@ import {
   remove,
   tokenPath,
 } from './support/objects.ts';
-import { grant, may, RBAC } from './support/rbac.ts';
+import { CLUSTERS, RBAC } from './support/paths.ts';
+import { grant, may } from './support/rbac.ts';
 import { type Answer, type Server, startServer, TLS, tokenOf } from './support/server.ts';
 
 /** Passes as handles: people and agents ask for them, others approve them, and their requester redeems them. */

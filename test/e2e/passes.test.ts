@@ -9,13 +9,13 @@ import {
   ASK,
   asUser,
   bind,
-  CLUSTERS,
   createAccount,
   createCluster,
   createNamespace,
   createObjects,
   post,
 } from './support/objects.ts';
+import { CLUSTERS } from './support/paths.ts';
 import { type Server, startServer } from './support/server.ts';
 
 /** `/auth/v1/passes`: tokens of many clusters in one request. */

@@ -1,8 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import {
   addCluster,
-  CLUSTERS,
-  grant as grantClusters,
+  grantClusters,
   namesIn,
   PUBLIC_LIST,
   patchCluster,
@@ -12,7 +11,8 @@ import {
   unbind,
 } from './support/fleet.ts';
 import { create, createAccount, createNamespace, inNamespace, remove, tokenPath } from './support/objects.ts';
-import { grant, may, RBAC, RBAC_GROUP } from './support/rbac.ts';
+import { CLUSTERS, RBAC, RBAC_GROUP } from './support/paths.ts';
+import { grant, may } from './support/rbac.ts';
 import { type Answer, type Server, tokenOf } from './support/server.ts';
 import { beforeAllWithServer } from './support/shared-server.ts';
 import { brief, Watch } from './support/watch.ts';

@@ -1,7 +1,8 @@
 import { createLocalJWKSet, decodeJwt, jwtVerify } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventsOf } from './support/audit.ts';
-import { asUser, bind, CLUSTERS, codeFor, createObjects, issue, tokenPath } from './support/objects.ts';
+import { asUser, bind, codeFor, createObjects, issue, tokenPath } from './support/objects.ts';
+import { CLUSTERS } from './support/paths.ts';
 import { type Answer, type CallOptions, type Server, startServer, tokenOf } from './support/server.ts';
 
 /** Passes for people: `clusters/userpass`, and what reviews, records and revocations know of them. */

@@ -3,8 +3,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type FakeApiServer, startApiServer } from '../../src/clusters/upstream/api-server.fixture.ts';
 import { createAuthority } from '../../src/clusters/upstream/certificates.fixture.ts';
 import { Person } from './support/cli.ts';
-import { addCluster, CLUSTERS, PUBLIC_LIST, patchCluster } from './support/fleet.ts';
+import { addCluster, PUBLIC_LIST, patchCluster } from './support/fleet.ts';
 import { describeWithKubectl, kubectlOk } from './support/kubectl.ts';
+import { CLUSTERS } from './support/paths.ts';
 import { type Server, startServer, TLS } from './support/server.ts';
 import { Watch, type WatchEvent } from './support/watch.ts';
 

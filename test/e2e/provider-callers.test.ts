@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { addCluster, grant, PUBLIC_LIST } from './support/fleet.ts';
+import { addCluster, grantClusters, PUBLIC_LIST } from './support/fleet.ts';
 import { authenticationConfig, type IdentityProvider, startProvider } from './support/provider.ts';
 import { logLines, run } from './support/run.ts';
 import { type Server, startServer } from './support/server.ts';
@@ -26,7 +26,7 @@ beforeAll(async () => {
   const unlisted = ['--console-oidc-issuer', provider.url, '--console-oidc-client-id', 'unlisted'];
   server = await startServer({ args: ['--authentication-config', file, ...unlisted] });
   await addCluster(server, 'alpha');
-  await grant(server, 'jane-sees', 'id:jane');
+  await grantClusters(server, 'jane-sees', 'id:jane');
 });
 afterAll(async () => {
   await server.destroy();

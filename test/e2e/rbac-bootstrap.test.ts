@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { asUser, create, remove } from './support/objects.ts';
-import { RBAC, RBAC_GROUP, user } from './support/rbac.ts';
+import { RBAC, RBAC_GROUP } from './support/paths.ts';
+import { user } from './support/rbac.ts';
 import { type Server, startServer } from './support/server.ts';
 
 let server: Server;

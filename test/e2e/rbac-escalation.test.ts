@@ -1,8 +1,9 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { expectStatus } from './support/expect-status.ts';
-import { CLUSTERS, listAs, namesIn } from './support/fleet.ts';
+import { listAs, namesIn } from './support/fleet.ts';
 import { ASK, asUser, create, createObjects, inNamespace, post, tokenPath } from './support/objects.ts';
-import { grant, group, may, type PolicyRule, RBAC, RBAC_GROUP, REGISTRY_GROUP, user } from './support/rbac.ts';
+import { CLUSTERS, RBAC, RBAC_GROUP } from './support/paths.ts';
+import { grant, group, may, type PolicyRule, REGISTRY_GROUP, user } from './support/rbac.ts';
 import type { Server } from './support/server.ts';
 import { beforeAllWithServer } from './support/shared-server.ts';
 

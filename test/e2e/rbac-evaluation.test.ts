@@ -1,27 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { expectStatus } from './support/expect-status.ts';
-import {
-  ASK,
-  asUser,
-  CLUSTERS,
-  create,
-  createObjects,
-  inNamespace,
-  issue,
-  remove,
-  tokenPath,
-} from './support/objects.ts';
-import {
-  type Grant,
-  grant,
-  group,
-  may,
-  type PolicyRule,
-  RBAC,
-  RBAC_GROUP,
-  REGISTRY_GROUP,
-  user,
-} from './support/rbac.ts';
+import { ASK, asUser, create, createObjects, inNamespace, issue, remove, tokenPath } from './support/objects.ts';
+import { CLUSTERS, RBAC, RBAC_GROUP } from './support/paths.ts';
+import { type Grant, grant, group, may, type PolicyRule, REGISTRY_GROUP, user } from './support/rbac.ts';
 import { type Server, startServer } from './support/server.ts';
 
 /** Which rules hold for a request, and what a refusal says. */

@@ -3,7 +3,8 @@ import { request } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
 import { asUser, create, createAccount, createCluster, createNamespace } from './support/objects.ts';
-import { group, may, RBAC, RBAC_GROUP, user } from './support/rbac.ts';
+import { RBAC, RBAC_GROUP } from './support/paths.ts';
+import { group, may, user } from './support/rbac.ts';
 import type { Server } from './support/server.ts';
 import { beforeAllWithServer } from './support/shared-server.ts';
 

@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, it, test } from 'vitest';
 import { badRequest, expectStatus, expectUnauthorized } from './support/expect-status.ts';
 import { describeWithKubectl, type KubectlOptions, kubectl, kubectlOk } from './support/kubectl.ts';
 import { asUser, create, createObjects, issue, remove } from './support/objects.ts';
-import { grant, group, may, RBAC, REGISTRY_GROUP } from './support/rbac.ts';
+import { RBAC } from './support/paths.ts';
+import { grant, group, may, REGISTRY_GROUP } from './support/rbac.ts';
 import { inCluster, MAY, RULES, review, WHO } from './support/reviews.ts';
 import { type Answer, type Server, startServer, TLS } from './support/server.ts';
 

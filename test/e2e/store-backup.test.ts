@@ -5,8 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { freePorts } from '../conformance/etcd-process.ts';
-import { addCluster, CLUSTERS } from './support/fleet.ts';
+import { addCluster } from './support/fleet.ts';
 import { createAccount, createNamespace, tokenPath } from './support/objects.ts';
+import { CLUSTERS } from './support/paths.ts';
 import { type Ended, run } from './support/run.ts';
 import { type Server, startServer } from './support/server.ts';
 

@@ -7,8 +7,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { describeWithEtcd, type Etcd, etcdCall, freePorts, startEtcd } from '../conformance/etcd-process.ts';
 import { PROGRAM } from '../program.ts';
-import { addCluster, CLUSTERS, RBAC } from './support/fleet.ts';
+import { addCluster } from './support/fleet.ts';
 import { createAccount, createNamespace, inNamespace, tokenPath } from './support/objects.ts';
+import { CLUSTERS, RBAC } from './support/paths.ts';
 import { type Server, startServer, TLS } from './support/server.ts';
 import { Watch } from './support/watch.ts';
 

@@ -5,7 +5,6 @@ import {
   ASK,
   asUser,
   bind,
-  CLUSTERS,
   codeFor,
   create,
   createAccount,
@@ -21,6 +20,7 @@ import {
   tokenPath,
 } from './support/objects.ts';
 import { openSocket } from './support/open-socket.ts';
+import { CLUSTERS } from './support/paths.ts';
 import { sendRaw } from './support/raw-http.ts';
 import { grant, may } from './support/rbac.ts';
 import { type Server, startServer, tokenOf } from './support/server.ts';

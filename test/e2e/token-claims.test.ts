@@ -17,7 +17,6 @@ import { expectUnauthorized } from './support/expect-status.ts';
 import { namesIn } from './support/fleet.ts';
 import {
   bind,
-  CLUSTERS,
   codeFor,
   createAccount,
   createCluster,
@@ -30,6 +29,7 @@ import {
   remove,
   tokenPath,
 } from './support/objects.ts';
+import { CLUSTERS } from './support/paths.ts';
 import { type Server, startServer } from './support/server.ts';
 import { dataDirWithKey, KEY_SET, keySetOf, publicKeyOf } from './support/signing-keys.ts';
 import { Watch } from './support/watch.ts';

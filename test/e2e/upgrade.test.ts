@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { freePorts } from '../conformance/etcd-process.ts';
-import { CLUSTERS, createCluster, issue } from './support/objects.ts';
+import { createCluster, issue } from './support/objects.ts';
+import { CLUSTERS } from './support/paths.ts';
 import { type Server, startServer } from './support/server.ts';
 import { brief, Watch } from './support/watch.ts';
 

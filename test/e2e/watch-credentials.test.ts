@@ -1,16 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import {
-  addCluster,
-  CLUSTERS,
-  grant,
-  PUBLIC_LIST,
-  RBAC,
-  relabel,
-  removeCluster,
-  revisionNow,
-} from './support/fleet.ts';
+import { addCluster, grantClusters, PUBLIC_LIST, relabel, removeCluster, revisionNow } from './support/fleet.ts';
 import {
   create,
   createAccount,
@@ -22,6 +13,7 @@ import {
   remove,
   tokenPath,
 } from './support/objects.ts';
+import { CLUSTERS, RBAC } from './support/paths.ts';
 import { type Server, startServer, tokenOf } from './support/server.ts';
 import { brief, Watch } from './support/watch.ts';
 
@@ -121,7 +113,7 @@ describe('A18, decision 13: the watch ends with the credential', () => {
 
   it('hears nothing of what happens after it', async () => {
     await createAccount(server, 'sa-7');
-    await grant(server, 'account-7', 'system:cluster:alpha:serviceaccount:ci:sa-7');
+    await grantClusters(server, 'account-7', 'system:cluster:alpha:serviceaccount:ci:sa-7');
     const accounts = await Watch.open(server, `${inNamespace('serviceaccounts')}?watch=true`);
     const watch = await Watch.open(server, `${PUBLIC_LIST}?watch=true`, await issue(server, tokenPath('sa-7')));
     // Sent together: the store may commit them together too.
@@ -146,7 +138,7 @@ describe('A18, decision 13: the watch ends with the credential', () => {
       .map(([name, groups]) => `${tokenOf(name)},${name},uid-${name},"${name === 'joe' ? 'other' : groups.join(',')}"`);
     await writeFile(join(server.dataDir, 'users.csv'), `${rows.join('\n')}\n`);
     for (const watch of [...jane, ...joe]) expect((await watch.rest()).at(-1)).toEqual(UNAUTHORIZED);
-    await grant(server, 'pods-sees', 'pods', { names: ['alpha'] });
+    await grantClusters(server, 'pods-sees', 'pods', { names: ['alpha'] });
     expect((await stays.take(1)).map(brief)).toEqual(['ADDED alpha']);
     stays.close();
   });
@@ -226,7 +218,7 @@ describe('decision 13: watches of other kinds end with the permission', () => {
     ]);
     for (const watch of watches) expect((await watch.take(1)).map(brief)).toEqual(['ADDED web']);
     // A change of rules that leaves this one in force.
-    await grant(server, 'unrelated', 'named');
+    await grantClusters(server, 'unrelated', 'named');
     await remove(server, `${RBAC}/namespaces/ci/rolebindings/pods-4`);
     const end = forbidden('named', 'pods "web" is forbidden: User "named" cannot watch resource "pods"');
     for (const watch of watches) expect(await watch.rest()).toEqual([end]);
@@ -248,9 +240,9 @@ describe('decision 13: watches of other kinds end with the permission', () => {
       `${path}?watch=true&sendInitialEvents=false&resourceVersionMatch=NotOlderThan`,
       tokenOf('rules'),
     );
-    await grant(server, 'some-rule', 'nobody');
+    await grantClusters(server, 'some-rule', 'nobody');
     await remove(server, `${path}/see-rules`);
-    await grant(server, 'unseen-rule', 'nobody');
+    await grantClusters(server, 'unseen-rule', 'nobody');
     expect((await watch.rest()).map(brief)).toEqual(['ADDED some-rule', 'DELETED see-rules', 'ERROR 403']);
   });
 });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
   addCluster,
-  grant,
+  grantClusters,
   listAs,
   PUBLIC_LIST,
   rebind,
@@ -120,7 +120,7 @@ describe('A17: whenever a client lost its connection, it ends up with what it ma
     const ENVS = ['dev', 'prod', 'test'];
     const pick = (): string => ENVS[random(3)] ?? '';
     const alive: string[] = [];
-    await grant(server, stem, 'vera', { clusters: `env=${pick()}` });
+    await grantClusters(server, stem, 'vera', { clusters: `env=${pick()}` });
     const first = await Watch.open(server, `${PUBLIC_LIST}?watch=true`, tokenOf('vera'));
 
     let made = 0;

@@ -2,12 +2,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import {
   addCluster,
   bindRole,
-  CLUSTERS,
-  grant,
+  grantClusters,
   listAs,
   namesIn,
   PUBLIC_LIST,
-  RBAC,
   rebind,
   relabel,
   removeCluster,
@@ -16,6 +14,7 @@ import {
   touch,
   unbind,
 } from './support/fleet.ts';
+import { CLUSTERS, RBAC } from './support/paths.ts';
 import { type Server, startServer, tokenOf } from './support/server.ts';
 import { brief, Watch } from './support/watch.ts';
 
@@ -63,7 +62,7 @@ async function untilTouched(watch: Watch, name: string): Promise<string[]> {
 describe('decision 13: an open watch follows permission', () => {
   it('a binding is added, and removed', async () => {
     const watch = await openWatch();
-    await grant(server, user, user, { clusters: 'env=dev' });
+    await grantClusters(server, user, user, { clusters: 'env=dev' });
     const added = await watch.take(3);
     expect(added.map(brief)).toEqual(['ADDED dev-1', 'ADDED dev-2', 'BOOKMARK']);
     const { items } = (await listAs(server, user)).json;
@@ -88,7 +87,7 @@ describe('decision 13: an open watch follows permission', () => {
   });
 
   it('A18: nothing is heard of what is hidden, however much happens to it', async () => {
-    await grant(server, user, user);
+    await grantClusters(server, user, user);
     const watch = await openWatch();
     await rebind(server, user, 'env=dev');
     await touch(server, 'prod-1', 'hidden');
@@ -99,7 +98,7 @@ describe('decision 13: an open watch follows permission', () => {
   });
 
   it('a binding is changed', async () => {
-    await grant(server, user, user, { clusters: 'env=dev' });
+    await grantClusters(server, user, user, { clusters: 'env=dev' });
     const watch = await openWatch();
     await rebind(server, user, 'env=prod');
     expect(await untilTouched(watch, 'prod-1')).toEqual([
@@ -114,7 +113,7 @@ describe('decision 13: an open watch follows permission', () => {
   });
 
   it('a role is changed', async () => {
-    await grant(server, user, user, { names: ['dev-1', 'prod-1'] });
+    await grantClusters(server, user, user, { names: ['dev-1', 'prod-1'] });
     const watch = await openWatch();
     await setRole(server, user, { names: ['prod-1', 'prod-2'] });
     expect(await untilTouched(watch, 'prod-1')).toEqual(['ADDED prod-2', 'DELETED dev-1']);
@@ -126,7 +125,7 @@ describe('decision 13: an open watch follows permission', () => {
   });
 
   it('a role is deleted, and created again', async () => {
-    await grant(server, user, user, { names: ['dev-1'] });
+    await grantClusters(server, user, user, { names: ['dev-1'] });
     const watch = await openWatch();
     expect((await server.call('DELETE', `${RBAC}/clusterroles/${user}`)).code).toBe(200);
     expect((await watch.take(2)).map(brief)).toEqual(['DELETED dev-1', 'BOOKMARK']);
@@ -149,7 +148,7 @@ describe('decision 13: an open watch follows permission', () => {
   });
 
   it('a cluster gets other labels', async () => {
-    await grant(server, user, user, { clusters: 'env=dev' });
+    await grantClusters(server, user, user, { clusters: 'env=dev' });
     await addCluster(server, 'mover', { labels: { env: 'prod' }, annotations: { note: 'secret of prod' } });
     const watch = await openWatch();
     const entered = await relabel(server, 'mover', { env: 'dev' });
@@ -166,7 +165,7 @@ describe('decision 13: an open watch follows permission', () => {
   });
 
   it('a cluster is deleted, and another gets its name: a grant that is bound to the first does not show it', async () => {
-    await grant(server, user, user, { clusters: 'env=dev' });
+    await grantClusters(server, user, user, { clusters: 'env=dev' });
     await addCluster(server, 'passing', { labels: { env: 'test' } });
     const { uid } = (await server.call('GET', `${CLUSTERS}/passing`)).json.metadata;
     const annotations = {
@@ -212,18 +211,18 @@ describe('decision 13: an open watch follows permission', () => {
   });
 
   it('a change that changes nothing for the caller is not told', async () => {
-    await grant(server, user, user, { clusters: 'env=dev' });
+    await grantClusters(server, user, user, { clusters: 'env=dev' });
     const watch = await openWatch();
-    await grant(server, `${user}-again`, user, { clusters: 'env=dev' });
+    await grantClusters(server, `${user}-again`, user, { clusters: 'env=dev' });
     await unbind(server, user);
-    await grant(server, `${user}-other`, 'somebody-else');
+    await grantClusters(server, `${user}-other`, 'somebody-else');
     expect(await untilTouched(watch, 'dev-1')).toEqual([]);
     watch.close();
   });
 
   it('selectors hold for what becomes visible', async () => {
     const watch = await openWatch('&fieldSelector=metadata.name%3Dprod-1');
-    await grant(server, user, user);
+    await grantClusters(server, user, user);
     expect((await watch.take(1)).map(brief)).toEqual(['ADDED prod-1']);
     await rebind(server, user, 'env=dev');
     expect((await watch.take(2)).map(brief)).toEqual(['BOOKMARK', 'DELETED prod-1']);
@@ -239,7 +238,7 @@ describe('decision 13: an open watch follows permission', () => {
       await Promise.all(some.map((name) => addCluster(server, name, { labels: { many: '' }, annotations: { note } })));
     }
     const watch = await openWatch();
-    await grant(server, user, user, { clusters: 'many' });
+    await grantClusters(server, user, user, { clusters: 'many' });
     expect((await watch.take(names.length)).map(brief)).toEqual(names.map((name) => `ADDED ${name}`));
     await unbind(server, user);
     expect((await watch.take(names.length + 1)).slice(1).map(brief)).toEqual(names.map((name) => `DELETED ${name}`));
@@ -252,7 +251,7 @@ describe('decision 13: a watch that resumes across a change', () => {
     Watch.open(server, `${PUBLIC_LIST}?watch=true&allowWatchBookmarks=true&resourceVersion=${version}`, tokenOf(user));
 
   it('hears of what became visible, and of what went', async () => {
-    await grant(server, user, user, { clusters: 'env=dev' });
+    await grantClusters(server, user, user, { clusters: 'env=dev' });
     const start = await revisionNow(server);
     await rebind(server, user, 'env=prod');
     const watch = await resume(start);
@@ -265,7 +264,7 @@ describe('decision 13: a watch that resumes across a change', () => {
   });
 
   it('is shown nothing of what is hidden now, though it was not then', async () => {
-    await grant(server, user, user);
+    await grantClusters(server, user, user);
     const start = await revisionNow(server);
     await touch(server, 'prod-2', 'canary-of-prod');
     await rebind(server, user, 'env=dev');
@@ -283,7 +282,7 @@ describe('decision 13: a watch that resumes across a change', () => {
   });
 
   it('V-10: too many changes of rules: it has to list again', async () => {
-    await grant(server, user, user, { clusters: 'env=dev' });
+    await grantClusters(server, user, user, { clusters: 'env=dev' });
     const start = await revisionNow(server);
     for (let round = 0; round < 5; round++) {
       await unbind(server, user);

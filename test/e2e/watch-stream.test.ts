@@ -1,16 +1,8 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { badRequest, expectStatus } from './support/expect-status.ts';
-import {
-  addCluster,
-  CLUSTERS,
-  grant,
-  PUBLIC_LIST,
-  relabel,
-  removeCluster,
-  revisionNow,
-  touch,
-} from './support/fleet.ts';
+import { addCluster, grantClusters, PUBLIC_LIST, relabel, removeCluster, revisionNow, touch } from './support/fleet.ts';
 import { inNamespace } from './support/objects.ts';
+import { CLUSTERS } from './support/paths.ts';
 import { sendRaw } from './support/raw-http.ts';
 import { type Server, tokenOf } from './support/server.ts';
 import { beforeAllWithServer } from './support/shared-server.ts';
@@ -28,9 +20,9 @@ beforeAllWithServer(async (shared) => {
 
 describe('events', () => {
   beforeAll(async () => {
-    await grant(server, 'vera', 'vera');
-    await grant(server, 'lister', 'lister', { verbs: ['list'] });
-    await grant(server, 'watcher', 'watcher', { verbs: ['watch'] });
+    await grantClusters(server, 'vera', 'vera');
+    await grantClusters(server, 'lister', 'lister', { verbs: ['list'] });
+    await grantClusters(server, 'watcher', 'watcher', { verbs: ['watch'] });
   });
 
   const open = (query: string, user?: string, path = PUBLIC_LIST): Promise<Watch> =>

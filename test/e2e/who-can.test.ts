@@ -1,7 +1,8 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { Person } from './support/cli.ts';
-import { asUser, CLUSTERS, create, createCluster, createObjects, remove } from './support/objects.ts';
-import { grant, group, may, RBAC, RBAC_GROUP, REGISTRY_GROUP } from './support/rbac.ts';
+import { asUser, create, createCluster, createObjects, remove } from './support/objects.ts';
+import { CLUSTERS, RBAC, RBAC_GROUP } from './support/paths.ts';
+import { grant, group, may, REGISTRY_GROUP } from './support/rbac.ts';
 import { inCluster, review } from './support/reviews.ts';
 import type { Server } from './support/server.ts';
 import { beforeAllWithServer } from './support/shared-server.ts';

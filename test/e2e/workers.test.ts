@@ -11,8 +11,9 @@ import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { selfSigned } from '../../src/clusters/upstream/certificates.fixture.ts';
 import { describeWithEtcd, type Etcd, startEtcd } from '../conformance/etcd-process.ts';
-import { addCluster, CLUSTERS, PUBLIC_LIST, touch } from './support/fleet.ts';
+import { addCluster, PUBLIC_LIST, touch } from './support/fleet.ts';
 import { createAccount, createNamespace, issue, tokenPath } from './support/objects.ts';
+import { CLUSTERS } from './support/paths.ts';
 import { type Server, startServer, TLS } from './support/server.ts';
 import { Watch } from './support/watch.ts';
 

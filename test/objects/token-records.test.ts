@@ -12,7 +12,7 @@ import { openSqliteStore } from '../../src/storage/sqlite/sqlite-store.ts';
 import { buildClaims } from '../../src/tokens/claims.ts';
 import { createRevocations, recordLongestLifetime } from '../../src/tokens/revocations/revocations.ts';
 import { createSweep } from '../../src/tokens/revocations/sweep-expired.ts';
-import { openTokenRecords } from '../../src/tokens/revocations/token-records.ts';
+import { obsoleteRecords, openTokenRecords } from '../../src/tokens/revocations/token-records.ts';
 import { createTrackedTokens } from '../../src/tokens/revocations/tracked-tokens.ts';
 import { at, catalog, inFolder, openReplica } from './object-store.ts';
 
@@ -33,8 +33,6 @@ async function start(store: Store, { max = 3600, perCaller = 3 } = {}) {
   const longestLifetime = await recordLongestLifetime(store, max);
   const revocations = createRevocations({ catalog, reader, writer, longestLifetime, now });
   const kinds = [catalog.issuedTokens, catalog.revokedTokens];
-  const isObsolete = ({ kind, name }: { kind: unknown; name: string }) =>
-    kind === catalog.issuedTokens && revocations.isRevoked(name);
   const recordOf = (jti: string) => reader.find(catalog.revokedTokens, at('', '', jti))?.object().spec;
   return {
     ...replica,
@@ -46,7 +44,7 @@ async function start(store: Store, { max = 3600, perCaller = 3 } = {}) {
       kinds,
       reader,
       store,
-      isObsolete,
+      isObsolete: obsoleteRecords(catalog, revocations),
       removalTime: () => clock.removal ?? clock.now,
       longestLifetime,
     }),

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { CLUSTERS, createObjects, issue, tokenPath } from '../e2e/support/objects.ts';
+import { createObjects, issue, tokenPath } from '../e2e/support/objects.ts';
+import { CLUSTERS } from '../e2e/support/paths.ts';
 import { type Grant, grant, may, REGISTRY_GROUP } from '../e2e/support/rbac.ts';
 import { type Answer, type Server, startServer, tokenOf } from '../e2e/support/server.ts';
 

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { type TLSSocket, connect as tlsConnect } from 'node:tls';
 import { afterEach, describe, expect, it } from 'vitest';
 import { selfSigned } from '../../clusters/upstream/certificates.fixture.ts';
-import { CLUSTERS_PATH, closeServersAfterEach, startFixture } from '../http.fixture.ts';
+import { CLUSTERS_PATH, closeOf, closeServersAfterEach, startFixture } from '../http.fixture.ts';
 import { DeferredHandshakeServer } from './deferred-handshake-server.ts';
 import { HandshakeLimiter } from './handshake-limiter.ts';
 
@@ -16,10 +16,6 @@ const endings: (() => void)[] = [];
 afterEach(() => {
   for (const end of endings.splice(0)) end();
 });
-
-/** Not by `once`, which rejects when the connection is reset. */
-const closeOf = (socket: Socket): Promise<void> =>
-  socket.destroyed ? Promise.resolve() : new Promise((resolve) => socket.once('close', () => resolve()));
 
 /** A burst of two, and one more each second; sockets are real, time is not. */
 async function startLimiter() {

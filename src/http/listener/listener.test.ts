@@ -8,16 +8,9 @@ import { type TLSSocket, connect as tlsConnect } from 'node:tls';
 import { describe, expect, test } from 'vitest';
 import type { WatchSink } from '../../api/request.ts';
 import { selfSigned } from '../../clusters/upstream/certificates.fixture.ts';
-import { CLUSTERS_PATH, closeServersAfterEach, startFixture } from '../http.fixture.ts';
+import { CLUSTERS_PATH, closeOf, closeServersAfterEach, startFixture } from '../http.fixture.ts';
 
 closeServersAfterEach();
-
-const closeOf = (socket: Socket): Promise<void> =>
-  new Promise((resolve) => {
-    socket.on('error', () => {});
-    socket.resume();
-    socket.once('close', () => resolve());
-  });
 
 describe('B16: drain', () => {
   test('requests in flight finish, then everything is closed', async () => {

@@ -1,5 +1,6 @@
 import type { Catalog } from '../../api/catalog.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
+import type { StoredObject } from '../../objects/stored-object.ts';
 import type { ObjectWriter } from '../../objects/writer.ts';
 import type { Logger } from '../../observability/logger.ts';
 import type { Store } from '../../storage/contract.ts';
@@ -31,6 +32,12 @@ export interface TokenRecords {
 
 const SWEEP_MS = 1_000;
 
+/** A crash between the revocation of a token and the removal of its record leaves the record behind. */
+export const obsoleteRecords =
+  (catalog: Pick<Catalog, 'issuedTokens'>, revocations: Pick<Revocations, 'isRevoked'>) =>
+  ({ kind, name }: Pick<StoredObject, 'kind' | 'name'>): boolean =>
+    kind === catalog.issuedTokens && revocations.isRevoked(name);
+
 /** The records of tokens that were issued: of tracked tokens, and of revoked ones. */
 export async function openTokenRecords(parts: TokenRecordParts): Promise<TokenRecords> {
   const { catalog, reader, writer, store, now, logger } = parts;
@@ -41,8 +48,7 @@ export async function openTokenRecords(parts: TokenRecordParts): Promise<TokenRe
     reader,
     store,
     guards: () => leaderGuards(parts.leadership),
-    // A crash between the revocation of a token and the removal of its record leaves the record behind.
-    isObsolete: ({ kind, name }) => kind === catalog.issuedTokens && revocations.isRevoked(name),
+    isObsolete: obsoleteRecords(catalog, revocations),
     removalTime: parts.removalTime,
     longestLifetime,
   });

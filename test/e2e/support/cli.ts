@@ -29,6 +29,10 @@ export class Person {
     this.#env = env;
   }
 
+  get loginsFile(): string {
+    return join(this.home, '.config/clusterpass/logins.json');
+  }
+
   static async at(env: Readonly<Record<string, string>> = {}): Promise<Person> {
     return new Person(await mkdtemp(join(tmpdir(), 'clusterpass-home-')), env);
   }

@@ -4,7 +4,8 @@ import { createCatalog } from '../../../src/api/catalog.ts';
 import type { Verb } from '../../../src/api/request.ts';
 import { findResource } from '../../../src/handlers/dispatch.ts';
 import { KINDS, objectOf } from './kinds.ts';
-import { CLUSTERS, create } from './objects.ts';
+import { create } from './objects.ts';
+import { CLUSTERS } from './paths.ts';
 import { type Server, tokenOf } from './server.ts';
 
 /** One request of each verb of each kind and subresource of the catalog, and of the paths that are no resources. */

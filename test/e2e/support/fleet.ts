@@ -1,12 +1,11 @@
 import { expect } from 'vitest';
+import { CLUSTERS, RBAC } from './paths.ts';
 import type { Answer, Server } from './server.ts';
 import { tokenOf } from './server.ts';
 
 /** Clusters and who may see them: what the tests of lists and watches share. */
 
 export const PUBLIC_LIST = '/auth/v1/clusters';
-export const CLUSTERS = '/apis/clusterregistry.k8s.io/v1alpha1/clusters';
-export const RBAC = '/apis/rbac.authorization.k8s.io/v1';
 
 export interface ClusterParts {
   readonly labels?: Record<string, string>;
@@ -62,7 +61,7 @@ export interface Grant {
 }
 
 /** A role about clusters and its binding to a user, both under this name. */
-export async function grant(server: Server, name: string, user: string, options: Grant = {}): Promise<void> {
+export async function grantClusters(server: Server, name: string, user: string, options: Grant = {}): Promise<void> {
   await setRole(server, name, options);
   await bindRole(server, name, user, options.clusters);
 }

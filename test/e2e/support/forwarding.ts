@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'vitest';
 import { CONFIRMED_ANNOTATION, endpointDigest } from '../../../src/api/confirmed-endpoint.ts';
 import type { FakeAnswer, SeenRequest } from '../../../src/clusters/upstream/api-server.fixture.ts';
-import { CLUSTERS } from './objects.ts';
+import { CLUSTERS } from './paths.ts';
 import { type Answer, type Server, type ServerOptions, startServer } from './server.ts';
 
 /** A server that forwards token requests to clusters, and the directory of the credentials that it uses for that. */

@@ -1,4 +1,5 @@
-import { CLUSTERS, createCluster, createNamespace } from './objects.ts';
+import { createCluster, createNamespace } from './objects.ts';
+import { CLUSTERS, RBAC, RBAC_GROUP } from './paths.ts';
 import type { Server } from './server.ts';
 
 /** Every kind of the catalog as tests need it: where it lives, a small object, and a change to make to it. */
@@ -21,8 +22,6 @@ export interface KindCase {
   readonly countsGenerations: boolean;
 }
 
-const RBAC_GROUP = 'rbac.authorization.k8s.io';
-const RBAC = `/apis/${RBAC_GROUP}/v1`;
 const IN_CLUSTER = '/orchestrator/alpha/api/v1';
 
 const rule = (verb: string): object => ({ verbs: [verb], apiGroups: [''], resources: ['pods'] });

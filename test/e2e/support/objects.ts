@@ -1,10 +1,8 @@
 import { expect } from 'vitest';
+import { CLUSTERS, RBAC } from './paths.ts';
 import { type Answer, type CallOptions, type Server, tokenOf } from './server.ts';
 
 /** Clusters, namespaces, accounts and permissions that tests create, and requests for tokens. */
-
-export const CLUSTERS = '/apis/clusterregistry.k8s.io/v1alpha1/clusters';
-const RBAC = '/apis/rbac.authorization.k8s.io/v1';
 
 /** `/orchestrator/alpha/api/v1/namespaces/ci/pods` */
 export const inNamespace = (resource: string, namespace = 'ci', cluster = 'alpha'): string =>

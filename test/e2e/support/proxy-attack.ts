@@ -4,6 +4,7 @@ import { expect } from 'vitest';
 import { type AuditEvent, eventsOf, readAudit } from './audit.ts';
 import type { ForeignProxy, ProxyLine } from './foreign-proxy.ts';
 import { refusedRequests, splitRequests } from './hostile-wire.ts';
+import { CLUSTERS } from './paths.ts';
 import { ask, type ProxyAnswer, sendBytes } from './proxy-clients.ts';
 import { type Server, tokenOf } from './server.ts';
 
@@ -12,7 +13,6 @@ import { type Server, tokenOf } from './server.ts';
  * word is compared: what the clients got, what the proxy has written down, and what the server has.
  */
 
-const CLUSTERS = '/apis/clusterregistry.k8s.io/v1alpha1/clusters';
 const TOKEN_PATH = '/orchestrator/prod-eu-1/api/v1/namespaces/ci/serviceaccounts/builder/token';
 /** Before the hostile request, for proxies that give the first request of a client a separate connection. */
 export const PLAIN_REQUEST = `GET ${CLUSTERS}/first HTTP/1.1\r\nHost: localhost\r\n\r\n`;

@@ -1,8 +1,7 @@
 import { create, remove } from './objects.ts';
+import { RBAC, RBAC_GROUP } from './paths.ts';
 import type { Server } from './server.ts';
 
-export const RBAC_GROUP = 'rbac.authorization.k8s.io';
-export const RBAC = `/apis/${RBAC_GROUP}/v1`;
 export const REGISTRY_GROUP = 'clusterregistry.k8s.io';
 
 export interface PolicyRule {

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { CLUSTERS } from './objects.ts';
+import { CLUSTERS, RBAC } from './paths.ts';
 import { type Server, startServer } from './server.ts';
 
 /**
@@ -57,7 +57,6 @@ function borrowed(server: Server): Server {
 const RECORDS = ['accessrequests', 'passes', 'issuedtokens', 'bootstraptokens'].map(
   (resource) => `/apis/clusterpass.dev/v1alpha1/${resource}`,
 );
-const RBAC = '/apis/rbac.authorization.k8s.io/v1';
 /** The server creates its own roles and bindings at a start only. */
 const NOT_BUILT_IN = 'labelSelector=!kubernetes.io/bootstrapping';
 

@@ -1,6 +1,7 @@
 import { Agent, request } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
-import { CLUSTERS, tokenPath } from './objects.ts';
+import { tokenPath } from './objects.ts';
+import { CLUSTERS } from './paths.ts';
 import type { Server } from './server.ts';
 import { Watch } from './watch.ts';
 

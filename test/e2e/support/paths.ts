@@ -1,0 +1,5 @@
+/** Collections of the fleet, as the API has them. */
+
+export const CLUSTERS = '/apis/clusterregistry.k8s.io/v1alpha1/clusters';
+export const RBAC_GROUP = 'rbac.authorization.k8s.io';
+export const RBAC = `/apis/${RBAC_GROUP}/v1`;
