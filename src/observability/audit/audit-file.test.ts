@@ -6,6 +6,7 @@ import {
   open,
   readdir,
   readFile,
+  readlink,
   rename,
   rm,
   stat,
@@ -49,6 +50,22 @@ const EMPTY = { buffer: Buffer.alloc(0), bytesRead: 0 };
 const line = (text: string): Buffer => Buffer.from(`${text}\n`);
 const backups = async (): Promise<string[]> => (await readdir(dir)).filter((name) => name !== 'audit.log').sort();
 const contentOf = (name: string): Promise<string> => readFile(join(dir, name), 'utf8');
+
+/** The open descriptors of this process in the folder of the test. */
+async function descriptors(): Promise<string[]> {
+  const open = await readdir('/proc/self/fd');
+  const targets = await Promise.all(open.map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => '')));
+  return open.filter((_, index) => targets[index]?.startsWith(dir));
+}
+
+test('A9: a write returns when it is on the disk', async () => {
+  const file = fileWith();
+  await file.append(line('one'));
+  const [fd] = await descriptors();
+  const flags = /^flags:\s+([0-7]+)$/m.exec(await readFile(`/proc/self/fdinfo/${fd}`, 'utf8'))?.[1];
+  expect(Number.parseInt(flags ?? '', 8) & constants.O_DSYNC).toBe(constants.O_DSYNC);
+  await file.close();
+});
 
 test('appends to a file that only this user can read, and continues in it', async () => {
   const nested = join(dir, 'a', 'b', 'audit.log');
@@ -131,6 +148,48 @@ describe('putting aside', () => {
     expect(problems).toHaveLength(1);
     expect(await backups()).toEqual(['moved']);
     expect(await contentOf('moved')).toBe(`${'a'.repeat(90)}\n${'b'.repeat(90)}\n`);
+  });
+
+  test('a rotation that fails is tried again after a minute, and not with every line', async () => {
+    // Too long for the name of a backup.
+    const long = join(dir, `${'x'.repeat(240)}.log`);
+    const file = fileWith({ path: long });
+    for (let count = 0; count < 5; count++) await file.append(line('a'.repeat(90)));
+    expect(problems).toMatchObject([{ code: 'ENAMETOOLONG' }]);
+    now += 60_000;
+    for (let count = 0; count < 5; count++) await file.append(line('a'.repeat(90)));
+    expect(problems).toHaveLength(2);
+    // The clock is set back.
+    now -= DAY;
+    await file.append(line('a'.repeat(90)));
+    expect(problems).toHaveLength(3);
+    await file.close();
+    expect((await stat(long)).size).toBe(11 * 91);
+  });
+
+  test('by the age of the file, and not of the process', async () => {
+    await writeFile(path, 'yesterday\n');
+    now += DAY + 60_000;
+    const file = fileWith({ maxBytes: 1e6, maxAgeMs: 3 * DAY });
+    await file.append(line('today'));
+    await file.close();
+    expect([await backups(), await contentOf('audit.log')]).toMatchObject([{ length: 1 }, 'today\n']);
+  });
+
+  test('never an empty file: it would push out one with lines', async () => {
+    const file = fileWith();
+    await file.append(line('a'.repeat(200)));
+    await file.close();
+    expect(await backups()).toEqual([]);
+  });
+
+  test('leaves no descriptor open', async () => {
+    const file = fileWith();
+    for (let count = 0; count < 5; count++) await file.append(line('a'.repeat(90)));
+    expect(await backups()).toHaveLength(4);
+    expect(await descriptors()).toHaveLength(1);
+    await file.close();
+    expect(await descriptors()).toEqual([]);
   });
 
   test('next to the target, when the path is a link', async () => {

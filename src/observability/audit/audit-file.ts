@@ -22,6 +22,8 @@ export interface AuditFileOptions {
 const CHECK_MS = 1_000;
 /** With a limit of age a file holds one day, so that its lines are removed at about the right time. */
 const DAY_MS = 86_400_000;
+/** How long after a failed rotation the next one is tried: each failure is reported. */
+const ROTATE_RETRY_MS = 60_000;
 const NEWLINE = 0x0a;
 /** A write returns when it is on the disk: one system call in place of two (write, fdatasync). */
 const DSYNC: number | undefined = constants.O_DSYNC;
@@ -49,6 +51,8 @@ export class AuditFile {
   #size = 0;
   #createdAt = 0;
   #checkedAt = 0;
+  /** When a rotation failed last. */
+  #failedAt = Number.NEGATIVE_INFINITY;
   #endsMidLine = false;
 
   constructor(options: AuditFileOptions) {
@@ -93,6 +97,8 @@ export class AuditFile {
     const isFull = this.#size + length > maxBytes;
     const isOld = maxAgeMs > 0 && now() - this.#createdAt >= DAY_MS;
     if (!isFull && !isOld) return handle;
+    // A clock that is set back does not delay the next attempt.
+    if (Math.abs(now() - this.#failedAt) < ROTATE_RETRY_MS) return handle;
     return (await this.#rotate()) ? this.#open() : handle;
   }
 
@@ -104,8 +110,7 @@ export class AuditFile {
     } catch (error) {
       if (reserved !== undefined) await unlink(reserved).catch(() => {});
       this.#options.onProblem(error);
-      // Tries again in a day, not with every line.
-      this.#createdAt = this.#options.now();
+      this.#failedAt = this.#options.now();
       return false;
     }
     await this.close();

@@ -204,6 +204,17 @@ test('A9: closing does not wait for a write that does not return', async () => {
   expect(messages.at(-1)).toBe('audit events were lost');
 });
 
+test('A9: commits that were rejected take no memory', async () => {
+  const { log, break: setBroken } = setUp(100);
+  setBroken(true);
+  for (let count = 0; count < 20; count++) {
+    await expect(log.commit('x'.repeat(40))).rejects.toMatchObject({ code: 'ENOSPC' });
+  }
+  setBroken(false);
+  await log.commit('x'.repeat(40));
+  expect(log.counts).toEqual({ written: 1, lost: 0, failing: false });
+});
+
 test('while it cannot be written, its memory is bounded', async () => {
   const { log, break: setBroken } = setUp(100);
   setBroken(true);
@@ -220,6 +231,7 @@ test.each([1, 1_500])('closing writes the %i lines that are left', async (count)
   for (let written = 0; written < count; written++) log.write('a');
   await log.close();
   expect([appended.flat().length, messages]).toEqual([count, []]);
+  for (const lines of appended) expect(lines.length).toBeLessThanOrEqual(1_000);
 });
 
 test('B20: time in which the event loop is blocked does not count for the disk', async () => {
