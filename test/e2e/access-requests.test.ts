@@ -1,18 +1,17 @@
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { json, status } from '../../src/client/script-server.fixture.ts';
 import { readAudit } from './support/audit.ts';
 import { Person } from './support/cli.ts';
 import { describeWithKubectl, kubectlOk } from './support/kubectl.ts';
 import { asUser, createLeaving, createObjects, issue, tokenPath } from './support/objects.ts';
 import { CLUSTERS, RBAC } from './support/paths.ts';
 import { grant, may } from './support/rbac.ts';
+import { personAt } from './support/scripted.ts';
 import { type Server, startServer, TLS } from './support/server.ts';
 import { Watch } from './support/watch.ts';
 
@@ -509,21 +508,24 @@ describe('the command line', () => {
     for (const name of [first, second]) await jane.ok(['request', 'withdraw', name]);
   });
 
+  it('says that records could not be read, not that there are none', async () => {
+    const spec = { ...builder, requestedBy: { username: 'jane' } };
+    const request = { metadata: { name: 'x' }, spec, status: { phase: 'Withdrawn', bindingRef: { name: 'x' } } };
+    const jane = await personAt([json(200, request), status(500, 'InternalError', 'the store is down')]);
+    expect(await jane.run(['request', 'withdraw', 'x'])).toEqual({
+      code: 0,
+      stdout: 'accessrequest.clusterpass.dev/x withdrawn\n',
+      stderr:
+        'Passes of ci/builder in alpha that jane requested stay valid until they expire. Their records could not be ' +
+        'read: Error from server (InternalError): the store is down\n',
+    });
+  });
+
   it('quotes the name of a requester in the command that revokes its passes', async () => {
     const spec = { ...builder, requestedBy: { username: "$(id) o'neil" } };
     const request = { metadata: { name: 'x' }, spec, status: { phase: 'Withdrawn', bindingRef: { name: 'x' } } };
     const token = { metadata: { name: 'x' }, spec: { expirationTimestamp: '2026-09-01T12:00:00Z' } };
-    const fake = createServer((asked, response) => {
-      response.setHeader('Content-Type', 'application/json');
-      response.end(JSON.stringify(asked.method === 'PATCH' ? request : { metadata: {}, items: [token] }));
-    }).listen(0, '127.0.0.1');
-    await once(fake, 'listening');
-    const { port } = fake.address() as AddressInfo;
-    const jane = await Person.at({ CLUSTERPASS_SERVER: `http://127.0.0.1:${port}`, CLUSTERPASS_TOKEN: 'x' });
-    onTestFinished(async () => {
-      fake.close();
-      await jane.leave();
-    });
+    const jane = await personAt([json(200, request), json(200, { metadata: {}, items: [token] })]);
     expect((await jane.run(['request', 'withdraw', 'x'])).stderr).toContain(
       `clusterpass token revoke --cluster alpha --account ci/builder --requester '$(id) o'\\''neil'\n`,
     );

@@ -1,9 +1,11 @@
 import { afterAll, describe, expect, it } from 'vitest';
+import { cluster, json, status } from '../../src/client/script-server.fixture.ts';
 import { Person } from './support/cli.ts';
 import { asUser, create, createCluster, createObjects, remove } from './support/objects.ts';
 import { CLUSTERS, RBAC, RBAC_GROUP } from './support/paths.ts';
 import { grant, group, may, REGISTRY_GROUP } from './support/rbac.ts';
 import { inCluster, review } from './support/reviews.ts';
+import { personAt } from './support/scripted.ts';
 import type { Server } from './support/server.ts';
 import { beforeAllWithServer } from './support/shared-server.ts';
 
@@ -529,5 +531,20 @@ describe('clusterpass auth why', () => {
     expect(stdout).not.toContain('--group');
     const both = await admin.run(['auth', 'why', ...token, '--user', 'kim', '--group', 'ops']);
     expect(both.stdout).not.toContain('--group');
+  });
+});
+
+describe('a read that fails is not taken for one that finds something', () => {
+  const review = json(201, { status: { subjects: [] } });
+  const failure = status(500, 'InternalError', 'the store is down');
+  const message = 'Error from server (InternalError): the store is down\n';
+
+  it.each([
+    ['the cluster', [review, failure]],
+    ['the account', [review, json(200, cluster('alpha', 1)), failure]],
+  ])('of %s', async (_, responders) => {
+    const jane = await personAt(responders);
+    const result = await jane.run(['who-can', '--cluster', 'alpha', '--account', 'ci/builder']);
+    expect(result).toEqual({ code: 1, stdout: '', stderr: message });
   });
 });
