@@ -1,4 +1,5 @@
 import { isDns1123Label, isDns1123Subdomain } from '../api/names.ts';
+import type { Status } from '../api/status.ts';
 import type { Client } from '../client/create-client.ts';
 import { type Invocation, UsageError } from './command.ts';
 import { describeError } from './describe-error.ts';
@@ -61,7 +62,11 @@ export async function tokenProblems(
   try {
     const passes = await client.createPasses(requested, { dryRun: true, signal });
     const failed = passes.filter(({ error }) => error !== undefined);
-    const warnings = [...Map.groupBy(failed, ({ error }) => error?.code ?? 0)].map(([code, group]) => {
+    // In one cluster the account may be missing, in another the namespace.
+    const reasonOf = ({ code, message }: Status): string => (code === 404 ? (message ?? '') : String(code));
+    const groups = Map.groupBy(failed, ({ error }) => (error === undefined ? '' : reasonOf(error)));
+    const warnings = [...groups.values()].map((group) => {
+      const code = group[0]?.error?.code ?? 0;
       const named = group.slice(0, MAX_NAMED).map(({ cluster }) => cluster);
       const names = named.map((name) => terminalSafe(server === undefined ? name : `${server}/${name}`));
       const more = group.length - names.length;

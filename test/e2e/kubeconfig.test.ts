@@ -409,6 +409,12 @@ describe('clusterpass kubeconfig', () => {
       expect(missing.code).toBe(0);
       expect(missing.stderr).toMatch(/^Warning: there is no service account ci\/robot in dev-2: .*not found/m);
       await createNamespace(server, 'ci', 'dev-2');
+      // Of two reasons, each has its clusters.
+      const both = await admin.run(['kubeconfig', '--as', 'ci/robot', '-l', 'zone in (a,b)']);
+      expect(both.stderr.match(/(?<=^Warning: there is no service account ci\/robot in ).*/gm)).toEqual([
+        'dev-1: namespaces "ci" not found',
+        'dev-2: serviceaccounts "robot" not found',
+      ]);
       await createAccount(server, 'robot', 'ci', 'dev-2');
       const { code, stderr } = await admin.run(asked);
       expect(code).toBe(0);
