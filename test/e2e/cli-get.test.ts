@@ -352,6 +352,19 @@ describe('clusterpass describe cluster', () => {
   });
 });
 
+describe('get of objects in a cluster that does not exist', () => {
+  it.each(['pods', 'namespaces'])('%s: is not an empty list', async (resource) => {
+    for (const output of [[], ['-o', 'json']]) {
+      expect(await admin.run(['get', resource, '--cluster', 'prod-11', ...output])).toEqual({
+        code: 1,
+        stdout: '',
+        stderr: 'Error from server (NotFound): clusters.clusterregistry.k8s.io "prod-11" not found\n',
+      });
+    }
+    expect(await admin.run(['get', resource, '--cluster', 'prod-1'])).toMatchObject({ code: 0 });
+  });
+});
+
 describe('clusterpass version and completion', () => {
   it('version', async () => {
     expect(await admin.ok(['version'])).toMatch(/^Client Version: v\d+\.\d+\.\d+\nServer Version: v?\d.*\n$/);

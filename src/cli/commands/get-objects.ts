@@ -2,6 +2,8 @@ import { createCatalog } from '../../api/catalog.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
 import type { Client } from '../../client/create-client.ts';
 import { isStatus } from '../../client/errors.ts';
+import { absenceOf } from '../absence.ts';
+import { clusterPath } from '../clusters.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
 import { describeError, isObjectError } from '../describe-error.ts';
@@ -33,6 +35,7 @@ export const runFor =
       names.length > 0
         ? await getEach(client, kind, scope, names)
         : { items: await listAll(client, kind, scope, invocation), problems: [] };
+    if (names.length === 0 && items.length === 0) await requireCluster(client, kind, scope);
     const isOne = names.length === 1;
     if (isOne && problems[0] !== undefined) throw problems[0];
     const sortBy = invocation.text('sortBy');
@@ -61,6 +64,13 @@ async function getEach(
     }
   }
   return { items, problems };
+}
+
+/** The server lists nothing in a cluster that does not exist, as Kubernetes does in such a namespace. */
+async function requireCluster(client: Client, { inCluster }: Kind, { cluster }: ObjectScope): Promise<void> {
+  if (!inCluster || cluster === undefined) return;
+  const absent = await absenceOf(client, clusterPath(cluster));
+  if (absent !== undefined) throw absent;
 }
 
 const PAGE = 500;

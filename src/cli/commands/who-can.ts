@@ -3,7 +3,8 @@ import { serviceAccountKind } from '../../api/kinds/core.ts';
 import type { GrantedSubject } from '../../api/kinds/grant-reviews.ts';
 import { type ResourceAttributes, reviewResourceAccess } from '../../client/access-reviews.ts';
 import type { Client } from '../../client/create-client.ts';
-import { isStatus, type StatusError } from '../../client/errors.ts';
+import type { StatusError } from '../../client/errors.ts';
+import { absenceOf } from '../absence.ts';
 import { clusterPath } from '../clusters.ts';
 import { CliError, type Invocation, type Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
@@ -52,17 +53,6 @@ export const run: Run = async (context, invocation) => {
 
 const nameOf = ({ namespace = '', name }: GrantedSubject): string =>
   terminalSafe(namespace === '' ? name : `${namespace}/${name}`);
-
-/** The 404 for an object; undefined also for callers who may not get it (403), and learn nothing about it. */
-async function absenceOf(client: Client, path: string): Promise<StatusError | undefined> {
-  try {
-    await client.request('GET', path);
-  } catch (error) {
-    if (isStatus(error, 404)) return error;
-    if (!isStatus(error, 403)) throw error;
-  }
-  return undefined;
-}
 
 /** Not an error: an account of a cluster that issues its own tokens may be known to that cluster only. */
 async function absenceOfAccount(client: Client, invocation: Invocation): Promise<StatusError | undefined> {
