@@ -371,6 +371,9 @@ describe('clusterpass version and completion', () => {
     expect(JSON.parse(await admin.ok(['version', '--client', '-o', 'json']))).toEqual({
       clientVersion: { gitVersion: expect.stringMatching(/^v\d/), platform: expect.stringContaining('/') },
     });
+    // Both run on this machine.
+    const { clientVersion, serverVersion } = JSON.parse(await admin.ok(['version', '-o', 'json']));
+    expect(clientVersion.platform).toBe(serverVersion.platform);
   });
 
   it('version of the client is printed without a server', async () => {

@@ -1,4 +1,5 @@
 import { createClient } from '../../client/create-client.ts';
+import { goPlatform } from '../../lib/platform.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { resolveConnection } from '../connection/connection.ts';
 import { fetchFor } from '../connection/fetch-for.ts';
@@ -13,7 +14,7 @@ interface ServerVersion {
 /** Sends no token: the server's version is public. */
 export const run: Run = async (context, invocation) => {
   const print = await printerFor(invocation.text('output'), ['json', 'yaml']);
-  const clientVersion = { gitVersion: `v${context.version}`, platform: `${process.platform}/${process.arch}` };
+  const clientVersion = { gitVersion: `v${context.version}`, platform: goPlatform() };
   // Printed even if the request to the server fails.
   if (print === undefined) context.out.write(`Client Version: ${clientVersion.gitVersion}\n`);
   let server: ServerVersion | undefined;

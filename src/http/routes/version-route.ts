@@ -1,3 +1,4 @@
+import { goPlatform } from '../../lib/platform.ts';
 import type { PathRoute, PathRoutes } from './routes.ts';
 
 export interface VersionFacts {
@@ -20,7 +21,7 @@ export function versionRoutes({ version, gitCommit = '', buildDate = '' }: Versi
       buildDate,
       goVersion: '',
       compiler: '',
-      platform: `${process.platform}/${process.arch === 'x64' ? 'amd64' : process.arch}`,
+      platform: goPlatform(),
     },
     undefined,
     2,
