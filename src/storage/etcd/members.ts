@@ -295,7 +295,7 @@ export class Members {
   }
 }
 
-/** A watch from the first revision is refused with the revision of the compaction. Undefined if the stream ends first. */
+/** etcd refuses a watch from the first revision with that of the compaction. Undefined: the stream ended first. */
 async function compactRevisionBy(
   stream: Duplex<Partial<EtcdWatchRequest>, EtcdWatchResponse>,
   key: Uint8Array,
