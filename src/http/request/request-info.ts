@@ -60,7 +60,7 @@ export function createRequestLineParser({ productName }: { readonly productName:
     const query = parseQuery(search);
     const segments = splitPath(path);
     const [first, second] = segments;
-    const published = publicTarget(segments, method, query);
+    const published = publishedInfo(segments, method, query);
     if (published !== undefined) return { path, query, info: published };
     const cluster = first === productName && second ? second : undefined;
     const start = cluster === undefined ? 0 : 2;
@@ -196,41 +196,41 @@ const NAMESPACE_SUBRESOURCES: ReadonlySet<string> = new Set(['status', 'finalize
  * `/apis//v1/...` would be a second spelling of `/api/v1/...`.
  */
 function resourceIn(
-  parts: readonly string[],
+  segments: readonly string[],
   start: number,
   cluster: string | undefined,
   method: Method,
   query: Query,
 ): ResourceInfo | undefined {
-  const root = parts[start];
+  const root = segments[start];
   const grouped = root === 'apis';
   if (!grouped && root !== 'api') return undefined;
   let at = start + (grouped ? 3 : 2);
-  if (parts.length <= at) return undefined;
-  const group = grouped ? (parts[start + 1] ?? '') : '';
-  const version = parts[at - 1] ?? '';
+  if (segments.length <= at) return undefined;
+  const group = grouped ? (segments[start + 1] ?? '') : '';
+  const version = segments[at - 1] ?? '';
   if (version === '' || (grouped && group === '')) return undefined;
 
-  const watchByPath = parts[at] === 'watch' && parts.length > at + 1;
+  const watchByPath = segments[at] === 'watch' && segments.length > at + 1;
   if (watchByPath) at++;
 
   let namespace = '';
-  if (parts[at] === 'namespaces' && parts.length > at + 1) {
-    const name = parts[at + 1] ?? '';
+  if (segments[at] === 'namespaces' && segments.length > at + 1) {
+    const name = segments[at + 1] ?? '';
     if (name === '') return undefined;
-    const next = parts[at + 2];
+    const next = segments[at + 2];
     if (next !== undefined && !NAMESPACE_SUBRESOURCES.has(next)) {
       namespace = name;
       at += 2;
     }
   }
-  const resource = parts[at] ?? '';
+  const resource = segments[at] ?? '';
   if (resource === '') return undefined;
-  const name = parts[at + 1] ?? '';
+  const name = segments[at + 1] ?? '';
   // A deeper path becomes one subresource with slashes in it, which no rule grants and no route serves.
-  const subresource = parts.length <= at + 3 ? (parts[at + 2] ?? '') : parts.slice(at + 2).join('/');
+  const subresource = segments.length <= at + 3 ? (segments[at + 2] ?? '') : segments.slice(at + 2).join('/');
   const verb = watchByPath ? 'watch' : verbOf(method, name, query);
-  return named(
+  return resourceInfo(
     { verb, cluster, group, version, resource, subresource, namespace, name, alwaysPublic: false },
     watchByPath ? '' : selectedName(verb, name, query),
   );
@@ -239,9 +239,9 @@ function resourceIn(
 const PUBLIC_SUBRESOURCES: ReadonlySet<string> = new Set(['kubeconfig', 'accounts']);
 
 /** `/auth/v1/passes`, `/auth/v1/clusters`, and `kubeconfig` and `accounts` below `/auth/v1/clusters/{name}/` */
-function publicTarget(segments: readonly string[], method: Method, query: Query): ResourceInfo | undefined {
+function publishedInfo(segments: readonly string[], method: Method, query: Query): ResourceInfo | undefined {
   if (segments[0] !== 'auth' || segments[1] !== 'v1') return undefined;
-  if (segments[2] === tokenRequestListType.resource && segments.length === 3) return passesTarget(method, query);
+  if (segments[2] === tokenRequestListType.resource && segments.length === 3) return passesInfo(method, query);
   if (segments[2] !== 'clusters') return undefined;
   const [, , , name = '', subresource = '', ...more] = segments;
   if (more.length > 0) return undefined;
@@ -259,15 +259,15 @@ function publicTarget(segments: readonly string[], method: Method, query: Query)
     name,
     alwaysPublic: true,
   };
-  const { question, ...rest } = named(target, selectedName(verb, name, query));
+  const { question, ...rest } = resourceInfo(target, selectedName(verb, name, query));
   // A caller who may get the entry of the cluster may read both.
   return { ...rest, question: { ...question, subresource: '' } };
 }
 
-function passesTarget(method: Method, query: Query): ResourceInfo {
+function passesInfo(method: Method, query: Query): ResourceInfo {
   const { group, version, resource } = tokenRequestListType;
   const verb = verbOf(method, '', query);
-  return named(
+  return resourceInfo(
     {
       verb,
       cluster: undefined,
@@ -334,7 +334,8 @@ function exactName(selector: string): string {
   }
 }
 
-function named(target: Target, selected: string): ResourceInfo {
+/** `selected`: the name that a field selector requires, for a target without one. */
+function resourceInfo(target: Target, selected: string): ResourceInfo {
   const { verb, group, resource, subresource } = target;
   const name = target.name === '' ? selected : target.name;
   return {
