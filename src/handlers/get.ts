@@ -23,8 +23,7 @@ export async function getObject({ reader, views }: GetParts, request: ApiRequest
   const { form } = representation;
   if (form === 'object') return { type: 'json', code: 200, json: renderItem(representation, entry) };
   const object = viewOf(representation, entry);
-  const { resourceVersion } = object.metadata;
-  const value = form === 'table' ? tableOf(representation, object, { resourceVersion }, true) : partialMetadata(object);
+  const value = form === 'table' ? tableOf(representation, object) : partialMetadata(object);
   return { type: 'value', code: 200, value };
 }
 

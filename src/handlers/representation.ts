@@ -1,7 +1,7 @@
 import type { VisibilityRule } from '../api/authorization.ts';
 import { encodeValue, toJson } from '../api/codec/encode.ts';
 import { humanAge } from '../api/codec/go-text/human-duration.ts';
-import { type ApiObject, apiVersionOf, type Kind, type TableColumn } from '../api/kind.ts';
+import { type ApiObject, apiVersionOf, type Kind, type ObjectMeta, type TableColumn } from '../api/kind.ts';
 import type { ObjectKey } from '../api/object-key.ts';
 import type { TimeSlice } from '../lib/time-slice.ts';
 import type { ReadableObject } from '../objects/readable.ts';
@@ -100,12 +100,11 @@ export const TABLE = { kind: 'Table', apiVersion: 'meta.k8s.io/v1' } as const;
 export const tableOf = (
   representation: Representation,
   object: ApiObject,
-  metadata: Readonly<Record<string, unknown>>,
-  withColumns: boolean,
+  columns: object[] | null = columnsOf(representation.kind),
 ): object => ({
   ...TABLE,
-  metadata,
-  columnDefinitions: withColumns ? columnsOf(representation.kind) : null,
+  metadata: { resourceVersion: object.metadata.resourceVersion },
+  columnDefinitions: columns,
   rows: [rowOf(representation, object)],
 });
 
@@ -126,12 +125,7 @@ function cellOf(column: TableColumn, object: ApiObject, now: number): string | n
 }
 
 const streamedTable = (representation: Representation, object: ApiObject): object =>
-  tableOf(
-    representation,
-    object,
-    { resourceVersion: object.metadata.resourceVersion },
-    representation.namesColumns?.() ?? true,
-  );
+  representation.namesColumns?.() === false ? tableOf(representation, object, null) : tableOf(representation, object);
 
 /** An object that the caller may no longer see: only where it is and the revision. */
 export function renderTombstone(
@@ -150,16 +144,20 @@ export function renderTombstone(
   return Buffer.from(encodeValue(object, kind.shape, kind.style));
 }
 
-/** V-06, V-08: an object with nothing but a resourceVersion. */
-export function renderBookmark(representation: Representation, revision: number, endOfInitial: boolean): Uint8Array {
+/** V-08: the annotation of the bookmark that ends the initial events. */
+export const INITIAL_EVENTS_END: ObjectMeta = { annotations: { 'k8s.io/initial-events-end': 'true' } };
+
+/** V-06: an object with nothing but a resourceVersion, and what `metadata` has. */
+export function renderBookmark(
+  representation: Representation,
+  revision: number,
+  metadata: ObjectMeta = {},
+): Uint8Array {
   const { kind, form } = representation;
   const object: ApiObject = {
     apiVersion: apiVersionOf(kind),
     kind: kind.kind,
-    metadata: {
-      resourceVersion: String(revision),
-      ...(endOfInitial ? { annotations: { 'k8s.io/initial-events-end': 'true' } } : {}),
-    },
+    metadata: { resourceVersion: String(revision), ...metadata },
   };
   if (form === 'partial-object-metadata') return Buffer.from(toJson(partialMetadata(object)));
   // The annotation is on the object of the row, so the row has one even with includeObject=None.

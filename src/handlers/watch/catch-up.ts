@@ -1,7 +1,15 @@
 import { type ApiError, gone } from '../../api/status.ts';
 import type { ReadableCache, ReadableEvent, ReadableState } from '../../objects/readable.ts';
 import { candidatesFor, includes, isOver, isVisible, type Selection } from '../selection.ts';
-import { addedFrame, bookmarkFrame, type Frame, frameFor, hiddenFrame, NO_FRAME } from './frames.ts';
+import {
+  addedFrame,
+  bookmarkFrame,
+  type Frame,
+  frameFor,
+  hiddenFrame,
+  initialEventsEndFrame,
+  NO_FRAME,
+} from './frames.ts';
 import { ViewChange } from './view-change.ts';
 import type { PolicyInterval, WatchView, WatchViews } from './watch-view.ts';
 
@@ -27,7 +35,7 @@ export function* framesOfState(
     yield isShown ? addedFrame(now.representation, entry) : NO_FRAME;
   }
   if (bookmarkRevision !== undefined) {
-    yield [bookmarkFrame(views.current().representation, bookmarkRevision, true)];
+    yield [initialEventsEndFrame(views.current().representation, bookmarkRevision)];
   }
 }
 

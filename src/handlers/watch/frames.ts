@@ -1,7 +1,13 @@
 import { toJson } from '../../api/codec/encode.ts';
 import type { Status } from '../../api/status.ts';
 import type { ReadableEvent, ReadableObject } from '../../objects/readable.ts';
-import { type Representation, renderBookmark, renderItem, renderTombstone } from '../representation.ts';
+import {
+  INITIAL_EVENTS_END,
+  type Representation,
+  renderBookmark,
+  renderItem,
+  renderTombstone,
+} from '../representation.ts';
 import { includes, isVisible, type Selection } from '../selection.ts';
 
 /** V-02: one line per event, `type` before `object`. */
@@ -26,8 +32,12 @@ export const NO_FRAME: Frame = [];
 
 export const errorFrame = (status: Status): Buffer => frame('ERROR', Buffer.from(toJson(status)));
 
-export const bookmarkFrame = (representation: Representation, revision: number, endOfInitial = false): Buffer =>
-  frame('BOOKMARK', renderBookmark(representation, revision, endOfInitial));
+export const bookmarkFrame = (representation: Representation, revision: number): Buffer =>
+  frame('BOOKMARK', renderBookmark(representation, revision));
+
+/** V-08: the bookmark after the initial events. */
+export const initialEventsEndFrame = (representation: Representation, revision: number): Buffer =>
+  frame('BOOKMARK', renderBookmark(representation, revision, INITIAL_EVENTS_END));
 
 export const addedFrame = (representation: Representation, entry: ReadableObject): Frame => [
   HEADS.ADDED,

@@ -104,7 +104,7 @@ function start(
   // V-05: without a resourceVersion, or from 0, a watch starts with the state, unless V-09 says otherwise.
   if (sendInitialEvents ?? resourceVersion === 0) {
     const marksEnd = sendInitialEvents === true && allowWatchBookmarks;
-    watcher.startWithState(cache.snapshot, broadcaster.revision, marksEnd);
+    watcher.startWithState(cache.snapshot, broadcaster.revision, { marksEnd });
   } else {
     const { prefix } = watcher.view.selection;
     watcher.startAfter(resourceVersion === 0 ? broadcaster.revision : cache.resumeAfter(resourceVersion, prefix));

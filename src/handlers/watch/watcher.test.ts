@@ -180,7 +180,7 @@ describe('B14: a slow client', () => {
     harness.batch(() => harness.writeAll(names, note));
     const client = new Client();
     client.reads = false;
-    harness.watch(client).startWithState(harness.cache.current.copy(), 6, false);
+    harness.watch(client).startWithState(harness.cache.current.copy(), 6, { marksEnd: false });
     expect(client.events).toEqual(['ADDED a 1', 'ADDED b 2', 'ADDED c 3']);
     harness.batch(() => harness.allow((name) => name === 'a' || name === 'f'));
     client.read();

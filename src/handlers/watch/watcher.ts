@@ -76,7 +76,7 @@ export class Watcher implements Subscriber {
   }
 
   /** Writes the state as ADDED events, the bookmark that ends them if `marksEnd`, then the events that follow. */
-  startWithState(snapshot: ReadableState, revision: number, marksEnd: boolean): void {
+  startWithState(snapshot: ReadableState, revision: number, { marksEnd }: { readonly marksEnd: boolean }): void {
     this.#position = revision;
     this.#followedExpiry = this.#options.broadcaster.expiredAt;
     this.#source = framesOfState(this.#options, snapshot, this.#view.selection, marksEnd ? revision : undefined);

@@ -105,8 +105,7 @@ export function writeResponse(
   const { form } = representation;
   if (form === 'object') return { type: 'json', code, json: encode(kind, shown) };
   const served = withServedFields(kind, shown);
-  const { resourceVersion } = served.metadata;
-  const value = form === 'table' ? tableOf(representation, served, { resourceVersion }, true) : partialMetadata(served);
+  const value = form === 'table' ? tableOf(representation, served) : partialMetadata(served);
   return { type: 'value', code, value };
 }
 
