@@ -2,6 +2,7 @@ import type { Caller } from '../api/caller.ts';
 import type { TokenFindings } from '../api/kinds/token-review.ts';
 import { type ApiError, clipped, unauthorized } from '../api/status.ts';
 import type { ReviewToken } from '../handlers/reviews/review.ts';
+import type { MaybePromise } from '../lib/maybe-promise.ts';
 import type { Secret } from '../observability/secret.ts';
 import { TokenRejected } from '../tokens/jws.ts';
 import { bearerToken, MAX_BEARER_LENGTH } from './bearer.ts';
@@ -15,9 +16,9 @@ export interface Authenticator {
    * in the error's `cause`, for the log alone. `warn` collects `Warning` headers. Not a promise when the caller is
    * known at once.
    */
-  authenticate(authorization: string | undefined, warn: (text: string) => void): Caller | Promise<Caller>;
+  authenticate(authorization: string | undefined, warn: (text: string) => void): MaybePromise<Caller>;
   /** The same for a token that was sent in another place. */
-  authenticateToken(token: Secret): Caller | Promise<Caller>;
+  authenticateToken(token: Secret): MaybePromise<Caller>;
   /** As `authenticate`, for the MCP endpoint: it takes only tokens that were issued for it (MC-43). */
   authenticateMcp(authorization: string | undefined, warn: (text: string) => void): Promise<Caller>;
   /** The caller of a token that another server received, and whether the token is meant for that server. */
@@ -55,7 +56,7 @@ export function createAuthenticator(authenticators: TokenAuthenticators): Authen
   ];
   const { issuedTokens } = authenticators;
   const people = authenticators.people === undefined ? [] : [authenticators.people];
-  const ask = (token: Secret, from: number): Caller | Promise<Caller> => {
+  const ask = (token: Secret, from: number): MaybePromise<Caller> => {
     for (let at = from; at < chain.length; at++) {
       const found = chain[at]?.authenticateToken(token);
       if (found instanceof Promise) return found.then((caller) => caller ?? ask(token, at + 1));
@@ -63,7 +64,7 @@ export function createAuthenticator(authenticators: TokenAuthenticators): Authen
     }
     throw refusal(unknownBecause(token.reveal()));
   };
-  const authenticateToken = (token: Secret): Caller | Promise<Caller> => {
+  const authenticateToken = (token: Secret): MaybePromise<Caller> => {
     if (token.reveal().length > MAX_BEARER_LENGTH) return Promise.reject(refusal('the token is too long'));
     try {
       const found = ask(token, 0);

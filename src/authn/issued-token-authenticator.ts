@@ -12,6 +12,7 @@ import { clusterScope } from '../api/kinds/cluster.ts';
 import { namespaceKind, podKind, secretKind, serviceAccountKind } from '../api/kinds/core.ts';
 import { revokedTokenKind } from '../api/kinds/revoked-token.ts';
 import { fleetKey, storageKey } from '../api/object-key.ts';
+import { withValue } from '../lib/maybe-promise.ts';
 import { type NodeRef, type ObjectRef, subjectOf, type TokenClaims } from '../tokens/claims.ts';
 import { expiryOf } from '../tokens/liveness.ts';
 import type { VerifiedToken, Verifier } from '../tokens/verifier.ts';
@@ -37,8 +38,7 @@ export function createIssuedTokenAuthenticator({
       return verified && caller && { caller, audiences: verified.audiences };
     },
     authenticateToken(token) {
-      const verified = verifier.verify(token);
-      return verified instanceof Promise ? verified.then(callerOf) : callerOf(verified);
+      return withValue(verifier.verify(token), callerOf);
     },
     async authenticateMcp(token) {
       if (mcpAudience === undefined) return undefined;

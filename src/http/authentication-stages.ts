@@ -1,5 +1,6 @@
 import type { Caller } from '../api/caller.ts';
 import { ApiError, unauthorized } from '../api/status.ts';
+import type { MaybePromise } from '../lib/maybe-promise.ts';
 import { stdioAnnotations } from '../mcp/stdio-headers.ts';
 import type { Exchange } from './exchange.ts';
 import { reject } from './flow-control-stages.ts';
@@ -12,7 +13,7 @@ export const authenticatePublic: StageRun = (x, parts) => (presentsCredential(x)
 
 export const authenticate: StageRun = (x, parts) => identify(x, parts);
 
-function identify(x: Exchange, parts: StageParts): void | Promise<void> {
+function identify(x: Exchange, parts: StageParts): MaybePromise<void> {
   const { authenticateToken, onAuthenticated } = parts;
   const { authenticate } = x.mcp ?? parts;
   const found =
@@ -27,10 +28,13 @@ function identify(x: Exchange, parts: StageParts): void | Promise<void> {
 
 const NONE: readonly [string, string][] = [];
 
-type Found = Caller | Promise<Caller>;
-
 /** To check a token costs a signature. So the 401s of an address are delayed when it fails again and again. */
-function keepFound(x: Exchange, { flowControl }: StageParts, found: Found, keep: (caller: Caller) => void) {
+function keepFound(
+  x: Exchange,
+  { flowControl }: StageParts,
+  found: MaybePromise<Caller>,
+  keep: (caller: Caller) => void,
+) {
   if (!(found instanceof Promise)) return keep(found);
   return found.then(keep, (error) => {
     if (!(error instanceof ApiError) || error.status.code !== 401) throw error;

@@ -1,4 +1,5 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
+import type { MaybePromise } from '../lib/maybe-promise.ts';
 import type { Exchange } from './exchange.ts';
 import { leaveSeat, rejectAt } from './flow-control-stages.ts';
 import { arrivedBody, bodyLength, checkContentEncoding } from './request/body.ts';
@@ -48,7 +49,7 @@ type Keep = (x: Exchange, bytes: Uint8Array) => void;
  * Calls `keep` with a body of `bodyLength` and at most `maxBodyBytes`. A body that does not arrive with its headers
  * counts for `flow` until it is whole. Returns a promise only when it has to wait.
  */
-export function receive(x: Exchange, parts: StageParts, flow: string, keep: Keep): void | Promise<void> {
+export function receive(x: Exchange, parts: StageParts, flow: string, keep: Keep): MaybePromise<void> {
   if (x.arrival.expectsContinue === true && x.bodyLength !== 0 && !x.req.complete) x.res.writeContinue();
   const arrived = arrivedBody(x.req, x.bodyLength, x.maxBodyBytes);
   return arrived === undefined ? receiveLater(x, parts, flow, keep) : keep(x, arrived);

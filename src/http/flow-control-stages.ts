@@ -1,5 +1,6 @@
 import type { Caller } from '../api/caller.ts';
 import type { ApiError } from '../api/status.ts';
+import type { MaybePromise } from '../lib/maybe-promise.ts';
 import type { Exchange } from './exchange.ts';
 import {
   type FlowControl,
@@ -68,7 +69,7 @@ export const rejectAt = (
 ): Promise<void> | undefined => reject(x, flowControl.delayRejection(level, flow), flowControl.rejection(level));
 
 /** Answers with the error as soon as the rate limiter permits it; closes the connection if it does not. */
-export function reject(x: Exchange, permitted: boolean | Promise<boolean>, error: ApiError): Promise<void> | undefined {
+export function reject(x: Exchange, permitted: MaybePromise<boolean>, error: ApiError): Promise<void> | undefined {
   if (typeof permitted !== 'boolean') return permitted.then((isPermitted) => reject(x, isPermitted, error));
   if (!permitted) x.req.socket.destroy();
   x.answer = { type: 'status', error };

@@ -5,6 +5,7 @@ import type { Caller } from '../api/caller.ts';
 import { parseGoDuration, toGoInt64 } from '../api/codec/go-text/go-parse.ts';
 import { issuesToken } from '../api/kinds/token-request.ts';
 import { type ApiError, badRequest, pathNotFound, unavailable } from '../api/status.ts';
+import type { MaybePromise } from '../lib/maybe-promise.ts';
 import type { Secret } from '../observability/secret.ts';
 import type { Freshness } from '../storage/freshness.ts';
 import { type Exchange, HandlerRequest, targetOf } from './exchange.ts';
@@ -25,9 +26,9 @@ export interface StageParts {
   readonly parseRequestLine: RequestLineParser;
   /** Whether credentials and permissions may be decided from memory. */
   readonly freshness: Pick<Freshness, 'isCurrent' | 'whenCurrent'>;
-  readonly authenticate: (authorization: string | undefined, warn: (text: string) => void) => Caller | Promise<Caller>;
+  readonly authenticate: (authorization: string | undefined, warn: (text: string) => void) => MaybePromise<Caller>;
   /** The same for a token in a form. */
-  readonly authenticateToken: (token: Secret) => Caller | Promise<Caller>;
+  readonly authenticateToken: (token: Secret) => MaybePromise<Caller>;
   /** Called with the connection of every caller who authenticates. */
   readonly onAuthenticated: (socket: Socket) => void;
   readonly authorizer: Authorizer;
@@ -55,7 +56,7 @@ export interface StageParts {
  * Does one thing, throws an ApiError, or sets `answer`, which ends the pipeline. A stage that does not apply to a
  * request returns at once. A stage returns a promise only when it has to wait.
  */
-export type StageRun = (exchange: Exchange, parts: StageParts) => void | Promise<void>;
+export type StageRun = (exchange: Exchange, parts: StageParts) => MaybePromise<void>;
 
 /** C-01: a client's own id is kept, within reason, so that the client can find its request in our records. */
 export const assignAuditId: StageRun = (x) => {

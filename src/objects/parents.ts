@@ -2,6 +2,7 @@ import type { Catalog } from '../api/catalog.ts';
 import type { Kind } from '../api/kind.ts';
 import { fleetKey, kindPrefix, type ObjectKey, storageKey } from '../api/object-key.ts';
 import { type ApiError, forbidden, notFound } from '../api/status.ts';
+import type { MaybePromise } from '../lib/maybe-promise.ts';
 import type { ObjectReader } from './reader.ts';
 import type { StoredObject } from './stored-object.ts';
 
@@ -40,7 +41,7 @@ export function requireParents(
   reader: ObjectReader,
   kind: Kind,
   objectKey: ObjectKey,
-): StoredObject[] | Promise<StoredObject[]> {
+): MaybePromise<StoredObject[]> {
   const parents = findParents(catalog, reader, kind, objectKey);
   const require = (parent: Parent): StoredObject => {
     if ('missing' in parent) throw notFound(parent.missing, parent.name);

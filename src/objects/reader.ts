@@ -2,6 +2,7 @@ import type { Catalog } from '../api/catalog.ts';
 import type { Kind } from '../api/kind.ts';
 import { type ObjectKey, storageKey } from '../api/object-key.ts';
 import { unavailable } from '../api/status.ts';
+import type { MaybePromise } from '../lib/maybe-promise.ts';
 import type { WriteResult } from '../storage/contract.ts';
 import type { Freshness } from '../storage/freshness.ts';
 import type { Reflector } from '../storage/reflector.ts';
@@ -61,7 +62,7 @@ export class ObjectReader {
    * Catches up before it reports that an object does not exist (K-25). Not a promise when the object is there: that is
    * nearly every call, and a token request makes several.
    */
-  findFresh(kind: Kind, objectKey: ObjectKey): StoredObject | Promise<StoredObject | undefined> {
+  findFresh(kind: Kind, objectKey: ObjectKey): MaybePromise<StoredObject | undefined> {
     return this.find(kind, objectKey) ?? this.catchUp().then(() => this.find(kind, objectKey));
   }
 

@@ -1,5 +1,6 @@
 import { goQuote } from '../api/codec/go-text/go-quote.ts';
 import type { JsonObject } from '../lib/json-object.ts';
+import type { MaybePromise } from '../lib/maybe-promise.ts';
 import type { Secret } from '../observability/secret.ts';
 import { readClaims, type TokenClaims } from './claims.ts';
 import {
@@ -42,11 +43,7 @@ export interface Verifier<C extends SignedClaims = TokenClaims> {
    * its issuer. With `cluster`, tokens of other clusters are undefined, whatever is wrong with them: a question about
    * one cluster reveals nothing about another.
    */
-  verify(
-    token: Secret,
-    audiences?: readonly string[],
-    cluster?: string,
-  ): Promise<VerifiedToken<C> | undefined> | VerifiedToken<C> | undefined;
+  verify(token: Secret, audiences?: readonly string[], cluster?: string): MaybePromise<VerifiedToken<C> | undefined>;
   /** Whether a token that was verified earlier would be accepted now. Reads memory only. */
   isLive(verified: VerifiedToken<C>): boolean;
 }

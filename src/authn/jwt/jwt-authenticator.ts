@@ -1,6 +1,7 @@
 import { compactVerify, errors } from 'jose';
 import type { Caller, OAuthClient } from '../../api/caller.ts';
 import type { JsonObject } from '../../lib/json-object.ts';
+import { type MaybePromise, withValue } from '../../lib/maybe-promise.ts';
 import type { Secret } from '../../observability/secret.ts';
 import {
   decodeJsonSegment,
@@ -21,9 +22,9 @@ import type { JwtAuthenticatorConfig } from './read-configuration.ts';
 export interface JwtAuthenticator {
   readonly config: JwtAuthenticatorConfig;
   /** For a token that names this issuer. Throws TokenRejected, or rejects with it. */
-  authenticate(token: Secret): Caller | Promise<Caller>;
+  authenticate(token: Secret): MaybePromise<Caller>;
   /** The same for a token of the MCP endpoint. */
-  authenticateMcp(token: Secret): Caller | Promise<Caller>;
+  authenticateMcp(token: Secret): MaybePromise<Caller>;
   refreshKeys(): Promise<void>;
   /** Whether the keys of the issuer could not be fetched when this was last tried. */
   isFailing(): boolean;
@@ -116,14 +117,8 @@ export function createJwtAuthenticator({ config, keys, mcpAudience, now }: JwtAu
 
   return {
     config,
-    authenticate(token) {
-      const signed = cache.get(token);
-      return signed instanceof Promise ? signed.then(acceptApi) : acceptApi(signed);
-    },
-    authenticateMcp(token) {
-      const signed = cache.get(token);
-      return signed instanceof Promise ? signed.then(acceptMcp) : acceptMcp(signed);
-    },
+    authenticate: (token) => withValue(cache.get(token), acceptApi),
+    authenticateMcp: (token) => withValue(cache.get(token), acceptMcp),
     refreshKeys: () => keys.refresh(),
     isFailing: () => keys.isFailing(),
     origins: () => keys.origins(),

@@ -3,6 +3,7 @@ import type { Caller } from '../../api/caller.ts';
 import { type FlowControlLimits, seatsPerFlow } from '../../api/flow-control-limits.ts';
 import { issuesToken } from '../../api/kinds/token-request.ts';
 import { type ApiError, tooManyRequests } from '../../api/status.ts';
+import type { MaybePromise } from '../../lib/maybe-promise.ts';
 import type { PathInfo, RequestInfo } from '../request/request-info.ts';
 import { PriorityLevel, type PriorityLevelLimits, type PriorityLevelUsage, type Seat } from './priority-level.ts';
 import { RejectionLimiter } from './rejection-limiter.ts';
@@ -30,9 +31,9 @@ export interface FlowControl {
   /** The 429 of a priority level. */
   rejection(level: PriorityLevelName): ApiError;
   /** To be awaited before a rejection is sent; false when the connection is to be closed instead. */
-  delayRejection(level: PriorityLevelName, flow: string): boolean | Promise<boolean>;
+  delayRejection(level: PriorityLevelName, flow: string): MaybePromise<boolean>;
   /** The same before a 401. Many users may share an address, so its delay is shorter. */
-  delayUnauthorized(address: string): boolean | Promise<boolean>;
+  delayUnauthorized(address: string): MaybePromise<boolean>;
   /** For metrics. */
   usage(): Readonly<Record<PriorityLevelName, PriorityLevelUsage>>;
 }

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { MaybePromise } from '../../lib/maybe-promise.ts';
 import { TokenBuckets } from '../../lib/token-buckets.ts';
 
 interface RejectionLimiterOptions {
@@ -39,7 +40,7 @@ export class RejectionLimiter {
   }
 
   /** Waits, if need be, until the rejection may be sent. False: too many are delayed; close the connection instead. */
-  wait(flow: string): boolean | Promise<boolean> {
+  wait(flow: string): MaybePromise<boolean> {
     const { maxDelayed, maxDelayMs } = this.#options;
     const waitMs = this.#buckets.waitMs(flow);
     if (waitMs > 0 && (this.#delayed.get(flow) ?? 0) >= maxDelayed) return false;

@@ -2,6 +2,7 @@ import type { Caller } from '../../api/caller.ts';
 import type { BodyType } from '../../api/kind.ts';
 import type { Accepted, ApiRequest, ApiResponse, Query, Target, ValueResponse, Verb } from '../../api/request.ts';
 import type { ApiError } from '../../api/status.ts';
+import type { MaybePromise } from '../../lib/maybe-promise.ts';
 import type { Method, PathInfo } from '../request/request-info.ts';
 import type { RawAnswer } from '../response/respond.ts';
 
@@ -43,7 +44,7 @@ export interface PathRoute {
   readonly refusesBadCredentials?: boolean;
   /** HEAD is answered wherever GET is. */
   readonly methods: readonly Exclude<Method, 'HEAD'>[];
-  handle(request: PathRequest): PathAnswer | Promise<PathAnswer>;
+  handle(request: PathRequest): MaybePromise<PathAnswer>;
 }
 
 /** Bytes, or a value that is written as compact or indented JSON, as the client prefers. */
