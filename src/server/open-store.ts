@@ -25,6 +25,8 @@ export interface OpenOptions {
   readonly unfinished?: boolean;
   /** Rejects a store that does not exist. Otherwise opening creates it. */
   readonly existing?: boolean;
+  /** A server opens the store: a backup becomes the store. */
+  readonly serves?: boolean;
   readonly renewEveryMs?: number;
   /** How long one attempt to reach etcd takes. */
   readonly openWithinMs?: number;
@@ -67,8 +69,14 @@ export async function seedStoreRevision(options: StoreOptions, revision: Revisio
 async function openEngine(
   options: StoreOptions,
   logger: Logger,
-  { existing = false, renewEveryMs = RENEW_EVERY_MS, openWithinMs = OPEN_WITHIN_MS }: Omit<OpenOptions, 'unfinished'>,
+  openOptions: Omit<OpenOptions, 'unfinished'>,
 ): Promise<OpenedStore> {
+  const {
+    existing = false,
+    serves = false,
+    renewEveryMs = RENEW_EVERY_MS,
+    openWithinMs = OPEN_WITHIN_MS,
+  } = openOptions;
   if (options.engine === 'etcd') {
     const { endpoints, prefix } = options;
     const credentials = await readCredentials(options);
@@ -87,5 +95,6 @@ async function openEngine(
   }
   if (existing) await stat(options.path);
   await mkdir(dirname(options.path), { recursive: true, mode: 0o700 });
-  return { store: await openSqliteStore({ file: options.path, logger }), campaign: () => soleLeadership };
+  const store = await openSqliteStore({ file: options.path, logger, restoresBackup: serves });
+  return { store, campaign: () => soleLeadership };
 }

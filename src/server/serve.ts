@@ -89,7 +89,8 @@ function keepDebuggersOut(logger: Logger): void {
 /** Imported here because the primary process of several workers does not need it. */
 async function serveAlone(options: ServeOptions, version: string, log: ServerLog): Promise<Program> {
   const { compose } = await import('./compose.ts');
-  return compose(options, version, log, () => openStore(options.store, log.logger, { openWithinMs: ATTEMPT_MS }));
+  const openOptions = { openWithinMs: ATTEMPT_MS, serves: true };
+  return compose(options, version, log, () => openStore(options.store, log.logger, openOptions));
 }
 
 /** Resolves at the first signal to stop; the second one exits at once. */

@@ -36,7 +36,7 @@ export const STORE_COMMANDS: readonly StoreCommand[] = [
     task: 'import',
     path: ['store', 'import'],
     summary: 'Fill an empty store from a file.',
-    details: `${STORE_OPTIONS} To restart an interrupted import, run the same command again; no server starts on an incomplete import. Resource versions continue from those in the file.`,
+    details: `${STORE_OPTIONS} To restart an interrupted import, run the same command again; no server starts on an incomplete import. Resource versions continue after all that the exported store can have given out.`,
     flags: [file('File to read. Defaults to stdin.')],
     connects: false,
     notRun: 'it needs etcd; the page about backups runs it',

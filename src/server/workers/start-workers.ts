@@ -26,7 +26,8 @@ const BACKOFF_MS = [100, 1_000, 5_000, 30_000];
  * listening socket, owns an SQLite store, and replaces a worker that exits.
  */
 export async function startWorkers(options: ServeOptions, logger: Logger): Promise<Program> {
-  const opened = options.store.engine === 'sqlite' ? await openStore(options.store, logger) : undefined;
+  const opened =
+    options.store.engine === 'sqlite' ? await openStore(options.store, logger, { serves: true }) : undefined;
   const owner = opened && new StoreOwner(opened.store);
   const metrics = new WorkerMetrics(send);
   const catchUp = new WorkerCatchUp(send);

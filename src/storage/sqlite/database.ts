@@ -33,7 +33,8 @@ const CACHE_KIB = 8 * 1024;
  * deleted the key. It is the last column, so that reading the others does not touch its overflow pages.
  *
  * In `meta`, `oldest` is the oldest readable revision, and `swept` the revision up to which unreadable rows have been
- * removed. They differ only during a compaction, or after one was interrupted.
+ * removed. They differ only during a compaction, or after one was interrupted. `backup` is in a backup until a server
+ * has opened it.
  */
 const SCHEMA = `
   CREATE TABLE log (
@@ -242,6 +243,32 @@ export function requireLocalDisk(file: string, statfs: (path: string) => Pick<St
   );
 }
 
+/** Marks a copy of a database as a backup. */
+export function markBackup(file: string): void {
+  const db = new DatabaseSync(file);
+  try {
+    db.exec("INSERT OR REPLACE INTO meta (name, value) VALUES ('backup', 1)");
+  } finally {
+    db.close();
+  }
+}
+
+/**
+ * The first server on a backup continues after all revisions that others have had since: the store that the backup is
+ * from, and servers that were restored from the same file before. So it adds the time in milliseconds, which is more
+ * than one for each of their writes. The history is unreadable, and clients from before list again.
+ */
+export function continueBackup(db: DatabaseSync, now: number): void {
+  inTransaction(db, () => {
+    if (Number(db.prepare("DELETE FROM meta WHERE name = 'backup'").run().changes) === 0) return;
+    db.prepare("UPDATE sqlite_sequence SET seq = seq + ? WHERE name = 'log'").run(now);
+    db.exec(FORGET_HISTORY);
+  });
+}
+
+const FORGET_HISTORY =
+  "UPDATE meta SET value = (SELECT seq FROM sqlite_sequence WHERE name = 'log') WHERE name = 'oldest'";
+
 /**
  * Seeds the revision of a database: every later one is greater than this one, and those before the seed are
  * unreadable. No process may have the database open.
@@ -251,7 +278,7 @@ export function seedSqliteRevision(file: string, revision: Revision): void {
   try {
     inTransaction(db, () => {
       db.prepare("UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'log'").run(revision + 1);
-      db.exec("UPDATE meta SET value = (SELECT seq FROM sqlite_sequence WHERE name = 'log') WHERE name = 'oldest'");
+      db.exec(FORGET_HISTORY);
     });
   } finally {
     removePid(file);

@@ -30,6 +30,8 @@ export interface SqliteStoreOptions {
   readonly logger?: Pick<Logger, 'info' | 'warn'>;
   /** Maximum size of the file. Beyond it writes fail with `unavailable` until a compaction. Default: no limit. */
   readonly maxBytes?: number;
+  /** Continues the revisions of a backup, so that none is given out twice. Default: a backup stays as it is. */
+  readonly restoresBackup?: boolean;
   /** How much a watch that does not consume may queue in memory. */
   readonly queueLimits?: QueueLimits;
 }
@@ -52,11 +54,17 @@ class SqliteStore implements Store {
     this.#oldest = oldest;
   }
 
-  static async open({ file, logger, maxBytes, queueLimits }: SqliteStoreOptions): Promise<Store> {
+  static async open({
+    file,
+    logger,
+    maxBytes,
+    queueLimits,
+    restoresBackup = false,
+  }: SqliteStoreOptions): Promise<Store> {
     let tail: LogTail | undefined;
     let failing = false;
     const opened = await WorkerChannel.open(
-      { file, maxBytes },
+      { file, maxBytes, restoresBackup },
       {
         written(writes, outcomes, revision, error) {
           if (tail === undefined) return;

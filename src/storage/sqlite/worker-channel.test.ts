@@ -17,7 +17,10 @@ describe('WorkerChannel', () => {
     folder = await mkdtemp(join(tmpdir(), 'clusterpass-channel-'));
     const events = { written: (writes: readonly unknown[]) => void transactions.push(writes.length), died: () => {} };
     transactions.length = 0;
-    ({ channel } = await WorkerChannel.open({ file: join(folder, 'a.db'), maxBytes: undefined }, events));
+    ({ channel } = await WorkerChannel.open(
+      { file: join(folder, 'a.db'), maxBytes: undefined, restoresBackup: false },
+      events,
+    ));
   });
 
   afterEach(async () => {

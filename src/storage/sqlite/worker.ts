@@ -4,7 +4,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { StorageError } from '../contract.ts';
 import { type SerializedError, serializeError } from '../serialize-error.ts';
 import { BackupSocket } from './backup-socket.ts';
-import { openDatabase, removePid } from './database.ts';
+import { continueBackup, openDatabase, removePid } from './database.ts';
 import { LogTable } from './log-table.ts';
 import { toStorageError } from './sqlite-errors.ts';
 import { Sweeper } from './sweeper.ts';
@@ -19,7 +19,7 @@ import type {
 
 const port = parentPort;
 if (port === null) throw new Error('worker.ts is started by openSqliteStore');
-const { file, maxBytes } = workerData as WorkerSettings;
+const { file, maxBytes, restoresBackup } = workerData as WorkerSettings;
 
 function send(message: WorkerMessage, transfer: ArrayBuffer[] = []): void {
   port?.postMessage(message, transfer);
@@ -31,6 +31,7 @@ function toError(error: unknown): SerializedError {
 
 function serve(): void {
   const db = openDatabase(file, maxBytes);
+  if (restoresBackup) continueBackup(db, Date.now());
   const log = new LogTable(db);
   const sweeper = new Sweeper(db);
   const backups = new BackupSocket(db, file);
