@@ -41,6 +41,8 @@ export class Session {
   readonly #options: SessionOptions;
   readonly #listeners = new Set<() => void>();
   #state: SessionState = SIGNED_OUT;
+  /** Aborted when the session ends: responses that arrive later change nothing. */
+  #lifetime = new AbortController();
   /** Revokes the refresh token of the session, if there is one. */
   #revoke = (): void => {};
 
@@ -64,9 +66,18 @@ export class Session {
     if (!TOKEN.test(token)) {
       throw new Error('Token: expected at most 16,384 printable ASCII characters without spaces.');
     }
-    const signedIn = await this.#connect(createRetryTiming(), staticToken(token));
+    const ended = this.#begin();
+    const signedIn = await this.#connect(createRetryTiming(), staticToken(token), ended);
+    if (ended.aborted) return;
     this.#store(token, keepForTab);
     this.#set({ phase: 'signed-in', ...signedIn });
+  }
+
+  /** The session before, if there is one, has ended. */
+  #begin(): AbortSignal {
+    this.#lifetime.abort();
+    this.#lifetime = new AbortController();
+    return this.#lifetime.signal;
   }
 
   #store(token: string, keepForTab: boolean): void {
@@ -78,9 +89,10 @@ export class Session {
   async restore(): Promise<void> {
     const token = this.#options.storage.load();
     if (token === undefined) return;
+    const ended = this.#begin();
     this.#set({ phase: 'restoring' });
     try {
-      this.#set({ phase: 'signed-in', ...(await this.#connect(createRetryTiming(), staticToken(token))) });
+      this.#set({ phase: 'signed-in', ...(await this.#connect(createRetryTiming(), staticToken(token), ended)) });
     } catch (error) {
       if (isStatus(error, 401)) this.expire();
       // The token can still be valid. It stays in storage, so that reloading the page tries again.
@@ -90,27 +102,35 @@ export class Session {
 
   /** Signs in with the tokens of the provider. The sign-in page shows a failure. */
   async signInWithProvider(provider: Provider, completed: Promise<CompletedSignIn>): Promise<void> {
+    const ended = this.#begin();
     this.#set({ phase: 'restoring' });
     try {
       const { tokens, keepForTab } = await completed;
       const timing = createRetryTiming();
       let latest = tokens;
+      const revoke = (): void => {
+        if (latest.refreshToken !== undefined) void revokeRefreshToken(provider, latest.refreshToken);
+      };
       const token = refreshedToken({
         first: tokens,
         refresh: (current) => refreshTokens(provider, current),
         now: timing.now,
         onRefreshed: (refreshed: ProviderTokens) => {
           latest = refreshed;
+          if (ended.aborted) {
+            revoke();
+            return;
+          }
           this.#store(refreshed.idToken, keepForTab);
           if (this.#state.phase === 'signed-in') this.#set({ ...this.#state, ...expiryOf(token) });
         },
-        onExpired: () => this.expire(),
+        onExpired: () => {
+          if (!ended.aborted) this.expire();
+        },
       });
-      const signedIn = await this.#connect(timing, token);
+      const signedIn = await this.#connect(timing, token, ended);
       this.#store(latest.idToken, keepForTab);
-      this.#revoke = () => {
-        if (latest.refreshToken !== undefined) void revokeRefreshToken(provider, latest.refreshToken);
-      };
+      this.#revoke = revoke;
       this.#set({ phase: 'signed-in', ...signedIn });
     } catch (error) {
       this.#set({ ...SIGNED_OUT, problem: errorMessage(error) });
@@ -128,12 +148,13 @@ export class Session {
   }
 
   #end(expired: boolean): void {
+    this.#lifetime.abort();
     this.#options.storage.clear();
     this.#revoke = () => {};
     this.#set({ ...SIGNED_OUT, expired });
   }
 
-  async #connect(timing: RetryTiming, token: BearerToken): Promise<SignedIn> {
+  async #connect(timing: RetryTiming, token: BearerToken, ended: AbortSignal): Promise<SignedIn> {
     const { server, productName } = this.#options;
     let isSignedIn = false;
     const client = createClient({
@@ -144,7 +165,8 @@ export class Session {
       fetch: async (input, init) => {
         // Only the header authenticates, never a cookie. `no-store` keeps responses out of the disk cache.
         const response = await fetch(input, { ...init, credentials: 'omit', cache: 'no-store' });
-        if (response.status === 401 && isSignedIn && token.endsSession(bearerOf(init))) this.expire();
+        const isRejected = response.status === 401 && isSignedIn && !ended.aborted;
+        if (isRejected && token.endsSession(bearerOf(init))) this.expire();
         return response;
       },
     });
