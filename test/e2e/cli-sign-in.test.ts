@@ -204,4 +204,15 @@ describe('one login serves every command', () => {
     });
     expect((await fetch(`${provider.url}/token`, { method: 'POST', body })).status).toBe(400);
   });
+
+  it('logout revokes the newest refresh token, also one that it received itself', async () => {
+    await signIn();
+    const { refreshToken } = await sessionOf();
+    await age();
+    const before = refreshes();
+    expect(await person.run(['logout'])).toMatchObject({ code: 0 });
+    expect(refreshes()).toBe(before + 1);
+    expect(provider.revoked.at(-1)).toMatch(/./);
+    expect(provider.revoked.at(-1)).not.toBe(refreshToken);
+  });
 });

@@ -12,11 +12,13 @@ export const run: Run = async (context, invocation) => {
     ? Object.keys(found.logins)
     : [selectedServer(invocation.text('server') ?? found.current, found)];
   for (const server of servers) {
-    const login = loginFor(found, server);
+    let login = loginFor(found, server);
     if (login === undefined) throw new CliError(notLoggedIn(server, [...serverNames(found).values()]));
     await endPasses(context, server);
     await changeLogins(context, ({ current, logins }) => {
-      const { [server]: _, ...rest } = logins;
+      const { [server]: removed, ...rest } = logins;
+      // Its refresh token may have been replaced since `found` was read, also by the request that ends the passes.
+      login = removed ?? login;
       return { ...(current === undefined || current === server ? {} : { current }), logins: rest };
     });
     await deleteCredentials(context, server);

@@ -17,6 +17,8 @@ export interface IdentityProvider {
   readonly ca: string;
   /** Method and path of every request, in order. */
   readonly requests: string[];
+  /** The tokens that clients have revoked, in order. */
+  readonly revoked: string[];
   /** A token as the provider itself would sign it, but for what is given. */
   sign(claims: object, header?: object): Promise<string>;
   /** What a person does in a browser: signs in, agrees, and goes where they are sent. Gives the last page. */
@@ -49,6 +51,7 @@ export async function startProvider({
   );
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const requests: string[] = [];
+  const revoked: string[] = [];
   const sockets = new Set<Socket>();
   let isHanging = false;
   let refusesTokens = false;
@@ -113,6 +116,7 @@ export async function startProvider({
   // By default a client of the device flow polls every five seconds.
   provider.use(async (context, next) => {
     await next();
+    if (context.path === '/token/revocation') revoked.push(context.oidc?.params?.token ?? '');
     if (context.path === '/device/auth') context.body = { ...(context.body as object), interval: 1 };
     if (context.path === '/.well-known/openid-configuration' && elsewhere !== undefined) {
       context.body = { ...(context.body as object), token_endpoint: `${elsewhere.url}/token` };
@@ -125,6 +129,7 @@ export async function startProvider({
     tokensAt: elsewhere?.url ?? url,
     ca: ca ?? '',
     requests,
+    revoked,
     refuseTokens: (refuses) => {
       refusesTokens = refuses;
     },
