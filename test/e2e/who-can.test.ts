@@ -159,6 +159,7 @@ describe('AuditEventReview', () => {
 
   it.each([
     [{ limit: 501 }, 'spec.limit'],
+    [{ limit: 0 }, 'spec.limit'],
     [{ after: -1 }, 'spec.after'],
     [{ credentialID: 'x' }, 'spec.credentialID'],
     [{ cluster: 'alpha' }, 'spec.cluster'],

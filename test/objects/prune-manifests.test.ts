@@ -6,6 +6,7 @@ import { type ApiObject, apiVersionOf, type Kind } from '../../src/api/kind.ts';
 import { type ApplyParts, applyManifests } from '../../src/manifests/apply-manifests.ts';
 import { pruneManifests } from '../../src/manifests/prune-manifests.ts';
 import type { Manifests } from '../../src/manifests/read-manifests.ts';
+import { LEADER_KEY } from '../../src/storage/contract.ts';
 import { soleLeadership } from '../../src/storage/leadership.ts';
 import { catalog, type Gate, type Objects, openObjects } from './object-store.ts';
 
@@ -145,6 +146,94 @@ test('A40: the limit counts what came from the folder', async () => {
   expect((await prune(contentOf(), 99)).refusal).toContain('the folder has no objects, and 6 came from it');
 });
 
+test('A40: a removal at the limit happens, and with a limit of 100 so does that of everything', async () => {
+  const fleet = ['a', 'b', 'c', 'd'].map((name) => manifest(catalog.clusters, '', '', name));
+  await applyManifests(parts, 'manifests', contentOf(...fleet));
+  expect((await prune(contentOf(...fleet.slice(1)), 25)).removed).toHaveLength(1);
+  expect((await prune(contentOf(), 100)).removed).toHaveLength(3);
+  expect(await namesIn()).toEqual([]);
+});
+
+test('A40: of a folder whose name begins with the name of another one, nothing is removed', async () => {
+  await applyManifests(parts, 'manifests', contentOf(east));
+  expect(await pruneManifests(parts, 'manifest', contentOf(), 100)).toEqual({ removed: [], kept: [] });
+  expect(await namesIn()).toEqual(['clusters/east']);
+});
+
+test('A40: a cluster stays, without an audit event, while it contains what others created', async () => {
+  await applyManifests(parts, 'manifests', contentOf(east));
+  await objects.writer.create(catalog.namespaces, ci.objectKey, ci.object, { dryRun: false });
+  const before = lines.length;
+  const reason = 'namespaces "ci" inside it: not from the folder, or still waiting for its finalizers';
+  expect(await prune(contentOf())).toMatchObject({ removed: [], kept: [{ name: 'east', reason }] });
+  expect(lines).toHaveLength(before);
+  expect(await namesIn()).toEqual(['clusters/east', 'namespaces/east/ci']);
+});
+
+test('A40: an object that waits for its finalizers is not removed again, and does not count', async () => {
+  const held = { ...east, object: { ...east.object, metadata: { name: 'east', finalizers: ['example.com/hold'] } } };
+  await applyManifests(parts, 'manifests', contentOf(held, west));
+  await objects.writer.remove(catalog.clusters, east.objectKey, { dryRun: false });
+  expect(await prune(contentOf(west), 1)).toEqual({ removed: [], kept: [] });
+  expect(await namesIn()).toEqual(['clusters/east', 'clusters/west']);
+});
+
+/** Others act at the moment of the next write. */
+const before = (act: () => Promise<unknown>): void => {
+  gate = async (_, next) => {
+    gate = (_write, go) => go();
+    await act();
+    return next();
+  };
+};
+
+const removeEast = () => objects.writer.remove(catalog.clusters, east.objectKey, { dryRun: false, onlyIfEmpty: true });
+
+test('A40: an object that others removed and created again meanwhile stays', async () => {
+  await applyManifests(parts, 'manifests', contentOf(east));
+  before(async () => {
+    await removeEast();
+    await objects.writer.create(catalog.clusters, east.objectKey, east.object, { dryRun: false });
+  });
+  expect(await prune(contentOf())).toMatchObject({
+    removed: [],
+    kept: [{ name: 'east', reason: expect.stringContaining('UID in precondition') }],
+  });
+  expect(await namesIn()).toEqual(['clusters/east']);
+});
+
+test('A40: an object that others removed meanwhile is none of those removed; the log has both outcomes', async () => {
+  await applyManifests(parts, 'manifests', contentOf(east, west));
+  lines = [];
+  before(removeEast);
+  expect(await prune(contentOf())).toMatchObject({ removed: [{ name: 'west' }], kept: [] });
+  const events = lines.map((line) => JSON.parse(line));
+  expect(events.map(({ objectRef, stage, responseStatus }) => [objectRef.name, stage, responseStatus?.code])).toEqual([
+    ['east', 'RequestReceived', undefined],
+    ['east', 'ResponseComplete', 404],
+    ['west', 'RequestReceived', undefined],
+    ['west', 'ResponseComplete', 200],
+  ]);
+});
+
+test('A40: a former leader that does not know it removes nothing', async () => {
+  await applyManifests(parts, 'manifests', contentOf(east));
+  const fence = () => ({ key: LEADER_KEY, expect: { createRevision: 1 } });
+  parts = { ...parts, leadership: { leads: () => true, fence } };
+  const reason = expect.stringContaining('a condition of this deletion no longer holds');
+  expect(await prune(contentOf())).toMatchObject({ removed: [], kept: [{ name: 'east', reason }] });
+  expect(await namesIn()).toEqual(['clusters/east']);
+});
+
+test('an object that another replica creates meanwhile is updated; one that is invalid is reported as such', async () => {
+  before(() => objects.writer.create(catalog.clusters, east.objectKey, east.object, { dryRun: false }));
+  const labelled = { ...east, object: { ...east.object, metadata: { name: 'east', labels: { env: 'x' } } } };
+  const invalid = manifest(catalog.clusters, '', '', 'No_Name');
+  const report = await applyManifests(parts, 'manifests', contentOf(labelled, invalid));
+  expect(report).toMatchObject({ applied: 1, unwritten: [{ message: expect.stringContaining('is invalid') }] });
+  expect(objects.reader.find(catalog.clusters, east.objectKey)?.labels).toMatchObject({ env: 'x' });
+});
+
 test('changes are recorded, and applying the same again is not one', async () => {
   await applyManifests(parts, 'manifests', contentOf(east, ci));
   await applyManifests(parts, 'manifests', contentOf(east, ci));
@@ -166,6 +255,7 @@ test('B21: what the server wrote to the status of a cluster stays, and applying 
   const status = { version: 'v1', conditions: [condition('Healthy', 'Fine')] };
   const manifested = { ...east, object: { ...east.object, status } as ApiObject };
   await applyManifests(parts, 'manifests', contentOf(manifested));
+  expect(objects.reader.find(catalog.clusters, east.objectKey)?.object().status).toMatchObject(status);
   const written = {
     version: 'v1.34.1',
     type: 'K3s',

@@ -8,17 +8,28 @@ import { reviewAuditEvents } from './review-audit-events.ts';
 
 const catalog = createCatalog({ productName: 'orchestrator' });
 
-function recorded(...times: string[]): RecentEvents {
+function recordedLines(...lines: object[]): RecentEvents {
   const recentEvents = new RecentEvents({ instance: 'i', startedAt: 0 });
-  for (const stageTimestamp of times) {
-    const annotations = { 'clusterpass.dev/cluster': 'alpha' };
-    recentEvents.add(JSON.stringify({ verb: 'create', stageTimestamp, annotations }), 'security');
-  }
+  for (const line of lines) recentEvents.add(JSON.stringify(line), 'security');
   return recentEvents;
 }
 
+const recorded = (...times: string[]): RecentEvents =>
+  recordedLines(
+    ...times.map((stageTimestamp) => ({
+      verb: 'create',
+      stageTimestamp,
+      annotations: { 'clusterpass.dev/cluster': 'alpha' },
+    })),
+  );
+
 /** The times of the events that a review shows. `created`: of the cluster alpha, if there is one. */
-async function shown(recentEvents: RecentEvents, created: string | undefined, pathCluster?: string): Promise<unknown> {
+async function shown(
+  recentEvents: RecentEvents,
+  created: string | undefined,
+  pathCluster?: string,
+  spec: object = { cluster: 'alpha' },
+): Promise<unknown> {
   const value = Buffer.from(JSON.stringify({ metadata: { name: 'alpha', creationTimestamp: created } }));
   const stored = { key: '/registry/clusters/alpha', value, modRevision: 1, createRevision: 1 };
   const exists = (name: string): boolean => name === 'alpha' && created !== undefined;
@@ -26,14 +37,14 @@ async function shown(recentEvents: RecentEvents, created: string | undefined, pa
     exists(name) ? new StoredObject(catalog.clusters, stored) : undefined;
   const parts = { recentEvents, catalog, reader: { find } } as unknown as ReviewParts;
   const request = { target: { cluster: pathCluster }, signal: new AbortController().signal } as ApiRequest;
-  const sent = { apiVersion: '', kind: '', metadata: {}, spec: { cluster: 'alpha' } };
+  const sent = { apiVersion: '', kind: '', metadata: {}, spec };
   const { status } = await reviewAuditEvents(parts, request, sent);
   return (status as { events: { time: string }[] }).events.map(({ time }) => time);
 }
 
 describe('events of an earlier cluster of the same name', () => {
   const OLD = '2026-08-01T11:59:59.999999Z';
-  const CREATION = '2026-08-01T12:00:00.400000Z';
+  const CREATION = '2026-08-01T12:00:00.000000Z';
   const LATER = '2026-08-01T12:00:01.000000Z';
   const events = recorded(OLD, CREATION, LATER);
   const CREATED = '2026-08-01T12:00:00Z';
@@ -45,5 +56,35 @@ describe('events of an earlier cluster of the same name', () => {
   it('are shown to those who see the events of the fleet, and while no cluster has the name', async () => {
     expect(await shown(events, CREATED)).toEqual([LATER, CREATION, OLD]);
     expect(await shown(events, undefined, 'alpha')).toEqual([LATER, CREATION, OLD]);
+  });
+});
+
+describe('events of a user or of a token', () => {
+  const ID = '5a4dbbd4-2f39-4a38-8f0a-6cb5ec1f8d2e';
+  const by = (username: string, stageTimestamp: string, more: object = {}): object => ({
+    verb: 'create',
+    stageTimestamp,
+    user: { username },
+    ...more,
+  });
+
+  it('of a user are what it did, and what others did as that user', async () => {
+    const events = recordedLines(
+      by('jane', '1'),
+      by('root', '2', { impersonatedUser: { username: 'jane' } }),
+      by('kim', '3', { userAgent: '"username":"jane"' }),
+    );
+    expect(await shown(events, undefined, undefined, { user: 'jane' })).toEqual(['2', '1']);
+  });
+
+  it('of a token are its requests, its creation and its revocation, not those that name it elsewhere', async () => {
+    const extra = { 'authentication.kubernetes.io/credential-id': [`JTI=${ID}`] };
+    const events = recordedLines(
+      by('jane', '1', { annotations: { 'authentication.kubernetes.io/issued-credential-id': `JTI=${ID}` } }),
+      { verb: 'get', stageTimestamp: '2', user: { username: 'bot', extra } },
+      by('mallory', '3', { userAgent: `JTI=${ID}` }),
+      by('root', '4', { annotations: { 'clusterpass.dev/revoked-credential-id': `JTI=${ID}` } }),
+    );
+    expect(await shown(events, undefined, undefined, { credentialID: ID })).toEqual(['4', '2', '1']);
   });
 });
