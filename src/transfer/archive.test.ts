@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { type Archive, ArchiveError, type ArchiveItem, ArchiveWriter, readArchive } from './archive.ts';
 
@@ -56,4 +57,33 @@ it.each([
   const error = await read(lines).catch((reason: unknown) => reason);
   expect(error).toBeInstanceOf(ArchiveError);
   expect(String(error)).not.toContain('hello');
+});
+
+/** Lines with the end that belongs to them, as another program could write them. */
+const complete = (lines: readonly string[], items = lines.length - 1): string[] => {
+  const sha256 = createHash('sha256').update(lines.map((line) => `${line}\n`).join(''));
+  return [...lines, JSON.stringify({ items, sha256: sha256.digest('hex') })];
+};
+
+it.each([
+  [{ format: 'other' }, {}, 'was not written by `clusterpass store export`'],
+  [{ version: 2 }, {}, 'written by a newer release (version 2)'],
+  [{ revision: '42' }, {}, 'line 1: revision'],
+  [{ revision: 0 }, {}, 'line 1: revision'],
+  [{ revision: 1.5 }, {}, 'line 1: revision'],
+  [{}, { key: 1 }, 'line 2: key'],
+  [{}, { key: 'registry/x' }, 'line 2: key'],
+  [{}, { value: null }, 'line 2: value'],
+  [{}, { created: undefined }, 'line 2: created'],
+  [{}, { created: 0 }, 'line 2: created'],
+])('a complete file is refused with %j and %j', async (head, item, message) => {
+  const [first = '', second = ''] = linesOf();
+  const changed = [first, second].map((line, i) => JSON.stringify({ ...JSON.parse(line), ...[head, item][i] }));
+  await expect(read(complete([first, second]))).resolves.toMatchObject({ revision: 42 });
+  await expect(read(complete(changed))).rejects.toThrow(message);
+});
+
+it('the number of items must be right, and a database is named as one', async () => {
+  await expect(read(complete(linesOf().slice(0, 3), 3))).rejects.toThrow(/lines are missing/);
+  await expect(read(['SQLite format 3\0\u0010'])).rejects.toThrow('the file is a database');
 });
