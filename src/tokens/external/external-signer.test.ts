@@ -1,14 +1,17 @@
 import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { createLocalJWKSet, jwtVerify } from 'jose';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { Secret } from '../../observability/secret.ts';
+import type { Store } from '../../storage/contract.ts';
+import { openSqliteStore } from '../../storage/sqlite/sqlite-store.ts';
 import { buildClaims } from '../claims.ts';
 import { publicJwk } from '../keys/key-material.ts';
-import { API, grantOf, ISSUERS, START, temporaryDirectory, World } from '../tokens.fixture.ts';
+import { KeysAreExternal, type StoredKeyRing } from '../keys/key-ring.ts';
+import { API, grantOf, ISSUERS, openTestRing, START, temporaryDirectory, World } from '../tokens.fixture.ts';
 import { createVerifier } from '../verifier.ts';
-import { type ExternalSigner, openExternalSigner } from './external-signer.ts';
+import { type ExternalSigner, openExternalSigner, withExternalKeys } from './external-signer.ts';
 import { encoded, honest, newTestKey, signed, startTestSigner, type TestSigner } from './signer.fixture.ts';
 import { connectSigner, createSignerClient, MAX_LINE_BYTES, SignerFailed } from './signer-client.ts';
 
@@ -111,6 +114,9 @@ describe('an honest signer', () => {
       problem: 'it takes RS256, and the external signer has no key of that algorithm',
     });
     expect(external.check(['rsa', 'elliptic']).problem).toContain('request a token for each');
+    await expect(external.sign(buildClaims(grantOf({ audiences: ['rsa', 'elliptic'] })))).rejects.toThrow(
+      'request a token for each',
+    );
     await expect(external.sign(buildClaims(grantOf({ audiences: ['rsa'] })))).rejects.toThrow(
       'the signer was asked for RS256 and signed with ES256',
     );
@@ -146,6 +152,36 @@ describe('an honest signer', () => {
     signer.respond = honest(KEY);
     await external.refresh();
     expect(external.find('key-2')).toBeUndefined();
+  });
+
+  test('that signs with an unpublished key is asked for its keys once in ten seconds', async () => {
+    const header = { alg: 'ES256', kid: 'key-2' };
+    signer.respond = (request) => honest(request.op === 'keys' ? KEY : OTHER, header)(request);
+    signer.requests.length = 0;
+    for (const pause of [0, 1, 9_998, 1]) {
+      clock.now += pause;
+      await expect(external.sign(CLAIMS)).rejects.toThrow('a key that it does not publish');
+    }
+    expect(signer.requests.filter(({ op }) => op === 'keys')).toHaveLength(2);
+  });
+
+  test('that replaces a key under the same id is believed from then on', async () => {
+    const replaced = { ...OTHER, kid: 'key-1', published: { ...OTHER.published, kid: 'key-1' } };
+    let changes = 0;
+    external.onChange(() => changes++);
+    signer.respond = honest(replaced);
+    await external.refresh();
+    expect(changes).toBe(1);
+    expect(external.keys().map(publicJwk)).toMatchObject([{ kid: 'key-1', ...OTHER.published.jwk }]);
+    expect(await external.sign(CLAIMS)).toMatch(/^ey/);
+    signer.respond = honest(KEY);
+    await external.refresh();
+  });
+
+  test('B10: gives no token whose claims the verifier could not read', async () => {
+    await expect(external.sign({ ...CLAIMS, exp: Number.NaN })).rejects.toThrow(
+      'the token does not say what was granted',
+    );
   });
 
   test('that publishes a key again after a while has it since then', async () => {
@@ -362,5 +398,60 @@ describe('malformed keys', () => {
 
   test('no signer', async () => {
     await expect(open(5_000, `${signer.path}.none`)).rejects.toThrow(/the signer cannot be reached: .*ENOENT/);
+  });
+});
+
+describe('the keys of the signer and those of the ring', () => {
+  let store: Store;
+  let ring: StoredKeyRing;
+  beforeAll(async () => {
+    store = await openSqliteStore({ file: join(dirname(signer.path), 'ring.db') });
+    ring = await openTestRing({ store, clock, keysDir: join(dirname(signer.path), 'none') });
+  });
+  afterAll(async () => {
+    await ring.close();
+    await store.close();
+  });
+  const nextOf = (keys: StoredKeyRing): string => keys.entries().find(({ state }) => state === 'next')?.kid ?? '';
+
+  test('one that has the id of a key of the ring replaces it, and a name that is no object name is not used', async () => {
+    const kid = nextOf(ring);
+    const [same, odd] = [newTestKey(kid), newTestKey('projects/x/keys/1')];
+    signer.respond = ({ id }) => ({ id, keys: [same.published, odd.published] });
+    await external.refresh();
+    const both = withExternalKeys(ring, external);
+    expect(both.find(kid)?.thumbprint).toBe(external.find(kid)?.thumbprint);
+    expect(both.all().filter((key) => key.kid === kid)).toEqual([external.find(kid)]);
+    const names = both.entries().map((entry) => entry.kid);
+    expect(names).toEqual([kid, external.find('projects/x/keys/1')?.thumbprint, ring.signing().kid]);
+    signer.respond = honest(KEY);
+    await external.refresh();
+  });
+
+  test('those of the ring can be revoked, those of the signer cannot, and none is rotated here', async () => {
+    const both = withExternalKeys(ring, external);
+    await expect(both.rotate({ force: true, dryRun: false })).rejects.toThrow(KeysAreExternal);
+    await expect(both.revoke('key-1')).rejects.toThrow(KeysAreExternal);
+    expect(both.find('key-1')).toBeDefined();
+    expect(() => both.signing()).toThrow(KeysAreExternal);
+    const kid = nextOf(ring);
+    expect(await both.revoke(kid)).toBe(true);
+    expect(both.find(kid)).toBeUndefined();
+  });
+
+  test('a change of either is a change of both, and both are closed', async () => {
+    const other = await open();
+    const both = withExternalKeys(ring, other);
+    let changes = 0;
+    both.onChange(() => changes++);
+    await ring.rotate({ force: true, dryRun: false });
+    expect(changes).toBe(1);
+    signer.respond = honest(OTHER);
+    await other.refresh();
+    expect(changes).toBe(2);
+    await both.close();
+    await expect(other.sign(CLAIMS)).rejects.toThrow('the server is stopping');
+    await expect(ring.signing().sign('data')).rejects.toThrow('no longer in use');
+    signer.respond = honest(KEY);
   });
 });
