@@ -10,7 +10,7 @@ import {
 import type { ArchiveItem } from '../../src/transfer/archive.ts';
 import { importStore } from '../../src/transfer/import-store.ts';
 import { Retries } from '../../src/transfer/retries.ts';
-import { bytes, remove, text } from './harness.ts';
+import { bytes, create, remove, text } from './harness.ts';
 import type { Fixture } from './store-conformance.ts';
 
 const ITEMS: readonly ArchiveItem[] = Array.from({ length: 150 }, (_, i) => ({
@@ -150,5 +150,63 @@ export function importPromises(fixture: Fixture): void {
       withoutPauses(),
     );
     await expect(taken).rejects.toThrow(/another import/);
+  });
+
+  it('refuses a store that has keys, and changes nothing in it', async () => {
+    const revision = await create(fixture.store, '/registry/kept', 'kept');
+    await expect(importStore(target(), ARCHIVE, withoutPauses())).rejects.toThrow('the store is not empty');
+    const store = await reopened();
+    expect(await contents(store)).toEqual([['/registry/kept', 'kept']]);
+    expect([await store.get(IMPORT_KEY), await store.revision()]).toEqual([undefined, revision]);
+  });
+
+  /** An import that ends before its mark is removed. */
+  const interrupted = async (items: readonly ArchiveItem[]): Promise<void> => {
+    const fault: Fault = async (happen, [write]) => {
+      if (write?.key === IMPORT_KEY && write.value === null) throw new Error('interrupted');
+      return happen();
+    };
+    await expect(importStore(target(fault), { revision: 1, items }, withoutPauses())).rejects.toThrow('interrupted');
+  };
+  const stale = (count: number): ArchiveItem[] =>
+    Array.from({ length: count }, (_, i) => ({
+      key: `/registry/stale/${i}`,
+      value: bytes('x'),
+      createRevision: i + 1,
+    }));
+
+  it('starts over after one that was interrupted, and removes all its keys', async () => {
+    await interrupted(stale(1_100));
+    const fault = first(async (happen) => {
+      await happen();
+      throw noAnswer();
+    });
+    await importStore(target(fault), ARCHIVE, withoutPauses());
+    expect(await contents(await reopened())).toEqual(imported);
+  });
+
+  it('ends when others change a key of an interrupted import, or start over at the same time', async () => {
+    await interrupted(stale(1));
+    const change = async (key: string): Promise<void> => {
+      const expected = { modRevision: (await fixture.store.get(key))?.modRevision ?? 0 };
+      await fixture.store.write({ key, value: bytes('another'), expect: expected });
+    };
+    for (const changed of ['/registry/stale/0', IMPORT_KEY]) {
+      const fault = first(async (happen, [write]) => {
+        if (write?.key === changed) await change(changed);
+        return happen();
+      });
+      await expect(importStore(target(fault), ARCHIVE, withoutPauses())).rejects.toThrow(/another import/);
+    }
+    const seeded = {
+      ...target(),
+      seedRevision: async (revision: Revision) => {
+        await target().seedRevision(revision);
+        await reopened();
+        await change(IMPORT_KEY);
+      },
+    };
+    await expect(importStore(seeded, ARCHIVE, withoutPauses())).rejects.toThrow(/another import/);
+    expect(await contents(await reopened())).toEqual([]);
   });
 }
