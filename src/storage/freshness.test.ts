@@ -10,9 +10,11 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
+const NEVER = 1_000_000_000;
+
 /** A store whose answers the test decides, and two parts that follow it. */
 function open({ answerMs = 5, known }: { answerMs?: number; known?: () => number | undefined } = {}) {
-  const state = { revision: 10, answerMs, answers: true, fails: false };
+  const state = { revision: 10, answerMs, answers: true, fails: false, asked: 0, answered: 0 };
   const caches = new RevisionWaiters();
   const keys = new RevisionWaiters();
   caches.moveTo(10);
@@ -22,9 +24,11 @@ function open({ answerMs = 5, known }: { answerMs?: number; known?: () => number
       revision: async () => {
         if (state.fails) throw new StorageError('unavailable', 'away');
         const { revision } = state;
+        state.asked += 1;
         await new Promise((resolve) => {
           if (state.answers) setTimeout(resolve, state.answerMs);
         });
+        state.answered += 1;
         return revision;
       },
       ...(known && { knownRevision: known }),
@@ -158,6 +162,100 @@ describe('B30: decisions from memory', () => {
     expect(await decided(1_000)).toBe(true);
   });
 
+  it('wait when one question is not answered and a later one is: the store is reachable', async () => {
+    const { state, freshness, pass } = open();
+    await pass(1_100);
+    state.answers = false;
+    await pass(200);
+    state.answers = true;
+    state.revision = 11;
+    for (let i = 0; i < 200; i++) {
+      await pass(10);
+      expect(freshness.isUnreachable).toBe(false);
+    }
+    expect(freshness.isCurrent()).toBe(false);
+  });
+
+  it('begin when the store is found unreachable: those that wait go on', async () => {
+    const { freshness, decided } = open({ answerMs: NEVER });
+    expect(freshness.isCurrent()).toBe(false);
+    expect(await decided(750)).toBe(true);
+    expect([freshness.isUnreachable, freshness.waiting]).toEqual([true, 0]);
+  });
+
+  it('are not made because a timer fires late: this process was suspended, not the store', async () => {
+    const { state, freshness, pass } = open();
+    await pass(1_100);
+    state.answers = false;
+    await pass(200);
+    const now = performance.now.bind(performance);
+    const paused = vi.spyOn(performance, 'now').mockImplementation(() => now() + 60_000);
+    // The timer of the question before the pause.
+    await pass(660);
+    expect([freshness.isUnreachable, freshness.isCurrent()]).toEqual([false, false]);
+    paused.mockRestore();
+  });
+
+  it('wait for caches that are refilled, also when the store is found unreachable', async () => {
+    const { state, caches, freshness, decided, pass } = open();
+    await pass(1_000);
+    caches.moveTo(4);
+    state.answers = false;
+    expect(await decided(2_000)).toBe(false);
+    expect(freshness.isUnreachable).toBe(true);
+    caches.moveTo(10);
+    expect(await decided(10)).toBe(true);
+  });
+
+  it('need no questions any more when they have been stopped', async () => {
+    const { state, stop, pass } = open();
+    await pass(1_000);
+    stop();
+    const { asked } = state;
+    await pass(10_000);
+    expect([asked > 3, state.asked]).toEqual([true, asked]);
+  });
+
+  it('that are not made in time leave nothing behind', async () => {
+    const { state, freshness, decided, pass } = open();
+    await pass(1_000);
+    state.revision = 11;
+    await pass(1_001);
+    const all = Array.from({ length: 10 }, () => freshness.whenCurrent(100));
+    expect(freshness.waiting).toBe(10);
+    expect(await decided(500)).toBe(false);
+    expect([await Promise.all(all), freshness.waiting]).toEqual([Array(10).fill(false), 0]);
+  });
+
+  it('ask a store that answers nothing at most sixteen questions at once', async () => {
+    const { state, freshness, pass } = open();
+    state.answers = false;
+    for (let i = 0; i < 100; i++) {
+      void freshness.whenCurrent(10);
+      await pass(100);
+    }
+    expect(state.asked - state.answered).toBe(16);
+  });
+
+  it('of a store whose revision is known wait for the followers, and for nothing else', async () => {
+    let known: number | undefined = 11;
+    const { state, caches, keys, freshness, pass } = open({ answerMs: NEVER, known: () => known });
+    await pass(100);
+    caches.moveTo(11);
+    expect(freshness.isCurrent()).toBe(false);
+    keys.moveTo(11);
+    expect(freshness.isCurrent()).toBe(true);
+    known = undefined;
+    state.fails = true;
+    await pass(2_000);
+    expect(freshness.isUnreachable).toBe(true);
+    known = 12;
+    caches.moveTo(12);
+    keys.moveTo(12);
+    await pass(300);
+    expect([freshness.isCurrent(), freshness.isUnreachable]).toEqual([true, false]);
+  });
+
   it('of a store whose revision is known ask nothing', async () => {
     const { state, freshness } = open({ known: () => 10 });
     state.answers = false;
@@ -172,9 +270,12 @@ it('B8: catches up with what was acknowledged before, or says that it has not', 
   const late = freshness.catchUp(500);
   await pass(600);
   expect(await late).toBe(false);
+  caches.moveTo(11);
+  const half = freshness.catchUp(500);
+  await pass(600);
+  expect(await half).toBe(false);
   const caught = freshness.catchUp(500);
   await pass(100);
-  caches.moveTo(11);
   keys.moveTo(11);
   await pass(10);
   expect(await caught).toBe(true);

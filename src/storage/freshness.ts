@@ -76,6 +76,11 @@ export class Freshness {
     return this.#isUnreachable;
   }
 
+  /** How many calls of `whenCurrent` wait. */
+  get waiting(): number {
+    return this.#waiters.length;
+  }
+
   /** True when decisions may be made from memory now. */
   isCurrent(): boolean {
     // Caches that are refilled go back to an older state, which may lack what the proof was about.
