@@ -1,9 +1,10 @@
 import { once } from 'node:events';
 import { createServer, get, type IncomingMessage, ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { expect, it } from 'vitest';
-import { endWith, type ReadyBytes, writeReady } from './body-writer.ts';
-import { CHUNK_BYTES, ResponseBuffers } from './chunk-pool.ts';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { setImmediate as nextTick } from 'node:timers/promises';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { endWith, type ReadyBytes, writeChunks, writeGzipped, writeReady } from './body-writer.ts';
+import { CHUNK_BYTES, ChunkPool, ResponseBuffers } from './chunk-pool.ts';
 
 /** The bytes that a client receives, and whether the socket waited for `drain` when the response ended. */
 async function send(write: (res: ServerResponse) => void): Promise<[received: number, waits: (boolean | undefined)[]]> {
@@ -41,6 +42,8 @@ it.each([100, 30_000, 60_000, 300_000])(
 /** So many bytes. */
 class Ready implements ReadyBytes {
   readonly length: number;
+  /** The memory that it was copied to, one entry for each chunk. */
+  readonly filled: ArrayBufferLike[] = [];
   #left: number;
 
   constructor(length: number) {
@@ -49,6 +52,7 @@ class Ready implements ReadyBytes {
   }
 
   fill(into: Uint8Array, from: number): number {
+    this.filled.push(into.buffer);
     const end = Math.min(into.length, from + this.#left);
     into.fill(0x78, from, end);
     this.#left -= end - from;
@@ -66,3 +70,161 @@ it.each([1_000, 100_000, CHUNK_BYTES, CHUNK_BYTES + 1, CHUNK_BYTES + 33_000, 2 *
     expect(await send(write)).toEqual([length, [false]]);
   },
 );
+
+const endings: (() => void)[] = [];
+afterEach(() => {
+  vi.useRealTimers();
+  for (const end of endings.splice(0)) end();
+});
+
+/** A client that reads only when the test says so, and the answer of the server to it. */
+async function openSlow(): Promise<{ client: Socket; res: ServerResponse }> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const client = connect((server.address() as AddressInfo).port, '127.0.0.1').pause();
+  client.on('error', () => {}).write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+  const [, res] = (await once(server, 'request')) as [IncomingMessage, ServerResponse];
+  endings.push(() => {
+    client.destroy();
+    server.close();
+    server.closeAllConnections();
+  });
+  res.writeHead(200);
+  return { client, res };
+}
+
+const fakeTimers = () => vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+
+/** More than the buffers of two sockets hold. */
+const HUGE = 64 * 1024 * 1024;
+const pool = (): ChunkPool => new ChunkPool({ size: CHUNK_BYTES, maxFree: 40 });
+/** To be polled: on a busy machine the sockets may take a little more meanwhile. */
+function isCutWithin(res: ServerResponse, ms: number): boolean {
+  vi.advanceTimersByTime(ms);
+  return res.destroyed;
+}
+/** Until the sockets take nothing more. */
+async function full(taken: () => number): Promise<void> {
+  for (let before = -1; before !== taken(); ) {
+    before = taken();
+    for (let i = 0; i < 50; i += 1) await nextTick();
+  }
+}
+
+describe('A21: a long list', () => {
+  it('is cut after half a minute in which the client takes nothing, and not before', async () => {
+    fakeTimers();
+    const { client, res } = await openSlow();
+    const bytes = new Ready(HUGE);
+    const written = writeReady(res, bytes, pool());
+    await full(() => bytes.filled.length);
+    vi.advanceTimersByTime(29_000);
+    const before = bytes.filled.length;
+    client.resume();
+    await expect.poll(() => bytes.filled.length).toBeGreaterThan(before);
+    client.pause();
+    await full(() => bytes.filled.length);
+    vi.advanceTimersByTime(29_000);
+    expect(res.destroyed).toBe(false);
+    await expect.poll(() => isCutWithin(res, 30_000)).toBe(true);
+    await written;
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it('is sent in few buffers, which are used again, and leaves no timer', async () => {
+    fakeTimers();
+    const { client, res } = await openSlow();
+    const bytes = new Ready(HUGE);
+    client.resume();
+    await writeReady(res, bytes, pool());
+    expect(bytes.filled.length).toBeGreaterThan(100);
+    expect(new Set(bytes.filled).size).toBeLessThan(10);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it('that fails in the middle is an error of its writer', async () => {
+    const { client, res } = await openSlow();
+    client.resume();
+    let calls = 0;
+    const failing: ReadyBytes = {
+      length: HUGE,
+      fill: (into) => {
+        calls += 1;
+        if (calls === 3) throw new Error('cannot be encoded');
+        return into.length;
+      },
+    };
+    await expect(writeReady(res, failing, pool())).rejects.toThrow('cannot be encoded');
+  });
+});
+
+describe.each([
+  ['plain', writeChunks],
+  ['compressed', writeGzipped],
+] as const)('A21: chunks, %s,', (_name, write) => {
+  /** Random, so that compression does not make them small. */
+  const piece = Buffer.from(Array.from({ length: 65_536 }, () => Math.floor(Math.random() * 256)));
+  function* pieces(note: () => void): Generator<Uint8Array> {
+    for (let sent = 0; sent < HUGE; sent += piece.length) {
+      note();
+      yield piece;
+    }
+  }
+
+  it('wait for a client that does not read, for half a minute', async () => {
+    fakeTimers();
+    const { res } = await openSlow();
+    let taken = 0;
+    const written = write(
+      res,
+      pieces(() => (taken += 1)),
+    );
+    await full(() => taken);
+    expect(taken).toBeLessThan((HUGE / piece.length) * 0.75);
+    vi.advanceTimersByTime(29_999);
+    expect(res.destroyed).toBe(false);
+    await expect.poll(() => isCutWithin(res, 30_000)).toBe(true);
+    await written;
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it('end with their client', async () => {
+    fakeTimers();
+    const { client, res } = await openSlow();
+    let taken = 0;
+    const written = write(
+      res,
+      pieces(() => (taken += 1)),
+    );
+    await full(() => taken);
+    client.destroy();
+    await written;
+    expect(taken).toBeLessThan((HUGE / piece.length) * 0.75);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it('are the work of a tick each', async () => {
+    const { client, res } = await openSlow();
+    client.resume();
+    let tick = 0;
+    let isRunning = true;
+    const count = (): void => {
+      tick += 1;
+      if (isRunning) setImmediate(count);
+    };
+    setImmediate(count);
+    const ticks: number[] = [];
+    const few = Array.from({ length: 20 }, () => Buffer.from('x'));
+    await write(
+      res,
+      (function* () {
+        for (const one of few) {
+          ticks.push(tick);
+          yield one;
+        }
+      })(),
+    );
+    isRunning = false;
+    expect(new Set(ticks).size).toBe(20);
+  });
+});
