@@ -363,6 +363,59 @@ describe('Reflector', () => {
     expect(contents(apples)).toEqual(['a=two']);
   });
 
+  it('is not ready while it starts over, however long that takes', async () => {
+    let isBroken = false;
+    const failing = Object.assign(new CuttableStore(), {
+      revision: () => (isBroken ? Promise.reject(new StorageError('unavailable', 'lost')) : store.revision()),
+    });
+    const { reflector, errors } = newReflector({ store: failing, delay: () => new Promise(setImmediate) });
+    await reflector.start();
+    expect(reflector.ready).toBe(true);
+    isBroken = true;
+    reflector.startOver();
+    await expect.poll(() => errors.length).toBeGreaterThan(0);
+    expect(reflector.ready).toBe(false);
+    isBroken = false;
+    await expect.poll(() => reflector.ready).toBe(true);
+  });
+
+  it('keeps a value that cannot be decoded where its kind says so, when it is loaded and when it changes', async () => {
+    const projectUnreadable = ({ key, modRevision }: KeyValue): Thing => ({
+      key,
+      revision: modRevision,
+      labels: undefined,
+      text: 'unreadable',
+    });
+    const newCaches = () => [new WatchCache<Thing>({ prefix: APPLES, project, projectUnreadable })] as const;
+    await put(`${APPLES}bad`, Buffer.from('{'));
+    const [loaded] = newCaches();
+    await newReflector({ caches: [loaded], historyRevisions: 0 }).reflector.start();
+    expect(contents(loaded)).toEqual(['bad=unreadable']);
+    const [watched] = newCaches();
+    const { reflector } = newReflector({ caches: [watched] });
+    await reflector.start();
+    await reflector.waitFor(await put(`${APPLES}worse`, Buffer.from('{')));
+    expect(contents(watched)).toEqual(['bad=unreadable', 'worse=unreadable']);
+  });
+
+  it('calls a listener that fails no more until it is reset, and survives one that cannot be reset', async () => {
+    const { reflector, apples, errors } = newReflector();
+    const calls: string[] = [];
+    const fail = (name: string) => (): void => {
+      calls.push(name);
+      throw new Error(name);
+    };
+    reflector.listen({ onEvent: fail('event'), onProgress: fail('progress'), onReset: fail('reset') });
+    await reflector.start();
+    calls.length = 0;
+    errors.length = 0;
+    await reflector.waitFor(await put(`${APPLES}a`, 'one'));
+    await expect.poll(() => calls).toEqual(['event', 'reset']);
+    expect(errors.map(String)).toEqual(['Error: event', 'Error: reset']);
+    await reflector.waitFor(await put(`${APPLES}a`, 'two'));
+    expect(contents(apples)).toEqual(['a=two']);
+  });
+
   it('leaves out and reports a value that cannot be decoded, and takes it back when it is repaired', async () => {
     await put(`${APPLES}a`, 'good');
     await put(`${APPLES}bad`, Buffer.from('{'));

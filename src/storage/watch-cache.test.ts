@@ -199,6 +199,31 @@ describe('WatchCache', () => {
     expect([...cache.snapshot.withLabel('text', 'new')].map(brief)).toEqual(['c@7=new']);
   });
 
+  it.each([
+    ['pinned', 1],
+    ['a checkpoint', 500],
+  ])('forgets past states that were %s when it is refilled', (_name, count) => {
+    const cache = newCache();
+    for (let revision = 1; revision <= count; revision++) cache.apply(put('old', revision, 'old'));
+    cache.pin();
+    const refill = cache.refill();
+    refill.add(stored('new', count - 1, 'new'));
+    refill.finish(count - 1);
+    // The same revision again, with another object.
+    cache.apply(put('other', count, 'new'));
+    cache.apply(put('other', count + 1, 'newer'));
+    expect(stateAt(cache, count)).toEqual([`new@${count - 1}=new`, `other@${count}=new`]);
+  });
+
+  it('forgets states that have left the window', () => {
+    const cache = newCache(1_000);
+    for (let revision = 1; revision <= 20_000; revision++) {
+      cache.apply(put('a', revision, 'x'));
+      if (revision % 100 === 0) cache.pin();
+    }
+    expect(cache.keptStates).toBeLessThanOrEqual(1_250 / 500 + 16);
+  });
+
   it('is unchanged when an object cannot be decoded', () => {
     const cache = newCache();
     cache.apply(put('a', 1, 'one'));

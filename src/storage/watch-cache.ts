@@ -102,6 +102,11 @@ export class WatchCache<E extends CacheEntry> {
     return this.#window.at(-1)?.revision ?? this.#windowStart;
   }
 
+  /** How many past states are in memory. */
+  get keptStates(): number {
+    return this.#checkpoints.size + this.#pinned.size;
+  }
+
   /** Starts a new state, which is added item by item. The old one is served until it is finished. */
   refill(): Refill {
     const next = this.#empty();
