@@ -1,8 +1,11 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { once } from 'node:events';
 import { type ClientRequest, get, type IncomingMessage } from 'node:http';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
 import type { WatchSink } from '../../api/request.ts';
+import { SharedFrames } from '../../api/shared-frames.ts';
 import { CLUSTERS_PATH, closeServersAfterEach, type Fixture, startFixture } from '../http.fixture.ts';
 
 closeServersAfterEach();
@@ -86,9 +89,50 @@ describe('a watch', () => {
     expect(sink.writeOwn([Buffer.from('late')])).toBe(false);
   });
 
+  test('frames to a client that reads late are not overwritten by later ones', async () => {
+    const { sink, response, received } = await openWatch();
+    response.pause();
+    const frames = Array.from({ length: 300 }, (_, index) => `${index} `.repeat(20_000));
+    for (const frame of frames) sink.writeOwn([Buffer.from(frame)]);
+    response.resume();
+    sink.end();
+    expect((await received) === frames.join('')).toBe(true);
+  });
+
+  test('nothing is written to the connection when it has ended: the next answer is there', async () => {
+    const serverSockets: Socket[] = [];
+    const note = (message: unknown): void => void serverSockets.push((message as { socket: Socket }).socket);
+    subscribe('net.server.socket', note);
+    const started = Promise.withResolvers<WatchSink>();
+    const fixture = await startFixture(() => ({ type: 'watch', start: started.resolve }));
+    const socket = connect(fixture.port, '127.0.0.1').setEncoding('latin1');
+    let received = '';
+    socket.on('data', (data: string) => {
+      received += data;
+    });
+    socket.write(`GET ${CLUSTERS_PATH}?watch=1 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin\r\n\r\n`);
+    const sink = await started.promise;
+    const listeners = serverSockets[0]?.listenerCount('drain') ?? 0;
+    sink.onDrain(() => {});
+    sink.end();
+    const late = Buffer.from('late');
+    expect([sink.write(late), sink.writeOwn([late]), sink.writeShared(new SharedFrames(late))]).toEqual([
+      false,
+      false,
+      false,
+    ]);
+    await expect.poll(() => fixture.records.length).toBe(1);
+    socket.write('GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+    await once(socket, 'end');
+    expect(received).toMatch(/\r\n\r\n0\r\n\r\nHTTP\/1\.1 200 OK\r\n/);
+    expect(serverSockets[0]?.listenerCount('drain')).toBeLessThanOrEqual(listeners);
+    unsubscribe('net.server.socket', note);
+  });
+
   test('nothing is not the end', async () => {
     const { sink, received } = await openWatch();
     sink.write(Buffer.alloc(0));
+    sink.writeShared(new SharedFrames(Buffer.alloc(0)));
     sink.write(Buffer.from('{"type":"ADDED"}\n'));
     sink.end();
     expect(await received).toBe('{"type":"ADDED"}\n');
