@@ -368,7 +368,10 @@ describe('Reflector', () => {
     const failing = Object.assign(new CuttableStore(), {
       revision: () => (isBroken ? Promise.reject(new StorageError('unavailable', 'lost')) : store.revision()),
     });
-    const { reflector, errors } = newReflector({ store: failing, delay: () => new Promise(setImmediate) });
+    const { reflector, errors } = newReflector({
+      store: failing,
+      delay: () => new Promise((resolve) => setImmediate(resolve)),
+    });
     await reflector.start();
     expect(reflector.ready).toBe(true);
     isBroken = true;
