@@ -1,10 +1,14 @@
+import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { fakeContext } from '../cli.fixture.ts';
 import type { Session } from '../oidc/oidc-session.ts';
-import { changeLogins } from './logins.ts';
+import { changeLogins, readLogins } from './logins.ts';
 import { sessionToken } from './session-token.ts';
 
 const SERVER = 'https://pass.example.com';
@@ -84,5 +88,40 @@ describe('the token of a session', () => {
     const provider = sessionToken(context, SERVER);
     await changeLogins(context, () => ({ logins: {} }));
     await expect(provider()).rejects.toThrow('no longer logged in to https://pass.example.com');
+  });
+
+  it('A46: a refresh that a logout overtakes stores nothing, and its refresh token is revoked', async () => {
+    const revoked: (string | null)[] = [];
+    const provider = createServer(async (request, response) => {
+      const form = new URLSearchParams(await text(request));
+      const answer = async (): Promise<object> => {
+        if (request.url === '/.well-known/openid-configuration') {
+          return { issuer, token_endpoint: `${issuer}/token`, revocation_endpoint: `${issuer}/revoke` };
+        }
+        if (request.url === '/revoke') {
+          revoked.push(form.get('token'));
+          return {};
+        }
+        await changeLogins(context, () => ({ logins: {} }));
+        const claims = { iss: issuer, aud: 'clusterpass', sub: 'jane', iat: seconds, exp: seconds + 600 };
+        const idToken = `${encode({ alg: 'RS256' })}.${encode(claims)}.${'A'.repeat(342)}`;
+        return { access_token: 'a', token_type: 'Bearer', id_token: idToken, refresh_token: 'second' };
+      };
+      response.writeHead(200, { 'content-type': 'application/json' });
+      response.end(JSON.stringify(await answer()));
+    });
+    const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+    const seconds = Math.floor(Date.now() / 1000);
+    provider.listen(0, '127.0.0.1');
+    await once(provider, 'listening');
+    const issuer = `http://127.0.0.1:${(provider.address() as AddressInfo).port}`;
+    try {
+      await store('old', { issuerUrl: issuer, refreshAt: 0 });
+      await token();
+      expect(revoked).toEqual(['second']);
+      expect(await readLogins(context)).toEqual({ logins: {} });
+    } finally {
+      provider.close();
+    }
   });
 });

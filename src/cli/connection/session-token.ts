@@ -66,7 +66,7 @@ async function refreshAndStore(context: Context, server: string, refused: string
     if (isUsable || token === refused) return token;
     throw loginNeeded(server, `the login for ${server} has expired, and the identity provider gave no refresh token`);
   }
-  const { refresh, SessionEnded } = await import('../oidc/provider-client.ts');
+  const { refresh, revoke, SessionEnded } = await import('../oidc/provider-client.ts');
   try {
     const tokens = await refresh(session, session.refreshToken, context.now());
     // OpenID Connect Core 12.2: the subject must be the same.
@@ -74,12 +74,16 @@ async function refreshAndStore(context: Context, server: string, refused: string
       throw loginNeeded(server, 'the identity provider answered for another user');
     const { refreshToken = session.refreshToken } = tokens;
     const next: Session = { ...session, ...timesOf(tokens, context.now()), refreshToken };
+    let isStored = false;
     await changeLogins(context, (all) => {
       const login = loginFor(all, server);
       // The user has logged out, or in again, meanwhile.
-      if (login?.session?.id !== session.id) return all;
+      isStored = login?.session?.id === session.id;
+      if (!isStored) return all;
       return { ...all, logins: { ...all.logins, [server]: { ...login, token: tokens.idToken, session: next } } };
     });
+    // The logout has revoked the refresh token before this one. Without an answer, this one expires by itself.
+    if (!isStored) await revoke(session, refreshToken).catch(() => undefined);
     return tokens.idToken;
   } catch (error) {
     if (error instanceof SessionEnded)
