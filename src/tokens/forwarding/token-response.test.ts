@@ -45,6 +45,13 @@ describe('the response of a cluster', () => {
   it('may have its own audience where none was asked for, as text or list', () => {
     expect(read({ aud: 'x' }, { audiences: [] }).audiences).toEqual(['x']);
     expect(read({ aud: ['x', 'y'] }, { audiences: [] }).audiences).toEqual(['x', 'y']);
+    const most = Array.from({ length: 32 }, (_, index) => `a${index}`);
+    expect(read({ aud: most }, { audiences: [] }).audiences).toEqual(most);
+  });
+
+  it('has the issuer of the cluster, or none', () => {
+    expect(read({ iss: 'https://cluster.example' }).issuer).toBe('https://cluster.example');
+    for (const iss of [7, {}, null]) expect(read({ iss }).issuer).toBeUndefined();
   });
 
   it('C-I: has an id that may be recorded, or none', () => {
@@ -70,7 +77,7 @@ describe('the response of a cluster', () => {
     }
   });
 
-  it.each(['', 'a b', 'a\nb', 'a'.repeat(129), '<uid>', 7, jwt(CLAIMS)])(
+  it.each(['', 'a b', 'a\nb', 'a'.repeat(129), '<uid>', 7, jwt(CLAIMS), `${encode('a token of another caller')}9Zz`])(
     'C-I: has a uid that may be shown, not %j',
     (uid) => {
       const serviceaccount = { name: 'builder', uid };
@@ -122,7 +129,8 @@ describe('the response of a cluster', () => {
     ['no audience where the own one was asked for', { aud: [] }, { audiences: [] }],
     ['a year', { exp: SECONDS + 365 * 86_400 }],
     ['a little more than the leeway', { exp: SECONDS + 3661 }],
-    ['the past', { exp: SECONDS }],
+    ['the past', { iat: SECONDS - 60, exp: SECONDS }],
+    ['an end that is its beginning', { iat: SECONDS + 30, exp: SECONDS + 30 }],
     ['no end', { exp: undefined }],
     ['an end in words', { exp: `${SECONDS + 3600}` }],
     ['no beginning', { iat: undefined }],
@@ -132,6 +140,7 @@ describe('the response of a cluster', () => {
   });
 
   it.each([
+    ['a beginning that is not finite', body(jwt(JSON.stringify(CLAIMS).replace(`"iat":${SECONDS}`, '"iat":-1e999')))],
     ['no JWT', body('token')],
     ['four parts', body(`${jwt(CLAIMS)}.x`)],
     ['another alphabet', body(`${jwt(CLAIMS)}+/`)],
