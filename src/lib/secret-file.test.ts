@@ -1,13 +1,17 @@
-import { chmod, chown, mkdir, readdir, stat } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { chmod, chown, mkdir, readdir, stat, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { placeKey, temporaryDirectory } from '../tokens/tokens.fixture.ts';
 import {
   ensurePrivateDirectory,
   ensureSecretFile,
   isOpenToOthers,
+  readSecretFile,
   replaceSecretFile,
   requireMountedSecret,
+  UnsafeFile,
 } from './secret-file.ts';
 
 let dir: string;
@@ -48,10 +52,37 @@ test.runIf(process.geteuid?.() === 0)('a file that root replaces stays that of i
   expect(await stat(path)).toMatchObject({ uid: 65532, gid: 65531 });
 });
 
-test('A1: a directory that others may write is refused', async () => {
-  await mkdir(dir);
-  await chmod(dir, 0o777);
-  await expect(ensurePrivateDirectory(dir)).rejects.toThrow(/Run: chmod 700/);
+test('A1: a link, a directory and a FIFO are refused, and none of them blocks', async () => {
+  const path = await placeKey(dir, 'x', 'secret');
+  await symlink(path, join(dir, 'link'));
+  await mkdir(join(dir, 'folder'), { mode: 0o700 });
+  await promisify(execFile)('mkfifo', ['-m', '600', join(dir, 'fifo')]);
+  await expect(readSecretFile(join(dir, 'link'))).rejects.toThrow(UnsafeFile);
+  await expect(readSecretFile(join(dir, 'link'))).rejects.toThrow('is a symbolic link');
+  for (const name of ['folder', 'fifo']) {
+    await expect(readSecretFile(join(dir, name)), name).rejects.toThrow('is not a regular file');
+  }
+  expect((await requireMountedSecret(join(dir, 'link'))).toString()).toBe('secret');
+  await expect(replaceSecretFile(join(dir, 'link'), Buffer.from('x'))).rejects.toThrow('is not a regular file');
+  expect((await readSecretFile(path))?.toString()).toBe('secret');
+});
+
+test.runIf(process.geteuid?.() === 0)('A1: a file of another user is refused', async () => {
+  const path = await placeKey(dir, 'x', 'secret');
+  await chown(path, 65532, 65532);
+  await expect(readSecretFile(path)).rejects.toThrow('belongs to another user (uid 65532)');
+});
+
+test('a file of the limit is read, and one of a byte more is refused', async () => {
+  const path = await placeKey(dir, 'x', 'secret');
+  expect((await readSecretFile(path, { maxBytes: 6 }))?.toString()).toBe('secret');
+  await expect(readSecretFile(path, { maxBytes: 5 })).rejects.toThrow('is too large: more than 5 bytes');
+});
+
+test.each([0o777, 0o770, 0o720, 0o702])('A1: a directory that others may write is refused: mode %o', async (mode) => {
+  await mkdir(dir, { mode: 0o700 });
+  await chmod(dir, mode);
+  await expect(ensurePrivateDirectory(dir)).rejects.toThrow(`(mode 0${mode.toString(8)}). Run: chmod 700`);
 });
 
 test('a secret file that is there is never made again', async () => {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect, it, vi } from 'vitest';
 import type { User } from '../../src/api/caller.ts';
+import { REQUESTER_LABEL } from '../../src/api/kinds/issued-token.ts';
 import type { ApiRequest } from '../../src/api/request.ts';
 import { ApiError } from '../../src/api/status.ts';
 import { Fleet } from '../../src/authz/rbac.fixture.ts';
@@ -13,7 +14,7 @@ import { buildClaims } from '../../src/tokens/claims.ts';
 import { createRevocations, recordLongestLifetime } from '../../src/tokens/revocations/revocations.ts';
 import { createSweep } from '../../src/tokens/revocations/sweep-expired.ts';
 import { obsoleteRecords, openTokenRecords } from '../../src/tokens/revocations/token-records.ts';
-import { createTrackedTokens } from '../../src/tokens/revocations/tracked-tokens.ts';
+import { createTrackedTokens, requesterId } from '../../src/tokens/revocations/tracked-tokens.ts';
 import { at, catalog, inFolder, openReplica } from './object-store.ts';
 
 /** Records of tokens, in a real database that several replicas share. */
@@ -380,6 +381,69 @@ it('the limit of a caller holds for concurrent requests, and is free again when 
     clock.now = START + HOUR;
     tracked.requireRoom(person(JANE), 'builder');
     await Promise.all(programs.map(({ stop }) => stop()));
+  });
+});
+
+it('a record says what the token is for, who requested it and when it expires', async () => {
+  await withStore(async (store) => {
+    const program = await start(store);
+    const jti = await track(program);
+    const record = program.reader.find(catalog.issuedTokens, at('', '', jti));
+    expect(record?.object().spec).toEqual({
+      cluster: 'alpha',
+      serviceAccount: { namespace: 'ci', name: 'builder', uid: 'u' },
+      audiences: ['vault'],
+      boundObjectRef: { kind: 'Secret', name: 'tls', uid: 's' },
+      requestedBy: { username: 'jane', uid: 'u-1' },
+      issuedTimestamp: '2026-08-01T12:00:00Z',
+      expirationTimestamp: '2026-08-01T13:00:00Z',
+    });
+    await program.revocations.revoke(jti, JANE, START + HOUR, record?.labels?.[REQUESTER_LABEL]);
+    expect(program.revocations.requesterLabelOf(jti)).toBe(requesterId(JANE));
+    await program.stop();
+  });
+});
+
+it('records of 0.1.0, which have the label of the requester only, count for it', async () => {
+  await withStore(async (store) => {
+    const program = await start(store);
+    const spec = program.reader.find(catalog.issuedTokens, at('', '', await track(program)))?.object().spec;
+    for (const name of [randomUUID(), randomUUID()]) {
+      const old = {
+        apiVersion: '',
+        kind: '',
+        metadata: { name, labels: { [REQUESTER_LABEL]: requesterId(JANE) } },
+        spec,
+      };
+      await program.writer.create(catalog.issuedTokens, at('', '', name), old, { dryRun: false });
+    }
+    expect(() => program.tracked.requireRoom(person(JANE), 'builder')).toThrow('has 3 tracked tokens');
+    await program.stop();
+  });
+});
+
+it('a refusal says when the first token expires, and what else a client can do', async () => {
+  await withStore(async (store) => {
+    const { tracked, stop } = await start(store, { perCaller: 2 });
+    for (const seconds of [1800, 900]) {
+      await tracked.requireRoom(person(JANE), 'builder')('alpha', claimsOf(randomUUID(), seconds));
+    }
+    const refusalOf = (isRequired: boolean): ApiError['status'] => {
+      try {
+        tracked.requireRoom(person(JANE), 'builder', { isRequired });
+      } catch (error) {
+        if (error instanceof ApiError) return error.status;
+      }
+      throw new Error('it was not refused');
+    };
+    const first = 'or wait until 2026-08-01T12:15:00Z when the first of them expires';
+    expect(refusalOf(false).message).toMatch(new RegExp(`${first}, or ask for one that is not tracked$`));
+    expect(refusalOf(false).details?.causes).toMatchObject([
+      { field: 'metadata.annotations[clusterpass.dev/tracked]' },
+    ]);
+    expect(refusalOf(true).message).toMatch(new RegExp(`${first}$`));
+    expect(refusalOf(true).details?.causes).toBeUndefined();
+    await stop();
   });
 });
 

@@ -136,6 +136,15 @@ describe('B13: with SQLite', () => {
     expect(await written()).toBe('2026-01-01T00:01:00.000Z');
   });
 
+  it('a replica that does not lead writes no time, and one that leads later does', async () => {
+    let leads = false;
+    await open({ leadership: { leads: () => leads } });
+    expect(await written()).toBe('');
+    leads = true;
+    run(60_000);
+    await writes('2026-01-01T00:00:00.000Z');
+  });
+
   it('a clock that went back while the process was stopped is detected, and right again when it is set', async () => {
     await open({ leadership: soleLeadership });
     await writes('2026-01-01T00:00:00.000Z');
