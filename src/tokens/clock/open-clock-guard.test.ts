@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ApiError } from '../../api/status.ts';
-import { type Store, TIME_KEY } from '../../storage/contract.ts';
+import { StorageError, type Store, TIME_KEY } from '../../storage/contract.ts';
 import { leaderGuards, leadsWhile, soleLeadership } from '../../storage/leadership.ts';
 import { openSqliteStore } from '../../storage/sqlite/sqlite-store.ts';
 import type { TimeReading } from '../../storage/store-time.ts';
@@ -143,6 +143,12 @@ describe('B13: with SQLite', () => {
     leads = true;
     run(60_000);
     await writes('2026-01-01T00:00:00.000Z');
+  });
+
+  it('a store that does not take the time is no reason not to start', async () => {
+    const write = () => Promise.reject(new StorageError('unavailable', 'the disk is full'));
+    const guard = await open({ leadership: soleLeadership, store: { get: (key) => store.get(key), write } });
+    expect(guard.latest()).toBe(START);
   });
 
   it('a clock that went back while the process was stopped is detected, and right again when it is set', async () => {

@@ -234,6 +234,35 @@ describe('an honest signer', () => {
     clock.now += 1_000;
     expect(await external.sign(CLAIMS)).toMatch(/^ey/);
   });
+
+  test('that closes the connection is connected to again also when the clock has gone back', async () => {
+    signer.respond = () => {
+      signer.disconnect();
+      return undefined;
+    };
+    await expect(external.sign(CLAIMS)).rejects.toThrow('closed the connection');
+    signer.respond = honest(KEY);
+    clock.now -= 3_600_000;
+    expect(await external.sign(CLAIMS)).toMatch(/^ey/);
+    clock.now += 3_600_000;
+  });
+
+  test('that does not respond has at most 1,000 requests pending, which all end when the server stops', async () => {
+    const connect = () => connectSigner({ type: 'unix', path: signer.path });
+    const client = createSignerClient({ connect, now: () => clock.now, timeoutMs: 600_000 });
+    await client.call({ op: 'keys' });
+    signer.respond = () => undefined;
+    signer.requests.length = 0;
+    const pending = Array.from({ length: 1_000 }, () => client.call({ op: 'keys' }));
+    await expect.poll(() => signer.requests.length).toBe(1_000);
+    await expect(client.call({ op: 'keys' })).rejects.toThrow('more than 1000 requests to the signer are pending');
+    client.close();
+    const ended = await Promise.allSettled(pending);
+    const reasons = ended.map((each) => (each.status === 'rejected' ? each.reason.message : 'fulfilled'));
+    expect(new Set(reasons)).toEqual(new Set(['the server is stopping']));
+    clock.now += 1_000;
+    await expect(client.call({ op: 'keys' })).rejects.toThrow('the server is stopping');
+  });
 });
 
 describe('A1: a malformed response gives no token', () => {
