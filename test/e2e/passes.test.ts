@@ -243,7 +243,11 @@ describe('clusterpass exec', () => {
       ['exec', '-l', 'exec=no', '--as', 'ci/builder', '--', 'true'],
       /no cluster that you may see is selected/,
     ],
-    ['no program', [...EXEC, '--', '/no/such/program'], /error: alpha: \/no\/such\/program could not be started/],
+    [
+      'no program',
+      [...EXEC, '--', '/no/such/program'],
+      /error: alpha: \/no\/such\/program could not be started: no such file or directory\n/,
+    ],
   ])('fails with %s', async (_, args, message) => {
     const { code, stderr } = await jane.run(args);
     expect([code, stderr]).toEqual([1, expect.stringMatching(message)]);

@@ -6,6 +6,7 @@ import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import type { IssuedPass } from '../../api/kinds/token-request-list.ts';
 import type { Cluster } from '../../client/types.ts';
+import { fileProblem } from '../../lib/file-problem.ts';
 import {
   type ClusterReference,
   clusterLabel,
@@ -225,7 +226,7 @@ async function runFor(context: Context, target: Target, settings: Settings): Pro
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const ended = new Promise<string | undefined>((resolve) => {
-    child.once('error', (error) => resolve(`${program} could not be started: ${error.message}`));
+    child.once('error', (error) => resolve(`${program} could not be started: ${fileProblem(error)}`));
     child.once('close', (code, name) =>
       resolve(code === 0 ? undefined : code === null ? `ended by ${name}` : `exit code ${code}`),
     );
