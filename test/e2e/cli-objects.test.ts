@@ -284,6 +284,14 @@ describe('clusterpass delete', () => {
     expect(await admin.fails(['delete', 'cluster/nope', '--dry-run=client'])).toMatch(/NotFound/);
   });
 
+  it('by label: a cluster that does not exist is not one without objects', async () => {
+    const args = ['delete', 'sa', '--cluster', 'alfa', '-l', 'age=old'];
+    expect(await admin.fails(args)).toBe(
+      'Error from server (NotFound): clusters.clusterregistry.k8s.io "alfa" not found\n',
+    );
+    expect((await admin.run([...args, '--ignore-not-found'])).code).toBe(0);
+  });
+
   it('says what is not there', async () => {
     expect(await admin.fails(['delete', 'cluster', 'nope'])).toMatch(/^Error from server \(NotFound\)/);
     expect(await admin.fails(['delete', 'widget', 'x'])).toBe(

@@ -2,6 +2,7 @@ import { createCatalog } from '../../api/catalog.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
 import type { Client } from '../../client/create-client.ts';
 import { isStatus } from '../../client/errors.ts';
+import { requireCluster } from '../absence.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
 import { describeError } from '../describe-error.ts';
@@ -84,7 +85,10 @@ async function findTargets(context: Context, invocation: Invocation, client: Cli
       throw new CliError('name cannot be provided when a selector is specified');
     }
     if (selector !== undefined && invocation.is('all')) throw new CliError('cannot set --all and --selector together');
-    return listTargets(client, kindOf(first), scope, { selector, allNamespaces: invocation.is('allNamespaces') });
+    const kind = kindOf(first);
+    const found = await listTargets(client, kind, scope, { selector, allNamespaces: invocation.is('allNamespaces') });
+    if (found.length === 0 && !invocation.is('ignoreNotFound')) await requireCluster(client, kind, scope);
+    return found;
   }
   if (invocation.is('allNamespaces')) throw new CliError('--all-namespaces needs -l or --all');
   const pairs = first.includes('/') ? [first, ...more].map(splitName) : more.map((name) => ({ type: first, name }));

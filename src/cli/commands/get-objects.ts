@@ -2,8 +2,7 @@ import { createCatalog } from '../../api/catalog.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
 import type { Client } from '../../client/create-client.ts';
 import { isStatus } from '../../client/errors.ts';
-import { absenceOf } from '../absence.ts';
-import { clusterPath } from '../clusters.ts';
+import { requireCluster } from '../absence.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
 import { describeError, isObjectError } from '../describe-error.ts';
@@ -64,13 +63,6 @@ async function getEach(
     }
   }
   return { items, problems };
-}
-
-/** The server lists nothing in a cluster that does not exist, as Kubernetes does in such a namespace. */
-async function requireCluster(client: Client, { inCluster }: Kind, { cluster }: ObjectScope): Promise<void> {
-  if (!inCluster || cluster === undefined) return;
-  const absent = await absenceOf(client, clusterPath(cluster));
-  if (absent !== undefined) throw absent;
 }
 
 const PAGE = 500;
