@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { Caller } from '../../api/caller.ts';
 import { decodeBody, type FieldValidation } from '../../api/codec/decode.ts';
 import { forbiddenField, invalid } from '../../api/field-error.ts';
 import { MAX_PASS_TOKENS } from '../../api/kinds/pass.ts';
@@ -31,7 +32,7 @@ const MIN_REQUESTED_SECONDS = 600;
  * caller is the requester, and its permission is asked for again.
  */
 export function createRedeemHandler(parts: PassParts): (request: ApiRequest) => Promise<ApiResponse> {
-  const { catalog, reader, rules, now } = parts;
+  const { catalog, reader } = parts;
   const kind = catalog.passes;
   return async (request) => {
     const { caller, agent, target } = request;
@@ -39,58 +40,89 @@ export function createRedeemHandler(parts: PassParts): (request: ApiRequest) => 
     if (agent !== undefined) throw forbidden(kind, target.name, 'agents do not get tokens: the kubeconfig redeems it');
     const { codeVerifier, annotations } = annotationsOf(parts, request, fieldValidation);
     await reader.catchUp();
-    const entry = reader.find(kind, objectKeyOf(request, kind));
-    // The same for the pass of another and for one that does not exist.
-    if (entry === undefined || !isOwn(entry, caller)) throw notFound(kind, target.name);
-    // The approval was for the requester, and an impersonator is another person.
-    if (caller.impersonator !== undefined) {
-      throw forbidden(kind, target.name, 'only its requester redeems it, not a caller who impersonates the requester');
-    }
+    const entry = requireOwnPass(parts, request);
     const object = entry.object();
     annotate(request, object);
-    const spec = passSpec(object);
-    const status = passStatus(object);
-    const problem = whyUnusable(parts, entry, status);
+    const pass: HeldPass = { name: entry.name, spec: passSpec(object), status: passStatus(object) };
+    const problem = whyUnusable(parts, pass);
     if (problem !== undefined) throw problem;
-    if (!isVerified(spec, codeVerifier)) throw forbidden(kind, entry.name, OTHER_MACHINE);
-    const account = passAccount(spec);
-    const isAgent = isAgentsPass(spec);
-    const decision = rules.decide(caller, account, isAgent);
-    if (!decision.allowed) throw rules.refusal(caller, account, decision);
-    if (!isApprovedFor(status, decision)) {
-      const why = `the binding that allows it needs an approval now (${decision.approval}): ask for another pass`;
-      throw forbidden(kind, entry.name, why);
-    }
-    const expiresAt = Date.parse(status.expirationTimestamp ?? '');
-    const seconds = Math.floor((expiresAt - now()) / 1000);
-    const cluster = reader.find(catalog.clusters, fleetKey(account.cluster));
-    // Another cluster may have the name by now.
-    if (cluster?.uid !== status.clusterUID) throw conflict(kind, entry.name, 'the cluster was deleted');
-    if (isAccountDeleted(parts, account, status)) throw conflict(kind, entry.name, ACCOUNT_DELETED);
-    const issuesItself = cluster !== undefined && parts.issuesOwnTokens(cluster);
-    if (seconds < (issuesItself ? MIN_REQUESTED_SECONDS : 1)) {
-      const left = `only ${Math.max(0, seconds)} seconds of it are left, and the cluster issues no token for less than`;
-      throw conflict(kind, entry.name, `${left} ${MIN_REQUESTED_SECONDS}: ask for another pass`);
-    }
-    const tokenRequest = {
-      // The account may be replaced until the token is issued. Where the cluster issues it, the account may be unknown
-      // here, or have another UID.
-      metadata: { annotations, ...(issuesItself ? {} : { uid: status.serviceAccountUID }) },
-      spec: {
-        audiences: spec.audiences ?? [],
-        expirationSeconds: issuesItself ? MIN_REQUESTED_SECONDS : Math.max(seconds, MIN_REQUESTED_SECONDS),
-      },
-    };
+    if (!isVerified(pass.spec, codeVerifier)) throw forbidden(kind, entry.name, OTHER_MACHINE);
+    checkPermission(parts, caller, pass);
+    const { seconds, tokenRequest } = tokenRequestFor(parts, pass, annotations);
+    const account = passAccount(pass.spec);
     const body = { bytes: Buffer.from(JSON.stringify(tokenRequest)), mediaType: 'application/json' };
     return parts.issueToken(requestFor(request, accountTarget(target, account), body), {
       seconds,
-      agent: spec.client?.id,
-      mayIn: audiencePermission(parts, request, account, isAgent),
+      agent: pass.spec.client?.id,
+      mayIn: audiencePermission(parts, request, account, isAgentsPass(pass.spec)),
       claim: async (id, tokenExpiresAt, issuer) => {
         if (!dryRun) await claim(parts, entry, { id, expiresAt: tokenExpiresAt, issuer });
       },
     });
   };
+}
+
+/** A pass of the caller. */
+interface HeldPass {
+  readonly name: string;
+  readonly spec: PassSpec;
+  readonly status: PassStatus;
+}
+
+function requireOwnPass({ catalog, reader }: PassParts, request: ApiRequest): StoredObject {
+  const kind = catalog.passes;
+  const { caller, target } = request;
+  const entry = reader.find(kind, objectKeyOf(request, kind));
+  // The same for the pass of another and for one that does not exist.
+  if (entry === undefined || !isOwn(entry, caller)) throw notFound(kind, target.name);
+  // The approval was for the requester, and an impersonator is another person.
+  if (caller.impersonator !== undefined) {
+    throw forbidden(kind, target.name, 'only its requester redeems it, not a caller who impersonates the requester');
+  }
+  return entry;
+}
+
+/** The permission of the caller may have changed since the pass was requested. */
+function checkPermission({ catalog, rules }: PassParts, caller: Caller, { name, spec, status }: HeldPass): void {
+  const account = passAccount(spec);
+  const decision = rules.decide(caller, account, isAgentsPass(spec));
+  if (!decision.allowed) throw rules.refusal(caller, account, decision);
+  if (isApprovedFor(status, decision)) return;
+  const why = `the binding that allows it needs an approval now (${decision.approval}): ask for another pass`;
+  throw forbidden(catalog.passes, name, why);
+}
+
+/** The TokenRequest for the account of the pass, if it exists, and the seconds that are left of the pass. */
+function tokenRequestFor(
+  parts: PassParts,
+  { name, spec, status }: HeldPass,
+  annotations: Record<string, string>,
+): { readonly seconds: number; readonly tokenRequest: Pick<TokenRequest, 'metadata' | 'spec'> } {
+  const { catalog, reader, now } = parts;
+  const kind = catalog.passes;
+  const account = passAccount(spec);
+  const expiresAt = Date.parse(status.expirationTimestamp ?? '');
+  const seconds = Math.floor((expiresAt - now()) / 1000);
+  const cluster = reader.find(catalog.clusters, fleetKey(account.cluster));
+  // Another cluster may have the name by now.
+  if (cluster?.uid !== status.clusterUID) throw conflict(kind, name, 'the cluster was deleted');
+  if (isAccountDeleted(parts, account, status)) throw conflict(kind, name, ACCOUNT_DELETED);
+  const issuesItself = cluster !== undefined && parts.issuesOwnTokens(cluster);
+  if (seconds < (issuesItself ? MIN_REQUESTED_SECONDS : 1)) {
+    const left = `only ${Math.max(0, seconds)} seconds of it are left, and the cluster issues no token for less than`;
+    throw conflict(kind, name, `${left} ${MIN_REQUESTED_SECONDS}: ask for another pass`);
+  }
+  const uid = issuesItself ? undefined : status.serviceAccountUID;
+  const tokenRequest = {
+    // The account may be replaced until the token is issued. Where the cluster issues it, the account may be unknown
+    // here, or have another UID.
+    metadata: { annotations, ...(uid === undefined ? {} : { uid }) },
+    spec: {
+      audiences: spec.audiences ?? [],
+      expirationSeconds: issuesItself ? MIN_REQUESTED_SECONDS : Math.max(seconds, MIN_REQUESTED_SECONDS),
+    },
+  };
+  return { seconds, tokenRequest };
 }
 
 const OTHER_MACHINE =
@@ -126,7 +158,7 @@ function annotationsOf(
   ]);
 }
 
-function whyUnusable({ catalog, now }: PassParts, { name }: StoredObject, status: PassStatus): ApiError | undefined {
+function whyUnusable({ catalog, now }: PassParts, { name, status }: HeldPass): ApiError | undefined {
   const kind = catalog.passes;
   const { phase, decidedBy, expirationTimestamp = '' } = status;
   const hasEnded = phase === 'Ended' || !(Date.parse(expirationTimestamp) > now());
