@@ -1,12 +1,8 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
-import type { Readable } from 'node:stream';
 import type { IssuedPass } from '../../api/kinds/token-request-list.ts';
 import type { Cluster } from '../../client/types.ts';
-import { fileProblem } from '../../lib/file-problem.ts';
 import {
   type ClusterReference,
   clusterLabel,
@@ -16,34 +12,11 @@ import {
 } from '../cluster-references.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { askAll, connectAll, type NamedServer } from '../connection/all-servers.ts';
-import { writePrivate } from '../files/files.ts';
-import { sha256 } from '../files/sha256.ts';
 import { type ClusterEndpoint, endpointFor } from '../kubeconfig/cluster-endpoint.ts';
 import { localAddressTo } from '../kubeconfig/local-address.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
+import { type ExecTarget, runForCluster } from '../run-for-cluster.ts';
 import { type PassSubject, passSubject } from '../service-account.ts';
-
-const KILL_AFTER_MS = 2_000;
-
-/** One cluster that the command runs for. */
-interface Target extends ClusterEndpoint {
-  readonly cluster: string;
-  /** The name of the cluster in the output: with that of its server, if there are several. */
-  readonly label: string;
-  /** The address of Clusterpass. */
-  readonly passServer: string;
-  /** That of the account; undefined for a pass of the user itself. */
-  readonly namespace: string | undefined;
-  readonly token: string;
-}
-
-interface Settings {
-  readonly command: readonly string[];
-  readonly timeoutMs: number;
-  /** For kubeconfigs with tokens: mode 0700, removed at the end. */
-  readonly folder: string;
-  readonly signal: AbortSignal;
-}
 
 /** Runs a command for each cluster that is selected, with a kubeconfig that holds a token for that cluster. */
 export const run: Run = async (context, invocation) => {
@@ -78,7 +51,7 @@ export const run: Run = async (context, invocation) => {
         targets.map((target) =>
           slots.run(async () => {
             if (signal.aborted) return;
-            const failure = await runFor(context, target, { command, timeoutMs, folder, signal });
+            const failure = await runForCluster(context, target, { command, timeoutMs, folder, signal });
             if (failure !== undefined) failures.set(target.label, failure);
           }),
         ),
@@ -161,7 +134,7 @@ async function targetsOf(
     readonly expirationSeconds: number | undefined;
     readonly failures: Map<string, string>;
   },
-): Promise<Target[]> {
+): Promise<ExecTarget[]> {
   const { servers, invocation, subject, expirationSeconds, failures } = settings;
   const passServer = server.connection.server;
   const localAddress = await localAddressTo(passServer);
@@ -210,61 +183,4 @@ class Slots {
       else next();
     }
   }
-}
-
-/** Returns why it failed. */
-async function runFor(context: Context, target: Target, settings: Settings): Promise<string | undefined> {
-  const { command, timeoutMs, folder, signal } = settings;
-  const { cluster, label, passServer } = target;
-  // The label of a cluster may be longer than the name of a file can be.
-  const file = join(folder, sha256(label));
-  await writePrivate(file, kubeconfigWith(target));
-  const [program = '', ...args] = command;
-  const child = spawn(program, args, {
-    cwd: context.cwd,
-    env: { ...context.env, KUBECONFIG: file, CLUSTERPASS_CLUSTER: cluster, CLUSTERPASS_SERVER: passServer },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  const ended = new Promise<string | undefined>((resolve) => {
-    child.once('error', (error) => resolve(`${program} could not be started: ${fileProblem(error)}`));
-    child.once('close', (code, name) =>
-      resolve(code === 0 ? undefined : code === null ? `ended by ${name}` : `exit code ${code}`),
-    );
-  });
-  const prefix = `${label}: `;
-  copyLines(child.stdout, (line) => context.out.write(`${prefix}${line}\n`));
-  copyLines(child.stderr, (line) => context.err.write(`${prefix}${line}\n`));
-  let isLate = false;
-  const timer = setTimeout(() => {
-    isLate = true;
-    stop(child);
-  }, timeoutMs);
-  const onStop = (): void => stop(child);
-  signal.addEventListener('abort', onStop);
-  const failure = await ended;
-  clearTimeout(timer);
-  signal.removeEventListener('abort', onStop);
-  await rm(file, { force: true });
-  return isLate ? `no result within ${timeoutMs / 1000} s` : failure;
-}
-
-function stop(child: ChildProcess): void {
-  child.kill('SIGTERM');
-  setTimeout(() => child.kill('SIGKILL'), KILL_AFTER_MS).unref();
-}
-
-const copyLines = (from: Readable, write: (line: string) => void): void =>
-  void createInterface({ input: from, crlfDelay: Number.POSITIVE_INFINITY }).on('line', write);
-
-/** JSON, which is YAML. */
-function kubeconfigWith({ cluster, server, caBundle, namespace, token }: Target): string {
-  const ca = caBundle === undefined ? {} : { 'certificate-authority-data': caBundle };
-  return JSON.stringify({
-    apiVersion: 'v1',
-    kind: 'Config',
-    clusters: [{ name: cluster, cluster: { server, ...ca } }],
-    users: [{ name: cluster, user: { token } }],
-    contexts: [{ name: cluster, context: { cluster, user: cluster, namespace } }],
-    'current-context': cluster,
-  });
 }

@@ -1,0 +1,94 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
+import { fileProblem } from '../lib/file-problem.ts';
+import type { Context } from './command.ts';
+import { writePrivate } from './files/files.ts';
+import { sha256 } from './files/sha256.ts';
+import type { ClusterEndpoint } from './kubeconfig/cluster-endpoint.ts';
+
+/** How long a command that is stopped has to end by itself. */
+const KILL_AFTER_MS = 2_000;
+
+/** One cluster that the command runs for. */
+export interface ExecTarget extends ClusterEndpoint {
+  readonly cluster: string;
+  /** The name of the cluster in the output: with that of its server, if there are several. */
+  readonly label: string;
+  /** The address of Clusterpass. */
+  readonly passServer: string;
+  /** That of the account; undefined for a pass of the user itself. */
+  readonly namespace: string | undefined;
+  readonly token: string;
+}
+
+interface ExecSettings {
+  readonly command: readonly string[];
+  readonly timeoutMs: number;
+  /** For kubeconfigs with tokens: mode 0700, removed at the end. */
+  readonly folder: string;
+  readonly signal: AbortSignal;
+}
+
+/** Runs the command for one cluster, with a kubeconfig that holds the token. Returns why it failed. */
+export async function runForCluster(
+  context: Context,
+  target: ExecTarget,
+  settings: ExecSettings,
+): Promise<string | undefined> {
+  const { command, timeoutMs, folder, signal } = settings;
+  const { cluster, label, passServer } = target;
+  // The label of a cluster may be longer than the name of a file can be.
+  const file = join(folder, sha256(label));
+  await writePrivate(file, kubeconfigWith(target));
+  const [program = '', ...args] = command;
+  const child = spawn(program, args, {
+    cwd: context.cwd,
+    env: { ...context.env, KUBECONFIG: file, CLUSTERPASS_CLUSTER: cluster, CLUSTERPASS_SERVER: passServer },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const ended = new Promise<string | undefined>((resolve) => {
+    child.once('error', (error) => resolve(`${program} could not be started: ${fileProblem(error)}`));
+    child.once('close', (code, name) =>
+      resolve(code === 0 ? undefined : code === null ? `ended by ${name}` : `exit code ${code}`),
+    );
+  });
+  const prefix = `${label}: `;
+  copyLines(child.stdout, (line) => context.out.write(`${prefix}${line}\n`));
+  copyLines(child.stderr, (line) => context.err.write(`${prefix}${line}\n`));
+  let isLate = false;
+  const timer = setTimeout(() => {
+    isLate = true;
+    stop(child);
+  }, timeoutMs);
+  const onStop = (): void => stop(child);
+  signal.addEventListener('abort', onStop);
+  const failure = await ended;
+  clearTimeout(timer);
+  signal.removeEventListener('abort', onStop);
+  await rm(file, { force: true });
+  return isLate ? `no result within ${timeoutMs / 1000} s` : failure;
+}
+
+function stop(child: ChildProcess): void {
+  child.kill('SIGTERM');
+  setTimeout(() => child.kill('SIGKILL'), KILL_AFTER_MS).unref();
+}
+
+const copyLines = (from: Readable, write: (line: string) => void): void =>
+  void createInterface({ input: from, crlfDelay: Number.POSITIVE_INFINITY }).on('line', write);
+
+/** JSON, which is YAML. */
+function kubeconfigWith({ cluster, server, caBundle, namespace, token }: ExecTarget): string {
+  const ca = caBundle === undefined ? {} : { 'certificate-authority-data': caBundle };
+  return JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name: cluster, cluster: { server, ...ca } }],
+    users: [{ name: cluster, user: { token } }],
+    contexts: [{ name: cluster, context: { cluster, user: cluster, namespace } }],
+    'current-context': cluster,
+  });
+}
