@@ -28,6 +28,12 @@ const CAMPAIGN_MS = 1_000;
 const MARGIN_MS = 1_000;
 const TIMEOUT: CallTimeout = { attemptMs: 1_500, totalMs: 3_000, hedgeMs: 500 };
 
+interface EtcdLeadershipOptions {
+  readonly members: Pick<Members, 'callIdempotent' | 'callOnce' | 'callStream'>;
+  readonly space: KeySpace;
+  readonly logger?: Pick<Logger, 'info' | 'warn'> | undefined;
+}
+
 interface Term {
   readonly lease: bigint;
   readonly created: Revision;
@@ -37,17 +43,17 @@ interface Term {
 
 /** Campaigns until it is closed. The leader's key is bound to a lease, so it expires when the leader stops renewing. */
 export class EtcdLeadership implements Leadership {
-  readonly #members: Members;
+  readonly #members: EtcdLeadershipOptions['members'];
   readonly #space: KeySpace;
-  readonly #logger: Pick<Logger, 'info' | 'warn'> | undefined;
+  readonly #logger: EtcdLeadershipOptions['logger'];
   readonly #closing = new AbortController();
   readonly #running: Promise<void>;
   #term: Term | undefined;
 
-  constructor(parts: { members: Members; space: KeySpace; logger?: Pick<Logger, 'info' | 'warn'> | undefined }) {
-    this.#members = parts.members;
-    this.#space = parts.space;
-    this.#logger = parts.logger;
+  constructor({ members, space, logger }: EtcdLeadershipOptions) {
+    this.#members = members;
+    this.#space = space;
+    this.#logger = logger;
     this.#running = this.#run();
   }
 

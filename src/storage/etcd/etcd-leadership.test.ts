@@ -1,0 +1,99 @@
+import { afterEach, expect, it, vi } from 'vitest';
+import { LEADER_KEY } from '../contract.ts';
+import { EtcdLeadership } from './etcd-leadership.ts';
+import { KeySpace } from './key-space.ts';
+import type { Members } from './members.ts';
+import { LEASE_GRANT, LEASE_REVOKE, RANGE } from './messages.ts';
+
+const opened: EtcdLeadership[] = [];
+afterEach(async () => {
+  vi.restoreAllMocks();
+  for (const leadership of opened.splice(0)) await leadership.close();
+});
+
+/**
+ * Answers of etcd, and a clock that the test sets: a lease of a real etcd expires when etcd says so. The test of the
+ * engine elects leaders with a real one.
+ */
+function campaign({ isHeld = false, wins = true, renews = false, grantTakesMs = 0 } = {}) {
+  let passed = 0;
+  const now = performance.now();
+  vi.spyOn(performance, 'now').mockImplementation(() => now + passed);
+  const calls: string[] = [];
+  const members = {
+    callIdempotent: async (method: unknown) => {
+      if (method === RANGE) {
+        calls.push('read');
+        return { kvs: isHeld ? [{}] : [] };
+      }
+      if (method === LEASE_REVOKE) {
+        calls.push('revoke');
+        return {};
+      }
+      expect(method).toBe(LEASE_GRANT);
+      calls.push('grant');
+      passed += grantTakesMs;
+      return { id: 7n, ttl: 6 };
+    },
+    callOnce: async () => {
+      calls.push('elect');
+      return { succeeded: wins, header: { revision: 42 } };
+    },
+    callStream: async () => {
+      if (!renews) throw new Error('no renewal');
+      calls.push('renew');
+      return { ttl: 6 };
+    },
+  } as unknown as Pick<Members, 'callIdempotent' | 'callOnce' | 'callStream'>;
+  const leadership = new EtcdLeadership({ members, space: new KeySpace('/p', 100) });
+  opened.push(leadership);
+  return { leadership, calls, pass: (ms: number) => (passed += ms) };
+}
+
+it('leads until a second before its lease expires, also when etcd is not reached any more', async () => {
+  const { leadership, pass } = campaign();
+  expect([leadership.leads(), leadership.fence()]).toEqual([false, undefined]);
+  await expect.poll(() => leadership.leads()).toBe(true);
+  const fence = { key: LEADER_KEY, expect: { createRevision: 142 } };
+  expect(leadership.fence()).toEqual(fence);
+  pass(4_999);
+  expect([leadership.leads(), leadership.fence()]).toEqual([true, fence]);
+  pass(1);
+  expect([leadership.leads(), leadership.fence()]).toEqual([false, undefined]);
+});
+
+it('leads on when its lease is renewed', async () => {
+  const { leadership, calls, pass } = campaign({ renews: true });
+  await expect.poll(() => leadership.leads()).toBe(true);
+  pass(3_000);
+  await expect.poll(() => calls).toContain('renew');
+  pass(4_000);
+  expect(leadership.leads()).toBe(true);
+});
+
+it('counts the lease from before it was requested', async () => {
+  const { leadership, calls, pass } = campaign({ grantTakesMs: 3_000 });
+  await expect.poll(() => leadership.leads()).toBe(true);
+  pass(2_000);
+  expect([leadership.leads(), calls]).toEqual([false, ['read', 'grant', 'elect']]);
+});
+
+it('takes no lease while another process leads', async () => {
+  const { leadership, calls } = campaign({ isHeld: true });
+  await expect.poll(() => calls).toContain('read');
+  await leadership.close();
+  expect([leadership.leads(), calls.filter((call) => call !== 'read')]).toEqual([false, []]);
+});
+
+it('does not lead when another process was faster, and gives its lease back', async () => {
+  const { leadership, calls } = campaign({ wins: false });
+  await expect.poll(() => calls).toContain('revoke');
+  expect([leadership.leads(), leadership.fence()]).toEqual([false, undefined]);
+});
+
+it('does not lead any more when it is closed, and gives its lease back', async () => {
+  const { leadership, calls } = campaign();
+  await expect.poll(() => leadership.leads()).toBe(true);
+  await leadership.close();
+  expect([leadership.leads(), leadership.fence(), calls.at(-1)]).toEqual([false, undefined, 'revoke']);
+});
