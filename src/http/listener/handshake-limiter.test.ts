@@ -209,6 +209,33 @@ describe('A20: a server for TLS', () => {
     await server.close();
   });
 
+  it('reads nothing of a connection whose handshake has to wait', async () => {
+    const admitted: { socket: Socket; begin: () => void }[] = [];
+    const server = new DeferredHandshakeServer({ cert, key }, (socket, begin) => admitted.push({ socket, begin }));
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as { port: number };
+    const open = async (client: Socket): Promise<void> => {
+      endings.push(() => client.on('error', () => {}).destroy());
+      const before = admitted.length;
+      await expect.poll(() => admitted.length).toBe(before + 1);
+    };
+    const wait = async (): Promise<void> => {
+      const client = connect(port, '127.0.0.1');
+      client.write(Buffer.alloc(100_000));
+      await open(client);
+    };
+    await wait();
+    const begun = tlsConnect({ port, host: '127.0.0.1', rejectUnauthorized: false });
+    await open(begun);
+    admitted[1]?.begin();
+    await once(begun, 'secureConnect');
+    for (let i = 0; i < 2; i += 1) await wait();
+    expect(admitted.toSpliced(1, 1).map(({ socket }) => socket.bytesRead)).toEqual([0, 0, 0]);
+    for (const { socket } of admitted) socket.destroy();
+    server.close();
+  });
+
   it('keeps the listeners of Node', () => {
     const names = (server: Server): string[] => server.listeners('connection').map(({ name }) => name);
     expect(names(new DeferredHandshakeServer({}, () => {}))).toEqual(names(new Server()));

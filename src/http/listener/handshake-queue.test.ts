@@ -132,9 +132,10 @@ describe('A20: handshakes', () => {
     const { queue, arrive, send, tick, begun } = await startQueue();
     const [silent, gone, next] = [await arrive('silent'), await arrive('gone'), await arrive('next')];
     for (const each of [gone, next]) await send(each, record('hello'));
+    expect([queue.silent, queue.size]).toEqual([1, 2]);
     for (const { client } of [silent, gone]) leave(client);
     await Promise.all([silent, gone].map(({ socket }) => closeOf(socket)));
-    expect(queue.size).toBe(1);
+    expect([queue.silent, queue.size]).toEqual([0, 1]);
     tick();
     expect(begun).toEqual(['next']);
   });

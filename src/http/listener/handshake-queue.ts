@@ -46,6 +46,11 @@ export class HandshakeQueue {
     return this.#queue.size;
   }
 
+  /** Connections without a whole ClientHello. */
+  get silent(): number {
+    return this.#silent.size;
+  }
+
   /** Reads the ClientHello of a paused connection, and calls `begin` when its handshake begins. */
   accept(socket: Socket, begin: () => void): void {
     if (socket.destroyed) return;
