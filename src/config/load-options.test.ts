@@ -246,6 +246,25 @@ describe('decision 14: plain HTTP only on loopback', () => {
     expect(mcp('--mcp-max-result-bytes', '8192', '--mcp-call-timeout', '5s')).toMatchObject(bounds);
   });
 
+  it('a folder that is not there is not compared with, and a store is checked', () => {
+    expect(problems(['--manifests-prune'])).toEqual([
+      '--manifests-prune is set and --manifests is not: there is no folder to compare with',
+    ]);
+    expect(problems(['--store', 'etcd://etcd.example:2379'])).toEqual([
+      expect.stringMatching(/^--store: etcd\.example would be reached without TLS/),
+    ]);
+  });
+
+  it('lifetimes in seconds are never longer than their options', () => {
+    const { options } = load([
+      ...['--service-account-max-token-expiration', '3600500ms', '--max-access-request-duration', '3600500ms'],
+      ...['--mcp-max-duration', '600500ms'],
+    ]);
+    expect(options.maxTokenExpirationSeconds).toBe(3_600);
+    expect(options.accessRequests.maxDurationSeconds).toBe(3_600);
+    expect(options.passes.maxDurationSeconds).toBe(600);
+  });
+
   it('an address that names no host needs a base URL', () => {
     expect(problems(['--listen', '0.0.0.0:8080', '--insecure-http'])).toEqual([
       expect.stringMatching(/set --base-url$/),
