@@ -15,7 +15,7 @@ import { type ApiError, conflict, forbidden, notFound } from '../../api/status.t
 import { toTimestamp } from '../../lib/utc-second.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import type { Guard } from '../../storage/contract.ts';
-import { beingDeleted } from '../approvals/being-deleted.ts';
+import { checkNotDeleted } from '../approvals/check-not-deleted.ts';
 import { createDecisionHandler, decisionIn, type SentFor, writeDecision } from '../approvals/decision.ts';
 import { isPersonKnown, isSamePerson, unknownPerson, userOf } from '../approvals/people.ts';
 import { isOwn } from '../requester.ts';
@@ -135,8 +135,7 @@ async function approve(attempt: Attempt, decision: Partial<AccessRequestStatus>)
       const why = `the cluster ${JSON.stringify(scope.cluster)} was deleted, and another of its name was created`;
       throw conflict(catalog.accessRequests, entry.name, why);
     }
-    const leaving = beingDeleted(parts, entry, { ...scope, name: spec.serviceAccount?.name ?? '' });
-    if (leaving !== undefined) throw leaving;
+    checkNotDeleted(parts, entry, { ...scope, name: spec.serviceAccount?.name ?? '' });
     return cluster.uid;
   };
   const clusterUID = checkGrant(status.clusterUID);

@@ -5,7 +5,7 @@ import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { conflict, forbidden, notFound } from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
-import { beingDeleted } from '../approvals/being-deleted.ts';
+import { checkNotDeleted } from '../approvals/check-not-deleted.ts';
 import { createDecisionHandler, decisionIn, type SentFor, writeDecision } from '../approvals/decision.ts';
 import { isPersonKnown, isSamePerson, unknownPerson, userOf } from '../approvals/people.ts';
 import { isOwn } from '../requester.ts';
@@ -62,8 +62,7 @@ async function decide(parts: PassParts, request: ApiRequest, sentFor: SentFor, d
   /** Throws the refusal. Asked again just before the write. */
   const checkAccount = (): void => {
     if (isAccountDeleted(parts, scope, status)) throw conflict(kind, entry.name, ACCOUNT_DELETED);
-    const leaving = wanted.type === 'Approved' ? beingDeleted(parts, entry, scope) : undefined;
-    if (leaving !== undefined) throw leaving;
+    if (wanted.type === 'Approved') checkNotDeleted(parts, entry, scope);
   };
   checkAccount();
   parts.requireRightClock();
