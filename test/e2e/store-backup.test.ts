@@ -150,6 +150,21 @@ describe('B18: clusterpass store backup', () => {
     }
   });
 
+  it('opens no database at the target, which may be on a file system without locks and a write-ahead log', async () => {
+    const target = inFolder('remote.db');
+    // SQLite could not open the target as a database.
+    for (const suffix of ['-wal', '-shm', '-journal']) await mkdir(`${target}${suffix}`);
+    const made = await backup('--data-dir', server.dataDir, '-f', target);
+    expect(made, made.stderr).toMatchObject({ code: 0 });
+    const restored = await restore('remote.db', inFolder('from-remote'));
+    try {
+      expect((await restored.call('GET', CLUSTERS)).json.metadata.resourceVersion.length).toBeGreaterThan(12);
+    } finally {
+      await restored.destroy();
+    }
+    expect(await filesOfServer()).toEqual([]);
+  });
+
   it('keeps the admin token if admin.token is restored too', async () => {
     await mkdir(inFolder('whole'), { mode: 0o700 });
     await copyFile(join(server.dataDir, 'admin.token'), inFolder('whole/admin.token'));

@@ -4,7 +4,7 @@ import { open } from 'node:fs/promises';
 import { createServer, type Server, type Socket } from 'node:net';
 import { basename, dirname, join } from 'node:path';
 import { backup, type DatabaseSync } from 'node:sqlite';
-import { pragma } from './database.ts';
+import { markBackup, pragma } from './database.ts';
 
 /** One line of JSON, the only thing that the server says. `name` is a file beside the database. */
 export type BackupAnswer = { readonly name: string } | { readonly error: string };
@@ -81,6 +81,8 @@ export class BackupSocket {
     try {
       this.#requireSpace();
       await this.#copyTo(copy, socket);
+      // Here and not by the client: SQLite cannot open a database on every file system to which a file can be copied.
+      markBackup(copy);
       answer(socket, { name });
     } catch (error) {
       answer(socket, { error: error instanceof Error ? error.message : String(error) });
@@ -89,7 +91,7 @@ export class BackupSocket {
     await left;
     // A file that cannot be removed now is removed at the next start.
     attempt(() => {
-      for (const path of [copy, `${copy}-journal`]) rmSync(path, { force: true });
+      for (const path of [copy, `${copy}-journal`, `${copy}-wal`]) rmSync(path, { force: true });
     });
   }
 

@@ -33,8 +33,8 @@ const CACHE_KIB = 8 * 1024;
  * deleted the key. It is the last column, so that reading the others does not touch its overflow pages.
  *
  * In `meta`, `oldest` is the oldest readable revision, and `swept` the revision up to which unreadable rows have been
- * removed. They differ only during a compaction, or after one was interrupted. `backup` is in a backup until a server
- * has opened it.
+ * removed. They differ during a compaction, after one was interrupted, and after an import or a restore until the next
+ * one. `backup` is in a backup until a server has opened it.
  */
 const SCHEMA = `
   CREATE TABLE log (
@@ -243,11 +243,15 @@ export function requireLocalDisk(file: string, statfs: (path: string) => Pick<St
   );
 }
 
-/** Marks a copy of a database as a backup. */
+/** Marks a copy of a database as a backup. It is not durable afterwards, and must be on a local disk. */
 export function markBackup(file: string): void {
   const db = new DatabaseSync(file);
   try {
-    db.exec("INSERT OR REPLACE INTO meta (name, value) VALUES ('backup', 1)");
+    db.exec(`
+      PRAGMA locking_mode = EXCLUSIVE;
+      PRAGMA synchronous = OFF;
+      INSERT OR REPLACE INTO meta (name, value) VALUES ('backup', 1);
+    `);
   } finally {
     db.close();
   }

@@ -6,7 +6,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { type Revision, StorageError } from '../contract.ts';
 import { type BackupAnswer, backupPrefix, backupSocketPath } from './backup-socket.ts';
-import { markBackup, pragma } from './database.ts';
+import { pragma } from './database.ts';
 
 /**
  * Asks the process that has the database open for a backup, and copies it to `target`, a file of mode 0600 that must
@@ -21,7 +21,6 @@ export async function requestBackup(file: string, target: string): Promise<Revis
     await (await open(target, 'wx', 0o600)).close();
     isCreated = true;
     await copyFile(await receive(socket, file), target);
-    markBackup(target);
     const copy = await open(target, 'r+');
     try {
       await copy.sync();
