@@ -155,8 +155,7 @@ const TASKS: Readonly<
       seedRevision: (revision: number) => seedStoreRevision(options, revision),
     };
     const retries = new Retries({ onWait: (problem) => say(`the import waits: ${problem}`) });
-    // The exported store may have gone on since, or the file was imported before. As in `continueBackup`, the time is
-    // more than one for each of their writes.
+    // The exported store may have gone on since, or the file was imported before: as in `continueBackup`.
     const revision = await importStore(target, { ...archive, revision: archive.revision + Date.now() }, retries);
     say(
       `imported ${archive.items.length} keys; the store is at revision ${revision}, the other was at ${archive.revision}`,

@@ -29,8 +29,9 @@ const PAGE = 1_000;
  * A write without an answer is repeated, and may happen late, even after the import. Each write demands the mark of
  * this import, so a late one changes nothing.
  *
- * Keys that are created together share a revision: a watch that resumed between two of them would miss one. So the
- * revisions of the import become unreadable before the mark is removed.
+ * Keys that are created together share a revision: a watch that resumed between two of them would miss one. And another
+ * import of the same file gives the same revisions to other keys. So the revisions of the import become unreadable
+ * before the mark is removed.
  */
 export async function importStore(
   target: ImportTarget,
@@ -50,7 +51,7 @@ export async function importStore(
     await new ImportSteps(store, retries, value).clear();
     const filling = await seed();
     await filling.fill(items);
-    const finishing = store.createTogether === undefined ? filling : await seed();
+    const finishing = await seed();
     return await finishing.finish();
   } finally {
     await store.close();

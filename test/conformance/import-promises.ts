@@ -109,10 +109,10 @@ export function importPromises(fixture: Fixture): void {
       expect(createRevision).toBeGreaterThan(ARCHIVE.revision);
       expect(modRevision).toBe(createRevision);
     }
-    // No watch can begin between two keys that were created together.
-    const revisions = items.map(({ modRevision }) => modRevision).toSorted((a, b) => a - b);
-    const shared = revisions.filter((revision, i) => revision === revisions[i + 1]);
-    expect((await store.compactedRevision()) + 1).toBeGreaterThanOrEqual(shared.at(-1) ?? 0);
+    // No watch can begin within the import: keys that were created together share a revision, and another import of the
+    // same file gives the same revisions to other keys.
+    const last = Math.max(...items.map(({ modRevision }) => modRevision));
+    expect((await store.compactedRevision()) + 1).toBeGreaterThanOrEqual(last);
   });
 
   it('a write that happens after the end of the import changes nothing', async () => {

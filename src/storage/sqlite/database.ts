@@ -259,8 +259,9 @@ export function markBackup(file: string): void {
 
 /**
  * The first server on a backup continues after all revisions that others have had since: the store that the backup is
- * from, and servers that were restored from the same file before. So it adds the time in milliseconds, which is more
- * than one for each of their writes. The history is unreadable, and clients from before list again.
+ * from, and servers that were restored from the same file before. So it adds the time in milliseconds: since the other
+ * started, it has made less than one write in each of them, on average. The history is unreadable, and clients from
+ * before list again.
  */
 export function continueBackup(db: DatabaseSync, now: number): void {
   inTransaction(db, () => {
