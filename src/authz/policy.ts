@@ -1,10 +1,8 @@
-import { isDeepStrictEqual } from 'node:util';
 import {
   type ApprovalRule,
   type Authorizer,
   type CallerRules,
   type ClusterLabelChange,
-  type ClusterLabels,
   type ClusterVisibility,
   type Decision,
   type ExpiringPermissions,
@@ -33,10 +31,10 @@ import { ExpiringBindings } from './expiring-bindings.ts';
 import { findGrants, findGrantsIn } from './grant-finder.ts';
 import { affectedSubjects, type Grantees, grantsOf } from './grantees.ts';
 import { decidePass, isAlwaysReviewed, withApprovalHint } from './pass-decision.ts';
+import { createPastPolicy, type PastPolicy } from './past-policy.ts';
 import type { PolicyChange } from './policy-change.ts';
 import type { PolicyOptions } from './policy-options.ts';
 import { type BindingFacts, bindingId, type RoleTarget, readBinding } from './rbac-objects.ts';
-import { type PastRbacSnapshot, referenceDecide, referenceRuleSource, withBindings } from './reference-evaluator.ts';
 import { RoleTable } from './role-table.ts';
 import { type Match, PathMatch, ResourceMatch, type Through } from './rule-index.ts';
 import type { Rule } from './rules.ts';
@@ -85,9 +83,9 @@ const NO_VIEW = (): undefined => undefined;
 export const createPolicy = (options: PolicyOptions): Policy => new CompiledPolicy(options);
 
 class CompiledPolicy implements Policy {
+  readonly ruleAt: PastPolicy['ruleAt'];
+  readonly decideAt: PastPolicy['decideAt'];
   readonly #labelsOf: PolicyOptions['labelsOf'];
-  readonly #labelsAt: PolicyOptions['labelsAt'];
-  readonly #snapshot: PolicyOptions['snapshot'];
   readonly #bindings = new Map<string, CompiledBinding>();
   readonly #roles = new RoleTable();
   readonly #subjects: SubjectTable;
@@ -112,10 +110,20 @@ class CompiledPolicy implements Policy {
     const { labelsOf, labelsAt, snapshot, now = Date.now, maxRules = 10_000, maxIdleSubjects = 10_000 } = options;
     this.#now = now;
     this.#labelsOf = labelsOf;
-    this.#labelsAt = labelsAt;
-    this.#snapshot = snapshot;
     this.#rules = new Cache({ maxEntries: maxRules });
     this.#subjects = new SubjectTable(maxIdleSubjects);
+    const past = createPastPolicy({
+      present: this,
+      labelsOf,
+      labelsAt,
+      snapshot,
+      rules: this.#rules,
+      expiring: this.#expiring,
+      orphanedByCluster: this.#orphanedByCluster,
+      bindingsOf: (user, namespace) => this.#bindingsOf(user, namespace),
+    });
+    this.ruleAt = past.ruleAt;
+    this.decideAt = past.decideAt;
   }
 
   advanceTo(revision: number): void {
@@ -325,31 +333,6 @@ class CompiledPolicy implements Policy {
     return this.#subjects.changedFor(identities(caller)).revision;
   }
 
-  /**
-   * If nothing that concerns the caller changed since, the rule of then is the rule of now. A change at or before
-   * `revision` that has not arrived here yet makes no difference: it is also missing from `ruleFor`, and a watch that
-   * compares the two follows it when it arrives.
-   */
-  ruleAt(caller: Caller, verb: VisibilityVerb, revision: number): VisibilityRule {
-    if (this.changedAt(caller) <= revision) return this.ruleFor(caller, verb);
-    return this.#rules.getOrCompute(`at ${revision} ${verb} ${caller.key}`, () =>
-      clusterRule(referenceRuleSource(this.#snapshotFor(caller, revision), caller, verb)),
-    );
-  }
-
-  /**
-   * A past state with the bindings of one caller: evaluating all bindings would block the event loop. A binding that
-   * named the caller then names it now, was changed since, has expired, or was bound to a predecessor of its cluster.
-   */
-  #snapshotFor(caller: Caller, revision: number): PastRbacSnapshot {
-    const dropped = [...this.#orphanedByCluster.values(), ...this.#expiring.expired()];
-    const namesIn = (namespace: string): string[] => [
-      ...dropped.filter((each) => each.namespace === namespace).map(({ name }) => name),
-      ...identities(caller).flatMap((user) => [...this.#bindingsOf(user, namespace)].map(({ facts }) => facts.name)),
-    ];
-    return withBindings(this.#snapshot(revision), namesIn, (binding) => this.#expiring.heldAt(binding, revision));
-  }
-
   decideForAnyLabels(caller: Caller, question: ResourceQuestion): Decision {
     const { cluster, namespace } = question;
     const user = caller.as(cluster);
@@ -357,18 +340,6 @@ class CompiledPolicy implements Policy {
     // In a cluster that does not exist, only bindings hold that do not depend on labels.
     const view = cluster === undefined ? undefined : viewCluster(cluster, undefined);
     return this.#decide(user, namespace, new ResourceMatch(question), () => view);
-  }
-
-  /** If neither the rules of the caller nor the labels of the cluster changed since, the decision is that of now. */
-  decideAt(caller: Caller, question: ResourceQuestion, revision: number): Decision {
-    const { cluster } = question;
-    const labelsAt = (name: string): ClusterLabels | undefined => this.#labelsAt(name, revision);
-    if (this.changedAt(caller) <= revision) {
-      const decision = this.decideForAnyLabels(caller, question);
-      if (decision.allowed || cluster === undefined) return decision;
-      if (isDeepStrictEqual(labelsAt(cluster), this.#labelsOf(cluster))) return this.decide(caller, question);
-    }
-    return referenceDecide(this.#snapshotFor(caller, revision), labelsAt, caller, question);
   }
 
   heldRules(user: User, namespace: string, reach: Reach, until: number): Rule[] {
