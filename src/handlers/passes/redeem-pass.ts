@@ -108,10 +108,11 @@ function tokenRequestFor(
   if (cluster?.uid !== status.clusterUID) throw conflict(kind, name, 'the cluster was deleted');
   if (isAccountDeleted(parts, account, status)) throw conflict(kind, name, ACCOUNT_DELETED);
   const issuesItself = cluster !== undefined && parts.issuesOwnTokens(cluster);
-  if (seconds < (issuesItself ? MIN_REQUESTED_SECONDS : 1)) {
+  if (issuesItself && seconds < MIN_REQUESTED_SECONDS) {
     const left = `only ${Math.max(0, seconds)} seconds of it are left, and the cluster issues no token for less than`;
     throw conflict(kind, name, `${left} ${MIN_REQUESTED_SECONDS}: ask for another pass`);
   }
+  if (seconds < 1) throw conflict(kind, name, 'less than a second of it is left: ask for another pass');
   const uid = issuesItself ? undefined : status.serviceAccountUID;
   const tokenRequest = {
     // The account may be replaced until the token is issued. Where the cluster issues it, the account may be unknown
