@@ -178,7 +178,7 @@ export class Members {
     return this.#use(await this.stream(path, request, response), withinMs, async (stream) => {
       stream.write(value);
       for await (const message of stream) return message as S;
-      throw new StorageError('unavailable', 'etcd ended a stream without a response');
+      throw endedWithoutResponse();
     });
   }
 
@@ -188,10 +188,10 @@ export class Members {
     for (;;) {
       const open = await this.stream(WATCH_PATH, watchRequest, watchResponse);
       try {
-        const found = await this.#use(open, attemptMs, (stream) => compactRevisionBy(stream, key));
-        if (found !== undefined) return found;
+        return await this.#use(open, attemptMs, (stream) => compactRevisionBy(stream, key));
       } catch (error) {
-        if (performance.now() >= until) throw toStorageError(error, 'report its compacted revision');
+        if (performance.now() + RETRY_MS >= until) throw toStorageError(error, 'report its compacted revision');
+        await delay(RETRY_MS);
       }
     }
   }
@@ -295,11 +295,14 @@ export class Members {
   }
 }
 
-/** etcd refuses a watch from the first revision with that of the compaction. Undefined: the stream ended first. */
+const endedWithoutResponse = (): StorageError =>
+  new StorageError('unavailable', 'etcd ended a stream without a response');
+
+/** etcd refuses a watch from the first revision with that of the compaction. */
 async function compactRevisionBy(
   stream: Duplex<Partial<EtcdWatchRequest>, EtcdWatchResponse>,
   key: Uint8Array,
-): Promise<number | undefined> {
+): Promise<number> {
   stream.write({ create: { key, startRevision: 1 } });
   for await (const message of stream) {
     const { compactRevision, events, canceled, cancelReason } = message as EtcdWatchResponse;
@@ -307,5 +310,5 @@ async function compactRevisionBy(
     if (events.length > 0) return 0;
     if (canceled) throw new StorageError('unavailable', `etcd refused a watch: ${cancelReason}`);
   }
-  return undefined;
+  throw endedWithoutResponse();
 }
