@@ -1,0 +1,124 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Cluster } from '../../client/types.ts';
+import { namesAt } from '../cluster-references.ts';
+import { CliError, type Context, type Invocation } from '../command.ts';
+import { askAll, type NamedServer, reportFailure } from '../connection/all-servers.ts';
+import { describeError } from '../describe-error.ts';
+import { printNextStep, type ServerClusters, type WriteSettings, writeContexts } from './write-contexts.ts';
+
+/** Changes within this time are written together. */
+const DEBOUNCE_MS = 200;
+
+/** Clusters by name, of the servers whose clusters are known. Contexts of the others are neither written nor pruned. */
+type SyncedClusters = Map<NamedServer, ReadonlyMap<string, Cluster>>;
+
+/** Writes the contexts again whenever clusters change, until the program is stopped. */
+export async function watchContexts(
+  context: Context,
+  invocation: Invocation,
+  settings: WriteSettings,
+): Promise<number> {
+  if (invocation.text('output') === '-') throw new CliError('--watch cannot write to stdout: set --output to a file');
+  const signal = context.stopped();
+  const synced: SyncedClusters = new Map();
+  const write = createRepeatedWrite(context, invocation, settings);
+  const writes = new DebouncedTask(() => write(partsOf(synced)));
+  const parts = { context, settings, synced, signal, onChange: () => writes.request() };
+  const { failed } = await askAll(context, settings.servers, (server) => followClusters(server, parts));
+  await writes.settled();
+  return failed.length === 0 ? 0 : 1;
+}
+
+const partsOf = (synced: SyncedClusters): ServerClusters[] =>
+  [...synced].map(([server, clusters]) => ({ server, clusters: [...clusters.values()] }));
+
+/** Only writes with a change are reported after the first one. The first context is tested, and named as next step. */
+function createRepeatedWrite(
+  context: Context,
+  invocation: Invocation,
+  settings: WriteSettings,
+): (parts: readonly ServerClusters[]) => Promise<void> {
+  let hasWritten = false;
+  let hasPrintedNextStep = false;
+  const write = async (parts: readonly ServerClusters[]): Promise<void> => {
+    const options = { testsTokens: !hasPrintedNextStep, reportsOnlyChanges: hasWritten };
+    const result = await writeContexts(context, invocation, settings, parts, options);
+    hasWritten = true;
+    if (hasPrintedNextStep || result.written.length === 0) return;
+    hasPrintedNextStep = true;
+    printNextStep(context, invocation, result);
+  };
+  return (parts) =>
+    write(parts).catch((error: unknown) => {
+      if (!(error instanceof CliError)) throw error;
+      context.err.write(`${describeError(error)}\n`);
+    });
+}
+
+/** Runs its task a short time after a request. Requests before it starts are one run, later ones another. */
+class DebouncedTask {
+  readonly #task: () => Promise<void>;
+  #isRequested = false;
+  #running: Promise<void> | undefined;
+
+  constructor(task: () => Promise<void>) {
+    this.#task = task;
+  }
+
+  request(): void {
+    this.#isRequested = true;
+    this.#running ??= this.#run();
+  }
+
+  async #run(): Promise<void> {
+    while (this.#isRequested) {
+      await delay(DEBOUNCE_MS);
+      this.#isRequested = false;
+      await this.#task();
+    }
+    this.#running = undefined;
+  }
+
+  /** Resolves when every requested run has ended. */
+  async settled(): Promise<void> {
+    await this.#running;
+  }
+}
+
+interface FollowParts {
+  readonly context: Context;
+  readonly settings: WriteSettings;
+  readonly synced: SyncedClusters;
+  readonly signal: AbortSignal;
+  readonly onChange: () => void;
+}
+
+/** Follows the selected clusters of a server until `signal` is aborted. */
+async function followClusters(
+  server: NamedServer,
+  { context, settings, synced, signal, onChange }: FollowParts,
+): Promise<void> {
+  const { servers, references, labelSelector } = settings;
+  const clusters = new Map<string, Cluster>();
+  const names = namesAt(server, references);
+  const selection = labelSelector === undefined ? {} : { labelSelector };
+  const onSynced = (): void => {
+    synced.set(server, clusters);
+    onChange();
+  };
+  let isReported = false;
+  const onInterruption = (error: unknown): void => {
+    // The contexts of the other servers are written meanwhile. One server alone is waited for without a word.
+    if (synced.has(server) || isReported || servers.length === 1 || error === undefined) return;
+    isReported = true;
+    reportFailure(context, server, error);
+  };
+  const events = server.client.watchClusters({ ...selection, signal, onSynced, onInterruption });
+  for await (const { type, cluster } of events) {
+    const { name } = cluster.metadata;
+    if (references.length > 0 && !names.includes(name)) continue;
+    if (type === 'DELETED') clusters.delete(name);
+    else clusters.set(name, cluster);
+    if (synced.has(server)) onChange();
+  }
+}

@@ -1,0 +1,222 @@
+import { resolve } from 'node:path';
+import { isDns1123Subdomain } from '../../api/names.ts';
+import type { Cluster } from '../../client/types.ts';
+import { shellWord } from '../../lib/shell-word.ts';
+import { type ClusterReference, clusterLabel } from '../cluster-references.ts';
+import { CliError, type Context, type Invocation } from '../command.ts';
+import type { NamedServer } from '../connection/all-servers.ts';
+import { withLock } from '../files/file-lock.ts';
+import { readText, writePrivate } from '../files/files.ts';
+import { kubeconfigFile } from '../files/folders.ts';
+import { terminalSafe } from '../output/terminal-safe.ts';
+import { type PassSubject, tokenProblems } from '../service-account.ts';
+import { type MergeOptions, type MergeResult, mergeKubeconfig, type WantedContext } from './kubeconfig-merge.ts';
+import { localAddressTo } from './local-address.ts';
+import { serverContexts } from './server-contexts.ts';
+import { type ContextSettings, markShared, wantedContext } from './wanted-contexts.ts';
+
+const LOCK_WAIT_MS = 10_000;
+
+/** The settings of all contexts. */
+export interface WriteSettings extends ContextSettings {
+  readonly servers: readonly NamedServer[];
+  /** Undefined with `--server-context` alone. */
+  readonly account: PassSubject | undefined;
+  /** Whether to write contexts for Clusterpass itself. */
+  readonly isServer: boolean;
+  readonly labelSelector: string | undefined;
+  /** Only these clusters, if there are any. */
+  readonly references: readonly ClusterReference[];
+  readonly prune: boolean;
+  readonly acceptChanges: boolean;
+  /** Changes of endpoints that were reported. With --watch, each is reported once. */
+  readonly reported: Set<string>;
+}
+
+/** The selected clusters of one server. */
+export interface ServerClusters {
+  readonly server: NamedServer;
+  readonly clusters: readonly Cluster[];
+}
+
+/** Contexts that were written, and what is known of their tokens. */
+export interface Written extends MergeResult, Tested {}
+
+interface Tested {
+  /** Why no tokens are issued. */
+  readonly warnings: readonly string[];
+  readonly isFailing: NonNullable<MergeOptions['isFailing']>;
+}
+
+interface WriteOptions {
+  /** Requests tokens with a dry run, to warn of those that fail. */
+  readonly testsTokens: boolean;
+  /** Prints the summary of a file only if it was changed. */
+  readonly reportsOnlyChanges?: boolean;
+}
+
+/** Writes the contexts of the clusters to the file or to stdout, and prints what was changed. */
+export async function writeContexts(
+  context: Context,
+  invocation: Invocation,
+  settings: WriteSettings,
+  parts: readonly ServerClusters[],
+  { testsTokens, reportsOnlyChanges = false }: WriteOptions,
+): Promise<Written> {
+  const print = (text: string): void => context.err.write(`${text}\n`);
+  const { wanted, skipped } = await contextsOf(settings, parts);
+  for (const reason of skipped) print(`Warning: ${reason}`);
+  const prune = settings.prune ? await Promise.all(parts.map((part) => pruneOf(settings, part))) : [];
+  // Before the file is written: a context that fails is not the one to start with.
+  const tested = testsTokens ? await testTokens(settings, wanted) : UNTESTED;
+  const { isFailing } = tested;
+  const file = fileOf(context, invocation);
+  const result =
+    file === undefined
+      ? mergeToStdout(context, wanted, { isFailing })
+      : await mergeIntoFile(context, file, wanted, { prune, acceptChanges: settings.acceptChanges, isFailing });
+  if (file !== undefined && (result.changed || !reportsOnlyChanges)) print(`${file}: ${summaryOf(result)}`);
+  for (const { from, to } of result.renamed) print(`renamed: ${terminalSafe(from)} is now ${terminalSafe(to)}`);
+  reportCurrentContext(result, print);
+  reportMoved(settings, result, print);
+  for (const collision of result.collisions) print(`error: ${terminalSafe(collision)}`);
+  return { ...result, ...tested };
+}
+
+/** The contexts of all parts, and the reasons why clusters have none. */
+async function contextsOf(
+  settings: WriteSettings,
+  parts: readonly ServerClusters[],
+): Promise<{ readonly wanted: readonly WantedContext[]; readonly skipped: readonly string[] }> {
+  const { servers, account, isServer, command } = settings;
+  const wanted: WantedContext[] = [];
+  const skipped: string[] = [];
+  for (const { server, clusters } of parts) {
+    if (isServer) wanted.push(...serverContexts(server, command, validNames(clusters)));
+    if (account === undefined) continue;
+    // For each write: with --watch, the machine may move to another network.
+    const localAddress = await localAddressTo(server.connection.server);
+    for (const cluster of clusters) {
+      const context = wantedContext(settings, server, account, cluster, localAddress);
+      if (typeof context !== 'string') wanted.push(context);
+      else skipped.push(`skipped ${terminalSafe(clusterLabel(servers, server, cluster.metadata.name))}: ${context}`);
+    }
+  }
+  return { wanted: markShared(wanted), skipped };
+}
+
+/** Clusters that are not selected are visible, so they are not pruned. The context of the fleet has no cluster. */
+async function pruneOf(
+  { labelSelector, references }: WriteSettings,
+  { server, clusters }: ServerClusters,
+): Promise<{ server: string; visible: ReadonlySet<string> }> {
+  const isAll = labelSelector === undefined && references.length === 0;
+  const visible = isAll ? clusters : (await server.client.listClusters({})).items;
+  return { server: server.connection.server, visible: new Set(['', ...visible.map(({ metadata }) => metadata.name)]) };
+}
+
+function mergeToStdout({ out }: Context, wanted: readonly WantedContext[], options: MergeOptions): MergeResult {
+  const result = mergeKubeconfig(undefined, wanted, options);
+  out.write(result.text);
+  return result;
+}
+
+async function mergeIntoFile(
+  { err }: Context,
+  file: string,
+  wanted: readonly WantedContext[],
+  options: MergeOptions,
+): Promise<MergeResult> {
+  const result = await withLock(file, { waitMs: LOCK_WAIT_MS, err }, async () => {
+    const merged = mergeKubeconfig(await readText(file), wanted, options);
+    if (merged.changed) await writePrivate(file, merged.text);
+    return merged;
+  });
+  if (result === undefined) throw new CliError(`${file} could not be locked`);
+  return result;
+}
+
+function reportCurrentContext({ selected, lost }: MergeResult, print: (text: string) => void): void {
+  const choose = 'choose one with kubectl config use-context NAME';
+  if (selected !== undefined) print(`kubectl uses ${terminalSafe(selected)} by default: ${choose}`);
+  if (lost !== undefined) {
+    print(`Warning: the current context ${terminalSafe(lost)} was removed, and kubectl fails: ${choose}`);
+  }
+}
+
+function reportMoved(settings: WriteSettings, result: MergeResult, print: (text: string) => void): void {
+  const lines = result.moved.flatMap(({ contextName, changes }) =>
+    changes.map((change) => terminalSafe(`${contextName}: ${change}`)),
+  );
+  const fresh = lines.filter((line) => !settings.reported.has(line));
+  for (const line of fresh) {
+    settings.reported.add(line);
+    print(`changed: ${line}`);
+  }
+  if (fresh.length > 0 && hasUnacceptedChanges(settings, result)) {
+    const which = result.moved.length === 1 ? 'This context was' : `These ${result.moved.length} contexts were`;
+    print(
+      `error: ${which} left unchanged, because kubectl would send tokens to the new address. If the change is right, ` +
+        'run the command again with --accept-changes',
+    );
+  }
+}
+
+/** Whether contexts were left as they were, because their cluster has another address or CA. */
+export const hasUnacceptedChanges = ({ acceptChanges }: WriteSettings, { moved }: MergeResult): boolean =>
+  moved.length > 0 && !acceptChanges;
+
+/** The file to write; undefined for stdout. */
+function fileOf(context: Context, invocation: Invocation): string | undefined {
+  const output = invocation.text('output');
+  if (output === '-') return undefined;
+  return output === undefined ? kubeconfigFile(context.env) : resolve(context.cwd, output);
+}
+
+function summaryOf({ changed, written, added, renamed, removed, moved }: MergeResult): string {
+  const contexts = `${written.length} ${written.length === 1 ? 'context' : 'contexts'}`;
+  if (!changed) return written.length === 0 && moved.length === 0 ? 'no contexts to write' : `up to date, ${contexts}`;
+  const parts = Object.entries({ new: added, renamed, removed }).filter(([, list]) => list.length > 0);
+  return [contexts, ...(parts.length === 0 ? ['changed'] : parts.map(([word, list]) => `${list.length} ${word}`))].join(
+    ', ',
+  );
+}
+
+const UNTESTED: Tested = { warnings: [], isFailing: () => false };
+
+async function testTokens({ servers, account }: WriteSettings, wanted: readonly WantedContext[]): Promise<Tested> {
+  if (account === undefined) return UNTESTED;
+  const tested = await Promise.all(
+    servers.map(async ({ name, client, connection: { server } }) => {
+      const clusters = wanted.filter(({ key }) => key.server === server && key.cluster !== '');
+      const names = [...new Set(clusters.map(({ key }) => key.cluster))];
+      return { server, ...(await tokenProblems(client, names, account, servers.length === 1 ? undefined : name)) };
+    }),
+  );
+  const refused = new Map(tested.map((each) => [each.server, each.refused]));
+  return {
+    warnings: tested.flatMap(({ warnings }) => warnings),
+    isFailing: ({ server, cluster }) => refused.get(server)?.has(cluster) === true,
+  };
+}
+
+/** Warns if the account cannot get tokens, and prints a kubectl command that works, if there is one. */
+export function printNextStep(
+  context: Context,
+  invocation: Invocation,
+  { written, warnings, isFailing }: Written,
+): void {
+  if (written.length === 0) return;
+  for (const warning of warnings) context.err.write(`Warning: ${warning}\n`);
+  const first = written.find((each) => !isFailing(each));
+  if (first === undefined) return;
+  const file = fileOf(context, invocation);
+  if (file === undefined) return;
+  const where = file === kubeconfigFile(context.env) ? '' : `--kubeconfig ${shellWord(file)} `;
+  const what = first.cluster === '' ? 'clusters' : 'ns';
+  context.err.write(`Next: kubectl ${where}--context ${shellWord(terminalSafe(first.contextName))} get ${what}\n`);
+}
+
+/** Names that can be part of a path and of the name of a context. */
+const validNames = (clusters: readonly Cluster[]): string[] =>
+  clusters.map(({ metadata }) => metadata.name).filter((name) => isDns1123Subdomain(name).length === 0);
