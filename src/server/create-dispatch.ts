@@ -19,7 +19,7 @@ import { createRequestDecisions } from '../handlers/access-requests/decide-reque
 import type { GrantStore } from '../handlers/access-requests/grant-objects.ts';
 import type { AccessRequestParts } from '../handlers/access-requests/request-parts.ts';
 import { createContinueTokens } from '../handlers/continue-token.ts';
-import { createDispatcher } from '../handlers/dispatch.ts';
+import { createDispatcher, type VerbOverrides } from '../handlers/dispatch.ts';
 import { createKubeconfigHandler } from '../handlers/get-kubeconfig.ts';
 import { issuedTokenVerbs } from '../handlers/issued-tokens/issued-token-verbs.ts';
 import { createTokenCompletion } from '../handlers/join/complete-token.ts';
@@ -38,6 +38,7 @@ import { type ForwardToken, issuesOwnTokens } from '../handlers/token/forward-to
 import { createIssueTokenHandler } from '../handlers/token/issue-token.ts';
 import { createIssueUserpassHandler } from '../handlers/token/issue-userpass.ts';
 import type { Views } from '../handlers/views.ts';
+import type { WriteParts } from '../handlers/write/write-parts.ts';
 import type { Issuers } from '../tokens/claims.ts';
 import type { ClockGuard } from '../tokens/clock/clock-guard.ts';
 import type { Signing } from '../tokens/open-signing.ts';
@@ -66,88 +67,14 @@ interface DispatchParts {
 
 /** Creates the handlers of resource requests. A part of `compose`. */
 export function createDispatch(parts: DispatchParts): ReturnType<typeof createDispatcher> {
-  const { baseUrl, catalog, issuers, objects, views, signing, records, clock, forward, reviewToken } = parts;
-  const { productName, maxTokenExpirationSeconds: maxExpirationSeconds, trackAllTokens: trackAll } = parts.options;
+  const { baseUrl, catalog, objects, views, signing } = parts;
   const { publicView, reader, writer, propagation, policy, broadcaster } = objects;
-  const { keyRing } = signing;
-  const requireRightClock = (): void => clock.requireRight();
-  const accessRequests: AccessRequestParts = {
-    catalog,
-    reader,
-    writer,
-    views,
-    publicView,
-    grants: parts.grants,
-    limits: parts.options.accessRequests,
-    rules: {
-      checkRequest: (caller, scope) => checkRequest(policy, caller, scope),
-      decisionRefusal: (caller, name, scope) => decisionRefusal(policy, catalog.accessRequests, caller, name, scope),
-      checkApproval: (caller, grant) => checkApproval(policy, caller, grant),
-    },
-    refusalOf: (request) => refusalOf(policy, request),
-    requireRightClock,
-    now: Date.now,
-  };
-  const joining: JoinParts = {
-    catalog,
-    reader,
-    writer,
-    views,
-    publicView,
-    productName,
-    checkJoin: (creator, cluster) => checkJoin(policy, creator, catalog.clusters, cluster),
-    now: Date.now,
-  };
-  const idOf = (name: string): string | undefined => {
-    const cluster = reader.find(catalog.clusters, fleetKey(name))?.object();
-    return cluster?.metadata.annotations?.[CLUSTER_ID_ANNOTATION];
-  };
+  const accessRequests = accessRequestParts(parts);
+  const joining = joinParts(parts);
+  const tokens = createTokenHandlers(parts);
+  const passes = passParts(parts, accessRequests, tokens.createToken);
   const completeRequest = createRequestCompletion(accessRequests);
   const completeToken = createTokenCompletion(joining);
-  const issuing = {
-    reader,
-    productName,
-    signer: signing.signer,
-    requireRightClock,
-    tracked: records.tracked,
-    trackAll,
-    maxExpirationSeconds,
-    now: Date.now,
-    randomUuid: randomUUID,
-  };
-  const actors = {
-    mode: parts.options.actorClaim,
-    baseUrl: issuers.baseUrl,
-    clusterOfIssuer: issuers.clusterOfIssuer,
-  };
-  const createToken = createIssueTokenHandler({
-    ...issuing,
-    catalog,
-    issuerOf: issuers.issuerFor,
-    clusterOfIssuer: issuers.clusterOfIssuer,
-    clusterOfPeopleIssuer: issuers.clusterOfPeopleIssuer,
-    authorizer: policy,
-    forward,
-    actorClaim: createActorClaim(actors),
-  });
-  // Without --credentials-dir the server issues for every cluster.
-  const issuesItself = forward === undefined ? () => false : issuesOwnTokens;
-  const passes: PassParts = {
-    ...accessRequests,
-    limits: parts.options.passes,
-    rules: {
-      decide: (caller, account, isAgent) => policy.decidePass(caller, tokenQuestion(account), isAgent),
-      refusal: (caller, account, decision) =>
-        forbiddenFor(caller.as(account.cluster), tokenQuestion(account), decision),
-      decisionRefusal: (caller, name, scope) => decisionRefusal(policy, catalog.passes, caller, name, scope),
-    },
-    revocations: records.revocations,
-    issueToken: createToken,
-    clusterOfIssuer: issuers.clusterOfIssuer,
-    clusterOfPeopleIssuer: issuers.clusterOfPeopleIssuer,
-    issuesOwnTokens: issuesItself,
-    randomBytes,
-  };
   return createDispatcher({
     catalog,
     reader,
@@ -165,53 +92,22 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
       policyChangesBetween: (after, upTo) => broadcaster.policyChangesBetween(after, upTo),
     }),
     refusal: (request, kind) => (views.isFiltered(kind) ? undefined : refusalOf(policy, request, 'watch')),
-    checkAdmission: (caller, kind, object, old, cluster) => {
-      checkGrant(policy, caller, kind, object, old);
-      checkConfirmation(policy, caller, kind, object, old);
-      checkLabels(policy, caller, kind, object, old);
-      checkImport(policy, caller, kind, object, old);
-      checkMirror(policy, caller, kind, object, old, cluster, idOf);
-    },
+    checkAdmission: createAdmissionCheck(parts),
     completion: (request, kind) => completeRequest(request, kind) ?? completeToken(request, kind),
     checkCreate: (request) => requirePermission(policy, request.caller, questionOf(request, 'create')),
     now: Date.now,
     random: Math.random,
-    createToken,
-    createUserpass: createIssueUserpassHandler({
-      ...issuing,
-      catalog,
-      peopleIssuerOf: issuers.peopleIssuerFor,
-      issuesOwnTokens: issuesItself,
-      actorOf: createPersonActor(actors),
-    }),
+    ...tokens,
     createReview: createReviewHandler({
       authorizer: policy,
       catalog,
       reader,
-      reviewToken,
+      reviewToken: parts.reviewToken,
       recentEvents: parts.recentEvents,
       now: Date.now,
     }),
-    getKubeconfig: createKubeconfigHandler({ catalog, reader, productName, baseUrl }),
-    verbOverrides: new Map([
-      ...signingKeyVerbs({
-        kind: catalog.signingKeys,
-        reader,
-        keyRing,
-        publisher: signing.publisher,
-        requireRightClock,
-      }),
-      ...issuedTokenVerbs({
-        kind: catalog.issuedTokens,
-        reader,
-        writer,
-        views,
-        revocations: records.revocations,
-        refusalOf: (request) => refusalOf(policy, request),
-      }),
-      ...accessRequestVerbs(accessRequests),
-      ...passVerbs(passes),
-    ]),
+    getKubeconfig: createKubeconfigHandler({ catalog, reader, productName: parts.options.productName, baseUrl }),
+    verbOverrides: new Map([...tokenVerbs(parts), ...accessRequestVerbs(accessRequests), ...passVerbs(passes)]),
     decisions: new Map([
       [catalog.accessRequests, createRequestDecisions(accessRequests)],
       [catalog.passes, createPassDecisions(passes)],
@@ -220,4 +116,145 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
     joinCluster: createJoinHandler(joining),
     listAccounts: createListAccountsHandler({ catalog, reader, authorizer: policy }),
   });
+}
+
+function accessRequestParts({ catalog, objects, views, grants, options, clock }: DispatchParts): AccessRequestParts {
+  const { publicView, reader, writer, policy } = objects;
+  return {
+    catalog,
+    reader,
+    writer,
+    views,
+    publicView,
+    grants,
+    limits: options.accessRequests,
+    rules: {
+      checkRequest: (caller, scope) => checkRequest(policy, caller, scope),
+      decisionRefusal: (caller, name, scope) => decisionRefusal(policy, catalog.accessRequests, caller, name, scope),
+      checkApproval: (caller, grant) => checkApproval(policy, caller, grant),
+    },
+    refusalOf: (request) => refusalOf(policy, request),
+    requireRightClock: () => clock.requireRight(),
+    now: Date.now,
+  };
+}
+
+function passParts(
+  { catalog, objects, options, records, issuers, forward }: DispatchParts,
+  accessRequests: AccessRequestParts,
+  issueToken: PassParts['issueToken'],
+): PassParts {
+  const { policy } = objects;
+  return {
+    ...accessRequests,
+    limits: options.passes,
+    rules: {
+      decide: (caller, account, isAgent) => policy.decidePass(caller, tokenQuestion(account), isAgent),
+      refusal: (caller, account, decision) =>
+        forbiddenFor(caller.as(account.cluster), tokenQuestion(account), decision),
+      decisionRefusal: (caller, name, scope) => decisionRefusal(policy, catalog.passes, caller, name, scope),
+    },
+    revocations: records.revocations,
+    issueToken,
+    clusterOfIssuer: issuers.clusterOfIssuer,
+    clusterOfPeopleIssuer: issuers.clusterOfPeopleIssuer,
+    issuesOwnTokens: issuesItselfWith(forward),
+    randomBytes,
+  };
+}
+
+function joinParts({ catalog, objects, views, options }: DispatchParts): JoinParts {
+  const { publicView, reader, writer, policy } = objects;
+  return {
+    catalog,
+    reader,
+    writer,
+    views,
+    publicView,
+    productName: options.productName,
+    checkJoin: (creator, cluster) => checkJoin(policy, creator, catalog.clusters, cluster),
+    now: Date.now,
+  };
+}
+
+/** The handlers that issue tokens: for service accounts, and for people. */
+function createTokenHandlers({ catalog, objects, options, issuers, signing, records, clock, forward }: DispatchParts): {
+  readonly createToken: ReturnType<typeof createIssueTokenHandler>;
+  readonly createUserpass: ReturnType<typeof createIssueUserpassHandler>;
+} {
+  const { reader, policy } = objects;
+  const issuing = {
+    catalog,
+    reader,
+    productName: options.productName,
+    signer: signing.signer,
+    requireRightClock: () => clock.requireRight(),
+    tracked: records.tracked,
+    trackAll: options.trackAllTokens,
+    maxExpirationSeconds: options.maxTokenExpirationSeconds,
+    now: Date.now,
+    randomUuid: randomUUID,
+  };
+  const actors = {
+    mode: options.actorClaim,
+    baseUrl: issuers.baseUrl,
+    clusterOfIssuer: issuers.clusterOfIssuer,
+  };
+  return {
+    createToken: createIssueTokenHandler({
+      ...issuing,
+      issuerOf: issuers.issuerFor,
+      clusterOfIssuer: issuers.clusterOfIssuer,
+      clusterOfPeopleIssuer: issuers.clusterOfPeopleIssuer,
+      authorizer: policy,
+      forward,
+      actorClaim: createActorClaim(actors),
+    }),
+    createUserpass: createIssueUserpassHandler({
+      ...issuing,
+      peopleIssuerOf: issuers.peopleIssuerFor,
+      issuesOwnTokens: issuesItselfWith(forward),
+      actorOf: createPersonActor(actors),
+    }),
+  };
+}
+
+/** Without --credentials-dir the server issues for every cluster. */
+const issuesItselfWith = (forward: ForwardToken | undefined): PassParts['issuesOwnTokens'] =>
+  forward === undefined ? () => false : issuesOwnTokens;
+
+function createAdmissionCheck({ catalog, objects: { policy, reader } }: DispatchParts): WriteParts['checkAdmission'] {
+  const idOf = (name: string): string | undefined => {
+    const cluster = reader.find(catalog.clusters, fleetKey(name))?.object();
+    return cluster?.metadata.annotations?.[CLUSTER_ID_ANNOTATION];
+  };
+  return (caller, kind, object, old, cluster) => {
+    checkGrant(policy, caller, kind, object, old);
+    checkConfirmation(policy, caller, kind, object, old);
+    checkLabels(policy, caller, kind, object, old);
+    checkImport(policy, caller, kind, object, old);
+    checkMirror(policy, caller, kind, object, old, cluster, idOf);
+  };
+}
+
+/** The verbs of signing keys and issued tokens, which are not written as other objects. */
+function tokenVerbs({ catalog, objects, views, signing, records, clock }: DispatchParts): VerbOverrides {
+  const { reader, writer, policy } = objects;
+  return new Map([
+    ...signingKeyVerbs({
+      kind: catalog.signingKeys,
+      reader,
+      keyRing: signing.keyRing,
+      publisher: signing.publisher,
+      requireRightClock: () => clock.requireRight(),
+    }),
+    ...issuedTokenVerbs({
+      kind: catalog.issuedTokens,
+      reader,
+      writer,
+      views,
+      revocations: records.revocations,
+      refusalOf: (request) => refusalOf(policy, request),
+    }),
+  ]);
 }
