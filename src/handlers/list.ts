@@ -9,7 +9,7 @@ import type { StoredObject } from '../objects/stored-object.ts';
 import type { ContinueState, ContinueTokens } from './continue-token.ts';
 import type { ListOptions } from './options/list-options.ts';
 import { columnsOf, type Representation, renderItems, TABLE } from './representation.ts';
-import { type Selection, selectPage } from './selection.ts';
+import { type Page, type Selection, selectPage } from './selection.ts';
 import { assertFormFits, inBothStates, representationFor, selectionFor, type Views } from './views.ts';
 
 export interface ListParts {
@@ -65,29 +65,18 @@ export async function listObjects(
         );
   const isPaged = source.limit > 0 || state !== undefined;
   const policyRevision = isPaged ? views.changedAt(kind, request.caller) : 0;
-  // The count of the page before holds only if the rules are the same, do not depend on present labels, and no object
-  // expires.
-  const countHolds =
-    state?.remaining !== undefined &&
-    state.policyRevision === policyRevision &&
-    state.revision !== -1 &&
-    selection.now === undefined &&
-    (selection.rule === undefined || selection.rule.all);
+  const knownRemaining = state && knownRemainingOf(state, policyRevision, selection);
   const pageRequest = {
     limit: source.limit,
     ...(state === undefined ? {} : { after: state.after }),
-    ...(countHolds ? { knownRemaining: state.remaining as number } : {}),
+    ...(knownRemaining === undefined ? {} : { knownRemaining }),
   };
   const slice = new TimeSlice(request);
   const page = await selectPage(source.snapshot, selection, pageRequest, slice);
-  const last = page.items.at(-1);
-  let token = '';
-  if (page.remaining > 0 && last !== undefined) {
-    // The next page needs this state. If the cache has advanced meanwhile, its history still has it.
-    if (source.revision === reader.revision) reader.readable(kind).pin();
-    const { remaining } = page;
-    token = continueTokens.seal({ revision: source.revision, after: last.key, remaining, policyRevision }, scope());
-  }
+  const next = nextPageOf(page, source.revision, policyRevision);
+  // The next page needs this state. If the cache has advanced meanwhile, its history still has it.
+  if (next !== undefined && source.revision === reader.revision) reader.readable(kind).pin();
+  const token = next === undefined ? '' : continueTokens.seal(next, scope());
   const items = await renderItems(representation, page.items, slice);
   return respond(representation, items, {
     continue: token,
@@ -95,6 +84,25 @@ export async function listObjects(
     revision: source.revision,
     path: request.path,
   });
+}
+
+/**
+ * The count of the page before holds only if the rules are the same, do not depend on present labels, and no object
+ * expires.
+ */
+function knownRemainingOf(
+  { remaining, revision, policyRevision }: ContinueState,
+  presentPolicyRevision: number,
+  { now, rule }: Selection,
+): number | undefined {
+  const isOfSameRules = policyRevision === presentPolicyRevision && (rule === undefined || rule.all);
+  return isOfSameRules && revision !== -1 && now === undefined ? remaining : undefined;
+}
+
+/** Where the next page starts; undefined when this is the last one. */
+function nextPageOf({ items, remaining }: Page, revision: number, policyRevision: number): ContinueState | undefined {
+  const last = items.at(-1);
+  return remaining > 0 && last !== undefined ? { revision, after: last.key, remaining, policyRevision } : undefined;
 }
 
 /** A continue token is valid for this list and this caller only. */
