@@ -124,6 +124,12 @@ export function conflict(target: GroupResource, name: string, why: string): ApiE
   });
 }
 
+/** Z-06. Not a 503: the request fails until an operator has repaired or deleted the object. */
+export function storageReadError(target: GroupResource, name: string, why: string): ApiError {
+  const subject = `${qualified(target.group, target.resource)} ${goQuote(name)}`;
+  return new ApiError(500, 'StorageReadError', `${subject} ${why}`, { details: about(target, name) });
+}
+
 export const gone = (message: string, continueToken?: string): ApiError =>
   new ApiError(410, 'Expired', message, continueToken === undefined ? {} : { continue: continueToken });
 

@@ -36,7 +36,7 @@ export function requirePermission(
 }
 
 /** The question of a request to read or write objects: P-13, a list of one name is about that name. */
-export function questionOf(request: ApiRequest, verb: Verb = request.target.verb): ResourceQuestion {
+export function questionOf(request: ApiRequest, verb: string = request.target.verb): ResourceQuestion {
   const { group, resource, cluster } = request.target;
   const selector = parseFieldSelector(request.query.get('fieldSelector') ?? '');
   const name = request.target.name || (selector.exactValue('metadata.name') ?? '');

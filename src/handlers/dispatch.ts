@@ -13,11 +13,12 @@ import { SelectorSyntaxError } from '../objects/selectors/label-selector.ts';
 import { supportedFields } from '../objects/stored-object.ts';
 import { type GetParts, getObject } from './get.ts';
 import { type ListParts, listObjects } from './list.ts';
+import { parseDeleteOptions } from './options/delete-options.ts';
 import { type ListOptions, parseListOptions } from './options/list-options.ts';
 import type { CreateReview } from './reviews/create-review.ts';
 import { type WatchParts, watchObjects } from './watch/watch.ts';
 import { createObject } from './write/create.ts';
-import { deleteCollection, deleteObject } from './write/delete.ts';
+import { deleteCollection, deleteObject, deleteUnreadable } from './write/delete.ts';
 import { patchObject } from './write/patch.ts';
 import { updateObject } from './write/update.ts';
 import type { WriteParts } from './write/write-parts.ts';
@@ -183,6 +184,10 @@ function decide({ decisions }: HandlerParts, request: ApiRequest, kind: Kind): P
 
 /** The object itself, or its part that a subresource names. An override also decides who reads that part. */
 function handleObject(parts: HandlerParts, request: ApiRequest, kind: Kind): Promise<ApiResponse> {
+  // Before the overrides: they decide by what is in the object.
+  if (request.target.verb === 'delete' && parseDeleteOptions(request).ignoreStoreReadError) {
+    return deleteUnreadable(parts, request, kind);
+  }
   const override = parts.verbOverrides.get(kind)?.[request.target.verb];
   if (override !== undefined) return override(request);
   switch (request.target.verb) {

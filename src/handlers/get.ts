@@ -16,9 +16,10 @@ export async function getObject({ reader, views }: GetParts, request: ApiRequest
   const { cluster = '', namespace, name } = request.target;
   assertFormFits(request, kind, 'object');
   await reachVersion(reader, request.query.get('resourceVersion') ?? '');
-  const key = storageKey(kind, { cluster: kind.inCluster ? cluster : '', namespace, name });
-  const entry = reader.readable(kind).get(key);
-  if (entry === undefined || entry.isExpired(views.now())) throw notFound(kind, name);
+  const objectKey = { cluster: kind.inCluster ? cluster : '', namespace, name };
+  const entry = reader.readable(kind).get(storageKey(kind, objectKey));
+  if (entry === undefined) throw reader.absence(kind, objectKey);
+  if (entry.isExpired(views.now())) throw notFound(kind, name);
   const representation = representationFor(request, kind, views);
   const { form } = representation;
   if (form === 'object') return { type: 'json', code: 200, json: renderItem(representation, entry) };

@@ -1,13 +1,14 @@
 import type { Catalog } from '../api/catalog.ts';
 import type { Kind } from '../api/kind.ts';
-import { kindPrefix, type ObjectKey } from '../api/object-key.ts';
-import { ApiError } from '../api/status.ts';
+import { kindPrefix, type ObjectKey, storageKey } from '../api/object-key.ts';
+import { ApiError, conflict } from '../api/status.ts';
 import { inParallel } from '../lib/in-parallel.ts';
 import type { Guard, Store, Write, WriteResult } from '../storage/contract.ts';
+import type { Unreadable } from '../storage/watch-cache.ts';
 import { findParents } from './parents.ts';
 import type { ObjectReader } from './reader.ts';
 import { asApiError } from './storage-errors.ts';
-import type { StoredObject } from './stored-object.ts';
+import { parseStorageKey, type StoredObject } from './stored-object.ts';
 import { hasFinalizers, isParent, type ObjectWriter } from './writer.ts';
 
 interface DeletionPropagationOptions {
@@ -22,6 +23,8 @@ interface Orphan {
   readonly createRevision: number;
   readonly guards: readonly Guard[];
 }
+
+type Child = Pick<StoredObject, 'kind' | 'key' | 'cluster' | 'namespace' | 'name' | 'createRevision'>;
 
 /** Concurrent deletions: enough for the store to commit them together, few enough to leave room for requests. */
 const CONCURRENCY = 64;
@@ -53,6 +56,21 @@ export class DeletionPropagation {
     }
   }
 
+  /**
+   * Deletes an object whose stored value cannot be decoded, and everything inside it, regardless of finalizers: its own
+   * are unknown, and nothing inside it can be used.
+   */
+  async removeUnreadable(kind: Kind, objectKey: ObjectKey): Promise<void> {
+    const { reader } = this.#options;
+    await reader.catchUp();
+    const found = reader.findUnreadable(kind, objectKey);
+    if (found === undefined) throw reader.absence(kind, objectKey);
+    const { ok } = await this.#write({ key: found.key, value: null, expect: { modRevision: found.modRevision } });
+    if (!ok) throw conflict(kind, objectKey.name, 'the object has been modified; please try again');
+    if (isParent(kind)) await this.#sweepInside({ ...objectKey, kind });
+    await this.settle(kind, objectKey);
+  }
+
   /** Called at start: completes deletions that a crash interrupted. */
   async resume(): Promise<void> {
     const { catalog, reader } = this.#options;
@@ -77,8 +95,7 @@ export class DeletionPropagation {
       if (hasFinalizers(current.object())) return;
       await this.#write({ key: current.key, value: null, expect: { modRevision: current.revision } });
     }
-    const within = parent.kind.inCluster ? `${parent.cluster}/${parent.name}/` : `${parent.name}/`;
-    await this.#sweep((kind) => `${kindPrefix(kind)}${within}`);
+    await this.#sweepInside(parent);
   }
 
   /** True when no child is left, false when one waits for its finalizers. */
@@ -92,14 +109,19 @@ export class DeletionPropagation {
     }
   }
 
-  /** Of a cluster, its namespaces and other objects outside of namespaces; of a namespace, its objects. */
-  #children({ kind, cluster, name }: StoredObject): StoredObject[] {
+  /**
+   * Of a cluster, its namespaces, other objects outside of namespaces, and those inside a namespace that cannot be
+   * decoded; of a namespace, its objects.
+   */
+  #children(parent: StoredObject): StoredObject[] {
     const { catalog, reader } = this.#options;
-    const ofCluster = kind === catalog.clusters;
-    const within = ofCluster ? `${name}/` : `${cluster}/${name}/`;
+    const ofCluster = parent.kind === catalog.clusters;
+    const hasNamespace = ({ cluster, namespace }: StoredObject): boolean =>
+      reader.find(catalog.namespaces, { cluster, namespace: '', name: namespace }) !== undefined;
     return catalog.kinds
-      .filter((child) => child.inCluster && child.namespaced !== ofCluster)
-      .flatMap((child) => [...reader.cache(child).current.scan(`${kindPrefix(child)}${within}`)]);
+      .filter((kind) => kind.inCluster && (ofCluster || kind.namespaced))
+      .flatMap((kind) => [...reader.cache(kind).current.scan(`${kindPrefix(kind)}${within(parent)}`)])
+      .filter((child) => !ofCluster || !child.kind.namespaced || !hasNamespace(child));
   }
 
   async #delete(child: StoredObject): Promise<void> {
@@ -114,11 +136,19 @@ export class DeletionPropagation {
     if (left?.deletionTimestamp !== undefined) await this.#finish(left);
   }
 
+  #sweepInside(parent: ObjectKey & { readonly kind: Kind }): Promise<void> {
+    return this.#sweep((kind) => `${kindPrefix(kind)}${within(parent)}`);
+  }
+
   /** Deletes the orphans under these prefixes, regardless of finalizers. */
   async #sweep(prefixOf: (kind: Kind) => string): Promise<void> {
     const { catalog, reader } = this.#options;
-    for (const kind of catalog.kinds.filter(({ inCluster }) => inCluster)) {
-      const orphans = [...reader.cache(kind).current.scan(prefixOf(kind))].flatMap(
+    const kinds = catalog.kinds.filter(({ inCluster }) => inCluster);
+    // Namespaces first: objects inside one are orphans only after it is deleted.
+    for (const kind of [...kinds.filter(({ namespaced }) => !namespaced), ...kinds.filter((one) => one.namespaced)]) {
+      const cache = reader.cache(kind);
+      const unreadable = cache.unreadableUnder(prefixOf(kind)).flatMap((found) => withObjectKey(kind, found));
+      const orphans = [...cache.current.scan(prefixOf(kind)), ...unreadable].flatMap(
         (entry) => this.#orphanOf(entry) ?? [],
       );
       await inParallel(orphans, CONCURRENCY, ({ key, createRevision, guards }) =>
@@ -131,14 +161,14 @@ export class DeletionPropagation {
    * Undefined if the parents of the object exist. One that is younger than the object is another one of the same name.
    * A missing one must be missing in the store, too: caches leave out what they cannot decode.
    */
-  #orphanOf(entry: StoredObject): Orphan | undefined {
+  #orphanOf(entry: Child): Orphan | undefined {
     const { catalog, reader } = this.#options;
     const { kind, key, createRevision } = entry;
     const parents = findParents(catalog, reader, kind, entry);
     const missing = parents.filter((parent) => 'missing' in parent);
     const isYounger = parents.some((parent) => !('missing' in parent) && parent.createRevision > createRevision);
     if (missing.length === 0 && !isYounger) return undefined;
-    return { key, createRevision, guards: missing.map((parent) => ({ key: parent.key, expect: { absent: true } })) };
+    return { key, createRevision, guards: missing.map(isAbsent) };
   }
 
   async #write(write: Write): Promise<WriteResult> {
@@ -149,5 +179,23 @@ export class DeletionPropagation {
     } catch (error) {
       throw asApiError(error);
     }
+  }
+}
+
+/** The part of storage keys that names the cluster or the namespace. */
+const within = ({ kind, cluster, name }: ObjectKey & { readonly kind: Kind }): string =>
+  kind.inCluster ? `${cluster}/${name}/` : `${name}/`;
+
+const isAbsent = ({ missing, objectKey }: { missing: Kind; objectKey: ObjectKey }): Guard => ({
+  key: storageKey(missing, objectKey),
+  expect: { absent: true },
+});
+
+/** None for a key that is not of the kind's form: no parent can be found for it. */
+function withObjectKey(kind: Kind, { key, createRevision }: Unreadable): Child[] {
+  try {
+    return [{ kind, key, createRevision, ...parseStorageKey(kind, key) }];
+  } catch {
+    return [];
   }
 }

@@ -1,7 +1,7 @@
 import type { Catalog } from '../api/catalog.ts';
 import type { Kind } from '../api/kind.ts';
-import { fleetKey, kindPrefix, type ObjectKey, storageKey } from '../api/object-key.ts';
-import { type ApiError, forbidden, notFound } from '../api/status.ts';
+import { fleetKey, kindPrefix, type ObjectKey } from '../api/object-key.ts';
+import { type ApiError, forbidden } from '../api/status.ts';
 import type { MaybePromise } from '../lib/maybe-promise.ts';
 import type { ObjectReader } from './reader.ts';
 import type { StoredObject } from './stored-object.ts';
@@ -10,13 +10,13 @@ import type { StoredObject } from './stored-object.ts';
  * The cluster or the namespace of an object. Deleting it deletes its children, the objects inside it. Owner references
  * are something else: they name any object, and delete nothing here.
  */
-type Parent = StoredObject | { readonly missing: Kind; readonly key: string; readonly name: string };
+type Parent = StoredObject | { readonly missing: Kind; readonly objectKey: ObjectKey };
 
 /** The parents of an object: its cluster, then its namespace. None for the fleet's own objects. */
 export function findParents(catalog: Catalog, reader: ObjectReader, kind: Kind, objectKey: ObjectKey): Parent[] {
   if (!kind.inCluster) return [];
   const find = (parent: Kind, key: ObjectKey): Parent =>
-    reader.find(parent, key) ?? { missing: parent, key: storageKey(parent, key), name: key.name };
+    reader.find(parent, key) ?? { missing: parent, objectKey: key };
   const cluster = find(catalog.clusters, fleetKey(objectKey.cluster));
   if (!kind.namespaced) return [cluster];
   return [cluster, find(catalog.namespaces, { cluster: objectKey.cluster, namespace: '', name: objectKey.namespace })];
@@ -44,7 +44,7 @@ export function requireParents(
 ): MaybePromise<StoredObject[]> {
   const parents = findParents(catalog, reader, kind, objectKey);
   const require = (parent: Parent): StoredObject => {
-    if ('missing' in parent) throw notFound(parent.missing, parent.name);
+    if ('missing' in parent) throw reader.absence(parent.missing, parent.objectKey);
     if (parent.deletionTimestamp !== undefined) throw terminating(kind, objectKey, parent);
     return parent;
   };

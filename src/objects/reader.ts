@@ -1,15 +1,15 @@
 import type { Catalog } from '../api/catalog.ts';
 import type { Kind } from '../api/kind.ts';
 import { type ObjectKey, storageKey } from '../api/object-key.ts';
-import { unavailable } from '../api/status.ts';
+import { type ApiError, notFound, unavailable } from '../api/status.ts';
 import type { MaybePromise } from '../lib/maybe-promise.ts';
 import type { WriteResult } from '../storage/contract.ts';
 import type { Freshness } from '../storage/freshness.ts';
 import type { Reflector } from '../storage/reflector.ts';
-import type { WatchCache } from '../storage/watch-cache.ts';
+import type { Unreadable, WatchCache } from '../storage/watch-cache.ts';
 import { isProjected, ProjectedCache } from './projected-cache.ts';
 import type { ReadableCache } from './readable.ts';
-import { asApiError, notYetInForce, resourceVersionTooLarge, warmingUp } from './storage-errors.ts';
+import { asApiError, notYetInForce, resourceVersionTooLarge, unreadableObject, warmingUp } from './storage-errors.ts';
 import type { StoredObject } from './stored-object.ts';
 
 export type ObjectCache = WatchCache<StoredObject>;
@@ -56,6 +56,17 @@ export class ObjectReader {
   /** The cached state; call `catchUp` first where a stale answer would be wrong. */
   find(kind: Kind, objectKey: ObjectKey): StoredObject | undefined {
     return this.cache(kind).get(storageKey(kind, objectKey));
+  }
+
+  /** The stored object that `find` does not find, because its value cannot be decoded. */
+  findUnreadable(kind: Kind, objectKey: ObjectKey): Unreadable | undefined {
+    return this.#caches.get(kind)?.unreadable(storageKey(kind, objectKey));
+  }
+
+  /** The error for an object that `find` does not find. */
+  absence(kind: Kind, objectKey: ObjectKey): ApiError {
+    const { name } = objectKey;
+    return this.findUnreadable(kind, objectKey) === undefined ? notFound(kind, name) : unreadableObject(kind, name);
   }
 
   /**

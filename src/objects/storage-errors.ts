@@ -1,4 +1,5 @@
-import { ApiError, timeout, tooManyRequests, unavailable } from '../api/status.ts';
+import type { Kind } from '../api/kind.ts';
+import { ApiError, storageReadError, timeout, tooManyRequests, unavailable } from '../api/status.ts';
 import { StorageError } from '../storage/contract.ts';
 
 /** The API error for a StorageError, at any depth of its causes; other errors are returned as they are. */
@@ -49,6 +50,14 @@ export function resourceVersionTooLarge(requested: number, current: number): Api
     retryAfterSeconds: 1,
   });
 }
+
+/** An object whose stored value cannot be decoded. */
+export const unreadableObject = (kind: Kind, name: string): ApiError =>
+  storageReadError(
+    kind,
+    name,
+    'is in the store, but its value cannot be decoded: the log of the server names the field',
+  );
 
 /** L-38 */
 export const warmingUp = (): ApiError => tooManyRequests('storage is (re)initializing', 1);

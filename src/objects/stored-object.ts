@@ -47,7 +47,7 @@ export class StoredObject implements CacheEntry, ReadableObject {
     this.createRevision = stored.createRevision;
     this.#value = stored.value;
     this.#publicView = publicView;
-    const objectKey = objectKeyOf(kind, stored.key);
+    const objectKey = parseStorageKey(kind, stored.key);
     this.cluster = objectKey.cluster;
     this.namespace = objectKey.namespace;
     this.name = objectKey.name;
@@ -188,7 +188,7 @@ export const createdBefore =
     createRevision < revision;
 
 /** Throws for a key that is not of this kind's form: another program wrote it. */
-function objectKeyOf(kind: Kind, key: string): ObjectKey {
+export function parseStorageKey(kind: Kind, key: string): ObjectKey {
   const clusterAt = kindPrefix(kind).length;
   const namespaceAt = kind.inCluster ? afterSlash(kind, key, clusterAt) : clusterAt;
   const nameAt = kind.namespaced ? afterSlash(kind, key, namespaceAt) : namespaceAt;

@@ -2,7 +2,7 @@ import type { Catalog } from '../api/catalog.ts';
 import { type FieldError, invalid, invalidValue } from '../api/field-error.ts';
 import { type ApiObject, type Kind, type ManagedFieldsEntry, NOTHING_UNCHANGED } from '../api/kind.ts';
 import { type ObjectKey, storageKey } from '../api/object-key.ts';
-import { ApiError, alreadyExists, badRequest, conflict, notFound } from '../api/status.ts';
+import { ApiError, alreadyExists, badRequest, conflict } from '../api/status.ts';
 import { TimeSlice } from '../lib/time-slice.ts';
 import type { Guard, Store, Write, WriteResult } from '../storage/contract.ts';
 import type { Bound } from './bound.ts';
@@ -201,8 +201,7 @@ export class ObjectWriter {
     requireValid(kind, objectKey.name, validateObject(kind, object, context));
     if (dryRun) {
       await reader.catchUp();
-      const existing = reader.find(kind, objectKey);
-      if (existing !== undefined) throw exists(kind, objectKey.name, existing);
+      if (reader.find(kind, objectKey) ?? reader.findUnreadable(kind, objectKey)) throw this.#taken(kind, objectKey);
       return object;
     }
     const result = await this.#write({
@@ -213,14 +212,21 @@ export class ObjectWriter {
     });
     await reader.sawOwnWrite(result);
     if (result.ok) return versioned(object, result.revision);
-    const existing = reader.find(kind, objectKey);
-    if (result.key === storageKey(kind, objectKey)) throw exists(kind, objectKey.name, existing);
+    if (result.key === storageKey(kind, objectKey)) throw this.#taken(kind, objectKey);
     if (guards.some(({ key }) => key === result.key)) {
       throw conflict(kind, objectKey.name, 'a condition of this creation no longer holds');
     }
     // A parent was deleted between the read and the write: this names it.
     await requireParents(catalog, reader, kind, objectKey);
     throw conflict(kind, objectKey.name, 'its cluster or namespace has changed; please try again');
+  }
+
+  /** Z-02: the error for a name that another object has. */
+  #taken(kind: Kind, objectKey: ObjectKey): ApiError {
+    const { reader } = this.#options;
+    if (reader.findUnreadable(kind, objectKey) !== undefined) return reader.absence(kind, objectKey);
+    const isTerminating = reader.find(kind, objectKey)?.deletionTimestamp !== undefined;
+    return alreadyExists(kind, objectKey.name, isTerminating ? 'object is being deleted: ' : '');
   }
 
   async update(kind: Kind, objectKey: ObjectKey, change: Change, options: UpdateOptions): Promise<ApiObject> {
@@ -316,7 +322,7 @@ export class ObjectWriter {
     const { reader } = this.#options;
     await reader.catchUp();
     const current = reader.find(kind, objectKey);
-    if (current === undefined) throw notFound(kind, objectKey.name);
+    if (current === undefined) throw reader.absence(kind, objectKey);
     const expected = preconditions?.resourceVersion ?? '';
     if (expected !== '' && !/^[0-9]{1,16}$/.test(expected)) {
       throw invalid(kind, objectKey.name, [
@@ -368,10 +374,6 @@ export function checkPreconditions(
 /** Z-05 */
 const modified = (kind: Kind, name: string): ApiError =>
   conflict(kind, name, 'the object has been modified; please apply your changes to the latest version and try again');
-
-/** Z-02 */
-const exists = (kind: Kind, name: string, existing: StoredObject | undefined): ApiError =>
-  alreadyExists(kind, name, existing?.deletionTimestamp === undefined ? '' : 'object is being deleted: ');
 
 /** M-05 */
 function noUniqueName(kind: Kind, base: string): ApiError {

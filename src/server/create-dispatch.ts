@@ -95,6 +95,11 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
     checkAdmission: createAdmissionCheck(parts),
     completion: (request, kind) => completeRequest(request, kind) ?? completeToken(request, kind),
     checkCreate: (request) => requirePermission(policy, request.caller, questionOf(request, 'create')),
+    checkUnsafeDelete: (request) => {
+      for (const verb of ['delete', 'unsafe-delete-ignore-read-errors']) {
+        requirePermission(policy, request.caller, questionOf(request, verb));
+      }
+    },
     now: Date.now,
     random: Math.random,
     ...tokens,

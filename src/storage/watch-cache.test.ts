@@ -236,6 +236,30 @@ describe('WatchCache', () => {
     refill.finish(3);
     expect(stateAt(cache, 3)).toEqual(['c@3=good']);
   });
+
+  it('knows which values it leaves out, until they are repaired, deleted or no longer stored', () => {
+    const cache = newCache();
+    const leftOut = (): unknown[] => cache.unreadableUnder(PREFIX).map(({ key, modRevision }) => [key, modRevision]);
+    cache.apply(put('a', 1, 'one'));
+    for (const [revision, name] of ['a', 'b', 'c'].entries()) {
+      cache.applyUnreadable(put(name, 2 + revision, 'damaged'));
+    }
+    expect(leftOut()).toEqual([
+      [`${PREFIX}a`, 2],
+      [`${PREFIX}b`, 3],
+      [`${PREFIX}c`, 4],
+    ]);
+    expect(cache.unreadable(`${PREFIX}a`)).toEqual({ key: `${PREFIX}a`, createRevision: 2, modRevision: 2 });
+    expect(cache.unreadableUnder(`${PREFIX}b`)).toHaveLength(1);
+    expect(cache.apply(put('a', 5, 'repaired'))).toMatchObject({ before: undefined, after: { text: 'repaired' } });
+    cache.apply(del('b', 6));
+    expect(leftOut()).toEqual([[`${PREFIX}c`, 4]]);
+    const refill = cache.refill();
+    refill.addUnreadable(stored('d', 7, 'damaged'));
+    expect(leftOut()).toEqual([[`${PREFIX}c`, 4]]);
+    refill.finish(7);
+    expect(leftOut()).toEqual([[`${PREFIX}d`, 7]]);
+  });
 });
 
 it('calls onReplaced of entries that are no longer current, and of no others', () => {

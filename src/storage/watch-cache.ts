@@ -10,6 +10,9 @@ export interface CacheEvent<E extends CacheEntry> {
   readonly after: E | undefined;
 }
 
+/** A stored value that is left out, because `project` throws for it. */
+export type Unreadable = Pick<KeyValue, 'key' | 'createRevision' | 'modRevision'>;
+
 interface WatchCacheOptions<E extends CacheEntry> {
   /** Ends in `/`. */
   readonly prefix: string;
@@ -49,6 +52,8 @@ export class WatchCache<E extends CacheEntry> {
   #current: Snapshot<E>;
   /** The entries of `#current` by key: a hash finds one, where the tree compares about ten long keys. */
   #byKey = new Map<string, E>();
+  /** By key. Their writers need to know that these exist. */
+  #unreadable = new Map<string, Unreadable>();
   /** An immutable copy of the current state, made on demand and dropped by the next change. */
   #snapshot: Snapshot<E> | undefined;
   #window: CacheEvent<E>[] = [];
@@ -86,6 +91,16 @@ export class WatchCache<E extends CacheEntry> {
     return this.#byKey.get(key);
   }
 
+  /** The stored value with this key, if it is left out. */
+  unreadable(key: string): Unreadable | undefined {
+    return this.#unreadable.get(key);
+  }
+
+  /** The stored values under this prefix that are left out. */
+  unreadableUnder(prefix: string): Unreadable[] {
+    return [...this.#unreadable.values()].filter(({ key }) => key.startsWith(prefix));
+  }
+
   /** An immutable copy of the current state. Readers between two changes share it. */
   get snapshot(): Snapshot<E> {
     this.#snapshot ??= this.#current.copy();
@@ -111,6 +126,7 @@ export class WatchCache<E extends CacheEntry> {
   refill(): Refill {
     const next = this.#empty();
     const nextByKey = new Map<string, E>();
+    const nextUnreadable = new Map<string, Unreadable>();
     const add = (entry: E): void => {
       next.replace(undefined, entry);
       nextByKey.set(entry.key, entry);
@@ -119,12 +135,14 @@ export class WatchCache<E extends CacheEntry> {
       add: (item) => add(this.#project(item)),
       addUnreadable: (item) => {
         const entry = this.#projectUnreadable?.(item);
-        if (entry !== undefined) add(entry);
+        if (entry === undefined) nextUnreadable.set(item.key, withoutValue(item));
+        else add(entry);
       },
       finish: (revision) => {
         const last = this.#current;
         this.#current = next;
         this.#byKey = nextByKey;
+        this.#unreadable = nextUnreadable;
         this.#snapshot = undefined;
         this.#window = [];
         this.#windowStart = revision;
@@ -142,11 +160,14 @@ export class WatchCache<E extends CacheEntry> {
   }
 
   applyUnreadable(change: Change): CacheEvent<E> {
-    return this.#replace(change, change.type === 'put' ? this.#projectUnreadable?.(change) : undefined);
+    const event = this.#replace(change, change.type === 'put' ? this.#projectUnreadable?.(change) : undefined);
+    if (change.type === 'put' && event.after === undefined) this.#unreadable.set(change.key, withoutValue(change));
+    return event;
   }
 
   #replace(change: Change, after: E | undefined): CacheEvent<E> {
     const before = this.#byKey.get(change.key);
+    this.#unreadable.delete(change.key);
     this.#snapshot = undefined;
     this.#current.replace(before, after);
     if (after === undefined) this.#byKey.delete(change.key);
@@ -233,3 +254,9 @@ export class WatchCache<E extends CacheEntry> {
     return low;
   }
 }
+
+const withoutValue = ({ key, createRevision, modRevision }: Unreadable): Unreadable => ({
+  key,
+  createRevision,
+  modRevision,
+});

@@ -1,8 +1,10 @@
 import { chmodSync, copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { freePorts } from '../conformance/etcd-process.ts';
+import { createAccount, createCluster, createNamespace } from '../e2e/support/objects.ts';
 import { type Server, startServer, TLS, tokenOf } from '../e2e/support/server.ts';
 import { blocksOf, execute, isRun, readPage } from './support/blocks.ts';
 import { everyCommandWasRun } from './support/every-command.ts';
@@ -38,8 +40,17 @@ describe('docs/troubleshooting.md', () => {
   let runner: PageRunner;
   beforeAll(async () => {
     server = await startServer({ tls: true, users: { jane: [] } });
+    await createCluster(server, 'prod-eu-1');
+    await createNamespace(server, 'ci', 'prod-eu-1');
+    await createAccount(server, 'builder', 'ci', 'prod-eu-1');
+    await server.stop();
+    const db = new DatabaseSync(join(server.dataDir, 'clusterpass.db'));
+    db.exec("UPDATE log SET value = CAST('{' AS BLOB) WHERE key = '/registry/serviceaccounts/prod-eu-1/ci/builder'");
+    db.close();
+    server = await server.restart();
     runner = await PageRunner.create(() => [['https://clusterpass.example.com:8443', server.url]]);
     copyFileSync(TLS.caFile, join(runner.folder, 'tls.crt'));
+    copyFileSync(join(server.dataDir, 'admin.token'), join(runner.folder, 'admin.token'));
   });
   afterAll(async () => {
     await runner.destroy();

@@ -4,7 +4,13 @@ import type { RequestBody } from '../../api/request.ts';
 import { parseDeleteOptions } from './delete-options.ts';
 
 const body = (text: string): RequestBody => ({ bytes: new TextEncoder().encode(text), mediaType: 'application/json' });
-const none = { dryRun: false, preconditions: {}, gracePeriodSeconds: undefined, propagationPolicy: undefined };
+const none = {
+  dryRun: false,
+  preconditions: {},
+  gracePeriodSeconds: undefined,
+  propagationPolicy: undefined,
+  ignoreStoreReadError: false,
+};
 
 /** Audit annotations of the last request. */
 const noted: string[] = [];
@@ -30,6 +36,8 @@ describe('where options come from', () => {
     ['', undefined, none],
     ['', '', none],
     ['', '{}', none],
+    ['ignoreStoreReadErrorWithClusterBreakingPotential=true', undefined, { ...none, ignoreStoreReadError: true }],
+    ['', '{"ignoreStoreReadErrorWithClusterBreakingPotential":true}', { ...none, ignoreStoreReadError: true }],
     [
       'dryRun=All&gracePeriodSeconds=0&propagationPolicy=Orphan',
       undefined,

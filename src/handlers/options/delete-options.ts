@@ -4,6 +4,7 @@ import { bodySchema } from '../../api/codec/shape.ts';
 import { type FieldError, invalid, invalidValue, unsupportedValue } from '../../api/field-error.ts';
 import type { BodyType } from '../../api/kind.ts';
 import { type ApiRequest, DRY_RUN_ANNOTATION, type Query, type RequestBody } from '../../api/request.ts';
+import type { ApiError } from '../../api/status.ts';
 import { booleanParameter, countParameter, META_GROUP } from './query-parameters.ts';
 import { dryRunErrors, isDryRun } from './write-options.ts';
 
@@ -14,7 +15,11 @@ export interface DeleteOptions {
   /** Accepted and ignored: there is no grace period, and a parent is always deleted with its children. */
   readonly gracePeriodSeconds: number | undefined;
   readonly propagationPolicy: 'Foreground' | 'Background' | 'Orphan' | undefined;
+  /** The object is deleted although its stored value cannot be decoded. */
+  readonly ignoreStoreReadError: boolean;
 }
+
+const IGNORE_READ_ERROR = 'ignoreStoreReadErrorWithClusterBreakingPotential';
 
 /** The fields of the body; the query has parameters of the same names. */
 interface RawDeleteOptions {
@@ -23,6 +28,7 @@ interface RawDeleteOptions {
   readonly orphanDependents?: boolean;
   readonly propagationPolicy?: string;
   readonly dryRun?: readonly string[];
+  readonly [IGNORE_READ_ERROR]?: boolean;
 }
 
 const text = () => Type.Optional(Type.String({ goType: 'string' }));
@@ -45,6 +51,7 @@ export const deleteOptionsType: BodyType = {
         orphanDependents: Type.Optional(Type.Boolean({ goType: 'bool' })),
         propagationPolicy: text(),
         dryRun: Type.Optional(Type.Array(Type.String({ goType: 'string' }), { goType: '[]string' })),
+        [IGNORE_READ_ERROR]: Type.Optional(Type.Boolean({ goType: 'bool' })),
       },
       { goType: 'DeleteOptions' },
     ),
@@ -60,7 +67,7 @@ type DeleteRequest = Pick<ApiRequest, 'query' | 'body' | 'annotate'>;
 export function parseDeleteOptions({ query, body, annotate }: DeleteRequest): DeleteOptions {
   const raw = body === undefined || body.bytes.length === 0 ? fromQuery(query) : fromBody(body);
   const dryRun = [...(raw.dryRun ?? []), ...query.getAll('dryRun')];
-  const errors = [...propagationErrors(raw), ...dryRunErrors(dryRun)];
+  const errors = [...propagationErrors(raw), ...dryRunErrors(dryRun), ...readErrorErrors({ ...raw, dryRun })];
   if (errors.length > 0) throw invalid({ group: META_GROUP, kind: 'DeleteOptions' }, '', errors);
   // Records know the query, not the body: without this they would report a deletion.
   if (isDryRun(dryRun)) annotate(DRY_RUN_ANNOTATION, 'All');
@@ -69,8 +76,13 @@ export function parseDeleteOptions({ query, body, annotate }: DeleteRequest): De
     preconditions: raw.preconditions ?? {},
     gracePeriodSeconds: raw.gracePeriodSeconds,
     propagationPolicy: raw.propagationPolicy as DeleteOptions['propagationPolicy'],
+    ignoreStoreReadError: raw[IGNORE_READ_ERROR] === true,
   };
 }
+
+/** For a request to which `ignoreStoreReadError` does not apply. */
+export const notForUnreadable = (why: string): ApiError =>
+  invalid({ group: META_GROUP, kind: 'DeleteOptions' }, '', [invalidValue(IGNORE_READ_ERROR, true, why)]);
 
 function fromBody(body: RequestBody): RawDeleteOptions {
   return decodeBody<RawDeleteOptions>(body, deleteOptionsType, 'Ignore', { acceptsVersion: () => true }).value;
@@ -80,10 +92,12 @@ function fromQuery(query: Query): RawDeleteOptions {
   const gracePeriodSeconds = countParameter(query, 'gracePeriodSeconds');
   const orphanDependents = booleanParameter(query, 'orphanDependents');
   const propagationPolicy = query.get('propagationPolicy');
+  const ignoresReadError = booleanParameter(query, IGNORE_READ_ERROR);
   return {
     ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
     ...(orphanDependents === undefined ? {} : { orphanDependents }),
     ...(propagationPolicy === null ? {} : { propagationPolicy }),
+    ...(ignoresReadError === undefined ? {} : { [IGNORE_READ_ERROR]: ignoresReadError }),
   };
 }
 
@@ -98,4 +112,13 @@ function propagationErrors({ propagationPolicy: policy, orphanDependents }: RawD
   }
   if (!POLICIES.includes(policy)) errors.push(unsupportedValue('propagationPolicy', policy, [...POLICIES, 'nil']));
   return errors;
+}
+
+/** The other options are conditions on the object, or about its deletion in steps: both need its value. */
+function readErrorErrors(raw: RawDeleteOptions): FieldError[] {
+  if (raw[IGNORE_READ_ERROR] !== true) return [];
+  const others = ['dryRun', 'propagationPolicy', 'orphanDependents', 'gracePeriodSeconds', 'preconditions'] as const;
+  return others
+    .filter((name) => (name === 'dryRun' ? (raw.dryRun ?? []).length > 0 : raw[name] !== undefined))
+    .map((name) => invalidValue(IGNORE_READ_ERROR, true, `cannot be set together with .${name}`));
 }

@@ -5,7 +5,7 @@ import { credentialIdOf, ISSUED_CREDENTIAL_ID } from '../../api/credential-id.ts
 import { isGone } from '../../api/deletion.ts';
 import type { TokenRequest } from '../../api/kinds/token-request.ts';
 import { fleetKey } from '../../api/object-key.ts';
-import { conflict, forbidden, notFound } from '../../api/status.ts';
+import { conflict, forbidden } from '../../api/status.ts';
 import { requireParents } from '../../objects/parents.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
@@ -76,7 +76,7 @@ export function createIssueTokenHandler(parts: IssueTokenParts): IssueToken {
     checkName(sent, name);
     const foundAccount = reader.findFresh(catalog.serviceAccounts, objectKey);
     const account = foundAccount instanceof Promise ? await foundAccount : foundAccount;
-    if (account === undefined) throw notFound(catalog.serviceAccounts, name);
+    if (account === undefined) throw reader.absence(catalog.serviceAccounts, objectKey);
     // It would be refused here, but not by clusters that verify with the key set.
     if (isGone(account, parts.now())) throw forbidden(catalog.serviceAccounts, name, WAITS_FOR_FINALIZERS);
     checkUid(sent, account);
@@ -126,7 +126,7 @@ async function requireServer(
   { annotations }: ParsedTokenRequest,
 ): Promise<void> {
   const cluster = await reader.findFresh(catalog.clusters, fleetKey(name));
-  if (cluster === undefined) throw notFound(catalog.clusters, name);
+  if (cluster === undefined) throw reader.absence(catalog.clusters, fleetKey(name));
   requireValid(serverErrors(annotations, () => endpointsInForce(cluster.object(), productName)));
 }
 

@@ -3,7 +3,7 @@ import type { ObjectKey } from '../../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { ApiError, badRequest, type Status } from '../../api/status.ts';
 import { TimeSlice } from '../../lib/time-slice.ts';
-import { type DeleteOptions, parseDeleteOptions } from '../options/delete-options.ts';
+import { type DeleteOptions, notForUnreadable, parseDeleteOptions } from '../options/delete-options.ts';
 import type { ListOptions } from '../options/list-options.ts';
 import { renderItem } from '../representation.ts';
 import { selectPage } from '../selection.ts';
@@ -16,6 +16,18 @@ export async function deleteObject(parts: WriteParts, request: ApiRequest, kind:
   const { object, uid, gone } = await remove(parts, kind, objectKey, options);
   if (!gone) return writeResponse(parts, request, kind, object, { code: 200 });
   return deleteResponse(kind, objectKey.name, uid);
+}
+
+/** Deletes an object whose stored value cannot be decoded. */
+export async function deleteUnreadable(parts: WriteParts, request: ApiRequest, kind: Kind): Promise<ApiResponse> {
+  parts.checkUnsafeDelete(request);
+  const objectKey = objectKeyOf(request, kind);
+  await parts.reader.catchUp();
+  if (parts.reader.find(kind, objectKey) !== undefined) {
+    throw notForUnreadable('is exclusively used to delete corrupt object(s), try again by removing this option');
+  }
+  await parts.propagation.removeUnreadable(kind, objectKey);
+  return deleteResponse(kind, objectKey.name);
 }
 
 /** The Status of a completed deletion. */
@@ -67,6 +79,9 @@ export async function deleteCollection(
   listOptions: ListOptions,
 ): Promise<ApiResponse> {
   const options = parseDeleteOptions(request);
+  if (options.ignoreStoreReadError) {
+    throw notForUnreadable('is not allowed with DELETECOLLECTION, try again after removing the option');
+  }
   if (listOptions.continue !== '') throw badRequest('continue is not supported when a collection is deleted');
   await parts.reader.catchUp();
   const selection = selectionFor(request, kind, listOptions, parts.views);

@@ -105,6 +105,7 @@ export async function openApiCore(store: Store, windowSize: number, now: () => n
     checkAdmission: () => {},
     completion: () => undefined,
     checkCreate: (request) => requirePermission(policy, request.caller, questionOf(request, 'create')),
+    checkUnsafeDelete: () => {},
     now: Date.now,
     random: () => 0,
     createToken: () => Promise.reject(new Error('no tokens are asked for here')),
