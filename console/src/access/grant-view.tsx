@@ -4,10 +4,10 @@ import { CopyButton } from '../components/copy-button.tsx';
 import { Preview } from '../components/preview.tsx';
 import { Section } from '../components/section.tsx';
 import { Segments, SelectField, TextField } from '../components/text-field.tsx';
-import { errorMessage } from '../error-message.ts';
 import type { ClusterRow } from '../fleet/cluster-row.ts';
+import { useAction } from '../hooks/use-action.ts';
 import { ServerControls } from '../hooks/use-connected.tsx';
-import { useDebounced } from '../hooks/use-debounced.ts';
+import { useDryRun } from '../hooks/use-dry-run.ts';
 import { useQuery } from '../hooks/use-query.ts';
 import { createGrant, tryGrant } from './create-grant.ts';
 import { GrantEffect } from './grant-effect.tsx';
@@ -22,41 +22,30 @@ interface GrantViewProps {
 /** A form for the common grants. It shows the objects that it creates, and what they change. */
 export function GrantView({ client, clusterNames, rows }: GrantViewProps) {
   const [draft, setDraft] = useState(NEW_GRANT);
-  const [busy, setBusy] = useState(false);
-  const [problem, setProblem] = useState('');
+  const { busy, problem, clearProblem, run } = useAction();
   const [done, setDone] = useState('');
   const change = (part: Partial<GrantDraft>): void => {
-    setProblem('');
+    clearProblem();
     setDone('');
     setDraft((old) => ({ ...old, ...part }));
   };
   const missing = missingInGrant(draft);
   const key = missing === '' ? JSON.stringify(draft) : '';
-  const checked = useDebounced(key);
   const objects = missing === '' ? grantObjects(draft) : [];
-  const yaml = useQuery(checked, async () => {
-    if (checked === '') return '';
+  const dryRun = useDryRun(key, () => tryGrant(client, objects));
+  const yaml = useQuery(dryRun.checked, async () => {
+    if (dryRun.checked === '') return '';
     const { stringify } = await import('yaml');
     return objects.map((object) => stringify(object, { lineWidth: 0 })).join('---\n');
   });
-  const dryRun = useQuery(checked, async () => {
-    if (checked !== '') await tryGrant(client, objects);
-    return true;
-  });
-  const isChecked = key !== '' && checked === key && dryRun.status === 'loaded';
   const apply = async (event: FormEvent): Promise<void> => {
     event.preventDefault();
-    if (!isChecked || busy) return;
-    setBusy(true);
-    try {
+    if (!dryRun.isAccepted) return;
+    await run(async () => {
       await createGrant(client, objects);
       setDone(`Created ${objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`).join(' and ')}.`);
-    } catch (error) {
-      setProblem(errorMessage(error));
-    }
-    setBusy(false);
+    });
   };
-  const refusal = problem !== '' ? problem : key !== '' && dryRun.status === 'failed' ? dryRun.message : '';
   return (
     <div className="columns two">
       <Section title="Grant">
@@ -70,9 +59,9 @@ export function GrantView({ client, clusterNames, rows }: GrantViewProps) {
         <Section title="What it changes">
           <Preview
             title="Dry run at the server"
-            refusal={refusal}
+            refusal={problem || dryRun.refusal}
             missing={missing}
-            isLoading={done === '' && checked !== key}
+            isLoading={done === '' && !dryRun.isCurrent}
           >
             {done === '' ? (
               <GrantEffect client={client} draft={draft} rows={rows} />
@@ -85,7 +74,7 @@ export function GrantView({ client, clusterNames, rows }: GrantViewProps) {
               type="submit"
               form="grant"
               className="button primary wide"
-              disabled={!isChecked || busy || done !== ''}
+              disabled={!dryRun.isAccepted || busy || done !== ''}
             >
               {busy ? 'Applying…' : 'Apply'}
             </button>

@@ -1,8 +1,7 @@
-import { useState } from 'react';
 import type { ApiEndpoints, Client, Cluster } from '../../../src/client/index.ts';
 import { CaFingerprints } from '../certificates/ca-fingerprints.tsx';
 import { DetailList, Section } from '../components/section.tsx';
-import { errorMessage } from '../error-message.ts';
+import { useAction } from '../hooks/use-action.ts';
 import { ServerControls } from '../hooks/use-connected.tsx';
 import { useQuery } from '../hooks/use-query.ts';
 import { confirmation, waitingChange } from './waiting-change.ts';
@@ -19,18 +18,15 @@ interface ConfirmSectionProps {
 export function ConfirmSection({ client, name, resourceVersion, mayConfirm }: ConfirmSectionProps) {
   const path = `/apis/clusterregistry.k8s.io/v1alpha1/clusters/${encodeURIComponent(name)}`;
   const query = useQuery(`${name} ${resourceVersion}`, async () => (await client.request<Cluster>('GET', path)).value);
-  const [busy, setBusy] = useState(false);
-  const [problem, setProblem] = useState('');
+  const { busy, problem, run } = useAction();
   if (query.status === 'loading') return null;
   if (query.status === 'failed') return <ConfirmNotice text={query.message} />;
   const cluster = query.value;
   const change = waitingChange(cluster, client.productName);
   if (change === undefined)
     return <ConfirmNotice text="You may not see the change: it takes permission to update the cluster." />;
-  const confirm = async (): Promise<void> => {
-    setBusy(true);
-    setProblem('');
-    try {
+  const confirm = (): Promise<void> =>
+    run(async () => {
       const value = await confirmation(cluster, client.productName);
       await client.request('PATCH', path, {
         query: { fieldManager: 'clusterpass-console' },
@@ -43,11 +39,7 @@ export function ConfirmSection({ client, name, resourceVersion, mayConfirm }: Co
         },
         contentType: 'application/merge-patch+json',
       });
-    } catch (error) {
-      setProblem(errorMessage(error));
-    }
-    setBusy(false);
-  };
+    });
   return (
     <Section title="Changed endpoints wait for confirmation">
       <p>

@@ -1,7 +1,7 @@
 import { useState } from 'react';
 import type { Client } from '../../../src/client/index.ts';
 import { formatTime } from '../components/time.tsx';
-import { errorMessage } from '../error-message.ts';
+import { useAction } from '../hooks/use-action.ts';
 import { useQuery } from '../hooks/use-query.ts';
 import { rotateKeys, type SigningKey } from './signing-keys.ts';
 
@@ -14,19 +14,9 @@ interface RotatePanelProps {
 /** A dry run says from when the next key signs. */
 export function RotatePanel({ client, onDone, onCancel }: RotatePanelProps) {
   const [force, setForce] = useState(false);
-  const [busy, setBusy] = useState(false);
-  const [problem, setProblem] = useState('');
+  const { busy, problem, run } = useAction();
   const preview = useQuery(String(force), () => rotateKeys(client, { force, dryRun: true }));
-  const rotate = async (): Promise<void> => {
-    setBusy(true);
-    setProblem('');
-    try {
-      onDone(await rotateKeys(client, { force, dryRun: false }));
-    } catch (error) {
-      setProblem(errorMessage(error));
-      setBusy(false);
-    }
-  };
+  const rotate = (): Promise<void> => run(async () => onDone(await rotateKeys(client, { force, dryRun: false })));
   const refusal = problem !== '' ? problem : preview.status === 'failed' ? preview.message : '';
   return (
     <div className="stack rotate-panel">

@@ -2,9 +2,9 @@ import { type FormEvent, useState } from 'react';
 import { reviewClusterGrants } from '../../../src/client/fleet-reviews.ts';
 import type { Client, Cluster } from '../../../src/client/index.ts';
 import { Preview } from '../components/preview.tsx';
-import { errorMessage } from '../error-message.ts';
 import { GrantChanges } from '../grants/grant-changes.tsx';
-import { useDebounced } from '../hooks/use-debounced.ts';
+import { useAction } from '../hooks/use-action.ts';
+import { useDryRun } from '../hooks/use-dry-run.ts';
 import { useQuery } from '../hooks/use-query.ts';
 import { type LabelDraft, labelDrafts, labelProblem, labelsOf } from '../register/cluster-draft.ts';
 import { LabelFields } from './label-fields.tsx';
@@ -33,45 +33,34 @@ export function LabelEditor({ client, cluster, onDone }: LabelEditorProps) {
   // The labels when editing began.
   const [base] = useState(stored);
   const [drafts, setDrafts] = useState<readonly LabelDraft[]>(() => labelDrafts(stored));
-  const [busy, setBusy] = useState(false);
-  const [problem, setProblem] = useState('');
+  const { busy, problem, run } = useAction();
   const missing = labelProblem(drafts);
   const labels = labelsOf(drafts);
   const isChanged = !isSame(labels, base);
   const key = missing === '' && isChanged ? JSON.stringify(labels) : '';
-  const checked = useDebounced(key);
   const path = `/apis/clusterregistry.k8s.io/v1alpha1/clusters/${encodeURIComponent(name)}`;
-  const patch = (dryRun: boolean) =>
+  const patch = (options: { readonly dryRun?: 'All' } = {}) =>
     client.request('PATCH', path, {
-      query: { fieldManager: 'clusterpass-console', ...(dryRun ? { dryRun: 'All' } : {}) },
+      query: { fieldManager: 'clusterpass-console', ...options },
       body: labelPatch(base, labels),
       contentType: 'application/json-patch+json',
     });
-  const dryRun = useQuery(checked, async () => (checked === '' ? undefined : (await patch(true)).value));
-  const effect = useQuery(checked, async (signal) =>
-    checked === '' ? undefined : reviewClusterGrants(client, name, labels, signal),
+  const dryRun = useDryRun(key, () => patch({ dryRun: 'All' }));
+  const effect = useQuery(dryRun.checked, async (signal) =>
+    dryRun.checked === '' ? undefined : reviewClusterGrants(client, name, labels, signal),
   );
-  const isChecked = checked === key && key !== '' && dryRun.status === 'loaded' && effect.status !== 'loading';
+  const isChecked = dryRun.isAccepted && effect.status !== 'loading';
   const save = async (event: FormEvent): Promise<void> => {
     event.preventDefault();
-    if (!isChecked || busy) return;
-    setBusy(true);
-    setProblem('');
-    try {
-      await patch(false);
+    if (!isChecked) return;
+    await run(async () => {
+      await patch();
       onDone();
-    } catch (error) {
-      setProblem(errorMessage(error));
-      setBusy(false);
-    }
+    });
   };
   const refusal = !isSame(base, stored)
     ? 'Another user has changed the labels of this cluster meanwhile. Cancel, and edit them again.'
-    : problem !== ''
-      ? problem
-      : dryRun.status === 'failed'
-        ? dryRun.message
-        : '';
+    : problem || dryRun.refusal;
   return (
     <form className="stack" onSubmit={save} aria-busy={busy}>
       <LabelFields labels={drafts} onLabels={setDrafts} />
@@ -79,7 +68,7 @@ export function LabelEditor({ client, cluster, onDone }: LabelEditorProps) {
         title="What this changes"
         refusal={refusal}
         missing={missing === '' && !isChanged ? 'Nothing is changed yet.' : missing}
-        isLoading={checked !== key}
+        isLoading={!dryRun.isCurrent}
       >
         <GrantChanges query={effect} />
       </Preview>

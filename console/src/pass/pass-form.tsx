@@ -3,10 +3,10 @@ import type { Client, IssuedToken } from '../../../src/client/index.ts';
 import type { ClusterDetails } from '../cluster/cluster-details.ts';
 import { Preview } from '../components/preview.tsx';
 import { Time } from '../components/time.tsx';
-import { errorMessage } from '../error-message.ts';
+import { useAction } from '../hooks/use-action.ts';
 import { ServerControls } from '../hooks/use-connected.tsx';
-import { useDebounced } from '../hooks/use-debounced.ts';
-import { type Query, useQuery } from '../hooks/use-query.ts';
+import { useDryRun } from '../hooks/use-dry-run.ts';
+import type { Query } from '../hooks/use-query.ts';
 import { hrefOf } from '../router.ts';
 import { AccountFields } from './account-fields.tsx';
 import { BoundFields } from './bound-fields.tsx';
@@ -39,30 +39,17 @@ export function PassForm(props: PassFormProps) {
     seconds: Math.min(NEW_DRAFT.seconds, details.maxSeconds),
     tracked: NEW_DRAFT.tracked && canTrack,
   });
-  const [busy, setBusy] = useState(false);
-  const [problem, setProblem] = useState('');
+  const { busy, problem, run } = useAction();
   const missing = missingInput(account, draft);
   const request = requestFor(cluster, account, draft);
   const key = missing === '' ? JSON.stringify(request) : '';
-  const debounced = useDebounced(key);
-  const dryRun = useQuery(
-    debounced,
-    async (signal) => (debounced === '' ? undefined : client.createToken({ ...request, dryRun: true, signal })),
-    generation,
-  );
-  const preview: Query<IssuedToken | undefined> = debounced === key ? dryRun : { status: 'loading' };
+  const dryRun = useDryRun(key, (signal) => client.createToken({ ...request, dryRun: true, signal }), generation);
+  const preview: Query<IssuedToken | undefined> = dryRun.isCurrent ? dryRun.query : { status: 'loading' };
 
   const submit = async (event: FormEvent): Promise<void> => {
     event.preventDefault();
-    if (missing !== '' || busy) return;
-    setBusy(true);
-    setProblem('');
-    try {
-      onIssued(await client.createToken(request), draft.tracked);
-    } catch (error) {
-      setProblem(errorMessage(error));
-      setBusy(false);
-    }
+    if (missing !== '') return;
+    await run(async () => onIssued(await client.createToken(request), draft.tracked));
   };
 
   return (

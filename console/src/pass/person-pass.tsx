@@ -1,7 +1,6 @@
-import { useState } from 'react';
 import { type Client, type IssuedToken, StatusError } from '../../../src/client/index.ts';
 import { checkAccess, toBePerson } from '../access/access-review.ts';
-import { errorMessage } from '../error-message.ts';
+import { useAction } from '../hooks/use-action.ts';
 import { useQuery } from '../hooks/use-query.ts';
 
 interface PersonPassProps {
@@ -26,20 +25,11 @@ async function isOffered(client: Client, cluster: string): Promise<boolean> {
 
 /** A pass for the user itself, before those of service accounts. Nothing where it is not permitted. */
 export function PersonPass({ client, cluster, onIssued }: PersonPassProps) {
-  const [busy, setBusy] = useState(false);
-  const [problem, setProblem] = useState('');
+  const { busy, problem, run } = useAction();
   const offered = useQuery(cluster, () => isOffered(client, cluster));
   if (offered.status !== 'loaded' || !offered.value) return null;
-  const issue = async (): Promise<void> => {
-    setBusy(true);
-    setProblem('');
-    try {
-      onIssued(await client.createUserpass({ cluster, tracked: true }), true);
-    } catch (error) {
-      setProblem(errorMessage(error));
-      setBusy(false);
-    }
-  };
+  const issue = (): Promise<void> =>
+    run(async () => onIssued(await client.createUserpass({ cluster, tracked: true }), true));
   return (
     <div className="pass-person">
       <button type="button" className="button primary wide" disabled={busy} onClick={issue}>

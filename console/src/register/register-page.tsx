@@ -7,10 +7,10 @@ import { BackIcon } from '../components/icons.tsx';
 import { Preview } from '../components/preview.tsx';
 import { DetailList, Section } from '../components/section.tsx';
 import { TextField } from '../components/text-field.tsx';
-import { errorMessage } from '../error-message.ts';
 import { GrantChanges } from '../grants/grant-changes.tsx';
+import { useAction } from '../hooks/use-action.ts';
 import { ServerControls } from '../hooks/use-connected.tsx';
-import { useDebounced } from '../hooks/use-debounced.ts';
+import { useDryRun } from '../hooks/use-dry-run.ts';
 import { useQuery } from '../hooks/use-query.ts';
 import { LabelFields } from '../labels/label-fields.tsx';
 import { hrefOf } from '../router.ts';
@@ -22,44 +22,31 @@ const CLUSTERS = '/apis/clusterregistry.k8s.io/v1alpha1/clusters';
 /** Registers a cluster. A dry run at the server checks the fields while they are entered. */
 export const RegisterPage = memo(function RegisterPage({ client, fleetQuery }: { client: Client; fleetQuery: string }) {
   const [draft, setDraft] = useState(NEW_CLUSTER);
-  const [busy, setBusy] = useState(false);
-  const [problem, setProblem] = useState('');
+  const { busy, problem, clearProblem, run } = useAction();
   const change = (part: Partial<ClusterDraft>): void => {
-    setProblem('');
+    clearProblem();
     setDraft((old) => ({ ...old, ...part }));
   };
   const missing = missingField(draft);
   const key = missing === '' ? JSON.stringify(draft) : '';
-  const checked = useDebounced(key);
-  const create = (dryRun: boolean, signal?: AbortSignal) =>
+  const create = (options: { readonly dryRun?: 'All' } = {}, signal?: AbortSignal) =>
     client.request('POST', CLUSTERS, {
-      query: {
-        fieldManager: 'clusterpass-console',
-        fieldValidation: 'Strict',
-        ...(dryRun ? { dryRun: 'All' } : {}),
-      },
+      query: { fieldManager: 'clusterpass-console', fieldValidation: 'Strict', ...options },
       body: clusterObject(draft, client.productName),
       ...(signal === undefined ? {} : { signal }),
     });
-  const dryRun = useQuery(checked, async (signal) => (checked === '' ? undefined : create(true, signal)));
-  const grants = useQuery(checked, async (signal) =>
-    checked === '' ? undefined : reviewClusterGrants(client, draft.name, labelsOf(draft.labels), signal),
+  const dryRun = useDryRun(key, (signal) => create({ dryRun: 'All' }, signal));
+  const grants = useQuery(dryRun.checked, async (signal) =>
+    dryRun.checked === '' ? undefined : reviewClusterGrants(client, draft.name, labelsOf(draft.labels), signal),
   );
-  const isChecked = key !== '' && checked === key && dryRun.status === 'loaded';
   const submit = async (event: FormEvent): Promise<void> => {
     event.preventDefault();
-    if (!isChecked || busy) return;
-    setBusy(true);
-    setProblem('');
-    try {
-      await create(false);
+    if (!dryRun.isAccepted) return;
+    await run(async () => {
+      await create();
       location.hash = hrefOf({ page: 'cluster', name: draft.name });
-    } catch (error) {
-      setProblem(errorMessage(error));
-      setBusy(false);
-    }
+    });
   };
-  const refusal = problem !== '' ? problem : key !== '' && dryRun.status === 'failed' ? dryRun.message : '';
   return (
     <div className="page-body">
       <a className="back" href={hrefOf({ page: 'fleet', query: fleetQuery })}>
@@ -108,7 +95,12 @@ export const RegisterPage = memo(function RegisterPage({ client, fleetQuery }: {
         </Section>
         <div className="column">
           <Section title="Check">
-            <Preview title="Dry run at the server" refusal={refusal} missing={missing} isLoading={!isChecked}>
+            <Preview
+              title="Dry run at the server"
+              refusal={problem || dryRun.refusal}
+              missing={missing}
+              isLoading={!dryRun.isAccepted}
+            >
               <p className="allowed">The server accepts the name, the address, the CA and the labels.</p>
             </Preview>
             <DetailList
@@ -124,13 +116,18 @@ export const RegisterPage = memo(function RegisterPage({ client, fleetQuery }: {
               says whether it answers with a certificate of this CA.
             </p>
             <ServerControls>
-              <button type="submit" form="register" className="button primary wide" disabled={!isChecked || busy}>
+              <button
+                type="submit"
+                form="register"
+                className="button primary wide"
+                disabled={!dryRun.isAccepted || busy}
+              >
                 {busy ? 'Registering…' : 'Register the cluster'}
               </button>
             </ServerControls>
           </Section>
           <Section title="Who will reach it">
-            {isChecked ? (
+            {dryRun.isAccepted ? (
               <GrantChanges query={grants} isNew />
             ) : (
               <p className="muted">

@@ -1,6 +1,6 @@
 import { useState } from 'react';
 import { TextField } from '../components/text-field.tsx';
-import { errorMessage } from '../error-message.ts';
+import { useAction } from '../hooks/use-action.ts';
 import { ServerControls } from '../hooks/use-connected.tsx';
 
 export type Decision = 'Approved' | 'Denied' | 'Withdrawn';
@@ -20,18 +20,7 @@ interface DecisionFormProps {
 /** The buttons with which a person decides about an access request or a pass. */
 export function DecisionForm({ decisions, decide }: DecisionFormProps) {
   const [message, setMessage] = useState('');
-  const [busy, setBusy] = useState(false);
-  const [problem, setProblem] = useState('');
-  const send = async (type: Decision): Promise<void> => {
-    setBusy(true);
-    setProblem('');
-    try {
-      await decide(type, message);
-    } catch (error) {
-      setProblem(errorMessage(error));
-    }
-    setBusy(false);
-  };
+  const { busy, problem, run } = useAction();
   return (
     <>
       {problem !== '' && (
@@ -50,7 +39,7 @@ export function DecisionForm({ decisions, decide }: DecisionFormProps) {
                   type="button"
                   className={type === 'Approved' ? 'button primary' : 'button danger'}
                   disabled={busy}
-                  onClick={() => send(type)}
+                  onClick={() => run(() => decide(type, message))}
                 >
                   {LABELS[type]}
                 </button>

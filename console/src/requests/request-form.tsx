@@ -4,7 +4,7 @@ import type { Client } from '../../../src/client/index.ts';
 import { checkAccess, toAskForAccess } from '../access/access-review.ts';
 import { Section } from '../components/section.tsx';
 import { SelectField, TextField } from '../components/text-field.tsx';
-import { errorMessage } from '../error-message.ts';
+import { useAction } from '../hooks/use-action.ts';
 import { ServerControls } from '../hooks/use-connected.tsx';
 import { useDebounced } from '../hooks/use-debounced.ts';
 import type { Fields } from '../hooks/use-fields.ts';
@@ -41,32 +41,25 @@ export function RequestForm({ client, username, fields, clusterNames, onCreated 
   const [account, setAccount] = useState(fields.get('account'));
   const [reason, setReason] = useState('');
   const [seconds, setSeconds] = useState(String(HOUR));
-  const [busy, setBusy] = useState(false);
+  const { busy, problem, run } = useAction();
   const [outcome, setOutcome] = useState('');
-  const [problem, setProblem] = useState('');
   const [namespace = '', name = ''] = account.split('/', 2);
   const isDenied = useIsDenied(client, cluster, namespace);
   const submit = async (event: FormEvent): Promise<void> => {
     event.preventDefault();
-    if (busy) return;
-    setBusy(true);
-    setProblem('');
-    setOutcome('');
     const spec: AccessRequestSpec = {
       cluster,
       ...(account === '' ? {} : { serviceAccount: { namespace, name } }),
       reason: reason.trim(),
       durationSeconds: Number(seconds),
     };
-    try {
+    await run(async () => {
+      setOutcome('');
       const { metadata } = await createRequest(client, username, spec, false);
       setOutcome(`Requested as ${metadata.name}. Approvers see it now.`);
       setReason('');
       onCreated();
-    } catch (error) {
-      setProblem(errorMessage(error));
-    }
-    setBusy(false);
+    });
   };
   return (
     <Section title="Ask for access">
