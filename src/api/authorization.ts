@@ -117,7 +117,10 @@ export interface GrantFinder {
    * Unordered. Yields undefined now and then, where the reader may pause; later changes may then be included. Unless
    * `isKnown`, the cluster of the question counts as one that does not exist, with no labels.
    */
-  grantsOf(question: ResourceQuestion | PathQuestion, isKnown: boolean): Iterable<Grant | undefined>;
+  grantsOf(
+    question: ResourceQuestion | PathQuestion,
+    cluster: Pick<ClusterLabelChange, 'isKnown'>,
+  ): Iterable<Grant | undefined>;
   /** The bindings that hold in a cluster with its labels or with others. Undefined as above. */
   grantsIn(cluster: ClusterLabelChange): Iterable<GrantInCluster | undefined>;
 }

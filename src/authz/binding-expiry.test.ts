@@ -31,7 +31,7 @@ describe('a binding with an expiry', () => {
       policy.decideForAnyLabels(jane, askCluster('get', 'a')).allowed,
       policy.ruleFor(jane, 'list').all,
       policy.rulesFor(jane, { cluster: undefined, namespace: 'x' }).resourceRules.length > 0,
-      [...policy.grantsOf(ask({ verb: 'get' }), true)].some((grant) => grant?.name === 'temporary'),
+      [...policy.grantsOf(ask({ verb: 'get' }), { isKnown: true })].some((grant) => grant?.name === 'temporary'),
     ];
     expect(answers()).toEqual([true, true, true, true, true, true]);
     clock.now = END;

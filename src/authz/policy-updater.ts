@@ -80,13 +80,18 @@ export class PolicyUpdater implements ReflectorListener<StoredObject> {
     if (!this.#kinds.has(entry.kind)) return;
     if (before !== undefined) this.#unbind(before);
     if (after !== undefined) this.#bind(after);
-    this.#apply(entry, after !== undefined && this.#isInForce(after), revision);
+    if (after !== undefined && this.#isInForce(after)) this.#put(after, revision);
+    else this.#remove(entry, revision);
   }
 
-  #apply(entry: StoredObject, exists: boolean, revision: number): void {
-    if (exists) this.#applied.set(entry.key, entry);
-    else this.#applied.delete(entry.key);
-    this.#policy.apply(changeOf(entry, exists, revision));
+  #put(entry: StoredObject, revision: number): void {
+    this.#applied.set(entry.key, entry);
+    this.#policy.apply({ ...removalOf(entry, revision), object: entry.object() });
+  }
+
+  #remove(entry: StoredObject, revision: number): void {
+    this.#applied.delete(entry.key);
+    this.#policy.apply(removalOf(entry, revision));
   }
 
   readonly #uidOf = (name: string): string | undefined => this.#reader.find(this.#clusters, fleetKey(name))?.uid;
@@ -102,7 +107,7 @@ export class PolicyUpdater implements ReflectorListener<StoredObject> {
     );
     for (const entry of orphaned) {
       this.#applied.delete(entry.key);
-      this.#policy.apply({ ...changeOf(entry, false, revision), isOrphaned: true });
+      this.#policy.apply({ ...removalOf(entry, revision), isOrphaned: true });
     }
     if (orphaned.length > 0) this.#onOrphaned(revision);
   }
@@ -137,25 +142,20 @@ export class PolicyUpdater implements ReflectorListener<StoredObject> {
       }
     }
     for (const [key, entry] of this.#applied) {
-      if (!current.has(key)) this.#policy.apply(changeOf(entry, false, revision));
+      if (!current.has(key)) this.#remove(entry, revision);
     }
     this.#applied.clear();
-    for (const [key, entry] of current) {
-      this.#applied.set(key, entry);
-      this.#policy.apply(changeOf(entry, true, revision));
-    }
+    for (const entry of current.values()) this.#put(entry, revision);
   }
 }
 
-function changeOf(entry: StoredObject, exists: boolean, revision: number): PolicyChange {
-  return {
-    resource: entry.kind.resource as PolicyChange['resource'],
-    namespace: entry.namespace,
-    name: entry.name,
-    object: exists ? entry.object() : undefined,
-    revision,
-  };
-}
+const removalOf = ({ kind, namespace, name }: StoredObject, revision: number): PolicyChange => ({
+  resource: kind.resource as PolicyChange['resource'],
+  namespace,
+  name,
+  object: undefined,
+  revision,
+});
 
 /** The state of a kind at a revision inside the caches' window; a 410 when it is older. */
 function snapshotAt(reader: ObjectReader, kind: Kind, revision: number): Snapshot<StoredObject> {

@@ -264,7 +264,10 @@ class CompiledPolicy implements Policy {
     return { allowed: false, reason: reasonFor(entries, namespace) };
   }
 
-  grantsOf(question: ResourceQuestion | PathQuestion, isKnown: boolean): Iterable<Grant | undefined> {
+  grantsOf(
+    question: ResourceQuestion | PathQuestion,
+    { isKnown }: Pick<ClusterLabelChange, 'isKnown'>,
+  ): Iterable<Grant | undefined> {
     this.#dropExpired();
     if ('path' in question) return findGrants(this.#roles.all(), new PathMatch(question), [''], undefined);
     const { cluster, namespace } = question;

@@ -4,7 +4,7 @@ import { humanAge } from '../api/codec/go-text/human-duration.ts';
 import { type ApiObject, apiVersionOf, type Kind, type ObjectMeta, type TableColumn } from '../api/kind.ts';
 import type { ObjectKey } from '../api/object-key.ts';
 import type { TimeSlice } from '../lib/time-slice.ts';
-import type { ReadableObject } from '../objects/readable.ts';
+import type { ObjectView, ReadableObject } from '../objects/readable.ts';
 
 /** The forms of `Accept: ...;as=`. */
 export type Form = 'object' | 'table' | 'partial-object-metadata';
@@ -38,18 +38,18 @@ export function once(): () => boolean {
   };
 }
 
-const seesWhole = ({ whole }: Representation, entry: ReadableObject): boolean =>
-  whole === undefined || whole.admits(entry.name, entry.ruleLabels);
+const viewFor = ({ whole }: Representation, entry: ReadableObject): ObjectView =>
+  whole === undefined || whole.admits(entry.name, entry.ruleLabels) ? 'whole' : 'public';
 
 /** The object as this caller may see it. */
 export const viewOf = (representation: Representation, entry: ReadableObject): ApiObject =>
-  entry.shown(seesWhole(representation, entry), representation.clientAddress);
+  entry.shown(viewFor(representation, entry), representation.clientAddress);
 
 /** One serialized item. The cache holds the plain form; the others are made here. */
 export function renderItem(representation: Representation, entry: ReadableObject): Uint8Array {
   switch (representation.form) {
     case 'object':
-      return entry.json(seesWhole(representation, entry), representation.clientAddress);
+      return entry.json(viewFor(representation, entry), representation.clientAddress);
     case 'partial-object-metadata':
       return Buffer.from(toJson(partialMetadata(viewOf(representation, entry))));
     case 'table':
@@ -83,7 +83,7 @@ export async function renderItems(
 }
 
 const renderPublic = ({ clientAddress }: Representation, entry: ReadableObject): Uint8Array =>
-  entry.json(false, clientAddress);
+  entry.json('public', clientAddress);
 
 const renderListed = (representation: Representation, entry: ReadableObject): Uint8Array =>
   representation.form === 'table'

@@ -169,8 +169,8 @@ describe('a projection', () => {
     ] as const;
     const [{ after } = {}] = fleet.put('c1', { endpoints });
     const serverFor = (address: string): unknown => {
-      const json = JSON.parse(Buffer.from(after?.json(true, address) ?? []).toString());
-      expect(after?.shown(true, address)).toMatchObject(json);
+      const json = JSON.parse(Buffer.from(after?.json('whole', address) ?? []).toString());
+      expect(after?.shown('whole', address)).toMatchObject(json);
       return json.status.accessProviders[0].cluster.server;
     };
     expect(['10.1.2.3', '192.0.2.1', ''].map(serverFor)).toEqual([

@@ -3,7 +3,7 @@ import { kindPrefix } from '../api/object-key.ts';
 import type { ReflectorListener } from '../storage/reflector.ts';
 import type { Snapshot } from '../storage/snapshot.ts';
 import type { CacheEvent, WatchCache } from '../storage/watch-cache.ts';
-import type { ReadableCache, ReadableEvent, ReadableObject, ReadableState } from './readable.ts';
+import type { ObjectView, ReadableCache, ReadableEvent, ReadableObject, ReadableState } from './readable.ts';
 import { encode, type StoredObject } from './stored-object.ts';
 
 export type ProjectedKind = Kind & { readonly projection: Projection };
@@ -63,11 +63,11 @@ class ProjectedObject implements ReadableObject {
     return new ProjectedObject(this.kind, this.namespace, this.#source.withRevision(revision));
   }
 
-  shown(_whole: boolean, clientAddress: string): ApiObject {
+  shown(_view: ObjectView, clientAddress: string): ApiObject {
     return this.#project(this.#variantFor(clientAddress));
   }
 
-  json(_whole: boolean, clientAddress: string): Uint8Array {
+  json(_view: ObjectView, clientAddress: string): Uint8Array {
     const variant = this.#variantFor(clientAddress);
     const id = JSON.stringify([apiVersionOf(this.kind), this.namespace, variant]);
     return this.#source.projectedJson(id, () => encode(this.kind, this.#project(variant)));

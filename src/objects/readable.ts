@@ -7,6 +7,9 @@ import type { ObjectKey } from '../api/object-key.ts';
 
 type Labels = Readonly<Record<string, string>> | undefined;
 
+/** `whole`: for a caller who sees more than the public view. Kinds without a public view are always whole. */
+export type ObjectView = 'public' | 'whole';
+
 export interface ReadableObject extends ObjectKey {
   readonly kind: Kind;
   readonly key: string;
@@ -19,10 +22,9 @@ export interface ReadableObject extends ObjectKey {
   field(label: string): string;
   /** The same content with another resourceVersion, for the event of a deletion (V-13). */
   withRevision(revision: number): ReadableObject;
-  /** `whole`: for a caller who sees more than the public view. */
-  shown(whole: boolean, clientAddress: string): ApiObject;
+  shown(view: ObjectView, clientAddress: string): ApiObject;
   /** The same as JSON. */
-  json(whole: boolean, clientAddress: string): Uint8Array;
+  json(view: ObjectView, clientAddress: string): Uint8Array;
   /** Whether a client at this address sees the same but for resourceVersion. Versions of stored objects differ. */
   showsSameAs(other: ReadableObject, clientAddress: string): boolean;
 }

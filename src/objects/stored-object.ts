@@ -5,7 +5,7 @@ import { kindPrefix, type ObjectKey } from '../api/object-key.ts';
 import type { KeyValue } from '../storage/contract.ts';
 import type { CacheEntry } from '../storage/snapshot.ts';
 import { withServedFields } from './managed-fields.ts';
-import type { ReadableObject } from './readable.ts';
+import type { ObjectView, ReadableObject } from './readable.ts';
 
 /** The object as callers see it who may read but not change it. */
 export type PublicView = (object: ApiObject) => ApiObject;
@@ -110,12 +110,12 @@ export class StoredObject implements CacheEntry, ReadableObject {
     return this.labels;
   }
 
-  shown(whole: boolean): ApiObject {
-    return whole ? withServedFields(this.kind, this.object()) : this.publicObject();
+  shown(view: ObjectView): ApiObject {
+    return view === 'whole' ? withServedFields(this.kind, this.object()) : this.publicObject();
   }
 
-  json(whole: boolean): Uint8Array {
-    return whole ? this.fullJson : this.publicJson;
+  json(view: ObjectView): Uint8Array {
+    return view === 'whole' ? this.fullJson : this.publicJson;
   }
 
   showsSameAs(): boolean {

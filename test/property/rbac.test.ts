@@ -254,7 +254,7 @@ function expectAgreement(fleet: Fleet, caller: Caller, question: Question): void
 
 /** Who can: for each caller, the bindings that are found are those by which the reference evaluator allows it. */
 function expectSameHolders(fleet: Fleet, question: Question): void {
-  const grants = [...fleet.policy.grantsOf(question, true)].filter((grant) => grant !== undefined);
+  const grants = [...fleet.policy.grantsOf(question, { isKnown: true })].filter((grant) => grant !== undefined);
   const cluster = 'path' in question ? undefined : question.cluster;
   for (const caller of CALLERS) {
     const { name, groups } = caller.as(cluster);

@@ -1,9 +1,9 @@
 import { type Client, isStatus } from '../../../src/client/index.ts';
 import { collectionOf, type RbacObject } from './grant-manifest.ts';
 
-const create = (client: Client, body: RbacObject, dryRun: boolean): Promise<unknown> =>
+const create = (client: Client, body: RbacObject, options: { readonly dryRun?: 'All' } = {}): Promise<unknown> =>
   client.request('POST', collectionOf(body), {
-    query: { fieldManager: 'clusterpass-console', fieldValidation: 'Strict', ...(dryRun ? { dryRun: 'All' } : {}) },
+    query: { fieldManager: 'clusterpass-console', fieldValidation: 'Strict', ...options },
     body,
   });
 
@@ -11,7 +11,7 @@ const create = (client: Client, body: RbacObject, dryRun: boolean): Promise<unkn
 export async function tryGrant(client: Client, objects: readonly RbacObject[]): Promise<void> {
   for (const object of objects) {
     try {
-      await create(client, object, true);
+      await create(client, object, { dryRun: 'All' });
     } catch (error) {
       if (!isAboutNewRole(error, objects)) throw error;
     }
@@ -28,7 +28,7 @@ export async function createGrant(client: Client, objects: readonly RbacObject[]
   const created: RbacObject[] = [];
   try {
     for (const object of objects) {
-      await create(client, object, false);
+      await create(client, object);
       created.unshift(object);
     }
   } catch (error) {

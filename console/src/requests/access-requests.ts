@@ -57,7 +57,6 @@ export async function createRequest(
   client: Client,
   username: string,
   spec: AccessRequestSpec,
-  dryRun: boolean,
 ): Promise<AccessRequestObject> {
   const word = username
     .toLowerCase()
@@ -65,7 +64,7 @@ export async function createRequest(
     .replaceAll(/^-+|-+$/g, '')
     .slice(0, 40);
   const { value } = await client.request<AccessRequestObject>('POST', REQUESTS, {
-    query: { fieldManager: 'clusterpass-console', ...(dryRun ? { dryRun: 'All' } : {}) },
+    query: { fieldManager: 'clusterpass-console' },
     body: {
       apiVersion: 'clusterpass.dev/v1alpha1',
       kind: 'AccessRequest',

@@ -55,7 +55,7 @@ export function RequestForm({ client, username, fields, clusterNames, onCreated 
     };
     await run(async () => {
       setOutcome('');
-      const { metadata } = await createRequest(client, username, spec, false);
+      const { metadata } = await createRequest(client, username, spec);
       setOutcome(`Requested as ${metadata.name}. Approvers see it now.`);
       setReason('');
       onCreated();

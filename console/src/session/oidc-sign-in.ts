@@ -16,7 +16,7 @@ const KEY = 'clusterpass.sign-in';
 const OPTIONAL_SCOPES = ['profile', 'email', 'groups', 'offline_access'];
 
 /** Redirects to the provider: authorization code flow with PKCE (RFC 7636) for a public client. */
-export async function startSignIn(provider: Provider, keepForTab: boolean): Promise<void> {
+export async function startSignIn(provider: Provider, { keepForTab }: { readonly keepForTab: boolean }): Promise<void> {
   if (globalThis.crypto?.subtle === undefined) {
     throw new Error('Signing in with an identity provider works only if the console is served over HTTPS.');
   }

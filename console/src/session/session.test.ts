@@ -92,12 +92,12 @@ describe('A46: after a sign-out', () => {
   });
 
   it('a rejected request of the session before does not end the next one', async () => {
-    await session.signIn('token-of-jane', true);
+    await session.signIn('token-of-jane', { keepForTab: true });
     world.rejected.add('token-of-jane');
     const request = reviewSelf(signedIn().client).catch(() => undefined);
     await expect.poll(() => world.waiting).toBe(1);
     session.signOut();
-    await session.signIn('token-of-joe', true);
+    await session.signIn('token-of-joe', { keepForTab: true });
     world.answer.resolve();
     await request;
     expect([session.state.phase, stored]).toEqual(['signed-in', 'token-of-joe']);

@@ -60,7 +60,7 @@ export class Session {
   };
 
   /** Throws the error of the server if the server rejects the token. */
-  async signIn(text: string, keepForTab: boolean): Promise<void> {
+  async signIn(text: string, { keepForTab }: { readonly keepForTab: boolean }): Promise<void> {
     // People paste the output of `cat` or a whole header.
     const token = text.trim().replace(/^(?:Authorization:\s*)?Bearer\s+/i, '');
     if (!TOKEN.test(token)) {
@@ -69,7 +69,7 @@ export class Session {
     const ended = this.#begin();
     const signedIn = await this.#connect(createRetryTiming(), staticToken(token), ended);
     if (ended.aborted) return;
-    this.#store(token, keepForTab);
+    this.#store(token, { keepForTab });
     this.#set({ phase: 'signed-in', ...signedIn });
   }
 
@@ -80,7 +80,7 @@ export class Session {
     return this.#lifetime.signal;
   }
 
-  #store(token: string, keepForTab: boolean): void {
+  #store(token: string, { keepForTab }: { readonly keepForTab: boolean }): void {
     if (keepForTab) this.#options.storage.save(token);
     else this.#options.storage.clear();
   }
@@ -121,7 +121,7 @@ export class Session {
             revoke();
             return;
           }
-          this.#store(refreshed.idToken, keepForTab);
+          this.#store(refreshed.idToken, { keepForTab });
           if (this.#state.phase === 'signed-in') this.#set({ ...this.#state, ...expiryOf(token) });
         },
         onExpired: () => {
@@ -129,7 +129,7 @@ export class Session {
         },
       });
       const signedIn = await this.#connect(timing, token, ended);
-      this.#store(latest.idToken, keepForTab);
+      this.#store(latest.idToken, { keepForTab });
       this.#revoke = revoke;
       this.#set({ phase: 'signed-in', ...signedIn });
     } catch (error) {

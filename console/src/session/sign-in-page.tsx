@@ -36,7 +36,7 @@ export function SignInPage({ session, provider, expired, problem: initialProblem
     setBusy(true);
     setProblem('');
     try {
-      await session.signIn(text, keepForTab);
+      await session.signIn(text, { keepForTab });
     } catch (error) {
       setBusy(false);
       setProblem(isStatus(error, 401) ? 'The server rejected this token: unknown or expired.' : errorMessage(error));
@@ -49,7 +49,7 @@ export function SignInPage({ session, provider, expired, problem: initialProblem
     setBusy(true);
     setProblem('');
     try {
-      await startSignIn(provider, keepForTab);
+      await startSignIn(provider, { keepForTab });
     } catch (error) {
       setBusy(false);
       setProblem(errorMessage(error));
