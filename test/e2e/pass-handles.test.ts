@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { allAuditBytes, readAudit } from './support/audit.ts';
+import { allAuditBytes, eventsOf, readAudit } from './support/audit.ts';
 import { Person } from './support/cli.ts';
 import { describeWithKubectl, kubectlOk } from './support/kubectl.ts';
 import {
@@ -150,6 +150,16 @@ describe('A48, MC-75: a handle', () => {
       'authentication.kubernetes.io/issued-credential-id': `JTI=${jti}`,
     });
     expect(deletion?.annotations?.['clusterpass.dev/revoked-credential-ids']).toBe(`JTI=${jti}`);
+  });
+
+  it('is named in the audit event of each request that it answers, also of a repeated one', async () => {
+    const purpose = { purpose: 'INC-2: ask twice' };
+    const name = await asked('alw', purpose);
+    const { code, json, headers } = await ask('alw', purpose);
+    expect([code, json.metadata.name]).toEqual([200, name]);
+    const [event] = await eventsOf(join(folder, 'audit.log'), headers.get('audit-id'));
+    expect(event.objectRef).toMatchObject({ resource: 'passes', name });
+    expect(await revoke('alw', name)).toBe(200);
   });
 
   it.each<[string, object, number]>([

@@ -42,6 +42,7 @@ export function createPassHandler(parts: PassParts): (request: ApiRequest) => Pr
     const counted = countedPasses(parts, caller, spec);
     const same = counted.stored().find((entry) => isOwn(entry, caller) && isSamePass(parts, entry, requested));
     if (same !== undefined) {
+      request.nameObject(same.name);
       annotate(request, same.object());
       return writeResponse(parts, request, kind, same.object(), { code: 200 });
     }
