@@ -38,6 +38,8 @@ export async function installBootstrapRoles(
 
   async function install(kind: Kind, object: ApiObject): Promise<void> {
     const key = fleetKey(object.metadata.name ?? '');
+    // An operator has to delete it first: it may have had an autoupdate annotation.
+    if (reader.findUnreadable(kind, key) !== undefined) return;
     const existing = reader.find(kind, key);
     const stored = existing?.object();
     if (stored?.metadata.annotations?.[AUTO_UPDATE] === 'false') return;

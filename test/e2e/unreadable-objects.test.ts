@@ -11,7 +11,7 @@ import {
   inNamespace,
   remove,
 } from './support/objects.ts';
-import { CLUSTERS } from './support/paths.ts';
+import { CLUSTERS, RBAC } from './support/paths.ts';
 import { type Answer, type Server, startServer } from './support/server.ts';
 
 const namespaces = (cluster: string): string => `/orchestrator/${cluster}/api/v1/namespaces`;
@@ -26,10 +26,14 @@ const DAMAGED = [
   '/clusters/beta',
   '/namespaces/beta/ci',
   '/serviceaccounts/gamma/ci/builder',
+  '/clusterroles/clusterpass:viewer',
+  '/clusterrolebindings/system:discovery',
 ];
+const SIGNING_KEYS = '/apis/clusterpass.dev/v1alpha1/signingkeys';
 
 describe('Z-06: objects in the store that cannot be decoded', () => {
   let server: Server;
+  let keyNames: string[];
   beforeAll(async () => {
     server = await startServer({ users: { jane: [] } });
     for (const cluster of ['alpha', 'held', 'beta', 'gamma']) {
@@ -52,10 +56,13 @@ describe('Z-06: objects in the store that cannot be decoded', () => {
         resources: ['serviceaccounts'],
       },
     );
+    const keys = (await server.call('GET', SIGNING_KEYS)).json.items;
+    keyNames = keys.map(({ metadata }: { metadata: { name: string } }) => metadata.name);
     await server.stop();
     const db = new DatabaseSync(join(server.dataDir, 'clusterpass.db'));
     const damage = db.prepare('UPDATE log SET value = CAST(\'{"metadata":\' AS BLOB) WHERE key = ?');
-    for (const key of DAMAGED) expect(damage.run(`/registry${key}`).changes).toBe(1);
+    for (const key of [...DAMAGED, `/signingkeys/${keyNames[0]}`])
+      expect(damage.run(`/registry${key}`).changes).toBe(1);
     db.close();
     server = await server.restart();
   });
@@ -144,6 +151,25 @@ describe('Z-06: objects in the store that cannot be decoded', () => {
     expect((await server.call('GET', `${CLUSTERS}/held`)).code).toBe(404);
     await create(server, CLUSTERS, { ...CLUSTER, metadata: { name: 'held' } });
     await expectEmpty('held');
+  });
+
+  it('of the server itself do not keep it from starting, and are created again after their deletion', async () => {
+    const paths = [
+      `${RBAC}/clusterroles/clusterpass:viewer`,
+      `${RBAC}/clusterrolebindings/system:discovery`,
+      `${SIGNING_KEYS}/${keyNames[0]}`,
+    ];
+    for (const path of paths) {
+      expectStatus(await server.call('GET', path), 500, 'StorageReadError');
+      const deleted = await deleteUnsafely(path);
+      expect(deleted.code, deleted.text).toBe(200);
+    }
+    expect(server.output.stderr).not.toContain('the SigningKey objects could not be written');
+    await server.stop();
+    server = await server.restart();
+    for (const path of paths) await expect.poll(async () => (await server.call('GET', path)).code).toBe(200);
+    const { items } = (await server.call('GET', SIGNING_KEYS)).json;
+    expect(items.map(({ metadata }: { metadata: { name: string } }) => metadata.name)).toEqual(keyNames);
   });
 
   /** A cluster that was created again under the name of a deleted one has nothing of it. */

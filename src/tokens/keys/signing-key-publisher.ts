@@ -41,6 +41,8 @@ async function syncOnce({ kind, keyRing, reader, writer }: SigningKeyPublisherPa
   }
   for (const [name, object] of wanted) {
     const key = fleetKey(name);
+    // It is in the log, and the other keys are published all the same.
+    if (reader.findUnreadable(kind, key) !== undefined) continue;
     if (reader.find(kind, key) === undefined) {
       // Another replica may create the same object at the same time.
       await ignoring(409, () => writer.create(kind, key, object, { dryRun: false }));
