@@ -3,10 +3,20 @@ import { copyFile, cp, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } 
 import { createConnection, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { freePorts } from '../conformance/etcd-process.ts';
 import { addCluster } from './support/fleet.ts';
-import { createAccount, createNamespace, tokenPath } from './support/objects.ts';
+import {
+  ASK,
+  codeFor,
+  create,
+  createAccount,
+  createNamespace,
+  inNamespace,
+  remove,
+  tokenPath,
+} from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
 import { type Ended, run } from './support/run.ts';
 import { type Server, startServer } from './support/server.ts';
@@ -163,6 +173,45 @@ describe('B18: clusterpass store backup', () => {
       await restored.destroy();
     }
     expect(await filesOfServer()).toEqual([]);
+  });
+
+  it('a restored server knows no token of the time after the backup: which of them it accepts', async () => {
+    const passes = '/apis/clusterpass.dev/v1alpha1/passes';
+    const issued = async (path: string): Promise<string> => {
+      const answer = await server.call('POST', path, { body: path.startsWith(passes) ? undefined : ASK });
+      expect(answer.code, answer.text).toBe(201);
+      return answer.json.status.token;
+    };
+    const type = { apiVersion: 'clusterpass.dev/v1alpha1', kind: 'Pass' };
+    const serviceAccount = { namespace: 'ci', name: 'builder' };
+    const spec = { cluster: 'alpha', serviceAccount, purpose: 'for the test of restores' };
+    const handle = (await create(server, passes, { ...type, spec })).metadata.name;
+    const target = inFolder('tokens.db');
+    expect(await backup('--data-dir', server.dataDir, '-f', target)).toMatchObject({ code: 0 });
+    const ofHandle = await issued(`${passes}/${handle}/token`);
+    await createAccount(server, 'later');
+    const ofLater = await issued(tokenPath('later'));
+    // The backup has the present key and the next one.
+    for (let i = 0; i < 2; i++) {
+      const body = { apiVersion: type.apiVersion, kind: 'SigningKey', spec: { force: true } };
+      await create(server, '/apis/clusterpass.dev/v1alpha1/signingkeys', body);
+    }
+    const ofLaterKey = await issued(tokenPath());
+    await remove(server, inNamespace('serviceaccounts/builder'));
+    await createAccount(server, 'builder');
+    const ofRecreated = await issued(tokenPath());
+
+    const restored = await restore('tokens.db', inFolder('tokens'));
+    try {
+      for (const refused of [ofLater, ofLaterKey, ofRecreated]) expect(await codeFor(restored, refused)).toBe(401);
+      expect(await codeFor(restored, ofHandle)).toBe(200);
+      await remove(restored, `${passes}/${handle}`);
+      expect(await codeFor(restored, ofHandle), 'its handle is revoked').toBe(200);
+      await remove(restored, `/apis/clusterpass.dev/v1alpha1/issuedtokens/${decodeJwt(ofHandle).jti}`);
+      expect(await codeFor(restored, ofHandle)).toBe(401);
+    } finally {
+      await restored.destroy();
+    }
   });
 
   it('keeps the admin token if admin.token is restored too', async () => {
