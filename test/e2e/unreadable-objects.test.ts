@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describeWithEtcd, type Etcd, etcdCall, startEtcd } from '../conformance/etcd-process.ts';
 import {
   asUser,
   bind,
@@ -12,7 +13,9 @@ import {
   remove,
 } from './support/objects.ts';
 import { CLUSTERS, RBAC } from './support/paths.ts';
+import { type Replicas, startReplicas } from './support/replicas.ts';
 import { type Answer, type Server, startServer } from './support/server.ts';
+import { brief, Watch, type WatchEvent } from './support/watch.ts';
 
 const namespaces = (cluster: string): string => `/orchestrator/${cluster}/api/v1/namespaces`;
 const UNSAFE = { kind: 'DeleteOptions', apiVersion: 'v1', ignoreStoreReadErrorWithClusterBreakingPotential: true };
@@ -29,11 +32,13 @@ const DAMAGED = [
   '/clusterroles/clusterpass:viewer',
   '/clusterrolebindings/system:discovery',
 ];
+const PASSES = '/apis/clusterpass.dev/v1alpha1/passes';
 const SIGNING_KEYS = '/apis/clusterpass.dev/v1alpha1/signingkeys';
 
 describe('Z-06: objects in the store that cannot be decoded', () => {
   let server: Server;
   let keyNames: string[];
+  let handle: string;
   beforeAll(async () => {
     server = await startServer({ users: { jane: [] } });
     for (const cluster of ['alpha', 'held', 'beta', 'gamma']) {
@@ -56,12 +61,16 @@ describe('Z-06: objects in the store that cannot be decoded', () => {
         resources: ['serviceaccounts'],
       },
     );
+    const serviceAccount = { namespace: 'ci', name: 'other' };
+    const spec = { cluster: 'gamma', serviceAccount, purpose: 'for the test' };
+    const type = { apiVersion: 'clusterpass.dev/v1alpha1', kind: 'Pass' };
+    handle = (await create(server, PASSES, { ...type, spec })).metadata.name;
     const keys = (await server.call('GET', SIGNING_KEYS)).json.items;
     keyNames = keys.map(({ metadata }: { metadata: { name: string } }) => metadata.name);
     await server.stop();
     const db = new DatabaseSync(join(server.dataDir, 'clusterpass.db'));
     const damage = db.prepare('UPDATE log SET value = CAST(\'{"metadata":\' AS BLOB) WHERE key = ?');
-    for (const key of [...DAMAGED, `/signingkeys/${keyNames[0]}`])
+    for (const key of [...DAMAGED, `/signingkeys/${keyNames[0]}`, `/passes/${handle}`])
       expect(damage.run(`/registry${key}`).changes).toBe(1);
     db.close();
     server = await server.restart();
@@ -117,6 +126,16 @@ describe('Z-06: objects in the store that cannot be decoded', () => {
     expect(deleted.code, deleted.text).toBe(200);
     expect((await server.call('GET', account)).code).toBe(404);
     await createAccount(server, 'builder', 'ci', 'gamma');
+
+    // A handle is deleted by its requester as a rule, and this one has none that could be read.
+    expectStatus(
+      await server.call('DELETE', `${PASSES}/${handle}`, { ...asUser('jane'), body: UNSAFE }),
+      403,
+      'Forbidden',
+    );
+    expect((await deleteUnsafely(`${PASSES}/${handle}`)).code).toBe(200);
+    expectStatus(await deleteUnsafely(`${PASSES}/${handle}`), 404, 'NotFound');
+    expectStatus(await deleteUnsafely(inNamespace('serviceaccounts', 'ci', 'gamma')), 422, 'Invalid');
   });
 
   it('are deleted with everything inside them', async () => {
@@ -181,4 +200,43 @@ describe('Z-06: objects in the store that cannot be decoded', () => {
       await createAccount(server, 'builder', namespace, cluster);
     }
   }
+});
+
+describeWithEtcd('Z-06: objects that another program damages in etcd, under two replicas', () => {
+  let etcd: Etcd;
+  let replicas: Replicas;
+  beforeAll(async () => {
+    etcd = await startEtcd();
+    replicas = await startReplicas(etcd);
+  });
+  afterAll(async () => {
+    await replicas?.destroy();
+    await etcd?.destroy();
+  });
+
+  it('are deleted and added again for watches, and are deleted at either replica', async () => {
+    const [one, two] = replicas.servers;
+    for (const name of ['alpha', 'beta']) await createCluster(one, name);
+    const { metadata } = (await two.call('GET', CLUSTERS)).json;
+    const watch = await Watch.open(two, `${CLUSTERS}?watch=true&resourceVersion=${metadata.resourceVersion}`);
+    const nextEvent = async () => brief((await watch.next()) as WatchEvent);
+    const key = Buffer.from('/fleet/data/registry/clusters/beta').toString('base64');
+    const { kvs } = (await etcdCall(etcd, '/v3/kv/range', { key })) as { kvs: [{ value: string }] };
+    const put = (value: string) => etcdCall(etcd, '/v3/kv/put', { key, value });
+    const codes = () => Promise.all([one, two].map(async (each) => (await each.call('GET', `${CLUSTERS}/beta`)).code));
+
+    await put(Buffer.from('{"metadata":').toString('base64'));
+    expect(await nextEvent()).toBe('DELETED beta');
+    expect(await codes()).toEqual([500, 500]);
+    await put(kvs[0].value);
+    expect(await nextEvent()).toBe('ADDED beta');
+    expect(await codes()).toEqual([200, 200]);
+    await put(Buffer.from('[]').toString('base64'));
+    expect(await nextEvent()).toBe('DELETED beta');
+    expect((await one.call('DELETE', `${CLUSTERS}/beta`, { body: UNSAFE })).code).toBe(200);
+    expect(await codes()).toEqual([404, 404]);
+    await createCluster(two, 'beta');
+    expect(await nextEvent()).toBe('ADDED beta');
+    watch.close();
+  });
 });
