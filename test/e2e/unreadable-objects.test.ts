@@ -122,6 +122,12 @@ describe('Z-06: objects in the store that cannot be decoded', () => {
     }
     expectStatus(await server.call('DELETE', account, { ...asUser('jane'), body: UNSAFE }), 403, 'Forbidden');
 
+    const twice =
+      '?ignoreStoreReadErrorWithClusterBreakingPotential=false&ignoreStoreReadErrorWithClusterBreakingPotential=true';
+    expectStatus(await server.call('DELETE', `${account}${twice}`), 400, 'BadRequest');
+    const openapi = (await server.call('GET', '/orchestrator/gamma/openapi/v3/api/v1')).text;
+    expect(openapi).toContain('"ignoreStoreReadErrorWithClusterBreakingPotential","in":"query"');
+
     const deleted = await deleteUnsafely(account);
     expect(deleted.code, deleted.text).toBe(200);
     expect((await server.call('GET', account)).code).toBe(404);

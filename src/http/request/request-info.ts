@@ -99,6 +99,7 @@ const SINGLE_PARAMETERS: ReadonlySet<string> = new Set([
   'force',
   'gracePeriodSeconds',
   'hash',
+  'ignoreStoreReadErrorWithClusterBreakingPotential',
   'includeObject',
   'labelSelector',
   'limit',
