@@ -91,6 +91,36 @@ describe('A46: after a sign-out', () => {
     await expect.poll(() => world.revoked).toEqual(['refresh-first', 'refresh-second']);
   });
 
+  it('a sign-in at the provider that was under way stores nothing, and its refresh token is revoked', async () => {
+    const first = tokens('first');
+    world.rejected.add(first.idToken);
+    const signingIn = session.signInWithProvider(PROVIDER, Promise.resolve({ tokens: first, keepForTab: true }));
+    await expect.poll(() => world.waiting).toBe(1);
+    session.signOut();
+    world.answer.resolve();
+    await signingIn;
+    expect([session.state.phase, stored]).toEqual(['signed-out', undefined]);
+    await expect.poll(() => world.revoked).toEqual(['refresh-first', 'refresh-second']);
+  });
+
+  it('tokens of the provider that arrive later are revoked', async () => {
+    const completed = Promise.withResolvers<{ tokens: ProviderTokens; keepForTab: boolean }>();
+    const signingIn = session.signInWithProvider(PROVIDER, completed.promise);
+    session.signOut();
+    completed.resolve({ tokens: tokens('first'), keepForTab: true });
+    await signingIn;
+    expect([session.state.phase, stored]).toEqual(['signed-out', undefined]);
+    await expect.poll(() => world.revoked).toEqual(['refresh-first']);
+  });
+
+  it('a token that was being restored does not sign in', async () => {
+    stored = 'token-of-jane';
+    const restoring = session.restore();
+    session.signOut();
+    await restoring;
+    expect([session.state.phase, stored]).toEqual(['signed-out', undefined]);
+  });
+
   it('a rejected request of the session before does not end the next one', async () => {
     await session.signIn('token-of-jane', { keepForTab: true });
     world.rejected.add('token-of-jane');

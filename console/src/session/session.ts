@@ -80,6 +80,11 @@ export class Session {
     return this.#lifetime.signal;
   }
 
+  /** Whether another session has begun since. */
+  #isPast(ended: AbortSignal): boolean {
+    return this.#lifetime.signal !== ended;
+  }
+
   #store(token: string, { keepForTab }: { readonly keepForTab: boolean }): void {
     if (keepForTab) this.#options.storage.save(token);
     else this.#options.storage.clear();
@@ -92,8 +97,10 @@ export class Session {
     const ended = this.#begin();
     this.#set({ phase: 'restoring' });
     try {
-      this.#set({ phase: 'signed-in', ...(await this.#connect(createRetryTiming(), staticToken(token), ended)) });
+      const signedIn = await this.#connect(createRetryTiming(), staticToken(token), ended);
+      if (!ended.aborted) this.#set({ phase: 'signed-in', ...signedIn });
     } catch (error) {
+      if (this.#isPast(ended)) return;
       if (isStatus(error, 401)) this.expire();
       // The token can still be valid. It stays in storage, so that reloading the page tries again.
       else this.#set({ ...SIGNED_OUT, problem: errorMessage(error) });
@@ -128,12 +135,14 @@ export class Session {
           if (!ended.aborted) this.expire();
         },
       });
-      const signedIn = await this.#connect(timing, token, ended);
-      this.#store(latest.idToken, { keepForTab });
+      if (ended.aborted) return revoke();
       this.#revoke = revoke;
+      const signedIn = await this.#connect(timing, token, ended);
+      if (ended.aborted) return;
+      this.#store(latest.idToken, { keepForTab });
       this.#set({ phase: 'signed-in', ...signedIn });
     } catch (error) {
-      this.#set({ ...SIGNED_OUT, problem: errorMessage(error) });
+      if (!this.#isPast(ended)) this.#set({ ...SIGNED_OUT, problem: errorMessage(error) });
     }
   }
 
