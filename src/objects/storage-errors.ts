@@ -53,11 +53,7 @@ export function resourceVersionTooLarge(requested: number, current: number): Api
 
 /** An object whose stored value cannot be decoded. */
 export const unreadableObject = (kind: Kind, name: string): ApiError =>
-  storageReadError(
-    kind,
-    name,
-    'is in the store, but its value cannot be decoded: the log of the server names the field',
-  );
+  storageReadError(kind, name, 'is in the store, but its value cannot be decoded: clusterpass store check says why');
 
 /** L-38 */
 export const warmingUp = (): ApiError => tooManyRequests('storage is (re)initializing', 1);

@@ -52,7 +52,10 @@ export class WatchCache<E extends CacheEntry> {
   #current: Snapshot<E>;
   /** The entries of `#current` by key: a hash finds one, where the tree compares about ten long keys. */
   #byKey = new Map<string, E>();
-  /** By key. Their writers need to know that these exist. */
+  /**
+   * By key: requests for them, and deletions around them, have to know that they exist. Owned by this cache. Bound: the
+   * stored values that cannot be decoded. An entry ends when its key is written or deleted, or the cache is refilled.
+   */
   #unreadable = new Map<string, Unreadable>();
   /** An immutable copy of the current state, made on demand and dropped by the next change. */
   #snapshot: Snapshot<E> | undefined;
