@@ -145,6 +145,14 @@ describe('AuditEventReview', () => {
     expect(changes.events.map(({ resource }) => resource)).not.toContain('auditeventreviews');
   });
 
+  it('A9: lists a request that names the resource of these reviews in what a caller writes', async () => {
+    const headers = { 'user-agent': 'auditeventreviews/1', 'audit-id': 'auditeventreviews' };
+    const path = `/apis/${REGISTRY_GROUP}/v1alpha1/clusters/auditeventreviews`;
+    expect((await server.call('GET', path, { token: asUser('carl').token, headers })).code).toBe(403);
+    const { events } = await eventsOf(EVENTS, { user: 'carl' });
+    expect(events[0]).toMatchObject({ verb: 'get', resource: 'clusters', code: 403 });
+  });
+
   it('needs a permission, in the fleet or in the cluster of the path, and shows only events of that cluster', async () => {
     const { token } = asUser('owner');
     const path = inCluster(EVENTS, 'beta');

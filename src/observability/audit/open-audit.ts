@@ -13,14 +13,20 @@ export type AuditFileSettings = Omit<AuditFileOptions, 'now' | 'isSteady' | 'onP
  */
 export interface AuditLogs {
   /** Every request that is not recorded in `security`. */
-  readonly requests: Pick<AuditLog, 'write' | 'commit'>;
+  readonly requests: EventLog;
   /** Issued tokens, revocations, and changes of RBAC objects and signing keys. No token leaves before its line. */
-  readonly security: Pick<AuditLog, 'write' | 'commit'>;
+  readonly security: EventLog;
   /** The last events of both, in memory. */
   readonly recent: RecentEvents;
   /** Of both. */
   readonly counts: AuditCounts;
   close(): Promise<void>;
+}
+
+/** A log whose lines are also in `recent`. */
+export interface EventLog extends Pick<AuditLog, 'commit'> {
+  /** `isRecent: false` leaves the line out of `recent`. */
+  write(line: string, options?: { readonly isRecent: boolean }): void;
 }
 
 /** Throws the system's error when a path cannot be used. */
@@ -53,14 +59,9 @@ export async function openAuditLogs(
   };
 }
 
-type Log = AuditLogs['requests'];
-
-/** Requests that show recent events are left out: they would fill the memory with themselves. */
-const SHOWS_EVENTS = 'auditeventreviews';
-
-const alsoIn = (recent: RecentEvents, name: 'requests' | 'security', log: Log): Log => ({
-  write(line) {
-    if (!line.includes(SHOWS_EVENTS)) recent.add(line, name);
+const alsoIn = (recent: RecentEvents, name: 'requests' | 'security', log: AuditLog): EventLog => ({
+  write(line, { isRecent } = { isRecent: true }) {
+    if (isRecent) recent.add(line, name);
     log.write(line);
   },
   async commit(line) {
