@@ -2,6 +2,7 @@ import type { Kind } from '../api/kind.ts';
 import { fleetKey } from '../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../api/request.ts';
 import type { ApiError } from '../api/status.ts';
+import type { ReadableObject } from '../objects/readable.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
 import { type GetParts, getObject } from './get.ts';
 
@@ -12,10 +13,11 @@ export interface OwnedParts extends GetParts {
 
 /** `get` of a kind that callers list without a rule: they get what they list. */
 export async function getListed(parts: OwnedParts, request: ApiRequest, kind: Kind): Promise<ApiResponse> {
-  const isListed = (entry: StoredObject): boolean =>
+  const isListed = (entry: ReadableObject): boolean =>
     parts.views.rule(kind, request.caller, 'list')?.admits(entry.name, entry.labels) === true;
   await findForCaller(parts, request, kind, isListed);
-  return getObject(parts, request, kind);
+  // Again: clients choose the names, and another object may have taken this one meanwhile.
+  return getObject(parts, request, kind, (entry) => requireNamed(parts, request, entry, isListed));
 }
 
 /**
@@ -23,16 +25,26 @@ export async function getListed(parts: OwnedParts, request: ApiRequest, kind: Ki
  * object that the caller may not name and for one that does not exist (decision 12).
  */
 export async function findForCaller(
-  { reader, views, refusalOf }: OwnedParts,
+  parts: OwnedParts,
   request: ApiRequest,
   kind: Kind,
   mayName: (entry: StoredObject) => boolean,
   leewayMs = 0,
 ): Promise<StoredObject | undefined> {
+  const { reader, views } = parts;
   await reader.catchUp();
   const found = reader.find(kind, fleetKey(request.target.name));
   const entry = found?.isExpired(views.now() - leewayMs) === true ? undefined : found;
+  requireNamed(parts, request, entry, mayName);
+  return entry;
+}
+
+function requireNamed<E extends ReadableObject>(
+  { refusalOf }: OwnedParts,
+  request: ApiRequest,
+  entry: E | undefined,
+  mayName: (entry: E) => boolean,
+): void {
   const refusal = refusalOf(request);
   if (refusal !== undefined && (entry === undefined || !mayName(entry))) throw refusal;
-  return entry;
 }

@@ -2,6 +2,7 @@ import type { Kind } from '../api/kind.ts';
 import { storageKey } from '../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../api/request.ts';
 import { notFound } from '../api/status.ts';
+import type { ReadableObject } from '../objects/readable.ts';
 import type { ObjectReader } from '../objects/reader.ts';
 import { parseResourceVersion } from './options/list-options.ts';
 import { partialMetadata, renderItem, tableOf, viewOf } from './representation.ts';
@@ -12,12 +13,19 @@ export interface GetParts {
   readonly views: Views;
 }
 
-export async function getObject({ reader, views }: GetParts, request: ApiRequest, kind: Kind): Promise<ApiResponse> {
+/** `check` throws to refuse the object that is shown. */
+export async function getObject(
+  { reader, views }: GetParts,
+  request: ApiRequest,
+  kind: Kind,
+  check: (entry: ReadableObject | undefined) => void = () => {},
+): Promise<ApiResponse> {
   const { cluster = '', namespace, name } = request.target;
   assertFormFits(request, kind, 'object');
   await reachVersion(reader, request.query.get('resourceVersion') ?? '');
   const objectKey = { cluster: kind.inCluster ? cluster : '', namespace, name };
   const entry = reader.readable(kind).get(storageKey(kind, objectKey));
+  check(entry);
   if (entry === undefined) throw reader.absence(kind, objectKey);
   if (entry.isExpired(views.now())) throw notFound(kind, name);
   const representation = representationFor(request, kind, views);
