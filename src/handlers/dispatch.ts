@@ -1,4 +1,4 @@
-import { isTokenRequestList } from '../api/authorization.ts';
+import { isDecidedByHandler, isTokenRequestList } from '../api/authorization.ts';
 import type { Catalog } from '../api/catalog.ts';
 import type { Kind, VirtualType } from '../api/kind.ts';
 import { JOIN_SUBRESOURCE } from '../api/kinds/bootstrap-token.ts';
@@ -190,6 +190,9 @@ function handleObject(parts: HandlerParts, request: ApiRequest, kind: Kind): Pro
   }
   const override = parts.verbOverrides.get(kind)?.[request.target.verb];
   if (override !== undefined) return override(request);
+  if (request.target.verb === 'create') return createObject(parts, request, kind);
+  // The pipeline has not authorized it, and the functions below do not.
+  if (isDecidedByHandler(request.target)) throw new Error(`no handler authorizes this verb of ${kind.resource}`);
   switch (request.target.verb) {
     case 'get':
       return getObject(parts, request, kind);
@@ -197,8 +200,6 @@ function handleObject(parts: HandlerParts, request: ApiRequest, kind: Kind): Pro
       return listObjects(parts, request, kind, listOptions(request, kind));
     case 'watch':
       return watchObjects(parts, request, kind, listOptions(request, kind));
-    case 'create':
-      return createObject(parts, request, kind);
     case 'update':
       return updateObject(parts, request, kind);
     case 'patch':

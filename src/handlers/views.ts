@@ -1,4 +1,10 @@
-import { type Authorizer, type ClusterVisibility, NONE_VISIBLE, type VisibilityRule } from '../api/authorization.ts';
+import {
+  type Authorizer,
+  type ClusterVisibility,
+  isFilteredList,
+  NONE_VISIBLE,
+  type VisibilityRule,
+} from '../api/authorization.ts';
 import type { Caller } from '../api/caller.ts';
 import type { Catalog } from '../api/catalog.ts';
 import { goQuote } from '../api/codec/go-text/go-quote.ts';
@@ -108,12 +114,15 @@ export function inBothStates(
 
 export function selectionFor(request: ApiRequest, kind: Kind, options: ListOptions, views: Views): Selection {
   const { cluster = '', namespace, verb } = request.target;
+  const rule = views.rule(kind, request.caller, verb === 'watch' ? 'watch' : 'list');
+  // The pipeline has not authorized it, and without a rule all objects would be shown.
+  if (rule === undefined && isFilteredList(request.target)) throw new Error(`no rule filters ${kind.resource}`);
   return {
     prefix: collectionPrefix(kind, kind.inCluster ? cluster : '', namespace),
     namesAreUnique: !kind.namespaced || namespace !== '',
     labels: options.labelSelector,
     fields: options.fieldSelector,
-    rule: views.rule(kind, request.caller, verb === 'watch' ? 'watch' : 'list'),
+    rule,
     now: kind.expiresAt === undefined ? undefined : views.now,
   };
 }

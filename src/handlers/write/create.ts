@@ -1,4 +1,5 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
+import { isDecidedByHandler } from '../../api/authorization.ts';
 import type { Kind } from '../../api/kind.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { parseCreateOptions } from '../options/write-options.ts';
@@ -13,6 +14,10 @@ export async function createObject(parts: WriteParts, request: ApiRequest, kind:
   checkNamespace(sent, kind, request.target.namespace);
   if (isLarge(request)) await nextTick();
   const completion = parts.completion(request, kind);
+  // The pipeline has not authorized it; a completion would.
+  if (completion === undefined && isDecidedByHandler(request.target)) {
+    throw new Error(`no handler authorizes the creation of ${kind.resource}`);
+  }
   const object = await parts.writer.create(kind, objectKeyOf(request, kind), sent, {
     dryRun: options.dryRun,
     manager: managerOf(request, options),
