@@ -124,4 +124,6 @@ export interface WatchSink {
   end(): void;
   /** Closes the connection without flushing: for a client that is too far behind. */
   cut(): void;
+  /** The same after an unexpected error, which is logged. */
+  fail(error: unknown): void;
 }

@@ -26,7 +26,7 @@ export class Client implements WatchSink {
   received = '';
   unread: Buffer[] = [];
   reads = true;
-  ending: 'open' | 'ended' | 'cut' = 'open';
+  ending: 'open' | 'ended' | 'cut' | 'failed' = 'open';
   #drained = (): void => {};
 
   get pending(): number {
@@ -53,6 +53,9 @@ export class Client implements WatchSink {
   }
   cut(): void {
     this.ending = 'cut';
+  }
+  fail(): void {
+    this.ending = 'failed';
   }
   /** Reads until nothing is left. */
   read(): void {

@@ -99,6 +99,24 @@ it('events of one batch go out in one write', () => {
   expect(write).toHaveBeenCalledTimes(1);
 });
 
+it('a watch that cannot be written fails alone', () => {
+  const harness = newHarness();
+  harness.batch(() => harness.writeAll(['a', 'b']));
+  const [first, broken, last] = [new Client(), new Client(), new Client()];
+  for (const client of [first, broken, last]) harness.watch(client).startAfter(2);
+  broken.writeShared = () => {
+    throw new RangeError('cannot be encoded');
+  };
+  harness.batch(() => harness.write('a'));
+  harness.batch(() => harness.write('b'));
+  expect(broken.ending).toBe('failed');
+  for (const client of [first, last]) {
+    expect(client.ending).toBe('open');
+    expect(client.events).toEqual(['MODIFIED a 3', 'MODIFIED b 4']);
+  }
+  expect(harness.broadcaster.size).toBe(2);
+});
+
 describe('B14: a slow client', () => {
   it('is cut when it reads nothing for half a minute while it catches up', () => {
     vi.useFakeTimers();

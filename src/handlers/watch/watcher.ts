@@ -157,11 +157,17 @@ export class Watcher implements Subscriber {
     this.#options.broadcaster.schedule(this);
   }
 
+  /** An exception ends this watch only: it would end the process, because a slot is no part of a request. */
   writeSome(): void {
-    const { broadcaster } = this.#options;
-    if (!this.#isLive) this.#catchUp();
-    else if (this.#sendBuffer.isTooFarBehind()) this.cut();
-    else if (this.#sendBuffer.writeSome(broadcaster.writeBytes)) broadcaster.schedule(this);
+    const { broadcaster, sink } = this.#options;
+    try {
+      if (!this.#isLive) this.#catchUp();
+      else if (this.#sendBuffer.isTooFarBehind()) this.cut();
+      else if (this.#sendBuffer.writeSome(broadcaster.writeBytes)) broadcaster.schedule(this);
+    } catch (error) {
+      this.#close();
+      sink.fail(error);
+    }
   }
 
   /** Writes the send buffer before a frame that must follow it. */

@@ -96,6 +96,11 @@ export class WatchStream implements WatchSink {
     this.#res.destroy();
   }
 
+  fail(error: unknown): void {
+    this.#onFailure(error);
+    this.cut();
+  }
+
   /** The server stops: the sender may write last frames, and the stream ends cleanly. */
   shutdown(): void {
     this.#close();
@@ -116,8 +121,7 @@ export class WatchStream implements WatchSink {
     try {
       listener();
     } catch (error) {
-      this.#onFailure(error);
-      this.cut();
+      this.fail(error);
     }
   }
 }

@@ -71,6 +71,10 @@ export class MemorySink implements WatchSink {
     this.ending = 'cut';
   }
 
+  fail(error: unknown): void {
+    throw error;
+  }
+
   /** The client reads everything. */
   drain(): void {
     this.stalled = false;
