@@ -3,12 +3,15 @@ import type { Kind } from '../api/kind.ts';
 import { kindPrefix, type ObjectKey, storageKey } from '../api/object-key.ts';
 import { ApiError, conflict } from '../api/status.ts';
 import { inParallel } from '../lib/in-parallel.ts';
+import { Slots } from '../lib/slots.ts';
+import { TimeSlice } from '../lib/time-slice.ts';
 import type { Guard, Store, Write, WriteResult } from '../storage/contract.ts';
 import type { Unreadable } from '../storage/watch-cache.ts';
 import { findParents } from './parents.ts';
 import type { ObjectReader } from './reader.ts';
 import { asApiError } from './storage-errors.ts';
 import { parseStorageKey, type StoredObject } from './stored-object.ts';
+import type { UnfinishedDeletions } from './unfinished-deletions.ts';
 import { hasFinalizers, isParent, type ObjectWriter } from './writer.ts';
 
 interface DeletionPropagationOptions {
@@ -16,6 +19,7 @@ interface DeletionPropagationOptions {
   readonly reader: ObjectReader;
   readonly writer: Pick<ObjectWriter, 'remove'>;
   readonly catalog: Catalog;
+  readonly unfinished: UnfinishedDeletions;
 }
 
 interface Orphan {
@@ -26,7 +30,7 @@ interface Orphan {
 
 type Child = Pick<StoredObject, 'kind' | 'key' | 'cluster' | 'namespace' | 'name' | 'createRevision'>;
 
-/** Concurrent deletions: enough for the store to commit them together, few enough to leave room for requests. */
+/** Writes of all deletions together: enough for the store to commit them at once, few enough not to delay others. */
 const CONCURRENCY = 64;
 const MAX_ROUNDS = 8;
 
@@ -35,11 +39,12 @@ const MAX_ROUNDS = 8;
  * finalizers waits for them, and so do its parents.
  *
  * A create is guarded by the existence of its parents, so no child can appear after the parent is deleted. Those
- * created just before are swept afterwards. A crash in between is completed at the next start: a parent that has a
- * deletionTimestamp is deleted again, and orphans are swept.
+ * created just before are swept afterwards. A deletion that fails or is interrupted is completed by the leader, or at
+ * the next start: a parent that has a deletionTimestamp is deleted again, and orphans are swept.
  */
 export class DeletionPropagation {
   readonly #options: DeletionPropagationOptions;
+  readonly #writes = new Slots(CONCURRENCY);
 
   constructor(options: DeletionPropagationOptions) {
     this.#options = options;
@@ -82,6 +87,24 @@ export class DeletionPropagation {
     await this.#sweep(kindPrefix);
   }
 
+  /** Called by the leader, again and again: completes deletions that failed, or that another replica left. */
+  async retry(): Promise<void> {
+    const { reader, unfinished } = this.#options;
+    const slice = new TimeSlice();
+    const failures: unknown[] = [];
+    for (const parent of unfinished.takeDue()) {
+      if (slice.isOver) await slice.next();
+      const current = reader.find(parent.kind, parent);
+      try {
+        if (current?.createRevision === parent.createRevision) await this.#finish(current);
+        else await this.#sweepDeleted(parent);
+      } catch (error) {
+        failures.push(error);
+      }
+    }
+    if (failures.length > 0) throw failures[0];
+  }
+
   /** Deletes a parent that is marked for deletion, as far as finalizers allow. Idempotent. */
   async #finish(parent: StoredObject): Promise<void> {
     const { reader } = this.#options;
@@ -95,14 +118,24 @@ export class DeletionPropagation {
       if (hasFinalizers(current.object())) return;
       await this.#write({ key: current.key, value: null, expect: { modRevision: current.revision } });
     }
+    await this.#sweepDeleted(parent);
+  }
+
+  async #sweepDeleted(parent: StoredObject): Promise<void> {
     await this.#sweepInside(parent);
+    this.#options.unfinished.finish(parent);
   }
 
   /** True when no child is left, false when one waits for its finalizers. */
   async #deleteChildren(parent: StoredObject): Promise<boolean> {
+    const children = (): StoredObject[] => {
+      const current = this.#options.reader.find(parent.kind, parent);
+      // What is inside another parent of the same name is not deleted.
+      return current?.createRevision === parent.createRevision ? this.#children(parent) : [];
+    };
     for (let round = 1; ; round++) {
-      await inParallel(this.#children(parent), CONCURRENCY, (child) => this.#delete(child));
-      const left = this.#children(parent);
+      await inParallel(children().filter(isToDelete), CONCURRENCY, (child) => this.#delete(child));
+      const left = children();
       if (left.length === 0) return true;
       // Children created in the meantime are not marked yet: another round, up to a limit.
       if (round >= MAX_ROUNDS || left.every(({ deletionTimestamp }) => deletionTimestamp !== undefined)) return false;
@@ -127,7 +160,7 @@ export class DeletionPropagation {
   async #delete(child: StoredObject): Promise<void> {
     const { kind, uid } = child;
     try {
-      await this.#options.writer.remove(kind, child, { dryRun: false, preconditions: { uid } });
+      await this.#writes.run(() => this.#options.writer.remove(kind, child, { dryRun: false, preconditions: { uid } }));
     } catch (error) {
       // Another writer has deleted it, or has deleted and created it again: the next round finds it.
       if (!(error instanceof ApiError && [404, 409].includes(error.status.code))) throw error;
@@ -173,7 +206,7 @@ export class DeletionPropagation {
 
   async #write(write: Write): Promise<WriteResult> {
     try {
-      const result = await this.#options.store.write(write);
+      const result = await this.#writes.run(() => this.#options.store.write(write));
       await this.#options.reader.sawOwnWrite(result);
       return result;
     } catch (error) {
@@ -181,6 +214,10 @@ export class DeletionPropagation {
     }
   }
 }
+
+/** An object that is marked and has nothing inside it waits for its finalizers. */
+const isToDelete = ({ kind, deletionTimestamp }: StoredObject): boolean =>
+  isParent(kind) || deletionTimestamp === undefined;
 
 /** The part of storage keys that names the cluster or the namespace. */
 const within = ({ kind, cluster, name }: ObjectKey & { readonly kind: Kind }): string =>

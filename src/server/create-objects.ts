@@ -11,6 +11,7 @@ import { DeletionPropagation } from '../objects/deletion-propagation.ts';
 import { isProjected, ProjectedCache, withProjections } from '../objects/projected-cache.ts';
 import { ObjectReader } from '../objects/reader.ts';
 import { cacheOptionsOf, type StoredObject } from '../objects/stored-object.ts';
+import { UnfinishedDeletions } from '../objects/unfinished-deletions.ts';
 import { ObjectWriter } from '../objects/writer.ts';
 import type { Store } from '../storage/contract.ts';
 import { Freshness } from '../storage/freshness.ts';
@@ -100,7 +101,10 @@ export function createObjects(options: ObjectsOptions): Objects {
     randomSuffix,
     computedAnnotations: Object.values(COMPUTED_ANNOTATIONS),
   });
-  const propagation = new DeletionPropagation({ store, reader, writer, catalog });
+  const parents = [catalog.clusters, catalog.namespaces].map((kind) => reader.cache(kind));
+  const unfinished = new UnfinishedDeletions(parents, () => performance.now());
+  reflector.listen(unfinished);
+  const propagation = new DeletionPropagation({ store, reader, writer, catalog, unfinished });
   return { publicView, reflector, freshness, caches, reader, writer, policy, broadcaster, propagation };
 }
 

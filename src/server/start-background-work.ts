@@ -7,6 +7,7 @@ import type { ServeOptions } from '../config/serve-options.ts';
 import type { GrantStore } from '../handlers/access-requests/grant-objects.ts';
 import { startRequestSweep } from '../handlers/access-requests/sweep-requests.ts';
 import { startPassSweep } from '../handlers/passes/sweep-passes.ts';
+import { startSweep } from '../handlers/sweep-objects.ts';
 import { every } from '../lib/interval.ts';
 import { workerEntry } from '../lib/program-files.ts';
 import type { recordingWriter } from '../objects/recording-writer.ts';
@@ -58,7 +59,7 @@ const COMPACTION_INTERVAL_MS = { sqlite: 10_000, etcd: 60_000 };
  */
 export function startBackgroundWork(parts: BackgroundParts): void {
   const { options, catalog, store, objects, leadership, clock, recording, metrics, logger, onStart } = parts;
-  const { reader, writer, reflector, caches, policy, broadcaster } = objects;
+  const { reader, writer, reflector, caches, policy, broadcaster, propagation } = objects;
 
   const count = ({ group, resource }: Kind, status: string) => metrics.cacheChecks.inc({ group, resource, status });
   const pause = async () => delay(CHECK_PAUSE_MS, undefined, { ref: false });
@@ -72,6 +73,7 @@ export function startBackgroundWork(parts: BackgroundParts): void {
   const requests = { grants, retentionMs: options.accessRequests.retentionMs };
   onStart(startRequestSweep({ ...sweeping, ...requests, writer: recording('access-requests') }));
   onStart(startPassSweep({ ...sweeping, revocations, writer: recording('passes') }));
+  onStart(startSweep({ every, leadership, logger }, () => propagation.retry(), 'a deletion could not be completed'));
 
   const { retentionMs, revisions } = options.history;
   const compactor = startCompactor({

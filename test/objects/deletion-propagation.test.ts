@@ -1,5 +1,6 @@
 import { copyFile } from 'node:fs/promises';
 import { expect, it } from 'vitest';
+import { StorageError } from '../../src/storage/contract.ts';
 import { openSqliteStore } from '../../src/storage/sqlite/sqlite-store.ts';
 import { at, catalog, type Gate, inFolder, make, type Objects, openObjects } from './object-store.ts';
 
@@ -75,6 +76,114 @@ it('a deletion that is interrupted at any write is completed at the next start',
     }
     // The cluster and both namespaces are marked, then eleven keys are deleted.
     expect(interrupted).toBe(3 + 11);
+  });
+});
+
+it('a deletion that fails at a write is completed by a retry', async () => {
+  await inFolder(async (file) => {
+    const first = await openObjects(file);
+    await createFleet(first);
+    await first.close();
+    // Of fourteen: marks, deletions of children, of namespaces and of the cluster.
+    for (const count of [1, 3, 6, 10, 13]) {
+      const copy = `${file}-${count}`;
+      await copyFile(file, copy);
+      let left = count;
+      let now = 0;
+      const gate: Gate = async (_, next) => {
+        if (left-- === 0) throw new StorageError('unavailable', 'the disk is full');
+        return next();
+      };
+      const objects = await openObjects(copy, gate, () => now);
+      await expect(deleteCluster(objects)).rejects.toMatchObject({ status: { code: 503 } });
+      now += 60_000;
+      await objects.propagation.retry();
+      const keys = await objects.keys();
+      expect(keys.filter(isOf('a')), `after ${count} writes`).toEqual([]);
+      expect(keys.filter(isOf('ab'))).toHaveLength(11);
+      await objects.close();
+    }
+  });
+});
+
+it('a retry sweeps what was left inside a deleted namespace, and nothing inside its successor', async () => {
+  await inFolder(async (file) => {
+    let now = 0;
+    const objects = await openObjects(file, undefined, () => now);
+    await make(objects, clusters, at('', '', 'a'));
+    await make(objects, namespaces, at('a', '', 'n'));
+    await make(objects, serviceAccounts, at('a', 'n', 'left'));
+    // As another replica does that is killed before its sweep.
+    const { key, revision } = objects.reader.find(namespaces, at('a', '', 'n')) ?? { key: '', revision: 0 };
+    await objects.store.write({ key, value: null, expect: { modRevision: revision } });
+    await objects.reader.catchUp();
+    await make(objects, namespaces, at('a', '', 'n'));
+    await make(objects, serviceAccounts, at('a', 'n', 'new'));
+    now += 60_000;
+    await objects.propagation.retry();
+    expect(await objects.keys()).toEqual([
+      '/registry/clusters/a',
+      '/registry/namespaces/a/n',
+      '/registry/serviceaccounts/a/n/new',
+    ]);
+    await objects.close();
+  });
+});
+
+it('a retry that fails for one cluster completes the others', async () => {
+  await inFolder(async (file) => {
+    let now = 0;
+    let isBroken = false;
+    const gate: Gate = async ({ key }, next) => {
+      if (isBroken && key === '/registry/clusters/a') throw new StorageError('unavailable', 'out of reach');
+      return next();
+    };
+    const objects = await openObjects(file, gate, () => now);
+    for (const cluster of ['a', 'b']) {
+      await make(objects, clusters, at('', '', cluster));
+      await objects.writer.remove(clusters, at('', '', cluster), { dryRun: false });
+    }
+    // A request may be at work.
+    now += 59_999;
+    await objects.propagation.retry();
+    expect(await objects.keys()).toEqual(['/registry/clusters/a', '/registry/clusters/b']);
+    isBroken = true;
+    now += 1;
+    await expect(objects.propagation.retry()).rejects.toThrow();
+    expect(await objects.keys()).toEqual(['/registry/clusters/a']);
+    isBroken = false;
+    now += 60_000;
+    await objects.propagation.retry();
+    expect(await objects.keys()).toEqual([]);
+    await objects.close();
+  });
+});
+
+it('all levels of a deletion share 64 writes', async () => {
+  await inFolder(async (file) => {
+    let [writing, most] = [0, 0];
+    const gate: Gate = async (_, next) => {
+      writing += 1;
+      most = Math.max(most, writing);
+      try {
+        return await next();
+      } finally {
+        writing -= 1;
+      }
+    };
+    const objects = await openObjects(file, gate);
+    await make(objects, clusters, at('', '', 'a'));
+    const names = Array.from({ length: 20 }, (_, index) => `n${index}`);
+    await Promise.all(names.map((name) => make(objects, namespaces, at('a', '', name))));
+    for (const namespace of names) {
+      await Promise.all(names.map((name) => make(objects, serviceAccounts, at('a', namespace, name))));
+    }
+    most = 0;
+    await deleteCluster(objects);
+    expect(await objects.keys()).toEqual([]);
+    expect(most).toBeGreaterThan(32);
+    expect(most).toBeLessThanOrEqual(64);
+    await objects.close();
   });
 });
 

@@ -9,6 +9,7 @@ import type { ObjectKey } from '../../src/api/object-key.ts';
 import { DeletionPropagation } from '../../src/objects/deletion-propagation.ts';
 import { ObjectReader } from '../../src/objects/reader.ts';
 import { cacheOptionsOf, type StoredObject } from '../../src/objects/stored-object.ts';
+import { UnfinishedDeletions } from '../../src/objects/unfinished-deletions.ts';
 import { ObjectWriter } from '../../src/objects/writer.ts';
 import { StorageError, type Store, type Write, type WriteResult } from '../../src/storage/contract.ts';
 import { Freshness } from '../../src/storage/freshness.ts';
@@ -32,7 +33,11 @@ export interface Objects {
 
 export type Gate = (write: Write, next: () => Promise<WriteResult>) => Promise<WriteResult>;
 
-export async function openObjects(file: string, gate: Gate = (_, next) => next()): Promise<Objects> {
+export async function openObjects(
+  file: string,
+  gate: Gate = (_, next) => next(),
+  now: () => number = Date.now,
+): Promise<Objects> {
   const sqlite = await openSqliteStore({ file });
   const store: Store = {
     get: (key, revision) => sqlite.get(key, revision),
@@ -44,7 +49,7 @@ export async function openObjects(file: string, gate: Gate = (_, next) => next()
     compact: (revision) => sqlite.compact(revision),
     close: () => sqlite.close(),
   };
-  const { stop, ...objects } = await openReplica(store);
+  const { stop, ...objects } = await openReplica(store, now);
   return {
     ...objects,
     store,
@@ -80,7 +85,10 @@ export async function openReplica(store: Store, now: () => number = Date.now) {
     randomSuffix: () => 'xxxxx',
     computedAnnotations: [],
   });
-  const propagation = new DeletionPropagation({ store, reader, writer, catalog });
+  const parents = [catalog.clusters, catalog.namespaces].map((kind) => reader.cache(kind));
+  const unfinished = new UnfinishedDeletions(parents, now);
+  reflector.listen(unfinished);
+  const propagation = new DeletionPropagation({ store, reader, writer, catalog, unfinished });
   return { reflector, reader, writer, propagation, stop: () => reflector.stop() };
 }
 
