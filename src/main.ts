@@ -1,10 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { GROUPS } from './cli/command-table/commands.ts';
 import { ROTATE_ADMIN_TOKEN } from './cli/command-table/local-commands.ts';
-import { STORE_COMMANDS } from './cli/command-table/store-commands.ts';
 import { processContext } from './cli/context.ts';
-import { describeError } from './cli/describe-error.ts';
 import { addCommand, addCommands, newProgram } from './cli/program.ts';
+import type { RunStoreTask } from './cli/store-program.ts';
 import { programFile } from './lib/program-files.ts';
 
 const { version } = JSON.parse(readFileSync(programFile('package.json'), 'utf8')) as {
@@ -13,6 +12,9 @@ const { version } = JSON.parse(readFileSync(programFile('package.json'), 'utf8')
 
 const context = processContext(version);
 const program = newProgram(context);
+const finish = (code: number): void => {
+  process.exitCode = code;
+};
 
 const serveCommand = program.command('serve').description('Serve the API.');
 // Imported only for this command: the others are clients and start faster without the server's modules.
@@ -30,17 +32,9 @@ if (process.argv.includes('serve')) {
 
 const storeCommand = program.command('store').description(GROUPS.store ?? '');
 if (process.argv.includes('store')) {
-  const { addStoreFlags } = await import('./config/load-options.ts');
-  const { servedLists } = await import('./cli/served-lists.ts');
-  for (const command of STORE_COMMANDS) {
-    addStoreFlags(addCommand(storeCommand, command)).action(async (flags: Record<string, unknown>) => {
-      const { runStoreCommand } = await import('./server/store-command.ts');
-      process.exitCode = await runStoreCommand(command.task, flags, {
-        listAt: (server, given) => servedLists(context, server, given),
-        describeError: (error) => describeError(error)?.replace(/^error: /, ''),
-      });
-    });
-  }
+  const { addStoreCommands } = await import('./cli/store-program.ts');
+  const run: RunStoreTask = async (...task) => (await import('./server/store-command.ts')).runStoreCommand(...task);
+  addStoreCommands(storeCommand, context, run, finish);
 }
 
 const adminTokenCommand = program.command('admin-token').description(GROUPS['admin-token'] ?? '');
@@ -53,8 +47,6 @@ if (process.argv.includes('admin-token')) {
   });
 }
 
-addCommands(program, context, (code) => {
-  process.exitCode = code;
-});
+addCommands(program, context, finish);
 
 await program.parseAsync();

@@ -29,14 +29,24 @@ export interface ServerClient {
   describeError(error: unknown): string | undefined;
 }
 
+/** The process that a task runs in. */
+export interface StoreProcess {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly cwd: string;
+  readonly out: { write(text: string): void };
+  readonly err: { write(text: string): void };
+}
+
 export async function runStoreCommand(
   task: StoreTask,
   flags: Record<string, unknown>,
   client: ServerClient,
+  { env, cwd, out, err }: StoreProcess,
 ): Promise<number> {
+  const say: Say = (sentence) => err.write(`clusterpass: ${sentence}\n`);
   try {
-    const { store, productName } = loadStoreOptions({ flags, env: process.env, cwd: process.cwd() });
-    return await TASKS[task](store, { ...flags, productName }, client);
+    const { store, productName } = loadStoreOptions({ flags, env, cwd });
+    return await TASKS[task](store, { ...flags, productName }, { client, say, print: (line) => out.write(line) });
   } catch (error) {
     if (error instanceof OptionsError) {
       for (const problem of error.problems) say(problem);
@@ -63,9 +73,9 @@ function fileErrorText(error: NodeJS.ErrnoException): string {
   return path === undefined ? error.message : `cannot use ${path}: ${fileProblem(error)}`;
 }
 
-const say = (text: string): void => {
-  process.stderr.write(`clusterpass: ${text}\n`);
-};
+/** Prints a sentence to the standard error. */
+type Say = (sentence: string) => void;
+
 /** Failures are reported as errors; these commands log nothing else. */
 const silentLogger = createLogger({ level: 'silent', write: () => {} });
 
@@ -75,7 +85,7 @@ const SAY_WAITING_MS = 1_000;
 const openSilently = (options: StoreOptions, openOptions: OpenOptions): Promise<OpenedStore> =>
   openStore(options, silentLogger, openOptions);
 
-async function openOffline(options: StoreOptions, openOptions: OpenOptions): Promise<OpenedStore> {
+async function openOffline(options: StoreOptions, openOptions: OpenOptions, say: Say): Promise<OpenedStore> {
   if (options.engine === 'sqlite') return openSilently(options, openOptions);
   const timer = setTimeout(() => say(`waiting for etcd at ${options.endpoints.join(', ')}`), SAY_WAITING_MS);
   try {
@@ -89,10 +99,17 @@ type Flags = Readonly<Record<string, unknown>>;
 const text = (flags: Flags, name: string): string | undefined =>
   typeof flags[name] === 'string' ? (flags[name] as string) : undefined;
 
+interface TaskContext {
+  readonly client: ServerClient;
+  readonly say: Say;
+  /** Prints a line to the standard output. */
+  readonly print: (line: string) => void;
+}
+
 const TASKS: Readonly<
-  Record<StoreTask, (options: StoreOptions, flags: Flags, client: ServerClient) => Promise<number>>
+  Record<StoreTask, (options: StoreOptions, flags: Flags, context: TaskContext) => Promise<number>>
 > = {
-  async backup(options, flags) {
+  async backup(options, flags, { say }) {
     if (options.engine === 'etcd') {
       throw new OptionsError([
         'store backup is for SQLite. For etcd use `etcdctl snapshot save FILE`, or `clusterpass store export`',
@@ -103,7 +120,7 @@ const TASKS: Readonly<
     let revision = await requestBackup(options.path, target);
     if (revision === undefined) {
       // No server runs: this process opens the database and makes the backup itself.
-      const { store } = await openOffline(options, { existing: true });
+      const { store } = await openOffline(options, { existing: true }, say);
       try {
         revision = await requestBackup(options.path, target);
       } finally {
@@ -116,8 +133,8 @@ const TASKS: Readonly<
     return 0;
   },
 
-  async export(options, flags) {
-    const { store } = await openOffline(options, { existing: true });
+  async export(options, flags, { say }) {
+    const { store } = await openOffline(options, { existing: true }, say);
     try {
       // The export holds every secret: mode 0600, and an existing file is not overwritten.
       const path = text(flags, 'file') ?? '-';
@@ -139,7 +156,7 @@ const TASKS: Readonly<
     }
   },
 
-  async import(options, flags) {
+  async import(options, flags, { say }) {
     const path = text(flags, 'file') ?? '-';
     const input = path === '-' ? process.stdin : createReadStream(path);
     if (path !== '-') await once(input, 'open');
@@ -147,7 +164,7 @@ const TASKS: Readonly<
     let openImport = openOffline;
     const target = {
       open: async () => {
-        const { store } = await openImport(options, { unfinished: true });
+        const { store } = await openImport(options, { unfinished: true }, say);
         // A store that is opened again is retried, which has its own message.
         openImport = openSilently;
         return store;
@@ -163,14 +180,14 @@ const TASKS: Readonly<
     return 0;
   },
 
-  async check(options, flags, client) {
+  async check(options, flags, { client, say, print }) {
     const productName = text(flags, 'productName') ?? '';
     const catalog = createCatalog({ productName });
     const server = text(flags, 'server');
     if (server !== undefined && options.engine !== 'etcd') {
       throw new OptionsError(['store check --server is for etcd: a server on SQLite must be stopped for the check']);
     }
-    const { store } = await openOffline(options, { existing: true });
+    const { store } = await openOffline(options, { existing: true }, say);
     try {
       const listAt = server === undefined ? undefined : await client.listAt(server, flags);
       if (listAt !== undefined && !(await usesStore({ store, catalog }, listAt))) {
@@ -178,7 +195,7 @@ const TASKS: Readonly<
         return 1;
       }
       const { revision, counts, problems } = await checkStore(store, catalog);
-      for (const [resource, count] of counts) process.stdout.write(`${String(count).padStart(8)}  ${resource}\n`);
+      for (const [resource, count] of counts) print(`${String(count).padStart(8)}  ${resource}\n`);
       const compared =
         listAt === undefined
           ? { compared: 0, problems: [] }
@@ -186,7 +203,7 @@ const TASKS: Readonly<
       const all = [...problems, ...compared.problems];
       for (const problem of all) say(problem);
       const scope = server === undefined ? '' : `, ${compared.compared} objects compared with ${server}`;
-      process.stdout.write(`revision ${revision}${scope}: ${all.length} problems\n`);
+      print(`revision ${revision}${scope}: ${all.length} problems\n`);
       return all.length === 0 ? 0 : 1;
     } finally {
       await store.close();

@@ -4,7 +4,7 @@ import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createParents, KINDS, type KindCase, objectOf } from './support/kinds.ts';
 import { asUser, bind, codeFor, create, createAccount, issue, remove } from './support/objects.ts';
-import { run } from './support/run.ts';
+import { runStore } from './support/run-command.ts';
 import { type Server, startServer } from './support/server.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: objects of every kind, and damaged ones
@@ -106,7 +106,7 @@ describe('A18: objects in the store whose fields have wrong types', () => {
     const named = /"the value of \S+\/clusters\/wrong-metadata cannot be decoded: metadata\.managedFields is a number"/;
     expect(server.output.stderr).toMatch(named);
     await server.stop();
-    const { code, stderr } = await run(['store', 'check', '--data-dir', server.dataDir]);
+    const { code, stderr } = await runStore('check', '--data-dir', server.dataDir);
     expect(code).toBe(1);
     expect(stderr).toMatch(/\/clusters\/wrong-metadata: metadata\.managedFields is a number\n/);
     expect(stderr).toMatch(/\/pods\/alpha\/ci\/wrong-content: metadata\.labels is null\n/);

@@ -18,7 +18,8 @@ import {
   tokenPath,
 } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
-import { type Ended, run } from './support/run.ts';
+import { run } from './support/run.ts';
+import { type CliResult, runStore } from './support/run-command.ts';
 import { type Server, startServer } from './support/server.ts';
 
 /** Restored servers have another port and the same issuers. */
@@ -35,7 +36,7 @@ describe('B18: clusterpass store backup', () => {
   let server: Server;
   let token: string;
   const inFolder = (name: string): string => join(folder, name);
-  const backup = (...args: string[]): Promise<Ended> => run(['store', 'backup', ...args]);
+  const backup = (...args: string[]): Promise<CliResult> => runStore('backup', ...args);
   const filesOfServer = async (): Promise<string[]> =>
     (await readdir(server.dataDir)).filter((name) => name.includes('backup'));
 
@@ -70,9 +71,9 @@ describe('B18: clusterpass store backup', () => {
   async function importInto(dataDir: string, file: string): Promise<void> {
     await mkdir(dataDir, { mode: 0o700 });
     await cp(join(server.dataDir, 'keys'), join(dataDir, 'keys'), { recursive: true });
-    const exported = await run(['store', 'export', '--store', `sqlite:${file}`, '-f', `${file}.jsonl`]);
+    const exported = await runStore('export', '--store', `sqlite:${file}`, '-f', `${file}.jsonl`);
     expect(exported, exported.stderr).toMatchObject({ code: 0 });
-    const imported = await run(['store', 'import', '--data-dir', dataDir, '-f', `${file}.jsonl`]);
+    const imported = await runStore('import', '--data-dir', dataDir, '-f', `${file}.jsonl`);
     expect(imported, imported.stderr).toMatchObject({ code: 0 });
   }
 
@@ -86,7 +87,7 @@ describe('B18: clusterpass store backup', () => {
     await vi.waitUntil(() => written > 2);
     const before = await namesOf(server);
     const writtenBefore = written;
-    const ended = await backup('--data-dir', server.dataDir, '-f', target);
+    const ended = await run(['store', 'backup', '--data-dir', server.dataDir, '-f', target]);
     expect(written).toBeGreaterThan(writtenBefore);
     isDone = true;
     await writer;
@@ -98,7 +99,7 @@ describe('B18: clusterpass store backup', () => {
     const checked = await run(['store', 'check', '--store', `sqlite:${target}`]);
     expect(checked, checked.stderr).toMatchObject({ code: 0, stdout: expect.stringContaining('0 problems') });
 
-    const imported = await run(['store', 'import', '--store', `sqlite:${inFolder('imported.db')}`, '-f', target]);
+    const imported = await runStore('import', '--store', `sqlite:${inFolder('imported.db')}`, '-f', target);
     expect([imported.code, imported.stderr]).toEqual([
       1,
       'clusterpass: the file is a database, e.g. a backup, not an export: to restore it, start a server on a copy of it ' +
@@ -266,7 +267,7 @@ describe('B18: clusterpass store backup', () => {
   it('without a server it opens the database itself', async () => {
     const ended = await backup('--data-dir', server.dataDir, '-f', inFolder('stopped.db'));
     expect(ended, ended.stderr).toMatchObject({ code: 0 });
-    const checked = await run(['store', 'check', '--store', `sqlite:${inFolder('stopped.db')}`]);
+    const checked = await runStore('check', '--store', `sqlite:${inFolder('stopped.db')}`);
     expect(checked, checked.stderr).toMatchObject({ code: 0 });
     expect(await filesOfServer()).toEqual([]);
   });

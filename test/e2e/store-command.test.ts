@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { type AddressInfo, connect, createServer } from 'node:net';
@@ -6,36 +5,28 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { describeWithEtcd, type Etcd, etcdCall, freePorts, startEtcd } from '../conformance/etcd-process.ts';
-import { PROGRAM } from '../program.ts';
 import { addCluster } from './support/fleet.ts';
 import { createAccount, createNamespace, inNamespace, tokenPath } from './support/objects.ts';
 import { CLUSTERS, RBAC } from './support/paths.ts';
+import { run } from './support/run.ts';
+import { type CliResult, runStore } from './support/run-command.ts';
 import { type Server, startServer, TLS } from './support/server.ts';
 import { Watch } from './support/watch.ts';
 
-interface Ended {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
 /** Without the line that a slow machine adds. */
-async function store(...args: string[]): Promise<Ended> {
-  const ended = await run(...args);
-  return { ...ended, stderr: ended.stderr.replace(/^clusterpass: waiting for etcd at .*\n/, '') };
+async function store(...args: string[]): Promise<CliResult> {
+  return withoutWaiting(await runStore(...args));
 }
 
-async function run(...args: string[]): Promise<Ended> {
-  const child = spawn(process.execPath, [PROGRAM, 'store', ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
-  const output = { stdout: '', stderr: '' };
-  for (const name of ['stdout', 'stderr'] as const) {
-    child[name].setEncoding('utf8').on('data', (text: string) => {
-      output[name] += text;
-    });
-  }
-  const [code] = (await once(child, 'close')) as [number | null];
-  return { code, ...output };
+/** The same in a process of its own, as users run it. */
+async function storeProcess(...args: string[]): Promise<CliResult> {
+  return withoutWaiting(await run(['store', ...args]));
 }
+
+const withoutWaiting = (ended: CliResult): CliResult => ({
+  ...ended,
+  stderr: ended.stderr.replace(/^clusterpass: waiting for etcd at .*\n/, ''),
+});
 
 /** Everything that has a uid, by path: its uid and its version. */
 async function everything(server: Server): Promise<Map<string, { uid: string; version: number }>> {
@@ -91,13 +82,13 @@ describeWithEtcd('B18: clusterpass store', () => {
     onTestFinished(() => withTls.destroy());
     const secure = ['--store', `etcd://${withTls.endpoints[0]}/fleet`];
     const results = await Promise.all([
-      run('check', ...closed),
-      run('export', ...closed),
-      run('check', ...plain),
-      run('check', ...secure),
-      run('check', ...secure, '--etcd-cafile', TLS.caFile),
+      runStore('check', ...closed),
+      runStore('export', ...closed),
+      runStore('check', ...plain),
+      runStore('check', ...secure),
+      runStore('check', ...secure, '--etcd-cafile', TLS.caFile),
     ]);
-    const failure = (address: string | undefined, problem: string): Ended => ({
+    const failure = (address: string | undefined, problem: string): CliResult => ({
       code: 1,
       stdout: '',
       stderr:
@@ -132,11 +123,11 @@ describeWithEtcd('B18: clusterpass store', () => {
   let token: string;
   const etcdUrl = (): string => `etcd://${etcd.endpoints.join(',')}/moved`;
 
-  const move = async (from: readonly string[], file: string, to: string): Promise<void> => {
-    const exported = await store('export', ...from, '-f', file);
+  const move = async (from: readonly string[], file: string, to: string, run = store): Promise<void> => {
+    const exported = await run('export', ...from, '-f', file);
     expect(exported, exported.stderr).toMatchObject({ code: 0, stdout: '' });
     expect((await stat(file)).mode & 0o777).toBe(0o600);
-    const imported = await store('import', '--store', to, '-f', file);
+    const imported = await run('import', '--store', to, '-f', file);
     expect(imported, imported.stderr).toMatchObject({ code: 0 });
   };
 
@@ -166,12 +157,20 @@ describeWithEtcd('B18: clusterpass store', () => {
     objects = await everything(server);
     version = (await server.call('GET', CLUSTERS)).json.metadata.resourceVersion;
     await server.stop();
-    await move(['--data-dir', inFolder('data')], inFolder('archive-0'), etcdUrl());
+    await move(['--data-dir', inFolder('data')], inFolder('archive-0'), etcdUrl(), storeProcess);
 
     const moved = await serve(etcdUrl());
     await expectMoved(moved);
     const tokenFile = join(moved.dataDir, 'admin.token');
-    const compared = await store('check', '--store', etcdUrl(), '--server', moved.url, '--token-file', tokenFile);
+    const compared = await storeProcess(
+      'check',
+      '--store',
+      etcdUrl(),
+      '--server',
+      moved.url,
+      '--token-file',
+      tokenFile,
+    );
     expect(compared, compared.stderr).toMatchObject({ code: 0 });
     expect(compared.stdout).toMatch(/ [1-9]\d* objects compared .* 0 problems/);
     await moved.stop();
@@ -186,7 +185,8 @@ describeWithEtcd('B18: clusterpass store', () => {
     const compared = await store(...check, ...flags, '--certificate-authority', TLS.caFile);
     expect(compared, compared.stderr).toMatchObject({ code: 0 });
     expect(compared.stdout).toMatch(/ [1-9]\d* objects compared .* 0 problems/);
-    const untrusted = await store(...check, ...flags);
+    // Another process: this one trusts the CA.
+    const untrusted = await storeProcess(...check, ...flags);
     expect(untrusted).toMatchObject({
       code: 1,
       stderr:
@@ -256,7 +256,7 @@ describeWithEtcd('B18: clusterpass store', () => {
     await once(slow, 'listening');
     onTestFinished(() => void slow.close());
     const address = `127.0.0.1:${(slow.address() as AddressInfo).port}`;
-    const imported = await run('import', '--store', `etcd://${address}/slow`, '-f', inFolder('archive-0'));
+    const imported = await runStore('import', '--store', `etcd://${address}/slow`, '-f', inFolder('archive-0'));
     expect(imported.code, imported.stderr).toBe(0);
     expect(imported.stderr.match(/waiting for etcd at .*/g)).toEqual([`waiting for etcd at ${address}`]);
   });

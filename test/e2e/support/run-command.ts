@@ -3,6 +3,7 @@ import { CommanderError } from 'commander';
 import type { Context } from '../../../src/cli/command.ts';
 import { addCommands, newProgram } from '../../../src/cli/program.ts';
 import { NO_PROGRESS } from '../../../src/cli/progress.ts';
+import { addStoreCommands } from '../../../src/cli/store-program.ts';
 
 const { version: VERSION } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as {
   version: string;
@@ -20,7 +21,10 @@ export interface CliResult {
   readonly stderr: string;
 }
 
-/** Runs a command of the client in this process: the same code over the same sockets, without the start of Node. */
+/**
+ * Runs a command of the client, or of `clusterpass store`, in this process: the same code over the same sockets and
+ * files, without the start of Node.
+ */
 export async function runCommand(args: readonly string[], { env, cwd, stdin }: CommandInput): Promise<CliResult> {
   const said = { stdout: '', stderr: '' };
   const into = (name: keyof typeof said) => ({
@@ -43,9 +47,14 @@ export async function runCommand(args: readonly string[], { env, cwd, stdin }: C
   let code: number | null = null;
   const program = newProgram(context).exitOverride();
   program.command('serve').description('Serve the API.');
-  addCommands(program, context, (ended) => {
+  const finish = (ended: number): void => {
     code = ended;
-  });
+  };
+  if (args[0] === 'store') {
+    const { runStoreCommand } = await import('../../../src/server/store-command.ts');
+    addStoreCommands(program.command('store'), context, runStoreCommand, finish);
+  }
+  addCommands(program, context, finish);
   try {
     await program.parseAsync(args, { from: 'user' });
   } catch (error) {
@@ -54,3 +63,7 @@ export async function runCommand(args: readonly string[], { env, cwd, stdin }: C
   }
   return { code, ...said };
 }
+
+/** Runs `clusterpass store` with these arguments. */
+export const runStore = (...args: string[]): Promise<CliResult> =>
+  runCommand(['store', ...args], { env: process.env, cwd: process.cwd(), stdin: '' });
