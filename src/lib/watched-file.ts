@@ -1,4 +1,5 @@
 import { stat } from 'node:fs/promises';
+import { quantity } from './quantity.ts';
 import { UnsafeFile } from './secret-file.ts';
 
 /** A file that is read again when it changes. */
@@ -94,7 +95,9 @@ export async function openWatchedFile<T>(options: Options<T>): Promise<WatchedFi
     goneSince ??= monotonicNow();
     const leftMs = goneSince + whenGone.graceMs - monotonicNow();
     if (isGone) report(`${why}; no previous content is in force`);
-    else if (leftMs > 0) report(`${why}; its previous content stays in force for ${Math.ceil(leftMs / 1000)} seconds`);
+    else if (leftMs > 0) {
+      report(`${why}; its previous content stays in force for ${quantity(Math.ceil(leftMs / 1000), 'second')}`);
+    }
   }
 
   function endGrace(): void {

@@ -2,6 +2,7 @@ import type { Kind } from '../api/kind.ts';
 import { kindPrefix, type ObjectKey, storageKey } from '../api/object-key.ts';
 import { originOf } from '../api/origin-annotation.ts';
 import { ApiError } from '../api/status.ts';
+import { quantity } from '../lib/quantity.ts';
 import { TimeSlice } from '../lib/time-slice.ts';
 import { prefixesInside } from '../objects/parents.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
@@ -72,7 +73,7 @@ export async function countSurplus(parts: ApplyParts, source: string, read: Mani
 function refusalOf(owned: number, count: number, read: Manifests, maxPercent: number): string | undefined {
   if (count === 0) return undefined;
   if (read.problems.length > 0) {
-    return `${read.problems.length} documents could not be read, and may define what is no longer found`;
+    return `${quantity(read.problems.length, 'document')} could not be read, and may define what is no longer found`;
   }
   if (maxPercent === 100) return undefined;
   const advice = 'to remove them, start with --manifests-prune-limit';

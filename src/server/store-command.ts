@@ -7,6 +7,7 @@ import { createCatalog } from '../api/catalog.ts';
 import { loadStoreOptions, OptionsError } from '../config/load-options.ts';
 import type { StoreOptions } from '../config/store-options.ts';
 import { fileProblem } from '../lib/file-problem.ts';
+import { quantity } from '../lib/quantity.ts';
 import { UnsafeFile } from '../lib/secret-file.ts';
 import { createLogger } from '../observability/logger.ts';
 import { StorageError } from '../storage/contract.ts';
@@ -149,7 +150,7 @@ const TASKS: Readonly<
         exported = yield* exportStore(store);
       }
       await pipeline(lines, stream, { end: file !== undefined });
-      say(`exported ${exported.items} keys at revision ${exported.revision}`);
+      say(`exported ${quantity(exported.items, 'key')} at revision ${exported.revision}`);
       return 0;
     } finally {
       await store.close();
@@ -175,7 +176,7 @@ const TASKS: Readonly<
     // The exported store may have gone on since, or the file was imported before: as in `continueBackup`.
     const revision = await importStore(target, { ...archive, revision: archive.revision + Date.now() }, retries);
     say(
-      `imported ${archive.items.length} keys; the store is at revision ${revision}, the other was at ${archive.revision}`,
+      `imported ${quantity(archive.items.length, 'key')}; the store is at revision ${revision}, the other was at ${archive.revision}`,
     );
     return 0;
   },
@@ -202,8 +203,9 @@ const TASKS: Readonly<
           : await compareServer({ store, catalog, productName }, listAt);
       const all = [...problems, ...compared.problems];
       for (const problem of all) say(problem);
-      const scope = server === undefined ? '' : `, ${compared.compared} objects compared with ${server}`;
-      print(`revision ${revision}${scope}: ${all.length} problems\n`);
+      const scope = server === undefined ? '' : `, ${quantity(compared.compared, 'object')} compared with ${server}`;
+      print(`revision ${revision}${scope}: ${quantity(all.length, 'problem')}
+`);
       return all.length === 0 ? 0 : 1;
     } finally {
       await store.close();

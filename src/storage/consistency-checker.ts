@@ -1,4 +1,5 @@
 import type { Kind } from '../api/kind.ts';
+import { quantity } from '../lib/quantity.ts';
 import type { Logger } from '../observability/logger.ts';
 import type { KeyValue, Store } from './contract.ts';
 import type { Reflector } from './reflector.ts';
@@ -107,7 +108,9 @@ async function findDifference<E extends CacheEntry>(
     }
     await pause();
   }
-  return count === snapshot.size ? undefined : `${snapshot.size - count} objects are cached that are not stored`;
+  return count === snapshot.size
+    ? undefined
+    : `the cache has ${quantity(snapshot.size - count, 'object')} more than the store`;
 }
 
 function isReadable<E extends CacheEntry>(cache: WatchCache<E>, item: KeyValue): boolean {

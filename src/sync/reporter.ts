@@ -1,4 +1,5 @@
 import { Counter, Gauge, Registry } from '@prometheus-io/client';
+import { quantity } from '../lib/quantity.ts';
 import type { Plan } from './plan.ts';
 
 export interface ReconcileResult {
@@ -103,7 +104,11 @@ export class Reporter {
         ? `: nothing is deleted in the first ${window}, because what was deleted before the start is not known`
         : `${recent}, more than --max-delete ${maxDelete}: nothing is deleted`;
     const isHeld = plan.held.length > 0;
-    this.setCondition('PruneAllowed', !isHeld, isHeld ? `${plan.held.length} objects would be deleted${why}` : '');
+    this.setCondition(
+      'PruneAllowed',
+      !isHeld,
+      isHeld ? `${quantity(plan.held.length, 'object')} would be deleted${why}` : '',
+    );
   }
 
   wrote(operation: keyof typeof PAST, key: string): void {
@@ -123,9 +128,9 @@ export class Reporter {
     const written = plan.creates.length + plan.updates.length - failed;
     this.#objects.set({ state: 'synced' }, plan.unchanged + Math.max(0, written));
     const waiting = [
-      ...(failed > 0 ? [`${failed} writes failed`] : []),
-      ...(plan.taken.length > 0 ? [`${plan.taken.length} names are taken`] : []),
-      ...(plan.held.length > 0 ? [`${plan.held.length} deletions are held back`] : []),
+      ...(failed > 0 ? [`${quantity(failed, 'write')} failed`] : []),
+      ...(plan.taken.length > 0 ? [`${quantity(plan.taken.length, 'name')} taken`] : []),
+      ...(plan.held.length > 0 ? [`${quantity(plan.held.length, 'deletion')} held back`] : []),
       ...(delayedMs > 0 ? ['objects that changed often wait'] : []),
     ];
     this.setCondition('Synced', waiting.length === 0, waiting.join(', '));

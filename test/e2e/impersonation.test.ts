@@ -156,7 +156,7 @@ describe('what is recorded', () => {
     const asks = (name: string) => post(server, body, { ...asUser('alice'), headers: { 'Impersonate-User': name } });
     expect((await asks('carol')).code).toBe(201);
     const { code, json } = await asks('carol');
-    expect([code, json.message]).toEqual([403, expect.stringContaining('User "alice" has 1 tracked tokens')]);
+    expect([code, json.message]).toEqual([403, expect.stringContaining('User "alice" has 1 tracked token,')]);
     expect((await post(server, body, asUser('carol'))).code).toBe(201);
   });
 });

@@ -130,7 +130,7 @@ test('A40: nothing goes without its audit event, nor while a document cannot be 
   const problems = [{ file: 'renamed.yaml', document: 1, line: 1, message: 'yaml: line 1' }];
   expect(await prune({ manifests: [west], problems, warnings: [] })).toMatchObject({
     removed: [],
-    refusal: '1 documents could not be read, and may define what is no longer found',
+    refusal: '1 document could not be read, and may define what is no longer found',
   });
   expect(await pruneManifests(parts, 'demo', contentOf(), 100)).toEqual({ removed: [], kept: [] });
   expect(await namesIn()).toEqual(['clusters/east', 'clusters/west']);

@@ -1,5 +1,6 @@
 import { reviewClusterGrants } from '../../../src/client/fleet-reviews.ts';
 import type { Client } from '../../../src/client/index.ts';
+import { quantity } from '../../../src/lib/quantity.ts';
 import { FilterField } from '../components/text-field.tsx';
 import { Remaining } from '../components/time.tsx';
 import type { Fields } from '../hooks/use-fields.ts';
@@ -53,9 +54,7 @@ export function BindingsView({ client, fields, clusterNames }: BindingsViewProps
         </p>
       )}
       <p className="muted" role="status">
-        {query.status === 'loading'
-          ? 'Loading…'
-          : `${bindings.length} ${bindings.length === 1 ? 'binding' : 'bindings'}`}
+        {query.status === 'loading' ? 'Loading…' : quantity(bindings.length, 'binding')}
       </p>
       {bindings.length > 0 && <BindingTable bindings={bindings} />}
     </>

@@ -1,3 +1,5 @@
+import { quantity } from '../../../src/lib/quantity.ts';
+
 const MINUTE = 60;
 const HOUR = 3_600;
 const DAY = 86_400;
@@ -18,11 +20,10 @@ export function lifetimeSteps(maxSeconds: number): { readonly steps: readonly nu
 
 /** `1 hour`, `2 days`, `1 h 30 min`. */
 export function formatDuration(seconds: number): string {
-  const plural = (count: number, unit: string): string => `${count} ${unit}${count === 1 ? '' : 's'}`;
-  if (seconds >= 2 * DAY && seconds % DAY === 0) return plural(seconds / DAY, 'day');
-  if (seconds >= HOUR && seconds % HOUR === 0) return plural(seconds / HOUR, 'hour');
+  if (seconds >= 2 * DAY && seconds % DAY === 0) return quantity(seconds / DAY, 'day');
+  if (seconds >= HOUR && seconds % HOUR === 0) return quantity(seconds / HOUR, 'hour');
   if (seconds >= HOUR) return `${Math.floor(seconds / HOUR)} h ${Math.floor((seconds % HOUR) / MINUTE)} min`;
-  return seconds % MINUTE === 0 ? plural(seconds / MINUTE, 'minute') : plural(seconds, 'second');
+  return seconds % MINUTE === 0 ? quantity(seconds / MINUTE, 'minute') : quantity(seconds, 'second');
 }
 
 /** `59:59`, `1:00:00`. */

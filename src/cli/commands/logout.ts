@@ -1,3 +1,4 @@
+import { quantity } from '../../lib/quantity.ts';
 import { CliError, type Context, Invocation, type Run } from '../command.ts';
 import { notLoggedIn, serverAt } from '../connection/connection.ts';
 import { deleteCredentials } from '../connection/credential-cache.ts';
@@ -41,7 +42,7 @@ export const run: Run = async (context, invocation) => {
 async function endPasses(context: Context, server: string): Promise<void> {
   const { revokeOwnPasses } = await import('../own-passes.ts');
   const ended = await revokeOwnPasses(context, new Invocation([], { server })).catch(() => 0);
-  if (ended > 0) context.out.write(`Ended ${ended} ${ended === 1 ? 'pass' : 'passes'} of ${server}.\n`);
+  if (ended > 0) context.out.write(`Ended ${quantity(ended, 'pass', 'passes')} of ${server}.\n`);
 }
 
 /** Revokes the refresh token. The login is already removed, so a failure is only a warning. */

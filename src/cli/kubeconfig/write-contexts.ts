@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { isDns1123Subdomain } from '../../api/names.ts';
 import type { Cluster } from '../../client/types.ts';
+import { quantity } from '../../lib/quantity.ts';
 import { shellWord } from '../../lib/shell-word.ts';
 import { type ClusterReference, clusterLabel } from '../cluster-references.ts';
 import { CliError, type Context, type Invocation } from '../command.ts';
@@ -174,7 +175,7 @@ function fileOf(context: Context, invocation: Invocation): string | undefined {
 }
 
 function summaryOf({ changed, written, added, renamed, removed, moved }: MergeResult): string {
-  const contexts = `${written.length} ${written.length === 1 ? 'context' : 'contexts'}`;
+  const contexts = quantity(written.length, 'context');
   if (!changed) return written.length === 0 && moved.length === 0 ? 'no contexts to write' : `up to date, ${contexts}`;
   const parts = Object.entries({ new: added, renamed, removed }).filter(([, list]) => list.length > 0);
   return [contexts, ...(parts.length === 0 ? ['changed'] : parts.map(([word, list]) => `${list.length} ${word}`))].join(

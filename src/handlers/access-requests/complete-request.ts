@@ -12,6 +12,7 @@ import {
 import { COUNTED_LABEL, REQUESTER_LABEL } from '../../api/kinds/issued-token.ts';
 import type { ApiRequest } from '../../api/request.ts';
 import { type ApiError, forbidden } from '../../api/status.ts';
+import { quantity } from '../../lib/quantity.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import { PendingCreations } from '../../objects/bound.ts';
 import { createdBefore } from '../../objects/stored-object.ts';
@@ -43,7 +44,7 @@ export function createRequestCompletion(
     );
     const open = stored.filter((entry) => isOpenPhase(entry.field('status.phase'))).length;
     const { maxOpenPerCaller: max } = limits;
-    if (open + writing >= max) return tooMany(catalog.accessRequests, `${who} ${max} open access requests`);
+    if (open + writing >= max) return tooMany(catalog.accessRequests, `${who} ${quantity(max, 'open access request')}`);
     const maxStored = max * STORED_PER_OPEN;
     if (stored.length + writing >= maxStored) {
       return tooMany(catalog.accessRequests, `${who} ${maxStored} access requests, open and finished`);

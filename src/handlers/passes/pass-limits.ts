@@ -4,6 +4,7 @@ import { COUNTED_LABEL } from '../../api/kinds/issued-token.ts';
 import { PASS_EXPIRY_FIELD } from '../../api/kinds/pass.ts';
 import { isLivePhase, type PassSpec } from '../../api/kinds/pass-spec.ts';
 import { type ApiError, forbidden, tooManyRequests } from '../../api/status.ts';
+import { quantity } from '../../lib/quantity.ts';
 import type { Bound } from '../../objects/bound.ts';
 import { createdBefore, type StoredObject } from '../../objects/stored-object.ts';
 import { countedFor, digestOf } from '../../tokens/revocations/tracked-tokens.ts';
@@ -13,6 +14,8 @@ import type { PassParts } from './pass-parts.ts';
 export const PENDING_MS = 10 * 60_000;
 /** Ended passes stay for a while, so all that are stored have a bound, too: that many times the live ones. */
 const STORED_PER_LIVE = 10;
+
+const MOST = 'the most that are allowed: revoke one, or wait';
 
 /** The passes that count together: those of one requester with one client. */
 export interface CountedPasses {
@@ -58,12 +61,12 @@ function limitRefusal(
   };
   const { maxHandles, maxPending } = limits;
   if (live.length + writing >= maxHandles) {
-    const text = `${who} ${maxHandles} live passes with this client, the most that are allowed: revoke one, or wait`;
-    return tooManyRequests(text, wait(live));
+    const held = quantity(maxHandles, 'live pass', 'live passes');
+    return tooManyRequests(`${who} ${held} with this client, ${MOST}`, wait(live));
   }
   if (approval !== 'none' && pending.length + writing >= maxPending) {
-    const text = `${who} ${maxPending} passes that wait for an approval, the most that are allowed: revoke one, or wait`;
-    return tooManyRequests(text, wait(pending));
+    const held = quantity(maxPending, 'pass', 'passes');
+    return tooManyRequests(`${who} ${held} waiting for an approval, ${MOST}`, wait(pending));
   }
   if (stored.length + writing >= maxHandles * STORED_PER_LIVE) {
     return forbidden(catalog.passes, '', `${who} too many passes, live and ended: delete some, or wait an hour`);

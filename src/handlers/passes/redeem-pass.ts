@@ -9,6 +9,7 @@ import { isTokenId } from '../../api/names.ts';
 import { fleetKey } from '../../api/object-key.ts';
 import type { ApiRequest, ApiResponse, RequestBody, Target } from '../../api/request.ts';
 import { type ApiError, conflict, forbidden, notFound } from '../../api/status.ts';
+import { quantity } from '../../lib/quantity.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import { parseCreateOptions } from '../options/write-options.ts';
@@ -109,8 +110,9 @@ function tokenRequestFor(
   if (isAccountDeleted(parts, account, status)) throw conflict(kind, name, ACCOUNT_DELETED);
   const issuesItself = cluster !== undefined && parts.issuesOwnTokens(cluster);
   if (issuesItself && seconds < MIN_REQUESTED_SECONDS) {
-    const left = `only ${Math.max(0, seconds)} seconds of it are left, and the cluster issues no token for less than`;
-    throw conflict(kind, name, `${left} ${MIN_REQUESTED_SECONDS}: ask for another pass`);
+    const end = `it ends in ${quantity(Math.max(0, seconds), 'second')}`;
+    const why = `${end}, and the cluster issues no token for less than ${MIN_REQUESTED_SECONDS}: ask for another pass`;
+    throw conflict(kind, name, why);
   }
   if (seconds < 1) throw conflict(kind, name, 'less than a second of it is left: ask for another pass');
   const uid = issuesItself ? undefined : status.serviceAccountUID;

@@ -90,6 +90,7 @@ describe('the minimum lifetime', () => {
     expect(text(errors(601, 7200, 600))).toContain(
       'Invalid value: 601: the longest lifetime that is granted here is 600',
     );
+    expect(text(errors(2, 600, 1))).toMatch(/ is 1 second$/);
     expect(text(errors(601, 600, 600))).toContain('must not be more than spec.expirationSeconds, which is 600');
   });
 });

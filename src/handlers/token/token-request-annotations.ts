@@ -4,6 +4,7 @@ import type { ObjectMeta } from '../../api/kind.ts';
 import type { ApiEndpoints } from '../../api/kinds/cluster-endpoints.ts';
 import { TOKEN_ANNOTATIONS, tokenRequestType } from '../../api/kinds/token-request.ts';
 import { clipped } from '../../api/status.ts';
+import { quantity } from '../../lib/quantity.ts';
 import { MAX_SECONDS } from './validate-token-request.ts';
 
 /** Options of a token request beyond the fields of Kubernetes, as annotations of the request. */
@@ -90,7 +91,7 @@ export function lifetimeErrors(
   if (minimum === undefined || granted >= minimum) return [];
   const why =
     granted < requested
-      ? `the longest lifetime that is granted here is ${granted} seconds`
+      ? `the longest lifetime that is granted here is ${quantity(granted, 'second')}`
       : `must not be more than spec.expirationSeconds, which is ${requested}`;
   return [invalidValue(annotationField(TOKEN_ANNOTATIONS.minExpirationSeconds), minimum, why)];
 }

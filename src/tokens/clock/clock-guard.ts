@@ -1,5 +1,6 @@
 import { unavailable } from '../../api/status.ts';
 import type { ClockJumps } from '../../lib/clock-jumps.ts';
+import { quantity } from '../../lib/quantity.ts';
 import type { Logger } from '../../observability/logger.ts';
 
 /** Compares the wall clock of this machine with another source of time. */
@@ -94,4 +95,4 @@ export class ClockGuard {
 }
 
 const sentence = (skewMs: number): string =>
-  `the clock of this server is ${Math.round(Math.abs(skewMs) / 1000)} seconds ${skewMs < 0 ? 'behind' : 'ahead of'} the time of its store`;
+  `the clock of this server is ${quantity(Math.round(Math.abs(skewMs) / 1000), 'second')} ${skewMs < 0 ? 'behind' : 'ahead of'} the time of its store`;

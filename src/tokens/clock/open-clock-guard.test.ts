@@ -105,6 +105,12 @@ describe('B13: nothing is signed while the clock is wrong', () => {
     ]);
   });
 
+  it('a skew of one second is one second', async () => {
+    const guard = await open({ limitMs: 500 });
+    clock.ahead = -1_000;
+    expect(refusal(() => guard.requireRight()).message).toMatch(/ is 1 second behind the time of its store$/);
+  });
+
   it('nor is anything removed that has expired', async () => {
     const guard = await open();
     const fence = { key: '/internal/leader', expect: { createRevision: 7 } };

@@ -7,6 +7,7 @@ import { COUNTED_LABEL, type IssuedTokenSpec, REQUESTER_LABEL } from '../../api/
 import { TOKEN_ANNOTATIONS } from '../../api/kinds/token-request.ts';
 import { fleetKey } from '../../api/object-key.ts';
 import { type ApiError, forbidden, type GroupResource, type StatusCause } from '../../api/status.ts';
+import { quantity } from '../../lib/quantity.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import { PendingCreations } from '../../objects/bound.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
@@ -140,7 +141,7 @@ function quotaReason(
       ? ''
       : `, or wait until ${toTimestamp(expiries.reduce((a, b) => Math.min(a, b)))} when the first of them expires`;
   return (
-    `${who} ${max} tracked tokens, the most that one caller may have: revoke some${first}` +
+    `${who} ${quantity(max, 'tracked token')}, the most that one caller may have: revoke some${first}` +
     (isRequired ? '' : ', or ask for one that is not tracked')
   );
 }
