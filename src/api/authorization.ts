@@ -87,9 +87,11 @@ export interface PassDecision extends Decision {
   readonly approval: PassApproval;
 }
 
+/** Who holds a pass: the caller, or an agent that asks for the caller. */
+export type PassHolder = 'person' | 'agent';
+
 export interface PassAuthorizer {
-  /** `isAgent`: an agent asks for the caller. */
-  decidePass(caller: Identity, question: ResourceQuestion, isAgent: boolean): PassDecision;
+  decidePass(caller: Identity, question: ResourceQuestion, holder: PassHolder): PassDecision;
 }
 
 /** About tokens of a service account. */

@@ -21,8 +21,8 @@ function fleet(...bindings: ReturnType<typeof bound>[]): Fleet {
 
 /** What a person needs, and an agent; undefined when it is refused. */
 function needs({ policy }: Fleet, caller = jane) {
-  return [false, true].map((isAgent) => {
-    const { allowed, approval } = policy.decidePass(caller, question, isAgent);
+  return (['person', 'agent'] as const).map((holder) => {
+    const { allowed, approval } = policy.decidePass(caller, question, holder);
     return allowed ? approval : undefined;
   });
 }
@@ -76,7 +76,7 @@ describe('A48, MC-90: what a pass needs', () => {
   it.each<Extras>([{}, { approval: 'confirm' }, { approval: 'review-always' }])(
     'an agent is refused with the annotation that is missing: %j',
     (extras) => {
-      const { reason } = fleet(bound(extras)).policy.decidePass(jane, question, true);
+      const { reason } = fleet(bound(extras)).policy.decidePass(jane, question, 'agent');
       expect(reason).toContain('clusterpass.dev/agents: allow');
     },
   );
@@ -108,7 +108,7 @@ describe('A48, MC-90: what a pass needs', () => {
 
   it('says what is missing', () => {
     const reason = (...bindings: Extras[]) =>
-      fleet(...bindings.map((extras) => bound(extras))).policy.decidePass(jane, question, true).reason;
+      fleet(...bindings.map((extras) => bound(extras))).policy.decidePass(jane, question, 'agent').reason;
     expect(reason({})).toContain('clusterpass.dev/agents: allow');
     expect(reason()).toBe('');
     expect(fleet(bound({ approval: 'Review' })).policy.decide(jane, question).reason).toContain('unknown value');

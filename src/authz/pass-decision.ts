@@ -1,4 +1,4 @@
-import type { Decision, PassDecision } from '../api/authorization.ts';
+import type { Decision, PassDecision, PassHolder } from '../api/authorization.ts';
 import { NEEDS_APPROVAL } from '../api/decision-reason.ts';
 import type { PassApproval } from '../api/kinds/pass-spec.ts';
 import { AGENTS_ALLOWED, AGENTS_ANNOTATION } from '../api/kinds/rbac.ts';
@@ -8,27 +8,28 @@ import type { Through } from './rule-index.ts';
 
 type Level = readonly [approval: PassApproval, through: Through];
 
-const FOR_PEOPLE: readonly Level[] = [
-  ['none', ({ approval }) => approval !== 'review-always'],
-  ['review', ({ approval }) => approval === 'review-always'],
-];
-
-/** Agents act only through marked bindings. */
-const FOR_AGENTS: readonly Level[] = [
-  ['none', ({ agents, approval }) => agents && approval === 'none'],
-  ['confirm', ({ agents, approval }) => agents && approval === 'confirm'],
-  ['review', ({ agents, approval }) => agents && (approval === 'review' || approval === 'review-always')],
-];
+const LEVELS: Readonly<Record<PassHolder, readonly Level[]>> = {
+  person: [
+    ['none', ({ approval }) => approval !== 'review-always'],
+    ['review', ({ approval }) => approval === 'review-always'],
+  ],
+  // Agents act only through marked bindings.
+  agent: [
+    ['none', ({ agents, approval }) => agents && approval === 'none'],
+    ['confirm', ({ agents, approval }) => agents && approval === 'confirm'],
+    ['review', ({ agents, approval }) => agents && (approval === 'review' || approval === 'review-always')],
+  ],
+};
 
 /** `decide` decides by the bindings that count; without an argument, as for a token request of a person. */
-export function decidePass(decide: (through?: Through) => Decision, isAgent: boolean): PassDecision {
-  for (const [approval, through] of isAgent ? FOR_AGENTS : FOR_PEOPLE) {
+export function decidePass(decide: (through?: Through) => Decision, holder: PassHolder): PassDecision {
+  for (const [approval, through] of LEVELS[holder]) {
     const decision = decide(through);
     if (decision.allowed) return { ...decision, approval };
   }
   const plain = decide();
   // A person may have what the agent of that person may not.
-  const isOnlyForPeople = isAgent && (plain.allowed || decide(isAlwaysReviewed).allowed);
+  const isOnlyForPeople = holder === 'agent' && (plain.allowed || decide(isAlwaysReviewed).allowed);
   const reason = isOnlyForPeople ? NOT_FOR_AGENTS : plain.reason;
   return { allowed: false, reason, approval: 'none' };
 }

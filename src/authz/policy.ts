@@ -12,6 +12,7 @@ import {
   justAfter,
   type PassAuthorizer,
   type PassDecision,
+  type PassHolder,
   type PastAuthorizer,
   type PathQuestion,
   type ResourceQuestion,
@@ -228,14 +229,14 @@ class CompiledPolicy implements Policy {
     return withApprovalHint(decision, this.#decideBy(user, question, reviewed).allowed);
   }
 
-  decidePass(caller: Identity, question: ResourceQuestion, isAgent: boolean): PassDecision {
+  decidePass(caller: Identity, question: ResourceQuestion, holder: PassHolder): PassDecision {
     const user = caller.as(question.cluster);
-    if (user.groups.includes(MASTERS) && !isAgent) return { ...ALLOWED_AS_MASTER, approval: 'none' };
+    if (user.groups.includes(MASTERS) && holder === 'person') return { ...ALLOWED_AS_MASTER, approval: 'none' };
     const decide = (through?: Through): Decision =>
       through === undefined
         ? this.decide(caller, question)
         : this.#decideBy(user, question, new ResourceMatch(question, through));
-    return decidePass(decide, isAgent);
+    return decidePass(decide, holder);
   }
 
   #decideBy(user: User, { cluster, namespace }: ResourceQuestion, match: ResourceMatch): Decision {

@@ -1,4 +1,10 @@
-import { type Authorizer, type PassAuthorizer, type ResourceQuestion, tokenQuestion } from '../api/authorization.ts';
+import {
+  type Authorizer,
+  type PassAuthorizer,
+  type PassHolder,
+  type ResourceQuestion,
+  tokenQuestion,
+} from '../api/authorization.ts';
 import type { Catalog } from '../api/catalog.ts';
 import { collectionPrefix, fleetKey } from '../api/object-key.ts';
 import type { ApiRequest, ApiResponse, Query } from '../api/request.ts';
@@ -31,7 +37,7 @@ export function createListAccountsHandler(parts: ListAccountsParts): (request: A
     const isUsable = (question: ResourceQuestion): boolean =>
       passesFor === undefined
         ? authorizer.decide(caller, question).allowed
-        : authorizer.decidePass(caller, question, passesFor === 'agent').allowed;
+        : authorizer.decidePass(caller, question, passesFor).allowed;
     await reader.catchUp();
     if (reader.find(catalog.clusters, fleetKey(cluster)) === undefined) {
       throw notFound(catalog.clusters, cluster);
@@ -60,7 +66,7 @@ export function createListAccountsHandler(parts: ListAccountsParts): (request: A
   };
 }
 
-function passesForOf(query: Query): 'agent' | 'person' | undefined {
+function passesForOf(query: Query): PassHolder | undefined {
   const value = query.get('passesFor') ?? undefined;
   if (value === undefined || value === 'agent' || value === 'person') return value;
   throw badRequest('passesFor must be "agent" or "person"');

@@ -154,7 +154,7 @@ function passParts(
     ...accessRequests,
     limits: options.passes,
     rules: {
-      decide: (caller, account, isAgent) => policy.decidePass(caller, tokenQuestion(account), isAgent),
+      decide: (caller, account, holder) => policy.decidePass(caller, tokenQuestion(account), holder),
       refusal: (caller, account, decision) =>
         forbiddenFor(caller.as(account.cluster), tokenQuestion(account), decision),
       decisionRefusal: (caller, name, scope) => decisionRefusal(policy, catalog.passes, caller, name, scope),

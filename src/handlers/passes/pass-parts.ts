@@ -1,4 +1,4 @@
-import type { PassDecision } from '../../api/authorization.ts';
+import type { PassDecision, PassHolder } from '../../api/authorization.ts';
 import type { Caller } from '../../api/caller.ts';
 import type { Catalog } from '../../api/catalog.ts';
 import type { ApiObject } from '../../api/kind.ts';
@@ -19,7 +19,7 @@ export interface PassAccount extends RequestScope {
 
 /** What authz/ decides about passes. */
 export interface PassRules {
-  decide(caller: Caller, account: PassAccount, isAgent: boolean): PassDecision;
+  decide(caller: Caller, account: PassAccount, holder: PassHolder): PassDecision;
   /** The 403 of a decision that is not allowed. */
   refusal(caller: Caller, account: PassAccount, decision: PassDecision): ApiError;
   /** The 403 of a caller who may not approve this pass; without a scope, of one who may not approve every pass. */
@@ -54,7 +54,7 @@ export interface PassParts extends OwnedParts {
   readonly now: () => number;
 }
 
-export const isAgentsPass = ({ client }: PassSpec): boolean => client !== undefined;
+export const holderOf = (client: PassSpec['client']): PassHolder => (client === undefined ? 'person' : 'agent');
 
 const LEVELS: Readonly<Record<PassApproval, number>> = { none: 0, confirm: 1, review: 2 };
 

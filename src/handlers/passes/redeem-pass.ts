@@ -15,14 +15,7 @@ import type { StoredObject } from '../../objects/stored-object.ts';
 import { parseCreateOptions } from '../options/write-options.ts';
 import { isOwn } from '../requester.ts';
 import { objectKeyOf } from '../write/write-parts.ts';
-import {
-  ACCOUNT_DELETED,
-  annotate,
-  isAccountDeleted,
-  isAgentsPass,
-  isApprovedFor,
-  type PassParts,
-} from './pass-parts.ts';
+import { ACCOUNT_DELETED, annotate, holderOf, isAccountDeleted, isApprovedFor, type PassParts } from './pass-parts.ts';
 import { audiencePermission } from './requested-pass.ts';
 
 /** No TokenRequest asks for less. A token for a pass may be granted less: it ends with the pass. */
@@ -55,7 +48,7 @@ export function createRedeemHandler(parts: PassParts): (request: ApiRequest) => 
     return parts.issueToken(requestFor(request, accountTarget(target, account), body), {
       seconds,
       agent: pass.spec.client?.id,
-      mayIn: audiencePermission(parts, request, account, isAgentsPass(pass.spec)),
+      mayIn: audiencePermission(parts, request, account, holderOf(pass.spec.client)),
       claim: async (id, tokenExpiresAt, issuer) => {
         if (!dryRun) await claim(parts, entry, { id, expiresAt: tokenExpiresAt, issuer });
       },
@@ -86,7 +79,7 @@ function requireOwnPass({ catalog, reader }: PassParts, request: ApiRequest): St
 /** The permission of the caller may have changed since the pass was requested. */
 function checkPermission({ catalog, rules }: PassParts, caller: Caller, { name, spec, status }: HeldPass): void {
   const account = passAccount(spec);
-  const decision = rules.decide(caller, account, isAgentsPass(spec));
+  const decision = rules.decide(caller, account, holderOf(spec.client));
   if (!decision.allowed) throw rules.refusal(caller, account, decision);
   if (isApprovedFor(status, decision)) return;
   const why = `the binding that allows it needs an approval now (${decision.approval}): ask for another pass`;

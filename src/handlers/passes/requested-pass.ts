@@ -1,4 +1,4 @@
-import type { PassDecision } from '../../api/authorization.ts';
+import type { PassDecision, PassHolder } from '../../api/authorization.ts';
 import { type FieldError, forbiddenField, invalid, invalidValue } from '../../api/field-error.ts';
 import type { ApiObject, ObjectMeta } from '../../api/kind.ts';
 import {
@@ -19,7 +19,7 @@ import { withoutTokenWords } from '../../observability/token-text.ts';
 import { isPersonKnown, unknownPerson, userOf } from '../approvals/people.ts';
 import { foreignAudienceCheck } from '../token/foreign-audiences.ts';
 import { audienceErrors, WAITS_FOR_FINALIZERS, withoutDuplicates } from '../token/validate-token-request.ts';
-import { accountUID, type PassAccount, type PassParts } from './pass-parts.ts';
+import { accountUID, holderOf, type PassAccount, type PassParts } from './pass-parts.ts';
 
 /** A cluster that issues its own tokens grants ten minutes at least, and the first redemption comes a little later. */
 const MIN_SECONDS_OF_ISSUING_CLUSTER = 660;
@@ -48,15 +48,15 @@ export async function checkRequestedPass(
   const { requestedBy: _, client: _client, ...asked } = passSpec(sent);
   const account = passAccount(asked);
   const client = clientOf(request, passSpec(sent));
-  const isAgent = client !== undefined;
-  const decision = rules.decide(caller, account, isAgent);
+  const holder = holderOf(client);
+  const decision = rules.decide(caller, account, holder);
   if (!decision.allowed) throw rules.refusal(caller, account, decision);
   if (decision.approval === 'review' && !isPersonKnown(parts, caller)) throw unknownPerson(catalog.passes, '');
   await reader.catchUp();
   const cluster = await requireAccount(parts, account);
   const checkedUID = accountUID(parts, account);
   const audiences = withoutDuplicates(asked.audiences ?? []);
-  const mayIn = audiencePermission(parts, request, account, isAgent);
+  const mayIn = audiencePermission(parts, request, account, holder);
   requireValid(parts, audienceErrors(audiences, foreignAudienceCheck(parts, account, mayIn)));
   const spec: PassSpec = {
     ...asked,
@@ -128,10 +128,10 @@ export function audiencePermission(
   { rules }: PassParts,
   { caller }: Pick<ApiRequest, 'caller'>,
   account: PassAccount,
-  isAgent: boolean,
+  holder: PassHolder,
 ): (cluster: string) => boolean {
   return (cluster) => {
-    const { allowed, approval } = rules.decide(caller, { ...account, cluster }, isAgent);
+    const { allowed, approval } = rules.decide(caller, { ...account, cluster }, holder);
     return allowed && approval === 'none';
   };
 }
