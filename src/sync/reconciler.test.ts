@@ -203,7 +203,7 @@ describe('an export into a hub', () => {
     expect(profile('a')?.metadata.annotations ?? {}).toEqual({});
     expect(profile('a')?.metadata.labels ?? {}).toEqual({});
     await reconcile();
-    expect(lines.at(-1)).toContain('1 names are taken');
+    expect(lines.at(-1)).toContain('1 name taken');
   });
 
   it('CP-86: deletes what is gone within its bound, else nothing', async () => {
@@ -224,7 +224,7 @@ describe('an export into a hub', () => {
     source.delete(cluster('c'));
     await reconcile();
     expect(hub.objects(PROFILES).size).toBe(3);
-    expect(lines.at(-2)).toContain('1 objects would be deleted, after 2 in the last 10m');
+    expect(lines.at(-2)).toContain('1 object would be deleted, after 2 in the last 10m');
   });
 
   it('CP-86: a restart does not begin to count deletions again', async () => {
@@ -239,7 +239,7 @@ describe('an export into a hub', () => {
     now = 540_000;
     expect(await reconcile()).toMatchObject({ plan: { held: ['inventory/a'] }, delayedMs: 60_000 });
     expect(lines.find((line) => line.startsWith('PruneAllowed'))).toContain(
-      '1 objects would be deleted: nothing is deleted in the first 10m',
+      '1 object would be deleted: nothing is deleted in the first 10m',
     );
     expect(hub.objects(PROFILES).size).toBe(3);
     now = 600_000;
