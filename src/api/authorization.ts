@@ -64,7 +64,7 @@ export interface Grant {
   /** `""` for a ClusterRoleBinding. */
   readonly namespace: string;
   readonly name: string;
-  readonly target: { readonly kind: string; readonly name: string };
+  readonly roleRef: { readonly kind: string; readonly name: string };
   readonly subjects: readonly BoundSubject[];
 }
 

@@ -9,13 +9,13 @@ export const NEEDS_APPROVAL =
 /** Why a question is allowed, in kube-apiserver's words; `""` for a caller who needs no binding. */
 export function whyAllowed({ grant }: Decision, user: User): string {
   if (grant === undefined) return '';
-  const { kind, namespace, name, target, subjects } = grant;
+  const { kind, namespace, name, roleRef, subjects } = grant;
   const binding = `${kind} ${goQuote(namespace === '' ? name : `${name}/${namespace}`)}`;
   const subject = subjects.find((each) =>
     each.kind === 'user' ? each.name === user.name : user.groups.includes(each.name),
   );
   const to = subject === undefined ? '' : ` to ${subjectText(subject)}`;
-  return `RBAC: allowed by ${binding} of ${target.kind} ${goQuote(target.name)}${to}`;
+  return `RBAC: allowed by ${binding} of ${roleRef.kind} ${goQuote(roleRef.name)}${to}`;
 }
 
 function subjectText({ kind, name, account }: BoundSubject): string {

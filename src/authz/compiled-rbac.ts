@@ -4,7 +4,7 @@ import { type Reach, type RequiredLabel, reachText } from './cluster-selector.ts
 import {
   type BindingFacts,
   bindingId,
-  type RoleTarget,
+  type RoleKey,
   readAggregation,
   readRules,
   resolutionError,
@@ -26,7 +26,7 @@ const NO_LABELS: ReadonlyMap<string, string> = new Map();
  * so creating, changing or deleting a role costs what is bound to it, not the whole policy.
  */
 export class CompiledRole {
-  readonly target: RoleTarget;
+  readonly key: RoleKey;
   exists = false;
   own: readonly Rule[] = [];
   labels = NO_LABELS;
@@ -39,19 +39,19 @@ export class CompiledRole {
   #fingerprint = '';
 
   /** `aggregate` collects the rules of the roles that an aggregating role selects. */
-  constructor(target: RoleTarget, aggregate: (role: CompiledRole) => Rule[]) {
-    this.target = target;
+  constructor(key: RoleKey, aggregate: (role: CompiledRole) => Rule[]) {
+    this.key = key;
     this.#aggregate = aggregate;
   }
 
   get name(): string {
-    return this.target.name;
+    return this.key.name;
   }
 
   /** Takes the state of the stored object; returns whether rules, labels, selectors or existence changed. */
   update(object: ApiObject | undefined): boolean {
     const own = object === undefined ? [] : readRules(object.rules);
-    const isCluster = object !== undefined && this.target.kind === 'ClusterRole';
+    const isCluster = object !== undefined && this.key.kind === 'ClusterRole';
     const labels = isCluster ? roleLabels(object) : NO_LABELS;
     const selectors = isCluster ? readAggregation(object) : undefined;
     const fingerprint = JSON.stringify([
@@ -104,8 +104,8 @@ export class CompiledBinding {
     this.id = bindingId(facts.namespace, facts.name);
     this.facts = facts;
     this.role = role;
-    const { target, reach, agents, approval } = facts;
-    this.grantText = JSON.stringify([target.kind, target.name, reachText(reach), agents, approval]);
+    const { roleRef, reach, agents, approval } = facts;
+    this.grantText = JSON.stringify([roleRef.kind, roleRef.name, reachText(reach), agents, approval]);
     this.requiredLabels = requiredLabelsOf(facts.reach);
   }
 

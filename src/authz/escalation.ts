@@ -9,7 +9,7 @@ import { type ApiError, forbidden, notFound } from '../api/status.ts';
 import type { Reach } from './cluster-selector.ts';
 import { compact, coverageOf, describeRule, goList } from './covers.ts';
 import type { Policy } from './policy.ts';
-import { field, readAggregation, readExpiry, readReach, readRules, readTarget } from './rbac-objects.ts';
+import { field, readAggregation, readExpiry, readReach, readRoleRef, readRules } from './rbac-objects.ts';
 import type { Rule } from './rules.ts';
 
 /**
@@ -99,19 +99,19 @@ function checkBinding(
   const user = caller.as(undefined);
   const name = object.metadata.name ?? '';
   const namespace = resource === 'rolebindings' ? (object.metadata.namespace ?? '') : '';
-  const target = readTarget(object.roleRef, namespace);
-  const isGrant = isGrantName(name) || isGrantName(target.name);
+  const roleRef = readRoleRef(object.roleRef, namespace);
+  const isGrant = isGrantName(name) || isGrantName(roleRef.name);
   if (user.groups.includes(MASTERS) || (!isGrant && onlyHousekeeping(object, old))) return;
-  const roleResource = { group: RBAC_GROUP, resource: target.kind === 'Role' ? 'roles' : 'clusterroles' };
-  const isKnownKind = target.kind === 'Role' || target.kind === 'ClusterRole';
-  if (isKnownKind && target.name !== '' && field(object.roleRef, 'apiGroup') === RBAC_GROUP) {
-    const bind = { verb: 'bind', ...roleResource, subresource: '', namespace, name: target.name, cluster: undefined };
+  const roleResource = { group: RBAC_GROUP, resource: roleRef.kind === 'Role' ? 'roles' : 'clusterroles' };
+  const isKnownKind = roleRef.kind === 'Role' || roleRef.kind === 'ClusterRole';
+  if (isKnownKind && roleRef.name !== '' && field(object.roleRef, 'apiGroup') === RBAC_GROUP) {
+    const bind = { verb: 'bind', ...roleResource, subresource: '', namespace, name: roleRef.name, cluster: undefined };
     if (policy.decide(caller, bind).allowed) return;
   }
   if (isGrant) throw grantNameForbidden(resource, name, 'bind');
 
-  const rules = policy.rulesOf(target);
-  if (rules === undefined) throw notFound(roleResource, target.name);
+  const rules = policy.rulesOf(roleRef);
+  if (rules === undefined) throw notFound(roleResource, roleRef.name);
   // Validation refuses an unreadable selector later; no held rule has the same one, so only unrestricted rules count.
   const reach = readReach(object);
   const held = policy.heldRules(user, namespace, reach.kind === 'nowhere' ? EVERYWHERE : reach, readExpiry(object));

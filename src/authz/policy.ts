@@ -35,7 +35,7 @@ import { decidePass, isAlwaysReviewed, withApprovalHint } from './pass-decision.
 import { createPastPolicy, type PastPolicy } from './past-policy.ts';
 import type { PolicyChange } from './policy-change.ts';
 import type { PolicyOptions } from './policy-options.ts';
-import { type BindingFacts, bindingId, type RoleTarget, readBinding } from './rbac-objects.ts';
+import { type BindingFacts, bindingId, type RoleKey, readBinding } from './rbac-objects.ts';
 import { RoleTable } from './role-table.ts';
 import { type Match, PathMatch, ResourceMatch, type Through } from './rule-index.ts';
 import type { Rule } from './rules.ts';
@@ -65,7 +65,7 @@ export interface Policy
   /** The decision by bindings that do not depend on the cluster's labels. */
   decideForAnyLabels(caller: Caller, question: ResourceQuestion): Decision;
   /** What a role grants, aggregation included; undefined when there is no such role. */
-  rulesOf(target: RoleTarget): readonly Rule[] | undefined;
+  rulesOf(key: RoleKey): readonly Rule[] | undefined;
   /**
    * The rules of the user's bindings in a namespace (`""`: ClusterRoleBindings) that hold in a cluster and do not
    * expire before `until`, and that need no approval for tokens.
@@ -140,8 +140,8 @@ class CompiledPolicy implements Policy {
     else this.#applyBinding(resource === 'rolebindings' ? namespace : '', change);
   }
 
-  #applyRole(target: RoleTarget, { object, revision }: PolicyChange): void {
-    for (const role of this.#roles.set(target, object)) {
+  #applyRole(key: RoleKey, { object, revision }: PolicyChange): void {
+    for (const role of this.#roles.set(key, object)) {
       for (const binding of role.bindings) {
         for (const scope of this.#subjects.scopesOf(binding)) scope.updateResolution(binding);
         this.#subjects.markChanged(binding.facts.subjects, { generation: this.#generation, revision });
@@ -157,7 +157,7 @@ class CompiledPolicy implements Policy {
     const facts = object && readBinding(object, namespace, name);
     this.#expiring.forget(id);
     // One that has expired is added, too: the next decision drops it first.
-    const after = facts && new CompiledBinding(facts, this.#roles.findOrReserve(facts.target));
+    const after = facts && new CompiledBinding(facts, this.#roles.findOrReserve(facts.roleRef));
     this.#replace(id, before, after, revision);
   }
 
@@ -352,8 +352,8 @@ class CompiledPolicy implements Policy {
     return rulesOfHeld(bindings, until, ({ facts }) => isWider(facts.reach));
   }
 
-  rulesOf(target: RoleTarget): readonly Rule[] | undefined {
-    return this.#roles.find(target)?.index.rules;
+  rulesOf(key: RoleKey): readonly Rule[] | undefined {
+    return this.#roles.find(key)?.index.rules;
   }
 
   rulesHeldIn(cluster: ClusterView, user: User, namespace: string, until: number): Rule[] {

@@ -63,8 +63,8 @@ function readRule(item: unknown): Rule | undefined {
 
 export type Subject = BoundSubject;
 
-/** The role that a binding refers to. */
-export interface RoleTarget {
+/** Identifies a role: that of a binding, with the namespace in which it is looked up. */
+export interface RoleKey {
   readonly kind: string;
   readonly namespace: string;
   readonly name: string;
@@ -76,7 +76,7 @@ export interface BindingFacts {
   readonly namespace: string;
   readonly name: string;
   readonly subjects: readonly Subject[];
-  readonly target: RoleTarget;
+  readonly roleRef: RoleKey;
   readonly reach: Reach;
   /** When it expires, in epoch milliseconds; Infinity when it does not. */
   readonly expiresAt: number;
@@ -92,7 +92,7 @@ export function readBinding(object: ApiObject, namespace: string, name: string):
     namespace,
     name,
     subjects: readSubjects(object.subjects, namespace),
-    target: readTarget(object.roleRef, namespace),
+    roleRef: readRoleRef(object.roleRef, namespace),
     reach: readReach(object),
     expiresAt: readExpiry(object),
     agents: field(object.metadata.annotations, AGENTS_ANNOTATION) === AGENTS_ALLOWED,
@@ -105,7 +105,7 @@ export const bindingId = (namespace: string, name: string): string =>
   namespace === '' ? `ClusterRoleBinding/${name}` : `RoleBinding/${namespace}/${name}`;
 
 /** A Role is looked up in the binding's namespace, so a ClusterRoleBinding never finds one. */
-export function readTarget(roleRef: unknown, bindingNamespace: string): RoleTarget {
+export function readRoleRef(roleRef: unknown, bindingNamespace: string): RoleKey {
   const kind = stringOf(field(roleRef, 'kind'));
   return { kind, namespace: kind === 'Role' ? bindingNamespace : '', name: stringOf(field(roleRef, 'name')) };
 }
@@ -235,15 +235,15 @@ function readExpression(value: unknown): Requirement {
 
 /** Why a binding grants nothing to its subjects; undefined when its role is found. P-17: it is skipped, not fatal. */
 export function resolutionError(
-  { kind, name, reach, target }: Pick<BindingFacts, 'kind' | 'name' | 'reach' | 'target'>,
+  { kind, name, reach, roleRef }: Pick<BindingFacts, 'kind' | 'name' | 'reach' | 'roleRef'>,
   roleExists: boolean,
 ): string | undefined {
   if (reach.kind === 'nowhere') return `${qualified(RBAC_GROUP, kind.toLowerCase())} ${goQuote(name)}: ${reach.reason}`;
   if (roleExists) return undefined;
-  if (target.kind !== 'ClusterRole' && target.kind !== 'Role') {
-    return `unsupported role reference kind: ${goQuote(target.kind)}`;
+  if (roleRef.kind !== 'ClusterRole' && roleRef.kind !== 'Role') {
+    return `unsupported role reference kind: ${goQuote(roleRef.kind)}`;
   }
-  return `${qualified(RBAC_GROUP, target.kind.toLowerCase())} ${goQuote(target.name)} not found`;
+  return `${qualified(RBAC_GROUP, roleRef.kind.toLowerCase())} ${goQuote(roleRef.name)} not found`;
 }
 
 /** P-35: the reason of a refusal, without duplicates, in the form of Kubernetes' error aggregate. */

@@ -8,7 +8,7 @@ import { isAlwaysReviewed, withApprovalHint } from './pass-decision.ts';
 import {
   type BindingFacts,
   bindingId,
-  type RoleTarget,
+  type RoleKey,
   readAggregation,
   readBinding,
   readRules,
@@ -99,14 +99,14 @@ function* boundRules(
   bindings: Iterable<ApiObject>,
   namespace: string,
   user: User,
-  roleOf: (target: RoleTarget) => ApiObject | undefined,
+  roleOf: (key: RoleKey) => ApiObject | undefined,
   rulesOf: (role: ApiObject) => Rule[],
 ): Generator<BoundRules> {
   for (const object of bindings) {
     // Most bindings do not name the user: their selectors are not parsed.
     if (!named({ subjects: readSubjects(object.subjects, namespace) }, user)) continue;
     const facts = readBinding(object, namespace, nameOf(object));
-    const role = roleOf(facts.target);
+    const role = roleOf(facts.roleRef);
     const error = resolutionError(facts, role !== undefined);
     yield { facts, rules: role === undefined ? [] : rulesOf(role), error };
   }
@@ -114,7 +114,7 @@ function* boundRules(
 
 const clusterRoleOf =
   (snapshot: RbacSnapshot) =>
-  ({ kind, name }: RoleTarget): ApiObject | undefined =>
+  ({ kind, name }: RoleKey): ApiObject | undefined =>
     kind === 'ClusterRole' ? snapshot.clusterRole(name) : undefined;
 
 /** One rule against one question, as in P-12, P-13 and P-15. */
@@ -148,8 +148,8 @@ export function referenceDecide(
   if (user.groups.includes(MASTERS)) return { allowed: true, reason: '', bindings: [] };
   const view = cluster === undefined ? undefined : viewCluster(cluster, labelsOf(cluster));
 
-  const roleOf = (target: RoleTarget): ApiObject | undefined =>
-    target.kind === 'Role' ? snapshot.role(target.namespace, target.name) : clusterRoleOf(snapshot)(target);
+  const roleOf = (key: RoleKey): ApiObject | undefined =>
+    key.kind === 'Role' ? snapshot.role(key.namespace, key.name) : clusterRoleOf(snapshot)(key);
   const rulesOf = (role: ApiObject): Rule[] =>
     role.kind === 'Role' ? readRules(role.rules) : effectiveRules(role, snapshot);
   const bound = [...boundRules(sorted(snapshot.clusterRoleBindings()), '', user, roleOf, rulesOf)];

@@ -1,9 +1,9 @@
 import type { ApiObject } from '../api/kind.ts';
 import { CompiledRole } from './compiled-rbac.ts';
-import type { RoleTarget } from './rbac-objects.ts';
+import type { RoleKey } from './rbac-objects.ts';
 import { type Rule, ruleText } from './rules.ts';
 
-const keyOf = ({ kind, namespace, name }: RoleTarget): string => `${kind}\0${namespace}\0${name}`;
+const textOf = ({ kind, namespace, name }: RoleKey): string => `${kind}\0${namespace}\0${name}`;
 
 /** Every role that exists, and a placeholder for every other role that a binding refers to. */
 export class RoleTable {
@@ -15,35 +15,35 @@ export class RoleTable {
     return this.#roles.values();
   }
 
-  find(target: RoleTarget): CompiledRole | undefined {
-    const role = this.#roles.get(keyOf(target));
+  find(key: RoleKey): CompiledRole | undefined {
+    const role = this.#roles.get(textOf(key));
     return role?.exists ? role : undefined;
   }
 
-  findOrReserve(target: RoleTarget): CompiledRole {
-    const key = keyOf(target);
-    let role = this.#roles.get(key);
+  findOrReserve(key: RoleKey): CompiledRole {
+    const text = textOf(key);
+    let role = this.#roles.get(text);
     if (role === undefined) {
-      role = new CompiledRole(target, (start) => aggregateRules(start, this.#clusterRoles));
-      this.#roles.set(key, role);
+      role = new CompiledRole(key, (start) => aggregateRules(start, this.#clusterRoles));
+      this.#roles.set(text, role);
     }
     return role;
   }
 
   /** Drops a placeholder that no binding refers to. */
   release(role: CompiledRole): void {
-    if (!role.exists && role.bindings.size === 0) this.#roles.delete(keyOf(role.target));
+    if (!role.exists && role.bindings.size === 0) this.#roles.delete(textOf(role.key));
   }
 
   /** Takes a stored role or its deletion; returns the roles that may grant something else now. */
-  set(target: RoleTarget, object: ApiObject | undefined): Set<CompiledRole> {
-    const role = this.findOrReserve(target);
+  set(key: RoleKey, object: ApiObject | undefined): Set<CompiledRole> {
+    const role = this.findOrReserve(key);
     const labelsBefore = role.labels;
     for (const holder of role.holders) holder.removeKeys(role);
     const changed = role.update(object);
     for (const holder of role.holders) holder.addKeys(role);
 
-    if (target.kind === 'ClusterRole') {
+    if (key.kind === 'ClusterRole') {
       putIf(this.#clusterRoles, role, role.exists);
       putIf(this.#aggregating, role, role.selectors !== undefined);
     }
@@ -55,7 +55,7 @@ export class RoleTable {
   /** The role itself, the aggregating roles that select it or did, those that select these, and so on. */
   #affectedBy(role: CompiledRole, labelsBefore: ReadonlyMap<string, string>): Set<CompiledRole> {
     const affected = new Set([role]);
-    const labels = role.target.kind === 'ClusterRole' ? [labelsBefore, role.labels] : [];
+    const labels = role.key.kind === 'ClusterRole' ? [labelsBefore, role.labels] : [];
     for (let next = labels.pop(); next !== undefined; next = labels.pop()) {
       for (const other of this.#aggregating) {
         if (affected.has(other) || !selects(other, next)) continue;

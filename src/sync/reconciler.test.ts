@@ -5,6 +5,7 @@ import { realTiming, type Timing } from '../client/timing.ts';
 import { Transport } from '../client/transport.ts';
 import type { Cluster } from '../client/types.ts';
 import { servedVersion } from './api-version.ts';
+import { ApplyTarget } from './apply-target.ts';
 import {
   EXPORT_FIELD_MANAGER,
   EXPORTED_ANNOTATION,
@@ -18,7 +19,6 @@ import { FakeHub, HUB_TOKEN } from './hub.fixture.ts';
 import { Informer } from './informer.ts';
 import { Reconciler } from './reconciler.ts';
 import { Reporter } from './reporter.ts';
-import { Target } from './target.ts';
 import { Wakeup } from './wakeup.ts';
 
 const PROFILES = `${PROFILE_GROUP}/clusterprofiles`;
@@ -90,7 +90,7 @@ function newExport(options: Options = {}) {
   const source = new ExportedProfiles(settings, 'v1alpha2');
   const reconciler = new Reconciler({
     read: async () => ({ objects: source.objects, kept: new Set<string>(), problems: new Map<string, string>() }),
-    target: new Target({ transport, path, informer, fieldManager: EXPORT_FIELD_MANAGER, dryRun: false }),
+    target: new ApplyTarget({ transport, path, informer, fieldManager: EXPORT_FIELD_MANAGER, dryRun: false }),
     isTargetSynced: () => informer.isSynced,
     ownership: exportOwnership(settings),
     ...{ prune, maxDelete, timing, reporter, planOnly: false },

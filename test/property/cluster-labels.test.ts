@@ -230,9 +230,9 @@ function boundRules(fleet: Fleet) {
     .map((object) => {
       const { namespace = '', name = '' } = object.metadata;
       const facts = readBinding(object, namespace, name);
-      const { target } = facts;
+      const { roleRef } = facts;
       const found =
-        target.kind === 'Role' ? snapshot.role(target.namespace, target.name) : snapshot.clusterRole(target.name);
+        roleRef.kind === 'Role' ? snapshot.role(roleRef.namespace, roleRef.name) : snapshot.clusterRole(roleRef.name);
       const own =
         found === undefined ? [] : found.kind === 'Role' ? readRules(found.rules) : effectiveRules(found, snapshot);
       return { id: bindingId(namespace, name), facts, rules: own };

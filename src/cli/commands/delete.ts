@@ -12,7 +12,7 @@ import { collectionPath, findKind, type ObjectScope, objectPath } from '../objec
 import { printerFor } from '../output/printer.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
 
-interface Target {
+interface ObjectReference {
   readonly kind: Kind;
   readonly scope: ObjectScope;
   readonly name: string;
@@ -23,11 +23,11 @@ export const run: Run = async (context, invocation) => {
   const dryRun = dryRunOf(invocation);
   const byName = (await printerFor(invocation.text('output'), ['name'])) !== undefined;
   const client = await connect(context, invocation);
-  const targets = await findTargets(context, invocation, client);
-  if (targets.length === 0) context.err.write('No resources found\n');
+  const objects = await findObjects(context, invocation, client);
+  if (objects.length === 0) context.err.write('No resources found\n');
   let failed = false;
-  for (const [index, { kind, scope, name }] of targets.entries()) {
-    context.progress.count(index, targets.length);
+  for (const [index, { kind, scope, name }] of objects.entries()) {
+    context.progress.count(index, objects.length);
     try {
       const finalizers = await deleteOne(client, objectPath(client, kind, scope, name), dryRun);
       const type = `${kind.singular}${kind.group === '' ? '' : `.${kind.group}`}`;
@@ -63,7 +63,11 @@ async function deleteOne(client: Client, path: string, dryRun: DryRun): Promise<
   return value.metadata?.deletionTimestamp === undefined ? [] : (value.metadata.finalizers ?? []);
 }
 
-async function findTargets(context: Context, invocation: Invocation, client: Client): Promise<readonly Target[]> {
+async function findObjects(
+  context: Context,
+  invocation: Invocation,
+  client: Client,
+): Promise<readonly ObjectReference[]> {
   const catalog = createCatalog(client);
   const [first, ...more] = invocation.args;
   const hasFiles = invocation.list('filename').length > 0;
@@ -86,7 +90,7 @@ async function findTargets(context: Context, invocation: Invocation, client: Cli
     }
     if (selector !== undefined && invocation.is('all')) throw new CliError('cannot set --all and --selector together');
     const kind = kindOf(first);
-    const found = await listTargets(client, kind, scope, { selector, allNamespaces: invocation.is('allNamespaces') });
+    const found = await listObjects(client, kind, scope, { selector, allNamespaces: invocation.is('allNamespaces') });
     if (found.length === 0 && !invocation.is('ignoreNotFound')) await requireCluster(client, kind, scope);
     return found;
   }
@@ -98,14 +102,14 @@ async function findTargets(context: Context, invocation: Invocation, client: Cli
 
 const PAGE_SIZE = 500;
 
-/** Lists all targets before the first is deleted. */
-async function listTargets(
+/** Lists all objects before the first is deleted. */
+async function listObjects(
   client: Client,
   kind: Kind,
   scope: ObjectScope,
   { selector, allNamespaces }: { readonly selector: string | undefined; readonly allNamespaces: boolean },
-): Promise<Target[]> {
-  const targets: Target[] = [];
+): Promise<ObjectReference[]> {
+  const objects: ObjectReference[] = [];
   let next: string | undefined;
   do {
     const query = { limit: PAGE_SIZE, labelSelector: selector, continue: next };
@@ -116,11 +120,11 @@ async function listTargets(
     );
     for (const { metadata } of value.items) {
       const namespace = kind.namespaced ? metadata.namespace : scope.namespace;
-      targets.push({ kind, scope: { ...scope, namespace }, name: metadata.name ?? '' });
+      objects.push({ kind, scope: { ...scope, namespace }, name: metadata.name ?? '' });
     }
     next = value.metadata.continue || undefined;
   } while (next !== undefined);
-  return targets;
+  return objects;
 }
 
 function splitName(text: string): { type: string; name: string } {

@@ -5,6 +5,7 @@ import { isStatus } from '../../client/errors.ts';
 import { backoffMs, realTiming } from '../../client/timing.ts';
 import { readAddress } from '../../lib/network.ts';
 import { servedVersion } from '../../sync/api-version.ts';
+import { ApplyTarget } from '../../sync/apply-target.ts';
 import {
   EXPORT_FIELD_MANAGER,
   ExportedProfiles,
@@ -15,7 +16,6 @@ import {
 } from '../../sync/export-profiles.ts';
 import { Informer } from '../../sync/informer.ts';
 import type { Reporter } from '../../sync/reporter.ts';
-import { Target } from '../../sync/target.ts';
 import { CliError, type Invocation, type Run } from '../command.ts';
 import { clientFor, resolveConnection } from '../connection/connection.ts';
 import { connectHub } from '../sync/hub-connection.ts';
@@ -48,7 +48,7 @@ export const run: Run = async (context, invocation) => {
       const source = new ClusterSource({ client, labelSelector, newProfiles, reporter, wake });
       return {
         read: async () => source.state,
-        target: new Target({
+        target: new ApplyTarget({
           ...{ transport, path, informer },
           fieldManager: EXPORT_FIELD_MANAGER,
           dryRun: flags.dryRun === 'server',

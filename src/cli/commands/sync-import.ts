@@ -3,13 +3,13 @@ import { FULL_CLUSTERS } from '../../client/list-clusters.ts';
 import { realTiming } from '../../client/timing.ts';
 import type { Transport } from '../../client/transport.ts';
 import { servedVersion } from '../../sync/api-version.ts';
+import { ApplyTarget } from '../../sync/apply-target.ts';
 import { CapiKubeconfigs } from '../../sync/capi-kubeconfigs.ts';
 import { type ImportSettings, importedState, importFieldManager, importOwnership } from '../../sync/import-clusters.ts';
 import { Informer } from '../../sync/informer.ts';
 import type { ConditionType } from '../../sync/reporter.ts';
 import { sourcePath } from '../../sync/sources/import-source.ts';
 import { IMPORT_SOURCES, type ImportFrom, SOURCES } from '../../sync/sources/sources.ts';
-import { Target } from '../../sync/target.ts';
 import { CliError, type Invocation, type Run } from '../command.ts';
 import { resolveConnection } from '../connection/connection.ts';
 import { connectHub, connectServer } from '../sync/hub-connection.ts';
@@ -50,7 +50,7 @@ export const run: Run = async (context, invocation) => {
           if (!found.isSynced) return undefined;
           return importedState(found.objects.values(), source, { ...settings, ...sourceSettings });
         },
-        target: new Target({
+        target: new ApplyTarget({
           ...{ transport: server, path: FULL_CLUSTERS, informer: clusters },
           fieldManager: importFieldManager(from),
           dryRun: flags.dryRun === 'server',

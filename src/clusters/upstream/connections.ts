@@ -102,7 +102,7 @@ export function createConnections(
       drop(entry);
     }
   };
-  const open = (poolKey: string, identity: string, connectTo: Target): Entry => {
+  const open = (poolKey: string, identity: string, connectTo: UpstreamOrigin): Entry => {
     const age = limits.maxAgeMs * (0.5 + random());
     const entry: Entry = {
       poolKey,
@@ -160,7 +160,7 @@ function identityOf(
   return JSON.stringify([uid, generation, ca, origin, certificate]);
 }
 
-interface Target {
+interface UpstreamOrigin {
   readonly cluster: UpstreamCluster;
   readonly origin: string;
   readonly credential: Credential | undefined;
@@ -168,7 +168,7 @@ interface Target {
 
 /** `onValidity` receives how long the certificate of a new connection is valid. */
 function openDispatcher(
-  { cluster, origin, credential }: Target,
+  { cluster, origin, credential }: UpstreamOrigin,
   dial: Dial,
   { connections, idleMs }: ConnectionLimits,
   onValidity: (ms: number) => void,

@@ -34,11 +34,11 @@ export const mayReadRoleBindings = (
 ): boolean => authorizer.decide(caller, question('rolebindings', namespace, '')).allowed;
 
 /** The binding and the role of a grant, as references. */
-export function grantPath({ kind, namespace, name, target }: Grant): GrantPath {
-  const roleNamespace = target.kind === 'Role' ? namespace : '';
+export function grantPath({ kind, namespace, name, roleRef }: Grant): GrantPath {
+  const roleNamespace = roleRef.kind === 'Role' ? namespace : '';
   return {
     binding: { kind, ...(namespace === '' ? {} : { namespace }), name },
-    role: { kind: target.kind, ...(roleNamespace === '' ? {} : { namespace: roleNamespace }), name: target.name },
+    role: { kind: roleRef.kind, ...(roleNamespace === '' ? {} : { namespace: roleNamespace }), name: roleRef.name },
   };
 }
 

@@ -3,6 +3,7 @@ import { isStatus } from '../client/errors.ts';
 import type { Transport } from '../client/transport.ts';
 import type { Informer } from './informer.ts';
 import { type Desired, keyOf, type Update } from './plan.ts';
+import type { SyncTarget } from './reconciler.ts';
 
 const APPLY = 'application/apply-patch+yaml';
 
@@ -11,7 +12,7 @@ class TakenError extends Error {
   override readonly name = 'TakenError';
 }
 
-interface TargetOptions {
+interface ApplyTargetOptions {
   readonly transport: Transport;
   /** The path of the collection that is written to. */
   readonly path: string;
@@ -22,10 +23,10 @@ interface TargetOptions {
 }
 
 /** Where a plan is written to: one collection, by server-side apply. */
-export class Target {
-  readonly #options: TargetOptions;
+export class ApplyTarget implements SyncTarget {
+  readonly #options: ApplyTargetOptions;
 
-  constructor(options: TargetOptions) {
+  constructor(options: ApplyTargetOptions) {
     this.#options = options;
   }
 
