@@ -86,6 +86,24 @@ describe('logins at two servers', () => {
     expect([await jane.ok([...user, 'eu']), await jane.ok([...user, us.url])]).toEqual(['jane', 'jane']);
   });
 
+  it('are printed for programs with -o', async () => {
+    const items = [
+      { name: 'eu', server: eu.url, current: false },
+      { name: 'us', server: us.url, current: true },
+    ];
+    expect(JSON.parse(await jane.ok(['servers', '-o', 'json']))).toEqual({ items });
+    expect(parse(await jane.ok(['servers', '-o', 'yaml']))).toEqual({ items });
+    expect(await jane.ok(['servers', '-o', 'name'])).toBe('eu\nus\n');
+    expect(await jane.fails(['servers', '-o', 'wide'])).toContain('allowed formats are: json,name,yaml');
+  });
+
+  it('are none for -o without a login', async () => {
+    const joe = await Person.at();
+    onTestFinished(() => joe.leave());
+    expect(JSON.parse(await joe.ok(['servers', '-o', 'json']))).toEqual({ items: [] });
+    expect(await joe.ok(['servers', '-o', 'name'])).toBe('');
+  });
+
   it('are named in the error for another name', async () => {
     const known = 'the names of your logins are: eu, us';
     const hint = (server: string): string => `run clusterpass login --server ${server}`;

@@ -66,7 +66,8 @@ export const SESSION_COMMANDS: readonly Command[] = [
     details:
       'With the name of each, for `--server` and before names of clusters. The current one is that of the last login.',
     connects: false,
-    examples: ['clusterpass servers'],
+    flags: [output('`json`, `yaml`, `name`')],
+    examples: ['clusterpass servers', 'clusterpass servers -o json'],
   },
   {
     path: ['logout'],
