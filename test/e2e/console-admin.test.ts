@@ -236,6 +236,27 @@ describeWithBrowser('the console for those who run the fleet', () => {
       await page.getByText('Cluster not found').waitFor();
     });
 
+    it('an administrator registers one once: the form cannot be sent again while its page opens', async () => {
+      const page = await visitAs('administrator', '#/register');
+      await page.getByLabel('Name', { exact: true }).fill('prod-eu-8');
+      await page.getByLabel('Address of the API server').fill('https://api.prod-eu-8.example.com:6443');
+      await page.getByText('The server accepts the name').waitFor();
+      // Clicks whenever the button is enabled. The form stays until the page is rendered for another reason.
+      await page.evaluate(`{
+        addEventListener('hashchange', (event) => event.stopImmediatePropagation(), { capture: true, once: true });
+        const button = document.querySelector('button[form=register]');
+        new MutationObserver(() => button.click()).observe(button, { attributes: true });
+      }`);
+      const sent: string[] = [];
+      page.on('request', (request) => {
+        if (request.method() === 'POST' && /\/clusters\?(?!.*dryRun)/.test(request.url())) sent.push(request.url());
+      });
+      await page.getByRole('button', { name: 'Register the cluster' }).click();
+      await page.getByRole('heading', { name: 'prod-eu-8' }).waitFor();
+      expect(sent).toHaveLength(1);
+      await server.call('DELETE', `${CLUSTERS}/prod-eu-8`);
+    });
+
     it('an owner edits labels where a binding allows it, with who gains and who loses by that', async () => {
       const page = await visitAs('owner', '#/clusters/dev-eu-2');
       await page.getByRole('button', { name: 'Edit labels' }).click();

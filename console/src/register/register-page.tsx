@@ -23,6 +23,9 @@ const CLUSTERS = '/apis/clusterregistry.k8s.io/v1alpha1/clusters';
 export const RegisterPage = memo(function RegisterPage({ client, fleetQuery }: { client: Client; fleetQuery: string }) {
   const [draft, setDraft] = useState(NEW_CLUSTER);
   const { busy, problem, clearProblem, run } = useAction();
+  // The page of the cluster opens after the action has ended: until then the form must not be sent again.
+  const [isRegistered, setRegistered] = useState(false);
+  const isSent = busy || isRegistered;
   const change = (part: Partial<ClusterDraft>): void => {
     clearProblem();
     setDraft((old) => ({ ...old, ...part }));
@@ -41,9 +44,10 @@ export const RegisterPage = memo(function RegisterPage({ client, fleetQuery }: {
   );
   const submit = async (event: FormEvent): Promise<void> => {
     event.preventDefault();
-    if (!dryRun.isAccepted) return;
+    if (!dryRun.isAccepted || isSent) return;
     await run(async () => {
       await create();
+      setRegistered(true);
       location.hash = hrefOf({ page: 'cluster', name: draft.name });
     });
   };
@@ -61,7 +65,7 @@ export const RegisterPage = memo(function RegisterPage({ client, fleetQuery }: {
                 change({ address: server, ca, ...(draft.name === '' ? { name: suggestedName(context) } : {}) })
               }
             />
-            <form id="register" className="stack" onSubmit={submit} aria-busy={busy}>
+            <form id="register" className="stack" onSubmit={submit} aria-busy={isSent}>
               <TextField
                 label="Name"
                 value={draft.name}
@@ -120,9 +124,9 @@ export const RegisterPage = memo(function RegisterPage({ client, fleetQuery }: {
                 type="submit"
                 form="register"
                 className="button primary wide"
-                disabled={!dryRun.isAccepted || busy}
+                disabled={!dryRun.isAccepted || isSent}
               >
-                {busy ? 'Registering…' : 'Register the cluster'}
+                {isSent ? 'Registering…' : 'Register the cluster'}
               </button>
             </ServerControls>
           </Section>
