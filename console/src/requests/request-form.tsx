@@ -6,9 +6,8 @@ import { Section } from '../components/section.tsx';
 import { SelectField, TextField } from '../components/text-field.tsx';
 import { useAction } from '../hooks/use-action.ts';
 import { ServerControls } from '../hooks/use-connected.tsx';
-import { useDebounced } from '../hooks/use-debounced.ts';
+import { useDebouncedQuery } from '../hooks/use-debounced-query.ts';
 import type { Fields } from '../hooks/use-fields.ts';
-import { useQuery } from '../hooks/use-query.ts';
 import { createRequest } from './access-requests.ts';
 
 interface RequestFormProps {
@@ -27,12 +26,11 @@ const DURATIONS = [1, 4, 8, 24].map(
 
 /** A binding can allow it in some clusters, and a namespace, only. */
 function useIsDenied(client: Client, cluster: string, namespace: string): boolean {
-  const key = cluster === '' ? '' : `${cluster}/${namespace}`;
-  const checked = useDebounced(key);
-  const query = useQuery(checked, async () =>
-    checked === '' ? undefined : checkAccess(client, toAskForAccess(cluster, namespace)),
+  const content = cluster === '' ? '' : `${cluster}/${namespace}`;
+  const { isCurrent, query } = useDebouncedQuery(content, () =>
+    checkAccess(client, toAskForAccess(cluster, namespace)),
   );
-  return checked === key && query.status === 'loaded' && query.value?.allowed === false;
+  return isCurrent && query.status === 'loaded' && query.value?.allowed === false;
 }
 
 /** Asks for access to a cluster, or for passes of an account in it. */
