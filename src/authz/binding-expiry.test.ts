@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { justAfter } from '../api/authorization.ts';
 import { EXPIRES_ANNOTATION } from '../api/kinds/rbac.ts';
 import { refusalIfAny } from '../api/refusal.fixture.ts';
+import { justAfter } from '../api/visibility.ts';
 import { checkGrant } from './escalation.ts';
 import { ask, askCluster, binding, Fleet, person, role } from './rbac.fixture.ts';
 

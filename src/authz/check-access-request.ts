@@ -1,4 +1,4 @@
-import { type Authorizer, type ClusterLabels, clusterQuestion, type ResourceQuestion } from '../api/authorization.ts';
+import { type Authorizer, clusterQuestion, type ResourceQuestion } from '../api/authorization.ts';
 import { type Caller, MASTERS } from '../api/caller.ts';
 import { goQuote } from '../api/codec/go-text/go-quote.ts';
 import type { Kind } from '../api/kind.ts';
@@ -6,6 +6,7 @@ import { APPROVE_VERB, accessRequestKind } from '../api/kinds/access-request.ts'
 import type { RequestScope } from '../api/kinds/access-request-spec.ts';
 import { type PolicyRule, RBAC_GROUP } from '../api/kinds/rbac.ts';
 import { type ApiError, forbidden } from '../api/status.ts';
+import type { ClusterLabels } from '../api/visibility.ts';
 import { toTimestamp } from '../lib/utc-second.ts';
 import { viewCluster } from './cluster-selector.ts';
 import { escalationProblem } from './escalation.ts';

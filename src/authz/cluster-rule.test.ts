@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
-import { ALL_VISIBLE, NONE_VISIBLE } from '../api/authorization.ts';
+import { ALL_VISIBLE, NONE_VISIBLE } from '../api/visibility.ts';
 import { parseLabelSelector } from '../objects/selectors/label-selector.ts';
 import { clusterRule, type RuleGrant } from './cluster-rule.ts';
 import { ClusterSelector } from './cluster-selector.ts';

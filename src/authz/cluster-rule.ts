@@ -6,7 +6,7 @@ import {
   NONE_VISIBLE,
   type ObjectLookup,
   type VisibilityRule,
-} from '../api/authorization.ts';
+} from '../api/visibility.ts';
 import {
   type ClusterSelector,
   type ClusterView,

@@ -1,4 +1,4 @@
-import type { ClusterLabels } from '../api/authorization.ts';
+import type { ClusterLabels } from '../api/visibility.ts';
 import type { LabelSelector, Requirement } from '../objects/selectors/label-selector.ts';
 
 /** A computed label: for selectors, every cluster has it with its name as the value. */

@@ -1,5 +1,5 @@
-import { justAfter } from '../api/authorization.ts';
 import type { ApiObject } from '../api/kind.ts';
+import { justAfter } from '../api/visibility.ts';
 import { Cache } from '../lib/cache.ts';
 import type { CompiledBinding } from './compiled-rbac.ts';
 import { type BindingFacts, bindingId, readExpiry } from './rbac-objects.ts';

@@ -1,14 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
-import type {
-  Authorizer,
-  ClusterLabels,
-  ClusterVisibility,
-  Decision,
-  PastAuthorizer,
-  ResourceQuestion,
-  VisibilityRule,
-} from '../api/authorization.ts';
+import type { Authorizer, Decision, PastAuthorizer, ResourceQuestion } from '../api/authorization.ts';
 import type { Caller, User } from '../api/caller.ts';
+import type { ClusterLabels, ClusterVisibility, VisibilityRule } from '../api/visibility.ts';
 import type { Cache } from '../lib/cache.ts';
 import { clusterRule } from './cluster-rule.ts';
 import type { CompiledBinding } from './compiled-rbac.ts';

@@ -1,4 +1,4 @@
-import type { ClusterLabels } from '../api/authorization.ts';
+import type { ClusterLabels } from '../api/visibility.ts';
 import type { PastRbacSnapshot } from './reference-evaluator.ts';
 
 export interface PolicyOptions {

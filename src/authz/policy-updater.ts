@@ -1,9 +1,9 @@
-import type { ClusterLabels } from '../api/authorization.ts';
 import type { Catalog } from '../api/catalog.ts';
 import type { ApiObject, Kind } from '../api/kind.ts';
 import { BOUND_ANNOTATION, parseBoundCluster } from '../api/kinds/rbac.ts';
 import { collectionPrefix, fleetKey, kindPrefix } from '../api/object-key.ts';
 import { type ApiError, gone } from '../api/status.ts';
+import type { ClusterLabels } from '../api/visibility.ts';
 import type { ObjectCache, ObjectReader } from '../objects/reader.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
 import type { ReflectorListener } from '../storage/reflector.ts';

@@ -1,26 +1,28 @@
-import {
-  type ApprovalRule,
-  type Authorizer,
-  type CallerRules,
-  type ClusterLabelChange,
-  type ClusterVisibility,
-  type Decision,
-  type ExpiringPermissions,
-  type Grant,
-  type GrantFinder,
-  type GrantInCluster,
-  justAfter,
-  type PassAuthorizer,
-  type PassDecision,
-  type PassHolder,
-  type PastAuthorizer,
-  type PathQuestion,
-  type ResourceQuestion,
-  type RuleLister,
-  type VisibilityRule,
+import type {
+  Authorizer,
+  CallerRules,
+  ClusterLabelChange,
+  Decision,
+  Grant,
+  GrantFinder,
+  GrantInCluster,
+  PassAuthorizer,
+  PassDecision,
+  PassHolder,
+  PastAuthorizer,
+  PathQuestion,
+  ResourceQuestion,
+  RuleLister,
 } from '../api/authorization.ts';
 import { type Caller, type Identity, MASTERS, type User } from '../api/caller.ts';
 import type { Kind } from '../api/kind.ts';
+import {
+  type ApprovalRule,
+  type ClusterVisibility,
+  type ExpiringPermissions,
+  justAfter,
+  type VisibilityRule,
+} from '../api/visibility.ts';
 import { Cache } from '../lib/cache.ts';
 import { approvalRule } from './approval-rule.ts';
 import { bindingAppliesIn } from './binding-index.ts';

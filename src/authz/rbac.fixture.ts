@@ -1,4 +1,4 @@
-import type { ClusterLabels, ResourceQuestion } from '../api/authorization.ts';
+import type { ResourceQuestion } from '../api/authorization.ts';
 import type { Caller, User } from '../api/caller.ts';
 import type { ApiObject } from '../api/kind.ts';
 import { CLUSTER_GROUP } from '../api/kinds/cluster-spec.ts';
@@ -10,6 +10,7 @@ import {
   EXPIRES_ANNOTATION,
   RBAC_GROUP,
 } from '../api/kinds/rbac.ts';
+import type { ClusterLabels } from '../api/visibility.ts';
 import { createPolicy, type Policy } from './policy.ts';
 import type { PolicyChange } from './policy-change.ts';
 import type { PolicyOptions } from './policy-options.ts';

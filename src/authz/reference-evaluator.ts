@@ -1,7 +1,8 @@
-import type { ClusterLabels, Decision, PathQuestion, ResourceQuestion } from '../api/authorization.ts';
+import type { Decision, PathQuestion, ResourceQuestion } from '../api/authorization.ts';
 import { type Caller, MASTERS, type User } from '../api/caller.ts';
 import type { ApiObject } from '../api/kind.ts';
 import { CLUSTER_GROUP } from '../api/kinds/cluster-spec.ts';
+import type { ClusterLabels } from '../api/visibility.ts';
 import type { RuleGrant, RuleSource, VisibilityVerb } from './cluster-rule.ts';
 import { type ClusterView, viewCluster } from './cluster-selector.ts';
 import { isAlwaysReviewed, withApprovalHint } from './pass-decision.ts';

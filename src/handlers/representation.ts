@@ -1,8 +1,8 @@
-import type { VisibilityRule } from '../api/authorization.ts';
 import { encodeValue, toJson } from '../api/codec/encode.ts';
 import { humanAge } from '../api/codec/go-text/human-duration.ts';
 import { type ApiObject, apiVersionOf, type Kind, type ObjectMeta, type TableColumn } from '../api/kind.ts';
 import type { ObjectKey } from '../api/object-key.ts';
+import type { VisibilityRule } from '../api/visibility.ts';
 import type { TimeSlice } from '../lib/time-slice.ts';
 import type { ObjectView, ReadableObject } from '../objects/readable.ts';
 

@@ -1,6 +1,6 @@
-import type { VisibilityRule } from '../api/authorization.ts';
 import type { Caller } from '../api/caller.ts';
 import { REQUESTER_LABEL } from '../api/kinds/issued-token.ts';
+import type { VisibilityRule } from '../api/visibility.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
 import { requesterId } from '../tokens/revocations/tracked-tokens.ts';
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { VisibilityRule } from '../api/authorization.ts';
 import { createCatalog } from '../api/catalog.ts';
 import { kindPrefix } from '../api/object-key.ts';
+import type { VisibilityRule } from '../api/visibility.ts';
 import { TimeSlice } from '../lib/time-slice.ts';
 import { parseFieldSelector } from '../objects/selectors/field-selector.ts';
 import { parseLabelSelector } from '../objects/selectors/label-selector.ts';

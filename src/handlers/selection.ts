@@ -1,4 +1,4 @@
-import type { ObjectLookup, VisibilityRule } from '../api/authorization.ts';
+import type { ObjectLookup, VisibilityRule } from '../api/visibility.ts';
 import type { TimeSlice } from '../lib/time-slice.ts';
 import type { ReadableObject, ReadableState } from '../objects/readable.ts';
 import type { FieldSelector } from '../objects/selectors/field-selector.ts';

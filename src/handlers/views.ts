@@ -1,10 +1,4 @@
-import {
-  type Authorizer,
-  type ClusterVisibility,
-  isFilteredList,
-  NONE_VISIBLE,
-  type VisibilityRule,
-} from '../api/authorization.ts';
+import { type Authorizer, isFilteredList } from '../api/authorization.ts';
 import type { Caller } from '../api/caller.ts';
 import type { Catalog } from '../api/catalog.ts';
 import { goQuote } from '../api/codec/go-text/go-quote.ts';
@@ -13,6 +7,7 @@ import { PASS_APPROVAL_LABEL } from '../api/kinds/pass-spec.ts';
 import { collectionPrefix } from '../api/object-key.ts';
 import type { ApiRequest, Query } from '../api/request.ts';
 import { ApiError, badRequest, gone } from '../api/status.ts';
+import { type ClusterVisibility, NONE_VISIBLE, type VisibilityRule } from '../api/visibility.ts';
 import { visibleRequests } from './approvals/visible-requests.ts';
 import { visibleTokens } from './issued-tokens/visible-tokens.ts';
 import type { ListOptions } from './options/list-options.ts';

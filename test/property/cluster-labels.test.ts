@@ -1,9 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { ClusterLabels, ResourceQuestion } from '../../src/api/authorization.ts';
+import type { ResourceQuestion } from '../../src/api/authorization.ts';
 import type { Caller } from '../../src/api/caller.ts';
 import type { ApiObject } from '../../src/api/kind.ts';
 import { refusalIfAny } from '../../src/api/refusal.fixture.ts';
+import type { ClusterLabels } from '../../src/api/visibility.ts';
 import { checkLabels } from '../../src/authz/check-labels.ts';
 import { viewCluster } from '../../src/authz/cluster-selector.ts';
 import { account, ask, askCluster, binding, Fleet, person, type Rules, role } from '../../src/authz/rbac.fixture.ts';

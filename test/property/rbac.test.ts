@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Decision, PathQuestion, ResourceQuestion, VisibilityRule } from '../../src/api/authorization.ts';
+import type { Decision, PathQuestion, ResourceQuestion } from '../../src/api/authorization.ts';
 import type { Caller } from '../../src/api/caller.ts';
 import type { ApiObject } from '../../src/api/kind.ts';
+import type { VisibilityRule } from '../../src/api/visibility.ts';
 import { clusterRule } from '../../src/authz/cluster-rule.ts';
 import { account, ask, askCluster, binding, Fleet, person, type Rules, role } from '../../src/authz/rbac.fixture.ts';
 import { bindingId } from '../../src/authz/rbac-objects.ts';

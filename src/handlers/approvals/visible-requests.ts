@@ -1,7 +1,8 @@
-import { ALL_VISIBLE, type Authorizer, type ClusterVisibility, type VisibilityRule } from '../../api/authorization.ts';
+import type { Authorizer } from '../../api/authorization.ts';
 import type { Caller } from '../../api/caller.ts';
 import type { Kind } from '../../api/kind.ts';
 import { REQUEST_CLUSTER_LABEL, REQUEST_NAMESPACE_LABEL } from '../../api/kinds/access-request.ts';
+import { ALL_VISIBLE, type ClusterVisibility, type VisibilityRule } from '../../api/visibility.ts';
 import { requestedBy } from '../requester.ts';
 
 /**

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { ALL_VISIBLE, NONE_VISIBLE } from '../../api/authorization.ts';
 import { issuedTokenKind as kind } from '../../api/kinds/issued-token.ts';
 import { kindPrefix } from '../../api/object-key.ts';
 import type { ApiRequest } from '../../api/request.ts';
+import { ALL_VISIBLE, NONE_VISIBLE } from '../../api/visibility.ts';
 import { TimeSlice } from '../../lib/time-slice.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import { parseFieldSelector } from '../../objects/selectors/field-selector.ts';

@@ -1,6 +1,7 @@
-import { ALL_VISIBLE, type Authorizer, type VisibilityRule } from '../../api/authorization.ts';
+import type { Authorizer } from '../../api/authorization.ts';
 import type { Caller } from '../../api/caller.ts';
 import { issuedTokenKind } from '../../api/kinds/issued-token.ts';
+import { ALL_VISIBLE, type VisibilityRule } from '../../api/visibility.ts';
 import { requestedBy } from '../requester.ts';
 
 /** All issued tokens, if a rule allows the caller to list or watch them; otherwise the tokens of the caller. */

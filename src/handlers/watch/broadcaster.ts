@@ -1,7 +1,7 @@
-import { type ExpiringPermissions, justAfter } from '../../api/authorization.ts';
 import type { Caller } from '../../api/caller.ts';
 import type { Kind } from '../../api/kind.ts';
 import { collectionPrefix, kindPrefix } from '../../api/object-key.ts';
+import { type ExpiringPermissions, justAfter } from '../../api/visibility.ts';
 import type { ProjectionListener } from '../../objects/projected-cache.ts';
 import type { ReadableEvent, ReadableObject } from '../../objects/readable.ts';
 import { frameFor } from './frames.ts';

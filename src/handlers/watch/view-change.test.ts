@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { VisibilityRule } from '../../api/authorization.ts';
+import type { VisibilityRule } from '../../api/visibility.ts';
 import { parseFieldSelector } from '../../objects/selectors/field-selector.ts';
 import { parseLabelSelector } from '../../objects/selectors/label-selector.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { ALL_VISIBLE, NONE_VISIBLE, type VisibilityRule } from '../../api/authorization.ts';
 import { createCatalog } from '../../api/catalog.ts';
 import type { ApiRequest } from '../../api/request.ts';
 import { ApiError } from '../../api/status.ts';
+import { ALL_VISIBLE, NONE_VISIBLE, type VisibilityRule } from '../../api/visibility.ts';
 import { parseListOptions } from '../options/list-options.ts';
 import type { Views } from '../views.ts';
 import { createWatchViews, type WatchViews } from './watch-view.ts';

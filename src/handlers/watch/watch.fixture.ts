@@ -1,10 +1,10 @@
-import type { VisibilityRule } from '../../api/authorization.ts';
 import { createCatalog } from '../../api/catalog.ts';
 import type { Kind } from '../../api/kind.ts';
 import { kindPrefix } from '../../api/object-key.ts';
 import type { WatchSink } from '../../api/request.ts';
 import type { SharedFrames } from '../../api/shared-frames.ts';
 import type { ApiError } from '../../api/status.ts';
+import type { VisibilityRule } from '../../api/visibility.ts';
 import { parseFieldSelector } from '../../objects/selectors/field-selector.ts';
 import { parseLabelSelector } from '../../objects/selectors/label-selector.ts';
 import { StoredObject } from '../../objects/stored-object.ts';

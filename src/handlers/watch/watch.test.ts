@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { at, catalog, inFolder, make, openObjects } from '../../../test/objects/object-store.ts';
-import { ALL_VISIBLE } from '../../api/authorization.ts';
 import type { ApiRequest } from '../../api/request.ts';
+import { ALL_VISIBLE } from '../../api/visibility.ts';
 import { parseListOptions } from '../options/list-options.ts';
 import type { Views } from '../views.ts';
 import { Broadcaster } from './broadcaster.ts';
