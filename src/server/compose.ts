@@ -6,7 +6,7 @@ import { interfaceAddresses, openUpstream } from '../clusters/upstream/upstream.
 import type { ServeOptions } from '../config/serve-options.ts';
 import { defaultBaseUrl } from '../config/values.ts';
 import { createIssuerIndex } from '../handlers/issuer-index.ts';
-import { issuesOwnTokens } from '../handlers/token/forward-token.ts';
+import { issuesItselfWith } from '../handlers/token/forward-token.ts';
 import { openForwarding } from '../handlers/token/open-forwarding.ts';
 import { createViews } from '../handlers/views.ts';
 import { createApiServer } from '../http/api-server.ts';
@@ -241,7 +241,7 @@ export async function compose(
         reader,
         views,
         issuerOf: issuers.issuerFor,
-        issuesOwnTokens: options.credentialsDir === undefined ? () => false : issuesOwnTokens,
+        issuesOwnTokens: issuesItselfWith(forwarding?.forward),
       }),
       store,
       cache: reflector,

@@ -34,7 +34,7 @@ import { createReviewHandler } from '../handlers/reviews/create-review.ts';
 import type { ReviewParts, ReviewToken } from '../handlers/reviews/review.ts';
 import { signingKeyVerbs } from '../handlers/signing-keys/signing-key-verbs.ts';
 import { createActorClaim, createPersonActor } from '../handlers/token/actor-claim.ts';
-import { type ForwardToken, issuesOwnTokens } from '../handlers/token/forward-token.ts';
+import { type ForwardToken, issuesItselfWith } from '../handlers/token/forward-token.ts';
 import { createIssueTokenHandler } from '../handlers/token/issue-token.ts';
 import { createIssueUserpassHandler } from '../handlers/token/issue-userpass.ts';
 import type { Views } from '../handlers/views.ts';
@@ -223,10 +223,6 @@ function createTokenHandlers({ catalog, objects, options, issuers, signing, reco
     }),
   };
 }
-
-/** Without --credentials-dir the server issues for every cluster. */
-const issuesItselfWith = (forward: ForwardToken | undefined): PassParts['issuesOwnTokens'] =>
-  forward === undefined ? () => false : issuesOwnTokens;
 
 function createAdmissionCheck({ catalog, objects: { policy, reader } }: DispatchParts): WriteParts['checkAdmission'] {
   const idOf = (name: string): string | undefined => {

@@ -59,6 +59,10 @@ export type ForwardToken = (
   options: { readonly dryRun: boolean; readonly pass?: Pick<PassUse, 'claim'> | undefined },
 ) => Promise<ApiObject>;
 
+/** Without --credentials-dir the server issues for every cluster. */
+export const issuesItselfWith = (forward: ForwardToken | undefined): ((cluster: StoredObject) => boolean) =>
+  forward === undefined ? () => false : issuesOwnTokens;
+
 const TIMEOUT_MS = 10_000;
 /** kube-apiserver grants a year for this value, which its kubelets send. No caller gets that here. */
 const EXTENDED_SECONDS = 3607;
