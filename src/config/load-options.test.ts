@@ -171,10 +171,11 @@ describe('loadServeOptions', () => {
     expect(options.tls).toEqual({ certFile: join(cwd, 'tls.crt'), privateKeyFile: join(cwd, 'tls.key') });
     expect(load(['--listen', '127.0.0.1:0']).options.baseUrl).toBeUndefined();
     const securityLog = (path: string) => load(['--audit-log-path', path]).options.securityAudit.path;
-    expect(['/logs/a.log', '/logs/a', '/dev/null'].map(securityLog)).toEqual([
+    expect(['/logs/a.log', '/logs/a', '/dev/null', '/dev/shm/a.log'].map(securityLog)).toEqual([
       '/logs/a-security.log',
       '/logs/a-security',
       '/dev/null',
+      '/dev/shm/a-security.log',
     ]);
     expect(load(['--listen', '127.0.0.1:0', '--base-url', 'http://a.example']).options.baseUrl).toBe(
       'http://a.example',
@@ -184,6 +185,25 @@ describe('loadServeOptions', () => {
   it('takes files and folders that are there', () => {
     const { options } = load(['--manifests', 'manifests', '--token-auth-file', 'tokens.csv']);
     expect(options).toMatchObject({ manifests: join(cwd, 'manifests'), tokenAuthFile: join(cwd, 'tokens.csv') });
+    expect(options.manifestsPrune).toBeUndefined();
+    expect(load(['--manifests', 'manifests', '--manifests-prune']).options.manifestsPrune).toEqual({ maxPercent: 25 });
+  });
+
+  it('takes options of security as they are given', () => {
+    const { options } = load(['--confirm-endpoints', '--track-all-tokens', '--encryption-key-file', 'tls.key']);
+    expect(options).toMatchObject({
+      confirmEndpoints: true,
+      trackAllTokens: true,
+      encryptionKeyFile: join(cwd, 'tls.key'),
+    });
+  });
+
+  it.each([
+    ['--service-account-max-token-expiration', '59m', 'from 1h to 4294967296s'],
+    ['--mcp-max-duration', '16m', 'from 10m to 15m'],
+    ['--mcp-max-duration', '9m', 'from 10m to 15m'],
+  ])('%s %s is out of bounds', (flag, value, bounds) => {
+    expect(problems([flag, value])).toEqual([`${flag}: "${value}" cannot be used: expected a duration ${bounds}`]);
   });
 });
 
@@ -342,9 +362,17 @@ describe('a mistake is named with its source', () => {
     );
   });
 
-  it('a password in an address is not repeated', () => {
-    const [problem] = problems(['--base-url', 'https://user:hunter2@example.com']);
-    expect(problem).toMatch(/^--base-url: <redacted> cannot be used: .*without a user/);
+  it.each([
+    ['--base-url', 'https://user:hunter2@example.com'],
+    ['--base-url', 'https://user:hunter2/@example.com'],
+    ['--tracing-endpoint', 'http://user:hunter2@example.com'],
+    ['--store', 'etcd://user:hunter2@example.com:2379'],
+    ['--store', 'etcd://user:hunter2/@example.com:2379'],
+    ['--store', 'etcd:user:hunter2@example.com:2379'],
+    ['--listen', 'user:hunter2@127.0.0.1:80'],
+  ])('a password in an address is not repeated: %s %s', (flag, value) => {
+    const [problem] = problems([flag, value]);
+    expect(problem).toMatch(new RegExp(`^${flag}: <redacted> cannot be used: `));
     expect(problem).not.toContain('hunter2');
   });
 });

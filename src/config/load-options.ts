@@ -150,8 +150,8 @@ function loadValues(
       return OPTIONS[name].parse(text, { cwd });
     } catch (error) {
       if (!(error instanceof ValueError)) throw error;
-      // A URL may hold a password, which must not be logged.
-      const shown = /\/\/[^/]*@/.test(text) ? '<redacted>' : JSON.stringify(text.slice(0, 200));
+      // An address may hold a password, also one with slashes. It must not be logged.
+      const shown = /:.*@/s.test(text) ? '<redacted>' : JSON.stringify(text.slice(0, 200));
       problems.push(`${source}: ${shown} cannot be used: ${error.message}`);
       return undefined;
     }
