@@ -84,6 +84,11 @@ describe('CP-90, CP-91: Cluster API', () => {
       'has a path',
     ],
     [capi(), { readKubeconfig: async () => ({ server: 'http://10.0.0.1', caBundle: undefined }) }, 'not an https URL'],
+    ...['https://10.0.0.1/?x', 'https://10.0.0.1/#x'].map((server): [ApiObject, Changes, string] => [
+      capi(),
+      { readKubeconfig: async () => ({ server, caBundle: undefined }) },
+      'has a path',
+    ]),
     [
       capi(ENDPOINT, INITIALIZED, { labels: { env: 'not a value' } }),
       { copyLabels: ['env'] },
@@ -92,6 +97,17 @@ describe('CP-90, CP-91: Cluster API', () => {
   ])('leaves a cluster as it is that cannot be read: %#', async (source, changes, text) => {
     const { desired, problem } = await readOne('capi', source, changes);
     expect([desired, problem]).toEqual([undefined, expect.stringContaining(text)]);
+  });
+
+  it.each([
+    'https://admin@10.0.0.1',
+    'https://:hunter2@10.0.0.1',
+    'http://admin:hunter2@10.0.0.1',
+    'https://admin:hunter2/@10.0.0.1',
+  ])('neither registers nor shows a credential in the address: %s', async (server) => {
+    const readKubeconfig = async () => ({ server, caBundle: undefined });
+    const { desired, problem } = await readOne('capi', capi(), { readKubeconfig });
+    expect([desired, problem]).toEqual([undefined, 'its address has a credential in it']);
   });
 
   it('prefers the address in the kubeconfig, and says so', async () => {
@@ -133,6 +149,10 @@ describe('CP-90, CP-91: Cluster API', () => {
     const source = capi(ENDPOINT, { ...INITIALIZED, conditions });
     expect((await readOne('capi', source, { ready: true })).desired?.status).toEqual({
       conditions: [{ ...condition, type: 'Ready', reason: 'HubDown', message: 'x'.repeat(1_024) }],
+    });
+    const odd = capi(ENDPOINT, { ...INITIALIZED, conditions: [{ type: 'Available', status: 'Perhaps' }] });
+    expect((await readOne('capi', odd, { ready: true })).desired?.status).toEqual({
+      conditions: [{ type: 'Ready', status: 'Unknown', reason: 'HubReported' }],
     });
     expect((await readOne('capi', capi(), { ready: true })).desired?.status).toEqual({});
   });
@@ -244,6 +264,7 @@ describe('CP-89: the owner of a cluster', () => {
   it.each<[string | undefined, boolean, boolean, boolean]>([
     ['capi/hub/team/a', true, true, true],
     ['capi/hub/other/a', false, true, false],
+    ['capi/hub/team2/a', false, true, false],
     ['capi/hub2/team/a', false, false, false],
     ['ocm/hub/team/a', false, false, false],
     [undefined, false, false, false],

@@ -51,9 +51,10 @@ const MAX_MESSAGE = 1_024;
 
 /** Why an address cannot be registered: Clusterpass has endpoints without a path. */
 function addressProblem(address: string): string | undefined {
+  // Before the address is shown, and also in one that is not a URL.
+  if (address.includes('@')) return 'its address has a credential in it';
   const url = URL.canParse(address) ? new URL(address) : undefined;
   if (url?.protocol !== 'https:') return `its address ${JSON.stringify(address)} is not an https URL`;
-  if (url.username !== '' || url.password !== '') return 'its address has a credential in it';
   if (url.pathname !== '/' || url.search !== '' || url.hash !== '')
     return `its address ${JSON.stringify(address)} has a path, which an endpoint of a cluster cannot have`;
   return undefined;
