@@ -37,3 +37,24 @@ it('CP-91: reads a Secret again for another version, for another cluster of the 
   now += 11 * MINUTE;
   expect(await readAddress('x', '2')).toBe('https://10.0.0.4:6443');
 });
+
+it.each([
+  ['is of another type', { type: 'Opaque' }],
+  ['is of no type', { type: undefined }],
+  ['is of another cluster', { metadata: { labels: { 'cluster.x-k8s.io/cluster-name': 'b' } } }],
+  ['names no cluster', { metadata: {} }],
+  ['is empty', { data: {} }],
+])('CP-91: a Secret that %s has no address, and is read again', async (_, changes) => {
+  const right = {
+    type: 'cluster.x-k8s.io/secret',
+    metadata: { labels: { 'cluster.x-k8s.io/cluster-name': 'a' } },
+    data: { value: Buffer.from(kubeconfig('https://10.0.0.1:6443')).toString('base64') },
+  };
+  let secret: object = { ...right, ...changes };
+  const request = async () => ({ value: secret });
+  const { read } = new CapiKubeconfigs({ request } as unknown as Transport, () => 1);
+  const problem = 'the Secret a-kubeconfig has no kubeconfig of the cluster';
+  expect(await read(cluster('x', '1'))).toEqual({ problem });
+  secret = right;
+  expect(await read(cluster('x', '1'))).toEqual({ server: 'https://10.0.0.1:6443', caBundle: 'Q0E=' });
+});

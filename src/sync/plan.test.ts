@@ -47,6 +47,12 @@ const stored = ({ object, status }: Desired, extra: object = {}): ApiObject => {
   };
 };
 
+const OTHER = { type: 'Other', status: 'False' };
+
+const withAddresses = (...addresses: readonly string[]): Desired => ({
+  object: { apiVersion: 'v1', kind: 'X', metadata: { name: 'a', labels: { owner: 'us' } }, spec: { addresses } },
+});
+
 const mapOf = <T>(items: readonly T[], key: (item: T) => string): Map<string, T> =>
   new Map(items.map((item) => [key(item), item]));
 
@@ -74,7 +80,7 @@ describe('the plan', () => {
     expect(plan([], found)).toMatchObject({ removals: [], held: { length: 1_000 } });
   });
 
-  it.each<[string, Desired, ApiObject, { object: boolean; status: boolean }]>([
+  it.each<[string, Desired, ApiObject, { object: boolean; status?: boolean }]>([
     ['a value', desired('a', 'True'), stored(desired('a', 'False')), { object: true, status: true }],
     [
       'a label that another client removed',
@@ -94,6 +100,20 @@ describe('the plan', () => {
       stored(desired('a', 'True')),
       { object: false, status: true },
     ],
+    [
+      'a condition that the source has replaced',
+      { ...desired('a', 'True'), status: { conditions: [OTHER] } },
+      { ...stored(desired('a', 'True')), status: { conditions: [OTHER, { type: 'Ready', status: 'True' }] } },
+      { object: false, status: true },
+    ],
+    ['an item of a list without keys', withAddresses('10.0.0.2'), withAddresses('10.0.0.1').object, { object: true }],
+    ['a list that is missing', withAddresses('10.0.0.1'), { ...withAddresses().object, spec: {} }, { object: true }],
+    [
+      'a label with the name of a member that every object has',
+      desired('a', 'True'),
+      stored(desired('a', 'True', { constructor: 'x' })),
+      { object: true, status: false },
+    ],
   ])('updates %s', (_, wanted, found, parts) => {
     expect(plan([wanted], [found]).updates).toMatchObject([parts]);
   });
@@ -101,13 +121,18 @@ describe('the plan', () => {
   it('leaves fields and list items of others', () => {
     const wanted = desired('a', 'True');
     const found = stored(wanted);
-    const conditions = [
-      { type: 'Other', status: 'False' },
-      { type: 'Ready', status: 'True' },
-    ];
+    const conditions = [OTHER, { type: 'Ready', status: 'True' }];
     const labels = { ...found.metadata.labels, theirs: 'x' };
     const changed = { ...found, metadata: { ...found.metadata, labels }, status: { conditions } };
     expect(plan([wanted], [changed])).toEqual({ ...NOTHING, unchanged: 1 });
+    const theirs = { 'f:metadata': { 'f:labels': { 'f:theirs': {} } } };
+    const managedFields = [
+      { manager: 'others', operation: 'Apply', fieldsV1: theirs },
+      { manager: MANAGER, operation: 'Update', fieldsV1: theirs },
+      ...(found.metadata.managedFields ?? []),
+    ] as const;
+    const shared = { ...changed, metadata: { ...changed.metadata, managedFields: [...managedFields] } };
+    expect(plan([wanted], [shared])).toEqual({ ...NOTHING, unchanged: 1 });
     const withoutStatus: Desired = { object: wanted.object };
     expect(plan([withoutStatus], [{ ...found, status: {} }])).toEqual({ ...NOTHING, unchanged: 1 });
   });

@@ -119,6 +119,8 @@ describe('an export into a hub', () => {
     expect(await servedVersion(transport, PROFILE_GROUP, PROFILE_VERSIONS)).toBe('v1alpha2');
     await expect(servedVersion(transport, PROFILE_GROUP, ['v9'])).rejects.toThrow('in v9: are its CRDs installed?');
     await expect(servedVersion(transport, 'none.example', ['v1'])).rejects.toThrow('does not serve none.example');
+    hub.fault = () => ({ code: 403 });
+    await expect(servedVersion(transport, PROFILE_GROUP, PROFILE_VERSIONS)).rejects.toMatchObject({ code: 403 });
   });
 
   it('CP-87: applies spec and status, then writes nothing until something changes', async () => {
@@ -177,6 +179,10 @@ describe('an export into a hub', () => {
       // Prune needs the annotation as well.
       foreign('c', 'clusterpass'),
       { ...foreign('d', 'clusterpass', { annotations: { [EXPORTED_ANNOTATION]: SETTINGS.server } }), spec: {} },
+      {
+        ...foreign('e', 'other', { annotations: { [EXPORTED_ANNOTATION]: SETTINGS.server } }),
+        spec: { clusterManager: { name: 'clusterpass' } },
+      },
     ].map((object) => hub.put(PROFILES, object));
     source.put(cluster('a'));
     source.put(cluster('b'));
@@ -189,6 +195,29 @@ describe('an export into a hub', () => {
     expect(lines.filter((line) => line.startsWith('inventory/a: '))).toEqual([
       'inventory/a: profile/inventory/a exists and is not of this synchronization',
     ]);
+  });
+
+  it('CP-87: gives a profile its annotation back', async () => {
+    const { source, reconcile } = newExport();
+    source.put(cluster('a'));
+    await reconcile();
+    const found = profile('a') as ApiObject;
+    hub.put(PROFILES, { ...found, metadata: { ...found.metadata, annotations: {} } });
+    await reconcile();
+    expect(profile('a')?.metadata.annotations).toEqual({ [EXPORTED_ANNOTATION]: SETTINGS.server });
+  });
+
+  it('shows the address for the network of its clients', async () => {
+    const { source, reconcile } = newExport({ settings: { ...SETTINGS, endpointFor: '10.1.2.3' } });
+    const serverEndpoints = [
+      { clientCIDR: '192.168.0.0/16', serverAddress: 'https://192.168.0.1:6443' },
+      { clientCIDR: '10.0.0.0/8', serverAddress: 'https://10.0.0.1:6443' },
+    ];
+    source.put({ ...cluster('a'), spec: { orchestratorApiEndpoints: { serverEndpoints } } });
+    await reconcile();
+    expect(profile('a')?.status).toMatchObject({
+      accessProviders: [{ name: 'clusterpass', cluster: { server: 'https://10.0.0.1:6443' } }],
+    });
   });
 
   it('takes over nothing that another client creates at the same time', async () => {
