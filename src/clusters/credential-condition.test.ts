@@ -10,6 +10,9 @@ const ACCEPTED: CredentialFinding = { status: 'True', reason: 'Accepted', messag
 const REFUSED: CredentialFinding = { status: 'False', reason: 'Refused', message: 'Not fine.' };
 const CONTROLLER = { authInfo: { controller: { namespace: 'fleet', name: 'x' } } };
 
+const reasonIn = (status: unknown): string | undefined =>
+  (status as ClusterStatus | undefined)?.conditions?.[0]?.reason;
+
 /** Clusters over a real store, some of which name a credential. */
 const withClusters = (count: number, test: (world: Awaited<ReturnType<typeof open>>) => Promise<void>) =>
   inFolder(async (file) => {
@@ -34,7 +37,7 @@ const withClusters = (count: number, test: (world: Awaited<ReturnType<typeof ope
 
 async function open(file: string) {
   const objects = await openObjects(file);
-  const { reader, writer } = objects;
+  const { reader, writer, reflector } = objects;
   const logger = createLogger({ level: 'silent', write: () => {} });
   const conditions = new CredentialConditions({
     catalog,
@@ -60,7 +63,19 @@ async function open(file: string) {
       },
       { dryRun: false, part: 'object' },
     );
-  return { ...objects, conditions, stored, conditionsOf, confirm };
+  /** The reasons that readers of a cluster see from now on, in order. */
+  const reasonsOf = (name: string) => {
+    const reasons: (string | undefined)[] = [];
+    reflector.listen({
+      onEvent: ({ after }) => {
+        if (after?.name === name) reasons.push(reasonIn(after.object().status));
+      },
+      onProgress: () => {},
+      onReset: () => {},
+    });
+    return reasons;
+  };
+  return { ...objects, conditions, stored, conditionsOf, confirm, reasonsOf };
 }
 
 it('checkAll writes the condition of every cluster that names a credential', () =>
@@ -105,4 +120,47 @@ it('a finding is written once, and only if it is about this generation of the cl
     );
     conditions.report(old, ACCEPTED);
     await expect.poll(() => conditionsOf('c-0')?.[0]?.reason).toBe('NotConfirmed');
+  }));
+
+it('a new reason or message is written, and a finding is never shown that does not hold', () =>
+  withClusters(1, async ({ conditions, conditionsOf, confirm, stored, reasonsOf, reflector, writer }) => {
+    const shown = reasonsOf('c-0');
+    reflector.listen(conditions);
+    conditions.report(stored('c-0'), ACCEPTED);
+    await expect.poll(() => conditionsOf('c-0')?.[0]?.reason).toBe('NotConfirmed');
+    await confirm('c-0');
+    await expect.poll(() => conditionsOf('c-0')?.[0]?.reason).toBe('NotUsedYet');
+    const old = stored('c-0');
+    await writer.update(
+      catalog.clusters,
+      at('', '', 'c-0'),
+      (current) => ({ ...current, spec: { ...CONTROLLER, other: 'field' } }),
+      { dryRun: false, part: 'object' },
+    );
+    conditions.report(old, ACCEPTED);
+    conditions.report(stored('c-0'), REFUSED);
+    for (const next of [
+      { ...REFUSED, reason: 'Unusable' },
+      { ...REFUSED, message: 'Still not fine.' },
+    ] as const) {
+      await expect.poll(() => conditionsOf('c-0')?.[0]?.status).toBe('False');
+      conditions.report(stored('c-0'), next);
+      await expect.poll(() => conditionsOf('c-0')?.[0]).toMatchObject(next);
+    }
+    expect(shown).not.toContain('Accepted');
+  }));
+
+it('a finding about a cluster that was deleted is not shown by the next one of the name', () =>
+  withClusters(1, async ({ conditions, conditionsOf, confirm, stored, reasonsOf, writer }) => {
+    const shown = reasonsOf('c-0');
+    await confirm('c-0');
+    const old = stored('c-0');
+    await writer.remove(catalog.clusters, at('', '', 'c-0'), { dryRun: false, onlyIfEmpty: true });
+    const again = { ...object({ name: 'c-0' }), spec: CONTROLLER };
+    await writer.create(catalog.clusters, { cluster: '', namespace: '' }, again, { dryRun: false });
+    await confirm('c-0');
+    conditions.report(old, REFUSED);
+    conditions.report(stored('c-0'), ACCEPTED);
+    await expect.poll(() => conditionsOf('c-0')?.[0]?.reason).toBe('Accepted');
+    expect(shown).not.toContain('Refused');
   }));
