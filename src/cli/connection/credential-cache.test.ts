@@ -5,7 +5,13 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ConnectionError, StatusError, statusFrom } from '../../client/errors.ts';
 import type { IssuedToken } from '../../client/types.ts';
 import { fakeContext } from '../cli.fixture.ts';
-import { type CredentialSource, cachedCredential, deleteCredentials, type Verdict } from './credential-cache.ts';
+import {
+  type CredentialSource,
+  cachedCredential,
+  deleteCredentials,
+  deletePassCredentials,
+  type Verdict,
+} from './credential-cache.ts';
 
 let home: string;
 beforeEach(async () => {
@@ -75,6 +81,30 @@ describe('cached credentials', () => {
     expect((await cachedCredential(context, 'https://a', ['jane'], source)).token).toBe('token-3');
   });
 
+  it('of one pass are deleted, for every login that redeemed it', async () => {
+    const context = fakeContext({ XDG_CACHE_HOME: home });
+    const source = issuer(context);
+    const get = async (identity: string, handle?: string) =>
+      (await cachedCredential(context, 'https://a', [identity], source, { handle })).token;
+    expect([await get('jane', 'p1'), await get('bob', 'p1'), await get('jane', 'p2'), await get('jane')]).toEqual([
+      'token-1',
+      'token-2',
+      'token-3',
+      'token-4',
+    ]);
+    await deletePassCredentials(context, 'https://a', 'p1');
+    expect([await get('jane', 'p2'), await get('jane')]).toEqual(['token-3', 'token-4']);
+    expect([await get('jane', 'p1'), await get('bob', 'p1')]).toEqual(['token-5', 'token-6']);
+  });
+
+  it('are issued with --no-cache where no file can be written', async () => {
+    const file = join(home, 'file');
+    await writeFile(file, '');
+    const context = fakeContext({ XDG_CACHE_HOME: file });
+    const options = { replace: true };
+    expect((await cachedCredential(context, 'https://a', ['jane'], issuer(context), options)).token).toBe('token-1');
+  });
+
   it('are requested again after an error', async () => {
     const context = fakeContext({ XDG_CACHE_HOME: home });
     const issue = async () => {
@@ -116,6 +146,32 @@ describe('A42: a cached credential that may be revoked', () => {
     context.time += MINUTE;
     expect(await get()).toBe('token-1');
     expect(checks).toHaveLength(2);
+  });
+
+  it('is checked when the clock was set back, and if its file does not say when it was checked', async () => {
+    const { context, checks, get } = setUp();
+    await get();
+    context.time -= 10 * MINUTE;
+    await get();
+    expect(checks).toEqual(['server token-1']);
+    const folder = join(home, 'clusterpass/credentials');
+    const [server = ''] = await readdir(folder);
+    const [file = ''] = await readdir(join(folder, server));
+    const refreshAt = context.time + 10 * MINUTE;
+    await writeFile(join(folder, server, file), JSON.stringify({ token: 'token-0', refreshAt }));
+    expect(await get()).toBe('token-0');
+    expect(checks).toEqual(['server token-1', 'server token-0']);
+  });
+
+  it('is not used once it is refused, though no other can be had', async () => {
+    const { context, source, get } = setUp(() => ({ server: 'refused', cluster: 'refused' }));
+    await get();
+    context.time += MINUTE;
+    const issue = async () => {
+      throw new ConnectionError('away');
+    };
+    const failing = cachedCredential(context, 'https://pass', ['jane'], { ...source, issue });
+    await expect(failing).rejects.toThrow('away');
   });
 
   it('is replaced when it is refused', async () => {
@@ -168,6 +224,11 @@ describe('A42: a cached credential that may be revoked', () => {
     };
     const token = await cachedCredential(kubectl, 'https://pass', ['jane'], { ...source, issue: away });
     expect(token.token).toBe('token-2');
+    const forbidden = async () => {
+      throw new StatusError(statusFrom(403, ''));
+    };
+    const failing = cachedCredential(kubectl, 'https://pass', ['jane'], { ...source, issue: forbidden });
+    await expect(failing).rejects.toThrow('403');
   });
 
   it('is replaced by --no-cache, and removed by a 401', async () => {

@@ -20,7 +20,11 @@ beforeEach(async () => {
   home = await mkdtemp(join(tmpdir(), 'clusterpass-session-'));
   context = fakeContext({ HOME: home });
 });
-afterEach(() => rm(home, { recursive: true, force: true }));
+const closers: (() => void)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0)) close();
+  await rm(home, { recursive: true, force: true });
+});
 
 /** Stores a login. Nothing listens at the address of its provider. */
 async function store(token: string, changes: Partial<Session> = {}): Promise<void> {
@@ -90,38 +94,83 @@ describe('the token of a session', () => {
     await expect(provider()).rejects.toThrow('no longer logged in to https://pass.example.com');
   });
 
-  it('A46: a refresh that a logout overtakes stores nothing, and its refresh token is revoked', async () => {
-    const revoked: (string | null)[] = [];
-    const provider = createServer(async (request, response) => {
+  interface ProviderOptions {
+    readonly subject?: string;
+    /** Members of the answer besides the ID token. */
+    readonly members?: object;
+    /** Called before the answer to a refresh. */
+    readonly onRefresh?: () => Promise<void>;
+  }
+
+  /** A provider that refreshes a session; `forms` has what was sent to its two endpoints. */
+  async function startProvider({ subject = 'jane', members = {}, onRefresh }: ProviderOptions) {
+    const forms: string[] = [];
+    const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+    const seconds = Math.floor(Date.now() / 1000);
+    const server = createServer(async (request, response) => {
       const form = new URLSearchParams(await text(request));
       const answer = async (): Promise<object> => {
         if (request.url === '/.well-known/openid-configuration') {
           return { issuer, token_endpoint: `${issuer}/token`, revocation_endpoint: `${issuer}/revoke` };
         }
-        if (request.url === '/revoke') {
-          revoked.push(form.get('token'));
-          return {};
-        }
-        await changeLogins(context, () => ({ logins: {} }));
-        const claims = { iss: issuer, aud: 'clusterpass', sub: 'jane', iat: seconds, exp: seconds + 600 };
+        forms.push(`${request.url} ${form.get('refresh_token') ?? form.get('token')}`);
+        if (request.url === '/revoke') return {};
+        await onRefresh?.();
+        const claims = { iss: issuer, aud: 'clusterpass', sub: subject, iat: seconds, exp: seconds + 600 };
         const idToken = `${encode({ alg: 'RS256' })}.${encode(claims)}.${'A'.repeat(342)}`;
-        return { access_token: 'a', token_type: 'Bearer', id_token: idToken, refresh_token: 'second' };
+        return { access_token: 'a', token_type: 'Bearer', id_token: idToken, ...members };
       };
       response.writeHead(200, { 'content-type': 'application/json' });
       response.end(JSON.stringify(await answer()));
     });
-    const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
-    const seconds = Math.floor(Date.now() / 1000);
-    provider.listen(0, '127.0.0.1');
-    await once(provider, 'listening');
-    const issuer = `http://127.0.0.1:${(provider.address() as AddressInfo).port}`;
-    try {
-      await store('old', { issuerUrl: issuer, refreshAt: 0 });
-      await token();
-      expect(revoked).toEqual(['second']);
-      expect(await readLogins(context)).toEqual({ logins: {} });
-    } finally {
-      provider.close();
-    }
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    closers.push(() => server.close());
+    return { issuer, forms };
+  }
+
+  const storedLogin = async () => (await readLogins(context)).logins[SERVER];
+
+  it('A46: a refresh that a logout overtakes stores nothing, and its refresh token is revoked', async () => {
+    const { issuer, forms } = await startProvider({
+      members: { refresh_token: 'second' },
+      onRefresh: () => changeLogins(context, () => ({ logins: {} })),
+    });
+    await store('old', { issuerUrl: issuer, refreshAt: 0 });
+    await token();
+    expect(forms).toEqual(['/token refresh', '/revoke second']);
+    expect(await readLogins(context)).toEqual({ logins: {} });
+  });
+
+  it('A46: a refresh that another login overtakes leaves that login, and its refresh token is revoked', async () => {
+    const { issuer, forms } = await startProvider({
+      members: { refresh_token: 'second' },
+      onRefresh: () => store('of another login', { id: 'two', refreshToken: 'of another login' }),
+    });
+    await store('old', { issuerUrl: issuer, refreshAt: 0 });
+    await token();
+    expect(forms).toEqual(['/token refresh', '/revoke second']);
+    expect(await storedLogin()).toMatchObject({
+      token: 'of another login',
+      session: { id: 'two', refreshToken: 'of another login' },
+    });
+  });
+
+  it('OpenID Connect Core 12.2: is not taken from an answer for another user', async () => {
+    const { issuer } = await startProvider({ subject: 'mallory', members: { refresh_token: 'second' } });
+    await store('old', { issuerUrl: issuer, refreshAt: 0, expiresAt: 0 });
+    await expect(token()).rejects.toThrow('the identity provider answered for another user');
+    expect(await storedLogin()).toMatchObject({ token: 'old', session: { refreshToken: 'refresh' } });
+  });
+
+  it('is refreshed with the same refresh token again if the provider gives no other', async () => {
+    const { issuer, forms } = await startProvider({});
+    await store('old', { issuerUrl: issuer, refreshAt: 0 });
+    const first = await token();
+    expect(first).toMatch(/^eyJ/);
+    expect(await storedLogin()).toMatchObject({ token: first, session: { id: 'one', refreshToken: 'refresh' } });
+    await token(first);
+    expect(forms).toEqual(['/token refresh', '/token refresh']);
   });
 });

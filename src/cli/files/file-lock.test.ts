@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -35,6 +35,13 @@ describe('a lock', () => {
     );
     expect(most).toBe(1);
     expect(await readdir(join(folder, 'deep'))).toEqual([]);
+  });
+
+  it('is private, and so is the folder that it creates', async () => {
+    const modes = await withLock(join(folder, 'deep/er/x'), { waitMs: 0, err }, () =>
+      Promise.all(['deep', 'deep/er', 'deep/er/x.lock'].map(async (path) => (await stat(join(folder, path))).mode)),
+    );
+    expect(modes?.map((mode) => mode & 0o777)).toEqual([0o700, 0o700, 0o600]);
   });
 
   it('says in words that a file is where a folder has to be', async () => {
