@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ApiObject } from '../api/kind.ts';
 import { PROFILE_GROUP } from '../api/profile-of-cluster.ts';
+import { fakeTiming } from '../client/script-server.fixture.ts';
 import { realTiming, type Timing } from '../client/timing.ts';
 import { Transport } from '../client/transport.ts';
 import type { Cluster } from '../client/types.ts';
@@ -17,7 +18,7 @@ import {
 } from './export-profiles.ts';
 import { FakeHub, HUB_TOKEN } from './hub.fixture.ts';
 import { Informer } from './informer.ts';
-import { Reconciler } from './reconciler.ts';
+import { type DesiredState, Reconciler, type ReconcilerOptions } from './reconciler.ts';
 import { Reporter } from './reporter.ts';
 import { Wakeup } from './wakeup.ts';
 
@@ -57,11 +58,13 @@ interface Options {
   /** Whether an earlier run may have deleted something. */
   readonly isRestarted?: boolean;
   readonly settings?: ExportSettings;
+  readonly planOnly?: boolean;
 }
 
 /** An export into the hub, whose clusters the test sets. */
 function newExport(options: Options = {}) {
-  const { prune = true, maxDelete = 5, timing = realTiming, settings = SETTINGS, isRestarted = false } = options;
+  const { prune = true, maxDelete = 5, timing = realTiming, settings = SETTINGS } = options;
+  const { isRestarted = false, planOnly = false } = options;
   const transport = new Transport({
     server: hub.url,
     tokenProvider: () => HUB_TOKEN,
@@ -88,20 +91,21 @@ function newExport(options: Options = {}) {
     onConnection: (problem) => reporter.setCondition('TargetConnected', problem === undefined, problem?.message),
   });
   const source = new ExportedProfiles(settings, 'v1alpha2');
-  const reconciler = new Reconciler({
+  const reconcilerOptions: ReconcilerOptions = {
     read: async () => ({ objects: source.objects, kept: new Set<string>(), problems: new Map<string, string>() }),
     target: new ApplyTarget({ transport, path, informer, fieldManager: EXPORT_FIELD_MANAGER, dryRun: false }),
     isTargetSynced: () => informer.isSynced,
     ownership: exportOwnership(settings),
-    ...{ prune, maxDelete, timing, reporter, planOnly: false },
+    ...{ prune, maxDelete, timing, reporter, planOnly },
     ...{ pruneWindowMs: 600_000, countsAlone: !isRestarted },
-  });
+  };
+  const reconciler = new Reconciler(reconcilerOptions);
   /** Reads the hub and reconciles once. */
   const reconcile = async () => {
     await informer.list();
     return reconciler.reconcile();
   };
-  return { transport, source, informer, reconciler, reporter, wakeup, lines, reconcile };
+  return { transport, source, informer, reconciler, reporter, wakeup, lines, reconcile, options: reconcilerOptions };
 }
 
 const profile = (name: string): ApiObject | undefined => hub.objects(PROFILES).get(`inventory/${name}`);
@@ -324,6 +328,87 @@ describe('an export into a hub', () => {
     now = 30_000;
     await flap(11);
     expect(profile('a')?.metadata.labels).toMatchObject({ index: '11' });
+  });
+
+  it('CP-86: writes nothing before the hub was read, nor with a plan only', async () => {
+    const unread = newExport();
+    unread.source.put(cluster('a'));
+    expect(await unread.reconciler.reconcile()).toBeUndefined();
+    const { source, reconcile, lines } = newExport({ planOnly: true });
+    source.put(cluster('a'));
+    expect(await reconcile()).toMatchObject({ failed: 0, plan: { creates: { length: 1 } } });
+    expect(hub.writes).toEqual([]);
+    expect(lines).toContain('profile/inventory/a created');
+  });
+
+  it('sends no more requests to a hub that is down, and counts what it did not write', async () => {
+    const { source, reconcile } = newExport();
+    for (let index = 0; index < 40; index++) source.put(cluster(`c-${index}`));
+    const sent: string[] = [];
+    hub.fault = (_, path) => {
+      if (!path.includes('/c-')) return undefined;
+      sent.push(path);
+      return 'disconnect';
+    };
+    expect(await reconcile()).toMatchObject({ failed: 40 });
+    expect(sent).toHaveLength(16);
+  });
+
+  describe('runs', () => {
+    /** Runs until `read` is called for the last time, with delays that take no time. */
+    const delaysOf = async (read: (attempt: number) => Promise<DesiredState | undefined>, last: number) => {
+      const timing = fakeTiming();
+      const stop = new AbortController();
+      const { options, wakeup } = newExport({ timing });
+      let attempt = 0;
+      const reconciler = new Reconciler({
+        ...options,
+        isTargetSynced: () => true,
+        read: async () => {
+          if (++attempt >= last) stop.abort();
+          return read(attempt);
+        },
+      });
+      await reconciler.run(stop.signal, wakeup);
+      return timing.delays;
+    };
+    const state = (...clusters: readonly Cluster[]): DesiredState => {
+      const source = new ExportedProfiles(SETTINGS, 'v1alpha2');
+      for (const each of clusters) source.put(each);
+      return { objects: source.objects, kept: new Set(), problems: new Map() };
+    };
+
+    it('again after a failed write, later each time', async () => {
+      hub.fault = () => ({ code: 500 });
+      expect(await delaysOf(async () => state(cluster('a')), 3)).toEqual([100, 750, 100, 1_500, 100]);
+    });
+
+    it('again after a state that cannot be read, later each time', async () => {
+      const read = async (): Promise<DesiredState> => {
+        throw new Error('no kubeconfig');
+      };
+      expect(await delaysOf(read, 3)).toEqual([100, 750, 100, 1_500, 100]);
+    });
+
+    it('once for each time that it is woken', async () => {
+      const stop = new AbortController();
+      const { options, wakeup } = newExport({ timing: fakeTiming() });
+      let reads = 0;
+      const read = async (): Promise<DesiredState> => {
+        // Without a wait between them, the third would come before any timer.
+        if (++reads === 3) stop.abort();
+        return state();
+      };
+      const running = new Reconciler({ ...options, isTargetSynced: () => true, read }).run(stop.signal, wakeup);
+      wakeup.set();
+      await expect.poll(() => reads).toBeGreaterThan(0);
+      await new Promise((resolve) => setImmediate(resolve));
+      expect(reads).toBe(1);
+      wakeup.set();
+      await expect.poll(() => reads).toBe(2);
+      stop.abort();
+      await running;
+    });
   });
 
   it('follows the hub across lost connections, a 410 and a restart', async () => {
