@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ApiObject } from '../api/kind.ts';
 import { type ImportSettings, importedState, importOwnership } from './import-clusters.ts';
-import { clusterOfKubeconfig } from './kubeconfig-cluster.ts';
+import { clusterOfClusterInfo, clusterOfKubeconfig } from './kubeconfig-cluster.ts';
 import type { SourceSettings } from './sources/import-source.ts';
 import { type ImportFrom, SOURCES } from './sources/sources.ts';
 
@@ -179,8 +179,19 @@ users: ${users}
     'null',
     'contexts: [null]\nclusters: [null]',
     'users: &a [x]\nclusters: *a',
+    `${text('[]')}clusters: []`,
+    text('[]').replace("'https://x'", "''"),
   ])('%j has none', (broken) => {
     expect(clusterOfKubeconfig(broken)).toBeUndefined();
+  });
+
+  it('is the only one of the ConfigMap cluster-info', () => {
+    const info = (...servers: readonly string[]) =>
+      JSON.stringify({ clusters: servers.map((server) => ({ name: '', cluster: { server } })) });
+    expect(clusterOfClusterInfo(info('https://x'))).toEqual({ server: 'https://x', caBundle: undefined });
+    for (const servers of [[], [''], ['https://x', 'https://y']]) {
+      expect(clusterOfClusterInfo(info(...servers))).toBeUndefined();
+    }
   });
 });
 
@@ -208,6 +219,7 @@ describe('CP-92: Open Cluster Management', () => {
   it('reads addresses in their order, all CAs, and claims that are named', async () => {
     const { desired, addresses, ca } = await readOne('ocm', managed(), { copyLabels: ['region'], ready: true });
     expect([addresses, ca]).toEqual([['https://a:6443', 'https://b:6443'], { caBundle: pem('one\ntwo') }]);
+    expect((await readOne('ocm', managed(), { withoutCa: true })).ca).toEqual({});
     expect(desired).toMatchObject({
       object: {
         metadata: { labels: { region: 'eu' }, annotations: { 'clusterpass.dev/imported-from': 'ocm/hub//a' } },
@@ -234,6 +246,7 @@ describe('CP-93: ClusterProfiles', () => {
   it('reads the named access provider, else the first with https', async () => {
     const two = profile([access({ server: 'http://plain' }, 'x'), good, access({ server: 'https://z' }, 'z')]);
     expect(await readOne('clusterprofile', two)).toMatchObject({ addresses: ['https://a'], ca: { caBundle: 'Q0E=' } });
+    expect((await readOne('clusterprofile', two, { withoutCa: true })).ca).toEqual({});
     expect(await readOne('clusterprofile', two, { accessProvider: 'z' })).toMatchObject({ addresses: ['https://z'] });
     expect((await readOne('clusterprofile', two, { accessProvider: 'y' })).problem).toContain('has none "y"');
     const insecure = profile([access({ server: 'https://a', 'insecure-skip-tls-verify': true })]);

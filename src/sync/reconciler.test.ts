@@ -18,7 +18,8 @@ import {
 } from './export-profiles.ts';
 import { FakeHub, HUB_TOKEN } from './hub.fixture.ts';
 import { Informer } from './informer.ts';
-import { type DesiredState, Reconciler, type ReconcilerOptions } from './reconciler.ts';
+import { keyOf } from './plan.ts';
+import { type DesiredState, Reconciler, type ReconcilerOptions, type SyncTarget } from './reconciler.ts';
 import { Reporter } from './reporter.ts';
 import { Wakeup } from './wakeup.ts';
 
@@ -252,12 +253,25 @@ describe('an export into a hub', () => {
     );
     source.put(cluster('c'));
     await reconcile();
-    expect([...hub.objects(PROFILES).keys()]).toEqual(['inventory/c', 'inventory/d', 'inventory/e']);
+    expect([...hub.objects(PROFILES).keys()].sort()).toEqual(['inventory/c', 'inventory/d', 'inventory/e']);
     // A fleet that disappears one by one is bounded, too.
     source.delete(cluster('c'));
     await reconcile();
     expect(hub.objects(PROFILES).size).toBe(3);
     expect(lines.at(-2)).toContain('1 object would be deleted, after 2 in the last 10m');
+  });
+
+  it('CP-86: counts a deletion whose answer was lost', async () => {
+    const { source, reconcile } = newExport({ maxDelete: 1 });
+    for (const name of ['a', 'b', 'c']) source.put(cluster(name));
+    await reconcile();
+    source.delete(cluster('a'));
+    hub.fault = (method) => (method === 'DELETE' ? 'lose-answer' : undefined);
+    expect(await reconcile()).toMatchObject({ failed: 1 });
+    hub.fault = () => undefined;
+    source.delete(cluster('b'));
+    expect(await reconcile()).toMatchObject({ plan: { removals: [], held: ['inventory/b'] } });
+    expect(hub.objects(PROFILES).size).toBe(2);
   });
 
   it('CP-86: a restart does not begin to count deletions again', async () => {
@@ -378,6 +392,16 @@ describe('an export into a hub', () => {
       return { objects: source.objects, kept: new Set(), problems: new Map() };
     };
 
+    const exportedObject = (name: string): ApiObject =>
+      foreign(name, 'clusterpass', { annotations: { [EXPORTED_ANNOTATION]: SETTINGS.server } });
+    /** Records what is written, in order. */
+    const recordingTarget = (calls: string[]): Omit<SyncTarget, 'objects'> => ({
+      fieldManager: EXPORT_FIELD_MANAGER,
+      create: async ({ object }) => void calls.push(`create ${object.metadata.name}`),
+      update: async ({ actual }) => void calls.push(`update ${actual.metadata.name}`),
+      remove: async ({ metadata }) => void calls.push(`delete ${metadata.name}`),
+    });
+
     it('again after a failed write, later each time', async () => {
       hub.fault = () => ({ code: 500 });
       expect(await delaysOf(async () => state(cluster('a')), 3)).toEqual([100, 750, 100, 1_500, 100]);
@@ -388,6 +412,41 @@ describe('an export into a hub', () => {
         throw new Error('no kubeconfig');
       };
       expect(await delaysOf(read, 3)).toEqual([100, 750, 100, 1_500, 100]);
+    });
+
+    it('every minute, also while a deletion waits for longer', async () => {
+      class RecordedWakeup extends Wakeup {
+        readonly waits: number[] = [];
+        override async wait(ms: number): Promise<void> {
+          this.waits.push(ms);
+        }
+      }
+      const gone = exportedObject('gone');
+      for (const found of [[], [gone]]) {
+        const stop = new AbortController();
+        const wakeup = new RecordedWakeup();
+        const { options } = newExport({ timing: fakeTiming(), isRestarted: true });
+        const read = async (): Promise<DesiredState> => {
+          if (wakeup.waits.length === 2) stop.abort();
+          return state();
+        };
+        const objects = new Map(found.map((object) => [keyOf(object), object]));
+        const target = { ...recordingTarget([]), objects };
+        const reconciler = new Reconciler({ ...options, isTargetSynced: () => true, read, target });
+        await reconciler.run(stop.signal, wakeup);
+        expect(wakeup.waits).toEqual([0, 60_000]);
+      }
+    });
+
+    it('creates in the order of the target, and deletes in the opposite one', async () => {
+      const calls: string[] = [];
+      const { options } = newExport();
+      const objects = new Map(['x-2', 'x-1'].map((name) => [`inventory/${name}`, exportedObject(name)]));
+      const order = ({ metadata: { name = '' } }: ApiObject): number => Number(name.slice(-1));
+      const target = { ...recordingTarget(calls), objects, order };
+      const read = async () => state(cluster('n-3'), cluster('n-1'), cluster('n-2'));
+      await new Reconciler({ ...options, isTargetSynced: () => true, read, target }).reconcile();
+      expect(calls).toEqual(['create n-1', 'create n-2', 'create n-3', 'delete x-2', 'delete x-1']);
     });
 
     it('once for each time that it is woken', async () => {
