@@ -142,6 +142,20 @@ describe('errors', () => {
     expect(requests).toHaveLength(4);
   });
 
+  it.each([
+    [503, '1', 2],
+    [503, '30', 2],
+    [503, '31', 1],
+    [503, '-1', 1],
+    [503, 'Wed, 21 Oct 2026 07:28:00 GMT', 1],
+    [409, '1', 1],
+  ])('with %i and Retry-After: %s are thrown after %i requests', async (code, after, count) => {
+    const busy = status(code, 'Busy', 'busy', { 'Retry-After': after });
+    const { client, requests } = await serve(busy, status(400, 'BadRequest', 'no more'));
+    await expect(client.request('GET', '/x')).rejects.toThrow(count === 1 ? 'busy' : 'no more');
+    expect(requests).toHaveLength(count);
+  });
+
   it('with 401 are retried once with another token', async () => {
     const { client, requests } = await serve(status(401, 'Unauthorized'));
     await expect(client.request('GET', '/x')).rejects.toMatchObject({ code: 401 });
@@ -160,6 +174,16 @@ describe('errors', () => {
     expect((await fresh.request('GET', '/x')).value).toBe(1);
     expect(refused).toEqual([undefined, 'old']);
     expect(server.requests.map(({ authorization }) => authorization)).toEqual(['Bearer old', 'Bearer new']);
+  });
+
+  it('with 401 are thrown for the second token, though a third could be had', async () => {
+    const refusal = status(401, 'Unauthorized');
+    const server = await scriptServer([refusal, refusal, json(200, 1)]);
+    closers.push(server.close);
+    let count = 0;
+    const client = createClient({ server: server.url, tokenProvider: () => `token-${++count}` });
+    await expect(client.request('GET', '/x')).rejects.toMatchObject({ code: 401 });
+    expect(server.requests).toHaveLength(2);
   });
 
   it.each([

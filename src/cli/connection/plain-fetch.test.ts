@@ -9,7 +9,20 @@ import { refreshTime } from './refresh-time.ts';
 
 const authority = createAuthority('CA of the server');
 const { cert, key } = authority.issue({ names: ['server.example', '127.0.0.1'] });
-const server = createServer({ cert, key }, (request, response) => response.end(`${request.headers.host}`));
+const server = createServer({ cert, key }, (request, response) => {
+  switch (request.url) {
+    case '/redirect':
+      return response.writeHead(307, { Location: '/x' }).end();
+    case '/large':
+      return response.end('x'.repeat(1024 * 1024 + 1));
+    case '/silent':
+      return silent.resolve();
+    default:
+      return response.end(`${request.headers.host}`);
+  }
+});
+/** A request has arrived that is not answered. */
+const silent = Promise.withResolvers<void>();
 const tunnels: string[] = [];
 /** Every name is this machine. */
 const proxy: Server = createProxy().on('connect', (request, socket) => {
@@ -46,6 +59,23 @@ it('CP-96: goes through HTTPS_PROXY, verifies the server behind it, and knows NO
   await expect(
     plainFetch({ ...trust, certificateAuthority: undefined }, env)('https://server.example/x'),
   ).rejects.toThrow('unable to verify the first certificate');
+});
+
+it('follows no redirect, which would get the token, and reads no large answer', async () => {
+  const address = `https://127.0.0.1:${portOf(server)}`;
+  await expect(plainFetch(trust)(`${address}/redirect`)).rejects.toThrow('unexpected redirect');
+  await expect(plainFetch(trust)(`${address}/large`)).rejects.toThrow('the response is too large');
+});
+
+it('ends with its signal, before and while it waits', async () => {
+  const fetch = plainFetch(trust);
+  const address = `https://127.0.0.1:${portOf(server)}/silent`;
+  const stop = new AbortController();
+  const waiting = fetch(address, { signal: stop.signal });
+  await silent.promise;
+  stop.abort(new Error('enough'));
+  await expect(waiting).rejects.toThrow('enough');
+  await expect(fetch(address, { signal: stop.signal })).rejects.toThrow('enough');
 });
 
 it.each([
