@@ -96,6 +96,31 @@ describe('tokens', () => {
     expect(requests).toEqual([]);
   });
 
+  it.each([
+    ['no status', {}],
+    ['no token', { status: { expirationTimestamp: '2026-09-01T13:00:00Z' } }],
+    ['an empty token', { status: { token: '', expirationTimestamp: '2026-09-01T13:00:00Z' } }],
+    ['a token that is no text', { status: { token: 1, expirationTimestamp: '2026-09-01T13:00:00Z' } }],
+    ['no time', { status: { token: 'abc' } }],
+    ['a time that is none', { status: { token: 'abc', expirationTimestamp: 'tomorrow' } }],
+  ])('are not taken from an answer with %s', async (_, answer) => {
+    const { client } = await serve(json(201, answer));
+    const created = client.createToken({ cluster: 'prod', namespace: 'ci', name: 'builder' });
+    await expect(created).rejects.toThrow('the response contains no token');
+  });
+
+  it('are requested together, as many as the server takes at once', async () => {
+    const none = json(200, { items: [] });
+    const { client, requests } = await serve(none, none, none, none);
+    const passes = Array.from({ length: 1_001 }, (_, index) => ({ cluster: `c-${index}` }));
+    await client.createPasses(passes);
+    const sent = requests.map(({ body }) => (JSON.parse(body) as { items: { cluster: string }[] }).items);
+    expect(sent.map(({ length }) => length)).toEqual([500, 500, 1]);
+    expect(sent.flat().map(({ cluster: name }) => name)).toEqual(passes.map(({ cluster: name }) => name));
+    await client.createPasses([{ cluster: 'a' }], { dryRun: true });
+    expect(requests.map(({ query }) => query)).toEqual([{}, {}, {}, { dryRun: 'All' }]);
+  });
+
   it('escapes names in the path', async () => {
     const { client, requests } = await serve(granted());
     await client.createToken({ cluster: 'a/b', namespace: 'c?d', name: 'e#f' });
