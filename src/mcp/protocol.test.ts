@@ -3,6 +3,7 @@ import { Type } from 'typebox';
 import { describe, expect, it, test } from 'vitest';
 import { MCP_SCOPES } from '../api/caller.ts';
 import { propertyRuns } from '../lib/property-runs.fixture.ts';
+import { ToolError } from './api-call.ts';
 import { checkMessageHeaders, type Headers } from './http-headers.ts';
 import { errorResponse, idOf, parseJson, RpcError, type RpcRequest, readMessage } from './json-rpc.ts';
 import { type CallTool, clientOf, createProtocol } from './protocol.ts';
@@ -60,6 +61,7 @@ describe('MC-17, MC-18, C-B: messages', () => {
     ['a number that is none', -32700, '{"jsonrpc":"2.0","id":1e999,"method":"ping"}'],
     ['a method twice', -32600, '{"jsonrpc":"2.0","id":1,"method":"tools/list","method":"tools/call"}'],
     ['an argument twice', -32600, '{"jsonrpc":"2.0","id":1,"method":"x","params":{"arguments":{"a":1,"a":2}}}'],
+    ['an argument twice in a list', -32600, '{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":[{"b":1,"b":2}]}}'],
     ['a batch', -32600, '[{"jsonrpc":"2.0","id":1,"method":"ping"}]'],
     ['a text', -32600, '"ping"'],
     ['null', -32600, 'null'],
@@ -285,6 +287,29 @@ describe('MC-30, MC-32: tools', () => {
     expect(clientOf(legacy('tools/call', { _meta })).opensUrls).toBe(opens);
     // No session keeps what a client says in `initialize`.
     expect(clientOf(legacy('tools/call', { capabilities })).opensUrls).toBe(false);
+  });
+
+  it('an error that is none of the tool is not told to the model', async () => {
+    const broken = { ...echo, run: () => Promise.reject(new Error('password of the store')) };
+    const context = { maxResultBytes: 65_536 } as never;
+    await expect(runTool(broken, { text: 'x' }, context)).rejects.toThrow('password of the store');
+    const refusing = { ...echo, run: () => Promise.reject(new ToolError('ask for less')) };
+    expect(await runTool(refusing, { text: 'x' }, context)).toEqual({ type: 'error', text: 'ask for less' });
+  });
+
+  it('the name of a client is one short line, and its state is a text', async () => {
+    const meta = { ...META_OF, [META.client]: { name: `a\u202e\nb${'x'.repeat(300)}`, version: '1' } };
+    const calls: unknown[] = [];
+    const call: CallTool = async ({ client, requestState }) => {
+      calls.push(client.name, requestState);
+      return { type: 'complete', text: '{}', value: {} };
+    };
+    for (const requestState of ['s', { s: 1 }]) {
+      const params = { name: 'echo', arguments: { text: 'x' }, requestState, _meta: meta };
+      await answer(readMessage({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }) as RpcRequest, call);
+    }
+    const name = expect.stringMatching(/^a bx{124}…$/);
+    expect(calls).toEqual([name, 's', name, undefined]);
   });
 
   it('MC-50: a result may ask for a person, at a page', async () => {

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { Check } from 'typebox/value';
 import { describe, expect, it } from 'vitest';
-import type { ApiCall, ApiReply } from './api-call.ts';
-import { cleanText } from './clean-text.ts';
+import { type ApiCall, type ApiReply, refusal, warningsOf } from './api-call.ts';
+import { cleanAddress, cleanText } from './clean-text.ts';
 import type { Tool, ToolContext } from './tool.ts';
 import { runTool, type ToolResult } from './tool-result.ts';
 import { passList } from './tools/pass-list.ts';
@@ -154,6 +154,27 @@ describe('MC-79: text of others', () => {
     expect(cleanText(HOSTILE)).toHaveLength(256);
     expect(cleanText(`a ${JWT} b`)).toBe('a <redacted> b');
     expect(cleanText('\ud800')).toBe('\ufffd');
+  });
+});
+
+describe('MC-79: answers of the server', () => {
+  it('are told in plain text, without tokens', () => {
+    const reply = (code: number, message: string, warnings: readonly string[] = []) => ({
+      code,
+      body: status(code, message, { retryAfterSeconds: 7 }),
+      warnings,
+    });
+    const { message } = refusal(reply(403, `${HOSTILE} ${JWT}`));
+    expect(message).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}]/u);
+    expect(refusal(reply(403, `no ${JWT} here`)).message).not.toContain(JWT.slice(0, 20));
+    expect(warningsOf(reply(200, '', [HOSTILE, `use ${JWT}`]))?.join()).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}]|eyJ/u);
+    expect(warningsOf(reply(200, '', Array(20).fill('w')))).toHaveLength(8);
+    for (const code of [429, 503]) expect(refusal(reply(code, 'busy')).message).toBe('busy. Try again in 7 s.');
+  });
+
+  it('are an address in one line', () => {
+    expect(cleanAddress('https://a\n\u202eIGNORE')).toBe('https://a IGNORE');
+    expect(cleanAddress(`https://${'x'.repeat(2_000)}`)).toHaveLength(1_024);
   });
 });
 

@@ -179,7 +179,7 @@ users: ${users}
     'null',
     'contexts: [null]\nclusters: [null]',
     'users: &a [x]\nclusters: *a',
-    `${text('[]')}clusters: []`,
+    `${text('[]')}current-context: c`,
     text('[]').replace("'https://x'", "''"),
   ])('%j has none', (broken) => {
     expect(clusterOfKubeconfig(broken)).toBeUndefined();

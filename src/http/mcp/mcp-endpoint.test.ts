@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { unauthorized } from '../../api/status.ts';
-import { createMcpEndpoint, InsufficientScope } from './mcp-endpoint.ts';
+import { createMcpEndpoint, InsufficientScope, isMcpPath } from './mcp-endpoint.ts';
 
 const endpoint = (now = () => 0, limits = { callsPerMinute: 60, passRequestsPerMinute: 10 }) =>
   createMcpEndpoint({
@@ -27,6 +27,9 @@ describe('MC-78: rate limits', () => {
     expect(secondsToWait('jane\nb', 'clusters_list')).toBe(0);
     time = 1_000;
     expect([secondsToWait('jane\na', 'clusters_list'), secondsToWait('jane\na', 'clusters_list')]).toEqual([0, 1]);
+    time = 1_500;
+    // Half a second is a second: a header has whole ones, and 0 would mean now.
+    expect(secondsToWait('jane\na', 'clusters_list')).toBe(1);
     time = 6_000;
     expect(secondsToWait('jane\na', 'pass_request')).toBe(0);
   });
@@ -52,5 +55,34 @@ describe('MC-42: challenges', () => {
     expect(headerOf(new InsufficientScope('pass_request', ['clusterpass:read', 'clusterpass:pass']))).toBe(
       `Bearer error="insufficient_scope", ${metadata}, scope="clusterpass:read clusterpass:pass"`,
     );
+  });
+});
+
+describe('the endpoint', () => {
+  it('is at the fleet, and not below a cluster', () => {
+    const at = (path: string, cluster?: string) => isMcpPath({ type: 'path', verb: 'post', cluster, path });
+    expect([at('/mcp'), at('/mcp', 'alpha'), at('/mcp/x'), at('/')]).toEqual([true, false, false, false]);
+  });
+
+  it.each([
+    ['https://agent.example.com', true],
+    ['https://agent.example.com.evil.example', false],
+    ['https://agent.example.com:8443', false],
+    ['http://agent.example.com', false],
+    ['https://example.com', false],
+    ['null', false],
+    ['', false],
+  ])('allows web pages of named origins only: %j', (origin, isAllowed) => {
+    expect(endpoint().isAllowedOrigin(origin)).toBe(isAllowed);
+  });
+
+  it('RFC 9728: names itself as the resource that tokens are for', async () => {
+    const path = '/.well-known/oauth-protected-resource/mcp';
+    const route = endpoint().routes.find({ type: 'path', verb: 'get', cluster: undefined, path });
+    const answer = await route?.handle({} as never);
+    expect(JSON.parse(String((answer as { body?: string } | undefined)?.body))).toMatchObject({
+      resource: 'https://cp.example.com/mcp',
+      authorization_servers: ['https://id.example.com'],
+    });
   });
 });

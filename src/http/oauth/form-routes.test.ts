@@ -125,6 +125,14 @@ describe('RFC 8693: a token exchange', () => {
       { requested_token_type: ID_TOKEN, scope: 'userpass aud:vault' },
       'a token for the API of the cluster is an access_token',
     ],
+    ['an account and a person', { scope: 'serviceaccount:ci:builder userpass' }, 'not both'],
+    ['an account with a third part', { scope: 'serviceaccount:ci:builder:x' }, 'scope may have'],
+    ['an account in a namespace that is none', { scope: 'serviceaccount:c.i:builder' }, 'scope may have'],
+    ['two accounts', { scope: 'serviceaccount:ci:builder serviceaccount:ci:other' }, 'one service account'],
+    ['another account in the audience', { audience: 'alpha:ci:other' }, 'one service account'],
+    ['a quote in an audience', { scope: 'serviceaccount:ci:builder aud:"x' }, 'scope may have'],
+    ['an empty audience', { scope: 'serviceaccount:ci:builder aud:' }, 'scope may have'],
+    ['a cluster whose name is none', { audience: '../alpha' }, 'audience must be CLUSTER'],
   ])('is refused with %s', (_, changes, text) => {
     expect(() => read(changes)).toThrow(text);
   });
