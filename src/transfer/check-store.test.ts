@@ -1,0 +1,236 @@
+import { describe, expect, it } from 'vitest';
+import { at, catalog, inFolder, make, type Objects, object, openObjects } from '../../test/objects/object-store.ts';
+import type { KeyValue, Store } from '../storage/contract.ts';
+import { readArchive } from './archive.ts';
+import { checkStore } from './check-store.ts';
+import { compareServer, type ServedList, usesStore } from './compare-server.ts';
+import { exportStore } from './export-store.ts';
+
+/** A store with an object of every depth, and a key that is no object. */
+const withFleet = (test: (objects: Objects) => Promise<void>) =>
+  inFolder(async (file) => {
+    const objects = await openObjects(file);
+    try {
+      const endpoints = { serverEndpoints: [{ clientCIDR: '0.0.0.0/0', serverAddress: 'https://10.0.0.1:6443' }] };
+      const spec = { orchestratorApiEndpoints: endpoints };
+      await objects.writer.create(
+        catalog.clusters,
+        at('', '', ''),
+        { ...object({ name: 'a' }), spec },
+        { dryRun: false },
+      );
+      await make(objects, catalog.namespaces, at('a', '', 'ci'));
+      await make(objects, catalog.serviceAccounts, at('a', 'ci', 'builder'));
+      await make(objects, catalog.clusterRoles, at('', '', 'admin'));
+      await put(objects, '/internal/ring', 'sealed');
+      await test(objects);
+    } finally {
+      await objects.close();
+    }
+  });
+
+const put = async ({ store }: Pick<Objects, 'store'>, key: string, value: string | object): Promise<void> => {
+  const bytes = Buffer.from(typeof value === 'string' ? value : JSON.stringify(value));
+  expect(await store.write({ key, value: bytes, expect: { absent: true } })).toMatchObject({ ok: true });
+};
+
+const CLUSTER = '/registry/clusters/a';
+const NAMESPACE = '/registry/namespaces/a/ci';
+const ACCOUNT = '/registry/serviceaccounts/a/ci/builder';
+
+/** The same store, as one would look whose items were changed. */
+const changed = (store: Store, change: (item: KeyValue) => Partial<KeyValue>): Store => ({
+  ...store,
+  list: async (request) => {
+    const found = await store.list(request);
+    return { ...found, items: found.items.map((item) => ({ ...item, ...change(item) })) };
+  },
+});
+
+describe('the check of a store', () => {
+  it('counts what there is, and has nothing to say about a good one', () =>
+    withFleet(async ({ store }) => {
+      const { counts, problems, revision } = await checkStore(store, catalog);
+      expect([Object.fromEntries(counts), problems, revision]).toEqual([
+        { clusters: 1, namespaces: 1, serviceaccounts: 1, clusterroles: 1, internal: 1 },
+        [],
+        await store.revision(),
+      ]);
+    }));
+
+  it.each<[string, string | object, readonly string[]]>([
+    ['/registry/later/x', {}, ['no kind of this release has such keys']],
+    ['/registry/clusterroles/x', '{', ['its value is not JSON']],
+    ['/registry/clusterroles/x', { metadata: { name: 'x', uid: '' } }, ['has no uid']],
+    ['/registry/clusterroles/x', { metadata: { name: 'x' } }, ['has no uid']],
+    [
+      '/registry/clusterroles/x',
+      { metadata: { name: 'y', uid: 'u' } },
+      ['its name, namespace or cluster does not match its key'],
+    ],
+    [
+      '/registry/namespaces/none/x',
+      { metadata: { name: 'x', uid: 'u' } },
+      ['its parent /registry/clusters/none does not exist'],
+    ],
+    [
+      '/registry/serviceaccounts/a/none/x',
+      { metadata: { name: 'x', namespace: 'none', uid: 'u' } },
+      ['its parent /registry/namespaces/a/none does not exist'],
+    ],
+    [
+      '/registry/serviceaccounts/none/ci/x',
+      { metadata: { name: 'x', namespace: 'ci', uid: 'u' } },
+      ['its parent /registry/clusters/none does not exist', 'its parent /registry/namespaces/none/ci does not exist'],
+    ],
+  ])('names what is wrong with %s: %j', (key, value, expected) =>
+    withFleet(async (objects) => {
+      await put(objects, key, value);
+      const { problems } = await checkStore(objects.store, catalog);
+      expect(problems).toEqual(expected.map((problem) => `${key}: ${problem}`));
+    }),
+  );
+
+  it('names a uid that two objects have', () =>
+    withFleet(async (objects) => {
+      const { uid } = JSON.parse(Buffer.from((await objects.store.get(CLUSTER))?.value ?? []).toString()).metadata;
+      await put(objects, '/registry/clusters/b', { metadata: { name: 'b', uid } });
+      const { problems } = await checkStore(objects.store, catalog);
+      expect(problems).toEqual([`/registry/clusters/b: has the same uid as ${CLUSTER}`]);
+    }));
+
+  it.each<[string, (item: KeyValue, revision: number) => Partial<KeyValue>, readonly string[]]>([
+    [
+      'an object that is older than its creation',
+      ({ key, modRevision }) => (key === ACCOUNT ? { createRevision: modRevision + 1 } : {}),
+      [`${ACCOUNT}: its revisions are out of order`],
+    ],
+    [
+      'an object of the future',
+      ({ key }, revision) => (key === ACCOUNT ? { modRevision: revision + 1 } : {}),
+      [`${ACCOUNT}: its revisions are out of order`],
+    ],
+    ['an object of now', ({ key }, revision) => (key === ACCOUNT ? { modRevision: revision } : {}), []],
+    [
+      'an object that was created together with its namespace',
+      ({ key, createRevision }) => (key === NAMESPACE ? { createRevision: createRevision + 1, modRevision: 9 } : {}),
+      [],
+    ],
+    [
+      'an object that is older than its namespace',
+      ({ key, createRevision }) => (key === ACCOUNT ? { createRevision: createRevision - 2 } : {}),
+      [`${ACCOUNT}: is older than its parent ${NAMESPACE}`],
+    ],
+  ])('reads revisions: %s', (_, change, expected) =>
+    withFleet(async ({ store, ...objects }) => {
+      for (let index = 0; index < 5; index++) await put({ store, ...objects }, `/internal/${index}`, 'x');
+      const revision = await store.revision();
+      const { problems } = await checkStore(
+        changed(store, (item) => change(item, revision)),
+        catalog,
+      );
+      expect(problems.toSorted()).toEqual(expected.toSorted());
+    }),
+  );
+});
+
+describe('the comparison of a server with its store', () => {
+  /** What a server with the contents of this store answers, by path. */
+  async function servedFrom(store: Store, productName = 'orchestrator'): Promise<Map<string, ServedList>> {
+    const lists = new Map<string, ServedList>();
+    const revision = await store.revision();
+    const add = async (path: string, prefix: string): Promise<void> => {
+      const { items } = await store.list({ prefix });
+      lists.set(`${path}?resourceVersion=0`, {
+        metadata: { resourceVersion: String(revision) },
+        items: items.map(({ value, modRevision }) => {
+          const { metadata } = JSON.parse(Buffer.from(value).toString());
+          return { metadata: { ...metadata, resourceVersion: String(modRevision) } };
+        }),
+      });
+    };
+    for (const { group, version, resource, inCluster } of catalog.kinds) {
+      const root = `${group === '' ? '/api' : `/apis/${group}`}/${version}/${resource}`;
+      if (inCluster) await add(`/${productName}/a${root}`, `/registry/${resource}/a/`);
+      else await add(root, `/registry/${resource}/`);
+    }
+    return lists;
+  }
+  const from = (lists: ReadonlyMap<string, ServedList>) => async (path: string) => {
+    const found = lists.get(path);
+    if (found === undefined) throw new Error(`nothing is served at ${path}`);
+    return found;
+  };
+  const compare = (store: Store, lists: ReadonlyMap<string, ServedList>) =>
+    compareServer({ store, catalog, productName: 'orchestrator' }, from(lists));
+  const ACCOUNTS = '/orchestrator/a/api/v1/serviceaccounts?resourceVersion=0';
+  const ROLES = '/apis/rbac.authorization.k8s.io/v1/clusterroles?resourceVersion=0';
+
+  it('finds no difference to a server that has everything, also if the store has moved on since', () =>
+    withFleet(async (objects) => {
+      const lists = await servedFrom(objects.store);
+      expect(await compare(objects.store, lists)).toEqual({ compared: 4, problems: [] });
+      await make(objects, catalog.clusterRoles, at('', '', 'later'));
+      await make(objects, catalog.serviceAccounts, at('a', 'ci', 'later'));
+      expect(await compare(objects.store, lists)).toEqual({ compared: 4, problems: [] });
+    }));
+
+  it.each([ACCOUNTS, ROLES])('names what differs at %s', (path) =>
+    withFleet(async ({ store }) => {
+      const lists = await servedFrom(store);
+      const list = lists.get(path) as ServedList;
+      const [item] = list.items as [ServedList['items'][number]];
+      const { resourceVersion, name } = item.metadata;
+      const problemsWith = async (items: ServedList['items']) =>
+        (await compare(store, new Map([...lists, [path, { ...list, items }]]))).problems.map((text) =>
+          text.slice(text.lastIndexOf('/') + 1),
+        );
+      const like = (changes: object) => ({ metadata: { ...item.metadata, ...changes } });
+      expect(await problemsWith([])).toEqual([`${name}: the store has version ${resourceVersion}, the server none`]);
+      expect(await problemsWith([like({ resourceVersion: '1' })])).toEqual([
+        `${name}: the store has version ${resourceVersion}, the server version 1`,
+      ]);
+      expect(await problemsWith([item, like({ name: 'gone' })])).toEqual([
+        `gone: the store has none, the server version ${resourceVersion}`,
+      ]);
+    }),
+  );
+
+  it('knows a server of another store by its ClusterRoles', () =>
+    withFleet(async (objects) => {
+      const lists = await servedFrom(objects.store);
+      const isUsed = () => usesStore({ store: objects.store, catalog }, from(lists));
+      expect(await isUsed()).toBe(true);
+      // The cache of the server is behind.
+      await make(objects, catalog.clusterRoles, at('', '', 'later'));
+      await put(objects, '/registry/clusterroles/damaged', '{');
+      expect(await isUsed()).toBe(true);
+      const list = lists.get(ROLES) as ServedList;
+      const items = list.items.map(({ metadata }) => ({ metadata: { ...metadata, uid: 'another' } }));
+      lists.set(ROLES, { ...list, items });
+      expect(await isUsed()).toBe(false);
+    }));
+});
+
+describe('the export of a store', () => {
+  it('is of one revision, and without the keys of the engine', () =>
+    withFleet(async (objects) => {
+      await put(objects, '/internal/time', '1');
+      const before = await objects.store.revision();
+      const lines = exportStore(objects.store);
+      const text: string[] = [];
+      let result = await lines.next();
+      await make(objects, catalog.clusterRoles, at('', '', 'later'));
+      for (; !result.done; result = await lines.next()) text.push(result.value.trimEnd());
+      expect(result.value).toEqual({ items: 5, revision: before });
+      const { revision, items } = await readArchive(
+        (async function* () {
+          yield* text;
+        })(),
+      );
+      expect([revision, items.map(({ key }) => key).toSorted()]).toEqual([
+        before,
+        ['/internal/ring', '/registry/clusterroles/admin', CLUSTER, NAMESPACE, ACCOUNT].toSorted(),
+      ]);
+    }));
+});
