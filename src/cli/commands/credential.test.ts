@@ -1,0 +1,149 @@
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { fakeContext } from '../cli.fixture.ts';
+import { Invocation } from '../command.ts';
+import { run } from './credential.ts';
+
+interface Received {
+  readonly path: string;
+  readonly authorization: string | undefined;
+  readonly body: { readonly metadata?: { readonly annotations?: object }; readonly spec?: object };
+}
+
+const received: Received[] = [];
+/** Issues tokens for an hour, by its own clock. */
+const server = createServer(async (request, response) => {
+  const body = JSON.parse(await text(request));
+  received.push({ path: request.url ?? '', authorization: request.headers.authorization, body });
+  const status = { token: `token-${received.length}`, expirationTimestamp: '2030-01-01T01:00:00Z' };
+  response.writeHead(201, { 'Content-Type': 'application/json', Date: 'Tue, 01 Jan 2030 00:00:00 GMT' });
+  response.end(JSON.stringify({ kind: 'TokenRequest', status }));
+});
+let url: string;
+let home: string;
+beforeAll(async () => {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+afterAll(() => server.close());
+beforeEach(async () => {
+  received.length = 0;
+  home = await mkdtemp(join(tmpdir(), 'clusterpass-credential-'));
+});
+afterEach(() => rm(home, { recursive: true, force: true }));
+
+type Options = Readonly<Record<string, unknown>>;
+type Env = Readonly<Record<string, string>>;
+
+const GOOD: Options = { cluster: 'alpha', as: 'ci/builder', token: 'of-jane' };
+const execInfo = (cluster?: object): string =>
+  JSON.stringify({ apiVersion: 'client.authentication.k8s.io/v1', spec: { cluster } });
+
+/** What kubectl gets. */
+async function credential(options: Options = {}, env: Env = {}) {
+  const context = fakeContext({ HOME: home, ...env });
+  await run(context, new Invocation([], { server: url, ...GOOD, ...options }));
+  return JSON.parse(context.written.out) as { status: { token: string; expirationTimestamp: string } };
+}
+const tokenFor = async (options: Options = {}, env: Env = {}) => (await credential(options, env)).status.token;
+
+describe('the credential plugin', () => {
+  it('E-05: says when kubectl has to ask again, by the clock of this machine', async () => {
+    expect(await credential()).toMatchObject({
+      status: { token: 'token-1', expirationTimestamp: '2026-09-01T12:48:00Z' },
+    });
+  });
+
+  it('A42: gives no credential to another login, for another cluster, account, audience or duration', async () => {
+    const profile = (address: string): Env => ({
+      KUBERNETES_EXEC_INFO: execInfo({ server: address, config: { clusterName: 'alpha' } }),
+    });
+    const requests: readonly [Options, Env?][] = [
+      [{}],
+      [{ token: 'of-bob' }],
+      [{ cluster: 'beta' }],
+      [{ as: 'ci/deployer' }],
+      [{ as: 'other/builder' }],
+      [{ as: undefined, asMe: true }],
+      [{ audience: ['vault'] }],
+      [{ audience: ['vault', 'other'] }],
+      [{ duration: '10m' }],
+      [{ cluster: undefined }, profile('https://10.0.0.1:6443')],
+      [{ cluster: undefined }, profile('https://10.0.0.2:6443')],
+    ];
+    const tokens: string[] = [];
+    for (const [options, env] of requests) tokens.push(await tokenFor(options, env));
+    expect(tokens).toEqual(requests.map((_, index) => `token-${index + 1}`));
+    // Each is in the cache.
+    for (const [index, [options, env]] of requests.entries()) expect(await tokenFor(options, env)).toBe(tokens[index]);
+    expect(received).toHaveLength(requests.length);
+    expect(received.map(({ authorization }) => authorization).slice(0, 3)).toEqual([
+      'Bearer of-jane',
+      'Bearer of-bob',
+      'Bearer of-jane',
+    ]);
+  });
+
+  it('gives a new one with --no-cache', async () => {
+    expect([await tokenFor(), await tokenFor({ cache: false }), await tokenFor()]).toEqual([
+      'token-1',
+      'token-2',
+      'token-2',
+    ]);
+  });
+
+  it('CP-97: has the server check the address that a profile names', async () => {
+    const server = 'https://10.0.0.1:6443';
+    await tokenFor(
+      { cluster: undefined },
+      { KUBERNETES_EXEC_INFO: execInfo({ server, config: { clusterName: 'beta' } }) },
+    );
+    // A flag is the configuration of the consumer itself.
+    await tokenFor({}, { KUBERNETES_EXEC_INFO: execInfo({ server, config: { clusterName: 'beta' } }) });
+    expect(received.map(({ path, body }) => [path, body.metadata?.annotations])).toEqual([
+      [
+        '/orchestrator/beta/api/v1/namespaces/ci/serviceaccounts/builder/token',
+        { 'clusterpass.dev/for-server': server },
+      ],
+      ['/orchestrator/alpha/api/v1/namespaces/ci/serviceaccounts/builder/token', undefined],
+    ]);
+  });
+
+  it('takes account, audience and duration from variables only if no flag has them', async () => {
+    const env = { CLUSTERPASS_AS: 'env/account', CLUSTERPASS_AUDIENCE: 'env', CLUSTERPASS_DURATION: '20m' };
+    await tokenFor({ as: undefined }, env);
+    await tokenFor(
+      { as: undefined, namespace: 'ci', serviceAccount: 'flag', audience: ['flag'], duration: '10m' },
+      env,
+    );
+    expect(received.map(({ path, body }) => [path.split('/').slice(-4, -1).join('/'), body.spec])).toEqual([
+      ['env/serviceaccounts/account', { audiences: ['env'], expirationSeconds: 1_200 }],
+      ['ci/serviceaccounts/flag', { audiences: ['flag'], expirationSeconds: 600 }],
+    ]);
+  });
+
+  const HANDLE = { ...GOOD, as: undefined, cluster: undefined, pass: 'pass_abc' };
+  it.each<[string, Options, string]>([
+    ['a cluster that is none', { cluster: '../alpha' }, '--cluster'],
+    ['an audience of a person', { as: undefined, asMe: true, audience: ['x'] }, '--as-me takes no --audience'],
+    ['a person for a pass', { ...HANDLE, asMe: true }, '--pass determines account, audience and duration'],
+    ['an audience for a pass', { ...HANDLE, audience: ['x'] }, '--pass determines account, audience and duration'],
+    ['a duration for a pass', { ...HANDLE, duration: '10m' }, '--pass determines account, audience and duration'],
+    ['a handle that is a path', { ...HANDLE, pass: '../x' }, 'is not the handle of a pass'],
+  ])('refuses %s, and sends nothing', async (_, options, message) => {
+    await expect(credential(options)).rejects.toThrow(message);
+    expect(received).toEqual([]);
+  });
+
+  it('redeems a pass', async () => {
+    expect(await tokenFor(HANDLE)).toBe('token-1');
+    expect(received.map(({ path }) => path)).toEqual(['/apis/clusterpass.dev/v1alpha1/passes/pass_abc/token']);
+  });
+});
