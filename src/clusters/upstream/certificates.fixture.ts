@@ -19,6 +19,7 @@ export interface CertificateOptions {
   readonly commonName?: string;
   readonly isAuthority?: boolean;
   readonly notAfter?: number;
+  readonly keyType?: 'ec' | 'rsa';
 }
 
 interface Issuer {
@@ -42,7 +43,12 @@ function issuing(options: CertificateOptions, issuer: Issuer | undefined): Autho
 function make(options: CertificateOptions, issuer: Issuer | undefined) {
   const { names = [], commonName = names[0] ?? 'test', isAuthority = false } = options;
   const { notAfter = Date.now() + DAY_MS } = options;
-  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
+  const { publicKey, privateKey } =
+    options.keyType === 'rsa'
+      ? generateKeyPairSync('rsa', { modulusLength: 2048 })
+      : generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
+  const signingKey = issuer?.key ?? privateKey;
+  const algorithm = signingKey.asymmetricKeyType === 'rsa' ? RSA_SHA256 : ECDSA_SHA256;
   const name = sequence(der(0x31, sequence(COMMON_NAME, der(0x0c, Buffer.from(commonName)))));
   const extensions = [
     ...(isAuthority ? [sequence(BASIC_CONSTRAINTS, der(0x04, sequence(der(0x01, Buffer.from([0xff])))))] : []),
@@ -51,16 +57,16 @@ function make(options: CertificateOptions, issuer: Issuer | undefined) {
   const toBeSigned = sequence(
     der(0xa0, der(0x02, Buffer.from([2]))),
     der(0x02, Buffer.from([1 + Math.floor(Math.random() * 120), 1, 2, 3])),
-    ECDSA_SHA256,
+    algorithm,
     issuer?.name ?? name,
     sequence(time(Math.min(Date.now(), notAfter) - DAY_MS), time(notAfter)),
     name,
     publicKey.export({ type: 'spki', format: 'der' }),
     ...(extensions.length === 0 ? [] : [der(0xa3, sequence(...extensions))]),
   );
-  const signed = sign('sha256', toBeSigned, issuer?.key ?? privateKey);
+  const signed = sign('sha256', toBeSigned, signingKey);
   const signature = der(0x03, Buffer.concat([Buffer.from([0]), signed]));
-  const certificate = sequence(toBeSigned, ECDSA_SHA256, signature)
+  const certificate = sequence(toBeSigned, algorithm, signature)
     .toString('base64')
     .replace(/.{64}(?!$)/g, '$&\n');
   const pair: Pair = {
@@ -94,3 +100,5 @@ const BASIC_CONSTRAINTS = oid(0x55, 0x1d, 0x13);
 const ALTERNATIVE_NAME = oid(0x55, 0x1d, 0x11);
 /** 1.2.840.10045.4.3.2 */
 const ECDSA_SHA256 = sequence(oid(0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x02));
+/** 1.2.840.113549.1.1.11, whose parameters are NULL. */
+const RSA_SHA256 = sequence(oid(0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x0b), der(0x05, Buffer.alloc(0)));

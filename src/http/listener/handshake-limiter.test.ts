@@ -5,7 +5,7 @@ import { connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TLSSocket, connect as tlsConnect } from 'node:tls';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { selfSigned } from '../../clusters/upstream/certificates.fixture.ts';
 import { CLUSTERS_PATH, closeOf, closeServersAfterEach, startFixture } from '../http.fixture.ts';
 import { DeferredHandshakeServer } from './deferred-handshake-server.ts';
@@ -15,6 +15,7 @@ closeServersAfterEach();
 const endings: (() => void)[] = [];
 afterEach(() => {
   for (const end of endings.splice(0)) end();
+  vi.useRealTimers();
 });
 
 /** A burst of two, and one more each second; sockets are real, time is not. */
@@ -206,6 +207,41 @@ describe('A20: a server for TLS', () => {
     expect(await ask(authenticated, 'admin')).toBe('200');
     // Each gives its token to the next; one that has left holds it for a moment only.
     expect(await Promise.all(answers)).toEqual(['200', '200', '200']);
+    await server.close();
+  });
+
+  it('gives the token of a connection back when its caller authenticates, once', async () => {
+    // The bucket is not refilled.
+    vi.useFakeTimers({ toFake: ['performance'] });
+    const { port, server } = await startFixture(undefined, { tls, handshakesPerAddress: 1 });
+    const open = (): TLSSocket => {
+      const socket = tlsConnect({ port, host: '127.0.0.1', rejectUnauthorized: false }).on('error', () => {});
+      endings.push(() => socket.destroy());
+      return socket.setEncoding('latin1');
+    };
+    const isDelayed = async (socket: TLSSocket): Promise<boolean> => {
+      let begun = false;
+      const { delayed } = server.handshakes();
+      socket.once('secureConnect', () => {
+        begun = true;
+      });
+      await expect.poll(() => begun || server.handshakes().delayed > delayed).toBe(true);
+      return !begun;
+    };
+    const ask = async (socket: TLSSocket): Promise<void> => {
+      socket.write(`GET ${CLUSTERS_PATH} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin\r\n\r\n`);
+      await once(socket, 'data');
+    };
+    const callers: TLSSocket[] = [];
+    for (let index = 0; index < 5; index += 1) {
+      const caller = open();
+      expect(await isDelayed(caller)).toBe(false);
+      await ask(caller);
+      callers.push(caller);
+    }
+    expect([await isDelayed(open()), await isDelayed(open())]).toEqual([false, false]);
+    for (const caller of callers) await ask(caller);
+    expect(await isDelayed(open())).toBe(true);
     await server.close();
   });
 

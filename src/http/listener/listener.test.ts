@@ -4,6 +4,7 @@ import { chmodSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { duplexPair } from 'node:stream';
 import { type TLSSocket, connect as tlsConnect } from 'node:tls';
 import { describe, expect, test } from 'vitest';
 import type { WatchSink } from '../../api/request.ts';
@@ -265,7 +266,11 @@ describe('TLS', () => {
   const dir = mkdtempSync(join(tmpdir(), 'clusterpass-tls-'));
   const certFile = join(dir, 'tls.crt');
   const keyFile = join(dir, 'tls.key');
-  const pairs: Record<string, { cert: string; key: string }> = { old: selfSigned('old'), new: selfSigned('new') };
+  const pairs: Record<string, { cert: string; key: string }> = {
+    old: selfSigned('old'),
+    new: selfSigned('new'),
+    rsa: selfSigned('rsa', { keyType: 'rsa' }),
+  };
   const install = (cert: string, key = cert): void => {
     writeFileSync(certFile, pairs[cert]?.cert ?? '');
     writeFileSync(keyFile, pairs[key]?.key ?? '', { mode: 0o600 });
@@ -278,6 +283,14 @@ describe('TLS', () => {
       );
       socket.on('error', reject);
     });
+  /** What a TLS client sends first. */
+  const clientHello = async (): Promise<Buffer> => {
+    const [near, far] = duplexPair();
+    const client = tlsConnect({ socket: near }).on('error', () => {});
+    const [bytes] = (await once(far, 'data')) as [Buffer];
+    client.destroy();
+    return bytes;
+  };
   const servedName = async (port: number): Promise<unknown> => {
     const socket = await handshake(port);
     const { CN } = socket.getPeerCertificate().subject;
@@ -298,7 +311,36 @@ describe('TLS', () => {
 
     install('new');
     await server.reloadCertificate();
+    await server.reloadCertificate();
     expect(await servedName(port)).toBe('new');
+    expect(lines.filter((line) => line.includes('certificate reloaded'))).toHaveLength(1);
+
+    install('old', 'new');
+    await server.reloadCertificate();
+    expect(lines.filter((line) => line.includes('not reloaded'))).toHaveLength(2);
+    install('old');
+    await server.reloadCertificate();
+    expect(await servedName(port)).toBe('old');
+  });
+
+  test('a renewed certificate is taken up without a call', async () => {
+    install('old');
+    const { port } = await startFixture(undefined, { tls: { certFile, keyFile }, limits: { certificateCheckMs: 10 } });
+    expect(await servedName(port)).toBe('old');
+    install('new');
+    await expect.poll(() => servedName(port)).toBe('new');
+  });
+
+  test('A21: a client that stops in the middle of its handshake is closed', async () => {
+    install('old');
+    const { port } = await startFixture(undefined, { tls: { certFile, keyFile }, limits: { handshakeTimeoutMs: 100 } });
+    const sockets = serverSockets();
+    const socket = connect(port, '127.0.0.1').on('error', () => {});
+    socket.write(await clientHello());
+    await once(socket, 'data');
+    await expect.poll(sockets.open).toBe(0);
+    sockets.stop();
+    socket.destroy();
   });
 
   test('a certificate that cannot serve is an error of listen()', async () => {
@@ -331,13 +373,13 @@ describe('TLS', () => {
       return name;
     };
     const modern = { maxVersion: 'TLSv1.2', ciphers: 'AES256-GCM-SHA384:ECDHE+AES256+AESGCM' };
-    for (const certificate of ['old', 'new']) {
+    for (const certificate of ['old', 'new', 'rsa']) {
       install(certificate);
       await server.reloadCertificate();
       expect(await agreed({})).toBe('TLS_AES_128_GCM_SHA256');
       expect(await agreed({ ciphers: 'TLS_CHACHA20_POLY1305_SHA256' })).toBe('TLS_CHACHA20_POLY1305_SHA256');
       expect(await agreed(modern)).toMatch(/^ECDHE-.*-AES256-GCM-SHA384$/);
-      for (const ciphers of ['AES256-GCM-SHA384', 'ECDHE+AES+SHA256:!AESGCM']) {
+      for (const ciphers of ['kRSA', 'ECDHE+AES+SHA256:!AESGCM']) {
         const refused = handshake(port, { maxVersion: 'TLSv1.2', ciphers });
         await expect(refused).rejects.toMatchObject({ code: 'ERR_SSL_SSL/TLS_ALERT_HANDSHAKE_FAILURE' });
       }
