@@ -119,6 +119,15 @@ describe('logins at two servers', () => {
     );
   });
 
+  it('are named by their address in the error for another scheme', async () => {
+    const other = eu.url.replace(/^http:/, 'https:');
+    const problem = `error: not logged in to ${other}; did you mean ${eu.url}?`;
+    expect(await jane.fails(['logout', '--server', other])).toBe(`${problem}\n`);
+    expect(await jane.fails(['whoami', '--server', other])).toContain(
+      `${problem} Else run clusterpass login --server ${other}, or set`,
+    );
+  });
+
   it.each([
     ['eu', /^error: --name: "eu" is the name of http/],
     ['e/u', /^error: --name: "e\/u" is not a name/],

@@ -14,7 +14,7 @@ export const run: Run = async (context, invocation) => {
     : [selectedServer(invocation.text('server') ?? found.current, found)];
   for (const server of servers) {
     let login = loginFor(found, server);
-    if (login === undefined) throw new CliError(notLoggedIn(server, [...serverNames(found).values()]));
+    if (login === undefined) throw new CliError(notLoggedIn(server, serverNames(found)));
     await endPasses(context, server);
     await changeLogins(context, ({ current, logins }) => {
       const { [server]: removed, ...rest } = logins;

@@ -23,8 +23,8 @@ export interface Connection {
   readonly certificateAuthority: string | undefined;
   readonly insecureSkipTlsVerify: boolean;
   readonly productName: string;
-  /** Names of all logins, for the error that there is none for this server. */
-  readonly loginNames: readonly string[];
+  /** Names of all logins by address, for the error that there is none for this server. */
+  readonly loginNames: ReadonlyMap<string, string>;
 }
 
 /** Where a token comes from, never what it is. */
@@ -79,7 +79,7 @@ export async function connectionTo(
       (env.CLUSTERPASS_PRODUCT_NAME || undefined) ??
       login?.productName ??
       'orchestrator',
-    loginNames: [...serverNames(logins).values()],
+    loginNames: serverNames(logins),
   };
 }
 
@@ -97,17 +97,23 @@ export function tokenFor({ server, token, loginNames }: Connection): TokenProvid
   if (token !== undefined) return token;
   const login = `run clusterpass login --server ${server}, or set --token-file or CLUSTERPASS_TOKEN`;
   const problem = notLoggedIn(server, loginNames);
-  if (loginNames.length === 0) throw new CliError(`${problem}: ${login}`);
+  if (loginNames.size === 0) throw new CliError(`${problem}: ${login}`);
   throw new CliError(`${problem}${problem.endsWith('?') ? '' : '.'} Else ${login}`);
 }
 
 export const credentialSource = ({ tokenSource: { name, remedy } }: Connection): string => `${name}: ${remedy}`;
 
-/** Names the logins that there are: the server may be a misspelled name of one. */
-export function notLoggedIn(server: string, loginNames: readonly string[]): string {
-  const names = [...loginNames].sort();
+/**
+ * Names the logins that there are: the server may be a misspelled name of one. The address of a server changes when it
+ * gets a certificate, and the name of its login has no scheme: then the address is named.
+ */
+export function notLoggedIn(server: string, loginNames: ReadonlyMap<string, string>): string {
+  const { host } = new URL(server);
+  const sameHost = [...loginNames.keys()].find((address) => new URL(address).host === host);
+  if (sameHost !== undefined) return `not logged in to ${server}; did you mean ${sameHost}?`;
+  const names = [...loginNames.values()].sort();
   const known = names.length === 0 ? '' : `; the names of your logins are: ${names.join(', ')}`;
-  return `not logged in to ${server}${known}${didYouMean(new URL(server).host, names)}`;
+  return `not logged in to ${server}${known}${didYouMean(host, names)}`;
 }
 
 export async function clientOptions(context: Context, connection: Connection, fetch?: Fetch) {
