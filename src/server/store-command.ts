@@ -12,6 +12,7 @@ import { UnsafeFile } from '../lib/secret-file.ts';
 import { createLogger } from '../observability/logger.ts';
 import { StorageError } from '../storage/contract.ts';
 import { requestBackup } from '../storage/sqlite/request-backup.ts';
+import { RING_KEY } from '../tokens/keys/ring-store.ts';
 import { ArchiveError, readArchive } from '../transfer/archive.ts';
 import { checkStore } from '../transfer/check-store.ts';
 import { compareServer, type ListAt, usesStore } from '../transfer/compare-server.ts';
@@ -161,7 +162,11 @@ const TASKS: Readonly<
     const path = text(flags, 'file') ?? '-';
     const input = path === '-' ? process.stdin : createReadStream(path);
     if (path !== '-') await once(input, 'open');
-    const archive = await readArchive(createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY }));
+    const { revision: exported, items: all } = await readArchive(
+      createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY }),
+    );
+    // Without a ring the next start makes new keys, and replaces the objects that show them.
+    const items = flags.withoutSigningKeys === true ? all.filter(({ key }) => key !== RING_KEY) : all;
     let openImport = openOffline;
     const target = {
       open: async () => {
@@ -174,9 +179,9 @@ const TASKS: Readonly<
     };
     const retries = new Retries({ onWait: (problem) => say(`the import waits: ${problem}`) });
     // The exported store may have gone on since, or the file was imported before: as in `continueBackup`.
-    const revision = await importStore(target, { ...archive, revision: archive.revision + Date.now() }, retries);
+    const revision = await importStore(target, { items, revision: exported + Date.now() }, retries);
     say(
-      `imported ${quantity(archive.items.length, 'key')}; the store is at revision ${revision}, the other was at ${archive.revision}`,
+      `imported ${quantity(items.length, 'key')}; the store is at revision ${revision}, the other was at ${exported}`,
     );
     return 0;
   },

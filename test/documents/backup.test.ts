@@ -12,7 +12,8 @@ import { everyCommandWasRun } from './support/every-command.ts';
 import { PageRunner } from './support/page-runner.ts';
 
 const blocks = blocksOf('docs/backup.md').filter(isRun);
-const SECTIONS = ['Back up SQLite', 'Back up etcd', 'Restore SQLite', 'Restore etcd', 'The admin token'];
+const LOST_KEY = 'If the encryption key is lost or stolen';
+const SECTIONS = ['Back up SQLite', 'Back up etcd', 'Restore SQLite', 'Restore etcd', 'The admin token', LOST_KEY];
 
 describeWithEtcd('docs/backup.md', () => {
   let server: Server;
@@ -76,6 +77,14 @@ describeWithEtcd('docs/backup.md', () => {
     expect(next).not.toBe(server.adminToken);
     await vi.waitUntil(async () => (await server.call('GET', CLUSTERS, { token: next })).code === 200, 10_000);
     expect((await server.call('GET', CLUSTERS)).code).toBe(401);
+  });
+
+  it('moves the objects to a store with other keys', async () => {
+    await server.stop();
+    await runSection(LOST_KEY);
+    server = await server.restart();
+    expect((await server.call('GET', `${CLUSTERS}/alpha`)).code).toBe(200);
+    expect((await server.call('GET', '/auth/v1/clusters', { token })).code, 'with an issued token').toBe(401);
   });
 
   it('backs up etcd by an export, and restores it', async () => {

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { type AddressInfo, connect, createServer } from 'node:net';
@@ -225,6 +226,31 @@ describeWithEtcd('B18: clusterpass store', () => {
     const used = await store('export', '--store', `sqlite:${inFolder('back.db')}`, '-f', inFolder('early'));
     expect([used.code, used.stderr]).toEqual([1, expect.stringContaining('is in use')]);
     await server.stop();
+  });
+
+  it('gives a fleet new signing keys where the encryption key is lost', async () => {
+    const at = async (name: string, ...flags: string[]): Promise<string> => {
+      const url = `sqlite:${inFolder(`${name}.db`)}`;
+      const imported = await store('import', '--store', url, '-f', inFolder('archive-1'), ...flags);
+      expect(imported, imported.stderr).toMatchObject({ code: 0 });
+      return url;
+    };
+    // The data directory of each server is new, and so is its encryption key.
+    const other = inFolder('other.key');
+    await writeFile(other, randomBytes(32), { mode: 0o600 });
+    const lost = ['--store', await at('lost')];
+    for (const args of [lost, [...lost, '--encryption-key-file', other]]) {
+      await expect(startServer({ args })).rejects.toThrow('clusterpass store import --without-signing-keys');
+    }
+    const args = ['--base-url', 'http://127.0.0.1:1', '--store', await at('renewed', '--without-signing-keys')];
+    const [port = 0] = await freePorts(1);
+    const server = await startServer({ args, port });
+    onTestFinished(() => server.destroy());
+    const uids = [...(await everything(server))].map(([path, { uid }]) => [path, uid]);
+    expect(uids).toEqual([...objects].map(([path, { uid }]) => [path, uid]));
+    expect((await server.call('GET', '/auth/v1/clusters', { token })).code).toBe(401);
+    const { items } = (await server.call('GET', '/apis/clusterpass.dev/v1alpha1/signingkeys')).json;
+    expect(items.map((key: { status: { state: string } }) => key.status.state).sort()).toEqual(['Current', 'Next']);
   });
 
   it('an interrupted import is not served from, and can be started again', async () => {

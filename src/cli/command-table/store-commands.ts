@@ -37,7 +37,13 @@ export const STORE_COMMANDS: readonly StoreCommand[] = [
     path: ['store', 'import'],
     summary: 'Fill an empty store from a file.',
     details: `${STORE_OPTIONS} To restart an interrupted import, run the same command again; no server starts on an incomplete import. Resource versions continue after all that the exported store can have given out.`,
-    flags: [file('File to read. Defaults to stdin.')],
+    flags: [
+      file('File to read. Defaults to stdin.'),
+      {
+        flags: '--without-signing-keys',
+        doc: 'Leave out the signing keys: the next start makes new ones, and every pass becomes invalid. For an encryption key that is lost or stolen.',
+      },
+    ],
     connects: false,
     notRun: 'it needs etcd; the page about backups runs it',
     examples: ['clusterpass store import --store etcd://127.0.0.1:2379/clusterpass -f fleet.jsonl'],

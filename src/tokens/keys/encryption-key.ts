@@ -3,6 +3,11 @@ import { realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ensurePrivateDirectory, ensureSecretFile, readSecretFile, UnsafeFile } from '../../lib/secret-file.ts';
 
+/** Nothing decrypts the signing keys then. The objects beside them are not encrypted. */
+export const IF_LOST =
+  'If it is lost, move the objects to a store with new signing keys: clusterpass store export, then clusterpass store ' +
+  'import --without-signing-keys.';
+
 /**
  * Encrypts secrets in the store (AES-256-GCM). A copy or a backup of the store is useless without this key, and a
  * writer of the store cannot insert a secret without it.
@@ -38,7 +43,7 @@ export async function loadEncryptionKey(options: {
     const make = async (): Promise<Buffer> => {
       if (!(await options.hasSigningKeys())) return randomBytes(KEY_BYTES);
       throw new UnsafeFile(
-        `${path} does not exist, and the signing keys in the store are encrypted with it. Restore it, or give the file of that key with --encryption-key-file.`,
+        `${path} does not exist, and the signing keys in the store are encrypted with it. Restore it, or give the file of that key with --encryption-key-file. ${IF_LOST}`,
       );
     };
     return encryptionKey(keyIn(path, await ensureSecretFile(path, make)));

@@ -5,7 +5,7 @@ import { UnsafeFile } from '../../lib/secret-file.ts';
 import { type Guard, type KeyValue, StorageError, type Store } from '../../storage/contract.ts';
 import { leadLost } from '../../storage/leadership.ts';
 import { parseJsonObject } from '../jws.ts';
-import type { EncryptionKey } from './encryption-key.ts';
+import { type EncryptionKey, IF_LOST } from './encryption-key.ts';
 import type { KeyRecord, Revocation, RingState } from './ring-state.ts';
 
 /**
@@ -115,7 +115,7 @@ function unseal(value: Uint8Array, key: EncryptionKey): RingState {
   }
   if (envelope.encryptionKey !== key.id) {
     throw new UnsafeFile(
-      'The signing keys in the store are encrypted with another key than this one. Give the file of that key with --encryption-key-file.',
+      `The signing keys in the store are encrypted with another key than this one. Give the file of that key with --encryption-key-file. ${IF_LOST}`,
     );
   }
   const plain = key.unseal(Buffer.from(envelope.sealed, 'base64'), RING_KEY);
