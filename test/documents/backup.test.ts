@@ -6,12 +6,14 @@ import { addCluster } from '../e2e/support/fleet.ts';
 import { createAccount, createNamespace, tokenPath } from '../e2e/support/objects.ts';
 import { CLUSTERS } from '../e2e/support/paths.ts';
 import { type Server, startServer } from '../e2e/support/server.ts';
+import { LAUNCHER } from '../program.ts';
 import { blocksOf, execute, isRun } from './support/blocks.ts';
 import { type EtcdWithTls, startEtcdWithTls } from './support/etcd-with-tls.ts';
 import { everyCommandWasRun } from './support/every-command.ts';
 import { PageRunner } from './support/page-runner.ts';
 
-const blocks = blocksOf('docs/backup.md').filter(isRun);
+const page = blocksOf('docs/backup.md');
+const blocks = page.filter(isRun);
 const LOST_KEY = 'If the encryption key is lost or stolen';
 const SECTIONS = ['Back up SQLite', 'Back up etcd', 'Restore SQLite', 'Restore etcd', 'The admin token', LOST_KEY];
 
@@ -69,6 +71,31 @@ describeWithEtcd('docs/backup.md', () => {
     expect((await server.call('GET', `${CLUSTERS}/alpha`)).code, 'with the admin token that is still there').toBe(200);
     expect((await server.call('GET', `${CLUSTERS}/later`)).code).toBe(404);
     expect((await server.call('GET', '/auth/v1/clusters', { token })).code, 'with an issued token').toBe(200);
+  });
+
+  /** What `kubectl exec` runs in a pod. */
+  const inPod = async (section: string): Promise<string> => {
+    const lines = page.filter((block) => block.section === section).flatMap(({ text }) => text.split('\n'));
+    const commands = lines.join('\n').replaceAll('\\\n', '').split('\n');
+    const found = commands.flatMap((line) => /^kubectl .* exec .* -- node (.*)$/.exec(line)?.[1] ?? []);
+    expect(found.length, section).toBe(3);
+    let output = '';
+    for (const command of found) {
+      const launcher = command.replace('/opt/clusterpass/bin/clusterpass.mjs', LAUNCHER);
+      output += await succeed(`${process.execPath} ${runner.localize(launcher)}`);
+    }
+    return output;
+  };
+
+  it('backs up and restores the volume of a pod, whose image has Node and no shell', async () => {
+    await succeed('rm fleet.db');
+    await inPod('Back up SQLite');
+    await addCluster(server, 'later');
+    await server.stop();
+    expect(await inPod('Restore SQLite')).toContain(': 0 problems');
+    server = await server.restart();
+    expect((await server.call('GET', `${CLUSTERS}/alpha`)).code).toBe(200);
+    expect((await server.call('GET', `${CLUSTERS}/later`)).code).toBe(404);
   });
 
   it('replaces the admin token of a running server', async () => {

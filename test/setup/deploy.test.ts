@@ -173,6 +173,24 @@ describeWithKubectl('the manifests for Kubernetes', () => {
     checkInstallation('etcd', () => kustomize(join(DEPLOY, 'kubernetes/replicas'))));
 });
 
+describeWithKubectl('kubernetes/examples/restore.yaml', () => {
+  it('has the image, the user and the volume of the pod whose database it restores', () => {
+    const [restore] = parseManifests(read('kubernetes/examples/restore.yaml'));
+    expect(restore === undefined ? 'empty' : misfitsOf(restore)).toEqual([]);
+    // biome-ignore lint/suspicious/noExplicitAny: checked against Kubernetes' models above
+    const of = ({ containers: [container], securityContext, volumes, automountServiceAccountToken }: any) => ({
+      image: container.image,
+      rights: [securityContext, container.securityContext, automountServiceAccountToken],
+      data: volumes.find((volume: Json) => volume.name === 'data'),
+      mount: container.volumeMounts.find((mount: Json) => mount.name === 'data'),
+    });
+    // biome-ignore lint/suspicious/noExplicitAny: as above
+    const deployment: any = kustomize(join(DEPLOY, 'kubernetes/base')).find(({ kind }) => kind === 'Deployment');
+    expect(of(restore?.spec)).toEqual(of(deployment.spec.template.spec));
+    expect(restore?.metadata.namespace).toBe(deployment.metadata.namespace);
+  });
+});
+
 describeWith(go, 'the Helm chart', () => {
   beforeAll(() => void buildRenderer(), 600_000);
   describe('with default values', () =>
