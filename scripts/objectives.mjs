@@ -82,7 +82,7 @@ const renderRules = () =>
     ({ alert, match, seconds, name }) => `      - alert: ${alert}
         expr: |
           histogram_quantile(0.99, sum by (le)
-            (rate(apiserver_request_duration_seconds_bucket{${match}}[5m]))) > ${seconds}
+            (rate(apiserver_request_duration_seconds_bucket{job="clusterpass",${match}}[5m]))) > ${seconds}
         for: 10m
         labels: { severity: warning }
         annotations:

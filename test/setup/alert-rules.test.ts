@@ -14,7 +14,7 @@ import { describeWith } from '../describe-with.ts';
 /** The alerts as Prometheus sees them. That their metrics exist is in test/e2e/metrics.test.ts. */
 
 const RULES = fileURLToPath(new URL('../../deploy/prometheus/rules.yaml', import.meta.url));
-const AT = 'instance="replica-1"';
+const AT = 'job="clusterpass",instance="replica-1"';
 
 interface Case {
   /** Series, each with its values a minute apart, in the notation of promtool. */
@@ -24,7 +24,8 @@ interface Case {
   readonly summary: string;
 }
 
-const instance = { instance: 'replica-1' };
+const replica = { instance: 'replica-1' };
+const instance = { job: 'clusterpass', ...replica };
 /** Counts that grow by so much a minute. */
 const grows = (by: number): string => `0+${by}x70`;
 const stays = (value: number): string => `${value}x70`;
@@ -114,7 +115,7 @@ const FIRES: Readonly<Record<string, Case>> = {
   },
   ClusterpassStoreFailing: {
     series: { [`clusterpass_store_errors_total{${AT},operation="write"}`]: grows(1) },
-    labels: instance,
+    labels: replica,
     severity: 'critical',
     summary: 'The store of replica-1 returns errors.',
   },
@@ -124,7 +125,7 @@ const FIRES: Readonly<Record<string, Case>> = {
       [`clusterpass_store_request_duration_seconds_bucket{${AT},operation="write",le="1"}`]: grows(10),
       [`clusterpass_store_request_duration_seconds_bucket{${AT},operation="write",le="+Inf"}`]: grows(10),
     },
-    labels: instance,
+    labels: replica,
     severity: 'warning',
     summary: 'The p99 of writes to the store of replica-1 is above half a second.',
   },
@@ -147,7 +148,10 @@ const FIRES: Readonly<Record<string, Case>> = {
     summary: 'The watch cache of pods at replica-1 differed from the store.',
   },
   ClusterpassNoLeader: {
-    series: { [`clusterpass_leader{${AT}}`]: stays(0), 'clusterpass_leader{instance="replica-2"}': stays(0) },
+    series: {
+      [`clusterpass_leader{${AT}}`]: stays(0),
+      'clusterpass_leader{job="clusterpass",instance="replica-2"}': stays(0),
+    },
     severity: 'warning',
     summary: 'The number of leaders is not one.',
   },
@@ -212,6 +216,14 @@ const WELL: Readonly<Record<string, string>> = {
   [`clusterpass_clock_skew_seconds{${AT}}`]: stays(0),
 };
 
+/** Programs of the same Prometheus that serve metrics of these names: kube-apiserver, and others on Node. */
+const ELSEWHERE = Object.fromEntries(
+  Object.values(FIRES)
+    .flatMap(({ series }) => Object.entries(series))
+    .filter(([name]) => !name.startsWith('clusterpass_'))
+    .map(([name, values]) => [name.replace('job="clusterpass"', 'job="apiserver"'), values]),
+);
+
 const rules = (parse(readFileSync(RULES, 'utf8')) as { groups: { rules: { alert: string }[] }[] }).groups.flatMap(
   (group) => group.rules.map(({ alert }) => alert),
 );
@@ -232,7 +244,7 @@ describeWith(program, 'Prometheus', () => {
     expect((await promtool('check', 'rules', RULES)).stdout).toContain(`SUCCESS: ${rules.length} rules found`);
   });
 
-  it('fires each alert when it should, with a sentence, and none when all is well', async () => {
+  it('fires each alert when it should, with a sentence, and none when all is well here', async () => {
     const seriesOf = (series: Readonly<Record<string, string>>) =>
       Object.entries(series).map(([name, values]) => ({ series: name, values }));
     const fires = Object.entries(FIRES).map(([alertname, { series, labels = {}, severity, summary }]) => ({
@@ -252,8 +264,9 @@ describeWith(program, 'Prometheus', () => {
       input_series: seriesOf(WELL),
       alert_rule_test: rules.map((alertname) => ({ eval_time: '16m', alertname, exp_alerts: [] })),
     };
+    const elsewhere = { ...well, input_series: seriesOf({ ...WELL, ...ELSEWHERE }) };
     const file = join(folder, 'alerts.yaml');
-    const tests = { rule_files: [RULES], evaluation_interval: '1m', tests: [...fires, well] };
+    const tests = { rule_files: [RULES], evaluation_interval: '1m', tests: [...fires, well, elsewhere] };
     await writeFile(file, stringify(tests, { lineWidth: 0 }));
     const outcome = await promtool('test', 'rules', file).catch((error: { stdout?: string; stderr?: string }) => error);
     expect(`${outcome.stdout ?? ''}${outcome.stderr ?? ''}`).toContain('SUCCESS');
