@@ -44,6 +44,12 @@ const FIRES: Readonly<Record<string, Case>> = {
     severity: 'critical',
     summary: 'No replica of Clusterpass can be scraped.',
   },
+  ClusterpassReplicaDown: {
+    series: { [`up{${AT}}`]: stays(0), 'up{job="clusterpass",instance="replica-2"}': stays(1) },
+    labels: instance,
+    severity: 'warning',
+    summary: 'replica-1 cannot be scraped.',
+  },
   ClusterpassAuditLogFailing: {
     series: { [`clusterpass_audit_log_failing{${AT}}`]: stays(1) },
     labels: instance,
