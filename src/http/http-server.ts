@@ -13,7 +13,8 @@ export interface HttpServerOptions
   readonly warnings?: NonNullable<HealthOptions['warnings']>;
 }
 
-export interface HttpServer extends Pick<Listener, 'drain' | 'close' | 'reloadCertificate' | 'handshakes'> {
+export interface HttpServer
+  extends Pick<Listener, 'drain' | 'close' | 'reloadCertificate' | 'handshakes' | 'certificateExpiry'> {
   listen(): Promise<{ address: string; port: number }>;
 }
 

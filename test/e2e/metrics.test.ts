@@ -1,16 +1,17 @@
+import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { parse } from 'yaml';
 import { ASK, asUser, createObjects, post, tokenPath } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
-import { type Server, startServer, tokenOf } from './support/server.ts';
+import { type Server, startServer, TLS, tokenOf } from './support/server.ts';
 import { Watch } from './support/watch.ts';
 
 let server: Server;
 
 beforeAll(async () => {
-  server = await startServer({ users: { prometheus: ['system:monitoring'], jane: [] } });
+  server = await startServer({ tls: true, users: { prometheus: ['system:monitoring'], jane: [] } });
   await createObjects(server);
 });
 afterAll(() => server?.destroy());
@@ -39,6 +40,14 @@ test('take a permission of their own, for the path', async () => {
   expect(headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8');
   // Permission to read metrics permits nothing else.
   expect((await server.call('GET', `${CLUSTERS}/alpha`, asUser('prometheus'))).code).toBe(403);
+});
+
+test('the expiry of the certificate, where TLS is served', async () => {
+  const { validToDate } = new X509Certificate(await readFile(TLS.certFile));
+  expect(await sampleOf('clusterpass_tls_certificate_expiration_timestamp_seconds')).toBe(validToDate.getTime() / 1000);
+  const plain = await startServer();
+  onTestFinished(() => plain.destroy());
+  expect((await plain.call('GET', '/metrics')).text).not.toContain('clusterpass_tls_certificate');
 });
 
 test('tokens by cluster and result', async () => {

@@ -181,6 +181,12 @@ const FIRES: Readonly<Record<string, Case>> = {
     severity: 'warning',
     summary: 'replica-1 is running out of file descriptors.',
   },
+  ClusterpassCertificateExpiring: {
+    series: { [`clusterpass_tls_certificate_expiration_timestamp_seconds{${AT}}`]: stays(7 * 86_400) },
+    labels: instance,
+    severity: 'warning',
+    summary: 'The TLS certificate of replica-1 expires within a week.',
+  },
   ClusterpassClockSkew: {
     series: { [`clusterpass_clock_skew_seconds{${AT}}`]: stays(31) },
     labels: instance,
@@ -220,6 +226,7 @@ const WELL: Readonly<Record<string, string>> = {
   [`clusterpass_leader{${AT}}`]: stays(1),
   [`nodejs_eventloop_lag_p99_seconds{${AT}}`]: stays(0.02),
   [`clusterpass_clock_skew_seconds{${AT}}`]: stays(0),
+  [`clusterpass_tls_certificate_expiration_timestamp_seconds{${AT}}`]: stays(8 * 86_400),
 };
 
 /** Programs of the same Prometheus that serve metrics of these names: kube-apiserver, and others on Node. */

@@ -1,6 +1,7 @@
+import { X509Certificate } from 'node:crypto';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
-import { chmodSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { appendFileSync, chmodSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -270,6 +271,7 @@ describe('TLS', () => {
     old: selfSigned('old'),
     new: selfSigned('new'),
     rsa: selfSigned('rsa', { keyType: 'rsa' }),
+    short: selfSigned('short', { notAfter: Date.now() + 3_600_000 }),
   };
   const install = (cert: string, key = cert): void => {
     writeFileSync(certFile, pairs[cert]?.cert ?? '');
@@ -341,6 +343,18 @@ describe('TLS', () => {
     await expect.poll(sockets.open).toBe(0);
     sockets.stop();
     socket.destroy();
+  });
+
+  test('the expiry is that of the certificate in use, which is the first one of its file', async () => {
+    const expiry = (name: string): number => new X509Certificate(pairs[name]?.cert ?? '').validToDate.getTime();
+    expect(expiry('short')).toBeLessThan(expiry('old'));
+    install('old');
+    const { server } = await startFixture(undefined, { tls: { certFile, keyFile } });
+    expect(server.certificateExpiry()).toBe(expiry('old'));
+    install('short');
+    appendFileSync(certFile, pairs.old?.cert ?? '');
+    await server.reloadCertificate();
+    expect(server.certificateExpiry()).toBe(expiry('short'));
   });
 
   test('a certificate that cannot serve is an error of listen()', async () => {

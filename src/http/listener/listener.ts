@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import type { IncomingMessage, Server, ServerOptions } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
@@ -79,6 +80,8 @@ export interface Listener {
   reloadCertificate(): Promise<void>;
   /** For metrics. */
   handshakes(): HandshakeCounts & { readonly waiting: number };
+  /** When the certificate in use expires, in milliseconds; undefined without TLS and before `listen`. For metrics. */
+  certificateExpiry(): number | undefined;
 }
 
 export type Serve = (req: IncomingMessage, res: LingeringResponse, arrival?: Arrival) => void;
@@ -126,8 +129,12 @@ export function createListener(options: ListenerOptions): Listener {
   const server: Server<typeof IncomingMessage, typeof LingeringResponse> =
     tlsServer ?? createPlainServer(httpOptions(limits));
   if (tlsServer === undefined) server.prependListener('connection', (socket) => limit.accept(socket));
-  const useKeyPair = (pair: KeyPair): void =>
+  let certificateExpiry: number | undefined;
+  const useKeyPair = (pair: KeyPair): void => {
     tlsServer?.setSecureContext({ ...tlsOptions(limits.handshakeTimeoutMs), ...pair });
+    // The first certificate of the file is that of the key.
+    certificateExpiry = new X509Certificate(pair.cert).validToDate.getTime();
+  };
   let reloadCertificate = async (): Promise<void> => {};
 
   // Past its own count Node drops header lines silently, Authorization among them. Two more than we accept are let
@@ -220,6 +227,7 @@ export function createListener(options: ListenerOptions): Listener {
     },
     reloadCertificate: () => reloadCertificate(),
     handshakes: () => ({ ...(limiter?.counts ?? { delayed: 0, rejected: 0 }), waiting: queue.size }),
+    certificateExpiry: () => certificateExpiry,
   };
 }
 

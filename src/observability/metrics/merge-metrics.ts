@@ -29,6 +29,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   clusterpass_audit_log_failing: 'max',
   clusterpass_caller_file_failing: 'max',
   clusterpass_identity_provider_failing: 'max',
+  clusterpass_tls_certificate_expiration_timestamp_seconds: 'min',
   process_start_time_seconds: 'min',
   process_open_fds: 'max',
   process_max_fds: 'min',
