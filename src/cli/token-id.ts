@@ -14,7 +14,8 @@ export interface TokenReference {
  * gets the ID. The text may be a secret, so no message repeats it.
  */
 export function parseTokenReference(text: string): TokenReference | undefined {
-  const given = text.trim();
+  // Audit logs, those of clusters too, have the ID of a token as `JTI=...` (credential-id of Kubernetes).
+  const given = text.trim().replace(/^JTI=/, '');
   const id = given.toLowerCase();
   if (isTokenId(id)) return { id, issuer: undefined };
   const parts = given.split('.', 4);

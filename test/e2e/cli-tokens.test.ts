@@ -307,6 +307,16 @@ describe('list and revoke', () => {
       }
     });
 
+    it('takes an id in the form of audit logs, too', async () => {
+      const [one, other] = [
+        jtiOf(await jane.ok([...CREATE, '--tracked'])),
+        jtiOf(await jane.ok([...CREATE, '--tracked'])),
+      ];
+      const revoked = (id: string): string => `token ${id} revoked at ${server.url}\n`;
+      expect(await jane.ok(['token', 'revoke', `JTI=${one}`])).toBe(revoked(one));
+      expect(await jane.ok(['token', 'revoke', '-'], { stdin: `JTI=${other}\n` })).toBe(revoked(other));
+    });
+
     it('one that may not be revoked does not stop the others', async () => {
       const token = (await jane.ok([...CREATE, '--tracked'])).trim();
       const unknown = randomUUID();

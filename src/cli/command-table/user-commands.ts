@@ -139,7 +139,7 @@ export const USER_COMMANDS: readonly Command[] = [
     path: ['token', 'revoke'],
     summary: 'Revoke passes before they expire.',
     details:
-      'Takes the ID of a token (its `jti` claim), or the token itself on stdin. The token is neither printed nor sent to ' +
+      'Takes the ID of a token (its `jti` claim, also as `JTI=...` of an audit log), or the token itself on stdin. The token is neither printed nor sent to ' +
       'the server; only its ID is. It need not be tracked. You may always revoke tracked tokens that you requested; other ' +
       'tokens need the permission to `delete` `issuedtokens`. Clusterpass and every verifier that asks it refuse the token ' +
       'from then on. A cluster, and any other verifier that uses the key set, does not notice and accepts the token until ' +
