@@ -43,7 +43,7 @@ interface ApiParts {
   readonly documents: IssuerDocuments;
   readonly issuers: Issuers;
   readonly issuerIndex: IssuerIndex;
-  readonly store: Pick<Store, 'get'>;
+  readonly store: Pick<Store, 'get' | 'revision'>;
   readonly cache: { readonly ready: boolean };
   readonly freshness: Pick<Freshness, 'isUnreachable' | 'isCurrent' | 'whenCurrent'>;
   /** Files whose callers are refused, because the file is gone. */
@@ -161,10 +161,11 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     ]),
     browserPaths: consoleRedirect(consoleOptions),
     checks: {
-      // A real read: the revision alone is known without one.
+      // A real read: SQLite knows the revision without one. In etcd the revision fails if the store was replaced.
       storage: async () => {
         if (parts().freshness.isUnreachable) throw new Error('the store does not answer');
-        await parts().store.get(REGISTRY_PREFIX);
+        const { store } = parts();
+        await Promise.all([store.get(REGISTRY_PREFIX), store.revision()]);
       },
       cache: async () => {
         const { cache, freshness } = parts();

@@ -23,14 +23,19 @@ function apiErrorFor({ code }: StorageError): ApiError {
     case 'future':
       return unavailable('the store no longer has the state that this request needs, please try again');
     case 'unreadable':
-      return unavailable('the store holds data that this server cannot read: its log says which', UNREADABLE_RETRY_S);
+      return unavailable('the store holds data that this server cannot read: its log says which', OPERATOR_RETRY_S);
+    case 'replaced':
+      return unavailable(
+        'the store was replaced while this server ran: the server must be restarted',
+        OPERATOR_RETRY_S,
+      );
     case 'too-large':
       return new ApiError(413, 'RequestEntityTooLarge', 'the object is larger than the store takes');
   }
 }
 
-/** An operator has to repair it. */
-const UNREADABLE_RETRY_S = 30;
+/** An operator has to act. */
+const OPERATOR_RETRY_S = 30;
 
 /** The StorageError that caused an error, at any depth; undefined if none did. */
 export function storageErrorIn(error: unknown): StorageError | undefined {

@@ -178,6 +178,8 @@ export type StorageErrorCode =
   | 'refused'
   /** The stored data is damaged, or was written by a newer release. */
   | 'unreadable'
+  /** Another store has taken the place of this one, e.g. by an import. It has to be opened again. */
+  | 'replaced'
   /** The value is larger than the engine takes. Trying again does not help. */
   | 'too-large'
   | 'closed';

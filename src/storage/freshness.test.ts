@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { StorageError } from './contract.ts';
+import { StorageError, type StorageErrorCode } from './contract.ts';
 import { Freshness } from './freshness.ts';
 import { RevisionWaiters } from './revision-waiters.ts';
 
@@ -12,9 +12,18 @@ afterEach(() => {
 
 const NEVER = 1_000_000_000;
 
+interface State {
+  revision: number;
+  answerMs: number;
+  answers: boolean;
+  fails: StorageErrorCode | undefined;
+  asked: number;
+  answered: number;
+}
+
 /** A store whose answers the test decides, and two parts that follow it. */
 function open({ answerMs = 5, known }: { answerMs?: number; known?: () => number | undefined } = {}) {
-  const state = { revision: 10, answerMs, answers: true, fails: false, asked: 0, answered: 0 };
+  const state: State = { revision: 10, answerMs, answers: true, fails: undefined, asked: 0, answered: 0 };
   const caches = new RevisionWaiters();
   const keys = new RevisionWaiters();
   caches.moveTo(10);
@@ -22,7 +31,7 @@ function open({ answerMs = 5, known }: { answerMs?: number; known?: () => number
   const freshness = new Freshness({
     store: {
       revision: async () => {
-        if (state.fails) throw new StorageError('unavailable', 'away');
+        if (state.fails !== undefined) throw new StorageError(state.fails, 'away');
         const { revision } = state;
         state.asked += 1;
         await new Promise((resolve) => {
@@ -113,9 +122,20 @@ describe('B30: decisions from memory', () => {
   it('go on from memory when every question fails at once', async () => {
     const { state, freshness, pass } = open();
     await pass(1_000);
-    state.fails = true;
+    state.fails = 'unavailable';
     await pass(2_000);
     expect([freshness.isUnreachable, freshness.isCurrent()]).toEqual([true, true]);
+  });
+
+  it('end when another store has taken the place of this one, also when that one is not reached later', async () => {
+    const { state, freshness, decided, pass } = open();
+    await pass(1_000);
+    state.fails = 'replaced';
+    await pass(2_000);
+    expect([freshness.isUnreachable, freshness.isCurrent(), await decided(1_000)]).toEqual([false, false, false]);
+    state.fails = 'unavailable';
+    await pass(2_000);
+    expect([freshness.isCurrent(), await decided(1_000)]).toEqual([false, false]);
   });
 
   it('never wait between the last proof and the finding that the store is unreachable', async () => {
@@ -246,7 +266,7 @@ describe('B30: decisions from memory', () => {
     keys.moveTo(11);
     expect(freshness.isCurrent()).toBe(true);
     known = undefined;
-    state.fails = true;
+    state.fails = 'unavailable';
     await pass(2_000);
     expect(freshness.isUnreachable).toBe(true);
     known = 12;

@@ -36,6 +36,7 @@ const PROOF_MS = 4_000;
  * - The newest proof is at most MAX_AGE_MS old: memory is current.
  * - It is older, and the store answers: memory may be behind, and nothing may be decided from it.
  * - The store answers no request: memory is used as it is (B12), and `isUnreachable` is true.
+ * - Another store has taken its place: memory is not about that one, and nothing is decided from it any more.
  */
 export class Freshness {
   readonly #store: FreshnessOptions['store'];
@@ -49,6 +50,7 @@ export class Freshness {
   #provenRevision: Revision = 0;
   #answeredAt = Number.NEGATIVE_INFINITY;
   #isUnreachable = false;
+  #isReplaced = false;
 
   constructor({ store, followers, now = () => performance.now() }: FreshnessOptions) {
     this.#store = store;
@@ -83,6 +85,7 @@ export class Freshness {
 
   /** True when decisions may be made from memory now. */
   isCurrent(): boolean {
+    if (this.#isReplaced) return false;
     // Caches that are refilled go back to an older state, which may lack what the proof was about.
     if (this.#hasApplied(this.#provenRevision)) {
       if (this.#isUnreachable || this.#provenAt >= this.#now() - MAX_AGE_MS) return true;
@@ -168,17 +171,23 @@ export class Freshness {
       const revision = await this.#ask();
       clearTimeout(silence);
       await this.#reach(revision, asked, PROOF_MS);
-    } catch {
+    } catch (error) {
       // `catchUp` reports the error to its callers.
-      this.#noAnswer(asked);
+      if (error instanceof StorageError && error.code === 'replaced') this.#replaced();
+      else this.#noAnswer(asked);
     } finally {
       clearTimeout(silence);
       this.#running -= 1;
     }
   }
 
+  #replaced(): void {
+    this.#isReplaced = true;
+    this.#isUnreachable = false;
+  }
+
   #noAnswer(asked: number): void {
-    if (this.#answeredAt >= asked || this.#isUnreachable) return;
+    if (this.#isReplaced || this.#answeredAt >= asked || this.#isUnreachable) return;
     this.#isUnreachable = true;
     this.#wake();
   }

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
+import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Secret } from '../../src/observability/secret.ts';
 import type { Store } from '../../src/storage/contract.ts';
@@ -131,8 +132,8 @@ describeWithEtcd('the engine on a shared etcd', () => {
       value: base64(JSON.stringify({ format: 1, offset: 1_000_000, oldest: 1_000_000 })),
     });
     const write = store.write({ key: '/a/y', value: bytes('y'), expect: { absent: true } });
-    expect(await failure(write)).toMatchObject({ code: 'unavailable' });
-    expect(await failure(store.revision())).toMatchObject({ code: 'unavailable' });
+    expect(await failure(write)).toMatchObject({ code: 'replaced' });
+    expect(await failure(store.revision())).toMatchObject({ code: 'replaced' });
     // After opening it again, revisions continue those of the other store.
     const again = await fresh('/replaced');
     expect(await again.revision()).toBeGreaterThan(1_000_000);
@@ -241,6 +242,35 @@ describeWithEtcd('the engine on a shared etcd', () => {
     expect(await guarded('/a/later')).toMatchObject({ ok: false, key: fence.key });
     expect(follower.fence()).not.toEqual(fence);
     await follower.close();
+  });
+
+  it('a process whose store was replaced leads no longer, and is not elected again', async () => {
+    const prefix = '/led-before';
+    const replicas = await Promise.all([1, 2].map(() => open({ endpoints: etcd.endpoints, prefix })));
+    const former = replicas.map((replica) => replica.campaign());
+    const leaders = () => former.filter((one) => one.leads());
+    await expect.poll(() => leaders().length).toBe(1);
+    await seedEtcdRevision({ endpoints: etcd.endpoints }, prefix, 1_000);
+    const next = (await open({ endpoints: etcd.endpoints, prefix })).campaign();
+    await expect.poll(() => next.leads()).toBe(true);
+    expect(leaders()).toEqual([]);
+    await next.close();
+    const later = (await open({ endpoints: etcd.endpoints, prefix })).campaign();
+    await expect.poll(() => later.leads()).toBe(true);
+    expect(leaders()).toEqual([]);
+    await Promise.all([...former, later].map((one) => one.close()));
+  });
+
+  it('a leader whose key was removed leads no longer', async () => {
+    const prefix = '/led-removed';
+    const { campaign } = await open({ endpoints: etcd.endpoints, prefix });
+    const leader = campaign();
+    await expect.poll(() => leader.leads()).toBe(true);
+    const first = leader.fence();
+    await etcdCall(etcd, '/v3/kv/deleterange', { key: base64(`${prefix}/data/internal/leader`) });
+    // The store is the same one, so it is elected again.
+    await expect.poll(() => [undefined, first].some((fence) => isDeepStrictEqual(leader.fence(), fence))).toBe(false);
+    await leader.close();
   });
 });
 

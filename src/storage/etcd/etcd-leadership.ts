@@ -8,14 +8,17 @@ import type { KeySpace } from './key-space.ts';
 import type { CallTimeout, Members } from './members.ts';
 import {
   CREATE_REVISION,
+  type EtcdCompare,
   LEASE_GRANT,
   LEASE_KEEP_ALIVE_PATH,
   LEASE_REVOKE,
   leaseKeepAliveRequest,
   leaseKeepAliveResponse,
+  MOD_REVISION,
   RANGE,
   TXN,
 } from './messages.ts';
+import type { StoreMeta } from './store-meta.ts';
 
 /**
  * A leader that dies is replaced within ten seconds: the lease expires, etcd notices within half a second, and the
@@ -31,6 +34,8 @@ const TIMEOUT: CallTimeout = { attemptMs: 1_500, totalMs: 3_000, hedgeMs: 500 };
 interface EtcdLeadershipOptions {
   readonly members: Pick<Members, 'callIdempotent' | 'callOnce' | 'callStream'>;
   readonly space: KeySpace;
+  /** Of the store that was opened. A process does not lead in a store that has taken its place. */
+  readonly meta: Pick<StoreMeta, 'modRevision'>;
   readonly logger?: Pick<Logger, 'info' | 'warn'> | undefined;
 }
 
@@ -45,14 +50,16 @@ interface Term {
 export class EtcdLeadership implements Leadership {
   readonly #members: EtcdLeadershipOptions['members'];
   readonly #space: KeySpace;
+  readonly #sameStore: EtcdCompare;
   readonly #logger: EtcdLeadershipOptions['logger'];
   readonly #closing = new AbortController();
   readonly #running: Promise<void>;
   #term: Term | undefined;
 
-  constructor({ members, space, logger }: EtcdLeadershipOptions) {
+  constructor({ members, space, meta, logger }: EtcdLeadershipOptions) {
     this.#members = members;
     this.#space = space;
+    this.#sameStore = { target: MOD_REVISION, key: space.metaKey, modRevision: meta.modRevision };
     this.#logger = logger;
     this.#running = this.#run();
   }
@@ -96,7 +103,7 @@ export class EtcdLeadership implements Leadership {
     const { succeeded, header } = await members.callOnce(
       TXN,
       TXN.request.encode({
-        compare: [{ target: CREATE_REVISION, key, createRevision: 0 }],
+        compare: [this.#sameStore, { target: CREATE_REVISION, key, createRevision: 0 }],
         success: [{ put: { key, value: Buffer.from(`${hostname()} ${process.pid}`), lease: id } }],
       }),
       TIMEOUT.totalMs,
@@ -117,7 +124,7 @@ export class EtcdLeadership implements Leadership {
         await this.#sleep(RENEW_MS);
         if (this.#closing.signal.aborted) return;
         const sent = performance.now();
-        const renewed = await this.#renew(term.lease).catch(() => undefined);
+        const renewed = await this.#renew(term).catch(() => undefined);
         if (renewed !== undefined && renewed > 0) term.validUntil = sent + renewed * 1_000;
         else if (renewed === 0 || performance.now() > term.validUntil) return;
       }
@@ -128,7 +135,8 @@ export class EtcdLeadership implements Leadership {
     }
   }
 
-  async #renew(id: bigint): Promise<number> {
+  /** The seconds for which the lease is valid; 0 when it has expired, or the key of the term is gone. */
+  async #renew({ lease: id, created }: Term): Promise<number> {
     const { ttl } = await this.#members.callStream(
       LEASE_KEEP_ALIVE_PATH,
       leaseKeepAliveRequest,
@@ -136,7 +144,15 @@ export class EtcdLeadership implements Leadership {
       { id },
       TIMEOUT.attemptMs,
     );
-    return ttl;
+    // A lease outlives its key, which an operator removes with the rest of a store.
+    const createRevision = this.#space.toEtcd(created);
+    const { succeeded } = await this.#members.callIdempotent(
+      TXN,
+      { compare: [this.#sameStore, { target: CREATE_REVISION, key: this.#space.key(LEADER_KEY), createRevision }] },
+      TIMEOUT,
+      { doing: 'read the leader' },
+    );
+    return succeeded ? ttl : 0;
   }
 
   /** So that the others need not wait until the lease expires. When this fails, they wait. */

@@ -58,6 +58,7 @@ export class EtcdStore implements Store {
   /** The member that serves the watches. */
   #watchMember: Member | undefined;
   #closed: Promise<void> | undefined;
+  #isReplaced = false;
 
   constructor(parts: {
     members: Members;
@@ -290,10 +291,9 @@ export class EtcdStore implements Store {
   /** After an import into the prefix, or its removal, our offset of revisions is wrong. */
   #requireMeta(found: EtcdKeyValue | undefined): void {
     if (found?.modRevision === this.#meta.modRevision) return;
-    throw new StorageError(
-      'unavailable',
-      'the store in etcd has been replaced while it was open: restart this process',
-    );
+    if (!this.#isReplaced) this.#logger?.warn({}, REPLACED);
+    this.#isReplaced = true;
+    throw new StorageError('replaced', REPLACED);
   }
 
   #compactedError(requested: Revision): StorageError {
@@ -328,5 +328,7 @@ export class EtcdStore implements Store {
     if (this.#closed !== undefined) throw new StorageError('closed', 'the store is closed');
   }
 }
+
+const REPLACED = 'the store in etcd has been replaced while it was open: restart this process';
 
 const later = (a: Uint8Array, b: Uint8Array): Uint8Array => (Buffer.compare(a, b) < 0 ? b : a);

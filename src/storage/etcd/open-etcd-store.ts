@@ -51,7 +51,7 @@ export async function openEtcdStore(options: EtcdStoreOptions): Promise<OpenedEt
         ...(stopFollowing && { stopFollowing }),
       }),
       time: { ask: (monotonic) => members.times(monotonic) },
-      campaign: () => new EtcdLeadership({ members, space, logger }),
+      campaign: () => new EtcdLeadership({ members, space, meta, logger }),
     };
   } catch (error) {
     const failure = toStorageError(error, 'be opened');
