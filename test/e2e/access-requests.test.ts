@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { json, status } from '../../src/client/script-server.fixture.ts';
-import { readAudit } from './support/audit.ts';
+import { eventsOf, readAudit } from './support/audit.ts';
 import { Person } from './support/cli.ts';
 import { describeWithKubectl, kubectlOk } from './support/kubectl.ts';
 import { asUser, createLeaving, createObjects, issue, tokenPath } from './support/objects.ts';
@@ -243,6 +243,23 @@ describe('an access request', () => {
 });
 
 describe('A31: who may do what', () => {
+  it('a refused request says in the audit log what was asked for, without a token', async () => {
+    const token = `${'cpbt_east_Ab3'.repeat(4)}Q`;
+    const read = { verb: 'get', resource: 'secrets', namespace: 'ci', name: token };
+    for (const [spec, text] of [
+      [builder, 'passes of ci/builder'],
+      [{ cluster: 'alpha', resourceAttributes: read }, 'get secrets <redacted> in ci'],
+    ] as const) {
+      const { code, headers } = await ask('nobody', { reason: 'on call', ...spec });
+      expect(code).toBe(403);
+      const [event] = await eventsOf(join(dir, 'audit.log'), headers.get('audit-id'));
+      expect(event.annotations).toMatchObject({
+        'clusterpass.dev/cluster': 'alpha',
+        'clusterpass.dev/requested-access': text,
+      });
+    }
+  });
+
   it('asking needs a rule, and tells nothing about clusters', async () => {
     const refused = (user: string, cluster: string) => ask(user, { ...builder, cluster });
     const texts = await Promise.all(

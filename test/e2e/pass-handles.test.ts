@@ -34,6 +34,8 @@ const FORM = { 'Content-Type': 'application/x-www-form-urlencoded' };
 const TOKENS = may('create', 'serviceaccounts/token');
 const HANDLE = /^pass_[a-z2-7]{32}$/;
 const AGENT = { client: { name: 'some-agent/1.0' } };
+/** In the audit events of passes: what they are for. */
+const ACCOUNT = { 'clusterpass.dev/cluster': 'alpha', 'clusterpass.dev/service-account': 'ci/builder' };
 const APPROVED = { status: { conditions: [{ type: 'Approved', status: 'True' }] } };
 
 let server: Server;
@@ -142,6 +144,7 @@ describe('A48, MC-75: a handle', () => {
       );
     };
     await expect.poll(async () => (await events()).length).toBe(3);
+    for (const { annotations } of await events()) expect(annotations).toMatchObject(ACCOUNT);
     const [creation, redemption, deletion] = await events();
     expect(creation?.annotations).toMatchObject({ 'clusterpass.dev/purpose': SPEC.purpose });
     expect(redemption?.annotations).toMatchObject({
@@ -150,6 +153,13 @@ describe('A48, MC-75: a handle', () => {
       'authentication.kubernetes.io/issued-credential-id': `JTI=${jti}`,
     });
     expect(deletion?.annotations?.['clusterpass.dev/revoked-credential-ids']).toBe(`JTI=${jti}`);
+  });
+
+  it('is refused with an audit event that has its account, as that of a refused token request', async () => {
+    const { code, headers } = await ask('eve');
+    expect(code).toBe(403);
+    const [event] = await eventsOf(join(folder, 'audit.log'), headers.get('audit-id'));
+    expect(event.annotations).toMatchObject(ACCOUNT);
   });
 
   it('is named in the audit event of each request that it answers, also of a repeated one', async () => {

@@ -2,6 +2,7 @@ import { invalid, invalidValue } from '../../api/field-error.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
 import { clientLabels, REQUEST_CLUSTER_LABEL, REQUEST_NAMESPACE_LABEL } from '../../api/kinds/access-request.ts';
 import {
+  type AccessRequestSpec,
   accessText,
   isOpenPhase,
   requestErrors,
@@ -16,6 +17,7 @@ import { quantity } from '../../lib/quantity.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import { PendingCreations } from '../../objects/bound.ts';
 import { createdBefore } from '../../objects/stored-object.ts';
+import { withoutTokenWords } from '../../observability/token-text.ts';
 import { type CountedFor, countedFor, requesterId } from '../../tokens/revocations/tracked-tokens.ts';
 import { isPersonKnown, unknownPerson, userOf } from '../approvals/people.ts';
 import type { Completion } from '../write/write-parts.ts';
@@ -64,6 +66,7 @@ export function createRequestCompletion(
         if (errors.length > 0) throw invalid(kind, name, errors);
         const spec = requestSpec(object);
         const scope = requestScope(spec);
+        annotateAccess(request, spec);
         rules.checkRequest(caller, scope);
         if (!isPersonKnown(parts, caller)) throw unknownPerson(kind, name);
         const { maxDurationSeconds } = limits;
@@ -95,14 +98,20 @@ export function createRequestCompletion(
 const tooMany = (kind: Kind, what: string): ApiError =>
   forbidden(kind, '', `${what}, the most that one caller may have: withdraw or delete some, or wait until they end`);
 
+/** Also of a refused request. The name of the object is free text, and may be a token that was sent by mistake. */
+function annotateAccess({ annotate: add }: ApiRequest, spec: AccessRequestSpec): void {
+  add('clusterpass.dev/requested-access', withoutTokenWords(accessText(spec)));
+  add('clusterpass.dev/cluster', spec.cluster ?? '');
+}
+
 /** The audit event says what was requested, by whom and where. The reason is free text and stays in the object. */
-export function annotate({ annotate: add }: ApiRequest, object: ApiObject): void {
+export function annotate(request: ApiRequest, object: ApiObject): void {
+  const { annotate: add } = request;
   const spec = requestSpec(object);
   const { phase, expirationTimestamp, bindingRef } = requestStatus(object);
   add('clusterpass.dev/access-request', object.metadata.name ?? '');
   add('clusterpass.dev/requester', spec.requestedBy?.username ?? '');
-  add('clusterpass.dev/requested-access', accessText(spec));
-  add('clusterpass.dev/cluster', spec.cluster ?? '');
+  annotateAccess(request, spec);
   add('clusterpass.dev/phase', phase ?? '');
   if (phase !== 'Approved') return;
   add('clusterpass.dev/binding', bindingRef?.name ?? '');

@@ -3,7 +3,14 @@ import type { Caller } from '../../api/caller.ts';
 import type { Catalog } from '../../api/catalog.ts';
 import type { ApiObject } from '../../api/kind.ts';
 import type { RequestScope } from '../../api/kinds/access-request-spec.ts';
-import { type PassApproval, type PassSpec, type PassStatus, passSpec, passStatus } from '../../api/kinds/pass-spec.ts';
+import {
+  type PassApproval,
+  type PassSpec,
+  type PassStatus,
+  passAccount,
+  passSpec,
+  passStatus,
+} from '../../api/kinds/pass-spec.ts';
 import type { ApiRequest } from '../../api/request.ts';
 import type { ApiError } from '../../api/status.ts';
 import type { PublicView, StoredObject } from '../../objects/stored-object.ts';
@@ -81,10 +88,21 @@ export function accountUID(
 export const isAccountDeleted = (parts: AccountParts, account: PassAccount, status: PassStatus): boolean =>
   status.serviceAccountUID !== undefined && accountUID(parts, account).serviceAccountUID !== status.serviceAccountUID;
 
+/** The event of a token request has these in its path. The path of a pass does not, and the pass is deleted soon. */
+export function annotateAccount(
+  { annotate: add }: Pick<ApiRequest, 'annotate'>,
+  { cluster, namespace, name }: PassAccount,
+): void {
+  add('clusterpass.dev/cluster', cluster);
+  add('clusterpass.dev/service-account', `${namespace}/${name}`);
+}
+
 /** The audit event says which pass, for whom and why. The purpose is the one text of a body that is logged. */
-export function annotate({ annotate: add }: Pick<ApiRequest, 'annotate'>, object: ApiObject): void {
+export function annotate(request: Pick<ApiRequest, 'annotate'>, object: ApiObject): void {
+  const { annotate: add } = request;
   const { purpose = '', client, requestedBy } = passSpec(object);
   const { approval = 'none', decidedBy, phase } = passStatus(object);
+  annotateAccount(request, passAccount(passSpec(object)));
   add('clusterpass.dev/pass', object.metadata.name ?? '');
   add('clusterpass.dev/purpose', purpose);
   add('clusterpass.dev/requester', requestedBy?.username ?? '');

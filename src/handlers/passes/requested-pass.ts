@@ -19,7 +19,7 @@ import { withoutTokenWords } from '../../observability/token-text.ts';
 import { isPersonKnown, unknownPerson, userOf } from '../approvals/people.ts';
 import { foreignAudienceCheck } from '../token/foreign-audiences.ts';
 import { audienceErrors, WAITS_FOR_FINALIZERS, withoutDuplicates } from '../token/validate-token-request.ts';
-import { accountUID, holderOf, type PassAccount, type PassParts } from './pass-parts.ts';
+import { accountUID, annotateAccount, holderOf, type PassAccount, type PassParts } from './pass-parts.ts';
 
 /** A cluster that issues its own tokens grants ten minutes at least, and the first redemption comes a little later. */
 const MIN_SECONDS_OF_ISSUING_CLUSTER = 660;
@@ -47,6 +47,7 @@ export async function checkRequestedPass(
   requireValid(parts, [...nameErrors(sent.metadata), ...passErrors(sent), ...purposeErrors(passSpec(sent))]);
   const { requestedBy: _, client: _client, ...asked } = passSpec(sent);
   const account = passAccount(asked);
+  annotateAccount(request, account);
   const client = clientOf(request, passSpec(sent));
   const holder = holderOf(client);
   const decision = rules.decide(caller, account, holder);
