@@ -362,6 +362,10 @@ describe('RFC 8693 section 2.2.2, RFC 6749 section 5.2: errors', () => {
     expect((await send(body, '/oauth/token?scope=x&fieldValidation=nonsense', type)).code).toBe(200);
   });
 
+  it('a timeout of the query that cannot be read is an error of OAuth, too', async () => {
+    expect(refused(await send(good(), '/oauth/token?timeout=soon'))).toEqual([400, 'invalid_request']);
+  });
+
   it('sizes: 64 KiB of form, whether or not its length is announced', async () => {
     const long = `${encode(good())}&a=${'x'.repeat(70_000)}`;
     expect(refused(await send(long))).toEqual([413, 'invalid_request']);
