@@ -4,6 +4,7 @@ import { accessRequestKind } from '../api/kinds/access-request.ts';
 import { REQUEST_PHASES } from '../api/kinds/access-request-spec.ts';
 import { passKind } from '../api/kinds/pass.ts';
 import { PASS_PHASES } from '../api/kinds/pass-spec.ts';
+import { terminalSafe } from './output/terminal-safe.ts';
 import { pathSegment } from './path-segment.ts';
 
 /** A kind whose objects people ask for and others approve. */
@@ -41,4 +42,4 @@ export const approvablePath = ({ path }: Approvable, argument: string): string =
 
 /** `accessrequest.clusterpass.dev/jane-x7k2p` */
 export const objectName = ({ kind }: Approvable, { metadata }: ApiObject): string =>
-  `${kind.singular}.${kind.group}/${metadata.name}`;
+  terminalSafe(`${kind.singular}.${kind.group}/${metadata.name}`);

@@ -1,5 +1,5 @@
 import type { ApiObject } from '../../api/kind.ts';
-import { type PassSpec, passStatus } from '../../api/kinds/pass-spec.ts';
+import { isHandle, type PassSpec, passStatus } from '../../api/kinds/pass-spec.ts';
 import { objectName, PASSES } from '../approvable.ts';
 import { CliError, type Run } from '../command.ts';
 import { clientFor, resolveConnection } from '../connection/connection.ts';
@@ -31,6 +31,9 @@ export const run: Run = async (context, invocation) => {
     query: { fieldManager: 'clusterpass' },
     body: { ...PASSES.type, metadata: {}, spec: { ...spec, ...bound } },
   });
+  // It becomes part of commands to copy.
+  const handle = value.metadata.name ?? '';
+  if (!isHandle(handle)) throw new CliError('the server has answered with a pass that has no handle');
   if (print !== undefined) {
     context.out.write(print(value));
     return 0;
@@ -41,13 +44,13 @@ export const run: Run = async (context, invocation) => {
   context.out.write(`${terminalSafe(`${objectName(PASSES, value)} ${state}`)}\n`);
   if (!isReady) {
     const who = approval === 'confirm' ? 'Confirm it' : 'Another person has to approve it';
-    context.err.write(`${who}: ${connection.server}/console/#/passes/${value.metadata.name}\n`);
+    context.err.write(`${who}: ${connection.server}/console/#/passes/${handle}\n`);
   }
   context.err.write(`${await nextStep()}\n`);
   return 0;
 
   async function nextStep(): Promise<string> {
-    const redeem = `clusterpass credential --pass ${value.metadata.name}`;
+    const redeem = `clusterpass credential --pass ${handle}`;
     const when = isReady ? 'Next' : 'After the approval';
     if (audiences.length > 0) return `${when}: ${redeem}`;
     try {

@@ -23,15 +23,18 @@ export const run: Run = async (context, invocation) => {
     return 0;
   }
   const headers = invocation.isOff('headers') ? [] : [['CLUSTER', 'REACHES', ...GRANT_HEADERS]];
-  const rows = clusters.flatMap((cluster) => [
-    ...(cluster.visible ? [[cluster.name, 'cluster', ...grantCells(cluster)]] : []),
-    ...(cluster.userpass === undefined ? [] : [[cluster.name, 'userpass', ...grantCells(cluster.userpass)]]),
-    ...cluster.accounts.map((account) => [
-      cluster.name,
-      terminalSafe(`${account.namespace}/${account.name}`),
-      ...grantCells(account),
-    ]),
-  ]);
+  const rows = clusters.flatMap((cluster) => {
+    const name = terminalSafe(cluster.name);
+    return [
+      ...(cluster.visible ? [[name, 'cluster', ...grantCells(cluster)]] : []),
+      ...(cluster.userpass === undefined ? [] : [[name, 'userpass', ...grantCells(cluster.userpass)]]),
+      ...cluster.accounts.map((account) => [
+        name,
+        terminalSafe(`${account.namespace}/${account.name}`),
+        ...grantCells(account),
+      ]),
+    ];
+  });
   context.out.write(renderTable([...headers, ...rows]));
   return 0;
 };

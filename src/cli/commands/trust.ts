@@ -77,11 +77,14 @@ async function issuerOf(client: Client, name: string): Promise<Issuer> {
   if (items.length > 0 && issuer === undefined) {
     throw new CliError(`${terminalSafe(name)} issues its own tokens: there is nothing to configure`);
   }
-  if (issuer === undefined || !URL.canParse(issuer)) {
+  if (issuer === undefined || !isIssuer(issuer)) {
     throw new CliError(`the issuer of ${terminalSafe(name)} is unknown: you need permission to list the cluster`);
   }
   return { issuer, audience: annotations[COMPUTED_ANNOTATIONS.audience] ?? issuer, cluster };
 }
+
+/** It becomes part of commands and files that an administrator of the cluster uses. */
+const isIssuer = (text: string): boolean => URL.canParse(text) && /^[\x21-\x7e]+$/.test(text);
 
 /** The server says the prefix, so that the file and its TokenReviews give a person the same name. */
 async function peopleOf(client: Client, name: string, clusterIssuer: string): Promise<PeopleTrust> {

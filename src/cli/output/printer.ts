@@ -90,7 +90,7 @@ export const asList = (items: readonly ApiObject[]): unknown => ({
 
 /** `cluster.clusterregistry.k8s.io/prod-eu-1` */
 function nameOf({ apiVersion, kind, metadata }: ApiObject): string {
-  return `${qualifiedName(apiVersion, kind)}/${metadata.name}\n`;
+  return `${terminalSafe(`${qualifiedName(apiVersion, kind)}/${metadata.name}`)}\n`;
 }
 
 export function qualifiedName(apiVersion: string, kind: string): string {
