@@ -28,6 +28,11 @@ const issuer = `https://127.0.0.1:1/orchestrator/alpha${EVIL}`;
 const trusted = [json(200, cluster('alpha')), list([cluster('alpha', { 'clusterpass.dev/issuer': issuer })])];
 const passRequest = ['pass', 'request', '--cluster', 'alpha', '--account', 'ci/x', '--purpose', 'read the logs'];
 
+it('no login is stored for a server that answers, but names no user', async () => {
+  const person = await personAt([json(200, {}), list([])]);
+  expect(await person.fails(['login', '--token-file', '-'], { stdin: 'some-token' })).toMatch(/names no user/);
+});
+
 it.each<[readonly string[], Responder[]]>([
   [['get', 'clusterroles', '-o', 'name'], [list([named('ClusterRole', `viewer${EVIL}`)])]],
   [['auth', 'reach', 'jane'], [json(201, { status: { clusters: [reached] } })]],

@@ -92,7 +92,9 @@ const CREDENTIAL_FLAGS =
 
 async function userOf(client: Client, token: string): Promise<string> {
   try {
-    return (await reviewSelf(client)).status?.userInfo?.username ?? '';
+    const { status } = await reviewSelf(client);
+    if (status?.userInfo?.username) return status.userInfo.username;
+    throw new CliError('the server names no user for the token: it is not Clusterpass');
   } catch (error) {
     // The usual message tells the user to log in.
     throw isStatus(error, 401) ? new CliError(`the server refused ${token}`) : error;
