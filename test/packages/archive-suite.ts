@@ -80,9 +80,10 @@ export function checkArchives(made: () => MadeRelease): void {
     await symlink(join(folder, 'opt', path), join(bin, 'kubectl-clusterpass'));
     await takeTour({
       folder: await made().emptyFolder('plugin-tour'),
-      env: { PATH: await pathWithoutNode(folder) },
+      env: { PATH: `${bin}:${await pathWithoutNode(folder)}` },
       clusterpass: { file: join(folder, 'opt/clusterpass/bin/clusterpass'), args: [] },
-      plugin: { file: join(bin, 'kubectl-clusterpass'), args: [] },
+      // By its name: krew installs every version in another folder.
+      plugin: { file: join(bin, 'kubectl-clusterpass'), args: [], command: 'kubectl-clusterpass' },
     });
   });
 }

@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'vitest';
+import { parse } from 'yaml';
 import { freePorts } from '../conformance/etcd-process.ts';
 import { blocksOf, execute, isRun } from '../documents/support/blocks.ts';
 
@@ -90,8 +91,14 @@ export interface TourOptions {
   readonly home?: string;
   readonly env: NodeJS.ProcessEnv;
   readonly clusterpass: Command;
-  /** The kubectl plugin, where it is installed. */
-  readonly plugin?: Command;
+  /** The kubectl plugin, where it is installed, and the command that kubeconfigs have then. */
+  readonly plugin?: Command & { readonly command?: string };
+}
+
+interface Kubeconfig {
+  readonly users: readonly {
+    readonly user: { readonly exec: { readonly command: string; readonly args: string[] } };
+  }[];
 }
 
 /** The tour of the README with an installed program: serves the demo fleet and runs the commands, with this program. */
@@ -115,6 +122,15 @@ export async function takeTour({ folder, home = folder, env, clusterpass, plugin
     if (plugin === undefined) return;
     const listed = await run(plugin.file, [...plugin.args, 'get', 'clusters'], { cwd: folder, env: own });
     expect(listed.stdout).toContain('prod-eu-1');
+    for (const { file, args: before } of [clusterpass, plugin]) {
+      const write = [...before, 'kubeconfig', '--as', 'ci/builder', '--output', '-'];
+      const { users } = parse((await run(file, write, { cwd: folder, env: own })).stdout) as Kubeconfig;
+      const { command, args: flags } = users[0]?.user.exec ?? { command: '', args: [] };
+      expect(command, 'the command for kubectl').toEqual(plugin.command ?? expect.any(String));
+      // As kubectl runs it.
+      const given = await run(command, flags, { cwd: folder, env: own });
+      expect(JSON.parse(given.stdout)).toMatchObject({ kind: 'ExecCredential', status: { token: expect.any(String) } });
+    }
   });
 }
 

@@ -210,7 +210,7 @@ export const USER_COMMANDS: readonly Command[] = [
       { flags: '-w, --watch', doc: 'Keep running, and update the file when clusters change.' },
       {
         flags: '--exec-command <command>',
-        doc: 'Program that kubectl runs for a token. Defaults to `clusterpass` if the PATH leads to this program, else its path.',
+        doc: 'Program that kubectl runs for a token. Defaults to `clusterpass` or `kubectl-clusterpass` if the PATH leads to this program, else its path.',
       },
     ],
     examples: [
