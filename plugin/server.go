@@ -59,7 +59,7 @@ func resolveConnection(given flags, env func(string) string) (connection, error)
 		found.productName = name
 	}
 	file, hasFile := given.text["--token-file"]
-	if !hasFile {
+	if !hasFile && isForServer(env("CLUSTERPASS_SERVER"), server) {
 		// The TypeScript program would use it, so ignoring it would change the identity.
 		if env("CLUSTERPASS_TOKEN") != "" {
 			return found, misused("CLUSTERPASS_TOKEN is not supported by this plugin: set CLUSTERPASS_TOKEN_FILE")
@@ -84,6 +84,16 @@ func resolveConnection(given flags, env func(string) string) (connection, error)
 	}
 	found.tokenFile = file
 	return found, nil
+}
+
+// isForServer says whether a token in a variable is for this server: it is for the one in CLUSTERPASS_SERVER, if that
+// is set.
+func isForServer(own, server string) bool {
+	if own == "" {
+		return true
+	}
+	address, err := serverURL(own)
+	return err == nil && address == server
 }
 
 var (

@@ -2,15 +2,16 @@ import type { ApiObject } from '../api/kind.ts';
 import { isLivePhase, passSpec, passStatus } from '../api/kinds/pass-spec.ts';
 import { reviewSelf } from '../client/access-reviews.ts';
 import { approvablePath, PASSES } from './approvable.ts';
-import type { Context, Invocation } from './command.ts';
-import { clientFor, resolveConnection } from './connection/connection.ts';
+import type { Context } from './command.ts';
+import { clientFor, connectionOfLogin } from './connection/connection.ts';
+import type { Logins } from './connection/logins.ts';
 
 /** A logout must not wait for a server that does not answer. */
 const TIMEOUT_MS = 3_000;
 
 /** Ends the live passes that were requested with this login, and returns their number. */
-export async function revokeOwnPasses(context: Context, invocation: Invocation): Promise<number> {
-  const client = await clientFor(context, await resolveConnection(context, invocation));
+export async function revokeOwnPasses(context: Context, logins: Logins, server: string): Promise<number> {
+  const client = await clientFor(context, connectionOfLogin(context, logins, server));
   const signal = AbortSignal.timeout(TIMEOUT_MS);
   const { value } = await client.request<{ items: ApiObject[] }>('GET', PASSES.path, { signal });
   if (value.items.length === 0) return 0;

@@ -20,7 +20,8 @@ service account of the passes. \`clusterpass\` does not impersonate. Not all fla
 const CONNECTION = `## Connection flags
 
 All commands take these flags, before or after the command, unless they need no server. A flag takes precedence over its
-environment variable, and that over the stored login. The token of a login is only sent to the server of that login.
+environment variable, and that over the stored login. The token of a login is only sent to the server of that login, and
+a token in a variable only to the server in \`CLUSTERPASS_SERVER\`, if that is set.
 
 `;
 

@@ -17,8 +17,8 @@ export interface ExecTarget extends ClusterEndpoint {
   readonly cluster: string;
   /** The name of the cluster in the output: with that of its server, if there are several. */
   readonly label: string;
-  /** The address of Clusterpass. */
-  readonly passServer: string;
+  /** The variables of the command, without those for this cluster. */
+  readonly env: Context['env'];
   /** That of the account; undefined for a pass of the user itself. */
   readonly namespace: string | undefined;
   readonly token: string;
@@ -39,14 +39,14 @@ export async function runForCluster(
   settings: ExecSettings,
 ): Promise<string | undefined> {
   const { command, timeoutMs, folder, signal } = settings;
-  const { cluster, label, passServer } = target;
+  const { cluster, label, env } = target;
   // The label of a cluster may be longer than the name of a file can be.
   const file = join(folder, sha256(label));
   await writePrivate(file, kubeconfigWith(target));
   const [program = '', ...args] = command;
   const child = spawn(program, args, {
     cwd: context.cwd,
-    env: { ...context.env, KUBECONFIG: file, CLUSTERPASS_CLUSTER: cluster, CLUSTERPASS_SERVER: passServer },
+    env: { ...env, KUBECONFIG: file, CLUSTERPASS_CLUSTER: cluster },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const ended = new Promise<string | undefined>((resolve) => {

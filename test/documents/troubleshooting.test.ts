@@ -95,9 +95,9 @@ describe('docs/troubleshooting.md', () => {
       ['no trusted authority', `CLUSTERPASS_TOKEN=${tokenOf('jane')} clusterpass get clusters --server ${server.url}`],
       [
         'does it want https://?',
-        `${asJane()} clusterpass get clusters --server ${server.url.replace('https', 'http')}`,
+        `${asJane()} CLUSTERPASS_SERVER=${server.url.replace('https', 'http')} clusterpass get clusters`,
       ],
-      ['cannot be reached: …', `${asJane()} clusterpass get clusters --server https://127.0.0.1:${port}`],
+      ['cannot be reached: …', `${asJane()} CLUSTERPASS_SERVER=https://127.0.0.1:${port} clusterpass get clusters`],
       ['No resources found', `${asJane()} clusterpass get clusters`],
       ['is forbidden: User', `${asJane()} clusterpass describe cluster none`],
       ['… not found', `${asJane()} CLUSTERPASS_TOKEN=${server.adminToken} clusterpass describe cluster none`],

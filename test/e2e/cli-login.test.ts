@@ -1,6 +1,7 @@
 import { chmod, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { scriptServer, status } from '../../src/client/script-server.fixture.ts';
 import { Person } from './support/cli.ts';
 import { addCluster, grantClusters } from './support/fleet.ts';
 import { type Server, startServer, TLS, tokenOf } from './support/server.ts';
@@ -87,11 +88,68 @@ describe('clusterpass login', () => {
     await chmod(person.loginsFile, 0o644);
     expect(await person.fails(['whoami'])).toMatch(/contains secrets and is readable by other users; run: chmod 600/);
   });
+});
 
-  it('a token is sent to no other server than its own', async () => {
+describe('a token is sent to no other server than its own:', () => {
+  /** Records requests, and refuses them. */
+  let other: Awaited<ReturnType<typeof scriptServer>>;
+  const sentToOther = (): (string | undefined)[] => other.requests.map(({ authorization }) => authorization);
+
+  beforeEach(async () => {
+    other = await scriptServer(Array.from({ length: 8 }, () => status(401, 'Unauthorized')));
     await logIn();
-    const said = await person.fails(['whoami', '--server', 'http://127.0.0.1:9']);
-    expect(said).toMatch(/^error: not logged in to http:\/\/127\.0\.0\.1:9/);
+  });
+  afterEach(() => other.close());
+
+  const variables = () => ({ CLUSTERPASS_SERVER: `${server.url}/`, CLUSTERPASS_TOKEN: tokenOf('jane') });
+
+  async function logInToOther(current: string): Promise<void> {
+    const found = JSON.parse(await readFile(person.loginsFile, 'utf8'));
+    const logins = { ...found.logins, [other.url]: { token: 'of-other' } };
+    await writeFile(person.loginsFile, JSON.stringify({ current, logins }));
+  }
+
+  it('that of a login', async () => {
+    const said = await person.fails(['whoami', '--server', other.url]);
+    expect(said).toContain(`error: not logged in to ${other.url}`);
+    expect(sentToOther()).toEqual([]);
+  });
+
+  it('that of a variable, if CLUSTERPASS_SERVER names the server', async () => {
+    const file = join(person.home, 'token');
+    await writeFile(file, tokenOf('jane'));
+    const { CLUSTERPASS_SERVER, CLUSTERPASS_TOKEN } = variables();
+    for (const [name, value] of Object.entries({ CLUSTERPASS_TOKEN, CLUSTERPASS_TOKEN_FILE: file })) {
+      const env = { CLUSTERPASS_SERVER, [name]: value };
+      for (const command of [['whoami'], ['login'], ['credential', '--cluster', 'dev-1', '--as', 'ci/builder']]) {
+        await person.fails([...command, '--server', other.url], { env });
+      }
+      expect(await person.fails(['whoami', '--server', other.url], { env })).toContain(
+        `${name} is for the server in CLUSTERPASS_SERVER`,
+      );
+      expect(await person.ok(['whoami', '--server', server.url], { env })).toContain('jane');
+    }
+    expect(sentToOther()).toEqual([]);
+    await logInToOther(server.url);
+    await person.fails(['whoami', '--server', other.url], { env: variables() });
+    expect(sentToOther()).toEqual(['Bearer of-other']);
+  });
+
+  it('that of a variable without CLUSTERPASS_SERVER is for the chosen server', async () => {
+    await person.fails(['whoami', '--server', other.url], { env: { CLUSTERPASS_TOKEN: 'for-any' } });
+    expect(sentToOther()).toEqual(['Bearer for-any']);
+  });
+
+  it.each([
+    ['the current login', [], 1],
+    ['every login', ['--all'], 2],
+  ])('a logout from %s uses the login only', async (_, flags, ended) => {
+    await logInToOther(other.url);
+    const said = await person.ok(['logout', ...flags], { env: variables() });
+    expect(said.match(/Logged out of/g)).toHaveLength(ended);
+    await logInToOther(other.url);
+    await person.ok(['logout', ...flags], { env: { CLUSTERPASS_TOKEN: tokenOf('jane') } });
+    expect(sentToOther()).toEqual(['Bearer of-other', 'Bearer of-other']);
   });
 });
 
@@ -194,7 +252,10 @@ describe('clusterpass logout', () => {
 
   it('--all forgets every one', async () => {
     await logIn();
-    await person.ok(['logout', '--all']);
+    const second = server.url.replace('127.0.0.1', 'localhost');
+    await person.ok(['login', '--server', second, '--token', tokenOf('jane')]);
+    expect(await person.ok(['logout', '--all'])).toBe(`Logged out of ${server.url}.\nLogged out of ${second}.\n`);
+    expect(JSON.parse(await readFile(person.loginsFile, 'utf8'))).toEqual({ logins: {} });
     expect(await person.fails(['whoami'])).toMatch(/no server/);
   });
 });

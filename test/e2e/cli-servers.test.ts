@@ -296,6 +296,14 @@ describe('exec', () => {
     expect(await jane.ok([...EXEC, '--cluster', 'dev-1', ...PRINT])).toBe(`eu/dev-1: dev-1 ${eu.url}\n`);
   });
 
+  it('gives the command no token of a variable that is for another server', async () => {
+    const print = ['--', 'sh', '-c', 'echo "$CLUSTERPASS_SERVER $CLUSTERPASS_TOKEN"'];
+    const env = { CLUSTERPASS_SERVER: 'eu', CLUSTERPASS_TOKEN: tokenOf('jane') };
+    const at = (server: string) => jane.ok([...EXEC, '--server', server, '-l', 'env=prod', ...print], { env });
+    expect(await at('us')).toBe(`prod-1: ${us.url} \n`);
+    expect(await at('eu')).toBe(`prod-1: ${eu.url} ${tokenOf('jane')}\n`);
+  });
+
   it('names the flag in the error of the server', async () => {
     expect(await jane.fails([...EXEC, '--cluster', 'dev-1', '--duration', '1m', ...PRINT])).toMatch(
       /^error: eu\/dev-1: no token: .* --duration: Invalid value: 60: may not specify a duration less than 10 minutes$/m,

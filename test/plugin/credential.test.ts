@@ -130,14 +130,17 @@ const FAILED: readonly (readonly [name: string, given: Case])[] = [
     'fields of flags before variables',
     { cluster: 'fields', args: ['--duration', '1m'], env: { CLUSTERPASS_DURATION: '2m' } },
   ],
-  ['an unreachable server', { cluster: 'own', args: ['--server', 'http://127.0.0.1:1/path/'] }],
-  ['an unknown host', { cluster: 'own', args: ['--server', 'https://host.invalid'] }],
+  ['an unreachable server', { cluster: 'own', env: { CLUSTERPASS_SERVER: 'http://127.0.0.1:1/path/' } }],
+  ['an unknown host', { cluster: 'own', env: { CLUSTERPASS_SERVER: 'https://host.invalid' } }],
   ...['missing', '.', 'empty', 'two-lines', 'token/x'].map(
     (file) => [`token file ${file}`, { cluster: 'own', args: ['--token-file', file] }] as const,
   ),
   ...['missing', '.', 'token', 'bad-ca'].map(
     (file) =>
-      [`CA ${file}`, { cluster: 'own', args: ['--certificate-authority', file, '-s', 'https://127.0.0.1:1'] }] as const,
+      [
+        `CA ${file}`,
+        { cluster: 'own', env: { CLUSTERPASS_SERVER: 'https://127.0.0.1:1', CLUSTERPASS_CA: file } },
+      ] as const,
   ),
 ];
 
@@ -221,6 +224,11 @@ const DIFFERENT: readonly (readonly [why: string, given: Case, text: string])[] 
   [
     'a login is no advice',
     { cluster: 'own', env: { CLUSTERPASS_TOKEN_FILE: '' } },
+    'error: no token: set --token-file or CLUSTERPASS_TOKEN_FILE\n',
+  ],
+  [
+    'a login is no advice, also if the token is for the server in CLUSTERPASS_SERVER',
+    { cluster: 'own', args: ['--server', 'https://127.0.0.1:1'] },
     'error: no token: set --token-file or CLUSTERPASS_TOKEN_FILE\n',
   ],
   [
@@ -404,10 +412,11 @@ describeWith(go, 'the plugin in Go does what the one in TypeScript does', () => 
     ['named', 'ca.pem', 1],
     ['closing', undefined, 1],
   ])('the server %s with the CA %s', async (name, ca, code) => {
-    const args = ['--server', urls[name] ?? '', ...(ca === undefined ? [] : ['--certificate-authority', ca])];
-    const expected = await inTypeScript({ cluster: 'own', args });
+    const args = ca === undefined ? [] : ['--certificate-authority', ca];
+    const given = { cluster: 'own', args, env: { CLUSTERPASS_SERVER: urls[name] ?? '' } };
+    const expected = await inTypeScript(given);
     expect(expected.code).toBe(code);
-    expect(await inGo({ cluster: 'own', args })).toEqual(expected);
+    expect(await inGo(given)).toEqual(expected);
   });
 
   it('CP-96: both use the proxy of HTTPS_PROXY, and not for the hosts of NO_PROXY', async () => {
@@ -430,7 +439,7 @@ describeWith(go, 'the plugin in Go does what the one in TypeScript does', () => 
       ['other.test', '', 1],
     ] as const) {
       const args = ['--server', `https://${host}`, '--certificate-authority', 'ca.pem'];
-      const given = { cluster: 'own', args, env: { HTTPS_PROXY, NO_PROXY } };
+      const given = { cluster: 'own', args, env: { HTTPS_PROXY, NO_PROXY, CLUSTERPASS_SERVER: '' } };
       const expected = await inTypeScript(given);
       expect([expected.code, expected.seen.length]).toEqual([code, code === 0 ? 1 : 0]);
       expect(await inGo(given)).toEqual(expected);
@@ -442,10 +451,10 @@ describeWith(go, 'the plugin in Go does what the one in TypeScript does', () => 
     ['https for http', 'plain', 'http:', 'https:'],
     ['http for https', 'tls', 'https:', 'http:'],
   ])('%s', async (_, name, from, to) => {
-    const args = ['--server', urls[name]?.replace(from, to) ?? ''];
-    const expected = await inTypeScript({ cluster: 'own', args });
+    const given = { cluster: 'own', env: { CLUSTERPASS_SERVER: urls[name]?.replace(from, to) ?? '' } };
+    const expected = await inTypeScript(given);
     expect(expected.code).toBe(1);
-    expect(await inGo({ cluster: 'own', args })).toEqual(expected);
+    expect(await inGo(given)).toEqual(expected);
   });
 
   it.each(DIFFERENT)('differs: %s', async (_, given, text) => {

@@ -12,6 +12,7 @@ import {
 } from '../cluster-references.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { askAll, connectAll, type NamedServer } from '../connection/all-servers.ts';
+import { environmentFor } from '../connection/connection.ts';
 import { type ClusterEndpoint, endpointFor } from '../kubeconfig/cluster-endpoint.ts';
 import { localAddressTo } from '../kubeconfig/local-address.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
@@ -124,7 +125,7 @@ async function findNamed(
 }
 
 async function targetsOf(
-  { env }: Context,
+  context: Context,
   server: NamedServer,
   clusters: readonly Cluster[],
   settings: {
@@ -136,8 +137,8 @@ async function targetsOf(
   },
 ): Promise<ExecTarget[]> {
   const { servers, invocation, subject, expirationSeconds, failures } = settings;
-  const passServer = server.connection.server;
-  const localAddress = await localAddressTo(passServer);
+  const env = environmentFor(context, server.connection);
+  const localAddress = await localAddressTo(server.connection.server);
   const labelOf = (cluster: string): string => clusterLabel(servers, server, cluster);
   const endpoints = new Map<string, ClusterEndpoint>();
   for (const cluster of clusters) {
@@ -156,9 +157,10 @@ async function targetsOf(
     const endpoint = endpoints.get(cluster);
     const label = labelOf(cluster);
     if (endpoint !== undefined && token !== undefined) {
-      return [{ ...endpoint, cluster, label, passServer, namespace, token }];
+      return [{ ...endpoint, cluster, label, env, namespace, token }];
     }
-    failures.set(label, `no token: ${invocation.withFlagNames(error?.message ?? 'the response contains none', env)}`);
+    const reason = invocation.withFlagNames(error?.message ?? 'the response contains none', context.env);
+    failures.set(label, `no token: ${reason}`);
     return [];
   });
 }

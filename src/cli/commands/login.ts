@@ -74,13 +74,12 @@ async function getToken(context: Context, invocation: Invocation): Promise<Token
   const hasTokenFlag = [invocation.text('token'), invocation.text('tokenFile')].some((value) => value !== undefined);
   const hasProviderFlag = invocation.text('issuerUrl') !== undefined || invocation.is('device');
   if (hasTokenFlag && hasProviderFlag) throw new CliError('cannot use both a token and an identity provider');
-  if (hasTokenFlag || (!hasProviderFlag && context.env.CLUSTERPASS_TOKEN)) {
-    return { connection: await resolveConnection(context, invocation), session: undefined };
-  }
+  const hasToken = hasTokenFlag || (!hasProviderFlag && Boolean(context.env.CLUSTERPASS_TOKEN));
   const logins = await readLogins(context);
-  if ((givenServer(context, invocation) ?? logins.current) === undefined)
+  if (!hasToken && (givenServer(context, invocation) ?? logins.current) === undefined)
     throw new CliError(`set --server URL, and ${CREDENTIAL_FLAGS}`);
   const connection = await resolveConnection(context, invocation);
+  if (hasToken && connection.isTokenGiven) return { connection, session: undefined };
   const settings = await clientSettings(context, invocation, loginFor(logins, connection.server)?.session);
   if (settings === undefined) throw new CliError(`set ${CREDENTIAL_FLAGS}`);
   const { token, session } = await signIn(context, invocation, settings);

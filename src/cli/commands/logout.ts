@@ -1,5 +1,5 @@
 import { quantity } from '../../lib/quantity.ts';
-import { CliError, type Context, Invocation, type Run } from '../command.ts';
+import { CliError, type Context, type Run } from '../command.ts';
 import { notLoggedIn, serverAt } from '../connection/connection.ts';
 import { deleteCredentials } from '../connection/credential-cache.ts';
 import { changeLogins, type Login, type Logins, loginFor, readLogins } from '../connection/logins.ts';
@@ -15,7 +15,7 @@ export const run: Run = async (context, invocation) => {
   for (const server of servers) {
     let login = loginFor(found, server);
     if (login === undefined) throw new CliError(notLoggedIn(server, serverNames(found)));
-    await endPasses(context, server);
+    await endPasses(context, found, server);
     await changeLogins(context, ({ current, logins }) => {
       const { [server]: removed, ...rest } = logins;
       // Its refresh token may have been replaced since `found` was read, also by the request that ends the passes.
@@ -39,9 +39,9 @@ export const run: Run = async (context, invocation) => {
 };
 
 /** Passes that were requested with the login end with it. One that cannot be reached ends by itself, within minutes. */
-async function endPasses(context: Context, server: string): Promise<void> {
+async function endPasses(context: Context, logins: Logins, server: string): Promise<void> {
   const { revokeOwnPasses } = await import('../own-passes.ts');
-  const ended = await revokeOwnPasses(context, new Invocation([], { server })).catch(() => 0);
+  const ended = await revokeOwnPasses(context, logins, server).catch(() => 0);
   if (ended > 0) context.out.write(`Ended ${quantity(ended, 'pass', 'passes')} of ${server}.\n`);
 }
 

@@ -20,6 +20,10 @@ export interface Connection {
   /** The file that the token is read from, for each request; undefined for any other token. */
   readonly tokenFile: string | undefined;
   readonly tokenSource: TokenSource;
+  /** Whether a flag or a variable has the token, not a login. */
+  readonly isTokenGiven: boolean;
+  /** A variable with a token that is for another server. */
+  readonly unusedVariable: string | undefined;
   readonly certificateAuthority: string | undefined;
   readonly insecureSkipTlsVerify: boolean;
   readonly productName: string;
@@ -59,28 +63,55 @@ export async function connectionTo(
   server: string,
 ): Promise<Connection> {
   const { env } = context;
-  const login = loginFor(logins, server);
-  const insecureSkipTlsVerify = invocation.is('insecureSkipTlsVerify') || login?.insecureSkipTlsVerify === true;
-  requireHttps(server, insecureSkipTlsVerify);
-  const tokenFile = tokenFileOf(context, invocation);
-  const token = givenToken(context, invocation, tokenFile);
   const caFile = invocation.text('certificateAuthority') ?? (env.CLUSTERPASS_CA || undefined);
+  return connectionWith(context, logins, server, {
+    token: givenToken(context, invocation, logins, server),
+    unusedVariable: isVariableFor(context, logins, server)
+      ? undefined
+      : TOKEN_VARIABLES.find((name) => Boolean(env[name])),
+    insecureSkipTlsVerify: invocation.is('insecureSkipTlsVerify'),
+    productName: invocation.text('productName') ?? (env.CLUSTERPASS_PRODUCT_NAME || undefined),
+    certificateAuthority: caFile === undefined ? undefined : await readCertificates(resolve(context.cwd, caFile)),
+  });
+}
+
+/** With the stored login only: a token in a flag or a variable may be for another server. */
+export const connectionOfLogin = (context: Context, logins: Logins, server: string): Connection =>
+  connectionWith(context, logins, server, {});
+
+/** Of flags and variables. */
+interface GivenSettings extends Partial<Pick<Connection, 'certificateAuthority' | 'insecureSkipTlsVerify'>> {
+  readonly token?: GivenToken | undefined;
+  readonly unusedVariable?: string | undefined;
+  readonly productName?: string | undefined;
+}
+
+function connectionWith(context: Context, logins: Logins, server: string, given: GivenSettings): Connection {
+  const login = loginFor(logins, server);
+  const insecureSkipTlsVerify = given.insecureSkipTlsVerify === true || login?.insecureSkipTlsVerify === true;
+  requireHttps(server, insecureSkipTlsVerify);
   return {
     server,
-    token: token ?? loginToken(context, server, login),
-    tokenFile,
-    tokenSource: tokenSourceOf(context, invocation, server, login !== undefined),
-    sessionId: token === undefined ? login?.session?.id : undefined,
-    certificateAuthority:
-      caFile === undefined ? login?.certificateAuthority : await readCertificates(resolve(context.cwd, caFile)),
+    token: given.token?.provider ?? loginToken(context, server, login),
+    tokenFile: given.token?.file,
+    tokenSource: given.token?.source ?? {
+      name: `the login for ${server}`,
+      remedy: `run clusterpass login --server ${server}`,
+    },
+    isTokenGiven: given.token !== undefined,
+    unusedVariable: given.unusedVariable,
+    sessionId: given.token === undefined ? login?.session?.id : undefined,
+    certificateAuthority: given.certificateAuthority ?? login?.certificateAuthority,
     insecureSkipTlsVerify,
-    productName:
-      invocation.text('productName') ??
-      (env.CLUSTERPASS_PRODUCT_NAME || undefined) ??
-      login?.productName ??
-      'orchestrator',
+    productName: given.productName ?? login?.productName ?? 'orchestrator',
     loginNames: serverNames(logins),
   };
+}
+
+/** For a program that runs Clusterpass: its server, and no token that is for another one. */
+export function environmentFor({ env }: Context, { server, unusedVariable }: Connection): Context['env'] {
+  const tokens = unusedVariable === undefined ? [] : TOKEN_VARIABLES.map((name) => [name, undefined]);
+  return { ...env, CLUSTERPASS_SERVER: server, ...Object.fromEntries(tokens) };
 }
 
 /** The client of a command. */
@@ -93,9 +124,10 @@ export async function clientFor(context: Context, connection: Connection, fetch?
 }
 
 /** Fails without a token: every request of a command needs one. */
-export function tokenFor({ server, token, loginNames }: Connection): TokenProvider {
+export function tokenFor({ server, token, loginNames, unusedVariable }: Connection): TokenProvider {
   if (token !== undefined) return token;
-  const login = `run clusterpass login --server ${server}, or set --token-file or CLUSTERPASS_TOKEN`;
+  const unused = unusedVariable === undefined ? '' : ` (${unusedVariable} is for the server in CLUSTERPASS_SERVER)`;
+  const login = `run clusterpass login --server ${server}, or set --token-file or CLUSTERPASS_TOKEN${unused}`;
   const problem = notLoggedIn(server, loginNames);
   if (loginNames.size === 0) throw new CliError(`${problem}: ${login}`);
   throw new CliError(`${problem}${problem.endsWith('?') ? '' : '.'} Else ${login}`);
@@ -158,47 +190,62 @@ function loginToken(context: Context, server: string, login: Login | undefined):
   return async (refused) => (await import('./session-token.ts')).sessionToken(context, server)(refused);
 }
 
+interface GivenToken {
+  readonly provider: TokenProvider;
+  readonly source: TokenSource;
+  /** The file that it is read from, for each request. */
+  readonly file?: string;
+}
+
 /** A token itself comes before a file with one, and flags come before variables. */
-function tokenFileOf({ env }: Context, invocation: Invocation): string | undefined {
-  if (invocation.text('token') !== undefined) return undefined;
+function givenToken(context: Context, invocation: Invocation, logins: Logins, server: string): GivenToken | undefined {
+  const text = invocation.text('token');
+  if (text !== undefined) {
+    const source = { name: 'the token of --token', remedy: 'pass a valid one' };
+    return { provider: () => checkedToken(text, '--token'), source };
+  }
   const file = invocation.text('tokenFile');
-  if (file !== undefined) return file === '-' ? undefined : file;
-  return env.CLUSTERPASS_TOKEN ? undefined : env.CLUSTERPASS_TOKEN_FILE || undefined;
-}
-
-function givenToken(context: Context, invocation: Invocation, file: string | undefined): TokenProvider | undefined {
-  const given = invocation.text('token');
-  if (given !== undefined) return () => checkedToken(given, '--token');
-  if (invocation.text('tokenFile') === '-') {
+  if (file === '-') {
     // stdin can be read only once.
-    let text: Promise<string> | undefined;
-    return async () => {
-      text ??= context.readStdin();
-      return checkedToken(await text, 'the token on stdin');
+    let read: Promise<string> | undefined;
+    const provider = async (): Promise<string> => {
+      read ??= context.readStdin();
+      return checkedToken(await read, 'the token on stdin');
     };
+    return { provider, source: { name: 'the token on stdin', remedy: 'pass a valid one' } };
   }
-  if (file !== undefined) return async () => checkedToken(await readGivenFile(resolve(context.cwd, file)), file);
-  const variable = context.env.CLUSTERPASS_TOKEN;
-  if (variable) return () => checkedToken(variable, 'CLUSTERPASS_TOKEN');
-  return undefined;
+  if (file !== undefined) return tokenIn(context, file, `the token in ${file}`, 'write a valid one to the file');
+  return isVariableFor(context, logins, server) ? tokenOfVariable(context, logins, server) : undefined;
 }
 
-/** In the order of precedence of `tokenFileOf` and `givenToken`. */
-function tokenSourceOf({ env }: Context, invocation: Invocation, server: string, hasLogin: boolean): TokenSource {
-  const login = `the login for ${server}`;
-  const unset = hasLogin ? `or unset the variable to use ${login}` : 'or unset the variable';
-  if (invocation.text('token') !== undefined) return { name: 'the token of --token', remedy: 'pass a valid one' };
-  const file = invocation.text('tokenFile');
-  if (file === '-') return { name: 'the token on stdin', remedy: 'pass a valid one' };
-  if (file !== undefined) return { name: `the token in ${file}`, remedy: 'write a valid one to the file' };
-  if (env.CLUSTERPASS_TOKEN) {
-    return { name: 'the token in CLUSTERPASS_TOKEN', remedy: `set a valid one, ${unset}` };
+function tokenOfVariable(context: Context, logins: Logins, server: string): GivenToken | undefined {
+  const { CLUSTERPASS_TOKEN: token, CLUSTERPASS_TOKEN_FILE: file } = context.env;
+  const unset = `or unset the variable${loginFor(logins, server) === undefined ? '' : ` to use the login for ${server}`}`;
+  if (token) {
+    const source = { name: 'the token in CLUSTERPASS_TOKEN', remedy: `set a valid one, ${unset}` };
+    return { provider: () => checkedToken(token, 'CLUSTERPASS_TOKEN'), source };
   }
-  if (env.CLUSTERPASS_TOKEN_FILE) {
-    const name = `the token in ${env.CLUSTERPASS_TOKEN_FILE} (CLUSTERPASS_TOKEN_FILE)`;
-    return { name, remedy: `write a valid one to the file, ${unset}` };
+  if (!file) return undefined;
+  const name = `the token in ${file} (CLUSTERPASS_TOKEN_FILE)`;
+  return tokenIn(context, file, name, `write a valid one to the file, ${unset}`);
+}
+
+const tokenIn = ({ cwd }: Context, file: string, name: string, remedy: string): GivenToken => ({
+  provider: async () => checkedToken(await readGivenFile(resolve(cwd, file)), file),
+  source: { name, remedy },
+  file,
+});
+
+const TOKEN_VARIABLES = ['CLUSTERPASS_TOKEN', 'CLUSTERPASS_TOKEN_FILE'];
+
+/** A token in a variable is for the server in CLUSTERPASS_SERVER. Without one, it is for the chosen server. */
+function isVariableFor({ env }: Context, logins: Logins, server: string): boolean {
+  if (!env.CLUSTERPASS_SERVER) return true;
+  try {
+    return serverAt(logins, env.CLUSTERPASS_SERVER) === server;
+  } catch {
+    return false;
   }
-  return { name: login, remedy: `run clusterpass login --server ${server}` };
 }
 
 /** fetch would repeat a token that is not a valid header value in its error message. */
