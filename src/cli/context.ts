@@ -2,6 +2,9 @@ import { fileProblem } from '../lib/file-problem.ts';
 import type { Context, Output } from './command.ts';
 import { NO_PROGRESS } from './progress.ts';
 
+/** The exit code of shells for SIGINT. */
+const INTERRUPTED = 130;
+
 /** The context of this process. */
 export function processContext(version: string): Context {
   let stopped: AbortController | undefined;
@@ -34,7 +37,9 @@ export function processContext(version: string): Context {
       if (stopped !== undefined) return stopped.signal;
       const controller = new AbortController();
       stopped = controller;
-      for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(name, () => controller.abort());
+      for (const name of ['SIGTERM', 'SIGHUP'] as const) process.on(name, () => controller.abort());
+      // For a user who does not want to wait for the end of the command.
+      process.on('SIGINT', () => (controller.signal.aborted ? process.exit(INTERRUPTED) : controller.abort()));
       return controller.signal;
     },
   };

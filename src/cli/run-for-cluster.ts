@@ -11,6 +11,16 @@ import type { ClusterEndpoint } from './kubeconfig/cluster-endpoint.ts';
 
 /** How long a command that is stopped has to end by itself. */
 const KILL_AFTER_MS = 2_000;
+/** How long the output of a killed command is waited for: a process that left its process group may hold the pipe. */
+const DRAIN_MS = 500;
+
+/** A command with its children. Windows has no process groups. */
+const HAS_GROUPS = process.platform !== 'win32';
+const running = new Set<ChildProcess>();
+// A second interrupt ends this process at once.
+process.once('exit', () => {
+  for (const child of running) kill(child, 'SIGKILL');
+});
 
 /** One cluster that the command runs for. */
 export interface ExecTarget extends ClusterEndpoint {
@@ -43,38 +53,68 @@ export async function runForCluster(
   // The label of a cluster may be longer than the name of a file can be.
   const file = join(folder, sha256(label));
   await writePrivate(file, kubeconfigWith(target));
+  // Checked after the last `await` before the listener: an interrupt in between would be lost.
+  if (signal.aborted) {
+    await rm(file, { force: true });
+    return undefined;
+  }
   const [program = '', ...args] = command;
   const child = spawn(program, args, {
     cwd: context.cwd,
     env: { ...env, KUBECONFIG: file, CLUSTERPASS_CLUSTER: cluster },
     stdio: ['ignore', 'pipe', 'pipe'],
+    // A process group: a signal for the command reaches its children, too. The terminal does not signal it, so an
+    // interrupt of this program is passed on.
+    detached: HAS_GROUPS,
   });
-  const ended = new Promise<string | undefined>((resolve) => {
-    child.once('error', (error) => resolve(`${program} could not be started: ${fileProblem(error)}`));
-    child.once('close', (code, name) =>
-      resolve(code === 0 ? undefined : code === null ? `ended by ${name}` : `exit code ${code}`),
-    );
-  });
+  running.add(child);
+  const { promise: ended, resolve } = Promise.withResolvers<string | undefined>();
+  child.once('error', (error) => resolve(`${program} could not be started: ${fileProblem(error)}`));
+  child.once('close', (code, name) =>
+    resolve(code === 0 ? undefined : code === null ? `ended by ${name}` : `exit code ${code}`),
+  );
   const prefix = `${label}: `;
   copyLines(child.stdout, (line) => context.out.write(`${prefix}${line}\n`));
   copyLines(child.stderr, (line) => context.err.write(`${prefix}${line}\n`));
   let isLate = false;
+  let killing: NodeJS.Timeout | undefined;
+  const stop = (): void => {
+    if (killing !== undefined) return;
+    kill(child, 'SIGTERM');
+    killing = setTimeout(() => {
+      kill(child, 'SIGKILL');
+      killing = setTimeout(() => resolve('killed'), DRAIN_MS);
+    }, KILL_AFTER_MS);
+  };
   const timer = setTimeout(() => {
     isLate = true;
-    stop(child);
+    stop();
   }, timeoutMs);
-  const onStop = (): void => stop(child);
-  signal.addEventListener('abort', onStop);
+  signal.addEventListener('abort', stop);
   const failure = await ended;
   clearTimeout(timer);
-  signal.removeEventListener('abort', onStop);
+  signal.removeEventListener('abort', stop);
+  if (killing !== undefined) {
+    clearTimeout(killing);
+    // Children that have closed their output.
+    kill(child, 'SIGKILL');
+    child.stdout.destroy();
+    child.stderr.destroy();
+  }
+  running.delete(child);
   await rm(file, { force: true });
   return isLate ? `no result within ${timeoutMs / 1000} s` : failure;
 }
 
-function stop(child: ChildProcess): void {
-  child.kill('SIGTERM');
-  setTimeout(() => child.kill('SIGKILL'), KILL_AFTER_MS).unref();
+function kill(child: ChildProcess, signal: NodeJS.Signals): void {
+  // It was not started.
+  if (child.pid === undefined) return;
+  try {
+    if (HAS_GROUPS) process.kill(-child.pid, signal);
+    else child.kill(signal);
+  } catch {
+    // It has ended.
+  }
 }
 
 const copyLines = (from: Readable, write: (line: string) => void): void =>

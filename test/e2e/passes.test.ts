@@ -200,7 +200,7 @@ describe('clusterpass exec', () => {
   });
 
   it('does not wait for a command that hangs', async () => {
-    const { code, stderr } = await jane.run([...EXEC, '--timeout', '1s', '--', 'sleep', '600']);
+    const { code, stderr } = await jane.run([...EXEC, '--timeout', '1s', '--', 'sh', '-c', 'sleep 600; true']);
     expect([code, stderr]).toEqual([1, expect.stringContaining('error: alpha: no result within 1 s\n')]);
   });
 
@@ -208,18 +208,30 @@ describe('clusterpass exec', () => {
     ['its output is not read any more', ({ child }: Running) => child.stdout?.destroy()],
     ['the terminal is closed', ({ child }: Running) => child.kill('SIGHUP')],
     ['it is interrupted', ({ child }: Running) => child.kill('SIGINT')],
+    [
+      'it is interrupted twice',
+      async ({ child }: Running) => {
+        child.kill('SIGINT');
+        await new Promise((resolve) => setTimeout(resolve, 100));
+        child.kill('SIGINT');
+      },
+    ],
   ])('A1: leaves no token and no program behind when %s', async (_, end) => {
     const folder = await mkdtemp(join(jane.home, 'tmp-'));
-    const script = 'echo $$ > "$TMPDIR/pid"; while sleep 0.05; do echo x; done';
+    // The child ignores SIGTERM, and does not end with the shell.
+    const child = 'trap "" TERM; echo $$ > "$TMPDIR/pid"; while sleep 0.05; do echo x; done';
+    const script = `sh -c '${child}'; true`;
     const running = jane.start(['exec', '--cluster', 'alpha', '--as', 'ci/builder', '--', 'sh', '-c', script], {
       TMPDIR: folder,
     });
     await running.until(({ stdout }) => stdout.includes('alpha: x'));
-    end(running);
+    await end(running);
     await running.ended;
     expect(await readdir(folder)).toEqual(['pid']);
     const pid = Number(await readFile(join(folder, 'pid'), 'utf8'));
-    expect(() => process.kill(pid, 0)).toThrow('ESRCH');
+    // An ended process remains until its parent has read its exit code.
+    const stat = () => readFile(`/proc/${pid}/stat`, 'utf8').catch(() => ') X ');
+    await expect.poll(stat).toMatch(/\) [ZX] /);
   });
 
   it.each([

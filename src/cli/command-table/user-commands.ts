@@ -245,7 +245,7 @@ export const USER_COMMANDS: readonly Command[] = [
       { ...cluster('Name of a cluster, or `SERVER/NAME`.'), repeatable: true },
       { flags: '--all', doc: 'All clusters that you may see.' },
       { flags: '--parallel <number>', doc: 'How many commands run at the same time.', default: '16' },
-      { flags: '--timeout <duration>', doc: 'How long the command may take for one cluster.', default: '60s' },
+      { flags: '--timeout <duration>', doc: 'How long the command and its children may take for one cluster.', default: '60s' },
       {
         flags: '--duration <duration>',
         doc: 'Requested lifetime of the tokens, e.g. `10m`.',

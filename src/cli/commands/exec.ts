@@ -1,4 +1,5 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { rmSync } from 'node:fs';
+import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { IssuedPass } from '../../api/kinds/token-request-list.ts';
@@ -35,6 +36,9 @@ export const run: Run = async (context, invocation) => {
   const named = references.length === 0 ? undefined : await findNamed(context, servers, references, failures);
   const signal = context.stopped();
   const folder = await mkdtemp(join(tmpdir(), 'clusterpass-exec-'));
+  const removeTokens = (): void => rmSync(folder, { recursive: true, force: true });
+  // A second interrupt ends this process at once.
+  process.once('exit', removeTokens);
   const slots = new Slots(parallel);
   const failedServers = new Set(named?.failed);
   let count = 0;
@@ -60,7 +64,8 @@ export const run: Run = async (context, invocation) => {
     });
     for (const server of failed) failedServers.add(server);
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    process.off('exit', removeTokens);
+    removeTokens();
   }
   if (signal.aborted) throw new CliError('interrupted');
   for (const [cluster, failure] of failures) {
