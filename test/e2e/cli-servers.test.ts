@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { parse } from 'yaml';
 import { Person } from './support/cli.ts';
-import { addCluster, grantClusters, touch } from './support/fleet.ts';
+import { addCluster, grantClusters, relabel, touch } from './support/fleet.ts';
 import { bind, createAccount, createNamespace } from './support/objects.ts';
 import { type Server, startServer, tokenOf } from './support/server.ts';
 
@@ -360,6 +360,19 @@ describe('a server that is down', () => {
     await running.until(({ stderr }) => stderr.includes('4 contexts, 2 new'));
     expect(Object.keys(await contexts('watched'))).toEqual(['dev-1', 'prod-1', 'us/prod-1', 'stage-1']);
     expect((await running.stop()).code).toBe(0);
+  });
+
+  it('does not end kubeconfig --watch --prune, and keeps its contexts', async () => {
+    const running = jane.start([...KUBECONFIG, '--watch', '--prune', '-l', 'env=prod', '--output', 'pruned']);
+    await running.until(({ stderr }) => stderr.includes(': 2 contexts'));
+    await us.stop();
+    await relabel(eu, 'dev-1', { env: 'prod' });
+    await running.until(({ stderr }) => stderr.includes('3 contexts, 1 new') && DOWN.test(stderr));
+    expect(Object.values(await contexts('pruned')).sort()).toEqual([eu.url, eu.url, us.url].sort());
+    us = await us.restart();
+    await relabel(eu, 'dev-1', { env: 'dev' });
+    const { code, stderr } = await running.stop();
+    expect([code, stderr]).toEqual([0, expect.not.stringContaining('    at ')]);
   });
 });
 

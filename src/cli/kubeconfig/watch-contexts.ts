@@ -41,7 +41,12 @@ function createRepeatedWrite(
   let hasWritten = false;
   let hasPrintedNextStep = false;
   const write = async (parts: readonly ServerClusters[]): Promise<void> => {
-    const options = { testsTokens: !hasPrintedNextStep, reportsOnlyChanges: hasWritten };
+    const options = {
+      testsTokens: !hasPrintedNextStep,
+      reportsOnlyChanges: hasWritten,
+      // A server may be down for a while: the contexts of the others are written.
+      onPruneFailure: (server: NamedServer, error: unknown) => reportFailure(context, server, error),
+    };
     const result = await writeContexts(context, invocation, settings, parts, options);
     hasWritten = true;
     if (hasPrintedNextStep || result.written.length === 0) return;
@@ -50,8 +55,9 @@ function createRepeatedWrite(
   };
   return (parts) =>
     write(parts).catch((error: unknown) => {
-      if (!(error instanceof CliError)) throw error;
-      context.err.write(`${describeError(error)}\n`);
+      const text = describeError(error);
+      if (text === undefined) throw error;
+      context.err.write(`${text}\n`);
     });
 }
 
@@ -71,12 +77,15 @@ class DebouncedTask {
   }
 
   async #run(): Promise<void> {
-    while (this.#isRequested) {
-      await delay(DEBOUNCE_MS);
-      this.#isRequested = false;
-      await this.#task();
+    try {
+      while (this.#isRequested) {
+        await delay(DEBOUNCE_MS);
+        this.#isRequested = false;
+        await this.#task();
+      }
+    } finally {
+      this.#running = undefined;
     }
-    this.#running = undefined;
   }
 
   /** Resolves when every requested run has ended. */

@@ -54,6 +54,8 @@ interface WriteOptions {
   readonly testsTokens: boolean;
   /** Prints the summary of a file only if it was changed. */
   readonly reportsOnlyChanges?: boolean;
+  /** For a server whose clusters cannot be listed: its contexts are not pruned. Without it, the write fails. */
+  readonly onPruneFailure?: (server: NamedServer, error: unknown) => void;
 }
 
 /** Writes the contexts of the clusters to the file or to stdout, and prints what was changed. */
@@ -62,12 +64,12 @@ export async function writeContexts(
   invocation: Invocation,
   settings: WriteSettings,
   parts: readonly ServerClusters[],
-  { testsTokens, reportsOnlyChanges = false }: WriteOptions,
+  { testsTokens, reportsOnlyChanges = false, onPruneFailure }: WriteOptions,
 ): Promise<Written> {
   const print = (text: string): void => context.err.write(`${text}\n`);
   const { wanted, skipped } = await contextsOf(settings, parts);
   for (const reason of skipped) print(`Warning: ${reason}`);
-  const prune = settings.prune ? await Promise.all(parts.map((part) => pruneOf(settings, part))) : [];
+  const prune = settings.prune ? await pruneEach(settings, parts, onPruneFailure) : [];
   // Before the file is written: a context that fails is not the one to start with.
   const tested = testsTokens ? await testTokens(settings, wanted) : UNTESTED;
   const { isFailing } = tested;
@@ -106,11 +108,33 @@ async function contextsOf(
   return { wanted: markShared(wanted), skipped };
 }
 
+async function pruneEach(
+  settings: WriteSettings,
+  parts: readonly ServerClusters[],
+  onFailure: WriteOptions['onPruneFailure'],
+): Promise<Pruning[]> {
+  const found = await Promise.all(
+    parts.map((part) =>
+      pruneOf(settings, part).catch((error: unknown) => {
+        if (onFailure === undefined) throw error;
+        onFailure(part.server, error);
+        return undefined;
+      }),
+    ),
+  );
+  return found.filter((each) => each !== undefined);
+}
+
+interface Pruning {
+  readonly server: string;
+  readonly visible: ReadonlySet<string>;
+}
+
 /** Clusters that are not selected are visible, so they are not pruned. The context of the fleet has no cluster. */
 async function pruneOf(
   { labelSelector, references }: WriteSettings,
   { server, clusters }: ServerClusters,
-): Promise<{ server: string; visible: ReadonlySet<string> }> {
+): Promise<Pruning> {
   const isAll = labelSelector === undefined && references.length === 0;
   const visible = isAll ? clusters : (await server.client.listClusters({})).items;
   return { server: server.connection.server, visible: new Set(['', ...visible.map(({ metadata }) => metadata.name)]) };
