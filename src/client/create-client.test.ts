@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { createClient } from './create-client.ts';
 import { ConnectionError, StatusError } from './errors.ts';
 import { cluster, fakeTiming, json, type Responder, scriptServer, status } from './script-server.fixture.ts';
+import { realTiming, type Timing } from './timing.ts';
 
 const closers: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -169,7 +170,8 @@ describe('errors', () => {
 
   it.each([
     [503, '1', 2],
-    [503, '30', 2],
+    [503, '29', 2],
+    [503, '30', 1],
     [503, '31', 1],
     [503, '-1', 1],
     [503, 'Wed, 21 Oct 2026 07:28:00 GMT', 1],
@@ -179,6 +181,31 @@ describe('errors', () => {
     const { client, requests } = await serve(busy, status(400, 'BadRequest', 'no more'));
     await expect(client.request('GET', '/x')).rejects.toThrow(count === 1 ? 'busy' : 'no more');
     expect(requests).toHaveLength(count);
+  });
+
+  it('are thrown at once if a retry comes after the deadline of 30 seconds', async () => {
+    const busy = (seconds: number) => status(503, 'ServiceUnavailable', 'busy', { 'Retry-After': String(seconds) });
+    const late = await serve(busy(30), json(200, 1));
+    await expect(late.client.request('GET', '/x')).rejects.toMatchObject({ code: 503, message: 'busy' });
+    expect(late.timing.delays).toEqual([]);
+    const second = await serve(busy(20), busy(20), json(200, 1));
+    await expect(second.client.request('GET', '/x')).rejects.toMatchObject({ code: 503 });
+    expect(second.timing.delays).toEqual([20_000]);
+  });
+
+  it.each([
+    ['the error of the server, if it is a timeout', new DOMException('late', 'TimeoutError'), { code: 503 }],
+    ['the reason of the caller, if it is not', new Error('not needed'), { message: 'not needed' }],
+  ])('are, if the wait for a retry is aborted, %s', async (_, reason, expected) => {
+    const server = await scriptServer([status(503, 'ServiceUnavailable', 'busy', { 'Retry-After': '20' })]);
+    closers.push(server.close);
+    const abort = new AbortController();
+    const delay: Timing['delay'] = (ms, signal) => {
+      abort.abort(reason);
+      return realTiming.delay(ms, signal);
+    };
+    const client = createClient({ server: server.url, timing: { ...realTiming, delay } });
+    await expect(client.request('GET', '/x', { signal: abort.signal })).rejects.toMatchObject(expected);
   });
 
   it('with 401 are retried once with another token', async () => {

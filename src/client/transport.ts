@@ -72,13 +72,17 @@ export class Transport {
   async text(method: string, path: string, options: RequestOptions = {}): Promise<Reply<string>> {
     const timeout = AbortSignal.timeout(RESPONSE_TIMEOUT_MS);
     const signal = options.signal === undefined ? timeout : AbortSignal.any([options.signal, timeout]);
-    const response = await this.open(method, path, { ...options, signal });
+    const deadline = this.#options.timing.now() + RESPONSE_TIMEOUT_MS;
+    const response = await this.open(method, path, { ...options, signal }, deadline);
     const value = await this.#read(response, options.signal, MAX_RESPONSE_MIB);
     return { code: response.status, value, headers: response.headers, warnings: warningsIn(response.headers) };
   }
 
-  /** Returns a successful response with its body unread. Throws StatusError for any other. */
-  async open(method: string, path: string, options: RequestOptions): Promise<Response> {
+  /**
+   * Returns a successful response with its body unread. Throws StatusError for any other.
+   * @param deadline in epoch milliseconds: no retry is waited for that comes later
+   */
+  async open(method: string, path: string, options: RequestOptions, deadline = Infinity): Promise<Response> {
     let refused: { readonly token: string; readonly error: StatusError } | undefined;
     for (let retries = 0; ; ) {
       const token = await this.#options.tokenProvider?.(refused?.token);
@@ -98,7 +102,12 @@ export class Transport {
       }
       const seconds = retryAfter(response);
       if (seconds === undefined || retries++ >= MAX_RETRIES) throw error;
-      await this.#options.timing.delay(seconds * 1000, options.signal);
+      const delayMs = seconds * 1000;
+      if (this.#options.timing.now() + delayMs >= deadline) throw error;
+      await this.#options.timing.delay(delayMs, options.signal).catch(() => {
+        // The server's answer says more than that the time is over.
+        throw abortReason(options.signal) ?? error;
+      });
     }
   }
 
