@@ -3,8 +3,11 @@ import type { Timing } from './timing.ts';
 
 export type Fetch = typeof globalThis.fetch;
 
-/** Returns the bearer token. `refused` is the token that the server has just refused, if any. */
-export type TokenProvider = (refused?: string) => string | Promise<string>;
+/**
+ * Returns the bearer token. `refused` is the token that the server has just refused, if any. `signal` is that of the
+ * request: the token is not needed after it.
+ */
+export type TokenProvider = (refused?: string, signal?: AbortSignal) => string | Promise<string>;
 
 export interface TransportOptions {
   /** The base URL of the server, e.g. `https://clusterpass.example.com`. */
@@ -85,7 +88,7 @@ export class Transport {
   async open(method: string, path: string, options: RequestOptions, deadline = Infinity): Promise<Response> {
     let refused: { readonly token: string; readonly error: StatusError } | undefined;
     for (let retries = 0; ; ) {
-      const token = await this.#options.tokenProvider?.(refused?.token);
+      const token = await this.#options.tokenProvider?.(refused?.token, options.signal);
       // The same token again would be refused again.
       if (refused !== undefined && token === refused.token) throw refused.error;
       const response = await this.#send(method, path, options, token);

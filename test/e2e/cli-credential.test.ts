@@ -66,13 +66,21 @@ describe('A42: a cached token is not served when it is refused', () => {
     expect(await tokenOf()).toBe(third);
   });
 
-  it('when a login or --no-cache has replaced it', async () => {
+  it('when a login or --no-cache has removed it', async () => {
     const first = await tokenOf();
     const second = await tokenOf([...CREDENTIAL, '--no-cache']);
-    expect(second).not.toBe(first);
-    expect(await tokenOf()).toBe(second);
+    const third = await tokenOf();
+    expect(new Set([first, second, third]).size).toBe(3);
     await person.ok(['login', '--server', server.url, '--token', server.adminToken]);
-    expect(await tokenOf()).not.toBe(second);
+    expect(await tokenOf()).not.toBe(third);
+  });
+
+  it('--no-cache writes nothing', async () => {
+    const other = await Person.at();
+    const env = { CLUSTERPASS_SERVER: server.url, CLUSTERPASS_TOKEN: server.adminToken };
+    await other.ok([...CREDENTIAL, '--no-cache'], { env });
+    expect(await readdir(other.home)).toEqual([]);
+    await other.leave();
   });
 
   it('when a cluster that issues its own tokens refuses it', async () => {

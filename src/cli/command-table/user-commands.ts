@@ -245,7 +245,11 @@ export const USER_COMMANDS: readonly Command[] = [
       { ...cluster('Name of a cluster, or `SERVER/NAME`.'), repeatable: true },
       { flags: '--all', doc: 'All clusters that you may see.' },
       { flags: '--parallel <number>', doc: 'How many commands run at the same time.', default: '16' },
-      { flags: '--timeout <duration>', doc: 'How long the command and its children may take for one cluster.', default: '60s' },
+      {
+        flags: '--timeout <duration>',
+        doc: 'How long the command and its children may take for one cluster.',
+        default: '60s',
+      },
       {
         flags: '--duration <duration>',
         doc: 'Requested lifetime of the tokens, e.g. `10m`.',
@@ -299,7 +303,7 @@ export const USER_COMMANDS: readonly Command[] = [
         flags: '--pass <handle>',
         doc: 'Redeem a pass of `clusterpass pass request` or of an agent. It determines account, audience and duration.',
       },
-      { flags: '--no-cache', doc: 'Request a new token, which replaces the cached one.' },
+      { flags: '--no-cache', doc: 'Request a new token and do not write it to disk. The cached one is removed.' },
       {
         flags: '--login',
         doc: 'Give the token of your login, for the API of Clusterpass itself. In place of a service account.',

@@ -3,7 +3,7 @@ import { ConnectionError, isStatus } from '../../client/errors.ts';
 import type { RedeemOptions } from '../../client/types.ts';
 import { CliError, type Context, type Invocation, parseSeconds, type Run, UsageError } from '../command.ts';
 import { clientFor, credentialSource, resolveConnection, tokenFor } from '../connection/connection.ts';
-import { type CredentialSource, cachedCredential } from '../connection/credential-cache.ts';
+import { type CredentialSource, cachedCredential, deleteCredential } from '../connection/credential-cache.ts';
 import { loginFor, readLogins } from '../connection/logins.ts';
 import { checkClusterName } from '../connection/one-server.ts';
 import { plainFetch } from '../connection/plain-fetch.ts';
@@ -11,14 +11,31 @@ import { refreshTime } from '../connection/refresh-time.ts';
 import { type ExecInfo, readExecInfo } from '../exec-info.ts';
 import { type PassSubject, parseServiceAccount, passSubject } from '../service-account.ts';
 
-/** client-go sets no limit, and holds a lock while the plugin runs. */
+/** Of the whole run: client-go sets no limit, and holds a lock while the plugin runs. */
 const TIMEOUT_MS = 10_000;
+
+/** What is left of the time of the run. */
+class Deadline {
+  readonly #end = performance.now() + TIMEOUT_MS;
+  #signal: AbortSignal | undefined;
+
+  get leftMs(): number {
+    return Math.max(0, Math.ceil(this.#end - performance.now()));
+  }
+
+  /** Made when it is needed: a cached token needs none. */
+  get signal(): AbortSignal {
+    this.#signal ??= AbortSignal.timeout(this.leftMs);
+    return this.#signal;
+  }
+}
 
 /** An exec credential plugin of client-go: writes only an ExecCredential to stdout. */
 export const run: Run = async (context, invocation) => {
+  const deadline = new Deadline();
   const info = readExecInfo(context.env.KUBERNETES_EXEC_INFO);
   const { apiVersion } = info;
-  if (invocation.is('login')) return giveLogin(context, invocation, apiVersion);
+  if (invocation.is('login')) return giveLogin(context, invocation, apiVersion, deadline);
   const handle = handleOf(invocation);
   const { cluster, forServer } = clusterOf(invocation, info, handle);
   const subject = handle === undefined ? subjectOf(context, invocation) : 'pass';
@@ -34,7 +51,7 @@ export const run: Run = async (context, invocation) => {
   const source: CredentialSource = {
     issue: async () => {
       const client = await clientFor(context, connection, plainFetch(connection, context.env));
-      const signal = AbortSignal.timeout(TIMEOUT_MS);
+      const { signal } = deadline;
       if (subject === 'pass') return client.redeemPass({ handle: handle ?? '', ...wanted, ...(await proof()), signal });
       return subject === 'me'
         ? client.createUserpass({ cluster, ...wanted, signal })
@@ -74,7 +91,11 @@ export const run: Run = async (context, invocation) => {
     const caller = connection.sessionId ?? (await bearer());
     const what = handle === undefined ? [subject, audiences, expirationSeconds ?? null] : [handle];
     const identity = [caller, cluster, ...what, forServer ?? null];
-    return cachedCredential(context, server, identity, source, { replace: invocation.isOff('cache'), handle });
+    if (!invocation.isOff('cache')) {
+      return cachedCredential(context, server, identity, source, { handle, waitMs: deadline.leftMs });
+    }
+    await deleteCredential(context, server, identity, handle);
+    return issued();
   }
 
   /** A controller keeps its credentials in memory, and may have no disk to write to. */
@@ -91,9 +112,14 @@ interface Credential {
 }
 
 /** The token of the login itself, for kubectl as a client of Clusterpass. Refreshed here, if it is of a session. */
-async function giveLogin(context: Context, invocation: Invocation, apiVersion: string): Promise<undefined> {
+async function giveLogin(
+  context: Context,
+  invocation: Invocation,
+  apiVersion: string,
+  deadline: Deadline,
+): Promise<undefined> {
   const { server, token, sessionId } = await resolveConnection(context, invocation);
-  const text = await token?.();
+  const text = await token?.(undefined, sessionId === undefined ? undefined : deadline.signal);
   if (text === undefined) throw new CliError(`not logged in to ${server}: run clusterpass login --server ${server}`);
   // kubectl keeps a credential until this time; without one, for as long as it runs.
   const session = sessionId === undefined ? undefined : loginFor(await readLogins(context), server)?.session;

@@ -187,7 +187,7 @@ function requireHttps(server: string, allowed: boolean): void {
 function loginToken(context: Context, server: string, login: Login | undefined): TokenProvider | undefined {
   if (login === undefined) return undefined;
   if (login.session === undefined) return () => login.token;
-  return async (refused) => (await import('./session-token.ts')).sessionToken(context, server)(refused);
+  return async (refused, signal) => (await import('./session-token.ts')).sessionToken(context, server)(refused, signal);
 }
 
 interface GivenToken {

@@ -8,6 +8,7 @@ import { fakeContext } from '../cli.fixture.ts';
 import {
   type CredentialSource,
   cachedCredential,
+  deleteCredential,
   deleteCredentials,
   deletePassCredentials,
   type Verdict,
@@ -97,12 +98,10 @@ describe('cached credentials', () => {
     expect([await get('jane', 'p1'), await get('bob', 'p1')]).toEqual(['token-5', 'token-6']);
   });
 
-  it('are issued with --no-cache where no file can be written', async () => {
+  it('are deleted where there is no folder for them', async () => {
     const file = join(home, 'file');
     await writeFile(file, '');
-    const context = fakeContext({ XDG_CACHE_HOME: file });
-    const options = { replace: true };
-    expect((await cachedCredential(context, 'https://a', ['jane'], issuer(context), options)).token).toBe('token-1');
+    await deleteCredential(fakeContext({ XDG_CACHE_HOME: file }), 'https://a', ['jane'], undefined);
   });
 
   it('are requested again after an error', async () => {
@@ -231,18 +230,22 @@ describe('A42: a cached credential that may be revoked', () => {
     await expect(failing).rejects.toThrow('403');
   });
 
-  it('is replaced by --no-cache, and removed by a 401', async () => {
+  it('is removed by a 401', async () => {
     const { context, source, get } = setUp();
     await get();
-    expect(await get({ replace: true })).toBe('token-2');
-    expect(await get()).toBe('token-2');
+    context.time += MINUTE;
     const issue = async () => {
       throw new StatusError(statusFrom(401, ''));
     };
-    const refused = { ...source, issue };
-    await expect(cachedCredential(context, 'https://pass', ['jane'], refused, { replace: true })).rejects.toThrow(
-      '401',
-    );
-    expect(await get()).toBe('token-3');
+    const refused = { ...source, issue, check: async () => 'refused' as const };
+    await expect(cachedCredential(context, 'https://pass', ['jane'], refused)).rejects.toThrow('401');
+    expect(await get()).toBe('token-2');
+  });
+
+  it('is removed by --no-cache', async () => {
+    const { context, get } = setUp();
+    await get();
+    await deleteCredential(context, 'https://pass', ['jane']);
+    expect(await get()).toBe('token-2');
   });
 });

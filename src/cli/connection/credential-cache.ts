@@ -42,23 +42,26 @@ const folderOf = ({ env }: Context, server: string): string => join(cacheFolder(
 /** What the files of a pass begin with. */
 const prefixOf = (handle: string): string => `${digest(handle)}-`;
 
+function fileOf(context: Context, server: string, identity: readonly unknown[], handle: string | undefined): string {
+  const prefix = handle === undefined ? '' : prefixOf(handle);
+  return join(folderOf(context, server), `${prefix}${digest(...identity)}.json`);
+}
+
 /**
  * A credential from the cache, or a new one that is then cached. `identity` is everything that distinguishes two
  * credentials, including the session or the token of the caller, so that no login gets the credential of another.
  *
  * A credential that is older than a minute is checked, and replaced if it is refused. If there is no answer, it is
- * used. With `replace` the cached credential is not used. `handle` is that of a pass: `deletePassCredentials` finds the
- * file by it.
+ * used. `handle` is that of a pass: `deletePassCredentials` finds the file by it.
  */
 export async function cachedCredential(
   context: Context,
   server: string,
   identity: readonly unknown[],
   source: CredentialSource,
-  { replace = false, handle }: { readonly replace?: boolean; readonly handle?: string | undefined } = {},
+  { handle, waitMs = LOCK_WAIT_MS }: { readonly handle?: string | undefined; readonly waitMs?: number } = {},
 ): Promise<CachedCredential> {
-  const prefix = handle === undefined ? '' : prefixOf(handle);
-  const file = join(folderOf(context, server), `${prefix}${digest(...identity)}.json`);
+  const file = fileOf(context, server, identity, handle);
   const fresh = async (): Promise<CachedCredential | undefined> => {
     const found = await readCredential(file);
     return found !== undefined && context.now() < found.refreshAt ? found : undefined;
@@ -69,12 +72,6 @@ export async function cachedCredential(
       if (isStatus(error, 401)) await fs.rm(file, { force: true });
       throw error;
     });
-  if (replace) {
-    const credential = await renewed(undefined);
-    // The command works without a cache, too.
-    await writePrivate(file, JSON.stringify(credential)).catch(() => undefined);
-    return credential;
-  }
   const usable = async (): Promise<CachedCredential | undefined> => {
     const found = await fresh();
     return found === undefined || isDue(context, found) ? undefined : found;
@@ -85,7 +82,7 @@ export async function cachedCredential(
   const { withLock } = await import('../files/file-lock.ts');
   // A process that waits for the lock uses the credential that the holder of the lock requests.
   const options = {
-    waitMs: LOCK_WAIT_MS,
+    waitMs,
     err: context.err,
     done: async () => {
       found = await usable();
@@ -176,6 +173,16 @@ async function readCredential(file: string): Promise<CachedCredential | undefine
   } catch {
     return undefined;
   }
+}
+
+/** For `--no-cache`: a cache that cannot be written does not matter. */
+export async function deleteCredential(
+  context: Context,
+  server: string,
+  identity: readonly unknown[],
+  handle?: string,
+): Promise<void> {
+  await fs.rm(fileOf(context, server, identity, handle), { force: true }).catch(() => undefined);
 }
 
 export async function deleteCredentials(context: Context, server: string): Promise<void> {

@@ -18,9 +18,9 @@ const LOCK_WAIT_MS = 60_000;
  * provider that replaces it at every use would end the session.
  */
 export function sessionToken(context: Context, server: string): TokenProvider {
-  return async (refused) => {
+  return async (refused, signal) => {
     const login = await sessionLogin(context, server);
-    return isFresh(login, context.now(), refused) ? login.token : refreshOnce(context, server, refused);
+    return isFresh(login, context.now(), refused) ? login.token : refreshOnce(context, server, refused, signal);
   };
 }
 
@@ -40,7 +40,12 @@ const lockFile = ({ env }: Context, server: string): string =>
   join(configFolder(env), `refresh-${createHash('sha256').update(server).digest('hex').slice(0, 16)}`);
 
 /** Refreshes the token under a lock, or waits for the process that holds the lock and uses its token. */
-async function refreshOnce(context: Context, server: string, refused: string | undefined): Promise<string> {
+async function refreshOnce(
+  context: Context,
+  server: string,
+  refused: string | undefined,
+  signal: AbortSignal | undefined,
+): Promise<string> {
   let found: SessionLogin | undefined;
   const done = async (): Promise<boolean> => {
     const login = await sessionLogin(context, server);
@@ -48,9 +53,9 @@ async function refreshOnce(context: Context, server: string, refused: string | u
     found = login;
     return true;
   };
-  const options = { waitMs: LOCK_WAIT_MS, err: context.err, done };
+  const options = { waitMs: LOCK_WAIT_MS, signal, err: context.err, done };
   const token = await withLock(lockFile(context, server), options, async () =>
-    (await done()) ? undefined : refreshAndStore(context, server, refused),
+    (await done()) ? undefined : refreshAndStore(context, server, refused, signal),
   );
   const result = token ?? found?.token;
   if (result === undefined) throw loginNeeded(server, `the login for ${server} cannot be refreshed`);
@@ -58,7 +63,12 @@ async function refreshOnce(context: Context, server: string, refused: string | u
 }
 
 /** Requires the lock: the new refresh token is stored before another process reads it. */
-async function refreshAndStore(context: Context, server: string, refused: string | undefined): Promise<string> {
+async function refreshAndStore(
+  context: Context,
+  server: string,
+  refused: string | undefined,
+  signal: AbortSignal | undefined,
+): Promise<string> {
   const { token, session } = await sessionLogin(context, server);
   const isUsable = token !== refused && context.now() < session.expiresAt;
   if (session.refreshToken === undefined) {
@@ -68,7 +78,7 @@ async function refreshAndStore(context: Context, server: string, refused: string
   }
   const { refresh, revoke, SessionEnded } = await import('../oidc/provider-client.ts');
   try {
-    const tokens = await refresh(session, session.refreshToken, context.now());
+    const tokens = await refresh(session, session.refreshToken, context.now(), signal);
     // OpenID Connect Core 12.2: the subject must be the same.
     if (tokens.subject !== session.subject)
       throw loginNeeded(server, 'the identity provider answered for another user');

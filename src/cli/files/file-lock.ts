@@ -8,6 +8,8 @@ import { CliError, type Output } from '../command.ts';
 interface LockOptions {
   /** How long to wait for the lock before failing. */
   readonly waitMs: number;
+  /** Ends the wait, too. */
+  readonly signal?: AbortSignal | undefined;
   /** Called while waiting; true ends the wait without the lock. */
   readonly done?: () => Promise<boolean>;
   /** Gets one message if the wait is longer than `noticeAfterMs`. */
@@ -35,7 +37,7 @@ export async function withLock<T>(path: string, options: LockOptions, task: () =
     if ((await options.done?.()) === true) return undefined;
     if (await removeStale(lock, owner)) continue;
     const waited = performance.now() - start;
-    if (waited > options.waitMs) {
+    if (waited > options.waitMs || options.signal?.aborted === true) {
       throw new CliError(`${path} is locked by another process; if none is running, remove ${await lockFiles(lock)}`);
     }
     if (!noticed && waited > (options.noticeAfterMs ?? NOTICE_AFTER_MS)) {

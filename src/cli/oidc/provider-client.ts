@@ -47,8 +47,14 @@ function bounded(fetch: Fetch): Fetch {
   };
 }
 
-/** Reads the provider's discovery document. */
-export async function findProvider(settings: ClientSettings): Promise<ProviderClient> {
+const endedBy = (fetch: Fetch, signal: AbortSignal | undefined): Fetch =>
+  signal === undefined
+    ? fetch
+    : (input, init) =>
+        fetch(input, { ...init, signal: AbortSignal.any([signal, ...(init?.signal ? [init.signal] : [])]) });
+
+/** Reads the provider's discovery document. `signal` ends this request and the later ones. */
+export async function findProvider(settings: ClientSettings, signal?: AbortSignal): Promise<ProviderClient> {
   const { issuerUrl, clientId, clientSecret, issuerCertificateAuthority } = settings;
   const issuer = checkedIssuer(issuerUrl);
   const fetch = await fetchFor({ certificateAuthority: issuerCertificateAuthority, insecureSkipTlsVerify: false });
@@ -60,7 +66,7 @@ export async function findProvider(settings: ClientSettings): Promise<ProviderCl
       {},
       clientSecret === undefined ? None() : ClientSecretBasic(clientSecret),
       {
-        [customFetch]: bounded(fetch) as CustomFetch,
+        [customFetch]: bounded(endedBy(fetch, signal)) as CustomFetch,
         timeout: TIMEOUT_SECONDS,
         execute: issuer.protocol === 'http:' ? [allowInsecureRequests] : [],
       },
@@ -104,11 +110,17 @@ export async function callProvider<T>(issuerUrl: string, task: () => Promise<T>)
       const Kind = code === 'invalid_grant' ? SessionEnded : CliError;
       throw new Kind(`${host} refused: ${terminalSafe(description ?? code)}`);
     }
+    if (isTimeout(error)) throw new CliError(`${host}: no answer in time`);
     if (error instanceof ClientError || error instanceof TypeError) {
       throw new CliError(`${host}: ${terminalSafe(reasonOf(error))}`);
     }
     throw error;
   }
+}
+
+function isTimeout(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return error.name === 'TimeoutError' || isTimeout(error.cause);
 }
 
 /** The message of the innermost cause: fetch's own message only says that it failed. */
@@ -136,8 +148,13 @@ export function tokensOf(response: TokenResponse, now: number): Tokens {
   };
 }
 
-export async function refresh(settings: ClientSettings, refreshToken: string, now: number): Promise<Tokens> {
-  const { configuration } = await findProvider(settings);
+export async function refresh(
+  settings: ClientSettings,
+  refreshToken: string,
+  now: number,
+  signal?: AbortSignal,
+): Promise<Tokens> {
+  const { configuration } = await findProvider(settings, signal);
   return callProvider(settings.issuerUrl, async () =>
     tokensOf(await refreshTokenGrant(configuration, refreshToken), now),
   );
