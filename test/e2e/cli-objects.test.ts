@@ -1,10 +1,11 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { createServer, type Server as HttpsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { json, scriptServer } from '../../src/client/script-server.fixture.ts';
 import { Person } from './support/cli.ts';
 import { bind, createObjects } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
@@ -455,6 +456,21 @@ describe('clusterpass register', () => {
     expect(await admin.ok([...flags, '--offline', '--client-cidr', '10.0.0.0/8'])).toBe(
       'cluster.clusterregistry.k8s.io/dev-10 created\n',
     );
+  });
+
+  it('sends the token of the kubeconfig to no other machine by plain HTTP', async () => {
+    const plain = await scriptServer([json(200, { gitVersion: 'v1.36.4' }), json(200, {})]);
+    // Not recognized as loopback.
+    const server = plain.url.replace('127.0.0.1', '[::ffff:127.0.0.1]');
+    const config = JSON.parse(await readFile(join(admin.home, 'dev.yaml'), 'utf8'));
+    await writeFile(
+      join(admin.home, 'plain.yaml'),
+      JSON.stringify({ ...config, clusters: [{ name: 'good', cluster: { server } }] }),
+    );
+    const said = await admin.fails(['register', 'dev-14', '--kubeconfig', 'plain.yaml']);
+    expect(said).toContain('is plain HTTP, which exposes the token on the network');
+    expect(plain.requests).toEqual([]);
+    await plain.close();
   });
 
   it.each([

@@ -6,7 +6,7 @@ import { CliError, type Context, type Invocation, UsageError } from '../command.
 import { readCertificates, readGivenFile } from '../files/files.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
 import { fetchWithProgress } from '../progress.ts';
-import { fetchFor, isLoopback } from './fetch-for.ts';
+import { fetchFor, requireHttps } from './fetch-for.ts';
 import { type Login, type Logins, loginFor, readLogins } from './logins.ts';
 import { checkClusterName } from './one-server.ts';
 import { serverNames } from './server-names.ts';
@@ -89,7 +89,7 @@ interface GivenSettings extends Partial<Pick<Connection, 'certificateAuthority' 
 function connectionWith(context: Context, logins: Logins, server: string, given: GivenSettings): Connection {
   const login = loginFor(logins, server);
   const insecureSkipTlsVerify = given.insecureSkipTlsVerify === true || login?.insecureSkipTlsVerify === true;
-  requireHttps(server, insecureSkipTlsVerify);
+  if (!insecureSkipTlsVerify) requireHttps(server, { alternative: ', or allow it with --insecure-skip-tls-verify' });
   return {
     server,
     token: given.token?.provider ?? loginToken(context, server, login),
@@ -174,14 +174,6 @@ export function serverUrl(given: string): string {
   if (url.username !== '' || url.password !== '') throw new UsageError('--server must not contain credentials');
   if (url.search !== '' || url.hash !== '') throw new UsageError('--server must not have a query or a fragment');
   return `${url.origin}${url.pathname.replace(/\/+$/, '')}`;
-}
-
-function requireHttps(server: string, allowed: boolean): void {
-  const { protocol, hostname } = new URL(server);
-  if (protocol === 'https:' || allowed || isLoopback(hostname)) return;
-  throw new UsageError(
-    `${server} is plain HTTP, which exposes the token on the network: use https, or allow it with --insecure-skip-tls-verify`,
-  );
 }
 
 function loginToken(context: Context, server: string, login: Login | undefined): TokenProvider | undefined {

@@ -1,4 +1,5 @@
 import type { Fetch } from '../../client/transport.ts';
+import { UsageError } from '../command.ts';
 
 export interface TlsTrust {
   /** PEM */
@@ -11,6 +12,14 @@ export async function fetchFor({ certificateAuthority: ca, insecureSkipTlsVerify
   if (ca === undefined && !insecureSkipTlsVerify) return (input, init) => globalThis.fetch(input, init);
   const { createNodeFetch } = await import('../../client/node.ts');
   return createNodeFetch({ insecureSkipTlsVerify, ...(ca === undefined ? {} : { ca }) });
+}
+
+/** Refuses an address to which a token would be sent as plain text. `name` is the address in the message. */
+export function requireHttps(server: string, { name = server, alternative = '' } = {}): void {
+  if (!URL.canParse(server)) throw new UsageError(`${name} is not a URL`);
+  const { protocol, hostname } = new URL(server);
+  if (protocol === 'https:' || isLoopback(hostname)) return;
+  throw new UsageError(`${name} is plain HTTP, which exposes the token on the network: use https${alternative}`);
 }
 
 /**

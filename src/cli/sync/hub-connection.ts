@@ -3,7 +3,7 @@ import { realTiming } from '../../client/timing.ts';
 import { type TokenProvider, Transport } from '../../client/transport.ts';
 import { CliError, type Context, type Invocation } from '../command.ts';
 import { type Connection, clientOptions } from '../connection/connection.ts';
-import { isLoopback } from '../connection/fetch-for.ts';
+import { requireHttps } from '../connection/fetch-for.ts';
 import { readGivenFile } from '../files/files.ts';
 import { kubeconfigFile } from '../files/folders.ts';
 import { type KubeconfigContext, readContext } from '../kubeconfig/kubeconfig-context.ts';
@@ -35,7 +35,7 @@ export async function connectHub(context: Context, invocation: Invocation): Prom
         'supported: create a kubeconfig with a token (kubectl create token), or run the command in a Pod of the cluster',
     );
   }
-  requireHttps(config.server);
+  requireHttps(config.server, { name: `the hub's address ${config.server}` });
   let token = config.token;
   const provider: TokenProvider = async (refused) => {
     // The file of the token may have a new one.
@@ -83,15 +83,6 @@ function hubAt(
     timing: realTiming,
   });
   return { server, ca, transport };
-}
-
-function requireHttps(server: string): void {
-  if (!URL.canParse(server)) throw new CliError(`the hub's address ${JSON.stringify(server)} is not a URL`);
-  const { protocol, hostname } = new URL(server);
-  if (protocol === 'https:' || isLoopback(hostname)) return;
-  throw new CliError(
-    `the hub's address ${server} is plain HTTP, which exposes the credential on the network: use https`,
-  );
 }
 
 /** Clusterpass as the side that is written to. */
