@@ -62,8 +62,8 @@ export const run: Run = async (context, invocation) => {
       const { checkAtCluster, checkAtServer } = await import('../connection/check-token.ts');
       // Clusterpass refuses passes for people as bearer tokens: only the cluster can say whether it accepts one.
       return verifier === 'server' && subject !== 'me'
-        ? checkAtServer(connection, cluster, token)
-        : checkAtCluster(context.env.KUBERNETES_EXEC_INFO, token);
+        ? checkAtServer(connection, cluster, token, context.env)
+        : checkAtCluster(context.env.KUBERNETES_EXEC_INFO, token, context.env);
     },
   };
   try {

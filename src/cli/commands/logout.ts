@@ -46,14 +46,14 @@ async function endPasses(context: Context, logins: Logins, server: string): Prom
 }
 
 /** Revokes the refresh token. The login is already removed, so a failure is only a warning. */
-async function revokeSession({ err }: Context, { session }: Login): Promise<void> {
+async function revokeSession(context: Context, { session }: Login): Promise<void> {
   if (session?.refreshToken === undefined) return;
   const { revoke } = await import('../oidc/provider-client.ts');
   try {
-    await revoke(session, session.refreshToken);
+    await revoke(session, session.refreshToken, context);
   } catch (error) {
     if (!(error instanceof CliError)) throw error;
-    err.write(`Warning: could not revoke the refresh token at the identity provider: ${error.message}\n`);
+    context.err.write(`Warning: could not revoke the refresh token at the identity provider: ${error.message}\n`);
   }
 }
 

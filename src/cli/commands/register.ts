@@ -10,7 +10,7 @@ import { readIdentity } from '../cluster-identity.ts';
 import { clusterPath } from '../clusters.ts';
 import { CliError, type Context, type Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
-import { requireHttps } from '../connection/fetch-for.ts';
+import { proxyOf, requireHttps } from '../connection/fetch-for.ts';
 import { isDryRun } from '../dry-run.ts';
 import { kubeconfigFile } from '../files/folders.ts';
 import { type KubeconfigContext, readContext } from '../kubeconfig/kubeconfig-context.ts';
@@ -77,6 +77,7 @@ async function inspectCluster(context: Context, source: KubeconfigContext): Prom
   requireHttps(server, { name: `the cluster's address ${server}` });
   const fetch = createNodeFetch({
     insecureSkipTlsVerify,
+    proxy: proxyOf(context.env),
     ...(ca === undefined ? {} : { ca }),
     ...(cert === undefined || key === undefined ? {} : { cert, key }),
     ...(tlsServerName === undefined ? {} : { servername: tlsServerName }),

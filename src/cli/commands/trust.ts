@@ -122,7 +122,7 @@ async function refresh(
   const address = addressFor(serverEndpoints, localAddress);
   if (address === undefined) throw new CliError(`${terminalSafe(name)} has no address`);
   const certificateAuthority = caBundle === undefined ? undefined : Buffer.from(caBundle, 'base64').toString();
-  const fetch = await fetchFor({ certificateAuthority, insecureSkipTlsVerify: false });
+  const fetch = await fetchFor({ certificateAuthority, insecureSkipTlsVerify: false }, context.env);
   await sendUnverifiableToken(fetch, { address, issuer, audience, now: context.now() });
   context.out.write(
     `${terminalSafe(name)} was sent a token that no key verifies: it reads the keys again if those it has are older than an hour\n`,

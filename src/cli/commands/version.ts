@@ -43,7 +43,7 @@ async function serverVersion(context: Context, invocation: Invocation): Promise<
   }
   const client = createClient({
     server: connection.server,
-    fetch: fetchWithProgress(context, connection.server, await fetchFor(connection)),
+    fetch: fetchWithProgress(context, connection.server, await fetchFor(connection, context.env)),
   });
   return (await client.request<ServerVersion>('GET', '/version')).value;
 }

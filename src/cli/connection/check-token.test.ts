@@ -66,8 +66,8 @@ it.each([
   [503, 'unknown'],
 ])('a check that is answered with %i is %s, at the server and at the cluster', async (status, verdict) => {
   code = status;
-  expect(await checkAtServer(connection(), 'alpha', 'the-token')).toBe(verdict);
-  expect(await checkAtCluster(execInfo(here()), 'the-token')).toBe(verdict);
+  expect(await checkAtServer(connection(), 'alpha', 'the-token', {})).toBe(verdict);
+  expect(await checkAtCluster(execInfo(here()), 'the-token', {})).toBe(verdict);
   expect(requests).toEqual([
     'POST /orchestrator/alpha/apis/authentication.k8s.io/v1/selfsubjectreviews Bearer the-token',
     'GET /version Bearer the-token',
@@ -83,6 +83,6 @@ it.each<[string, () => string | undefined]>([
   ['through a proxy', () => execInfo({ ...here(), 'proxy-url': `http://127.0.0.1:${portOf(plain)}` })],
   ['with a certificate that is not verified', () => execInfo({ ...here(), 'insecure-skip-tls-verify': true })],
 ])('no token is sent to a cluster %s', async (_, info) => {
-  expect(await checkAtCluster(info(), 'the-token')).toBe('unknown');
+  expect(await checkAtCluster(info(), 'the-token', {})).toBe('unknown');
   expect(requests).toEqual([]);
 });

@@ -1,3 +1,4 @@
+import type { Context } from '../command.ts';
 import type { Connection } from './connection.ts';
 import type { Verdict } from './credential-cache.ts';
 import type { TlsTrust } from './fetch-for.ts';
@@ -7,25 +8,40 @@ import { plainFetch } from './plain-fetch.ts';
 const TIMEOUT_MS = 2_000;
 
 /** Sends Clusterpass a SelfSubjectReview with the token. It refuses a token whose key, account or id was revoked. */
-export async function checkAtServer(connection: Connection, cluster: string, token: string): Promise<Verdict> {
+export async function checkAtServer(
+  connection: TlsTrust & Pick<Connection, 'server' | 'productName'>,
+  cluster: string,
+  token: string,
+  env: Context['env'],
+): Promise<Verdict> {
   const { server, productName } = connection;
   const path = `/${productName}/${encodeURIComponent(cluster)}/apis/authentication.k8s.io/v1/selfsubjectreviews`;
   const body = JSON.stringify({ apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' });
-  return send(connection, `${server}${path}`, token, { method: 'POST', body });
+  return send(connection, `${server}${path}`, token, env, { method: 'POST', body });
 }
 
 /**
  * Sends the token to the cluster in `KUBERNETES_EXEC_INFO`, to which kubectl is about to send it. Not to the address in
  * the registry, which may have changed since the kubeconfig was written.
  */
-export async function checkAtCluster(execInfo: string | undefined, token: string): Promise<Verdict> {
+export async function checkAtCluster(
+  execInfo: string | undefined,
+  token: string,
+  env: Context['env'],
+): Promise<Verdict> {
   const cluster = clusterIn(execInfo);
-  return cluster === undefined ? 'unknown' : send(cluster, `${cluster.server}/version`, token, { method: 'GET' });
+  return cluster === undefined ? 'unknown' : send(cluster, `${cluster.server}/version`, token, env, { method: 'GET' });
 }
 
-async function send(trust: TlsTrust, url: string, token: string, init: RequestInit): Promise<Verdict> {
+async function send(
+  trust: TlsTrust,
+  url: string,
+  token: string,
+  env: Context['env'],
+  init: RequestInit,
+): Promise<Verdict> {
   try {
-    const response = await plainFetch(trust)(url, {
+    const response = await plainFetch(trust, env)(url, {
       ...init,
       headers: { Accept: 'application/json', 'Content-Type': 'application/json', Authorization: `Bearer ${token}` },
       signal: AbortSignal.timeout(TIMEOUT_MS),

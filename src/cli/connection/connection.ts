@@ -155,7 +155,7 @@ export async function clientOptions(context: Context, connection: Connection, fe
     tokenProvider: tokenFor(connection),
     credentialSource: credentialSource(connection),
     productName,
-    fetch: fetchWithProgress(context, server, fetch ?? (await fetchFor(connection))),
+    fetch: fetchWithProgress(context, server, fetch ?? (await fetchFor(connection, context.env))),
     userAgent: `clusterpass/${context.version}`,
     onWarning: (text: string): void => context.err.write(`Warning: ${terminalSafe(text)}\n`),
   };

@@ -1,5 +1,6 @@
 import type { Fetch } from '../../client/transport.ts';
-import { UsageError } from '../command.ts';
+import type { ProxyOptions } from '../../lib/http-dispatcher.ts';
+import { type Context, UsageError } from '../command.ts';
 
 export interface TlsTrust {
   /** PEM */
@@ -7,11 +8,30 @@ export interface TlsTrust {
   readonly insecureSkipTlsVerify: boolean;
 }
 
-/** A fetch with these TLS settings. undici is imported only if they differ from Node's defaults. */
-export async function fetchFor({ certificateAuthority: ca, insecureSkipTlsVerify }: TlsTrust): Promise<Fetch> {
-  if (ca === undefined && !insecureSkipTlsVerify) return (input, init) => globalThis.fetch(input, init);
+/**
+ * A fetch with these TLS settings, through the proxy of the environment. undici is imported only if they differ from
+ * Node's defaults.
+ */
+export async function fetchFor(
+  { certificateAuthority: ca, insecureSkipTlsVerify }: TlsTrust,
+  env: Context['env'],
+): Promise<Fetch> {
+  const proxy = proxyOf(env);
+  if (ca === undefined && !insecureSkipTlsVerify && proxy === undefined) {
+    return (input, init) => globalThis.fetch(input, init);
+  }
   const { createNodeFetch } = await import('../../client/node.ts');
-  return createNodeFetch({ insecureSkipTlsVerify, ...(ca === undefined ? {} : { ca }) });
+  return createNodeFetch({ insecureSkipTlsVerify, proxy, ...(ca === undefined ? {} : { ca }) });
+}
+
+/** Go programs reach this machine without a proxy, too. */
+const LOOPBACK = 'localhost,127.0.0.1,::1';
+
+/** The proxy of `HTTPS_PROXY` and `NO_PROXY`. */
+export function proxyOf(env: Context['env']): ProxyOptions | undefined {
+  const httpsProxy = env.https_proxy || env.HTTPS_PROXY;
+  if (!httpsProxy) return undefined;
+  return { httpsProxy, noProxy: [env.no_proxy || env.NO_PROXY, LOOPBACK].filter(Boolean).join(',') };
 }
 
 /** Refuses an address to which a token would be sent as plain text. `name` is the address in the message. */

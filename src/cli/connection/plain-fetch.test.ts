@@ -63,12 +63,12 @@ it('CP-96: goes through HTTPS_PROXY, verifies the server behind it, and knows NO
 
 it('follows no redirect, which would get the token, and reads no large answer', async () => {
   const address = `https://127.0.0.1:${portOf(server)}`;
-  await expect(plainFetch(trust)(`${address}/redirect`)).rejects.toThrow('unexpected redirect');
-  await expect(plainFetch(trust)(`${address}/large`)).rejects.toThrow('the response is too large');
+  await expect(plainFetch(trust, {})(`${address}/redirect`)).rejects.toThrow('unexpected redirect');
+  await expect(plainFetch(trust, {})(`${address}/large`)).rejects.toThrow('the response is too large');
 });
 
 it('ends with its signal, before and while it waits', async () => {
-  const fetch = plainFetch(trust);
+  const fetch = plainFetch(trust, {});
   const address = `https://127.0.0.1:${portOf(server)}/silent`;
   const stop = new AbortController();
   const waiting = fetch(address, { signal: stop.signal });

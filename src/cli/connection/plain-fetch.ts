@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import type { Agent, RequestOptions } from 'node:https';
 import type { Fetch } from '../../client/transport.ts';
-import type { TlsTrust } from './fetch-for.ts';
+import type { Context } from '../command.ts';
+import { proxyOf, type TlsTrust } from './fetch-for.ts';
 
 /** A credential has some kilobytes. */
 const MAX_BYTES = 1024 * 1024;
@@ -25,10 +26,7 @@ const WORDS: Readonly<Record<string, string>> = {
  * A fetch for one short request, by `node:https`: Node's own fetch takes longer to load than the whole plugin. It has
  * the parts of a response that `Transport` reads.
  */
-export function plainFetch(
-  { certificateAuthority: ca, insecureSkipTlsVerify }: TlsTrust,
-  env: Readonly<Record<string, string | undefined>> = {},
-): Fetch {
+export function plainFetch({ certificateAuthority: ca, insecureSkipTlsVerify }: TlsTrust, env: Context['env']): Fetch {
   return async (input, init = {}) => {
     const url = new URL(String(input));
     const { method = 'GET', headers, body, signal } = init;
@@ -70,12 +68,11 @@ export function plainFetch(
   };
 }
 
-const PROXY_VARIABLES = ['HTTPS_PROXY', 'https_proxy', 'NO_PROXY', 'no_proxy'] as const;
-
 /** CP-96: the proxy of the environment, by Node from 24.5 on; false for a connection without an agent. */
-function proxyAgent(env: Readonly<Record<string, string | undefined>>): Agent | false {
-  if (!env.HTTPS_PROXY && !env.https_proxy) return false;
-  const proxyEnv = Object.fromEntries(PROXY_VARIABLES.map((name) => [name, env[name]]));
+function proxyAgent(env: Context['env']): Agent | false {
+  const proxy = proxyOf(env);
+  if (proxy === undefined) return false;
+  const proxyEnv = { HTTPS_PROXY: proxy.httpsProxy, NO_PROXY: proxy.noProxy };
   return new (process.getBuiltinModule('node:https').Agent)({ proxyEnv });
 }
 

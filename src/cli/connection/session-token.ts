@@ -78,7 +78,7 @@ async function refreshAndStore(
   }
   const { refresh, revoke, SessionEnded } = await import('../oidc/provider-client.ts');
   try {
-    const tokens = await refresh(session, session.refreshToken, context.now(), signal);
+    const tokens = await refresh(session, session.refreshToken, context.now(), { env: context.env, signal });
     // OpenID Connect Core 12.2: the subject must be the same.
     if (tokens.subject !== session.subject)
       throw loginNeeded(server, 'the identity provider answered for another user');
@@ -93,7 +93,7 @@ async function refreshAndStore(
       return { ...all, logins: { ...all.logins, [server]: { ...login, token: tokens.idToken, session: next } } };
     });
     // The logout has revoked the refresh token before this one. Without an answer, this one expires by itself.
-    if (!isStored) await revoke(session, refreshToken).catch(() => undefined);
+    if (!isStored) await revoke(session, refreshToken, context).catch(() => undefined);
     return tokens.idToken;
   } catch (error) {
     if (error instanceof SessionEnded)

@@ -76,7 +76,7 @@ const settings = () => ({ issuerUrl: issuer, clientId: CLIENT });
 
 /** Signs in, with a browser that goes back with these parameters. */
 async function signIn(respond: (parameters: URLSearchParams) => void = () => {}) {
-  const client = await findProvider(settings());
+  const client = await findProvider(settings(), { env: {} });
   const signal = new AbortController().signal;
   const result = signInWithBrowser(context, client, { port: 0, browser: false, prompt: '', signal });
   // A rejection is awaited below.
@@ -121,7 +121,7 @@ describe('A46: a discovery document that', () => {
     ['is a list', () => ({ body: [] })],
   ])('%s ends the sign-in before a browser is opened', async (_, discovery) => {
     answers.discovery = discovery;
-    await refusalOf(findProvider(settings()));
+    await refusalOf(findProvider(settings(), { env: {} }));
     expect(context.written.err).toBe('');
   });
 });
@@ -129,7 +129,7 @@ describe('A46: a discovery document that', () => {
 it('a discovery document without an endpoint that a sign-in needs is an error that names it', async () => {
   for (const missing of ['authorization_endpoint', 'token_endpoint']) {
     answers.discovery = (document) => ({ body: { ...document, [missing]: undefined } });
-    const client = findProvider(settings());
+    const client = findProvider(settings(), { env: {} });
     const signal = new AbortController().signal;
     const result = client.then((found) =>
       signInWithBrowser(context, found, { port: 0, browser: false, prompt: '', signal }),
@@ -194,7 +194,7 @@ describe('A46: a token response', () => {
     nonce = '';
     for (const change of [{ iss: other }, { aud: 'other' }, { exp: 1 }, { sub: undefined }]) {
       answers.token = (claims) => tokens(idToken({ ...claims, nonce: undefined, ...change }));
-      await refusalOf(refresh(settings(), 'canary-refresh', Date.now()));
+      await refusalOf(refresh(settings(), 'canary-refresh', Date.now(), { env: {} }));
     }
   });
 });

@@ -15,7 +15,7 @@ import {
   tokenRevocation,
 } from 'openid-client';
 import type { Fetch } from '../../client/transport.ts';
-import { CliError, UsageError } from '../command.ts';
+import { CliError, type Context, UsageError } from '../command.ts';
 import { fetchFor, isLoopback } from '../connection/fetch-for.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
 import type { ClientSettings, Tokens } from './oidc-session.ts';
@@ -53,11 +53,19 @@ const endedBy = (fetch: Fetch, signal: AbortSignal | undefined): Fetch =>
     : (input, init) =>
         fetch(input, { ...init, signal: AbortSignal.any([signal, ...(init?.signal ? [init.signal] : [])]) });
 
-/** Reads the provider's discovery document. `signal` ends this request and the later ones. */
-export async function findProvider(settings: ClientSettings, signal?: AbortSignal): Promise<ProviderClient> {
+/** Of all requests to a provider. */
+interface ProviderOptions extends Pick<Context, 'env'> {
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Reads the provider's discovery document. */
+export async function findProvider(
+  settings: ClientSettings,
+  { env, signal }: ProviderOptions,
+): Promise<ProviderClient> {
   const { issuerUrl, clientId, clientSecret, issuerCertificateAuthority } = settings;
   const issuer = checkedIssuer(issuerUrl);
-  const fetch = await fetchFor({ certificateAuthority: issuerCertificateAuthority, insecureSkipTlsVerify: false });
+  const fetch = await fetchFor({ certificateAuthority: issuerCertificateAuthority, insecureSkipTlsVerify: false }, env);
   return callProvider(issuerUrl, async () => ({
     settings,
     configuration: await discovery(
@@ -152,17 +160,17 @@ export async function refresh(
   settings: ClientSettings,
   refreshToken: string,
   now: number,
-  signal?: AbortSignal,
+  options: ProviderOptions,
 ): Promise<Tokens> {
-  const { configuration } = await findProvider(settings, signal);
+  const { configuration } = await findProvider(settings, options);
   return callProvider(settings.issuerUrl, async () =>
     tokensOf(await refreshTokenGrant(configuration, refreshToken), now),
   );
 }
 
 /** RFC 7009. Without a revocation endpoint, the refresh token stays valid until it expires. */
-export async function revoke(settings: ClientSettings, refreshToken: string): Promise<void> {
-  const { configuration } = await findProvider(settings);
+export async function revoke(settings: ClientSettings, refreshToken: string, options: ProviderOptions): Promise<void> {
+  const { configuration } = await findProvider(settings, options);
   if (configuration.serverMetadata().revocation_endpoint === undefined) return;
   await callProvider(settings.issuerUrl, () =>
     tokenRevocation(configuration, refreshToken, { token_type_hint: 'refresh_token' }),

@@ -64,7 +64,7 @@ async function requestTokens(context: Context, invocation: Invocation, settings:
   const stopped = context.stopped();
   const signal = AbortSignal.any([stopped, AbortSignal.timeout(SIGN_IN_TIMEOUT_MS)]);
   const { findProvider } = await import('./provider-client.ts');
-  const client = await findProvider(settings).catch((error: unknown) => {
+  const client = await findProvider(settings, context).catch((error: unknown) => {
     if (!(error instanceof CliError) || error instanceof UsageError) throw error;
     throw new CliError(`${sourceOf()}: ${JSON.stringify(settings.issuerUrl)} cannot be used: ${error.message}`);
   });

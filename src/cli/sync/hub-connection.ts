@@ -3,7 +3,7 @@ import { realTiming } from '../../client/timing.ts';
 import { type TokenProvider, Transport } from '../../client/transport.ts';
 import { CliError, type Context, type Invocation } from '../command.ts';
 import { type Connection, clientOptions } from '../connection/connection.ts';
-import { requireHttps } from '../connection/fetch-for.ts';
+import { proxyOf, requireHttps } from '../connection/fetch-for.ts';
 import { readGivenFile } from '../files/files.ts';
 import { kubeconfigFile } from '../files/folders.ts';
 import { type KubeconfigContext, readContext } from '../kubeconfig/kubeconfig-context.ts';
@@ -67,12 +67,13 @@ function hubAt(
   tokenProvider: TokenProvider | undefined,
 ): Omit<Hub, 'isInPod'> {
   const { server, ca, cert, key, tlsServerName, insecureSkipTlsVerify } = config;
-  const fetch = createRequestFetch({
+  const tls = {
     insecureSkipTlsVerify,
     ...(ca === undefined ? {} : { ca }),
     ...(cert === undefined || key === undefined ? {} : { cert, key }),
     ...(tlsServerName === undefined ? {} : { servername: tlsServerName }),
-  });
+  };
+  const fetch = createRequestFetch(tls, proxyOf(context.env));
   const transport = new Transport({
     server,
     configSource,
@@ -88,6 +89,7 @@ function hubAt(
 /** Clusterpass as the side that is written to. */
 export async function connectServer(context: Context, connection: Connection): Promise<Transport> {
   const { certificateAuthority: ca, insecureSkipTlsVerify } = connection;
-  const fetch = createRequestFetch({ insecureSkipTlsVerify, ...(ca === undefined ? {} : { ca }) });
+  const tls = { insecureSkipTlsVerify, ...(ca === undefined ? {} : { ca }) };
+  const fetch = createRequestFetch(tls, proxyOf(context.env));
   return new Transport({ ...(await clientOptions(context, connection, fetch)), timing: realTiming });
 }

@@ -1,18 +1,14 @@
 import { Readable } from 'node:stream';
-import { Agent, request } from 'undici';
-import type { TlsOptions } from '../../client/node.ts';
+import { request } from 'undici';
 import type { Fetch } from '../../client/transport.ts';
+import { createDispatcher, type ProxyOptions, type TlsOptions } from '../../lib/http-dispatcher.ts';
 
 /**
  * A fetch for thousands of short requests: `request` of undici, with the parts of a response that `Transport` reads.
  * The Request, Response and web streams of a real fetch cost more CPU than everything else in a synchronization.
  */
-export function createRequestFetch({ insecureSkipTlsVerify = false, ...tls }: TlsOptions): Fetch {
-  const dispatcher = new Agent({
-    connect: { ...tls, rejectUnauthorized: !insecureSkipTlsVerify },
-    // A watch may be silent for a minute. The client has its own idle timeout.
-    bodyTimeout: 0,
-  });
+export function createRequestFetch(tls: TlsOptions, proxy: ProxyOptions | undefined): Fetch {
+  const dispatcher = createDispatcher(tls, proxy);
   return async (input, init = {}) => {
     const { method = 'GET', headers, body, signal } = init;
     const response = await request(String(input), {
