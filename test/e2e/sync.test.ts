@@ -3,6 +3,7 @@ import { open, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { parseAllDocuments } from 'yaml';
+import type { ApiObject } from '../../src/api/kind.ts';
 import type { Run } from '../../src/cli/command.ts';
 import { run as runExport } from '../../src/cli/commands/sync-export.ts';
 import { run as runImport } from '../../src/cli/commands/sync-import.ts';
@@ -311,6 +312,42 @@ describe('clusterpass sync import', () => {
     hub.groups[OCM_GROUP] = ['v9'];
     expect(await fails('--from', 'ocm', '--once')).toContain(`does not serve ${OCM_GROUP} in v1`);
     hub.groups[OCM_GROUP] = ['v1'];
+  });
+
+  it('CP-89: does not start in a Pod without --hub-name, whose default many hubs have', async () => {
+    const env = { KUBERNETES_SERVICE_HOST: '10.96.0.1', KUBERNETES_SERVICE_PORT: '443' };
+    const inPod = ['sync', 'import', '--from', 'capi', '-A', '--prune', '--once'];
+    expect(await admin.fails(inPod, { env })).toBe(
+      'error: --hub-name is required in a Pod: the default would be the address 10.96.0.1, which is the same in many ' +
+        'clusters, and with --prune hubs of one name delete the clusters of each other\n',
+    );
+    expect(await admin.fails([...inPod, '--hub-name', 'eu'], { env })).not.toContain('--hub-name');
+  });
+
+  it('CP-89: prunes no cluster of a hub with another name', async () => {
+    const other = await new FakeHub({ [OCM_GROUP]: ['v1'] }).start();
+    onTestFinished(() => other.stop());
+    await writeFile(join(admin.home, 'other.yaml'), other.kubeconfig);
+    const collection = `${OCM_GROUP}/managedclusters`;
+    const managed = (name: string): ApiObject => ({
+      apiVersion: `${OCM_GROUP}/v1`,
+      kind: 'ManagedCluster',
+      metadata: { name },
+      spec: { hubAcceptsClient: true, managedClusterClientConfigs: [{ url: 'https://10.0.4.1:6443' }] },
+      status: { conditions: [{ type: 'ManagedClusterJoined', status: 'True', reason: 'Joined' }] },
+    });
+    hub.put(collection, managed('of-hub'));
+    other.put(collection, managed('of-other'));
+    onTestFinished(() => hub.remove(collection, 'of-hub'));
+    const imports = (file: string, ...flags: string[]) =>
+      admin.run(['sync', 'import', '--from', 'ocm', '--kubeconfig', file, '--prune', '--once', ...flags]);
+    await imports('hub.yaml', '--hub-name', 'eu');
+    await imports('other.yaml', '--hub-name', 'us');
+    expect(await names()).toEqual(expect.arrayContaining(['of-hub', 'of-other']));
+    other.remove(collection, 'of-other');
+    expect((await imports('other.yaml', '--hub-name', 'us')).stdout).toContain('of-other deleted');
+    expect(await names()).toContain('of-hub');
+    await removeCluster(server, 'of-hub');
   });
 
   it('CP-92: registers and prunes ManagedClusters that the hub has accepted', async () => {

@@ -79,7 +79,10 @@ export const SYNC_COMMANDS: readonly Command[] = [
     flags: [
       { flags: '--from <capi|ocm|clusterprofile>', doc: 'What to read in the hub. Required.' },
       ...HUB_FLAGS,
-      { flags: '--hub-name <name>', doc: 'Name of the hub in the annotation. Defaults to the host of its address.' },
+      {
+        flags: '--hub-name <name>',
+        doc: 'Name of the hub in the annotation, different for each hub. Defaults to the host of its address. Required in a Pod without `--kubeconfig`, where that host is the same in many clusters.',
+      },
       { flags: '--hub-namespace <namespace>', doc: 'Namespace to read. Not with `--from ocm`.' },
       { flags: '-A, --all-namespaces', doc: 'Read all namespaces.' },
       {

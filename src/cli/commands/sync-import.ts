@@ -10,9 +10,9 @@ import { Informer } from '../../sync/informer.ts';
 import type { ConditionType } from '../../sync/reporter.ts';
 import { sourcePath } from '../../sync/sources/import-source.ts';
 import { IMPORT_SOURCES, type ImportFrom, SOURCES } from '../../sync/sources/sources.ts';
-import { CliError, type Invocation, type Run } from '../command.ts';
+import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { resolveConnection } from '../connection/connection.ts';
-import { connectHub, connectServer } from '../sync/hub-connection.ts';
+import { connectHub, connectServer, podServerOf } from '../sync/hub-connection.ts';
 import { runSync, type Sides, syncFlags } from '../sync/run-sync.ts';
 
 /** Registers the clusters of a hub and keeps them up to date (CP-88, CP-89). */
@@ -21,10 +21,12 @@ export const run: Run = async (context, invocation) => {
   const from = sourceFrom(invocation);
   const source = SOURCES[from];
   const hubNamespace = namespaceFrom(invocation, from);
+  const hubName = hubNameFrom(context, invocation);
   const connection = await resolveConnection(context, invocation);
   const server = await connectServer(context, connection);
   const hub = await connectHub(context, invocation);
-  const settings = settingsFrom(invocation, { from, hubNamespace, hubServer: hub.server }, connection.productName);
+  const hubSettings = { from, hub: hubName ?? new URL(hub.server).host, hubNamespace };
+  const settings = settingsFrom(invocation, hubSettings, connection.productName);
   const kubeconfigs = new CapiKubeconfigs(hub.transport, context.now);
   const sourceSettings = {
     withoutCa: invocation.is('withoutCa'),
@@ -89,23 +91,32 @@ function namespaceFrom(invocation: Invocation, from: ImportFrom): string | undef
   return namespace;
 }
 
+/** Undefined: the host of the hub's address, which identifies it outside of Pods. */
+function hubNameFrom(context: Context, invocation: Invocation): string | undefined {
+  const hubName = invocation.text('hubName');
+  if (hubName === undefined) {
+    const podServer = podServerOf(context, invocation);
+    if (podServer === undefined) return undefined;
+    throw new CliError(
+      `--hub-name is required in a Pod: the default would be the address ${new URL(podServer).host}, which is the same ` +
+        'in many clusters, and with --prune hubs of one name delete the clusters of each other',
+    );
+  }
+  if (/^[\w.:[\]-]{1,253}$/.test(hubName)) return hubName;
+  throw new CliError(`--hub-name: ${JSON.stringify(hubName)} must consist of letters, digits, ".", "-" and "_"`);
+}
+
 function settingsFrom(
   invocation: Invocation,
-  hub: { readonly from: ImportFrom; readonly hubNamespace: string | undefined; readonly hubServer: string },
+  hubSettings: Pick<ImportSettings, 'from' | 'hub' | 'hubNamespace'>,
   productName: string,
 ): ImportSettings {
   const nameTemplate = invocation.text('name') ?? '{name}';
   if (!nameTemplate.includes('{name}')) {
     throw new CliError(`--name: ${JSON.stringify(nameTemplate)} must contain {name}, or all clusters have one name`);
   }
-  const hubName = invocation.text('hubName') ?? new URL(hub.hubServer).host;
-  if (!/^[\w.:[\]-]{1,253}$/.test(hubName)) {
-    throw new CliError(`--hub-name: ${JSON.stringify(hubName)} must consist of letters, digits, ".", "-" and "_"`);
-  }
   return {
-    from: hub.from,
-    hub: hubName,
-    hubNamespace: hub.hubNamespace,
+    ...hubSettings,
     nameTemplate,
     setLabels: Object.fromEntries(invocation.list('setLabel').map(pairIn)),
     copyLabels: invocation.list('copyLabel'),

@@ -21,11 +21,18 @@ export interface Hub {
   readonly transport: Transport;
 }
 
+/** The address of the API server, in a Pod that has no kubeconfig. It is the same in many clusters. */
+export function podServerOf({ env }: Pick<Context, 'env'>, invocation: Invocation): string | undefined {
+  const isGiven = invocation.text('kubeconfig') !== undefined || invocation.text('context') !== undefined;
+  const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port = '443', KUBECONFIG } = env;
+  if (isGiven || KUBECONFIG || !host) return undefined;
+  return `https://${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
 /** The hub of `--kubeconfig` and `--context`; in a pod without them, the cluster of the pod. */
 export async function connectHub(context: Context, invocation: Invocation): Promise<Hub> {
-  const isGiven = invocation.text('kubeconfig') !== undefined || invocation.text('context') !== undefined;
-  const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port = '443', KUBECONFIG } = context.env;
-  if (!isGiven && !KUBECONFIG && host) return podHub(context, host, port);
+  const podServer = podServerOf(context, invocation);
+  if (podServer !== undefined) return podHub(context, podServer);
   const file = resolve(context.cwd, invocation.text('kubeconfig') ?? kubeconfigFile(context.env));
   const read = (): Promise<KubeconfigContext> => readContext(file, invocation.text('context'));
   const config = await read();
@@ -49,9 +56,8 @@ export async function connectHub(context: Context, invocation: Invocation): Prom
   };
 }
 
-async function podHub(context: Context, host: string, port: string): Promise<Hub> {
+async function podHub(context: Context, server: string): Promise<Hub> {
   const ca = await readGivenFile(`${POD_FOLDER}/ca.crt`);
-  const server = `https://${host.includes(':') ? `[${host}]` : host}:${port}`;
   // The kubelet replaces the file before the token expires.
   const provider: TokenProvider = async () => (await readGivenFile(`${POD_FOLDER}/token`)).trim();
   const configSource = 'the cluster of this Pod';
