@@ -54,7 +54,7 @@ it.each([
   const request = async () => ({ value: secret });
   const { read } = new CapiKubeconfigs({ request } as unknown as Transport, () => 1);
   const problem = 'the Secret a-kubeconfig has no kubeconfig of the cluster';
-  expect(await read(cluster('x', '1'))).toEqual({ problem });
+  expect(await read(cluster('x', '1'))).toEqual({ problem, state: 'failed' });
   secret = right;
   expect(await read(cluster('x', '1'))).toEqual({ server: 'https://10.0.0.1:6443', caBundle: 'Q0E=' });
 });

@@ -3,7 +3,7 @@ import { isStatus } from '../client/errors.ts';
 import type { Transport } from '../client/transport.ts';
 import { Cache } from '../lib/cache.ts';
 import { clusterOfKubeconfig, type KubeconfigCluster } from './kubeconfig-cluster.ts';
-import type { Unusable } from './sources/import-source.ts';
+import { failed, type Unusable } from './sources/import-source.ts';
 
 /** A CA can be rotated without a change of the Cluster object. */
 const REFRESH_MS = 10 * 60_000;
@@ -45,11 +45,11 @@ export class CapiKubeconfigs {
     try {
       secret = (await this.#transport.request<ApiObject>('GET', path)).value;
     } catch (error) {
-      if (isStatus(error, 404)) return { problem: `the Secret ${secretName} does not exist (see --without-ca)` };
-      return { problem: `the Secret ${secretName} cannot be read: ${(error as Error).message}` };
+      if (isStatus(error, 404)) return failed(`the Secret ${secretName} does not exist (see --without-ca)`);
+      return failed(`the Secret ${secretName} cannot be read: ${(error as Error).message}`);
     }
     const cluster = clusterIn(secret, name);
-    if (cluster === undefined) return { problem: `the Secret ${secretName} has no kubeconfig of the cluster` };
+    if (cluster === undefined) return failed(`the Secret ${secretName} has no kubeconfig of the cluster`);
     this.#read.set(uid, { resourceVersion, cluster });
     return cluster;
   };

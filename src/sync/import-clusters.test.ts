@@ -29,13 +29,13 @@ const read = (from: ImportFrom, objects: ApiObject[], changes: Changes = {}) =>
 async function readOne(from: ImportFrom, object: ApiObject, changes: Changes = {}) {
   const { objects, kept, problems } = await read(from, [object], changes);
   const [desired] = objects.values();
-  const [problem] = problems.values();
+  const [{ problem, state } = { problem: undefined, state: undefined }] = problems.values();
   const spec = desired?.object.spec as { orchestratorApiEndpoints?: { serverEndpoints: { serverAddress: string }[] } };
   const { serverEndpoints = [], ...ca } = spec?.orchestratorApiEndpoints ?? {};
   const addresses = [...new Set(serverEndpoints.map(({ serverAddress }) => serverAddress))];
   // What the hub has is never pruned.
   expect(kept.size).toBe(1);
-  return { desired, problem, addresses, ca };
+  return { desired, problem, state, addresses, ca };
 }
 
 const object = (metadata: object, spec: object, status: object): ApiObject => ({
@@ -72,12 +72,18 @@ describe('CP-90, CP-91: Cluster API', () => {
     expect([addresses, ca]).toEqual([['https://[2001:db8::1]:443'], {}]);
   });
 
+  it.each<[ApiObject, string]>([
+    [capi({}), 'controlPlaneEndpoint is not set yet'],
+    [capi(ENDPOINT, {}), 'not initialized yet'],
+    [capi(ENDPOINT, INITIALIZED, { deletionTimestamp: 'x' }), 'being deleted'],
+  ])('skips a cluster that is not ready: %#', async (source, text) => {
+    const { desired, problem, state } = await readOne('capi', source);
+    expect([desired, problem, state]).toEqual([undefined, expect.stringContaining(text), 'skipped']);
+  });
+
   it.each<[ApiObject, Changes, string]>([
-    [capi({}), {}, 'controlPlaneEndpoint is not set yet'],
-    [capi(ENDPOINT, {}), {}, 'not initialized yet'],
-    [capi(ENDPOINT, INITIALIZED, { deletionTimestamp: 'x' }), {}, 'being deleted'],
     [capi(ENDPOINT, INITIALIZED, { name: 'A_b' }), {}, '"A_b" is not a name of a cluster'],
-    [capi(), { readKubeconfig: async () => ({ problem: 'no Secret' }) }, 'no Secret'],
+    [capi(), { readKubeconfig: async () => ({ problem: 'no Secret', state: 'failed' }) }, 'no Secret'],
     [
       capi(),
       { readKubeconfig: async () => ({ server: 'https://rancher/k8s/clusters/x', caBundle: undefined }) },
@@ -95,8 +101,8 @@ describe('CP-90, CP-91: Cluster API', () => {
       'label env is not a label value',
     ],
   ])('leaves a cluster as it is that cannot be read: %#', async (source, changes, text) => {
-    const { desired, problem } = await readOne('capi', source, changes);
-    expect([desired, problem]).toEqual([undefined, expect.stringContaining(text)]);
+    const { desired, problem, state } = await readOne('capi', source, changes);
+    expect([desired, problem, state]).toEqual([undefined, expect.stringContaining(text), 'failed']);
   });
 
   it.each([
@@ -112,8 +118,12 @@ describe('CP-90, CP-91: Cluster API', () => {
 
   it('prefers the address in the kubeconfig, and says so', async () => {
     const readKubeconfig = async () => ({ server: 'https://api.example:6443', caBundle: undefined });
-    const { addresses, problem } = await readOne('capi', capi(), { readKubeconfig });
-    expect([addresses, problem]).toEqual([['https://api.example:6443'], expect.stringContaining('the first is used')]);
+    const { addresses, problem, state } = await readOne('capi', capi(), { readKubeconfig });
+    expect([addresses, problem, state]).toEqual([
+      ['https://api.example:6443'],
+      expect.stringContaining('the first is used'),
+      'synced',
+    ]);
   });
 
   it('CP-89: copies only labels that are named', async () => {
@@ -134,8 +144,8 @@ describe('CP-90, CP-91: Cluster API', () => {
       0,
       ['a'],
       [
-        ['team/a', '2 objects would be named a'],
-        ['other/a', '2 objects would be named a'],
+        ['team/a', { problem: '2 objects would be named a', state: 'failed' }],
+        ['other/a', { problem: '2 objects would be named a', state: 'failed' }],
       ],
     ]);
   });
@@ -233,7 +243,8 @@ describe('CP-92: Open Cluster Management', () => {
     [managed({}, []), 'has not joined'],
     [managed({ managedClusterClientConfigs: [] }), 'knows no address'],
   ])('leaves out %#', async (source, text) => {
-    expect((await readOne('ocm', source)).problem).toContain(text);
+    const { problem, state } = await readOne('ocm', source);
+    expect([problem, state]).toEqual([expect.stringContaining(text), 'skipped']);
   });
 });
 
@@ -248,9 +259,15 @@ describe('CP-93: ClusterProfiles', () => {
     expect(await readOne('clusterprofile', two)).toMatchObject({ addresses: ['https://a'], ca: { caBundle: 'Q0E=' } });
     expect((await readOne('clusterprofile', two, { withoutCa: true })).ca).toEqual({});
     expect(await readOne('clusterprofile', two, { accessProvider: 'z' })).toMatchObject({ addresses: ['https://z'] });
-    expect((await readOne('clusterprofile', two, { accessProvider: 'y' })).problem).toContain('has none "y"');
+    expect(await readOne('clusterprofile', two, { accessProvider: 'y' })).toMatchObject({
+      problem: expect.stringContaining('has none "y"'),
+      state: 'skipped',
+    });
     const insecure = profile([access({ server: 'https://a', 'insecure-skip-tls-verify': true })]);
-    expect((await readOne('clusterprofile', insecure)).problem).toContain('does not verify');
+    expect(await readOne('clusterprofile', insecure)).toMatchObject({
+      problem: expect.stringContaining('does not verify'),
+      state: 'failed',
+    });
     const named = profile([access({ server: 'https://a', 'tls-server-name': 'b' })]);
     expect(await readOne('clusterprofile', named)).toMatchObject({
       addresses: ['https://a'],
@@ -265,9 +282,17 @@ describe('CP-93: ClusterProfiles', () => {
     const ours = profile([good], { labels: { 'x-k8s.io/cluster-manager': 'clusterpass' } });
     expect(await read('clusterprofile', [ours])).toMatchObject({ objects: { size: 0 }, kept: { size: 0 } });
     const { objects, problems } = await read('clusterprofile', [at('new', '2026-02-01'), at('old', '2026-01-01')]);
-    expect([[...objects.keys()], [...problems.keys()]]).toEqual([['old'], ['team/new']]);
+    expect([[...objects.keys()], [...problems.keys()], problems.get('team/new')?.state]).toEqual([
+      ['old'],
+      ['team/new'],
+      'skipped',
+    ]);
     const tie = await read('clusterprofile', [at('x', '2026-01-01'), at('y', '2026-01-01')]);
-    expect([tie.objects.size, tie.problems.size, tie.kept.size]).toEqual([0, 2, 2]);
+    expect([tie.objects.size, [...tie.problems.values()].map(({ state }) => state), tie.kept.size]).toEqual([
+      0,
+      ['failed', 'failed'],
+      2,
+    ]);
   });
 });
 

@@ -5,7 +5,16 @@ import { isDns1123Subdomain, isValidLabelValue } from '../api/names.ts';
 import { inParallel } from '../lib/in-parallel.ts';
 import { type Desired, keyOf, type Ownership } from './plan.ts';
 import type { DesiredState } from './reconciler.ts';
-import type { HubCluster, HubCondition, ImportSource, SourceSettings, Unusable } from './sources/import-source.ts';
+import type { SourceProblem } from './reporter.ts';
+import {
+  failed,
+  type HubCluster,
+  type HubCondition,
+  type ImportSource,
+  type SourceSettings,
+  skipped,
+  type Unusable,
+} from './sources/import-source.ts';
 import type { ImportFrom } from './sources/sources.ts';
 
 /** Objects of a hub as Clusters: names, labels, endpoints, and the mark by which they are found again. */
@@ -68,12 +77,12 @@ function importedCluster(
   settings: ImportSettings,
 ): Desired | Unusable {
   const problem = found.addresses.map(addressProblem).find((each) => each !== undefined);
-  if (problem !== undefined) return { problem };
+  if (problem !== undefined) return failed(problem);
   const labels: Record<string, string> = { ...settings.setLabels };
   for (const key of settings.copyLabels) {
     const value = valueAt(object.metadata.labels, key) ?? valueAt(found.claims, key);
     if (value === undefined) continue;
-    if (isValidLabelValue(value).length > 0) return { problem: `the value of its label ${key} is not a label value` };
+    if (isValidLabelValue(value).length > 0) return failed(`the value of its label ${key} is not a label value`);
     labels[key] = value;
   }
   const serverEndpoints = found.addresses.flatMap((address) =>
@@ -120,7 +129,7 @@ export async function importedState(
   settings: ImportSettings & SourceSettings,
 ): Promise<DesiredState> {
   const candidates = [...objects].filter((object) => source.ignores?.(object, settings) !== true);
-  const duplicates = source.duplicates?.(candidates, settings) ?? new Map<string, string>();
+  const duplicates = source.duplicates?.(candidates, settings) ?? new Map<string, Unusable>();
   const nameOf = ({ metadata: { namespace = '', name = '' } }: ApiObject): string =>
     settings.nameTemplate.replace(/\{(namespace|name)\}/g, (_, field) => (field === 'name' ? name : namespace));
   const usable = candidates.filter((object) => !duplicates.has(keyOf(object)));
@@ -128,19 +137,24 @@ export async function importedState(
   const state = {
     objects: new Map<string, Desired>(),
     kept: new Set(candidates.map(nameOf)),
-    problems: new Map(duplicates),
+    problems: new Map<string, SourceProblem>(duplicates),
   };
   await inParallel([...byName], CONCURRENCY, async ([name, sharing]) => {
     const [object, other] = sharing;
     if (object === undefined) return;
     if (other !== undefined) {
-      for (const each of sharing) state.problems.set(keyOf(each), `${sharing.length} objects would be named ${name}`);
+      const problem = failed(`${sharing.length} objects would be named ${name}`);
+      for (const each of sharing) state.problems.set(keyOf(each), problem);
       return;
     }
     const result = await translated(object, name, source, settings);
-    const note = 'problem' in result ? result.problem : result.warning;
-    if (note !== undefined) state.problems.set(keyOf(object), note);
-    if ('desired' in result) state.objects.set(name, result.desired);
+    if ('problem' in result) {
+      state.problems.set(keyOf(object), result);
+      return;
+    }
+    const { desired, warning } = result;
+    state.objects.set(name, desired);
+    if (warning !== undefined) state.problems.set(keyOf(object), { problem: warning, state: 'synced' });
   });
   return state;
 }
@@ -151,8 +165,8 @@ async function translated(
   source: ImportSource,
   settings: ImportSettings & SourceSettings,
 ): Promise<{ readonly desired: Desired; readonly warning: string | undefined } | Unusable> {
-  if (isDns1123Subdomain(name).length > 0) return { problem: `${JSON.stringify(name)} is not a name of a cluster` };
-  if (object.metadata.deletionTimestamp !== undefined) return { problem: 'it is being deleted' };
+  if (isDns1123Subdomain(name).length > 0) return failed(`${JSON.stringify(name)} is not a name of a cluster`);
+  if (object.metadata.deletionTimestamp !== undefined) return skipped('it is being deleted');
   const found = await source.translate(object, settings);
   if ('problem' in found) return found;
   const desired = importedCluster(object, name, found, settings);

@@ -84,8 +84,9 @@ describe('an informer', () => {
     await follow();
     expect(known()).toEqual(['a@6', 'b@2', 'd@4']);
     expect(versions()).toEqual([undefined, '5', '20']);
-    // The list and five events; a bookmark changes nothing.
-    expect([seen.changes, seen.problems]).toEqual([6, []]);
+    // The list, five events and the first connection; a bookmark changes nothing. The second one may not be open yet.
+    expect([7, 8]).toContain(seen.changes);
+    expect(seen.problems).toEqual([]);
   });
 
   it('lists again when its version is too old, and forgets what is gone', async () => {

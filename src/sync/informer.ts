@@ -20,7 +20,7 @@ interface InformerOptions {
   readonly timing: Timing;
   /** What is kept of an object. Default: all of it. */
   readonly transform?: (object: ApiObject) => ApiObject;
-  /** Called after every change of the objects. */
+  /** Called after every change of the objects, and when a connection is open: they are up to date again. */
   readonly onChange: () => void;
   /** Called when a connection is open (undefined) or was lost, with the reason. */
   readonly onConnection: (problem: Error | undefined) => void;
@@ -112,6 +112,7 @@ export class Informer {
       });
       if (response.body === null) throw new ConnectionError('the watch response has no body');
       this.#options.onConnection(undefined);
+      this.#options.onChange();
       for await (const event of readEvents(response.body, { idleMs: IDLE_MS, stop: () => closed.abort() })) {
         this.#handle(event);
       }

@@ -20,7 +20,7 @@ import { FakeHub, HUB_TOKEN } from './hub.fixture.ts';
 import { Informer } from './informer.ts';
 import { keyOf } from './plan.ts';
 import { type DesiredState, Reconciler, type ReconcilerOptions, type SyncTarget } from './reconciler.ts';
-import { Reporter } from './reporter.ts';
+import { Reporter, type SourceProblem } from './reporter.ts';
 import { Wakeup } from './wakeup.ts';
 
 const PROFILES = `${PROFILE_GROUP}/clusterprofiles`;
@@ -92,8 +92,9 @@ function newExport(options: Options = {}) {
     onConnection: (problem) => reporter.setCondition('TargetConnected', problem === undefined, problem?.message),
   });
   const source = new ExportedProfiles(settings, 'v1alpha2');
+  const problems = new Map<string, SourceProblem>();
   const reconcilerOptions: ReconcilerOptions = {
-    read: async () => ({ objects: source.objects, kept: new Set<string>(), problems: new Map<string, string>() }),
+    read: async () => ({ objects: source.objects, kept: new Set<string>(), problems }),
     target: new ApplyTarget({ transport, path, informer, fieldManager: EXPORT_FIELD_MANAGER, dryRun: false }),
     isTargetSynced: () => informer.isSynced,
     ownership: exportOwnership(settings),
@@ -106,7 +107,10 @@ function newExport(options: Options = {}) {
     await informer.list();
     return reconciler.reconcile();
   };
-  return { transport, source, informer, reconciler, reporter, wakeup, lines, reconcile, options: reconcilerOptions };
+  return {
+    ...{ transport, source, problems, informer, reconciler, reporter, wakeup, lines, reconcile },
+    options: reconcilerOptions,
+  };
 }
 
 const profile = (name: string): ApiObject | undefined => hub.objects(PROFILES).get(`inventory/${name}`);
@@ -223,6 +227,48 @@ describe('an export into a hub', () => {
     expect(profile('a')?.status).toMatchObject({
       accessProviders: [{ name: 'clusterpass', cluster: { server: 'https://10.0.0.1:6443' } }],
     });
+  });
+
+  it.each(['SourceConnected', 'TargetConnected'] as const)(
+    'is not synchronized, and writes nothing, while %s is false',
+    async (side) => {
+      let now = 1_000_000;
+      const { source, reconcile, reporter, lines } = newExport({ timing: { ...realTiming, now: () => now } });
+      const lastSync = async (): Promise<string | undefined> =>
+        /^clusterpass_sync_last_success_timestamp_seconds (.*)$/m.exec(await reporter.registry.metrics())?.[1];
+      source.put(cluster('a'));
+      await reconcile();
+      expect([reporter.isSynced, await lastSync()]).toEqual([true, '1000']);
+      reporter.setCondition(side, false, 'connection refused');
+      expect([reporter.isSynced, lines.at(-1)]).toEqual([false, `Synced=False: ${side} is false`]);
+      hub.remove(PROFILES, 'inventory/a');
+      now = 2_000_000;
+      expect(await reconcile()).toBeUndefined();
+      expect([profile('a'), reporter.isSynced, await lastSync()]).toEqual([undefined, false, '1000']);
+      reporter.setCondition(side, true);
+      // What changed in between is not known before the next reconciliation.
+      expect(reporter.isSynced).toBe(false);
+      await reconcile();
+      expect([profile('a')?.kind, reporter.isSynced, await lastSync()]).toEqual(['ClusterProfile', true, '2000']);
+    },
+  );
+
+  it('is not synchronized while an object of the source fails; one that is skipped does not count', async () => {
+    const { source, problems, reconcile, reporter, lines } = newExport();
+    source.put(cluster('a'));
+    problems.set('b', { problem: 'it is not ready yet', state: 'skipped' });
+    problems.set('c', { problem: 'a field is not used', state: 'synced' });
+    await reconcile();
+    expect([reporter.isSynced, lines.includes('b: it is not ready yet')]).toEqual([true, true]);
+    problems.set('d', { problem: 'it cannot be read', state: 'failed' });
+    await reconcile();
+    expect([reporter.isSynced, lines.at(-1)]).toEqual([
+      false,
+      'Synced=False: 1 object of the source cannot be synchronized',
+    ]);
+    const metrics = await reporter.registry.metrics();
+    expect(metrics).toContain('clusterpass_sync_objects{state="skipped"} 1');
+    expect(metrics).toContain('clusterpass_sync_objects{state="failed"} 1');
   });
 
   it('takes over nothing that another client creates at the same time', async () => {

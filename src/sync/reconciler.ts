@@ -4,7 +4,7 @@ import { backoffMs, type Timing } from '../client/timing.ts';
 import { inParallel } from '../lib/in-parallel.ts';
 import { TokenBuckets } from '../lib/token-buckets.ts';
 import { type Desired, keyOf, type Ownership, type Plan, planChanges, type Update } from './plan.ts';
-import type { ReconcileResult, Reporter } from './reporter.ts';
+import type { ReconcileResult, Reporter, SourceProblem } from './reporter.ts';
 import type { Wakeup } from './wakeup.ts';
 
 /** What the source has. */
@@ -12,8 +12,8 @@ export interface DesiredState {
   readonly objects: ReadonlyMap<string, Desired>;
   /** Keys of objects that exist at the source and cannot be translated now. */
   readonly kept: ReadonlySet<string>;
-  /** Why objects of the source are not synchronized, by their name there. */
-  readonly problems: ReadonlyMap<string, string>;
+  /** What is said about objects of the source, by their name there. */
+  readonly problems: ReadonlyMap<string, SourceProblem>;
 }
 
 /** Where a plan is written to. */
@@ -82,10 +82,14 @@ export class Reconciler {
     });
   }
 
-  /** Undefined while a side was not read completely: half a state would look like many removals. */
+  /**
+   * Undefined while a side was not read completely, because half a state would look like many removals, and while a
+   * side is lost, because an old state says nothing about the present one.
+   */
   async reconcile(): Promise<ReconcileResult | undefined> {
     const { target, ownership, prune, maxDelete, reporter } = this.#options;
-    const state = this.#options.isTargetSynced() ? await this.#options.read() : undefined;
+    const isReadable = reporter.isConnected && this.#options.isTargetSynced();
+    const state = isReadable ? await this.#options.read() : undefined;
     if (state === undefined) return undefined;
     const removals = this.#recentRemovals();
     const plan = planChanges({

@@ -9,6 +9,16 @@ export interface ReconcileResult {
   readonly delayedMs: number;
 }
 
+/** What is said about an object of the source. */
+export interface SourceProblem {
+  readonly problem: string;
+  /**
+   * `failed`: it should be at the target and cannot be. `skipped`: the source has nothing to synchronize, or not yet.
+   * `synced`: it is at the target, and differs from the source.
+   */
+  readonly state: 'failed' | 'skipped' | 'synced';
+}
+
 export type ConditionType = 'SourceConnected' | 'TargetConnected' | 'PruneAllowed' | 'Synced';
 
 interface ReporterOptions {
@@ -24,6 +34,7 @@ interface ReporterOptions {
   readonly now: () => number;
 }
 
+const SIDES: readonly ConditionType[] = ['SourceConnected', 'TargetConnected'];
 const PAST = { create: 'created', update: 'updated', delete: 'deleted' } as const;
 
 /**
@@ -35,6 +46,7 @@ export class Reporter {
   readonly #options: ReporterOptions;
   readonly #conditions = new Map<ConditionType, { readonly isTrue: boolean; readonly message: string }>();
   #problems: ReadonlyMap<string, string> = new Map();
+  #failedAtSource = 0;
   #refusals = new Map<string, string>();
   readonly #writes: Counter<'operation' | 'result'>;
   readonly #objects: Gauge<'state'>;
@@ -52,7 +64,7 @@ export class Reporter {
     });
     this.#objects = new Gauge({
       name: 'clusterpass_sync_objects',
-      help: 'Objects of the last reconciliation: synced, pending, taken by others, held back from removal, skipped at the source.',
+      help: 'Objects of the last reconciliation: synced, pending, taken by others, held back from removal, skipped or failed at the source.',
       labelNames: ['state'],
       registers,
     });
@@ -74,29 +86,44 @@ export class Reporter {
     return this.#conditions.get('Synced')?.isTrue === true;
   }
 
+  /** Whether no side is known to be lost. The state of a lost side is an old one. */
+  get isConnected(): boolean {
+    return this.#lostSides().length === 0;
+  }
+
+  #lostSides(): ConditionType[] {
+    return SIDES.filter((side) => this.#conditions.get(side)?.isTrue === false);
+  }
+
   setCondition(type: ConditionType, isTrue: boolean, message = ''): void {
     const before = this.#conditions.get(type);
     this.#conditions.set(type, { isTrue, message });
     this.#condition.set({ type }, isTrue ? 1 : 0);
     if (before?.isTrue === isTrue && before.message === message) return;
     this.#options.err(`${type}=${isTrue ? 'True' : 'False'}${message === '' ? '' : `: ${message}`}`);
+    // It is true again after the next reconciliation: what changed during the interruption is not known before.
+    if (!this.isConnected && this.isSynced)
+      this.setCondition('Synced', false, this.#lostSides().map(isFalse).join(', '));
   }
 
   planned(
     plan: Plan,
-    problems: ReadonlyMap<string, string>,
+    problems: ReadonlyMap<string, SourceProblem>,
     /** `removedRecently`: undefined if it is not known. */
     { maxDelete, removedRecently }: { readonly maxDelete: number; readonly removedRecently: number | undefined },
   ): void {
     const { resource } = this.#options;
-    const all = new Map(problems);
+    const all = new Map([...problems].map(([key, { problem }]) => [key, problem]));
     for (const key of plan.taken) all.set(key, `${resource}/${key} exists and is not of this synchronization`);
     for (const [key, text] of all) if (this.#problems.get(key) !== text) this.#options.err(`${key}: ${text}`);
     this.#problems = all;
     this.#objects.set({ state: 'pending' }, plan.creates.length + plan.updates.length + plan.removals.length);
     this.#objects.set({ state: 'taken' }, plan.taken.length);
     this.#objects.set({ state: 'held' }, plan.held.length);
-    this.#objects.set({ state: 'skipped' }, problems.size);
+    const states = Map.groupBy(problems.values(), ({ state }) => state);
+    this.#failedAtSource = states.get('failed')?.length ?? 0;
+    this.#objects.set({ state: 'skipped' }, states.get('skipped')?.length ?? 0);
+    this.#objects.set({ state: 'failed' }, this.#failedAtSource);
     const window = this.#options.pruneWindow;
     const recent = removedRecently === 0 ? '' : `, after ${removedRecently} in the last ${window}`;
     const why =
@@ -128,6 +155,10 @@ export class Reporter {
     const written = plan.creates.length + plan.updates.length - failed;
     this.#objects.set({ state: 'synced' }, plan.unchanged + Math.max(0, written));
     const waiting = [
+      ...this.#lostSides().map(isFalse),
+      ...(this.#failedAtSource > 0
+        ? [`${quantity(this.#failedAtSource, 'object')} of the source cannot be synchronized`]
+        : []),
       ...(failed > 0 ? [`${quantity(failed, 'write')} failed`] : []),
       ...(plan.taken.length > 0 ? [`${quantity(plan.taken.length, 'name')} taken`] : []),
       ...(plan.held.length > 0 ? [`${quantity(plan.held.length, 'deletion')} held back`] : []),
@@ -142,3 +173,5 @@ export class Reporter {
     this.setCondition('Synced', false, error.message);
   }
 }
+
+const isFalse = (type: ConditionType): string => `${type} is false`;

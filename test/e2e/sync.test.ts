@@ -196,10 +196,15 @@ describe('clusterpass sync export', () => {
 
     await relabel(server, 'dev-1', { env: 'prod' });
     await expect.poll(profiles).toHaveLength(3);
+    const readiness = async (): Promise<number> => (await fetch(metricsUrl.replace('metrics', 'readyz'))).status;
     await server.stop();
+    await expect.poll(readiness).toBe(503);
     server = await server.restart();
+    await expect.poll(readiness).toBe(200);
     await hub.stop();
+    await expect.poll(readiness).toBe(503);
     await hub.start();
+    await expect.poll(readiness).toBe(200);
     await removeCluster(server, 'dev-1');
     await expect.poll(profiles).toHaveLength(2);
     expect(await sync.stop()).toBe(0);
@@ -283,6 +288,32 @@ describe('clusterpass sync import', () => {
     expect((await clusterOf('team-1')).metadata.labels).toEqual({ theirs: 'x', env: 'prod', from: 'capi' });
     await admin.run([...once, '--ready']);
     expect((await clusterOf('team-1')).metadata.labels).toEqual({ theirs: 'x' });
+  });
+
+  it('ends with 1 if a Secret cannot be read, and with 0 if a cluster has no address yet', async () => {
+    const other = await new FakeHub({ 'cluster.x-k8s.io': ['v1beta2'] }).start();
+    onTestFinished(() => other.stop());
+    await writeFile(join(admin.home, 'other.yaml'), other.kubeconfig);
+    const put = (name: string, spec: object): ApiObject =>
+      other.put(CAPI, {
+        apiVersion: 'cluster.x-k8s.io/v1beta2',
+        kind: 'Cluster',
+        metadata: { name, namespace: 'team' },
+        spec,
+        status: { initialization: { controlPlaneInitialized: true } },
+      });
+    const imports = () =>
+      admin.run(['sync', 'import', '--from', 'capi', '--kubeconfig', 'other.yaml', '-A', '--once', '--hub-name', 'eu']);
+    put('new-1', {});
+    const waiting = await imports();
+    expect([waiting.code, waiting.stderr]).toEqual([0, expect.stringContaining('is not set yet')]);
+    other.fault = (_, path) => (path.includes('/secrets/') ? { code: 403 } : undefined);
+    put('new-2', { controlPlaneEndpoint: { host: '10.0.5.1', port: 6443 } });
+    const refused = await imports();
+    expect([refused.code, refused.stderr]).toEqual([
+      1,
+      expect.stringContaining('Synced=False: 1 objects of the source cannot be synchronized'),
+    ]);
   });
 
   it('needs to update clusters, because their public view has no mark', async () => {

@@ -15,7 +15,7 @@ import {
   profilesPath,
 } from '../../sync/export-profiles.ts';
 import { Informer } from '../../sync/informer.ts';
-import type { Reporter } from '../../sync/reporter.ts';
+import type { Reporter, SourceProblem } from '../../sync/reporter.ts';
 import { CliError, type Invocation, type Run } from '../command.ts';
 import { clientFor, resolveConnection } from '../connection/connection.ts';
 import { connectHub } from '../sync/hub-connection.ts';
@@ -104,7 +104,7 @@ class ClusterSource {
 
   get state() {
     if (this.#profiles === undefined) return undefined;
-    return { objects: this.#profiles.objects, kept: new Set<string>(), problems: new Map<string, string>() };
+    return { objects: this.#profiles.objects, kept: new Set<string>(), problems: new Map<string, SourceProblem>() };
   }
 
   get #selection(): { labelSelector?: string } {
@@ -139,7 +139,10 @@ class ClusterSource {
     const events = client.watchClusters({
       ...this.#selection,
       signal,
-      onConnected: () => reporter.setCondition('SourceConnected', true),
+      onConnected: () => {
+        reporter.setCondition('SourceConnected', true);
+        wake();
+      },
       onInterruption: (cause) => {
         if (cause instanceof Error) reporter.setCondition('SourceConnected', false, cause.message);
       },

@@ -1,4 +1,4 @@
-import { conditionIn, type ImportSource } from './import-source.ts';
+import { conditionIn, type ImportSource, skipped } from './import-source.ts';
 
 /** CP-90: Clusters of Cluster API. */
 export const capi: ImportSource = {
@@ -14,9 +14,9 @@ export const capi: ImportSource = {
       initialization?: { controlPlaneInitialized?: boolean };
       controlPlaneReady?: boolean;
     };
-    if (!endpoint?.host || !endpoint.port) return { problem: 'spec.controlPlaneEndpoint is not set yet' };
+    if (!endpoint?.host || !endpoint.port) return skipped('spec.controlPlaneEndpoint is not set yet');
     if (initialization?.controlPlaneInitialized !== true && controlPlaneReady !== true) {
-      return { problem: 'its control plane is not initialized yet' };
+      return skipped('its control plane is not initialized yet');
     }
     const host = endpoint.host.includes(':') ? `[${endpoint.host}]` : endpoint.host;
     const address = `https://${host}:${endpoint.port}`;

@@ -1,7 +1,7 @@
 import type { ApiObject } from '../../api/kind.ts';
 import { MANAGER_LABEL, MEMBER_LABEL, PROFILE_GROUP, PROFILE_RESOURCE } from '../../api/profile-of-cluster.ts';
 import { keyOf } from '../plan.ts';
-import { conditionIn, type ImportSource, versionIn } from './import-source.ts';
+import { conditionIn, failed, type ImportSource, skipped, type Unusable, versionIn } from './import-source.ts';
 
 interface AccessProvider {
   readonly name?: string;
@@ -30,10 +30,10 @@ export const clusterprofile: ImportSource = {
     const { cluster } = provider ?? {};
     if (cluster?.server === undefined || cluster.server === '') {
       const wanted = accessProvider === undefined ? 'with an https address' : JSON.stringify(accessProvider);
-      return { problem: `status.accessProviders has none ${wanted}` };
+      return skipped(`status.accessProviders has none ${wanted}`);
     }
     if (cluster['insecure-skip-tls-verify'] === true) {
-      return { problem: `its access provider ${provider?.name} does not verify the certificate` };
+      return failed(`its access provider ${provider?.name} does not verify the certificate`);
     }
     const unsupported = (['tls-server-name', 'proxy-url'] as const).filter((field) => cluster[field]);
     return {
@@ -47,17 +47,21 @@ export const clusterprofile: ImportSource = {
 };
 
 /** CP-21: of profiles with the same member id the oldest counts; if two are the oldest, none does. */
-function duplicateMembers(objects: readonly ApiObject[]): ReadonlyMap<string, string> {
+function duplicateMembers(objects: readonly ApiObject[]): ReadonlyMap<string, Unusable> {
   const byMember = Map.groupBy(objects, ({ metadata }) => metadata.labels?.[MEMBER_LABEL] ?? '');
-  const found = new Map<string, string>();
+  const found = new Map<string, Unusable>();
   for (const [member, profiles] of byMember) {
     if (member === '' || profiles.length === 1) continue;
     const times = profiles.map(({ metadata }) => metadata.creationTimestamp ?? '').sort();
     const [oldest, next] = times;
     for (const profile of profiles) {
       if (oldest !== next && profile.metadata.creationTimestamp === oldest) continue;
-      const problem = oldest === next ? 'and none is the oldest' : 'and this is not the oldest';
-      found.set(keyOf(profile), `several profiles have the member id ${JSON.stringify(member)}, ${problem}`);
+      const several = `several profiles have the member id ${JSON.stringify(member)}`;
+      const isTie = oldest === next;
+      const problem = isTie
+        ? failed(`${several}, and none is the oldest`)
+        : skipped(`${several}, and this is not the oldest`);
+      found.set(keyOf(profile), problem);
     }
   }
   return found;

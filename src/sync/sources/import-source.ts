@@ -1,5 +1,6 @@
 import type { ApiObject } from '../../api/kind.ts';
 import type { KubeconfigCluster } from '../kubeconfig-cluster.ts';
+import type { SourceProblem } from '../reporter.ts';
 
 /** Where clusters are registered: what is read there, and how it is understood. No credential is read anywhere. */
 
@@ -27,9 +28,15 @@ export interface HubCluster {
 }
 
 /** Why the cluster is not imported. */
-export interface Unusable {
-  readonly problem: string;
+export interface Unusable extends SourceProblem {
+  readonly state: 'failed' | 'skipped';
 }
+
+/** It cannot be imported until somebody changes something. */
+export const failed = (problem: string): Unusable => ({ problem, state: 'failed' });
+
+/** The hub has no cluster to import here, or not yet. */
+export const skipped = (problem: string): Unusable => ({ problem, state: 'skipped' });
 
 export interface SourceSettings {
   readonly withoutCa: boolean;
@@ -49,7 +56,7 @@ export interface ImportSource {
   readonly isNamespaced: boolean;
   translate(object: ApiObject, settings: SourceSettings): Promise<HubCluster | Unusable>;
   /** Objects that describe the cluster of another object, by key, with the reason. */
-  duplicates?(objects: readonly ApiObject[], settings: SourceSettings): ReadonlyMap<string, string>;
+  duplicates?(objects: readonly ApiObject[], settings: SourceSettings): ReadonlyMap<string, Unusable>;
   /** Objects that the import ignores. */
   ignores?(object: ApiObject, settings: SourceSettings): boolean;
 }

@@ -1,4 +1,4 @@
-import { conditionIn, type ImportSource, versionIn } from './import-source.ts';
+import { conditionIn, type ImportSource, skipped, versionIn } from './import-source.ts';
 
 /** CP-92: ManagedClusters of Open Cluster Management. */
 export const ocm: ImportSource = {
@@ -11,11 +11,12 @@ export const ocm: ImportSource = {
       hubAcceptsClient?: boolean;
       managedClusterClientConfigs?: readonly { url?: string; caBundle?: string }[];
     };
-    if (hubAcceptsClient !== true) return { problem: 'the hub has not accepted it (spec.hubAcceptsClient)' };
-    if (conditionIn(object, 'ManagedClusterJoined')?.status !== 'True') return { problem: 'it has not joined the hub' };
+    if (hubAcceptsClient !== true) return skipped('the hub has not accepted it (spec.hubAcceptsClient)');
+    if (conditionIn(object, 'ManagedClusterJoined')?.status !== 'True') return skipped('it has not joined the hub');
     const addresses = configs.map(({ url = '' }) => url).filter((url) => url !== '');
-    if (addresses.length === 0)
-      return { problem: 'the hub knows no address of it (spec.managedClusterClientConfigs is empty)' };
+    if (addresses.length === 0) {
+      return skipped('the hub knows no address of it (spec.managedClusterClientConfigs is empty)');
+    }
     const { clusterClaims = [] } = (object.status ?? {}) as {
       clusterClaims?: readonly { name?: string; value?: string }[];
     };
