@@ -17,7 +17,7 @@ export interface PageOptions {
 
 /** All pages of a list, at one resourceVersion. Throws a 410 StatusError if the server no longer has that version. */
 export async function* listPages<P extends Page<unknown>>(
-  transport: Transport,
+  transport: Pick<Transport, 'request'>,
   path: string,
   { labelSelector, fieldSelector, limit = DEFAULT_LIMIT, signal }: PageOptions,
 ): AsyncGenerator<P> {
@@ -32,7 +32,7 @@ export async function* listPages<P extends Page<unknown>>(
 
 /** All pages in an array. After a 410, requests the list again as one page. */
 export async function readPages<P extends Page<unknown>>(
-  transport: Transport,
+  transport: Pick<Transport, 'request'>,
   path: string,
   options: PageOptions,
 ): Promise<P[]> {

@@ -1,8 +1,8 @@
 import type { Client } from '../../../src/client/index.ts';
 import { isStatus } from '../../../src/client/index.ts';
+import { readPages } from '../../../src/client/list-pages.ts';
 
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';
-const PAGE_SIZE = 500;
 
 export interface Binding {
   readonly kind: 'ClusterRoleBinding' | 'RoleBinding';
@@ -43,15 +43,8 @@ export async function listBindings(client: Client): Promise<Binding[]> {
 }
 
 async function readAll(client: Client, resource: string, kind: Binding['kind']): Promise<Binding[]> {
-  const bindings: Binding[] = [];
-  let from: string | undefined;
-  do {
-    const query = { limit: PAGE_SIZE, continue: from };
-    const { value } = await client.request<BindingList>('GET', `${RBAC}/${resource}`, { query });
-    bindings.push(...value.items.map((item) => bindingOf(item, kind)));
-    from = value.metadata.continue === '' ? undefined : value.metadata.continue;
-  } while (from !== undefined);
-  return bindings;
+  const pages = await readPages<BindingList>(client, `${RBAC}/${resource}`, {});
+  return pages.flatMap(({ items }) => items).map((item) => bindingOf(item, kind));
 }
 
 function bindingOf({ metadata, roleRef = {}, subjects = [] }: StoredBinding, kind: Binding['kind']): Binding {

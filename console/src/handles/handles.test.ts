@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { decisionsFor, grantsTo, type Handle } from './handles.ts';
+import { servePages } from '../paged-server.fixture.ts';
+import { decisionsFor, grantsTo, type Handle, listHandles } from './handles.ts';
 
 const handle = (phase: 'Pending' | 'Ready', approval: 'none' | 'confirm' | 'review'): Handle => ({
   metadata: { name: 'pass_x' },
@@ -41,4 +42,10 @@ it('MC-93: the grants of an account are those of itself and of its groups', () =
   ];
   const names = grantsTo({ namespace: 'ci', name: 'builder' }, grants).map(({ binding }) => binding?.name);
   expect(names).toEqual(['account', 'user', 'all', 'namespace', 'everyone']);
+});
+
+it('lists the handles of all pages, waiting ones first', async () => {
+  const named = (name: string, phase: 'Pending' | 'Ready') => ({ ...handle(phase, 'review'), metadata: { name } });
+  const client = await servePages([[named('a', 'Ready'), named('b', 'Pending')], [named('c', 'Pending')]]);
+  expect((await listHandles(client)).map(({ metadata }) => metadata.name)).toEqual(['b', 'c', 'a']);
 });

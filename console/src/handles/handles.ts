@@ -1,10 +1,10 @@
 import type { ClusterGrant } from '../../../src/api/kinds/cluster-grant-review.ts';
 import type { PassSpec, PassStatus } from '../../../src/api/kinds/pass-spec.ts';
 import type { Client } from '../../../src/client/index.ts';
+import { readPages } from '../../../src/client/list-pages.ts';
 import type { Decision } from '../requests/decision-form.tsx';
 
 const PASSES = '/apis/clusterpass.dev/v1alpha1/passes';
-const PAGE_SIZE = 500;
 
 /** A pass that was requested as a handle. */
 export interface Handle {
@@ -13,10 +13,15 @@ export interface Handle {
   readonly status?: PassStatus;
 }
 
+interface HandleList {
+  readonly metadata: { readonly continue?: string };
+  readonly items: readonly Handle[];
+}
+
 /** Those that the user has requested, and those that the user may review; waiting ones first, then the newest. */
 export async function listHandles(client: Client): Promise<Handle[]> {
-  const { value } = await client.request<{ items: Handle[] }>('GET', PASSES, { query: { limit: PAGE_SIZE } });
-  return [...value.items].sort(waitingFirst);
+  const pages = await readPages<HandleList>(client, PASSES, {});
+  return pages.flatMap(({ items }) => items).sort(waitingFirst);
 }
 
 const isWaiting = ({ status }: Handle): boolean => status?.phase === 'Pending';

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import type { Client } from '../../../src/client/index.ts';
-import { accessOf, decideRequest } from './access-requests.ts';
+import { servePages } from '../paged-server.fixture.ts';
+import { accessOf, decideRequest, listRequests } from './access-requests.ts';
 
 it.each([
   [{ cluster: 'a' }, 'to see the cluster a'],
@@ -25,4 +26,19 @@ it('a decision is about the request that was shown, not about a later one of its
   await decideRequest(client, { metadata, spec: {} }, 'Approved', '');
   const path = '/apis/clusterpass.dev/v1alpha1/accessrequests/jane-1/approval';
   expect(sent).toMatchObject([['PATCH', path, { body: { metadata: { uid: 'u-1' } } }]]);
+});
+
+it('lists the requests of all pages, open ones first', async () => {
+  const request = (name: string, phase: string, day: string) => ({
+    metadata: { name, creationTimestamp: `2026-01-${day}T00:00:00Z` },
+    spec: {},
+    status: { phase },
+  });
+  const client = await servePages([
+    [request('denied', 'Denied', '03'), request('approved', 'Approved', '02')],
+    [request('older', 'Pending', '01')],
+    [request('newer', 'Pending', '02')],
+  ]);
+  const names = (await listRequests(client)).map(({ metadata }) => metadata.name);
+  expect(names).toEqual(['newer', 'older', 'approved', 'denied']);
 });

@@ -4,9 +4,9 @@ import type {
   RequestDecision,
 } from '../../../src/api/kinds/access-request-spec.ts';
 import type { Client } from '../../../src/client/index.ts';
+import { readPages } from '../../../src/client/list-pages.ts';
 
 const REQUESTS = '/apis/clusterpass.dev/v1alpha1/accessrequests';
-const PAGE_SIZE = 500;
 
 export interface AccessRequestObject {
   readonly metadata: { readonly name: string; readonly uid?: string; readonly creationTimestamp?: string };
@@ -15,13 +15,14 @@ export interface AccessRequestObject {
 }
 
 interface RequestList {
+  readonly metadata: { readonly continue?: string };
   readonly items: readonly AccessRequestObject[];
 }
 
 /** The requests that the user made, and those that the user may decide; open ones first, then the newest. */
 export async function listRequests(client: Client): Promise<AccessRequestObject[]> {
-  const { value } = await client.request<RequestList>('GET', REQUESTS, { query: { limit: PAGE_SIZE } });
-  return [...value.items].sort(openFirst);
+  const pages = await readPages<RequestList>(client, REQUESTS, {});
+  return pages.flatMap(({ items }) => items).sort(openFirst);
 }
 
 export async function hasRequests(client: Client): Promise<boolean> {
