@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { type Browser, describeWithBrowser, launchBrowser, namesShown, type Page } from './support/browser.ts';
+import { addCluster, removeCluster } from './support/fleet.ts';
 import { CLUSTERS, RBAC } from './support/paths.ts';
 import { type Server, startServer, tokenOf } from './support/server.ts';
 import { SignedInPages } from './support/signed-in-pages.ts';
@@ -278,6 +279,23 @@ describeWithBrowser('the console for those who run the fleet', () => {
       await page.getByRole('heading', { name: 'prod-eu-1' }).waitFor();
       await page.getByText('demo-owner-views').waitFor();
       expect(await page.getByRole('button', { name: 'Edit labels' }).count()).toBe(0);
+    });
+
+    it('does not save labels that another user has changed meanwhile', async () => {
+      await addCluster(server, 'unlabelled');
+      onTestFinished(() => removeCluster(server, 'unlabelled'));
+      const page = await visitAs('administrator', '#/clusters/unlabelled');
+      await page.getByRole('button', { name: 'Edit labels' }).click();
+      await page.getByRole('button', { name: 'Add a label' }).click();
+      await page.getByLabel('Key of label 1').fill('env');
+      await page.getByLabel('Value of label 1').fill('test');
+      const save = page.getByRole('button', { name: 'Save labels' });
+      await expect.poll(() => save.isEnabled()).toBe(true);
+      const headers = { 'Content-Type': 'application/merge-patch+json' };
+      const body = { metadata: { labels: { env: 'prod' } } };
+      expect((await server.call('PATCH', `${CLUSTERS}/unlabelled`, { body, headers })).code).toBe(200);
+      await page.getByText('Another user has changed the labels').waitFor();
+      expect(await save.isDisabled()).toBe(true);
     });
 
     it('an administrator compares and confirms changed endpoints; others see that a change waits', async () => {

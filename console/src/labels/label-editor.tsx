@@ -8,20 +8,12 @@ import { useDryRun } from '../hooks/use-dry-run.ts';
 import { useQuery } from '../hooks/use-query.ts';
 import { type LabelDraft, labelDrafts, labelProblem, labelsOf } from '../register/cluster-draft.ts';
 import { LabelFields } from './label-fields.tsx';
+import { type Labels, labelPatch } from './label-patch.ts';
 
 interface LabelEditorProps {
   readonly client: Client;
   readonly cluster: Cluster;
   readonly onDone: () => void;
-}
-
-type Labels = Readonly<Record<string, string>>;
-
-/** Tests the labels that the user saw, so that it does not undo the change of another user. */
-function labelPatch(before: Labels, next: Labels): object[] {
-  const path = '/metadata/labels';
-  const test = Object.keys(before).length === 0 ? [] : [{ op: 'test', path, value: before }];
-  return [...test, { op: 'add', path, value: next }];
 }
 
 const isSame = (a: Labels, b: Labels): boolean =>
@@ -33,7 +25,7 @@ export function LabelEditor({ client, cluster, onDone }: LabelEditorProps) {
   // The labels when editing began.
   const [base] = useState(stored);
   const [drafts, setDrafts] = useState<readonly LabelDraft[]>(() => labelDrafts(stored));
-  const { busy, problem, run } = useAction();
+  const { busy, problem, clearProblem, run } = useAction();
   const missing = labelProblem(drafts);
   const labels = labelsOf(drafts);
   const isChanged = !isSame(labels, base);
@@ -49,7 +41,8 @@ export function LabelEditor({ client, cluster, onDone }: LabelEditorProps) {
   const effect = useQuery(dryRun.checked, async (signal) =>
     dryRun.checked === '' ? undefined : reviewClusterGrants(client, name, labels, signal),
   );
-  const isChecked = dryRun.isAccepted && effect.status !== 'loading';
+  const isOutdated = !isSame(base, stored);
+  const isChecked = !isOutdated && dryRun.isAccepted && effect.status !== 'loading';
   const save = async (event: FormEvent): Promise<void> => {
     event.preventDefault();
     if (!isChecked) return;
@@ -58,12 +51,18 @@ export function LabelEditor({ client, cluster, onDone }: LabelEditorProps) {
       onDone();
     });
   };
-  const refusal = !isSame(base, stored)
+  const refusal = isOutdated
     ? 'Another user has changed the labels of this cluster meanwhile. Cancel, and edit them again.'
     : problem || dryRun.refusal;
   return (
     <form className="stack" onSubmit={save} aria-busy={busy}>
-      <LabelFields labels={drafts} onLabels={setDrafts} />
+      <LabelFields
+        labels={drafts}
+        onLabels={(next) => {
+          clearProblem();
+          setDrafts(next);
+        }}
+      />
       <Preview
         title="What this changes"
         refusal={refusal}
