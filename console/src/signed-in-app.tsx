@@ -8,6 +8,7 @@ import { ConnectedContext } from './hooks/use-connected.tsx';
 import { useOnline } from './hooks/use-online.ts';
 import { navigationFor } from './navigation.ts';
 import { Page } from './page.tsx';
+import { PageBoundary } from './page-boundary.tsx';
 import { usePermissions } from './permissions/use-permissions.ts';
 import { useHasRequests } from './requests/use-has-requests.ts';
 import { parseRoute, type Route, useHash } from './router.ts';
@@ -78,18 +79,20 @@ export function SignedInApp({ signedIn, settings, onSignOut }: SignedInAppProps)
       />
       <main id="main" tabIndex={-1} className={`page page-${route.page}${isConnected ? '' : ' stale'}`}>
         {!isConnected && <StaleNotice />}
-        <Page
-          route={route}
-          client={client}
-          user={user}
-          permissions={permissions}
-          fleet={fleet}
-          snapshot={snapshot}
-          filter={filter}
-          fleetQuery={fleetQuery}
-          onFilter={setFilter}
-          fleetScrollTop={fleetScrollTop}
-        />
+        <PageBoundary hash={hash}>
+          <Page
+            route={route}
+            client={client}
+            user={user}
+            permissions={permissions}
+            fleet={fleet}
+            snapshot={snapshot}
+            filter={filter}
+            fleetQuery={fleetQuery}
+            onFilter={setFilter}
+            fleetScrollTop={fleetScrollTop}
+          />
+        </PageBoundary>
       </main>
     </ConnectedContext>
   );

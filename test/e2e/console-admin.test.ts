@@ -1,7 +1,15 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { type Browser, describeWithBrowser, launchBrowser, namesShown, type Page } from './support/browser.ts';
+import {
+  type Browser,
+  describeWithBrowser,
+  launchBrowser,
+  namesShown,
+  openPage,
+  type Page,
+  signIn,
+} from './support/browser.ts';
 import { addCluster, removeCluster } from './support/fleet.ts';
 import { CLUSTERS, RBAC } from './support/paths.ts';
 import { type Server, startServer, tokenOf } from './support/server.ts';
@@ -106,6 +114,25 @@ describeWithBrowser('the console for those who run the fleet', () => {
       await page.getByText('There is no such page').waitFor();
       await page.getByRole('link', { name: 'Show all clusters' }).click();
       await page.getByText('You do not have access to any cluster').waitFor();
+    });
+
+    it('keeps the navigation if a page cannot be rendered, and shows it again after a reload', async () => {
+      // A visit of its own: React reports the error in the log of the browser.
+      const { page, close } = await openPage(browser);
+      onTestFinished(close);
+      const list = '**/apis/clusterpass.dev/v1alpha1/accessrequests?limit=500';
+      await page.route(list, (route) =>
+        route.fulfill({ json: { metadata: {}, items: [{ metadata: { name: 'x' } }] } }),
+      );
+      await signIn(page, server, await tokenFor('administrator'), '#/requests');
+      await page.getByText('This page cannot be shown').waitFor();
+      await page.getByRole('link', { name: 'Passes' }).click();
+      await page.getByRole('heading', { name: 'Passes', exact: true }).waitFor();
+      await page.getByRole('link', { name: 'Requests' }).click();
+      await page.getByText('This page cannot be shown').waitFor();
+      await page.unroute(list);
+      await page.getByRole('button', { name: 'Reload the page' }).click();
+      await page.getByRole('heading', { name: 'Access requests' }).waitFor();
     });
 
     it('shows an issued pass on a phone, focused, with one form of time and its JSON behind a disclosure', async () => {

@@ -53,6 +53,9 @@ it('says what is missing', () => {
   expect(missingInGrant({ ...view, action: 'account', namespace: 'a' })).toBe('Enter the service account.');
   expect(missingInGrant({ ...view, labels: '' })).toContain('labels');
   expect(missingInGrant({ ...view, where: 'cluster' })).toBe('Enter the cluster.');
+  // A field for times takes years with up to six digits.
+  expect(missingInGrant({ ...view, until: '12026-01-01T10:00' })).toBe('Enter a time before the year 10000.');
+  expect(missingInGrant({ ...view, until: '2026-12-01T10:00' })).toBe('');
   expect(missingInGrant(view)).toBe('');
 });
 

@@ -40,12 +40,14 @@ const GROUP = 'rbac.authorization.k8s.io';
 
 /** What the user still has to enter; `""` if nothing is missing. */
 export function missingInGrant(draft: GrantDraft): string {
-  const { subject, action, namespace, account, where, labels, cluster } = draft;
+  const { subject, action, namespace, account, where, labels, cluster, until } = draft;
   if (subject === '') return `Enter the name of the ${draft.subjectKind.toLowerCase()}.`;
   if (action !== 'view' && namespace === '') return 'Enter the namespace.';
   if (action === 'account' && account === '') return 'Enter the service account.';
   if (where === 'labels' && labels === '') return 'Enter the labels of the clusters, or choose all clusters.';
-  return where === 'cluster' && cluster === '' ? 'Enter the cluster.' : '';
+  if (where === 'cluster' && cluster === '') return 'Enter the cluster.';
+  // The field takes years with up to six digits, which a timestamp of the API cannot have.
+  return until !== '' && Number.isNaN(Date.parse(until)) ? 'Enter a time before the year 10000.' : '';
 }
 
 /** The cluster selector of the binding; `""` for all clusters. */
