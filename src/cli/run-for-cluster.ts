@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { fileProblem } from '../lib/file-problem.ts';
+import { sha256 } from '../lib/sha256.ts';
 import type { Context } from './command.ts';
 import { writePrivate } from './files/files.ts';
-import { sha256 } from './files/sha256.ts';
 import type { ClusterEndpoint } from './kubeconfig/cluster-endpoint.ts';
 
 /** How long a command that is stopped has to end by itself. */

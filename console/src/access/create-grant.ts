@@ -7,11 +7,30 @@ const create = (client: Client, body: RbacObject, options: { readonly dryRun?: '
     body,
   });
 
+/** Whether it was created. A role with these rules may be left of a grant whose binding was deleted. */
+async function createUnlessThere(client: Client, body: RbacObject, options: { readonly dryRun?: 'All' } = {}) {
+  try {
+    await create(client, body, options);
+    return true;
+  } catch (error) {
+    if (body.kind !== 'Role' || !isStatus(error, 409)) throw error;
+    const stored = await client.request<RbacObject>('GET', pathOf(body));
+    if (rulesText(stored.value) !== rulesText(body)) throw error;
+    return false;
+  }
+}
+
+/** The server stores the fields of a rule in an order of its own. */
+const rulesText = ({ rules }: RbacObject): string =>
+  JSON.stringify(rules, ['apiGroups', 'resources', 'resourceNames', 'nonResourceURLs', 'verbs']);
+
+const pathOf = (object: RbacObject): string => `${collectionOf(object)}/${encodeURIComponent(object.metadata.name)}`;
+
 /** A dry run of every object. */
 export async function tryGrant(client: Client, objects: readonly RbacObject[]): Promise<void> {
   for (const object of objects) {
     try {
-      await create(client, object, { dryRun: 'All' });
+      await createUnlessThere(client, object, { dryRun: 'All' });
     } catch (error) {
       if (!isAboutNewRole(error, objects)) throw error;
     }
@@ -28,14 +47,12 @@ export async function createGrant(client: Client, objects: readonly RbacObject[]
   const created: RbacObject[] = [];
   try {
     for (const object of objects) {
-      await create(client, object);
-      created.unshift(object);
+      if (await createUnlessThere(client, object)) created.unshift(object);
     }
   } catch (error) {
     for (const object of created) {
-      const path = `${collectionOf(object)}/${encodeURIComponent(object.metadata.name)}`;
       // The refusal of the grant is what the user must read, also if this fails.
-      await client.request('DELETE', path).catch(() => {});
+      await client.request('DELETE', pathOf(object)).catch(() => {});
     }
     throw error;
   }

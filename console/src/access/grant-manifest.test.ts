@@ -1,5 +1,13 @@
 import { expect, it } from 'vitest';
-import { collectionOf, grantObjects, isSelected, missingInGrant, NEW_GRANT } from './grant-manifest.ts';
+import { isDns1123Subdomain } from '../../../src/api/names.ts';
+import {
+  collectionOf,
+  type GrantDraft,
+  grantObjects,
+  isSelected,
+  missingInGrant,
+  NEW_GRANT,
+} from './grant-manifest.ts';
 
 const view = { ...NEW_GRANT, subject: 'team-shop', labels: 'env=dev, region=eu' };
 
@@ -10,7 +18,7 @@ it('grants a group to see clusters by label', () => {
     apiVersion: 'rbac.authorization.k8s.io/v1',
     kind: 'ClusterRoleBinding',
     metadata: {
-      name: 'team-shop-sees-env-dev-region-eu',
+      name: expect.stringMatching(/^team-shop-sees-env-dev-region-eu-[0-9a-f]{8}$/),
       annotations: { 'clusterpass.dev/clusters': 'env=dev,region=eu' },
     },
     subjects: [{ kind: 'Group', apiGroup: 'rbac.authorization.k8s.io', name: 'team-shop' }],
@@ -32,7 +40,10 @@ it('grants passes for one account in one cluster, until a time', () => {
     '/apis/rbac.authorization.k8s.io/v1/namespaces/ci/rolebindings',
   ]);
   const [role, binding] = objects;
-  expect(role?.metadata).toEqual({ name: 'id-jane-gets-builder-passes-in-dev-eu-1', namespace: 'ci' });
+  expect(role?.metadata).toEqual({
+    name: expect.stringMatching(/^id-jane-gets-builder-passes-in-dev-eu-1-[0-9a-f]{8}$/),
+    namespace: 'ci',
+  });
   expect(binding?.metadata.annotations).toEqual({
     'clusterpass.dev/clusters': 'kubernetes.io/metadata.name=dev-eu-1',
     'clusterpass.dev/expires-at': '2026-12-01T10:00:00Z',
@@ -45,6 +56,25 @@ it('grants passes for every account of a namespace in all clusters', () => {
   expect(binding).toMatchObject({ kind: 'RoleBinding', metadata: { namespace: 'shop' } });
   expect(binding?.roleRef).toMatchObject({ kind: 'ClusterRole', name: 'clusterpass:token-creator' });
   expect(binding?.metadata.annotations).toBeUndefined();
+});
+
+it('names different grants differently, and the same grant always the same', () => {
+  const account = { ...view, action: 'account', namespace: 'ci', account: 'builder' } as const;
+  const drafts: GrantDraft[] = [
+    { ...view, labels: 'env=dev' },
+    { ...view, labels: 'env!=dev' },
+    { ...view, labels: 'env=dev', subjectKind: 'User' },
+    { ...view, labels: 'env=dev', until: '2026-12-01T10:00:00Z' },
+    { ...view, labels: 'env=dev', until: '2026-12-02T10:00:00Z' },
+    { ...view, labels: `env in (${'a'.repeat(300)})` },
+    { ...view, labels: `env in (${'a'.repeat(301)})` },
+    account,
+    { ...account, namespace: 'shop' },
+  ];
+  const names = drafts.map((draft) => grantObjects(draft).at(-1)?.metadata.name ?? '');
+  expect(new Set(names).size).toBe(drafts.length);
+  expect(drafts.map((draft) => grantObjects(draft).at(-1)?.metadata.name)).toEqual(names);
+  expect(names.flatMap(isDns1123Subdomain)).toEqual([]);
 });
 
 it('says what is missing', () => {

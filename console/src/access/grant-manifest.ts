@@ -1,3 +1,5 @@
+import { sha256 } from '../../../src/lib/sha256.ts';
+
 /** The common grants, as a form. */
 export interface GrantDraft {
   readonly subjectKind: 'User' | 'Group';
@@ -58,14 +60,14 @@ export function selectorOf({ where, labels, cluster }: GrantDraft): string {
 
 /** The objects of a grant, in the order in which they are created. */
 export function grantObjects(draft: GrantDraft): RbacObject[] {
-  const { subjectKind, subject, action, namespace, account, until } = draft;
+  const { subjectKind, subject, action, namespace, account } = draft;
   const selector = selectorOf(draft);
   const title = nameOf(draft);
   const isLocal = action !== 'view';
   const role = action === 'account' ? [accountRole(title, namespace, account)] : [];
   const annotations = {
     ...(selector === '' ? {} : { 'clusterpass.dev/clusters': selector }),
-    ...(until === '' ? {} : { 'clusterpass.dev/expires-at': new Date(until).toISOString().replace('.000Z', 'Z') }),
+    ...(draft.until === '' ? {} : { 'clusterpass.dev/expires-at': endOf(draft) }),
   };
   return [
     ...role,
@@ -97,16 +99,25 @@ const accountRole = (name: string, namespace: string, account: string): RbacObje
   rules: [{ apiGroups: [''], resources: ['serviceaccounts/token'], resourceNames: [account], verbs: ['create'] }],
 });
 
-/** A name that says what the grant is: `team-shop-sees-env-dev`. */
+/** The end of the grant as a timestamp of the API; `""` for no end. */
+const endOf = ({ until }: GrantDraft): string =>
+  until === '' ? '' : new Date(until).toISOString().replace('.000Z', 'Z');
+
+const MAX_WORDS_LENGTH = 200;
+
+/** `team-shop-sees-env-dev-1a2b3c4d`: words for readers, and a hash, because other grants can have the same words. */
 function nameOf(draft: GrantDraft): string {
-  const { subject, action, account, where, cluster } = draft;
+  const { subjectKind, subject, action, namespace, account, where, cluster } = draft;
+  const identity = [subjectKind, subject, action, namespace, account, selectorOf(draft), endOf(draft)];
+  const hash = sha256(JSON.stringify(identity)).slice(0, 8);
   const what = action === 'view' ? 'sees' : action === 'account' ? `gets-${account}-passes-in` : 'gets-passes-in';
   const clusters = where === 'all' ? 'all-clusters' : where === 'cluster' ? cluster : draft.labels;
-  return `${subject}-${what}-${clusters}`
+  const words = `${subject}-${what}-${clusters}`
     .toLowerCase()
-    .replaceAll(/[^a-z0-9.-]+/g, '-')
-    .replaceAll(/^[^a-z0-9]+|[^a-z0-9]+$/g, '')
-    .slice(0, 200);
+    .replaceAll(/[^a-z0-9-]+/g, '-')
+    .slice(0, MAX_WORDS_LENGTH)
+    .replaceAll(/^-+|-+$/g, '');
+  return `${words}-${hash}`;
 }
 
 /** The path at which an object is created. */

@@ -1,10 +1,11 @@
 /**
  * SHA-256 of a text in UTF-8, in hexadecimal (FIPS 180-4, section 6.2). For the names of cached credentials:
  * `node:crypto` takes a fifth of the start of `clusterpass credential` with a cached token, and has no part that loads
- * alone. This function does not take constant time: secrets are compared and signed with `node:crypto` only.
+ * alone. And for names of objects in the console: a browser computes hashes asynchronously only. This function does not
+ * take constant time: secrets are compared and signed with `node:crypto` only.
  */
 export function sha256(text: string): string {
-  const padded = paddedMessage(Buffer.from(text));
+  const padded = paddedMessage(new TextEncoder().encode(text));
   const state = Int32Array.from(INITIAL);
   const schedule = new Int32Array(64);
   for (let at = 0; at < padded.byteLength; at += BLOCK) {
