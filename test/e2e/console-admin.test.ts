@@ -21,11 +21,11 @@ let server: Server;
 let browser: Browser;
 let pages: SignedInPages;
 
-type Role = 'administrator' | 'owner' | 'viewer' | 'dana' | 'carl';
+type Role = 'administrator' | 'owner' | 'viewer' | 'lister' | 'dana' | 'carl';
 
 async function tokenFor(role: Role): Promise<string> {
   if (role === 'administrator') return server.adminToken;
-  if (role === 'owner' || role === 'viewer') return tokenOf(role);
+  if (role === 'owner' || role === 'viewer' || role === 'lister') return tokenOf(role);
   return (await readFile(join(server.dataDir, 'demo', `${role}.token`), 'utf8')).trim();
 }
 
@@ -74,7 +74,7 @@ const hashOf = (page: Page): string => new URL(page.url()).hash;
 
 describeWithBrowser('the console for those who run the fleet', () => {
   beforeAll(async () => {
-    const options = { args: ['--demo', '--confirm-endpoints'], users: { owner: [], viewer: [] } };
+    const options = { args: ['--demo', '--confirm-endpoints'], users: { owner: [], viewer: [], lister: [] } };
     [server, browser] = await Promise.all([startServer(options), launchBrowser()]);
     await grantOwner();
     pages = new SignedInPages(browser, server);
@@ -385,6 +385,56 @@ describeWithBrowser('the console for those who run the fleet', () => {
       const asked = { body: { spec: { audiences: [] } }, token: tokenOf('viewer') };
       expect((await server.call('POST', path, asked)).code).toBe(201);
       expect((await server.call('POST', path.replace('staging', 'dev'), asked)).code).toBe(403);
+    });
+
+    it('an administrator deletes a binding, and can grant the same again', async () => {
+      const page = await visitAs('administrator', '#/access?view=grant');
+      const grant = async (): Promise<void> => {
+        await page.getByLabel('To').selectOption('User');
+        await page.getByLabel('Name', { exact: true }).fill('gus');
+        await page.getByLabel('Permission').selectOption('account');
+        await page.getByLabel('Namespace').fill('shop');
+        await page.getByLabel('Service account').fill('deployer');
+        await page.getByLabel('Labels').fill('env=staging');
+        await page.getByText('gus newly gets passes').waitFor();
+        await page.getByRole('button', { name: 'Apply' }).click();
+        await page.getByText('Created').waitFor();
+      };
+      await grant();
+      await page.evaluate(`void (location.hash = '#/access?view=bindings&search=gus')`);
+      await page.getByText('1 binding', { exact: true }).waitFor();
+      await page.getByRole('button', { name: /^Delete the RoleBinding gus-gets-deployer/ }).click();
+      const panel = page.getByRole('region', { name: /^Delete the RoleBinding gus-gets-deployer/ });
+      await panel.getByText(/^User gus loses Role gus-.* of clusters with env=staging, unless another/).waitFor();
+      await panel.getByRole('button', { name: 'Cancel' }).click();
+      await panel.waitFor({ state: 'hidden' });
+      await page.getByRole('button', { name: /^Delete the RoleBinding gus-gets-deployer/ }).click();
+      await panel.getByRole('button', { name: 'Delete now' }).click();
+      await page.getByText('0 bindings').waitFor();
+      const { items } = (await server.call('GET', `${RBAC}/rolebindings`)).json;
+      expect(items.filter(({ metadata }: { metadata: { name: string } }) => metadata.name.startsWith('gus-'))).toEqual(
+        [],
+      );
+      // The Role is still there.
+      await page.evaluate(`void (location.hash = '#/access?view=grant')`);
+      await grant();
+    });
+
+    it('users who may list bindings and not delete them are offered no deletion', async () => {
+      const name = 'demo-lists-bindings';
+      const apiGroup = 'rbac.authorization.k8s.io';
+      const rules = [{ apiGroups: [apiGroup], resources: ['clusterrolebindings'], verbs: ['get', 'list'] }];
+      await server.call('POST', `${RBAC}/clusterroles`, { body: { metadata: { name }, rules } });
+      await server.call('POST', `${RBAC}/clusterrolebindings`, {
+        body: {
+          metadata: { name },
+          subjects: [{ kind: 'User', apiGroup, name: 'lister' }],
+          roleRef: { apiGroup, kind: 'ClusterRole', name },
+        },
+      });
+      const page = await visitAs('lister', '#/access?view=bindings&search=demo-lists');
+      await page.getByText('1 binding', { exact: true }).waitFor();
+      expect(await page.getByRole('button', { name: /^Delete/ }).count()).toBe(0);
     });
 
     it('an owner asks at the clusters of the team; a viewer finds no such page', async () => {

@@ -49,7 +49,9 @@ export const AccessPage = memo(function AccessPage(props: AccessPageProps) {
       {view === undefined && <p className="muted">Your roles do not allow you to ask about the access of others.</p>}
       {view === 'cluster' && <ClusterView client={client} fields={fields} clusterNames={clusterNames} />}
       {view === 'person' && <PersonView client={client} fields={fields} />}
-      {view === 'bindings' && <BindingsView client={client} fields={fields} clusterNames={clusterNames} />}
+      {view === 'bindings' && (
+        <BindingsView client={client} permissions={permissions} fields={fields} clusterNames={clusterNames} />
+      )}
       {view === 'grant' && <GrantView client={client} clusterNames={clusterNames} rows={() => fleet.all()} />}
     </div>
   );

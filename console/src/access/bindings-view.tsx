@@ -1,3 +1,4 @@
+import { useState } from 'react';
 import { reviewClusterGrants } from '../../../src/client/fleet-reviews.ts';
 import type { Client } from '../../../src/client/index.ts';
 import { quantity } from '../../../src/lib/quantity.ts';
@@ -5,21 +6,26 @@ import { FilterField } from '../components/text-field.tsx';
 import { Remaining } from '../components/time.tsx';
 import type { Fields } from '../hooks/use-fields.ts';
 import { useQuery, useRefresh } from '../hooks/use-query.ts';
+import { type Permissions, RBAC } from '../permissions/permissions.ts';
 import { type Binding, bindingKey, listBindings } from './bindings.ts';
+import { DeleteBinding } from './delete-binding.tsx';
 import { Subject } from './subject-table.tsx';
 
 interface BindingsViewProps {
   readonly client: Client;
+  readonly permissions: Permissions;
   readonly fields: Fields;
   readonly clusterNames: readonly string[];
 }
 
 /** Bindings by subject, and by the cluster in which they hold. */
-export function BindingsView({ client, fields, clusterNames }: BindingsViewProps) {
+export function BindingsView({ client, permissions, fields, clusterNames }: BindingsViewProps) {
   const { generation } = useRefresh();
   const search = fields.get('search');
   const cluster = fields.get('cluster');
-  const query = useQuery('', () => listBindings(client), generation);
+  const [deletions, setDeletions] = useState(0);
+  const [chosen, setChosen] = useState<Binding>();
+  const query = useQuery('', () => listBindings(client), generation + deletions);
   const holding = useQuery(
     cluster,
     async () => {
@@ -56,7 +62,25 @@ export function BindingsView({ client, fields, clusterNames }: BindingsViewProps
       <p className="muted" role="status">
         {query.status === 'loading' ? 'Loading…' : quantity(bindings.length, 'binding')}
       </p>
-      {bindings.length > 0 && <BindingTable bindings={bindings} />}
+      {chosen !== undefined && (
+        <DeleteBinding
+          key={bindingKey(chosen)}
+          client={client}
+          binding={chosen}
+          onCancel={() => setChosen(undefined)}
+          onDone={() => {
+            setChosen(undefined);
+            setDeletions((old) => old + 1);
+          }}
+        />
+      )}
+      {bindings.length > 0 && (
+        <BindingTable
+          bindings={bindings}
+          mayDelete={({ kind }) => permissions.can('delete', RBAC, `${kind.toLowerCase()}s`)}
+          onDelete={setChosen}
+        />
+      )}
     </>
   );
 }
@@ -64,7 +88,13 @@ export function BindingsView({ client, fields, clusterNames }: BindingsViewProps
 const keyOfReference = ({ kind, namespace = '', name }: { kind: string; namespace?: string; name: string }): string =>
   `${kind} ${namespace}/${name}`;
 
-const BindingTable = ({ bindings }: { bindings: readonly Binding[] }) => (
+interface BindingTableProps {
+  readonly bindings: readonly Binding[];
+  readonly mayDelete: (binding: Binding) => boolean;
+  readonly onDelete: (binding: Binding) => void;
+}
+
+const BindingTable = ({ bindings, mayDelete, onDelete }: BindingTableProps) => (
   <div className="card table-card">
     <table className="list">
       <thead>
@@ -74,6 +104,7 @@ const BindingTable = ({ bindings }: { bindings: readonly Binding[] }) => (
           <th scope="col">Role</th>
           <th scope="col">Clusters</th>
           <th scope="col">Ends</th>
+          <td />
         </tr>
       </thead>
       <tbody>
@@ -100,6 +131,18 @@ const BindingTable = ({ bindings }: { bindings: readonly Binding[] }) => (
             </td>
             <td data-label="Ends">
               {binding.expiresAt === '' ? <span className="muted">never</span> : <Remaining at={binding.expiresAt} />}
+            </td>
+            <td>
+              {mayDelete(binding) && (
+                <button
+                  type="button"
+                  className="button small"
+                  aria-label={`Delete the ${binding.kind} ${binding.name}`}
+                  onClick={() => onDelete(binding)}
+                >
+                  Delete…
+                </button>
+              )}
             </td>
           </tr>
         ))}

@@ -1,10 +1,57 @@
 import { expect, it } from 'vitest';
+import type { Client } from '../../../src/client/index.ts';
 import { servePages } from '../paged-server.fixture.ts';
-import { listBindings } from './bindings.ts';
+import { type Binding, deleteBinding, listBindings, lossOf } from './bindings.ts';
 
 it('lists the bindings again as one page if the server no longer has the version of the first pages', async () => {
   const binding = (name: string) => ({ metadata: { name }, roleRef: { kind: 'ClusterRole', name: 'view' } });
   const client = await servePages([[binding('a')], [binding('b')]], { expires: true });
   const names = (await listBindings(client)).map(({ kind, name }) => `${kind} ${name}`);
   expect(names).toEqual(['ClusterRoleBinding a', 'ClusterRoleBinding b', 'RoleBinding a', 'RoleBinding b']);
+});
+
+const BINDING: Binding = {
+  kind: 'RoleBinding',
+  namespace: 'shop',
+  name: 'a',
+  uid: 'u-1',
+  role: 'Role deployer-token',
+  subjects: [
+    { kind: 'User', name: 'jane' },
+    { kind: 'Group', name: 'team' },
+  ],
+  clusters: 'env=dev',
+  expiresAt: '',
+  searchText: '',
+};
+
+it('deletes the binding that was shown, not a later one of its name', async () => {
+  const sent: unknown[] = [];
+  const client = { request: async (...call: unknown[]) => sent.push(call) } as unknown as Client;
+  await deleteBinding(client, BINDING);
+  await deleteBinding(client, { ...BINDING, kind: 'ClusterRoleBinding', namespace: '' });
+  const rbac = '/apis/rbac.authorization.k8s.io/v1';
+  const body = expect.objectContaining({ preconditions: { uid: 'u-1' } });
+  expect(sent).toEqual([
+    ['DELETE', `${rbac}/namespaces/shop/rolebindings/a`, { body }],
+    ['DELETE', `${rbac}/clusterrolebindings/a`, { body }],
+  ]);
+});
+
+it.each<[Partial<Binding>, string]>([
+  [{}, 'User jane and Group team lose Role deployer-token in the namespace shop of clusters with env=dev'],
+  [
+    { namespace: '', clusters: '', role: 'ClusterRole view', subjects: [{ kind: 'User', name: 'jane' }] },
+    'User jane loses ClusterRole view in all clusters',
+  ],
+  [
+    { clusters: '', subjects: [{ kind: 'ServiceAccount', namespace: 'ci', name: 'builder' }] },
+    'ServiceAccount ci/builder loses Role deployer-token in the namespace shop of all clusters',
+  ],
+])('without %j: %s', (change, text) => {
+  expect(lossOf({ ...BINDING, ...change })).toBe(`${text}, unless another binding grants the same.`);
+});
+
+it('without a binding that has no subjects: nobody loses anything', () => {
+  expect(lossOf({ ...BINDING, subjects: [] })).toBe('No one loses access: it has no subjects.');
 });

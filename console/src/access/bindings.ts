@@ -1,6 +1,7 @@
 import type { Client } from '../../../src/client/index.ts';
 import { isStatus } from '../../../src/client/index.ts';
 import { readPages } from '../../../src/client/list-pages.ts';
+import { visibleName } from '../components/visible-name.ts';
 
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';
 
@@ -9,6 +10,8 @@ export interface Binding {
   /** `""` for a ClusterRoleBinding. */
   readonly namespace: string;
   readonly name: string;
+  readonly uid: string;
+  /** `ClusterRole view`. */
   readonly role: string;
   readonly subjects: readonly { readonly kind: string; readonly namespace?: string; readonly name: string }[];
   /** The cluster selector; `""` for all clusters. */
@@ -20,7 +23,7 @@ export interface Binding {
 }
 
 interface StoredBinding {
-  readonly metadata: { name: string; namespace?: string; annotations?: Record<string, string> };
+  readonly metadata: { name: string; namespace?: string; uid?: string; annotations?: Record<string, string> };
   readonly roleRef?: { kind?: string; name?: string };
   readonly subjects?: Binding['subjects'];
 }
@@ -48,7 +51,7 @@ async function readAll(client: Client, resource: string, kind: Binding['kind']):
 }
 
 function bindingOf({ metadata, roleRef = {}, subjects = [] }: StoredBinding, kind: Binding['kind']): Binding {
-  const { name, namespace = '', annotations = {} } = metadata;
+  const { name, namespace = '', uid = '', annotations = {} } = metadata;
   const role = `${roleRef.kind} ${roleRef.name}`;
   const clusters = annotations['clusterpass.dev/clusters'] ?? '';
   const words = [name, namespace, role, clusters, ...subjects.map((subject) => `${subject.kind} ${subject.name}`)];
@@ -56,6 +59,7 @@ function bindingOf({ metadata, roleRef = {}, subjects = [] }: StoredBinding, kin
     kind,
     namespace,
     name,
+    uid,
     role,
     subjects,
     clusters,
@@ -66,3 +70,24 @@ function bindingOf({ metadata, roleRef = {}, subjects = [] }: StoredBinding, kin
 
 export const bindingKey = ({ kind, namespace, name }: Pick<Binding, 'kind' | 'namespace' | 'name'>): string =>
   `${kind} ${namespace}/${name}`;
+
+/** With the UID: another binding may have been created under this name since. */
+export async function deleteBinding(client: Client, { kind, namespace, name, uid }: Binding): Promise<void> {
+  const scope = namespace === '' ? '' : `/namespaces/${encodeURIComponent(namespace)}`;
+  await client.request('DELETE', `${RBAC}${scope}/${kind.toLowerCase()}s/${encodeURIComponent(name)}`, {
+    body: { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid } },
+  });
+}
+
+/** What the deletion of a binding takes away, as a sentence. */
+export function lossOf({ subjects, role, namespace, clusters }: Binding): string {
+  if (subjects.length === 0) return 'No one loses access: it has no subjects.';
+  const names = subjects.map((subject) => {
+    const scope = subject.namespace === undefined ? '' : `${subject.namespace}/`;
+    return `${subject.kind} ${visibleName(`${scope}${subject.name}`)}`;
+  });
+  const verb = names.length === 1 ? 'loses' : 'lose';
+  const where = clusters === '' ? 'all clusters' : `clusters with ${clusters}`;
+  const scope = namespace === '' ? where : `the namespace ${namespace} of ${where}`;
+  return `${names.join(' and ')} ${verb} ${role} in ${scope}, unless another binding grants the same.`;
+}

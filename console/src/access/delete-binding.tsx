@@ -1,0 +1,50 @@
+import { useEffect, useRef } from 'react';
+import type { Client } from '../../../src/client/index.ts';
+import { useAction } from '../hooks/use-action.ts';
+import { ServerControls } from '../hooks/use-connected.tsx';
+import { type Binding, deleteBinding, lossOf } from './bindings.ts';
+
+interface DeleteBindingProps {
+  readonly client: Client;
+  readonly binding: Binding;
+  readonly onCancel: () => void;
+  readonly onDone: () => void;
+}
+
+/** Asks before it deletes, because people and programs lose access. */
+export function DeleteBinding({ client, binding, onCancel, onDone }: DeleteBindingProps) {
+  const { busy, problem, run } = useAction();
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => heading.current?.focus(), []);
+  const remove = (): Promise<void> =>
+    run(async () => {
+      await deleteBinding(client, binding);
+      onDone();
+    });
+  return (
+    <section className="card section danger-panel" aria-labelledby="delete-title">
+      <h2 id="delete-title" ref={heading} tabIndex={-1} className="wrap-anywhere">
+        Delete the {binding.kind} {binding.name}?
+      </h2>
+      <ul className="bullets wrap-anywhere">
+        <li>{lossOf(binding)}</li>
+        <li>Passes that are out stay valid until they expire, unless you revoke them.</li>
+      </ul>
+      {problem !== '' && (
+        <p className="problem" role="alert">
+          {problem}
+        </p>
+      )}
+      <ServerControls>
+        <div className="actions">
+          <button type="button" className="button danger" disabled={busy} onClick={remove}>
+            {busy ? 'Deleting…' : 'Delete now'}
+          </button>
+          <button type="button" className="button quiet" disabled={busy} onClick={onCancel}>
+            Cancel
+          </button>
+        </div>
+      </ServerControls>
+    </section>
+  );
+}
