@@ -472,6 +472,7 @@ test.each([
   ['future', 503, '1'],
   ['unreadable', 503, '30'],
   ['too-large', 413, undefined],
+  ['unknown-outcome', 504, undefined],
 ] as const)('B32: a store that fails with %s is %i, wherever that was thrown', async (code, status, retryAfter) => {
   for (const wrap of [(cause: Error) => cause, (cause: Error) => new Error('a part failed', { cause })]) {
     const thrown = wrap(new StorageError(code, 'secret.db: of the store'));

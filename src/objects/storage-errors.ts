@@ -19,6 +19,8 @@ function apiErrorFor({ code }: StorageError): ApiError {
     case 'in-use':
     case 'refused':
       return unavailable('the store cannot be reached at the moment, please try again');
+    case 'unknown-outcome':
+      return maybeStored();
     case 'compacted':
     case 'future':
       return unavailable('the store no longer has the state that this request needs, please try again');
@@ -63,7 +65,11 @@ export const unreadableObject = (kind: Kind, name: string): ApiError =>
 /** L-38 */
 export const warmingUp = (): ApiError => tooManyRequests('storage is (re)initializing', 1);
 
-/** Without Retry-After: clients would repeat a write that was made. */
+/** Without Retry-After: clients would repeat a write that may have been made. */
+const maybeStored = (): ApiError =>
+  timeout('the store did not say whether the change was made: read the object before you repeat the request');
+
+/** Without Retry-After, for the same reason. */
 export const notYetInForce = (): ApiError =>
   timeout(
     'the change is stored, but this server does not act on it yet: read the object before you repeat the request',

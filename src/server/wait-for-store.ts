@@ -39,7 +39,9 @@ export function waitForStore(logger: Pick<Logger, 'warn' | 'info'>): <T>(step: (
 
 function reasonToWait(error: unknown): string | undefined {
   const cause = storageErrorIn(error);
-  if (cause !== undefined) return cause.code === 'unavailable' ? cause.message : undefined;
+  if (cause !== undefined) {
+    return cause.code === 'unavailable' || cause.code === 'unknown-outcome' ? cause.message : undefined;
+  }
   // The caches are behind the store.
   return error instanceof ApiError && (error.status.code === 503 || error.status.code === 504)
     ? error.message

@@ -122,7 +122,8 @@ export interface Store {
   /**
    * Atomic compare-and-swap: of writes that expect the same state of a key, exactly one succeeds.
    * When it resolves with `ok`, the write survives `kill -9` and loss of power, and every later read sees it.
-   * When it rejects, the write may or may not have happened.
+   * When it rejects with `unknown-outcome`, the write may have happened, or may still happen. When it rejects with any
+   * other code, it has not happened and will not.
    */
   write(write: Write): Promise<WriteResult>;
 
@@ -174,6 +175,8 @@ export type StorageErrorCode =
   | 'in-use'
   /** The engine cannot answer now (disk full, read-only, lost connection); trying again may help. */
   | 'unavailable'
+  /** A write was sent, and the engine gave no answer that says whether it has happened. */
+  | 'unknown-outcome'
   /** The engine does not accept our credentials, or does not allow the call. An operator has to act. */
   | 'refused'
   /** The stored data is damaged, or was written by a newer release. */

@@ -2,9 +2,10 @@ import { expect, it } from 'vitest';
 import { StorageError } from '../storage/contract.ts';
 import { Retries, STALLED_AFTER_MS } from './retries.ts';
 
-const unavailable = (): never => {
-  throw new StorageError('unavailable', 'etcd could not take the write: no answer');
+const fails = (code: 'unavailable' | 'unknown-outcome'): never => {
+  throw new StorageError(code, 'etcd could not take the write: no answer');
 };
+const unavailable = (): never => fails('unavailable');
 
 /** Retries whose clock advances only while they sleep. */
 function onTestClock() {
@@ -27,7 +28,7 @@ it('repeats a call with growing pauses, and reports what it waits for at interva
   const repeated: boolean[] = [];
   const result = await retries.run(async (isRepeated) => {
     repeated.push(isRepeated);
-    return repeated.length <= 8 ? unavailable() : 'done';
+    return repeated.length <= 8 ? fails(repeated.length % 2 === 0 ? 'unavailable' : 'unknown-outcome') : 'done';
   });
   expect(result).toBe('done');
   expect(repeated).toEqual([false, ...Array.from({ length: 8 }, () => true)]);

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { StorageError } from '../storage/contract.ts';
+import { StorageError, type StorageErrorCode } from '../storage/contract.ts';
 
 interface RetryOptions {
   /** Called with what the calls wait for: at the first failure, then every ten seconds at most. */
@@ -9,6 +9,7 @@ interface RetryOptions {
   readonly sleep?: (ms: number) => Promise<unknown>;
 }
 
+const REPEATED: ReadonlySet<StorageErrorCode> = new Set(['unavailable', 'unknown-outcome']);
 const BACK_OFF_MS = { first: 200, most: 5_000 };
 const SAY_EVERY_MS = 10_000;
 /** As long as a cluster of etcd takes to elect a leader on overloaded disks, several times over. */
@@ -29,8 +30,8 @@ export class Retries {
   }
 
   /**
-   * Returns the result of the first call that is not rejected with `unavailable`. `isRepeated` is true when an earlier
-   * call was rejected: it may have happened nevertheless.
+   * Returns the result of the first call that is not rejected with `unavailable` or `unknown-outcome`. `isRepeated` is
+   * true when an earlier call was rejected: it may have happened nevertheless.
    */
   async run<T>(call: (isRepeated: boolean) => Promise<T>): Promise<T> {
     for (let attempt = 0; ; attempt++) {
@@ -39,7 +40,7 @@ export class Retries {
         this.#stalledSince = undefined;
         return result;
       } catch (error) {
-        if (!(error instanceof StorageError && error.code === 'unavailable')) throw error;
+        if (!(error instanceof StorageError && REPEATED.has(error.code))) throw error;
         this.#failed(error);
         await this.#options.sleep(Math.min(BACK_OFF_MS.most, BACK_OFF_MS.first * 2 ** attempt));
       }

@@ -9,6 +9,7 @@ import { type EtcdStoreOptions, type OpenedEtcd, openEtcdStore } from '../../src
 import { seedEtcdRevision } from '../../src/storage/etcd/store-meta.ts';
 import { importStore } from '../../src/transfer/import-store.ts';
 import { Retries } from '../../src/transfer/retries.ts';
+import { TcpProxy } from '../chaos/tcp-proxy.ts';
 import { describeWithEtcd, type Etcd, etcdCall, startEtcd } from './etcd-process.ts';
 import { bytes, create, failure, readable, remove, text, update, watchUntil } from './harness.ts';
 
@@ -343,6 +344,32 @@ describeWithEtcd('authentication', () => {
     for (const refused of [{ tls: { ca } }, { tls: { ca: cert, cert, key } }, {}]) {
       await expect(open({ endpoints, prefix: '/fleet', ...refused })).rejects.toMatchObject({ code: 'unavailable' });
     }
+  });
+});
+
+describeWithEtcd('a write without an answer', () => {
+  let etcd: Etcd;
+  let proxy: TcpProxy;
+  beforeAll(async () => {
+    etcd = await startEtcd();
+    proxy = await TcpProxy.to(etcd.endpoints[0] ?? '');
+  });
+  afterAll(async () => {
+    await closeAll();
+    proxy.close();
+    await etcd.destroy();
+  });
+
+  it('fails with unknown-outcome if it was sent, and with unavailable if it was not', async () => {
+    const { store } = await open({ endpoints: [proxy.endpoint], prefix: '/fleet', openWithinMs: 10_000 });
+    await create(store, '/a/x', 'one');
+    proxy.slow(60_000);
+    expect(await failure(create(store, '/a/y', 'two'))).toMatchObject({ code: 'unknown-outcome' });
+    const { store: direct } = await open({ endpoints: etcd.endpoints, prefix: '/fleet', openWithinMs: 10_000 });
+    expect(text((await direct.get('/a/y'))?.value)).toBe('two');
+    proxy.close();
+    await expect.poll(() => failure(create(store, '/a/z', 'three'))).toMatchObject({ code: 'unavailable' });
+    expect(await direct.get('/a/z')).toBeUndefined();
   });
 });
 

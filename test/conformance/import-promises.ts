@@ -23,7 +23,7 @@ const ARCHIVE = { revision: 5_000_000, items: ITEMS };
 /** What becomes of a call that writes. `happen` makes it happen. */
 type Fault = (happen: () => Promise<unknown>, writes: readonly Write[]) => Promise<unknown>;
 
-const noAnswer = (): StorageError => new StorageError('unavailable', 'no answer');
+const noAnswer = (): StorageError => new StorageError('unknown-outcome', 'no answer');
 const withoutPauses = (onWait: () => void = () => {}) => new Retries({ onWait, sleep: async () => undefined });
 
 /** A store whose writes fail as `fault` says. */

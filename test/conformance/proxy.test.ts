@@ -118,7 +118,7 @@ describe('processes that share a store', () => {
       expect(await leaders()).toEqual([2]);
     }));
 
-  it('after its link is closed, requests fail with unavailable, and so does its watch', () =>
+  it('after its link is closed, requests fail with unavailable, but for writes that were sent, and so does its watch', () =>
     shared(async (owner) => {
       const { store, ends } = connect(owner);
       const watching = (async () => {
@@ -127,8 +127,11 @@ describe('processes that share a store', () => {
       const failed = failure(watching);
       await store.revision();
       const asking = failure(store.get('/a/x'));
+      const writing = failure(create(store, '/a/x', 'one'));
       ends.close();
       expect([(await failed).code, (await asking).code]).toEqual(['unavailable', 'unavailable']);
+      expect((await writing).code).toBe('unknown-outcome');
       expect((await failure(store.revision())).code).toBe('unavailable');
+      expect((await failure(create(store, '/a/x', 'one'))).code).toBe('unavailable');
     }));
 });

@@ -3,9 +3,14 @@ import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createCatalog } from '../../src/api/catalog.ts';
+import { kindPrefix } from '../../src/api/object-key.ts';
+import { openEtcdStore } from '../../src/storage/etcd/open-etcd-store.ts';
+import { TcpProxy } from '../chaos/tcp-proxy.ts';
 import { describeWithEtcd, type Etcd, etcdCall, startEtcd } from '../conformance/etcd-process.ts';
 import { createOfEveryKind, type EveryRequest, type Existing, everyRequest, PERSON } from './support/every-request.ts';
 import { createParents } from './support/kinds.ts';
+import { CLUSTERS } from './support/paths.ts';
 import { type Server, startServer } from './support/server.ts';
 
 /** More than all requests of this test, so that none is refused for another reason. */
@@ -14,10 +19,12 @@ const AMPLE = [
   ...['--max-token-requests-inflight', '2000', '--caller-concurrency-percent', '100'],
 ];
 
+const catalog = createCatalog({ productName: 'orchestrator' });
 const USERS = { [PERSON]: ['system:masters'] };
 
 interface Outcome {
   readonly label: string;
+  readonly method: string;
   readonly code: number;
   readonly retryAfter: string | null;
   readonly text: string;
@@ -35,17 +42,25 @@ async function send(
     ...(token === undefined ? {} : { token }),
   });
   const ms = performance.now() - begun;
-  return { label, code: answer.code, retryAfter: answer.headers.get('retry-after'), text: answer.text, ms };
+  return { label, method, code: answer.code, retryAfter: answer.headers.get('retry-after'), text: answer.text, ms };
 }
 
-/** Sends every request during the fault. What a fault of the store may lead to: 503 with Retry-After, or 504. */
+/**
+ * What a fault of the store may lead to: 503 with Retry-After, which clients repeat. A request that writes may also be
+ * 504 without Retry-After: what it wrote may be stored.
+ */
+const isExpected = ({ method, code, retryAfter }: Outcome): boolean =>
+  (code === 503 && retryAfter !== null) || (code === 504 && retryAfter === null && method !== 'GET');
+
+/** Sends every request during the fault. */
 async function expectNoInternalError(server: Server, existing: Existing): Promise<Outcome[]> {
   const outcomes = await Promise.all(everyRequest(existing).map((request) => send(server, request)));
-  const wrong = outcomes.filter(({ label, code, retryAfter, text }) => {
+  const wrong = outcomes.filter((outcome) => {
+    const { label, code, text } = outcome;
     // The failure of a watch is an event, and health checks are read by load balancers.
     if (/"code":\s*500/.test(text)) return true;
     if (code < 500) return false;
-    return label.endsWith('z') ? code !== 503 : !(code === 503 && retryAfter !== null) && code !== 504;
+    return label.endsWith('z') ? code !== 503 : !isExpected(outcome);
   });
   expect(wrong.map(({ label, code, text }) => `${label}: ${code} ${text}`)).toEqual([]);
   expect(server.output.stderr).not.toContain('"request failed"');
@@ -53,7 +68,7 @@ async function expectNoInternalError(server: Server, existing: Existing): Promis
 }
 
 const failed = (outcomes: readonly Outcome[], label: string): boolean =>
-  outcomes.some((outcome) => outcome.label === label && outcome.code === 503);
+  outcomes.some((outcome) => outcome.label === label && isExpected(outcome));
 
 /** Requests that reach a write of the store by routes of their own. */
 const WRITING = [
@@ -112,6 +127,29 @@ describeWithEtcd('B32: no fault of etcd is a 500', () => {
     for (const member of etcd?.members ?? []) member.signal('SIGCONT');
     await server?.destroy();
     await etcd?.destroy();
+  });
+
+  it('A-07: a write that etcd does, and whose answer is late, is not repeated by clients', async () => {
+    const proxies = await Promise.all(etcd.endpoints.map((endpoint) => TcpProxy.to(endpoint)));
+    const endpoints = proxies.map(({ endpoint }) => endpoint).join(',');
+    const behind = await startServer({ users: USERS, args: ['--store', `etcd://${endpoints}/late`] });
+    const { store } = await openEtcdStore({ endpoints: etcd.endpoints, prefix: '/late', openWithinMs: 10_000 });
+    try {
+      for (const proxy of proxies) proxy.slow(60_000);
+      const body = {
+        apiVersion: 'clusterregistry.k8s.io/v1alpha1',
+        kind: 'Cluster',
+        metadata: { generateName: 'late-' },
+      };
+      const answer = await behind.call('POST', CLUSTERS, { body });
+      expect([answer.code, answer.headers.get('retry-after')]).toEqual([504, null]);
+      expect(answer.json).toMatchObject({ reason: 'Timeout', message: expect.stringMatching(/read the object/) });
+      expect((await store.list({ prefix: kindPrefix(catalog.clusters) })).items).toHaveLength(1);
+    } finally {
+      await store.close();
+      for (const proxy of proxies) proxy.close();
+      await behind.destroy();
+    }
   });
 
   const NOSPACE = { alarm: 'NOSPACE', memberID: 0 };

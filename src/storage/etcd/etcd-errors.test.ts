@@ -1,6 +1,6 @@
 import { status } from '@grpc/grpc-js';
 import { expect, it } from 'vitest';
-import { noMember, problemOf, toStorageError } from './etcd-errors.ts';
+import { noMember, problemOf, toStorageError, toWriteError } from './etcd-errors.ts';
 
 const serviceError = (code: status, details: string): Error =>
   Object.assign(new Error(`${code} ${status[code]}: ${details}`), { code, details });
@@ -77,4 +77,29 @@ it('B33: of members that cannot be used, each is named with its problem', () => 
   expect(noMember('be reached', [one, two], problems).message).toBe(
     'etcd could not be reached: a:1: no answer; b:2: nothing listens there',
   );
+});
+
+it.each([
+  [status.DEADLINE_EXCEEDED, 'Deadline exceeded after 2.400s,LB pick: 0.001s,remote_addr=127.0.0.1:2379'],
+  [status.UNAVAILABLE, 'Connection dropped'],
+  [status.UNAVAILABLE, 'etcdserver: request timed out'],
+  [status.UNAVAILABLE, 'etcdserver: leader changed'],
+  [status.CANCELLED, 'Call cancelled'],
+  [status.INTERNAL, 'Received RST_STREAM with code 2'],
+])('after %i %s a write may have happened', (code, details) => {
+  expect(toWriteError(serviceError(code, details), 'take the write').code).toBe('unknown-outcome');
+});
+
+it.each([
+  [status.UNAVAILABLE, 'No connection established. Last error: Error: connect ECONNREFUSED 127.0.0.1:1', 'unavailable'],
+  [status.UNAVAILABLE, 'Name resolution failed for target dns:etcd:2379: getaddrinfo ENOTFOUND etcd', 'unavailable'],
+  [status.UNAVAILABLE, 'Stream refused by server', 'unavailable'],
+  [status.UNAVAILABLE, 'etcdserver: no leader', 'unavailable'],
+  [status.RESOURCE_EXHAUSTED, 'etcdserver: mvcc: database space exceeded', 'unavailable'],
+  [status.RESOURCE_EXHAUSTED, 'etcdserver: too many requests', 'unavailable'],
+  [status.UNAUTHENTICATED, 'etcdserver: invalid auth token', 'refused'],
+  [status.PERMISSION_DENIED, 'etcdserver: permission denied', 'refused'],
+  [status.INVALID_ARGUMENT, 'etcdserver: request is too large', 'too-large'],
+])('after %i %s a write has not happened: %s', (code, details, expected) => {
+  expect(toWriteError(serviceError(code, details), 'take the write').code).toBe(expected);
 });

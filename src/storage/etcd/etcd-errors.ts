@@ -38,6 +38,15 @@ export function isTransient(error: unknown): boolean {
 /** The member refused the call before it had an effect: a write may be sent again. */
 export const isWithoutEffect = (error: unknown): boolean => says(error, NO_LEADER) || isStaleToken(error);
 
+/**
+ * Texts of gRPC for a call that was not sent or, by RFC 9113, section 8.7, not processed, and of etcd for a write that
+ * it refused before or while it applied it.
+ */
+const NOT_WRITTEN = [
+  ...['No connection established', 'Name resolution failed', 'Stream refused by server'],
+  ...[NO_LEADER, 'database space exceeded', 'too many requests', ...STALE_TOKEN],
+];
+
 /** Texts of etcd, gRPC, Node and OpenSSL, and what they mean for an operator. */
 const WORDS: readonly (readonly [text: string, words: string])[] = [
   [NO_LEADER, 'it has no leader: most of the members must be up and reach each other'],
@@ -110,6 +119,14 @@ export function toStorageError(error: unknown, doing: string, member?: string): 
   const where = member === undefined ? '' : `${member}: `;
   const code = REFUSALS.has(asServiceError(error)?.code) ? 'refused' : 'unavailable';
   return new StorageError(code, `etcd could not ${doing}: ${where}${problemOf(error)}`, { cause: error });
+}
+
+/** The error for the caller of a write. A member that did not answer, or not in time, may have written. */
+export function toWriteError(error: unknown, doing: string, member?: string): StorageError {
+  const failure = toStorageError(error, doing, member);
+  const isCertain = error instanceof StorageError || NOT_WRITTEN.some((text) => says(error, text));
+  if (isCertain || failure.code !== 'unavailable') return failure;
+  return new StorageError('unknown-outcome', `${failure.message}; the outcome is unknown`, { cause: error });
 }
 
 /** None of the members could be used: what is wrong with each. */

@@ -4,7 +4,7 @@ import { SharedCall } from '../../lib/shared-call.ts';
 import type { Secret } from '../../observability/secret.ts';
 import { StorageError } from '../contract.ts';
 import type { TimeReading } from '../store-time.ts';
-import { isStaleToken, isTransient, isWithoutEffect, noMember, toStorageError } from './etcd-errors.ts';
+import { isStaleToken, isTransient, isWithoutEffect, noMember, toStorageError, toWriteError } from './etcd-errors.ts';
 import { type Duplex, Member, type TlsMaterial } from './member.ts';
 import { MemberPicker } from './member-picker.ts';
 import {
@@ -132,7 +132,7 @@ export class Members {
 
   /**
    * Calls once. It is retried only when it certainly had no effect: there was no connection, or the member refused it
-   * before it began. After any other error the outcome is unknown, and the error is thrown.
+   * before it began. After other errors that leave the outcome open, it is rejected with `unknown-outcome`.
    */
   async callOnce<Q, S>(
     method: UnaryMethod<Q, S>,
@@ -149,7 +149,7 @@ export class Members {
         if (isStaleToken(error)) this.#token = undefined;
         else if (isTransient(error)) this.#picker.avoid(member);
         if (!isWithoutEffect(error) || performance.now() + RETRY_MS >= until) {
-          throw toStorageError(error, doing, member.address);
+          throw toWriteError(error, doing, member.address);
         }
         await delay(RETRY_MS);
       }

@@ -16,6 +16,7 @@ import { deserializeError } from '../serialize-error.ts';
 import { type ClientMessage, type Link, type OwnerMessage, type Request, SendQueue } from './proxy-protocol.ts';
 
 interface Pending {
+  readonly method: Request['method'];
   readonly resolve: (value: never) => void;
   readonly reject: (error: Error) => void;
   /** Resolves when the request succeeds or fails. */
@@ -134,7 +135,7 @@ export class ProxyStore implements Store {
       return promise;
     }
     const id = ++this.#lastId;
-    this.#pending.set(id, { resolve, reject, settled: promise.catch(() => undefined) });
+    this.#pending.set(id, { method: request.method, resolve, reject, settled: promise.catch(() => undefined) });
     this.#sendQueue.post({ ...request, id });
     return promise;
   }
@@ -151,8 +152,11 @@ export class ProxyStore implements Store {
   }
 
   #lose(): void {
-    this.#lost = new StorageError('unavailable', 'the process that has the store open has ended');
-    for (const { reject } of this.#pending.values()) reject(this.#lost);
+    const lost = new StorageError('unavailable', 'the process that has the store open has ended');
+    this.#lost = lost;
+    for (const { method, reject } of this.#pending.values()) {
+      reject(method === 'write' ? new StorageError('unknown-outcome', lost.message) : lost);
+    }
     this.#pending.clear();
   }
 

@@ -6,14 +6,17 @@ const IOERR = 10;
 const CORRUPT = 11;
 const FULL = 13;
 const NOTADB = 26;
+/** An extended code: the write-ahead log was written, and fsync failed. */
+const IOERR_FSYNC = 1034;
 
-/** The primary result code of an error thrown by node:sqlite, or undefined for any other error. */
+/** The extended result code of an error thrown by node:sqlite, or undefined for any other error. */
+const extendedCode = (error: unknown): number | undefined =>
+  error instanceof Error && 'errcode' in error && typeof error.errcode === 'number' ? error.errcode : undefined;
+
+/** An extended code has the primary code in its lowest byte. */
 function sqliteCode(error: unknown): number | undefined {
-  if (error instanceof Error && 'errcode' in error && typeof error.errcode === 'number') {
-    // An extended code has the primary code in its lowest byte.
-    return error.errcode & 0xff;
-  }
-  return undefined;
+  const code = extendedCode(error);
+  return code === undefined ? undefined : code & 0xff;
 }
 
 export function isBusy(error: unknown): boolean {
@@ -35,6 +38,16 @@ export function toStorageError(error: unknown, file: string): StorageError {
   return new StorageError('unavailable', `${file}: ${message}${advice === undefined ? '' : `: ${advice}`}`, {
     cause: error,
   });
+}
+
+/**
+ * The error of a transaction. After a failed fsync its commit may be in the write-ahead log, from which SQLite restores
+ * it after a crash, also when the transaction was rolled back.
+ */
+export function toWriteError(error: unknown, file: string, isRolledBack: boolean): StorageError {
+  const failure = toStorageError(error, file);
+  if (failure.code !== 'unavailable' || (isRolledBack && extendedCode(error) !== IOERR_FSYNC)) return failure;
+  return new StorageError('unknown-outcome', failure.message, { cause: error });
 }
 
 /** What an operator can do. */

@@ -2,14 +2,17 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as nextTick } from 'node:timers/promises';
+import type { Worker } from 'node:worker_threads';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Revision } from '../contract.ts';
+import { endOfTick } from '../../lib/event-loop.ts';
+import type { Revision, StorageError } from '../contract.ts';
 import { WorkerChannel } from './worker-channel.ts';
 import type { WriteFailure } from './worker-protocol.ts';
 
 describe('WorkerChannel', () => {
   let folder: string;
   let channel: WorkerChannel;
+  let thread: Worker;
   /** How many writes each transaction had. */
   const transactions: number[] = [];
 
@@ -17,6 +20,9 @@ describe('WorkerChannel', () => {
     folder = await mkdtemp(join(tmpdir(), 'clusterpass-channel-'));
     const events = { written: (writes: readonly unknown[]) => void transactions.push(writes.length), died: () => {} };
     transactions.length = 0;
+    process.once('worker', (started: Worker) => {
+      thread = started;
+    });
     ({ channel } = await WorkerChannel.open(
       { file: join(folder, 'a.db'), maxBytes: undefined, restoresBackup: false },
       events,
@@ -47,5 +53,20 @@ describe('WorkerChannel', () => {
     await nextTick();
     await Promise.all([first, writer('b'), writer('c')]);
     expect(transactions).toEqual([1, 3, 3, 3, 3, 2]);
+  });
+
+  it('if the thread ends, writes that were sent to it have an unknown outcome, and those that wait have not happened', async () => {
+    const sent = Array.from({ length: 5_000 }, (_, i) => write(`/sent/${i}`));
+    // In the tick in which the writes are sent: so many are not done by then.
+    const waiting = new Promise((resolve) => {
+      endOfTick.handOver(() => {
+        resolve(write('/waits').catch((error: StorageError) => error.code));
+        void thread.terminate();
+      });
+    });
+    const outcomes = await Promise.allSettled(sent);
+    const codes = outcomes.map((outcome) => (outcome.status === 'rejected' ? outcome.reason.code : 'done'));
+    expect([...new Set(codes)]).toEqual(['unknown-outcome']);
+    expect(await waiting).toBe('unavailable');
   });
 });

@@ -176,7 +176,7 @@ export class WorkerChannel {
       for (const [i, queued] of writes.entries()) {
         const outcome = message.outcomes?.failures.get(i) ?? message.outcomes?.revisions[i];
         if (outcome !== undefined) queued.resolve(outcome);
-        else queued.reject(error ?? new StorageError('unavailable', 'the store gave no answer'));
+        else queued.reject(error ?? new StorageError('unknown-outcome', 'the store gave no answer'));
       }
     } else if (message.type === 'answered') {
       const calls = this.#sentCalls;
@@ -195,9 +195,9 @@ export class WorkerChannel {
     if (this.#dead !== undefined) return;
     this.#dead = threadEnded(cause);
     if (!this.#closing) this.#events.died(this.#dead);
-    for (const queued of [...this.#sentWrites, ...this.#writes, ...this.#sentCalls, ...this.#calls]) {
-      queued.reject(this.#dead);
-    }
+    const unknown = new StorageError('unknown-outcome', this.#dead.message, { cause });
+    for (const queued of this.#sentWrites) queued.reject(unknown);
+    for (const queued of [...this.#writes, ...this.#sentCalls, ...this.#calls]) queued.reject(this.#dead);
     this.#sentWrites = [];
     this.#writes = [];
     this.#sentCalls = [];

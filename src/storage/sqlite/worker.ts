@@ -6,7 +6,7 @@ import { type SerializedError, serializeError } from '../serialize-error.ts';
 import { BackupSocket } from './backup-socket.ts';
 import { continueBackup, openDatabase, removePid } from './database.ts';
 import { LogTable } from './log-table.ts';
-import { toStorageError } from './sqlite-errors.ts';
+import { toStorageError, toWriteError } from './sqlite-errors.ts';
 import { Sweeper } from './sweeper.ts';
 import type {
   Call,
@@ -58,12 +58,16 @@ function serve(): void {
       revision = log.revision;
       send({ type: 'written', outcomes, error: undefined, revision });
     } catch (error) {
+      const before = revision;
+      let isRolledBack = false;
       try {
         revision = log.revision;
+        isRolledBack = revision === before;
       } catch {
         // The disk fails reads as well. The next request tries again.
       }
-      send({ type: 'written', outcomes: undefined, error: toError(error), revision });
+      const failure = serializeError(toWriteError(error, file, isRolledBack));
+      send({ type: 'written', outcomes: undefined, error: failure, revision });
     }
   }
 
