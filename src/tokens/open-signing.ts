@@ -36,7 +36,7 @@ interface SigningOptions {
   readonly issuers: Issuers;
   readonly peoplePrefix: string;
   /** For the SigningKey objects. */
-  readonly objects: Omit<SigningKeyPublisherParts, 'keyRing'>;
+  readonly objects: Pick<SigningKeyPublisherParts, 'kind' | 'reader' | 'writer'>;
   readonly dataDir: string;
   readonly algorithm: Algorithm;
   readonly algorithmFor: AudienceAlgorithms;
@@ -49,6 +49,9 @@ interface SigningOptions {
   readonly removalTime: () => number;
   readonly logger: Logger;
 }
+
+/** How often the SigningKey objects are compared with the ring, in memory. */
+const PUBLISH_MS = 5_000;
 
 export async function openSigning(options: SigningOptions): Promise<Signing> {
   const { store, issuers, dataDir, algorithm, algorithmFor, leadership, logger } = options;
@@ -90,17 +93,14 @@ export async function openSigning(options: SigningOptions): Promise<Signing> {
     throw error;
   });
   const keyRing = external === undefined ? ring : withExternalKeys(ring, external);
-  const publisher = createSigningKeyPublisher({ ...options.objects, keyRing });
-  const publish = (): Promise<void> =>
-    publisher
-      .sync()
-      .catch((error: unknown) => logger.error({ err: error }, 'the SigningKey objects could not be written'));
+  const publisher = createSigningKeyPublisher({ ...options.objects, keyRing, leadership, logger });
   // After a change the leader alone: another replica may not have observed the newest change yet.
   keyRing.onChange(() => {
-    if (leadership.leads()) void publish();
+    if (leadership.leads()) void publisher.publish();
   });
   // At the start every replica: the ring has just been read, and there may be no leader yet.
-  await publish();
+  await publisher.publish();
+  const stopMaintaining = every(PUBLISH_MS, () => void publisher.maintain());
   const signer = external ?? createSigner(keyRing, algorithmFor);
   for (const [audience, wanted] of algorithmFor) {
     const { problem, warning } = signer.check([audience]);
@@ -114,6 +114,9 @@ export async function openSigning(options: SigningOptions): Promise<Signing> {
     publisher,
     sealKey: encryptionKey.derive('continue tokens'),
     documents: createIssuerDocuments({ keyRing, issuers, peoplePrefix: options.peoplePrefix, onChange }),
-    close: () => keyRing.close(),
+    close: async () => {
+      stopMaintaining();
+      await keyRing.close();
+    },
   };
 }

@@ -3,10 +3,10 @@ import type { Kind } from '../../api/kind.ts';
 import type { SigningKeySpec } from '../../api/kinds/signing-key.ts';
 import { fleetKey } from '../../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
-import { conflict, notFound } from '../../api/status.ts';
+import { conflict } from '../../api/status.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import { encode } from '../../objects/stored-object.ts';
-import { checkPreconditions } from '../../objects/writer.ts';
+import { checkPreconditions, type Preconditions } from '../../objects/writer.ts';
 import { AlgorithmNotInUse, KeysAreExternal, type StoredKeyRing } from '../../tokens/keys/key-ring.ts';
 import { TooManyKeys } from '../../tokens/keys/ring-state.ts';
 import { type SigningKeyPublisher, signingKeyObject } from '../../tokens/keys/signing-key-publisher.ts';
@@ -19,8 +19,8 @@ import { readObject } from '../write/read-body.ts';
 interface SigningKeyParts {
   readonly kind: Kind;
   readonly reader: ObjectReader;
-  readonly keyRing: Pick<StoredKeyRing, 'rotate' | 'revoke'>;
-  readonly publisher: Pick<SigningKeyPublisher, 'sync'>;
+  readonly keyRing: Pick<StoredKeyRing, 'rotate' | 'revoke' | 'find'>;
+  readonly publisher: Pick<SigningKeyPublisher, 'publish'>;
   /** Throws while the clock is known to be wrong: a new key gets the time from which it signs. */
   readonly requireRightClock: () => void;
 }
@@ -51,7 +51,7 @@ async function rotateKeys(parts: SigningKeyParts, request: ApiRequest): Promise<
   const key = await asRefusal(kind, algorithm, () => keyRing.rotate({ algorithm, force, dryRun }));
   if (!dryRun) {
     request.annotate('clusterpass.dev/signing-key', key.kid);
-    await publisher.sync();
+    await publisher.publish();
   }
   const stored = dryRun ? undefined : reader.find(kind, fleetKey(key.kid));
   return { type: 'json', code: 201, json: encode(kind, stored?.object() ?? signingKeyObject(kind, key)) };
@@ -63,15 +63,19 @@ async function revokeKey(parts: SigningKeyParts, request: ApiRequest): Promise<A
   const { dryRun, preconditions } = parseDeleteOptions(request);
   await reader.catchUp();
   const stored = reader.find(kind, fleetKey(name));
-  if (stored === undefined) throw notFound(kind, name);
-  checkPreconditions(kind, stored.object(), preconditions);
+  // The ring has the keys. An object only shows one, and may be damaged or not be written yet.
+  if (stored !== undefined) checkPreconditions(kind, stored.object(), preconditions);
+  else if (keyRing.find(name) === undefined || hasConditions(preconditions)) throw reader.absence(kind, fleetKey(name));
   if (!dryRun) {
     await asRefusal(kind, undefined, () => keyRing.revoke(name));
     request.annotate('clusterpass.dev/signing-key', name);
-    await publisher.sync();
+    await publisher.publish();
   }
-  return deleteResponse(kind, name, stored.uid);
+  return deleteResponse(kind, name, stored?.uid);
 }
+
+const hasConditions = ({ uid = '', resourceVersion = '' }: Preconditions): boolean =>
+  uid !== '' || resourceVersion !== '';
 
 async function asRefusal<T>(kind: Kind, algorithm: string | undefined, change: () => Promise<T>): Promise<T> {
   try {

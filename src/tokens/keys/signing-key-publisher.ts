@@ -1,16 +1,24 @@
+import { isDeepStrictEqual } from 'node:util';
 import { type ApiObject, apiVersionOf, type Kind } from '../../api/kind.ts';
 import { fleetKey, kindPrefix } from '../../api/object-key.ts';
 import { ApiError } from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import type { ObjectWriter } from '../../objects/writer.ts';
+import type { Logger } from '../../observability/logger.ts';
+import type { Leadership } from '../../storage/leadership.ts';
 import { publicJwk } from './key-material.ts';
 import type { KeyEntry, StoredKeyRing } from './key-ring.ts';
 
 /** Publishes the keys as SigningKey objects, for list and watch. The program does not read them. */
 export interface SigningKeyPublisher {
-  /** Writes the state of the ring to the objects. */
-  sync(): Promise<void>;
+  /**
+   * Writes the state of the ring to the objects. Never rejects: a change of the ring is in force without them, and its
+   * caller must not repeat it. A failure is logged.
+   */
+  publish(): Promise<void>;
+  /** Publishes at the leader if the objects differ from the ring, e.g. after a failure or the death of a leader. */
+  maintain(): Promise<void>;
 }
 
 export interface SigningKeyPublisherParts {
@@ -18,20 +26,52 @@ export interface SigningKeyPublisherParts {
   readonly keyRing: Pick<StoredKeyRing, 'entries'>;
   readonly reader: ObjectReader;
   readonly writer: Pick<ObjectWriter, 'create' | 'update' | 'remove'>;
+  readonly leadership: Pick<Leadership, 'leads'>;
+  readonly logger: Pick<Logger, 'error'>;
 }
 
 export function createSigningKeyPublisher(parts: SigningKeyPublisherParts): SigningKeyPublisher {
   let last: Promise<void> = Promise.resolve();
+  let reported = '';
+  const publishOnce = async (): Promise<void> => {
+    try {
+      await writeObjects(parts);
+      reported = '';
+    } catch (error) {
+      // Once for each problem: `maintain` tries again.
+      if (reported === String(error)) return;
+      reported = String(error);
+      parts.logger.error({ err: error }, 'the SigningKey objects could not be written');
+    }
+  };
+  const publish = (): Promise<void> => {
+    // One after the other, so that the last one writes the newest ring.
+    last = last.then(publishOnce);
+    return last;
+  };
   return {
-    sync() {
-      // One after the other, so that the last one writes the newest ring.
-      last = last.catch(() => {}).then(() => syncOnce(parts));
-      return last;
+    publish,
+    maintain: async () => {
+      if (parts.leadership.leads() && isBehind(parts)) await publish();
     },
   };
 }
 
-async function syncOnce({ kind, keyRing, reader, writer }: SigningKeyPublisherParts): Promise<void> {
+/** Objects that cannot be decoded are not replaced, so they do not count. */
+function isBehind({ kind, keyRing, reader }: SigningKeyPublisherParts): boolean {
+  const wanted = keyRing.entries();
+  for (const { name } of reader.cache(kind).current.scan(kindPrefix(kind))) {
+    if (!wanted.some(({ kid }) => kid === name)) return true;
+  }
+  return wanted.some((key) => {
+    const objectKey = fleetKey(key.kid);
+    if (reader.findUnreadable(kind, objectKey) !== undefined) return false;
+    const published = reader.find(kind, objectKey)?.object().status;
+    return !isDeepStrictEqual(published, signingKeyObject(kind, key).status);
+  });
+}
+
+async function writeObjects({ kind, keyRing, reader, writer }: SigningKeyPublisherParts): Promise<void> {
   await reader.catchUp();
   const wanted = new Map(keyRing.entries().map((key) => [key.kid, signingKeyObject(kind, key)]));
   const published = [...reader.cache(kind).current.scan(kindPrefix(kind))];
