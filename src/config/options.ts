@@ -94,7 +94,7 @@ export const OPTIONS = {
     value: 'N',
     parse: integer(1, 1_000_000_000),
     default: '10000',
-    doc: 'The newest revisions that are not compacted, whatever their age. Also how many changes of each kind a watch can resume over.',
+    doc: 'The newest revisions that are not compacted, whatever their age. Also how many changes of each kind a watch can resume over, if the past versions of all kinds take at most 256 MiB of memory.',
   }),
   tlsCertFile: option({
     value: 'FILE',

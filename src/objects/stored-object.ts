@@ -106,6 +106,11 @@ export class StoredObject implements CacheEntry, ReadableObject {
     return this.#fullJson;
   }
 
+  /** JSON of a past version that watchers have read since is not counted. */
+  get bytes(): number {
+    return this.#value.byteLength;
+  }
+
   get ruleLabels(): Readonly<Record<string, string>> | undefined {
     return this.labels;
   }

@@ -15,6 +15,7 @@ import { UnfinishedDeletions } from '../objects/unfinished-deletions.ts';
 import { ObjectWriter } from '../objects/writer.ts';
 import type { Store } from '../storage/contract.ts';
 import { Freshness } from '../storage/freshness.ts';
+import { HistoryBudget } from '../storage/history-budget.ts';
 import { Reflector } from '../storage/reflector.ts';
 import { WatchCache } from '../storage/watch-cache.ts';
 
@@ -51,11 +52,13 @@ export interface Objects {
 export function createObjects(options: ObjectsOptions): Objects {
   const { catalog, store, historyRevisions } = options;
   const publicView = createPublicView(options);
+  const budget = new HistoryBudget();
   const caches = new Map(
     catalog.storedKinds.map((kind) => {
       const cache = new WatchCache<StoredObject>({
         ...cacheOptionsOf(kind, kind === catalog.clusters ? publicView : undefined),
         windowSize: historyRevisions,
+        budget,
       });
       return [kind, cache] as const;
     }),

@@ -17,7 +17,7 @@ const PEARS = '/registry/pears/';
 
 function project({ key, value, modRevision }: KeyValue): Thing {
   const { text } = JSON.parse(Buffer.from(value).toString()) as { text: string };
-  return { key, revision: modRevision, labels: undefined, text };
+  return { key, revision: modRevision, labels: undefined, bytes: 0, text };
 }
 
 /** Records the calls, and checks that the caches already have each event. */
@@ -387,6 +387,7 @@ describe('Reflector', () => {
       key,
       revision: modRevision,
       labels: undefined,
+      bytes: 0,
       text: 'unreadable',
     });
     const newCaches = () => [new WatchCache<Thing>({ prefix: APPLES, project, projectUnreadable })] as const;

@@ -11,6 +11,7 @@ const entryOf = (name: string, revision: number, labels?: Record<string, string>
   key: `${PREFIX}${name}`,
   revision,
   labels,
+  bytes: 0,
 });
 
 const labels = fc.option(fc.dictionary(fc.constantFrom(...LABELS), fc.constantFrom('', '1', '2'), { maxKeys: 3 }), {
@@ -133,7 +134,7 @@ describe('Snapshot', () => {
   it('a scan of cluster a does not include ab, a-b or a.b', () => {
     const snapshot = Snapshot.empty<CacheEntry>({ indexLabels: false });
     const keys = ['/registry/pods/a/x', '/registry/pods/a-b/x', '/registry/pods/a.b/x', '/registry/pods/ab/x'];
-    for (const key of keys) snapshot.replace(undefined, { key, revision: 1, labels: undefined });
+    for (const key of keys) snapshot.replace(undefined, { key, revision: 1, labels: undefined, bytes: 0 });
     expect([...snapshot.scan('/registry/pods/a/')].map(({ key }) => key)).toEqual(['/registry/pods/a/x']);
     expect(snapshot.count('/registry/pods/a/')).toBe(1);
     expect(snapshot.count('/registry/pods/')).toBe(4);

@@ -10,6 +10,8 @@ export interface CacheEntry {
   readonly key: string;
   readonly revision: number;
   readonly labels: Readonly<Record<string, string>> | undefined;
+  /** The bytes that it keeps in memory when it is no longer current. */
+  readonly bytes: number;
   /**
    * Called when the entry is no longer current. It is rarely read then, so it can drop data that it can compute again.
    */

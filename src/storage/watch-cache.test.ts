@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Change, KeyValue } from './contract.ts';
+import { HistoryBudget } from './history-budget.ts';
 import type { CacheEntry } from './snapshot.ts';
 import { type CacheEvent, WatchCache } from './watch-cache.ts';
 
@@ -13,15 +14,16 @@ interface Thing extends CacheEntry {
 function project({ key, value, modRevision }: KeyValue): Thing {
   const text = Buffer.from(value).toString();
   if (text === 'damaged') throw new SyntaxError('damaged');
-  return { key, revision: modRevision, labels: { text }, text };
+  return { key, revision: modRevision, labels: { text }, bytes: text.length, text };
 }
 
-const newCache = (windowSize?: number): WatchCache<Thing> =>
+const newCache = (windowSize?: number, budget?: HistoryBudget): WatchCache<Thing> =>
   new WatchCache<Thing>({
     prefix: PREFIX,
     project,
     indexLabels: true,
     ...(windowSize === undefined ? {} : { windowSize }),
+    budget,
   });
 
 const stored = (name: string, revision: number, text: string): KeyValue => ({
@@ -89,12 +91,16 @@ const step = fc.record({
 });
 
 describe('WatchCache', () => {
-  it.each([0, 1, 3, 10, 1_000])(
-    'with a window of %i has every state and event of the window, and none before',
-    (windowSize) => {
+  it.each([
+    ...[0, 1, 3, 10, 1_000].map((windowSize) => [windowSize, 1_000_000]),
+    ...[0, 1, 10, 50].map((maxBytes) => [1_000, maxBytes]),
+  ] as [number, number][])(
+    'with a window of %i events and %i bytes has every state and event of the window, and none before',
+    (windowSize, maxBytes) => {
       fc.assert(
         fc.property(fc.array(step, { maxLength: 60 }), fc.nat({ max: 20 }), (steps, base) => {
-          const cache = newCache(windowSize);
+          const budget = new HistoryBudget(maxBytes);
+          const cache = newCache(windowSize, budget);
           cache.refill().finish(base);
           const model = new Model();
           model.advance(base);
@@ -104,6 +110,7 @@ describe('WatchCache', () => {
             const change = action === 'put' ? put(name, revision, `v${revision}`) : del(name, revision);
             cache.apply(change);
             model.apply(change);
+            expect(budget.bytes).toBeLessThanOrEqual(maxBytes);
             for (const each of NAMES) expect(cache.get(`${PREFIX}${each}`)).toBe(cache.current.get(`${PREFIX}${each}`));
             // A pinned state must equal one that is built on demand.
             if (afterwards === 'pin') cache.pin();
@@ -133,6 +140,24 @@ describe('WatchCache', () => {
       expect(count).toBeLessThan(125);
       expect(cache.windowStart).toBe(revision - count);
     }
+  });
+
+  it('of caches that share a budget, the one with the most bytes of history is trimmed', () => {
+    const budget = new HistoryBudget(100_000);
+    const [quiet, noisy] = [newCache(1_000, budget), newCache(1_000, budget)];
+    for (let revision = 1; revision <= 1_000; revision += 2) {
+      quiet.apply(put('a', revision, 'x'.repeat(20)));
+      noisy.apply(put('a', revision + 1, 'x'.repeat(2_000)));
+      expect(budget.bytes).toBe(quiet.historyBytes + noisy.historyBytes);
+      expect(budget.bytes).toBeLessThanOrEqual(100_000);
+    }
+    expect(quiet.eventsAfter(0)).toHaveLength(500);
+    expect(noisy.eventsAfter(noisy.windowStart - 1)).toBeUndefined();
+    const kept = noisy.eventsAfter(noisy.windowStart)?.length ?? 0;
+    expect(kept).toBeGreaterThanOrEqual(20);
+    expect(kept).toBeLessThanOrEqual(50);
+    noisy.refill().finish(1_001);
+    expect(budget.bytes).toBe(quiet.historyBytes);
   });
 
   it('has the states at checkpoints and between them', () => {

@@ -1,5 +1,6 @@
 import { Cache } from '../lib/cache.ts';
 import type { Change, KeyValue } from './contract.ts';
+import { HistoryBudget } from './history-budget.ts';
 import { type CacheEntry, Snapshot } from './snapshot.ts';
 
 /** One change of one object: the entry before and the entry after it. */
@@ -23,6 +24,8 @@ interface WatchCacheOptions<E extends CacheEntry> {
   readonly indexLabels?: boolean;
   /** How many past events are kept, for watches that resume and lists that continue. */
   readonly windowSize?: number;
+  /** Bounds the bytes of these events; shared with other caches. Default: a budget for this cache alone. */
+  readonly budget?: HistoryBudget | undefined;
 }
 
 /** A new state, built while the old one is still served. */
@@ -49,6 +52,7 @@ export class WatchCache<E extends CacheEntry> {
   readonly #projectUnreadable: ((stored: KeyValue) => E) | undefined;
   readonly #windowSize: number;
   readonly #indexLabels: boolean;
+  readonly #budget: HistoryBudget;
   #current: Snapshot<E>;
   /** The entries of `#current` by key: a hash finds one, where the tree compares about ten long keys. */
   #byKey = new Map<string, E>();
@@ -60,6 +64,8 @@ export class WatchCache<E extends CacheEntry> {
   /** An immutable copy of the current state, made on demand and dropped by the next change. */
   #snapshot: Snapshot<E> | undefined;
   #window: CacheEvent<E>[] = [];
+  /** Of the versions that events of the window have replaced. All other versions in memory are current. */
+  #historyBytes = 0;
   /** States at revisions before this one are gone. */
   #windowStart = 0;
   #sinceCheckpoint = 0;
@@ -78,6 +84,8 @@ export class WatchCache<E extends CacheEntry> {
     this.#windowSize = options.windowSize ?? DEFAULT_WINDOW;
     this.#indexLabels = options.indexLabels ?? false;
     this.#current = this.#empty();
+    this.#budget = options.budget ?? new HistoryBudget();
+    this.#budget.add(this);
   }
 
   #empty(): Snapshot<E> {
@@ -120,6 +128,10 @@ export class WatchCache<E extends CacheEntry> {
     return this.#window.at(-1)?.revision ?? this.#windowStart;
   }
 
+  get historyBytes(): number {
+    return this.#historyBytes;
+  }
+
   /** How many past states are in memory. */
   get keptStates(): number {
     return this.#checkpoints.size + this.#pinned.size;
@@ -148,6 +160,7 @@ export class WatchCache<E extends CacheEntry> {
         this.#unreadable = nextUnreadable;
         this.#snapshot = undefined;
         this.#window = [];
+        this.#countHistory(-this.#historyBytes);
         this.#windowStart = revision;
         this.#sinceCheckpoint = 0;
         this.#checkpoints.clear();
@@ -183,17 +196,32 @@ export class WatchCache<E extends CacheEntry> {
       this.#sinceCheckpoint = 0;
       this.#checkpoints.set(event.revision, this.snapshot);
     }
+    this.#countHistory(before?.bytes ?? 0);
     // Trimmed in bulk: removing one event from the front would copy the window at each event.
-    if (this.#window.length >= this.#windowSize * 1.25) this.#trim();
+    if (this.#window.length >= this.#windowSize * 1.25) this.#drop(this.#window.length - this.#windowSize);
     return event;
   }
 
-  #trim(): void {
-    const surplus = this.#window.length - this.#windowSize;
-    const lastCut = this.#window[surplus - 1];
-    if (lastCut === undefined) return;
-    this.#window = this.#window.slice(surplus);
-    this.#windowStart = lastCut.revision;
+  #countHistory(bytes: number): void {
+    this.#historyBytes += bytes;
+    this.#budget.count(bytes);
+  }
+
+  dropHistory(maxBytes: number): void {
+    let left = this.#historyBytes;
+    let count = 0;
+    while (left > maxBytes && count < this.#window.length) left -= this.#window[count++]?.before?.bytes ?? 0;
+    this.#drop(count);
+  }
+
+  /** Drops the oldest events. */
+  #drop(count: number): void {
+    const dropped = this.#window.slice(0, count);
+    const last = dropped.at(-1);
+    if (last === undefined) return;
+    this.#window = this.#window.slice(count);
+    this.#windowStart = last.revision;
+    this.#countHistory(-dropped.reduce((bytes, { before }) => bytes + (before?.bytes ?? 0), 0));
     for (const states of [this.#checkpoints, this.#pinned]) {
       for (const revision of [...states.keys()]) if (revision < this.#windowStart) states.delete(revision);
     }
