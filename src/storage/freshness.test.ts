@@ -127,6 +127,24 @@ describe('B30: decisions from memory', () => {
     expect([freshness.isUnreachable, freshness.isCurrent()]).toEqual([true, true]);
   });
 
+  it('end when the store refuses to answer: others reach it, and can revoke', async () => {
+    const { state, freshness, decided, pass } = open();
+    await pass(1_000);
+    state.fails = 'refused';
+    await pass(1_001);
+    expect([freshness.isUnreachable, freshness.isCurrent()]).toEqual([false, false]);
+    expect(await decided(1_500)).toBe(false);
+    // A store that has been silent before is not silent any more.
+    state.fails = 'unavailable';
+    await pass(1_000);
+    expect([freshness.isUnreachable, freshness.isCurrent()]).toEqual([true, true]);
+    state.fails = 'refused';
+    await pass(300);
+    expect([freshness.isUnreachable, freshness.isCurrent()]).toEqual([false, false]);
+    state.fails = undefined;
+    expect(await decided(300)).toBe(true);
+  });
+
   it('end when another store has taken the place of this one, also when that one is not reached later', async () => {
     const { state, freshness, decided, pass } = open();
     await pass(1_000);

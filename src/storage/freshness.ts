@@ -35,14 +35,15 @@ const PROOF_MS = 4_000;
  *
  * - The newest proof is at most MAX_AGE_MS old: memory is current.
  * - It is older, and the store answers: memory may be behind, and nothing may be decided from it.
- * - The store answers no request: memory is used as it is (B12), and `isUnreachable` is true.
+ * - The store answers no request: memory is used as it is (B12), and `isUnreachable` is true. A refusal is an answer:
+ *   other replicas may reach the store, and remove permissions that memory still has.
  * - Another store has taken its place: memory is not about that one, and nothing is decided from it any more.
  */
 export class Freshness {
   readonly #store: FreshnessOptions['store'];
   readonly #followers: Follower[];
   readonly #now: () => number;
-  #waiters: Waiter[] = [];
+  readonly #waiters = new Set<Waiter>();
   #timer: NodeJS.Timeout | undefined;
   #running = 0;
   /** When the revision of the newest proof was requested. */
@@ -80,7 +81,7 @@ export class Freshness {
 
   /** How many calls of `whenCurrent` wait. */
   get waiting(): number {
-    return this.#waiters.length;
+    return this.#waiters.size;
   }
 
   /** True when decisions may be made from memory now. */
@@ -100,7 +101,7 @@ export class Freshness {
     void this.#prove();
     return new Promise((resolve) => {
       const timer = setTimeout(() => {
-        this.#waiters = this.#waiters.filter((other) => other !== waiter);
+        this.#waiters.delete(waiter);
         resolve(false);
       }, timeoutMs);
       const waiter: Waiter = {
@@ -110,7 +111,7 @@ export class Freshness {
           resolve(true);
         },
       };
-      this.#waiters.push(waiter);
+      this.#waiters.add(waiter);
     });
   }
 
@@ -128,10 +129,19 @@ export class Freshness {
   }
 
   async #ask(): Promise<Revision> {
-    const revision = await this.#store.revision();
+    try {
+      const revision = await this.#store.revision();
+      this.#answered();
+      return revision;
+    } catch (error) {
+      if (!isSilence(error)) this.#answered();
+      throw error;
+    }
+  }
+
+  #answered(): void {
     this.#answeredAt = this.#now();
     this.#isUnreachable = false;
-    return revision;
   }
 
   async #reach(revision: Revision, asked: number, timeoutMs: number): Promise<boolean> {
@@ -173,17 +183,12 @@ export class Freshness {
       await this.#reach(revision, asked, PROOF_MS);
     } catch (error) {
       // `catchUp` reports the error to its callers.
-      if (error instanceof StorageError && error.code === 'replaced') this.#replaced();
+      if (error instanceof StorageError && error.code === 'replaced') this.#isReplaced = true;
       else this.#noAnswer(asked);
     } finally {
       clearTimeout(silence);
       this.#running -= 1;
     }
-  }
-
-  #replaced(): void {
-    this.#isReplaced = true;
-    this.#isUnreachable = false;
   }
 
   #noAnswer(asked: number): void {
@@ -200,12 +205,13 @@ export class Freshness {
   }
 
   #wake(): void {
-    if (this.#waiters.length === 0 || !this.#hasApplied(this.#provenRevision)) return;
-    const waiters = this.#waiters;
-    this.#waiters = [];
-    for (const waiter of waiters) {
-      if (this.#isUnreachable || waiter.since <= this.#provenAt) waiter.resolve();
-      else this.#waiters.push(waiter);
+    if (this.#waiters.size === 0 || !this.#hasApplied(this.#provenRevision)) return;
+    for (const waiter of this.#waiters) {
+      if (!this.#isUnreachable && waiter.since > this.#provenAt) continue;
+      this.#waiters.delete(waiter);
+      waiter.resolve();
     }
   }
 }
+
+const isSilence = (error: unknown): boolean => error instanceof StorageError && error.code === 'unavailable';

@@ -317,6 +317,11 @@ describeWithEtcd('authentication', () => {
       expect(error).toMatchObject({ code: 'refused' });
       expect(String(error)).not.toMatch(/hunter/);
     }
+
+    const root = (await etcdCall(etcd, '/v3/auth/authenticate', { name: 'root', password: 'r' })) as { token: string };
+    await etcdCall(etcd, '/v3/auth/user/revoke', { name: 'clusterpass', role: 'fleet' }, root.token);
+    expect(await failure(store.revision())).toMatchObject({ code: 'refused' });
+    expect(await failure(create(store, '/a/y', 'two'))).toMatchObject({ code: 'refused' });
   });
 
   it('a client certificate over TLS; without one the connection is refused', async () => {

@@ -115,8 +115,12 @@ function createMember(endpoint: string, url: string, health: string, command: re
 }
 
 /** Calls etcd's JSON API, for what the engine does not do. */
-export async function etcdCall(etcd: Etcd, path: string, body: object): Promise<unknown> {
-  const response = await fetch(`http://${etcd.endpoints[0]}${path}`, { method: 'POST', body: JSON.stringify(body) });
+export async function etcdCall(etcd: Etcd, path: string, body: object, token = ''): Promise<unknown> {
+  const response = await fetch(`http://${etcd.endpoints[0]}${path}`, {
+    method: 'POST',
+    body: JSON.stringify(body),
+    ...(token === '' ? {} : { headers: { Authorization: token } }),
+  });
   if (!response.ok) throw new Error(`etcd: ${path}: ${await response.text()}`);
   return response.json();
 }
