@@ -98,3 +98,68 @@ it('does not lead any more when it is closed, and gives its lease back', async (
   await leadership.close();
   expect([leadership.leads(), leadership.fence(), calls.at(-1)]).toEqual([false, undefined, 'revoke']);
 });
+
+/** Scripted answers, and a clock that sleeping moves. After the last answer the campaign sleeps until it is closed. */
+function scripted({ renewals, election = () => true }: { renewals: (number | Error)[]; election?: () => boolean }) {
+  let passed = 0;
+  const now = performance.now();
+  vi.spyOn(performance, 'now').mockImplementation(() => now + passed);
+  const calls: string[] = [];
+  const ledAt: boolean[] = [];
+  const slept: number[] = [];
+  const members = {
+    callIdempotent: async (method: unknown) => {
+      if (method === LEASE_GRANT) return { id: 7n, ttl: 6 };
+      if (method === TXN) return { succeeded: true };
+      calls.push(method === LEASE_REVOKE ? 'revoke' : 'read');
+      return { kvs: [] };
+    },
+    callOnce: async () => {
+      calls.push('elect');
+      return { succeeded: election(), header: { revision: 42 } };
+    },
+    callStream: async () => {
+      ledAt.push(leadership.leads());
+      const ttl = renewals.shift();
+      if (typeof ttl === 'number') return { ttl };
+      // The timeout of the call.
+      passed += 1_500;
+      throw ttl;
+    },
+  } as unknown as Pick<Members, 'callIdempotent' | 'callOnce' | 'callStream'>;
+  const leadership = new EtcdLeadership({
+    members,
+    space: new KeySpace('/p', 100),
+    meta: { modRevision: 1 },
+    sleep: async (ms, signal) => {
+      slept.push(ms);
+      passed += ms;
+      if (renewals.length > 0 || signal.aborted) return;
+      await new Promise((resolve) => signal.addEventListener('abort', resolve));
+    },
+  });
+  opened.push(leadership);
+  return { leadership, calls, ledAt, slept };
+}
+
+it('leads on when a renewal fails, and the next one, soon after it, succeeds', async () => {
+  const { leadership, ledAt, slept } = scripted({ renewals: [new Error('no answer'), 6] });
+  await expect.poll(() => ledAt).toHaveLength(2);
+  expect([ledAt, slept.slice(0, 2)]).toEqual([
+    [true, true],
+    [2_000, 250],
+  ]);
+  await expect.poll(() => slept).toHaveLength(3);
+  expect([leadership.leads(), slept[2]]).toEqual([true, 2_000]);
+});
+
+it('gives its lease back when the outcome of the election is unknown', async () => {
+  const { leadership, calls, slept } = scripted({
+    renewals: [],
+    election: () => {
+      throw new Error('no answer');
+    },
+  });
+  await expect.poll(() => slept).toHaveLength(1);
+  expect([leadership.leads(), calls]).toEqual([false, ['read', 'elect', 'revoke']]);
+});

@@ -26,6 +26,8 @@ import type { StoreMeta } from './store-meta.ts';
  */
 const LEASE_SECONDS = 6;
 const RENEW_MS = 2_000;
+/** After a renewal that failed. The next one asks another member, and there is time for two before leadership ends. */
+const RETRY_MS = 250;
 const CAMPAIGN_MS = 1_000;
 /** Leadership ends this long before the lease expires: a clock may be slow, and started work takes a while. */
 const MARGIN_MS = 1_000;
@@ -37,6 +39,8 @@ interface EtcdLeadershipOptions {
   /** Of the store that was opened. A process does not lead in a store that has taken its place. */
   readonly meta: Pick<StoreMeta, 'modRevision'>;
   readonly logger?: Pick<Logger, 'info' | 'warn'> | undefined;
+  /** Default: a timer. Ends with the signal. */
+  readonly sleep?: ((ms: number, signal: AbortSignal) => Promise<unknown>) | undefined;
 }
 
 interface Term {
@@ -52,15 +56,17 @@ export class EtcdLeadership implements Leadership {
   readonly #space: KeySpace;
   readonly #sameStore: EtcdCompare;
   readonly #logger: EtcdLeadershipOptions['logger'];
+  readonly #wait: NonNullable<EtcdLeadershipOptions['sleep']>;
   readonly #closing = new AbortController();
   readonly #running: Promise<void>;
   #term: Term | undefined;
 
-  constructor({ members, space, meta, logger }: EtcdLeadershipOptions) {
+  constructor({ members, space, meta, logger, sleep = onTimer }: EtcdLeadershipOptions) {
     this.#members = members;
     this.#space = space;
     this.#sameStore = { target: MOD_REVISION, key: space.metaKey, modRevision: meta.modRevision };
     this.#logger = logger;
+    this.#wait = sleep;
     this.#running = this.#run();
   }
 
@@ -100,33 +106,45 @@ export class EtcdLeadership implements Leadership {
     const { id, ttl } = await members.callIdempotent(LEASE_GRANT, { ttl: LEASE_SECONDS }, TIMEOUT, {
       doing: 'grant a lease',
     });
-    const { succeeded, header } = await members.callOnce(
-      TXN,
-      TXN.request.encode({
-        compare: [this.#sameStore, { target: CREATE_REVISION, key, createRevision: 0 }],
-        success: [{ put: { key, value: Buffer.from(`${hostname()} ${process.pid}`), lease: id } }],
-      }),
-      TIMEOUT.totalMs,
-      { doing: 'elect a leader' },
-    );
-    if (!succeeded) {
-      await this.#revoke(id);
-      return undefined;
-    }
+    const created = await this.#elect(key, id);
+    if (created === undefined) return undefined;
     this.#logger?.info({}, 'this replica leads');
-    return { lease: id, created: this.#space.fromEtcd(header?.revision ?? 0), validUntil: requested + ttl * 1_000 };
+    return { lease: id, created, validUntil: requested + ttl * 1_000 };
+  }
+
+  /** The revision of the leader's key; undefined if another replica was faster, and the lease is given back. */
+  async #elect(key: Uint8Array, lease: bigint): Promise<Revision | undefined> {
+    let isWon = false;
+    try {
+      const { succeeded, header } = await this.#members.callOnce(
+        TXN,
+        TXN.request.encode({
+          compare: [this.#sameStore, { target: CREATE_REVISION, key, createRevision: 0 }],
+          success: [{ put: { key, value: Buffer.from(`${hostname()} ${process.pid}`), lease } }],
+        }),
+        TIMEOUT.totalMs,
+        { doing: 'elect a leader' },
+      );
+      isWon = succeeded;
+      return succeeded ? this.#space.fromEtcd(header?.revision ?? 0) : undefined;
+    } finally {
+      // An election without an answer may be won: until its lease expires, no replica would lead.
+      if (!isWon) await this.#revoke(lease);
+    }
   }
 
   /** Renews the lease until it is lost, or this is closed. */
   async #lead(term: Term): Promise<void> {
+    let pauseMs = RENEW_MS;
     try {
       for (;;) {
-        await this.#sleep(RENEW_MS);
+        await this.#sleep(pauseMs);
         if (this.#closing.signal.aborted) return;
         const sent = performance.now();
         const renewed = await this.#renew(term).catch(() => undefined);
         if (renewed !== undefined && renewed > 0) term.validUntil = sent + renewed * 1_000;
         else if (renewed === 0 || performance.now() > term.validUntil) return;
+        pauseMs = renewed === undefined ? RETRY_MS : RENEW_MS;
       }
     } finally {
       this.#term = undefined;
@@ -163,6 +181,8 @@ export class EtcdLeadership implements Leadership {
   }
 
   async #sleep(ms: number): Promise<void> {
-    await delay(ms, undefined, { signal: this.#closing.signal, ref: false }).catch(() => undefined);
+    await this.#wait(ms, this.#closing.signal).catch(() => undefined);
   }
 }
+
+const onTimer = (ms: number, signal: AbortSignal): Promise<void> => delay(ms, undefined, { signal, ref: false });
