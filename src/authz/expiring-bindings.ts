@@ -12,6 +12,7 @@ type Expiry = Pick<BindingFacts, 'namespace' | 'name' | 'expiresAt'>;
 /** Bindings with an expiry. Checking whether any has expired is one comparison. */
 export class ExpiringBindings {
   readonly #bindings = new Set<CompiledBinding>();
+  /** None expires before this time. It may be too early: a removal does not search for the next one. */
   #next = Number.POSITIVE_INFINITY;
   /** Bindings that have expired and are still stored. */
   readonly #expired = new Map<string, BindingFacts>();
@@ -31,7 +32,8 @@ export class ExpiringBindings {
   }
 
   remove(binding: CompiledBinding): void {
-    if (this.#bindings.delete(binding)) this.#findNext();
+    this.#bindings.delete(binding);
+    if (this.#bindings.size === 0) this.#next = Number.POSITIVE_INFINITY;
   }
 
   /** Takes out those that have expired. */
