@@ -33,6 +33,8 @@ describe('the profile of a cluster', () => {
       creationTimestamp: CREATED,
       labels: expect.anything(),
     });
+    const deletionTimestamp = '2026-09-02T12:00:00Z';
+    expect(profile(cluster({ deletionTimestamp })).metadata).toMatchObject({ deletionTimestamp });
     // RFC 9562 has this example of a UUIDv5, with the name space of DNS names.
     expect(profileUid(UID, 'www.example.com')).toBe('2ed6657d-e927-568b-95e1-2665a8aea6a2');
   });

@@ -84,7 +84,7 @@ export interface ProfileTarget {
 }
 
 export function toClusterProfile(cluster: ApiObject, settings: ProfileSettings, target: ProfileTarget): ApiObject {
-  const { name = '', uid = '', labels, creationTimestamp, resourceVersion } = cluster.metadata;
+  const { name = '', uid = '', labels, creationTimestamp, deletionTimestamp, resourceVersion } = cluster.metadata;
   const metadata: ObjectMeta = {
     name,
     namespace: target.namespace,
@@ -92,6 +92,7 @@ export function toClusterProfile(cluster: ApiObject, settings: ProfileSettings, 
     ...(resourceVersion === undefined ? {} : { resourceVersion }),
     generation: 1,
     ...(creationTimestamp === undefined ? {} : { creationTimestamp }),
+    ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
     labels: profileLabels({ name, uid, labels }, settings.manager),
   };
   const { version } = statusOf(cluster);

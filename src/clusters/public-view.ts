@@ -37,7 +37,7 @@ export function createPublicView(options: PublicViewOptions): (object: ApiObject
 
 function publicMetadata(object: ApiObject, options: PublicViewOptions): ObjectMeta {
   const { metadata } = object;
-  const { name, uid, labels, creationTimestamp, generation, resourceVersion } = metadata;
+  const { name, uid, labels, creationTimestamp, deletionTimestamp, generation, resourceVersion } = metadata;
   const issuer = options.issuerOf(name ?? '');
   const annotations: Record<string, string> = {};
   for (const [key, value] of Object.entries(metadata.annotations ?? {})) {
@@ -49,7 +49,8 @@ function publicMetadata(object: ApiObject, options: PublicViewOptions): ObjectMe
     annotations[COMPUTED_ANNOTATIONS.audience] = issuer;
   }
   annotations[COMPUTED_ANNOTATIONS.maxExpiration] = String(options.maxExpirationSeconds);
-  return dropUndefined({ name, uid, labels, annotations, creationTimestamp, generation, resourceVersion });
+  const times = { creationTimestamp, deletionTimestamp };
+  return dropUndefined({ name, uid, labels, annotations, ...times, generation, resourceVersion });
 }
 
 function dropUndefined(metadata: { [K in keyof ObjectMeta]: ObjectMeta[K] | undefined }): ObjectMeta {

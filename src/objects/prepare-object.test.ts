@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ApiObject } from '../api/kind.ts';
 import { clusterKind } from '../api/kinds/cluster.ts';
-import { prepareForUpdate, unchangedParts } from './prepare-object.ts';
+import { markForDeletion, prepareForUpdate, unchangedParts } from './prepare-object.ts';
 import { validateObject } from './validate-object.ts';
 
 const kind = clusterKind('orchestrator');
@@ -63,5 +63,17 @@ describe('an update', () => {
     const labels = JSON.parse('{"constructor":"a","toString":"b"}');
     const next = updated(before, { ...before, metadata: { ...before.metadata, labels } });
     expect(next.metadata.labels).toEqual({ constructor: 'a', toString: 'b' });
+  });
+});
+
+describe('a deletion that waits', () => {
+  it('is a new generation of an object that counts them, as in kube-apiserver', () => {
+    const marked = markForDeletion(kind, old(), Date.parse('2026-09-02T12:00:00Z'));
+    expect(marked.metadata).toMatchObject({ deletionTimestamp: '2026-09-02T12:00:00Z', generation: 4 });
+  });
+
+  it('gives no generation to one that has none', () => {
+    const { generation: _, ...metadata } = old().metadata;
+    expect(markForDeletion(kind, { ...old(), metadata }, 0).metadata).not.toHaveProperty('generation');
   });
 });

@@ -158,10 +158,16 @@ function tracked(object: ApiObject, track: TrackFields | undefined): ApiObject {
   return { ...object, metadata: managedFields === undefined ? metadata : { ...metadata, managedFields } };
 }
 
-/** The object with a deletionTimestamp, and as in kube-apiserver a grace period of 0; a namespace has none. */
+/**
+ * The object with a deletionTimestamp, and as in kube-apiserver a new generation, if it has one, and a grace period of
+ * 0; a namespace has none.
+ */
 export function markForDeletion(kind: Kind, object: ApiObject, now: number): ApiObject {
   const grace = kind.resource === 'namespaces' ? {} : { deletionGracePeriodSeconds: 0 };
-  const marked = { ...object, metadata: { ...object.metadata, deletionTimestamp: toTimestamp(now), ...grace } };
+  const { generation = 0 } = object.metadata;
+  const counted = generation > 0 ? { generation: generation + 1 } : {};
+  const deletionTimestamp = toTimestamp(now);
+  const marked = { ...object, metadata: { ...object.metadata, deletionTimestamp, ...grace, ...counted } };
   return completed(kind, marked);
 }
 

@@ -357,6 +357,7 @@ describe('dry run', () => {
       const held = await create(server, of.path, objectOf(of, { name: 'dry-held', finalizers: ['example.com/a'] }));
       const waits = await server.call('DELETE', `${named(of, 'dry-held')}${DRY}`);
       expect(waits.json.metadata.deletionTimestamp).toMatch(/Z$/);
+      expect(waits.json.metadata.generation).toBe(of.countsGenerations ? 2 : undefined);
       expect((await server.call('GET', named(of, 'dry-held'))).json).toEqual(held);
     });
 

@@ -41,16 +41,17 @@ const ENVIRONMENT_LABELS = ['env', 'environment', 'stage'];
 const REGION_LABELS = ['region', 'topology.kubernetes.io/region', 'location'];
 
 export function rowOf(cluster: Cluster, highlighted: boolean): ClusterRow {
-  const { name, labels = {} } = cluster.metadata;
+  const { name, labels = {}, deletionTimestamp } = cluster.metadata;
   const { type = '', version = '' } = cluster.status ?? {};
   const ready = cluster.status?.conditions?.find((condition) => condition.type === 'Ready');
   const endpoint = endpointsOf(cluster).serverEndpoints?.at(-1)?.serverAddress ?? '';
   const labelTexts = Object.entries(labels).map(([key, value]) => `${key}=${value}`);
+  const reason = deletionTimestamp === undefined ? (ready?.reason ?? '') : 'Terminating';
   const since = Date.parse(ready?.lastTransitionTime ?? '');
   return {
     name,
     readiness: readinessOf(ready),
-    reason: ready?.reason ?? '',
+    reason,
     since: Number.isNaN(since) ? 0 : since,
     type,
     version,
@@ -60,7 +61,7 @@ export function rowOf(cluster: Cluster, highlighted: boolean): ClusterRow {
     labels,
     labelTexts,
     cluster,
-    searchText: [name, type, version, endpoint, ready?.reason ?? '', ...labelTexts].join('\n').toLowerCase(),
+    searchText: [name, type, version, endpoint, reason, ...labelTexts].join('\n').toLowerCase(),
     nameKey: naturalKey(name),
     versionKey: naturalKey(version),
     highlighted,

@@ -34,6 +34,14 @@ describe('a row', () => {
     ]);
   });
 
+  it('of a cluster that is being deleted says so instead of the reason of its condition', () => {
+    const leaving = cluster('leaving', {}, 'True');
+    leaving.metadata.deletionTimestamp = '2026-09-02T12:00:00Z';
+    const row = rowOf(leaving, false);
+    expect([rows[0]?.reason, row.reason]).toEqual(['BecauseTrue', 'Terminating']);
+    expect(names(matchingRows([row], { search: 'terminating', labels: [] }))).toEqual(['leaving']);
+  });
+
   it('treats a label named like a property of Object as a label', () => {
     const odd = rowOf(cluster('odd', JSON.parse('{"__proto__":"x","constructor":"y"}')), false);
     expect([odd.environment, odd.region]).toEqual(['', '']);
