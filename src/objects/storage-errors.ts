@@ -12,15 +12,15 @@ export function asApiError(error: unknown): unknown {
 }
 
 /** B32: a fault of the store is never an internal error (500). */
-function apiErrorFor({ code }: StorageError): ApiError {
-  switch (code) {
+function apiErrorFor(error: StorageError): ApiError {
+  switch (error.code) {
     case 'unavailable':
     case 'closed':
     case 'in-use':
     case 'refused':
       return unavailable('the store cannot be reached at the moment, please try again');
     case 'unknown-outcome':
-      return maybeStored();
+      return maybeStored(error);
     case 'compacted':
     case 'future':
       return unavailable('the store no longer has the state that this request needs, please try again');
@@ -66,8 +66,12 @@ export const unreadableObject = (kind: Kind, name: string): ApiError =>
 export const warmingUp = (): ApiError => tooManyRequests('storage is (re)initializing', 1);
 
 /** Without Retry-After: clients would repeat a write that may have been made. */
-const maybeStored = (): ApiError =>
-  timeout('the store did not say whether the change was made: read the object before you repeat the request');
+export function maybeStored(cause: unknown): ApiError {
+  const text = 'the store did not say whether the change was made: read the object before you repeat the request';
+  const error = timeout(text);
+  error.cause = cause;
+  return error;
+}
 
 /** Without Retry-After, for the same reason. */
 export const notYetInForce = (): ApiError =>

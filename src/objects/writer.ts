@@ -18,7 +18,7 @@ import {
   withOldTimes,
 } from './prepare-object.ts';
 import type { ObjectReader } from './reader.ts';
-import { asApiError } from './storage-errors.ts';
+import { asApiError, maybeStored } from './storage-errors.ts';
 import { type StoredObject, toStoredBytes } from './stored-object.ts';
 import { trackUpdate } from './track-update.ts';
 import { validateObject } from './validate-object.ts';
@@ -157,7 +157,9 @@ export class ObjectWriter {
     try {
       await this.remove(kind, objectKey, { dryRun: false, preconditions: { uid, resourceVersion } });
     } catch (error) {
-      if (!(error instanceof ApiError) || ![404, 409].includes(error.status.code)) throw error;
+      if (!(error instanceof ApiError)) throw error;
+      if (error.status.code >= 500) throw maybeStored(error);
+      if (![404, 409].includes(error.status.code)) throw error;
       // Approved or redeemed meanwhile: what it has granted needs its object.
       if (this.#options.reader.find(kind, objectKey)?.uid === uid) return;
     }

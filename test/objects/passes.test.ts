@@ -541,6 +541,17 @@ describe('MC-78: a pass beyond the bound', () => {
     });
   });
 
+  it('that cannot be removed stays, and its caller is not told to repeat the request', async () => {
+    await inWorld(async (world) => {
+      for (const number of [1, 2, 3]) await world.ask(`purpose ${number}`);
+      world.disk.fails = ({ key, value }) => value === null && key.startsWith(kindPrefix(KIND));
+      const settled = await Promise.allSettled([world.ask('purpose 4'), world.ask('purpose 5', 'elsewhere')]);
+      const refused = settled.flatMap((one) => (one.status === 'rejected' ? [one.reason.status] : []));
+      expect(refused).toMatchObject([{ code: 504, reason: 'Timeout' }]);
+      expect(refused[0].details).not.toHaveProperty('retryAfterSeconds');
+    });
+  });
+
   it('that was removed meanwhile is refused like any other', async () => {
     await inWorld(async (world) => {
       beforeRemoval(world.disk, (name) => world.writer.remove(KIND, at('', '', name), { dryRun: false }));
