@@ -1,7 +1,9 @@
-import { readFile } from 'node:fs/promises';
+import { cp, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isDeepStrictEqual } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { Secret } from '../../src/observability/secret.ts';
 import type { Store } from '../../src/storage/contract.ts';
 import { readDateHeader } from '../../src/storage/etcd/member.ts';
@@ -272,6 +274,44 @@ describeWithEtcd('the engine on a shared etcd', () => {
     // The store is the same one, so it is elected again.
     await expect.poll(() => [undefined, first].some((fence) => isDeepStrictEqual(leader.fence(), fence))).toBe(false);
     await leader.close();
+  });
+});
+
+describeWithEtcd('an etcd that was restored from an older copy while it was in use', () => {
+  afterAll(closeAll);
+
+  it('is another store: its revisions mean other changes, and a watch would wait for those to come', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'clusterpass-restored-'));
+    const [data, copy] = [join(folder, 'data'), join(folder, 'copy')];
+    const etcd = await startEtcd({ args: ['--data-dir', data] });
+    onTestFinished(async () => {
+      await etcd.destroy();
+      await rm(folder, { recursive: true, force: true });
+    });
+    const [member] = etcd.members;
+    const { store, campaign } = await open({ endpoints: etcd.endpoints, prefix: '/restored', openWithinMs: 10_000 });
+    const leadership = campaign();
+    await create(store, '/a/old', 'old');
+    await member?.kill();
+    await cp(data, copy, { recursive: true });
+    await member?.restart();
+    await expect.poll(() => leadership.leads()).toBe(true);
+    for (let i = 0; i < 10; i++) await create(store, `/a/${i}`, 'new');
+    await member?.kill();
+    await rm(data, { recursive: true });
+    await cp(copy, data, { recursive: true });
+    await member?.restart();
+    await expect.poll(async () => (await failure(store.revision())).code).toBe('replaced');
+    // For ever: later writes of others would bring the revision back to where it was.
+    for (let i = 0; i < 30; i++) await etcdCall(etcd, '/v3/kv/put', { key: base64('/others/x'), value: base64('x') });
+    expect(await failure(store.revision())).toMatchObject({ code: 'replaced' });
+    const write = store.write({ key: '/a/y', value: bytes('y'), expect: { absent: true } });
+    expect(await failure(write)).toMatchObject({ code: 'replaced' });
+    await expect.poll(() => leadership.leads()).toBe(false);
+    const next = await open({ endpoints: etcd.endpoints, prefix: '/restored', openWithinMs: 10_000 });
+    const successor = next.campaign();
+    await expect.poll(() => successor.leads()).toBe(true);
+    await Promise.all([leadership.close(), successor.close()]);
   });
 });
 

@@ -20,6 +20,7 @@ function campaign({ isHeld = false, wins = true, renews = false, grantTakesMs = 
   const now = performance.now();
   vi.spyOn(performance, 'now').mockImplementation(() => now + passed);
   const calls: string[] = [];
+  let isReplaced = false;
   const members = {
     callIdempotent: async (method: unknown) => {
       if (method === RANGE) {
@@ -46,9 +47,17 @@ function campaign({ isHeld = false, wins = true, renews = false, grantTakesMs = 
       return { ttl: 6 };
     },
   } as unknown as Pick<Members, 'callIdempotent' | 'callOnce' | 'callStream'>;
-  const leadership = new EtcdLeadership({ members, space: new KeySpace('/p', 100), meta: { modRevision: 1 } });
+  const leadership = new EtcdLeadership({
+    members,
+    space: new KeySpace('/p', 100),
+    meta: { modRevision: 1 },
+    isReplaced: () => isReplaced,
+  });
   opened.push(leadership);
-  return { leadership, calls, pass: (ms: number) => (passed += ms) };
+  const replace = (): void => {
+    isReplaced = true;
+  };
+  return { leadership, calls, replace, pass: (ms: number) => (passed += ms) };
 }
 
 it('leads until a second before its lease expires, also when etcd is not reached any more', async () => {
@@ -70,6 +79,14 @@ it('leads on when its lease is renewed', async () => {
   await expect.poll(() => calls).toContain('renew');
   pass(4_000);
   expect(leadership.leads()).toBe(true);
+});
+
+it('does not lead any more once the store was replaced, and gives its lease back', async () => {
+  const { leadership, calls, replace } = campaign({ renews: true });
+  await expect.poll(() => leadership.leads()).toBe(true);
+  replace();
+  expect([leadership.leads(), leadership.fence()]).toEqual([false, undefined]);
+  await expect.poll(() => calls).toContain('revoke');
 });
 
 it('counts the lease from before it was requested', async () => {
@@ -131,6 +148,7 @@ function scripted({ renewals, election = () => true }: { renewals: (number | Err
     members,
     space: new KeySpace('/p', 100),
     meta: { modRevision: 1 },
+    isReplaced: () => false,
     sleep: async (ms, signal) => {
       slept.push(ms);
       passed += ms;

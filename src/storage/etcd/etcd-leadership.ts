@@ -38,6 +38,8 @@ interface EtcdLeadershipOptions {
   readonly space: KeySpace;
   /** Of the store that was opened. A process does not lead in a store that has taken its place. */
   readonly meta: Pick<StoreMeta, 'modRevision'>;
+  /** Whether the store knows that another one has taken its place. */
+  readonly isReplaced: () => boolean;
   readonly logger?: Pick<Logger, 'info' | 'warn'> | undefined;
   /** Default: a timer. Ends with the signal. */
   readonly sleep?: ((ms: number, signal: AbortSignal) => Promise<unknown>) | undefined;
@@ -55,23 +57,25 @@ export class EtcdLeadership implements Leadership {
   readonly #members: EtcdLeadershipOptions['members'];
   readonly #space: KeySpace;
   readonly #sameStore: EtcdCompare;
+  readonly #isReplaced: () => boolean;
   readonly #logger: EtcdLeadershipOptions['logger'];
   readonly #wait: NonNullable<EtcdLeadershipOptions['sleep']>;
   readonly #closing = new AbortController();
   readonly #running: Promise<void>;
   #term: Term | undefined;
 
-  constructor({ members, space, meta, logger, sleep = onTimer }: EtcdLeadershipOptions) {
+  constructor({ members, space, meta, isReplaced, logger, sleep = onTimer }: EtcdLeadershipOptions) {
     this.#members = members;
     this.#space = space;
     this.#sameStore = { target: MOD_REVISION, key: space.metaKey, modRevision: meta.modRevision };
+    this.#isReplaced = isReplaced;
     this.#logger = logger;
     this.#wait = sleep;
     this.#running = this.#run();
   }
 
   leads(): boolean {
-    return this.#term !== undefined && performance.now() < this.#term.validUntil - MARGIN_MS;
+    return this.#term !== undefined && !this.#isReplaced() && performance.now() < this.#term.validUntil - MARGIN_MS;
   }
 
   fence(): Guard | undefined {
@@ -87,7 +91,7 @@ export class EtcdLeadership implements Leadership {
   async #run(): Promise<void> {
     while (!this.#closing.signal.aborted) {
       try {
-        this.#term = await this.#campaign();
+        this.#term = this.#isReplaced() ? undefined : await this.#campaign();
         if (this.#term !== undefined) await this.#lead(this.#term);
       } catch (error) {
         this.#logger?.warn({ err: toStorageError(error, 'elect a leader') }, 'the leader election failed');
@@ -139,7 +143,7 @@ export class EtcdLeadership implements Leadership {
     try {
       for (;;) {
         await this.#sleep(pauseMs);
-        if (this.#closing.signal.aborted) return;
+        if (this.#closing.signal.aborted || this.#isReplaced()) return;
         const sent = performance.now();
         const renewed = await this.#renew(term).catch(() => undefined);
         if (renewed !== undefined && renewed > 0) term.validUntil = sent + renewed * 1_000;

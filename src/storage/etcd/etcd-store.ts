@@ -77,6 +77,11 @@ export class EtcdStore implements Store {
     this.#sharedRevision = new SharedCall(() => this.#readRevision(), { overlapMs: OVERLAP_MS });
   }
 
+  /** Whether another store was found in the place of this one. */
+  get isReplaced(): boolean {
+    return this.#isReplaced;
+  }
+
   async get(key: string, revision?: Revision): Promise<KeyValue | undefined> {
     checkKey(key);
     checkRevision(revision);
@@ -250,8 +255,11 @@ export class EtcdStore implements Store {
   }
 
   async #readRevision(): Promise<Revision> {
+    const { revision: known } = this.#head;
     const { kvs, revision } = await this.#range({ key: this.#space.metaKey, keysOnly: true }, undefined, READ_TIMEOUT);
     this.#requireMeta(kvs[0]);
+    // The read is linearizable. An etcd that goes back was restored: it gives revisions again that are known here.
+    if (revision < known) throw this.#replaced();
     return revision;
   }
 
@@ -290,10 +298,13 @@ export class EtcdStore implements Store {
 
   /** After an import into the prefix, or its removal, our offset of revisions is wrong. */
   #requireMeta(found: EtcdKeyValue | undefined): void {
-    if (found?.modRevision === this.#meta.modRevision) return;
+    if (found?.modRevision !== this.#meta.modRevision) throw this.#replaced();
+  }
+
+  #replaced(): StorageError {
     if (!this.#isReplaced) this.#logger?.warn({}, REPLACED);
     this.#isReplaced = true;
-    throw new StorageError('replaced', REPLACED);
+    return new StorageError('replaced', REPLACED);
   }
 
   #compactedError(requested: Revision): StorageError {
@@ -326,6 +337,8 @@ export class EtcdStore implements Store {
 
   #requireOpen(): void {
     if (this.#closed !== undefined) throw new StorageError('closed', 'the store is closed');
+    // It stays replaced, although its revision may reach the one that is known here.
+    if (this.#isReplaced) throw this.#replaced();
   }
 }
 

@@ -42,16 +42,17 @@ export async function openEtcdStore(options: EtcdStoreOptions): Promise<OpenedEt
     logger?.info({ endpoints: access.endpoints, prefix, version }, 'store opened');
     const space = new KeySpace(prefix, meta.offset);
     const stopFollowing = followCredentials?.((credentials) => members.renew(credentials));
+    const store = new EtcdStore({
+      members,
+      space,
+      meta,
+      ...(logger && { logger }),
+      ...(stopFollowing && { stopFollowing }),
+    });
     return {
-      store: new EtcdStore({
-        members,
-        space,
-        meta,
-        ...(logger && { logger }),
-        ...(stopFollowing && { stopFollowing }),
-      }),
+      store,
       time: { ask: (monotonic) => members.times(monotonic) },
-      campaign: () => new EtcdLeadership({ members, space, meta, logger }),
+      campaign: () => new EtcdLeadership({ members, space, meta, isReplaced: () => store.isReplaced, logger }),
     };
   } catch (error) {
     const failure = toStorageError(error, 'be opened');
