@@ -6,6 +6,8 @@ export const CREDENTIAL_ID = 'authentication.kubernetes.io/credential-id';
 export const ISSUED_CREDENTIAL_ID = 'authentication.kubernetes.io/issued-credential-id';
 /** The credential that a request revoked. */
 export const REVOKED_CREDENTIAL_ID = 'clusterpass.dev/revoked-credential-id';
+/** The credentials that ended with a pass, separated by commas. */
+export const REVOKED_CREDENTIAL_IDS = 'clusterpass.dev/revoked-credential-ids';
 
 export const credentialIdOf = (jti: string): string => `JTI=${jti}`;
 

@@ -153,6 +153,11 @@ describe('A48, MC-75: a handle', () => {
       'authentication.kubernetes.io/issued-credential-id': `JTI=${jti}`,
     });
     expect(deletion?.annotations?.['clusterpass.dev/revoked-credential-ids']).toBe(`JTI=${jti}`);
+    const review = { ...TYPE, kind: 'AuditEventReview', spec: { credentialID: jti } };
+    const found = await server.call('POST', `/apis/${GROUP}/v1alpha1/auditeventreviews`, { body: review });
+    expect(found.json.status?.events, found.text).toContainEqual(
+      expect.objectContaining({ verb: 'delete', name, revokedCredentialID: jti }),
+    );
   });
 
   it('is refused with an audit event that has its account, as that of a refused token request', async () => {

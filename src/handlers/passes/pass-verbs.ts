@@ -1,5 +1,5 @@
 import type { User } from '../../api/caller.ts';
-import { credentialIdOf } from '../../api/credential-id.ts';
+import { credentialIdOf, REVOKED_CREDENTIAL_IDS } from '../../api/credential-id.ts';
 import { LEEWAY_MS } from '../../api/deletion.ts';
 import { TOKEN_CHECKS_ANNOTATION } from '../../api/domain-keys.ts';
 import type { ApiObject } from '../../api/kind.ts';
@@ -58,7 +58,7 @@ async function deletePass(parts: PassParts, request: ApiRequest): Promise<ApiRes
   await writer.remove(kind, key, { dryRun: false, preconditions: { uid: entry.uid } });
   annotate(request, ended);
   if (revoked.length > 0) {
-    request.annotate('clusterpass.dev/revoked-credential-ids', revoked.map(credentialIdOf).join(','));
+    request.annotate(REVOKED_CREDENTIAL_IDS, revoked.map(credentialIdOf).join(','));
   }
   const cluster = entry.field('spec.cluster');
   if (passStatus(ended).tokens?.some(({ revocable }) => revocable === false)) {

@@ -4,6 +4,7 @@ import {
   ISSUED_CREDENTIAL_ID,
   jtiIn,
   REVOKED_CREDENTIAL_ID,
+  REVOKED_CREDENTIAL_IDS,
 } from '../../api/credential-id.ts';
 import { type FieldError, invalid, invalidValue } from '../../api/field-error.ts';
 import {
@@ -43,7 +44,7 @@ export const reviewAuditEvents: Review = async ({ recentEvents, catalog, reader 
   let incomplete = false;
   for (const found of recentEvents.find(textsOf(wanted), after)) {
     if (slice.isOver) await slice.next();
-    const event = found === undefined ? undefined : summaryOf(JSON.parse(found.line) as AuditLine);
+    const event = found === undefined ? undefined : summaryOf(JSON.parse(found.line) as AuditLine, wanted);
     if (event === undefined || !matches(event, wanted) || isBefore(event, created)) continue;
     incomplete = events.length >= limit;
     if (incomplete) break;
@@ -123,7 +124,7 @@ interface AuditLine {
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
-function summaryOf(line: AuditLine): AuditEventSummary {
+function summaryOf(line: AuditLine, wanted: Spec): AuditEventSummary {
   const { user, impersonatedUser, objectRef = {}, responseStatus, annotations = {} } = line;
   const { resource, subresource } = objectRef;
   return withoutUndefined({
@@ -147,8 +148,15 @@ function summaryOf(line: AuditLine): AuditEventSummary {
     userAgent: line.userAgent,
     credentialID: tokenIdIn(user?.extra?.[CREDENTIAL_ID]?.[0]),
     issuedCredentialID: tokenIdIn(annotations[ISSUED_CREDENTIAL_ID]),
-    revokedCredentialID: tokenIdIn(annotations[REVOKED_CREDENTIAL_ID]),
+    revokedCredentialID: revokedIn(annotations, wanted),
   });
+}
+
+/** The end of a pass revokes several tokens: the one that the review is about, else the first. */
+function revokedIn(annotations: NonNullable<AuditLine['annotations']>, { credentialID }: Spec): string | undefined {
+  const texts = annotations[REVOKED_CREDENTIAL_ID] ?? annotations[REVOKED_CREDENTIAL_IDS];
+  const ids = texts?.split(',').map(jtiIn) ?? [];
+  return ids.find((id) => id === credentialID) ?? ids[0];
 }
 
 const tokenIdIn = (text: string | undefined): string | undefined => (text === undefined ? undefined : jtiIn(text));
