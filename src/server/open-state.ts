@@ -130,6 +130,7 @@ export async function openState(parts: StateParts): Promise<State> {
       encryptionKeyFile: options.encryptionKeyFile,
       externalSigner: options.externalSigner,
       leadership: timely,
+      now: () => clock.latest(),
       removalTime: () => clock.removalTime(),
       logger,
     }),

@@ -45,6 +45,8 @@ interface SigningOptions {
   readonly encryptionKeyFile: string | undefined;
   readonly externalSigner: SignerAddress | undefined;
   readonly leadership: Pick<Leadership, 'leads' | 'fence'>;
+  /** Epoch milliseconds, corrected if our clock is behind: `latest` of ClockGuard. */
+  readonly now: () => number;
   /** See ClockGuard. */
   readonly removalTime: () => number;
   readonly logger: Logger;
@@ -83,7 +85,7 @@ export async function openSigning(options: SigningOptions): Promise<Signing> {
     },
     keysDir: dir,
     leadership,
-    now: Date.now,
+    now: options.now,
     removalTime: options.removalTime,
     every,
     logger,

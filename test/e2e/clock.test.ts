@@ -151,4 +151,19 @@ describeWithEtcd('B13: when the clock of one replica is wrong', () => {
     process.kill(wrong.pid, 'SIGUSR2');
     await expect.poll(async () => (await ask(wrong)).code).toBe(201);
   });
+
+  it('A43: days behind, it dates what a revoked key changes by the time of the store', async () => {
+    const [right, wrong] = replicas.servers;
+    await writeFile(clockFile(), String(-72 * HOUR));
+    process.kill(wrong.pid, 'SIGUSR2');
+    await expect.poll(() => wrong.output.stdout).toContain(`the clock is off by ${-72 * HOUR} ms`);
+    type Key = { metadata: { name: string }; status: { state: string; signsFrom: string } };
+    const current = async (): Promise<Key> =>
+      (await right.call('GET', KEYS)).json.items.find(({ status }: Key) => status.state === 'Current');
+    const revoked = (await current()).metadata.name;
+    const before = Date.now();
+    expect((await wrong.call('DELETE', `${KEYS}/${revoked}`)).code).toBe(200);
+    await expect.poll(async () => (await current()).metadata.name).not.toBe(revoked);
+    expect(Math.abs(Date.parse((await current()).status.signsFrom) - before)).toBeLessThan(HOUR);
+  });
 });

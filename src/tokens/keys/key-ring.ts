@@ -79,6 +79,7 @@ export interface KeyRingOptions {
   readonly keysDir: string;
   /** The leader rotates and removes keys. */
   readonly leadership: Pick<Leadership, 'leads' | 'fence'>;
+  /** The time that is written, corrected if our clock is behind: clusters read their keys again by it. */
   readonly now: () => number;
   /** The time by which keys may be removed or rotated: see ClockGuard. */
   readonly removalTime: () => number;
