@@ -54,6 +54,15 @@ describe('rotation', () => {
     expect(nextOf(turned, 'ES256')?.signsFrom).toBeUndefined();
   });
 
+  test('B9: so it does when the time for removals is hours behind the clock that dates the keys', async () => {
+    const changes = rules();
+    const behind = 2 * HOUR;
+    const ring = await changes.advance(EMPTY, T0, T0 - behind);
+    expect(await changes.advance(ring, T0 + HOUR, T0 + HOUR - behind)).toBe(ring);
+    const planned = await changes.rotate(ring, T0 + 1_000, PLANNED, T0 + 1_000 - behind);
+    expect(nextOf(planned, 'ES256')?.signsFrom).toBe(T0 + PUBLISHED_MS);
+  });
+
   test('of a key that is known long enough happens at once; asking twice before it is due changes nothing', async () => {
     const changes = rules();
     const first = await changes.advance(EMPTY, T0);

@@ -137,8 +137,9 @@ export function createRingChanges(rules: RingRules, makeKey: MakeKey): RingChang
     let state = hasExpired
       ? { keys: given.keys.filter(({ expires }) => expires === undefined || expires > due) }
       : given;
-    if (state.keys.some((key) => isDatedAfter(key, due))) {
-      state = { keys: state.keys.map((key) => (isDatedAfter(key, due) ? datedBy(key, due) : key)) };
+    // Keys are dated by `now`, which may be later than `due`: it decides whether a clock was ahead.
+    if (Number.isFinite(due) && state.keys.some((key) => isDatedAfter(key, now))) {
+      state = { keys: state.keys.map((key) => (isDatedAfter(key, now) ? datedBy(key, now) : key)) };
     }
     const waits = state.keys.some((key) => key.state === 'current');
     for (const algorithm of algorithms) state = await advanceAlgorithm(state, algorithm, { now, due, waits });
@@ -213,16 +214,16 @@ function plan(state: RingState, now: number, algorithm: Algorithm): RingState {
 }
 
 /** Whether a clock that was ahead dated the key: its rotation would wait for the time of that clock. */
-function isDatedAfter(key: KeyRecord, due: number): boolean {
-  if (!Number.isFinite(due) || key.state === 'retired') return false;
-  const latest = key.state === 'next' ? due + PUBLISHED_MS : due;
-  return key.created > due + SLACK_MS || (key.signsFrom ?? 0) > latest + SLACK_MS;
+function isDatedAfter(key: KeyRecord, now: number): boolean {
+  if (key.state === 'retired') return false;
+  const latest = key.state === 'next' ? now + PUBLISHED_MS : now;
+  return key.created > now + SLACK_MS || (key.signsFrom ?? 0) > latest + SLACK_MS;
 }
 
-function datedBy(key: KeyRecord, due: number): KeyRecord {
-  const created = Math.min(key.created, due);
+function datedBy(key: KeyRecord, now: number): KeyRecord {
+  const created = Math.min(key.created, now);
   if (key.signsFrom === undefined) return { ...key, created };
-  const latest = key.state === 'next' ? Math.max(due, created + PUBLISHED_MS) : due;
+  const latest = key.state === 'next' ? Math.max(now, created + PUBLISHED_MS) : now;
   return { ...key, created, signsFrom: Math.min(key.signsFrom, latest) };
 }
 
