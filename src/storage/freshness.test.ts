@@ -19,11 +19,13 @@ interface State {
   fails: StorageErrorCode | undefined;
   asked: number;
   answered: number;
+  /** How far the clock of the process is ahead, after a pause. */
+  pausedMs: number;
 }
 
 /** A store whose answers the test decides, and two parts that follow it. */
 function open({ answerMs = 5, known }: { answerMs?: number; known?: () => number | undefined } = {}) {
-  const state: State = { revision: 10, answerMs, answers: true, fails: undefined, asked: 0, answered: 0 };
+  const state: State = { revision: 10, answerMs, answers: true, fails: undefined, asked: 0, answered: 0, pausedMs: 0 };
   const caches = new RevisionWaiters();
   const keys = new RevisionWaiters();
   caches.moveTo(10);
@@ -43,6 +45,7 @@ function open({ answerMs = 5, known }: { answerMs?: number; known?: () => number
       ...(known && { knownRevision: known }),
     },
     followers: [caches],
+    now: () => performance.now() + state.pausedMs,
   });
   freshness.include(keys);
   const stop = freshness.start();
@@ -178,15 +181,13 @@ describe('B30: decisions from memory', () => {
   });
 
   it('wait after a pause of this process, which says nothing about the store', async () => {
-    const { freshness, decided, pass } = open();
+    const { state, freshness, decided, pass } = open();
     await pass(1_000);
-    const now = performance.now.bind(performance);
-    const paused = vi.spyOn(performance, 'now').mockImplementation(() => now() + 60_000);
+    state.pausedMs = 60_000;
     expect(freshness.isCurrent()).toBe(false);
     expect(freshness.isUnreachable).toBe(false);
     expect(await decided(20)).toBe(true);
     expect(freshness.isUnreachable).toBe(false);
-    paused.mockRestore();
   });
 
   it('wait while the caches are refilled: they begin in the past', async () => {
@@ -226,12 +227,10 @@ describe('B30: decisions from memory', () => {
     await pass(1_100);
     state.answers = false;
     await pass(200);
-    const now = performance.now.bind(performance);
-    const paused = vi.spyOn(performance, 'now').mockImplementation(() => now() + 60_000);
+    state.pausedMs = 60_000;
     // The timer of the question before the pause.
     await pass(660);
     expect([freshness.isUnreachable, freshness.isCurrent()]).toEqual([false, false]);
-    paused.mockRestore();
   });
 
   it('wait for caches that are refilled, also when the store is found unreachable', async () => {

@@ -1,4 +1,4 @@
-import { afterEach, expect, it, vi } from 'vitest';
+import { afterEach, expect, it } from 'vitest';
 import { LEADER_KEY } from '../contract.ts';
 import { EtcdLeadership } from './etcd-leadership.ts';
 import { KeySpace } from './key-space.ts';
@@ -7,7 +7,6 @@ import { LEASE_GRANT, LEASE_REVOKE, RANGE, TXN } from './messages.ts';
 
 const opened: EtcdLeadership[] = [];
 afterEach(async () => {
-  vi.restoreAllMocks();
   for (const leadership of opened.splice(0)) await leadership.close();
 });
 
@@ -17,8 +16,6 @@ afterEach(async () => {
  */
 function campaign({ isHeld = false, wins = true, renews = false, grantTakesMs = 0 } = {}) {
   let passed = 0;
-  const now = performance.now();
-  vi.spyOn(performance, 'now').mockImplementation(() => now + passed);
   const calls: string[] = [];
   let isReplaced = false;
   const members = {
@@ -52,6 +49,7 @@ function campaign({ isHeld = false, wins = true, renews = false, grantTakesMs = 
     space: new KeySpace('/p', 100),
     meta: { modRevision: 1 },
     isReplaced: () => isReplaced,
+    now: () => passed,
   });
   opened.push(leadership);
   const replace = (): void => {
@@ -119,8 +117,6 @@ it('does not lead any more when it is closed, and gives its lease back', async (
 /** Scripted answers, and a clock that sleeping moves. After the last answer the campaign sleeps until it is closed. */
 function scripted({ renewals, election = () => true }: { renewals: (number | Error)[]; election?: () => boolean }) {
   let passed = 0;
-  const now = performance.now();
-  vi.spyOn(performance, 'now').mockImplementation(() => now + passed);
   const calls: string[] = [];
   const ledAt: boolean[] = [];
   const slept: number[] = [];
@@ -149,6 +145,7 @@ function scripted({ renewals, election = () => true }: { renewals: (number | Err
     space: new KeySpace('/p', 100),
     meta: { modRevision: 1 },
     isReplaced: () => false,
+    now: () => passed,
     sleep: async (ms, signal) => {
       slept.push(ms);
       passed += ms;

@@ -41,6 +41,8 @@ interface EtcdLeadershipOptions {
   /** Whether the store knows that another one has taken its place. */
   readonly isReplaced: () => boolean;
   readonly logger?: Pick<Logger, 'info' | 'warn'> | undefined;
+  /** Milliseconds on a monotonic clock. */
+  readonly now?: () => number;
   /** Default: a timer. Ends with the signal. */
   readonly sleep?: ((ms: number, signal: AbortSignal) => Promise<unknown>) | undefined;
 }
@@ -59,23 +61,26 @@ export class EtcdLeadership implements Leadership {
   readonly #sameStore: EtcdCompare;
   readonly #isReplaced: () => boolean;
   readonly #logger: EtcdLeadershipOptions['logger'];
+  readonly #now: () => number;
   readonly #wait: NonNullable<EtcdLeadershipOptions['sleep']>;
   readonly #closing = new AbortController();
   readonly #running: Promise<void>;
   #term: Term | undefined;
 
-  constructor({ members, space, meta, isReplaced, logger, sleep = onTimer }: EtcdLeadershipOptions) {
+  constructor(options: EtcdLeadershipOptions) {
+    const { members, space, meta, isReplaced, logger, now = () => performance.now(), sleep = onTimer } = options;
     this.#members = members;
     this.#space = space;
     this.#sameStore = { target: MOD_REVISION, key: space.metaKey, modRevision: meta.modRevision };
     this.#isReplaced = isReplaced;
     this.#logger = logger;
+    this.#now = now;
     this.#wait = sleep;
     this.#running = this.#run();
   }
 
   leads(): boolean {
-    return this.#term !== undefined && !this.#isReplaced() && performance.now() < this.#term.validUntil - MARGIN_MS;
+    return this.#term !== undefined && !this.#isReplaced() && this.#now() < this.#term.validUntil - MARGIN_MS;
   }
 
   fence(): Guard | undefined {
@@ -106,7 +111,7 @@ export class EtcdLeadership implements Leadership {
     const members = this.#members;
     const held = await members.callIdempotent(RANGE, { key, keysOnly: true }, TIMEOUT, { doing: 'read the leader' });
     if (held.kvs.length > 0) return undefined;
-    const requested = performance.now();
+    const requested = this.#now();
     const { id, ttl } = await members.callIdempotent(LEASE_GRANT, { ttl: LEASE_SECONDS }, TIMEOUT, {
       doing: 'grant a lease',
     });
@@ -144,10 +149,10 @@ export class EtcdLeadership implements Leadership {
       for (;;) {
         await this.#sleep(pauseMs);
         if (this.#closing.signal.aborted || this.#isReplaced()) return;
-        const sent = performance.now();
+        const sent = this.#now();
         const renewed = await this.#renew(term).catch(() => undefined);
         if (renewed !== undefined && renewed > 0) term.validUntil = sent + renewed * 1_000;
-        else if (renewed === 0 || performance.now() > term.validUntil) return;
+        else if (renewed === 0 || this.#now() > term.validUntil) return;
         pauseMs = renewed === undefined ? RETRY_MS : RENEW_MS;
       }
     } finally {
