@@ -131,7 +131,8 @@ describe('the credential plugin', () => {
 
   const HANDLE = { ...GOOD, as: undefined, cluster: undefined, pass: 'pass_abc' };
   it.each<[string, Options, string]>([
-    ['a cluster that is none', { cluster: '../alpha' }, '--cluster'],
+    ['a cluster that is a path', { cluster: '../alpha' }, '--cluster'],
+    ['a cluster that is none', { cluster: 'not_a_name' }, 'is not the name of a cluster'],
     ['an audience of a person', { as: undefined, asMe: true, audience: ['x'] }, '--as-me takes no --audience'],
     ['a person for a pass', { ...HANDLE, asMe: true }, '--pass determines account, audience and duration'],
     ['an audience for a pass', { ...HANDLE, audience: ['x'] }, '--pass determines account, audience and duration'],

@@ -170,6 +170,8 @@ describe('A20: handshakes', () => {
     await send(waiting, record('hello'));
     queue.close();
     const late = await arrive('late');
+    // Now, and not when their time for a ClientHello is over.
+    expect([silent, waiting, late].map(({ socket }) => socket.destroyed)).toEqual([true, true, true]);
     await Promise.all([silent, waiting, late].map(({ client }) => closeOf(client)));
     tick();
     expect([begun, queue.size]).toEqual([[], 0]);

@@ -83,6 +83,47 @@ describe('B16: drain', () => {
     expect(received.match(/HTTP\/1\.1 200 OK/g)).toHaveLength(2);
   });
 
+  test('an answer and a watch that begin and end during it hold it no longer than they last', async () => {
+    const release = Promise.withResolvers<void>();
+    const limits = { keepAliveTimeoutMs: 3_600_000, drainTimeoutMs: 3_600_000 };
+    const { server, port, handled, send } = await startFixture(
+      async ({ target }) => {
+        if (target.verb !== 'watch')
+          return { type: 'value', code: 200, value: { large: 'x'.repeat(32 * 1024 * 1024) } };
+        await release.promise;
+        return { type: 'watch', start: () => {} };
+      },
+      { limits },
+    );
+    const open = (query: string): Socket => {
+      const socket = connect(port, '127.0.0.1');
+      socket.write(`GET ${CLUSTERS_PATH}${query} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin\r\n\r\n`);
+      return socket;
+    };
+    const answer = open('');
+    await once(answer, 'readable');
+    // Its header does not say that the connection will be closed.
+    expect(String(answer.read())).not.toMatch(/\r\nconnection: close\r\n/i);
+    const watch = open('?watch=1').resume();
+    await expect.poll(() => handled.length).toBe(2);
+    let isDrained = false;
+    const drained = server.drain().then(() => {
+      isDrained = true;
+    });
+    await expect
+      .poll(() =>
+        send({ path: '/livez' }).then(
+          () => 'served',
+          () => 'refused',
+        ),
+      )
+      .toBe('refused');
+    expect(isDrained).toBe(false);
+    answer.resume();
+    release.resolve();
+    await Promise.all([drained, closeOf(answer), closeOf(watch)]);
+  });
+
   test('it is bounded in time', async () => {
     const { server, send, handled } = await startFixture(() => new Promise(() => {}), {
       limits: { drainTimeoutMs: 10 },
