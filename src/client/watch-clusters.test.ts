@@ -29,11 +29,14 @@ const brief = ({ type, cluster: { metadata } }: ClusterEvent): string =>
   `${type} ${metadata.name}@${metadata.resourceVersion}`;
 
 /** Collects `count` events, and the requests to the server. */
-async function follow(responders: Responder[], count: number, options: WatchOptions & { idleMs?: number } = {}) {
+async function follow(
+  responders: Responder[],
+  count: number,
+  options: WatchOptions & { idleMs?: number; timing?: ReturnType<typeof fakeTiming> } = {},
+) {
   const server = await scriptServer(responders);
   closers.push(server.close);
-  const timing = fakeTiming();
-  const { idleMs, ...watch } = options;
+  const { idleMs, timing = fakeTiming(), ...watch } = options;
   const client = createClient({
     server: server.url,
     token: 'token-1',
@@ -55,6 +58,18 @@ async function follow(responders: Responder[], count: number, options: WatchOpti
 }
 
 describe('a watch', () => {
+  it('waits longer after each failure, and not so long again after a connection that lasted', async () => {
+    const timing = fakeTiming();
+    const down = status(503, 'ServiceUnavailable');
+    const lasting: Responder = (response, request) => {
+      timing.time += 10_000;
+      stream([bookmark(5, true)])(response, request);
+    };
+    const last = stream([added('a', 6)]);
+    const { events, delays } = await follow([down, down, down, lasting, last], 1, { timing });
+    expect([events, delays]).toEqual([['ADDED a@6'], [750, 1_500, 3_000, 375]]);
+  });
+
   it('starts with the initial events and resumes at the newest resourceVersion', async () => {
     const { events, requests } = await follow(
       [

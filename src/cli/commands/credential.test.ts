@@ -8,6 +8,7 @@ import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { fakeContext } from '../cli.fixture.ts';
 import { Invocation } from '../command.ts';
+import { changeLogins } from '../connection/logins.ts';
 import { run } from './credential.ts';
 
 interface Received {
@@ -140,6 +141,22 @@ describe('the credential plugin', () => {
     ['a handle that is a path', { ...HANDLE, pass: '../x' }, 'is not the handle of a pass'],
   ])('refuses %s, and sends nothing', async (_, options, message) => {
     await expect(credential(options)).rejects.toThrow(message);
+    expect(received).toEqual([]);
+  });
+
+  it('gives kubectl the token of a login, and says when a session has to be refreshed', async () => {
+    const session = { id: 'one', subject: 'jane', issuerUrl: 'https://id.example', clientId: 'c' };
+    const times = { refreshAt: Date.parse('2026-09-01T12:05:00Z'), expiresAt: Date.parse('2026-09-01T12:06:00Z') };
+    const login = { login: true, token: undefined };
+    const store = (changes: object) =>
+      changeLogins(fakeContext({ HOME: home }), () => ({ logins: { [url]: { token: 'of-the-login', ...changes } } }));
+    await store({ session: { ...session, ...times } });
+    expect((await credential(login)).status).toEqual({
+      token: 'of-the-login',
+      expirationTimestamp: '2026-09-01T12:05:00Z',
+    });
+    await store({});
+    expect((await credential(login)).status).toEqual({ token: 'of-the-login' });
     expect(received).toEqual([]);
   });
 

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -51,6 +51,12 @@ describe('a lock', () => {
     await expect(withLock(join(folder, 'file/a/x'), { waitMs: 0, err }, async () => 1)).rejects.toThrow(
       'not a directory',
     );
+  });
+
+  it('that another process has taken over is left to it', async () => {
+    const file = join(folder, 'x');
+    await withLock(file, { waitMs: 0, err }, () => writeFile(`${file}.lock`, 'of another'));
+    expect(await readFile(`${file}.lock`, 'utf8')).toBe('of another');
   });
 
   it('is released when the task fails', async () => {
