@@ -22,6 +22,9 @@ const withFleet = (test: (objects: Objects) => Promise<void>) =>
       await make(objects, catalog.namespaces, at('a', '', 'ci'));
       await make(objects, catalog.serviceAccounts, at('a', 'ci', 'builder'));
       await make(objects, catalog.clusterRoles, at('', '', 'admin'));
+      const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'admin' };
+      const binding = { ...object({ name: 'admins' }), roleRef };
+      await objects.writer.create(catalog.clusterRoleBindings, at('', '', ''), binding, { dryRun: false });
       await put(objects, '/internal/ring', 'sealed');
       await test(objects);
     } finally {
@@ -52,7 +55,7 @@ describe('the check of a store', () => {
     withFleet(async ({ store }) => {
       const { counts, problems, revision } = await checkStore(store, catalog);
       expect([Object.fromEntries(counts), problems, revision]).toEqual([
-        { clusters: 1, namespaces: 1, serviceaccounts: 1, clusterroles: 1, internal: 1 },
+        { clusters: 1, namespaces: 1, serviceaccounts: 1, clusterroles: 1, clusterrolebindings: 1, internal: 1 },
         [],
         await store.revision(),
       ]);
@@ -164,18 +167,19 @@ describe('the comparison of a server with its store', () => {
   const compare = (store: Store, lists: ReadonlyMap<string, ServedList>) =>
     compareServer({ store, catalog, productName: 'orchestrator' }, from(lists));
   const ACCOUNTS = '/orchestrator/a/api/v1/serviceaccounts?resourceVersion=0';
+  const BINDINGS = '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings?resourceVersion=0';
   const ROLES = '/apis/rbac.authorization.k8s.io/v1/clusterroles?resourceVersion=0';
 
   it('finds no difference to a server that has everything, also if the store has moved on since', () =>
     withFleet(async (objects) => {
       const lists = await servedFrom(objects.store);
-      expect(await compare(objects.store, lists)).toEqual({ compared: 4, problems: [] });
+      expect(await compare(objects.store, lists)).toEqual({ compared: 5, problems: [] });
       await make(objects, catalog.clusterRoles, at('', '', 'later'));
       await make(objects, catalog.serviceAccounts, at('a', 'ci', 'later'));
-      expect(await compare(objects.store, lists)).toEqual({ compared: 4, problems: [] });
+      expect(await compare(objects.store, lists)).toEqual({ compared: 5, problems: [] });
     }));
 
-  it.each([ACCOUNTS, ROLES])('names what differs at %s', (path) =>
+  it.each([ACCOUNTS, ROLES, BINDINGS])('names what differs at %s', (path) =>
     withFleet(async ({ store }) => {
       const lists = await servedFrom(store);
       const list = lists.get(path) as ServedList;
@@ -222,7 +226,7 @@ describe('the export of a store', () => {
       let result = await lines.next();
       await make(objects, catalog.clusterRoles, at('', '', 'later'));
       for (; !result.done; result = await lines.next()) text.push(result.value.trimEnd());
-      expect(result.value).toEqual({ items: 5, revision: before });
+      expect(result.value).toEqual({ items: 6, revision: before });
       const { revision, items } = await readArchive(
         (async function* () {
           yield* text;
@@ -230,7 +234,12 @@ describe('the export of a store', () => {
       );
       expect([revision, items.map(({ key }) => key).toSorted()]).toEqual([
         before,
-        ['/internal/ring', '/registry/clusterroles/admin', CLUSTER, NAMESPACE, ACCOUNT].toSorted(),
+        [
+          '/internal/ring',
+          '/registry/clusterrolebindings/admins',
+          '/registry/clusterroles/admin',
+          ...[CLUSTER, NAMESPACE, ACCOUNT],
+        ].toSorted(),
       ]);
     }));
 });

@@ -299,6 +299,22 @@ test('a request that waits behind a watch on the same connection leaves the watc
   socket.destroy();
 });
 
+test('A22: an error in the body of a watch ends it, and no answer is in the middle of its events', async () => {
+  const start = (sink: WatchSink): void => void sink.write(Buffer.from('{"type":"ADDED"}\n'));
+  const { port } = await startFixture(() => ({ type: 'watch', start }));
+  const socket = connect(port, '127.0.0.1').setEncoding('latin1');
+  let received = '';
+  socket.on('data', (text) => {
+    received += text;
+  });
+  const headers = 'Host: x\r\nAuthorization: Bearer admin\r\nTransfer-Encoding: chunked\r\n';
+  socket.write(`GET ${CLUSTERS_PATH}?watch=1 HTTP/1.1\r\n${headers}\r\n`);
+  await expect.poll(() => received).toContain('ADDED');
+  socket.write('no length\r\n');
+  await closeOf(socket);
+  expect(received.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200']);
+});
+
 test('a port in use is an error of listen()', async () => {
   const { port } = await startFixture();
   await expect(startFixture(undefined, { port })).rejects.toThrow(/EADDRINUSE/);
