@@ -315,6 +315,21 @@ test('A22: an error in the body of a watch ends it, and no answer is in the midd
   expect(received.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200']);
 });
 
+test('what is no request is answered, also behind a request that was', async () => {
+  const { port } = await startFixture(undefined, { limits: { keepAliveTimeoutMs: 3_600_000 } });
+  const socket = connect(port, '127.0.0.1').setEncoding('latin1');
+  let received = '';
+  socket.on('data', (text) => {
+    received += text;
+  });
+  socket.write('GET /livez HTTP/1.1\r\nHost: x\r\n\r\n');
+  await expect.poll(() => received).toContain('200 OK');
+  socket.write('x\r\n\r\n');
+  await closeOf(socket);
+  expect(received.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 400']);
+  expect(received.slice(received.indexOf('HTTP/1.1 400'))).toContain('\r\nCache-Control: no-cache, private\r\n');
+});
+
 test('a port in use is an error of listen()', async () => {
   const { port } = await startFixture();
   await expect(startFixture(undefined, { port })).rejects.toThrow(/EADDRINUSE/);
