@@ -1,10 +1,10 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { withLock } from './file-lock.ts';
+import { ownerText, withLock } from './file-lock.ts';
 
 let folder: string;
 let written = '';
@@ -18,6 +18,9 @@ beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'clusterpass-lock-'));
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
+
+/** The owner in the lock of a process that no longer runs. */
+const endedOwner = (): Promise<string> => ownerText(spawnSync(process.execPath, ['-e', '0']).pid);
 
 describe('a lock', () => {
   it('runs one task at a time and removes its file', async () => {
@@ -70,9 +73,9 @@ describe('a lock', () => {
 
   it('of a process that no longer runs is taken over by one process', async () => {
     const file = join(folder, 'x');
-    const { pid } = spawnSync(process.execPath, ['-e', '0']);
+    const owner = await endedOwner();
     for (let round = 0; round < 200; round++) {
-      await writeFile(`${file}.lock`, `${pid} 0123456789abcdef`);
+      await writeFile(`${file}.lock`, owner);
       let inside = 0;
       let most = 0;
       const tries = Array.from({ length: 8 }, () =>
@@ -91,10 +94,50 @@ describe('a lock', () => {
 
   it('with the takeover file of a killed process is an error that names both files', async () => {
     const file = join(folder, 'x');
-    const { pid } = spawnSync(process.execPath, ['-e', '0']);
-    for (const name of ['x.lock', 'x.lock.takeover']) await writeFile(join(folder, name), `${pid} 0123456789abcdef`);
+    for (const name of ['x.lock', 'x.lock.takeover']) await writeFile(join(folder, name), await endedOwner());
     const what = `remove ${file}.lock and ${file}.lock.takeover`;
     await expect(withLock(file, { waitMs: 0, err }, async () => 1)).rejects.toThrow(what);
+  });
+
+  it('has its owner from its first moment', async () => {
+    const file = join(folder, 'x');
+    const found: string[] = [];
+    let isOver = false;
+    const reader = (async () => {
+      while (!isOver) {
+        const text = await readFile(`${file}.lock`, 'utf8').catch(() => undefined);
+        if (text !== undefined) found.push(text);
+      }
+    })();
+    for (let round = 0; round < 200; round++) await withLock(file, { waitMs: 0, err }, async () => delay(1));
+    isOver = true;
+    await reader;
+    expect(found.length).toBeGreaterThan(0);
+    expect(found).not.toContain('');
+  });
+
+  it.each([
+    ['another machine', (fields: string[]) => fields.with(2, 'other'), false],
+    ['another container on this machine', (fields: string[]) => fields.with(4, 'pid:[1]'), false],
+    ['this machine before it was restarted', (fields: string[]) => fields.with(3, 'another-boot'), true],
+  ])('of a process of %s', async (_, change, isTakenOver) => {
+    const file = join(folder, 'x');
+    await writeFile(`${file}.lock`, change((await endedOwner()).split(' ')).join(' '));
+    const result = withLock(file, { waitMs: 0, err }, async () => 1);
+    if (isTakenOver) expect(await result).toBe(1);
+    else await expect(result).rejects.toThrow(/is locked by another process/);
+  });
+
+  it('that is empty is removed after some seconds, unless kubectl has created it', async () => {
+    const file = join(folder, 'x');
+    const old = new Date(Date.now() - 60_000);
+    await writeFile(`${file}.lock`, '', { mode: 0o600 });
+    await utimes(`${file}.lock`, old, old);
+    expect(await withLock(file, { waitMs: 0, err }, async () => 1)).toBe(1);
+    await writeFile(`${file}.lock`, '');
+    await chmod(`${file}.lock`, 0);
+    await utimes(`${file}.lock`, old, old);
+    await expect(withLock(file, { waitMs: 0, err }, async () => 1)).rejects.toThrow(/is locked by another process/);
   });
 
   it.each(['', 'something else'])('of another program (%j) is not removed', async (content) => {
@@ -106,7 +149,7 @@ describe('a lock', () => {
 
   it('prints one message for a long wait', async () => {
     const file = join(folder, 'x');
-    await writeFile(`${file}.lock`, `${process.pid} 0123456789abcdef`);
+    await writeFile(`${file}.lock`, await ownerText(process.pid));
     let polls = 0;
     const options = { waitMs: 60_000, noticeAfterMs: -1, err, done: async () => ++polls === 4 };
     await withLock(file, options, async () => 1);
@@ -115,7 +158,7 @@ describe('a lock', () => {
 
   it('is not acquired when the work is done meanwhile', async () => {
     const file = join(folder, 'x');
-    await writeFile(`${file}.lock`, `${process.pid} 0123456789abcdef`);
+    await writeFile(`${file}.lock`, await ownerText(process.pid));
     let polls = 0;
     const options = { waitMs: 60_000, noticeAfterMs: 60_000, err, done: async () => ++polls === 2 };
     expect(await withLock(file, options, async () => 1)).toBeUndefined();

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, open, readFile, rm } from 'node:fs/promises';
+import { link, mkdir, readFile, readlink, rm, stat, writeFile } from 'node:fs/promises';
+import { hostname } from 'node:os';
 import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { codeOf, fileProblem } from '../../lib/file-problem.ts';
@@ -19,18 +20,20 @@ interface LockOptions {
 
 const POLL_MS = 50;
 const NOTICE_AFTER_MS = 1_000;
+/** A process writes its name into a lock in less. */
+const EMPTY_MS = 10_000;
 
 /**
- * Runs a task while holding a lock between processes. The lock is the file `<path>.lock`, created as kubectl creates
- * the lock of a kubeconfig, so that kubectl and this program exclude each other. Returns undefined when `done` ended
- * the wait.
+ * Runs a task while holding a lock between processes, also of several machines with the same home directory. The lock is
+ * the file `<path>.lock`, as for kubectl, so that kubectl and this program exclude each other. Returns undefined when
+ * `done` ended the wait.
  */
 export async function withLock<T>(path: string, options: LockOptions, task: () => Promise<T>): Promise<T | undefined> {
   const lock = `${path}.lock`;
   await mkdir(dirname(lock), { recursive: true, mode: 0o700 }).catch((error: unknown) => {
     throw new CliError(`cannot create ${dirname(lock)}: ${fileProblem(error)}`);
   });
-  const owner = `${process.pid} ${randomBytes(8).toString('hex')}`;
+  const owner = await ownerText(process.pid);
   const start = performance.now();
   let noticed = false;
   while (!(await acquire(lock, owner))) {
@@ -53,6 +56,27 @@ export async function withLock<T>(path: string, options: LockOptions, task: () =
   }
 }
 
+/** The content of a lock. An id of a process means something only where that process runs. */
+export async function ownerText(pid: number): Promise<string> {
+  const { host, boot, namespace } = await thisMachine();
+  return [pid, randomBytes(8).toString('hex'), host, boot, namespace].join(' ');
+}
+
+interface Machine {
+  readonly host: string;
+  /** Changes when the machine is restarted. */
+  readonly boot: string;
+  /** Of process ids: a container has its own. */
+  readonly namespace: string;
+}
+
+/** Systems without `/proc` have a host name only. */
+async function thisMachine(): Promise<Machine> {
+  const boot = await readFile('/proc/sys/kernel/random/boot_id', 'utf8').catch(() => '-');
+  const namespace = await readlink('/proc/self/ns/pid').catch(() => '-');
+  return { host: encodeURIComponent(hostname()), boot: boot.trim(), namespace };
+}
+
 /** Held while a stale lock is removed. */
 const takeoverOf = (lock: string): string => `${lock}.takeover`;
 
@@ -62,19 +86,35 @@ async function lockFiles(lock: string): Promise<string> {
 }
 
 async function acquire(lock: string, owner: string): Promise<boolean> {
+  if (await exists(lock)) return false;
+  const draft = `${lock}.${randomBytes(8).toString('hex')}`;
   try {
-    const handle = await open(lock, 'wx', 0o600);
+    await writeFile(draft, owner, { flag: 'wx', mode: 0o600 });
     try {
-      await handle.writeFile(owner);
-    } finally {
-      await handle.close();
+      // The lock has its owner from its first moment: a process that is killed here leaves none that is empty.
+      await link(draft, lock);
+    } catch (error) {
+      if (!WITHOUT_LINKS.has(codeOf(error))) throw error;
+      await writeFile(lock, owner, { flag: 'wx', mode: 0o600 });
     }
     return true;
   } catch (error) {
-    if (codeOf(error) === 'EEXIST') return false;
+    // NFS may repeat a request that has succeeded.
+    if (codeOf(error) === 'EEXIST') return (await ownerOf(lock)) === owner;
     throw new CliError(`cannot create ${lock}: ${fileProblem(error)}`);
+  } finally {
+    await rm(draft, { force: true });
   }
 }
+
+/** The errors of file systems that have no hard links. */
+const WITHOUT_LINKS: ReadonlySet<string> = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']);
+
+const exists = (path: string): Promise<boolean> =>
+  stat(path).then(
+    () => true,
+    () => false,
+  );
 
 /** The content of a lock; undefined when it is gone or unreadable (kubectl creates its lock with mode 0). */
 async function ownerOf(lock: string): Promise<string | undefined> {
@@ -88,8 +128,7 @@ async function ownerOf(lock: string): Promise<string | undefined> {
 /** Removes the lock of a process that no longer runs. Returns true if the lock may be free now. */
 async function removeStale(lock: string, owner: string): Promise<boolean> {
   const found = await ownerOf(lock);
-  const pid = Number(/^(\d{1,10}) [0-9a-f]{16}$/.exec(found ?? '')?.[1] ?? Number.NaN);
-  if (!Number.isInteger(pid) || isRunning(pid)) return false;
+  if (found === undefined || !(await isStale(lock, found))) return false;
   // Two processes may find the same stale lock. The second must not remove the lock that the first then acquires. So
   // one process at a time removes it, after reading it again.
   const takeover = takeoverOf(lock);
@@ -100,6 +139,23 @@ async function removeStale(lock: string, owner: string): Promise<boolean> {
     await rm(takeover, { force: true });
   }
   return true;
+}
+
+/** Of a process on another machine, or in another container, this one cannot know whether it runs. */
+async function isStale(lock: string, found: string): Promise<boolean> {
+  if (found === '') return isOldAndEmpty(lock);
+  const [, pid, host, boot, namespace] = OWNER.exec(found) ?? [];
+  const here = await thisMachine();
+  if (pid === undefined || host !== here.host) return false;
+  return boot !== here.boot || (namespace === here.namespace && !isRunning(Number(pid)));
+}
+
+const OWNER = /^(\d{1,10}) [0-9a-f]{16} (\S+) (\S+) (\S+)$/;
+
+/** A file system without hard links has an empty lock for a moment. The locks of kubectl are empty, with mode 0. */
+async function isOldAndEmpty(lock: string): Promise<boolean> {
+  const { mode, mtimeMs } = await stat(lock).catch(() => ({ mode: 0, mtimeMs: 0 }));
+  return (mode & 0o777) !== 0 && mtimeMs + EMPTY_MS < Date.now();
 }
 
 function isRunning(pid: number): boolean {
