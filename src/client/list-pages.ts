@@ -3,7 +3,10 @@ import type { Transport } from './transport.ts';
 
 const DEFAULT_LIMIT = 500;
 
-interface Page<T> {
+/** A transport, or a client. */
+type Requester = Pick<Transport, 'request'>;
+
+export interface Page<T> {
   readonly metadata: { readonly continue?: string };
   readonly items: readonly T[];
 }
@@ -17,7 +20,7 @@ export interface PageOptions {
 
 /** All pages of a list, at one resourceVersion. Throws a 410 StatusError if the server no longer has that version. */
 export async function* listPages<P extends Page<unknown>>(
-  transport: Pick<Transport, 'request'>,
+  transport: Requester,
   path: string,
   { labelSelector, fieldSelector, limit = DEFAULT_LIMIT, signal }: PageOptions,
 ): AsyncGenerator<P> {
@@ -32,7 +35,7 @@ export async function* listPages<P extends Page<unknown>>(
 
 /** All pages in an array. After a 410, requests the list again as one page. */
 export async function readPages<P extends Page<unknown>>(
-  transport: Pick<Transport, 'request'>,
+  transport: Requester,
   path: string,
   options: PageOptions,
 ): Promise<P[]> {

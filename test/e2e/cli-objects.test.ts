@@ -5,7 +5,7 @@ import { createServer, type Server as HttpsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { json, scriptServer } from '../../src/client/script-server.fixture.ts';
+import { json, type Responder, scriptServer, status } from '../../src/client/script-server.fixture.ts';
 import { Person } from './support/cli.ts';
 import { bind, createObjects } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
@@ -354,6 +354,29 @@ describe('clusterpass auth can-i', () => {
     expect(text).toMatch(/^Resources +Non-Resource URLs +Resource Names +Verbs\n/);
     expect(text).toMatch(/^serviceaccounts\/token +\[\] +\[\] +\[create\]$/m);
     expect(await jane.fails(['auth', 'can-i'])).toMatch(/VERB and TYPE/);
+  });
+});
+
+describe('a list whose version is gone before its last page', () => {
+  it.each([
+    [['get', 'clusters', '-l', 'x'], 'NAME'],
+    [['get', 'namespaces', '--cluster', 'a'], 'NAME'],
+    [['delete', 'namespaces', '--all', '--cluster', 'a'], 'namespace'],
+  ])('is requested again as one page by %j', async (args, said) => {
+    const names = ['first', 'second'];
+    const list = (items: readonly string[], metadata: object): Responder =>
+      json(200, {
+        metadata: { resourceVersion: '1', ...metadata },
+        items: items.map((name) => ({ metadata: { name } })),
+      });
+    const lists = [list(['first'], { continue: 'x' }), status(410, 'Expired'), list(names, {})];
+    const gone = await scriptServer([...lists, json(200, {}), json(200, {})]);
+    const printed = await admin.ok(args, { env: { CLUSTERPASS_SERVER: gone.url } });
+    expect(printed).toContain(said);
+    for (const name of names) expect(printed).toContain(name);
+    const queries = gone.requests.filter(({ method }) => method === 'GET').map(({ query }) => query);
+    expect(queries).toMatchObject([{ limit: '500' }, { continue: 'x' }, { limit: '0' }]);
+    await gone.close();
   });
 });
 

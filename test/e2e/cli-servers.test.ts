@@ -105,26 +105,28 @@ describe('logins at two servers', () => {
   });
 
   it('are named in the error for another name', async () => {
-    const known = 'the names of your logins are: eu, us';
-    const hint = (server: string): string => `run clusterpass login --server ${server}`;
-    const orToken = 'or set --token-file or CLUSTERPASS_TOKEN';
+    const known = 'choose one of your logins with --server: eu, us.';
+    const hint = (server: string): string =>
+      `Log in with clusterpass login --server ${server}, set --token-file or CLUSTERPASS_TOKEN, or ${known}`;
     expect(await jane.fails(['get', 'clusters', '--server', 'use'])).toBe(
-      `error: not logged in to https://use; ${known}; did you mean us? Else ${hint('https://use')}, ${orToken}\n`,
+      `error: not logged in to https://use; did you mean us? ${hint('https://use')}\n`,
     );
     expect(await jane.fails(['whoami'], { env: { CLUSTERPASS_SERVER: 'production' } })).toBe(
-      `error: not logged in to https://production; ${known}. Else ${hint('https://production')}, ${orToken}\n`,
+      `error: not logged in to https://production. ${hint('https://production')}\n`,
     );
     expect(await jane.fails(['logout', '--server', 'use'])).toBe(
-      `error: not logged in to https://use; ${known}; did you mean us?\n`,
+      `error: not logged in to https://use; did you mean us? C${known.slice(1)}\n`,
     );
   });
 
   it('are named by their address in the error for another scheme', async () => {
     const other = eu.url.replace(/^http:/, 'https:');
     const problem = `error: not logged in to ${other}; did you mean ${eu.url}?`;
-    expect(await jane.fails(['logout', '--server', other])).toBe(`${problem}\n`);
+    expect(await jane.fails(['logout', '--server', other])).toBe(
+      `${problem} Choose one of your logins with --server: eu, us.\n`,
+    );
     expect(await jane.fails(['whoami', '--server', other])).toContain(
-      `${problem} Else run clusterpass login --server ${other}, or set`,
+      `${problem} Log in with clusterpass login --server ${other}, set`,
     );
   });
 

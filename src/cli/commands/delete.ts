@@ -2,6 +2,7 @@ import { createCatalog } from '../../api/catalog.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
 import type { Client } from '../../client/create-client.ts';
 import { isStatus } from '../../client/errors.ts';
+import { type Page, readPages } from '../../client/list-pages.ts';
 import { requireCluster } from '../absence.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
@@ -100,8 +101,6 @@ async function findObjects(
   return pairs.map(({ type, name }) => ({ kind: kindOf(type), scope, name }));
 }
 
-const PAGE_SIZE = 500;
-
 /** Lists all objects before the first is deleted. */
 async function listObjects(
   client: Client,
@@ -109,22 +108,14 @@ async function listObjects(
   scope: ObjectScope,
   { selector, allNamespaces }: { readonly selector: string | undefined; readonly allNamespaces: boolean },
 ): Promise<ObjectReference[]> {
-  const objects: ObjectReference[] = [];
-  let next: string | undefined;
-  do {
-    const query = { limit: PAGE_SIZE, labelSelector: selector, continue: next };
-    const { value } = await client.request<{ items: ApiObject[]; metadata: { continue?: string } }>(
-      'GET',
-      collectionPath(client, kind, scope, allNamespaces),
-      { query },
-    );
-    for (const { metadata } of value.items) {
+  const path = collectionPath(client, kind, scope, allNamespaces);
+  const pages = await readPages<Page<ApiObject>>(client, path, { labelSelector: selector });
+  return pages.flatMap(({ items }) =>
+    items.map(({ metadata }) => {
       const namespace = kind.namespaced ? metadata.namespace : scope.namespace;
-      objects.push({ kind, scope: { ...scope, namespace }, name: metadata.name ?? '' });
-    }
-    next = value.metadata.continue || undefined;
-  } while (next !== undefined);
-  return objects;
+      return { kind, scope: { ...scope, namespace }, name: metadata.name ?? '' };
+    }),
+  );
 }
 
 function splitName(text: string): { type: string; name: string } {

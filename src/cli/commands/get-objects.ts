@@ -1,7 +1,7 @@
 import { createCatalog } from '../../api/catalog.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
 import type { Client } from '../../client/create-client.ts';
-import { isStatus } from '../../client/errors.ts';
+import { type Page, readPages } from '../../client/list-pages.ts';
 import { requireCluster } from '../absence.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
@@ -65,14 +65,6 @@ async function getEach(
   return { items, problems };
 }
 
-const PAGE = 500;
-
-interface Page {
-  readonly metadata: { readonly continue?: string };
-  readonly items: readonly ApiObject[];
-}
-
-/** All pages. If the version of the first page is gone meanwhile, the list is requested again as one page. */
 async function listAll(
   client: Client,
   kind: Kind,
@@ -81,23 +73,9 @@ async function listAll(
 ): Promise<readonly ApiObject[]> {
   const path = collectionPath(client, kind, scope, invocation.is('allNamespaces'));
   const selection = { labelSelector: invocation.text('selector'), fieldSelector: invocation.text('fieldSelector') };
-  const read = async (limit: number): Promise<ApiObject[]> => {
-    const items: ApiObject[] = [];
-    for (let next = ''; ; ) {
-      const query = { ...selection, limit, ...(next === '' ? {} : { continue: next }) };
-      const { value } = await client.request<Page>('GET', path, { query });
-      // Items of a list do not repeat what they are.
-      for (const item of value.items) items.push({ ...item, ...typeOf(kind) });
-      next = value.metadata.continue ?? '';
-      if (next === '') return items;
-    }
-  };
-  try {
-    return await read(PAGE);
-  } catch (error) {
-    if (!isStatus(error, 410)) throw error;
-    return read(0);
-  }
+  const pages = await readPages<Page<ApiObject>>(client, path, selection);
+  // Items of a list do not repeat what they are.
+  return pages.flatMap(({ items }) => items.map((item) => ({ ...item, ...typeOf(kind) })));
 }
 
 const typeOf = ({ group, version, kind }: Kind): { apiVersion: string; kind: string } => ({

@@ -127,10 +127,8 @@ export async function clientFor(context: Context, connection: Connection, fetch?
 export function tokenFor({ server, token, loginNames, unusedVariable }: Connection): TokenProvider {
   if (token !== undefined) return token;
   const unused = unusedVariable === undefined ? '' : ` (${unusedVariable} is for the server in CLUSTERPASS_SERVER)`;
-  const login = `run clusterpass login --server ${server}, or set --token-file or CLUSTERPASS_TOKEN${unused}`;
-  const problem = notLoggedIn(server, loginNames);
-  if (loginNames.size === 0) throw new CliError(`${problem}: ${login}`);
-  throw new CliError(`${problem}${problem.endsWith('?') ? '' : '.'} Else ${login}`);
+  const login = `log in with clusterpass login --server ${server}`;
+  throw new CliError(notLoggedIn(server, loginNames, [login, `set --token-file or CLUSTERPASS_TOKEN${unused}`]));
 }
 
 export const credentialSource = ({ tokenSource: { name, remedy } }: Connection): string => `${name}: ${remedy}`;
@@ -139,13 +137,20 @@ export const credentialSource = ({ tokenSource: { name, remedy } }: Connection):
  * Names the logins that there are: the server may be a misspelled name of one. The address of a server changes when it
  * gets a certificate, and the name of its login has no scheme: then the address is named.
  */
-export function notLoggedIn(server: string, loginNames: ReadonlyMap<string, string>): string {
+export function notLoggedIn(
+  server: string,
+  loginNames: ReadonlyMap<string, string>,
+  remedies: readonly string[] = [],
+): string {
   const { host } = new URL(server);
   const sameHost = [...loginNames.keys()].find((address) => new URL(address).host === host);
-  if (sameHost !== undefined) return `not logged in to ${server}; did you mean ${sameHost}?`;
   const names = [...loginNames.values()].sort();
-  const known = names.length === 0 ? '' : `; the names of your logins are: ${names.join(', ')}`;
-  return `not logged in to ${server}${known}${didYouMean(host, names)}`;
+  const meant = sameHost === undefined ? didYouMean(host, names) : `; did you mean ${sameHost}?`;
+  const problem = `not logged in to ${server}${meant}`;
+  const choice = names.length === 0 ? [] : [`choose one of your logins with --server: ${names.join(', ')}`];
+  const advice = new Intl.ListFormat('en', { type: 'disjunction' }).format([...remedies, ...choice]);
+  if (advice === '') return problem;
+  return `${problem}${problem.endsWith('?') ? '' : '.'} ${advice.charAt(0).toUpperCase()}${advice.slice(1)}.`;
 }
 
 export async function clientOptions(context: Context, connection: Connection, fetch?: Fetch) {
