@@ -61,10 +61,11 @@ it.each(COMMANDS)('%j does not for the hosts of NO_PROXY', async (args) => {
 
 it('checks of cached tokens go through the proxy', async () => {
   asked.clear();
+  const options = { env, signal: new AbortController().signal };
   const connection = { server: 'https://pass.test', productName: 'x', certificateAuthority: undefined };
-  expect(await checkAtServer({ ...connection, insecureSkipTlsVerify: false }, 'a', 'token', env)).toBe('unknown');
+  expect(await checkAtServer({ ...connection, insecureSkipTlsVerify: false }, 'a', 'token', options)).toBe('unknown');
   const info = JSON.stringify({ spec: { cluster: { server: 'https://cluster.test' } } });
-  expect(await checkAtCluster(info, 'token', env)).toBe('unknown');
+  expect(await checkAtCluster(info, 'token', options)).toBe('unknown');
   expect([...asked]).toEqual(['pass.test:443', 'cluster.test:443']);
 });
 

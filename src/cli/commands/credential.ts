@@ -60,10 +60,11 @@ export const run: Run = async (context, invocation) => {
     check: async (token, verifier) => {
       if (verifier === 'none' || cluster === '') return 'unknown';
       const { checkAtCluster, checkAtServer } = await import('../connection/check-token.ts');
+      const options = { env: context.env, signal: deadline.signal };
       // Clusterpass refuses passes for people as bearer tokens: only the cluster can say whether it accepts one.
       return verifier === 'server' && subject !== 'me'
-        ? checkAtServer(connection, cluster, token, context.env)
-        : checkAtCluster(context.env.KUBERNETES_EXEC_INFO, token, context.env);
+        ? checkAtServer(connection, cluster, token, options)
+        : checkAtCluster(context.env.KUBERNETES_EXEC_INFO, token, options);
     },
   };
   try {

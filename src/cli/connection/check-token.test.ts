@@ -40,6 +40,7 @@ afterAll(() => {
   }
 });
 
+const OPTIONS = { env: {}, signal: new AbortController().signal };
 const execInfo = (cluster: object): string => JSON.stringify({ spec: { cluster } });
 const here = () => ({
   server: `https://127.0.0.1:${portOf(secure)}/`,
@@ -66,8 +67,8 @@ it.each([
   [503, 'unknown'],
 ])('a check that is answered with %i is %s, at the server and at the cluster', async (status, verdict) => {
   code = status;
-  expect(await checkAtServer(connection(), 'alpha', 'the-token', {})).toBe(verdict);
-  expect(await checkAtCluster(execInfo(here()), 'the-token', {})).toBe(verdict);
+  expect(await checkAtServer(connection(), 'alpha', 'the-token', OPTIONS)).toBe(verdict);
+  expect(await checkAtCluster(execInfo(here()), 'the-token', OPTIONS)).toBe(verdict);
   expect(requests).toEqual([
     'POST /orchestrator/alpha/apis/authentication.k8s.io/v1/selfsubjectreviews Bearer the-token',
     'GET /version Bearer the-token',
@@ -83,6 +84,13 @@ it.each<[string, () => string | undefined]>([
   ['through a proxy', () => execInfo({ ...here(), 'proxy-url': `http://127.0.0.1:${portOf(plain)}` })],
   ['with a certificate that is not verified', () => execInfo({ ...here(), 'insecure-skip-tls-verify': true })],
 ])('no token is sent to a cluster %s', async (_, info) => {
-  expect(await checkAtCluster(info(), 'the-token', {})).toBe('unknown');
+  expect(await checkAtCluster(info(), 'the-token', OPTIONS)).toBe('unknown');
+  expect(requests).toEqual([]);
+});
+
+it('no token is sent after the deadline of the run', async () => {
+  const late = { env: {}, signal: AbortSignal.abort() };
+  expect(await checkAtServer(connection(), 'alpha', 'the-token', late)).toBe('unknown');
+  expect(await checkAtCluster(execInfo(here()), 'the-token', late)).toBe('unknown');
   expect(requests).toEqual([]);
 });

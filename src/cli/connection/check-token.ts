@@ -4,6 +4,11 @@ import type { Verdict } from './credential-cache.ts';
 import type { TlsTrust } from './fetch-for.ts';
 import { plainFetch } from './plain-fetch.ts';
 
+interface CheckOptions extends Pick<Context, 'env'> {
+  /** Of the whole run. */
+  readonly signal: AbortSignal;
+}
+
 /** A check must not delay kubectl for long. */
 const TIMEOUT_MS = 2_000;
 
@@ -12,12 +17,12 @@ export async function checkAtServer(
   connection: TlsTrust & Pick<Connection, 'server' | 'productName'>,
   cluster: string,
   token: string,
-  env: Context['env'],
+  options: CheckOptions,
 ): Promise<Verdict> {
   const { server, productName } = connection;
   const path = `/${productName}/${encodeURIComponent(cluster)}/apis/authentication.k8s.io/v1/selfsubjectreviews`;
   const body = JSON.stringify({ apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' });
-  return send(connection, `${server}${path}`, token, env, { method: 'POST', body });
+  return send(connection, `${server}${path}`, token, options, { method: 'POST', body });
 }
 
 /**
@@ -27,24 +32,26 @@ export async function checkAtServer(
 export async function checkAtCluster(
   execInfo: string | undefined,
   token: string,
-  env: Context['env'],
+  options: CheckOptions,
 ): Promise<Verdict> {
   const cluster = clusterIn(execInfo);
-  return cluster === undefined ? 'unknown' : send(cluster, `${cluster.server}/version`, token, env, { method: 'GET' });
+  return cluster === undefined
+    ? 'unknown'
+    : send(cluster, `${cluster.server}/version`, token, options, { method: 'GET' });
 }
 
 async function send(
   trust: TlsTrust,
   url: string,
   token: string,
-  env: Context['env'],
+  { env, signal }: CheckOptions,
   init: RequestInit,
 ): Promise<Verdict> {
   try {
     const response = await plainFetch(trust, env)(url, {
       ...init,
       headers: { Accept: 'application/json', 'Content-Type': 'application/json', Authorization: `Bearer ${token}` },
-      signal: AbortSignal.timeout(TIMEOUT_MS),
+      signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
       // A redirect from an attacker on the network would get the token.
       redirect: 'error',
     });
