@@ -14,6 +14,8 @@ import {
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { askAll, connectAll, type NamedServer } from '../connection/all-servers.ts';
 import { environmentFor } from '../connection/connection.ts';
+import { refreshTime } from '../connection/refresh-time.ts';
+import { describeError } from '../describe-error.ts';
 import { type ClusterEndpoint, endpointFor } from '../kubeconfig/cluster-endpoint.ts';
 import { localAddressTo } from '../kubeconfig/local-address.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
@@ -56,7 +58,9 @@ export const run: Run = async (context, invocation) => {
         targets.map((target) =>
           slots.run(async () => {
             if (signal.aborted) return;
-            const failure = await runForCluster(context, target, { command, timeoutMs, folder, signal });
+            const usable = await withFreshToken(context, server, target, settings);
+            if (usable === undefined) return;
+            const failure = await runForCluster(context, usable, { command, timeoutMs, folder, signal });
             if (failure !== undefined) failures.set(target.label, failure);
           }),
         ),
@@ -129,27 +133,53 @@ async function findNamed(
   return { clusters, failed };
 }
 
+interface TargetSettings {
+  readonly servers: readonly NamedServer[];
+  readonly invocation: Invocation;
+  readonly subject: PassSubject;
+  readonly expirationSeconds: number | undefined;
+  readonly failures: Map<string, string>;
+}
+
+interface Target extends ExecTarget {
+  readonly source: Cluster;
+  /** When the token is too old for a command that starts. Epoch milliseconds. */
+  readonly refreshAt: number;
+}
+
+/** Commands may wait longer for a slot than their tokens are valid. */
+async function withFreshToken(
+  context: Context,
+  server: NamedServer,
+  target: Target,
+  settings: TargetSettings,
+): Promise<ExecTarget | undefined> {
+  if (context.now() < target.refreshAt) return target;
+  try {
+    return (await targetsOf(context, server, [target.source], settings))[0];
+  } catch (error) {
+    const text = describeError(error);
+    if (text === undefined) throw error;
+    settings.failures.set(target.label, `no token: ${text.replace(/^error: /, '')}`);
+    return undefined;
+  }
+}
+
 async function targetsOf(
   context: Context,
   server: NamedServer,
   clusters: readonly Cluster[],
-  settings: {
-    readonly servers: readonly NamedServer[];
-    readonly invocation: Invocation;
-    readonly subject: PassSubject;
-    readonly expirationSeconds: number | undefined;
-    readonly failures: Map<string, string>;
-  },
-): Promise<ExecTarget[]> {
+  settings: TargetSettings,
+): Promise<Target[]> {
   const { servers, invocation, subject, expirationSeconds, failures } = settings;
   const env = environmentFor(context, server.connection);
   const localAddress = await localAddressTo(server.connection.server);
   const labelOf = (cluster: string): string => clusterLabel(servers, server, cluster);
-  const endpoints = new Map<string, ClusterEndpoint>();
+  const endpoints = new Map<string, ClusterEndpoint & Pick<Target, 'source'>>();
   for (const cluster of clusters) {
     const endpoint = endpointFor(cluster, localAddress);
     if (typeof endpoint === 'string') failures.set(labelOf(cluster.metadata.name), endpoint);
-    else endpoints.set(cluster.metadata.name, endpoint);
+    else endpoints.set(cluster.metadata.name, { ...endpoint, source: cluster });
   }
   const wanted = {
     ...(subject === 'me' ? { userpass: true } : { namespace: subject.namespace, serviceAccount: subject.name }),
@@ -158,11 +188,14 @@ async function targetsOf(
   const requested = [...endpoints.keys()].map((cluster) => ({ cluster, ...wanted }));
   const passes: readonly IssuedPass[] = await server.client.createPasses(requested);
   const namespace = subject === 'me' ? undefined : subject.namespace;
-  return passes.flatMap(({ cluster, token, error }) => {
+  const issuedAt = context.now();
+  return passes.flatMap(({ cluster, token, expirationTimestamp, error }) => {
     const endpoint = endpoints.get(cluster);
     const label = labelOf(cluster);
     if (endpoint !== undefined && token !== undefined) {
-      return [{ ...endpoint, cluster, label, env, namespace, token }];
+      const refreshAt =
+        expirationTimestamp === undefined ? Infinity : refreshTime({ expirationTimestamp, issuedAt }, issuedAt);
+      return [{ ...endpoint, cluster, label, env, namespace, token, refreshAt }];
     }
     const reason = invocation.withFlagNames(error?.message ?? 'the response contains none', context.env);
     failures.set(label, `no token: ${reason}`);

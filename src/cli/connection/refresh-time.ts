@@ -7,7 +7,10 @@ const MIN_MARGIN_MS = 30_000;
 const MAX_MARGIN_SHARE = 0.5;
 
 /** When a token that has just been issued is replaced, by the clock of this machine. */
-export function refreshTime({ expirationTimestamp, issuedAt }: IssuedToken, now: number): number {
+export function refreshTime(
+  { expirationTimestamp, issuedAt }: Pick<IssuedToken, 'expirationTimestamp' | 'issuedAt'>,
+  now: number,
+): number {
   const lifetime = Date.parse(expirationTimestamp) - issuedAt;
   const margin = Math.min(Math.max(lifetime * MARGIN_SHARE, MIN_MARGIN_MS), lifetime * MAX_MARGIN_SHARE);
   return Math.floor(now + lifetime - margin);
