@@ -326,7 +326,9 @@ describe('clusterpass describe cluster', () => {
     await once(cutting, 'listening');
     const { port } = cutting.address() as AddressInfo;
     try {
-      const text = await jane.ok(['describe', 'cluster', 'prod-1', '--server', `http://127.0.0.1:${port}`]);
+      const text = await jane.ok(['describe', 'cluster', 'prod-1'], {
+        env: { CLUSTERPASS_SERVER: `http://127.0.0.1:${port}` },
+      });
       expect(text.trimEnd().split('\n').at(-1)).toBe(`  ${more}`);
     } finally {
       cutting.close();

@@ -158,13 +158,14 @@ describe('create', () => {
       expect(
         await jane.ok(['credential', '--cluster', 'alpha', '--namespace', 'ci', '--service-account', 'builder']),
       ).toBe(first);
-      expect(await jane.ok([...CREDENTIAL, '--no-cache'])).not.toBe(first);
       const folder = join(jane.home, '.cache/clusterpass/credentials');
       const [server1 = ''] = await readdir(folder);
       const files = await readdir(join(folder, server1));
       expect(files).toHaveLength(1);
       expect((await stat(join(folder, server1, files[0] ?? ''))).mode & 0o777).toBe(0o600);
       expect((await stat(folder)).mode & 0o777).toBe(0o700);
+      expect(await jane.ok([...CREDENTIAL, '--no-cache'])).not.toBe(first);
+      expect(await readdir(join(folder, server1))).toEqual([]);
     });
 
     it('each cluster, account, audience and login has its own', async () => {

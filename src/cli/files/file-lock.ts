@@ -24,9 +24,9 @@ const NOTICE_AFTER_MS = 1_000;
 const EMPTY_MS = 10_000;
 
 /**
- * Runs a task while holding a lock between processes, also of several machines with the same home directory. The lock is
- * the file `<path>.lock`, as for kubectl, so that kubectl and this program exclude each other. Returns undefined when
- * `done` ended the wait.
+ * Runs a task while holding a lock between processes, also of several machines with the same home directory. The lock
+ * is the file `<path>.lock`, as for kubectl, so that kubectl and this program exclude each other. Returns undefined
+ * when `done` ended the wait.
  */
 export async function withLock<T>(path: string, options: LockOptions, task: () => Promise<T>): Promise<T | undefined> {
   const lock = `${path}.lock`;
