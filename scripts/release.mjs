@@ -1,7 +1,7 @@
 /**
  * `npm run release -- VERSION`: makes every artefact of a release in build/release, with checksums and the section of
- * the changelog. The version must be that of package.json. `--platforms linux-amd64,...` makes only these archives. The
- * credential plugin in Go is made if `go` is on the PATH.
+ * the changelog. The version must be that of package.json. `--platforms linux-amd64,...` makes only these archives, and
+ * the manifest of krew has only these. The credential plugin in Go is made if `go` is on the PATH.
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -36,14 +36,25 @@ export function sectionOf(changelog, version) {
 /** @param {string} file */
 const sha256 = (file) => createHash('sha256').update(readFileSync(file)).digest('hex');
 
+const CHECKSUM = /\{\{sha256 ([^}]+)\}\}/g;
+/** An entry of the platforms of krew. */
+const PLATFORM_ENTRY = /^ {4}- selector:.*\n(?: {6}.*\n)+/gm;
+
 /**
- * Fills in a manifest of a package manager.
+ * Fills in a manifest of a package manager. Platforms whose archive was not made are left out.
  * @param {string} template
- * @param {{ version: string, downloads: string, checksumOf: (file: string) => string }} facts
+ * @param {{ version: string, downloads: string, checksumOf: (file: string) => string | undefined }} facts
  */
 export function fillIn(template, { version, downloads, checksumOf }) {
   const named = template.replaceAll('{{version}}', version).replaceAll('{{downloads}}', downloads);
-  return named.replaceAll(/\{\{sha256 ([^}]+)\}\}/g, (_, file) => checksumOf(file));
+  const isMade = (/** @type {string} */ entry) =>
+    [...entry.matchAll(CHECKSUM)].every(([, file = '']) => checksumOf(file) !== undefined);
+  const made = named.replaceAll(PLATFORM_ENTRY, (entry) => (isMade(entry) ? entry : ''));
+  return made.replaceAll(CHECKSUM, (_, file) => {
+    const checksum = checksumOf(file);
+    if (checksum === undefined) throw new ReleaseError(`${file} was not made`);
+    return checksum;
+  });
 }
 
 /**
@@ -94,7 +105,7 @@ export function makeRelease({ version, output, platforms, nodes = {}, go, level 
   const downloads = `${manifest.repository.url.replace(/^git\+|\.git$/g, '')}/releases/download/v${version}`;
   const sums = new Map(readdirSync(output).map((file) => [file, sha256(join(output, file))]));
   /** @param {string} file */
-  const checksumOf = (file) => sums.get(file) ?? 'not made';
+  const checksumOf = (file) => sums.get(file);
   for (const path of ['deploy/krew/clusterpass.yaml', 'deploy/homebrew/clusterpass.rb']) {
     const filled = fillIn(readFileSync(join(ROOT, path), 'utf8'), { version, downloads, checksumOf });
     const name = path.startsWith('deploy/krew') ? 'krew-clusterpass.yaml' : basename(path);

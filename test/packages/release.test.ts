@@ -2,7 +2,7 @@ import { chown, copyFile, mkdir, readdir, readFile, stat, writeFile } from 'node
 import { basename, dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { makeRelease, ReleaseError, sectionOf } from '../../scripts/release.mjs';
+import { fillIn, makeRelease, ReleaseError, sectionOf } from '../../scripts/release.mjs';
 import { umoci } from '../../scripts/setup-umoci.mjs';
 import { freePorts } from '../conformance/etcd-process.ts';
 import { describeWith } from '../describe-with.ts';
@@ -26,6 +26,33 @@ describe('the section of the changelog', () => {
   it('must exist', () => {
     expect(() => sectionOf(changelog, '0.3.0')).toThrow(ReleaseError);
     expect(() => sectionOf(changelog, '0.2')).toThrow('no section "## 0.2"');
+  });
+});
+
+describe('a manifest of a package manager', () => {
+  const facts = (...made: string[]) => ({
+    version: '0.2.0',
+    downloads: 'https://example.com',
+    checksumOf: (file: string) => (made.includes(file) ? 'c0ffee' : undefined),
+  });
+
+  it('leaves out the platforms whose archive was not made', async () => {
+    const template = await readFile(join(ROOT, 'deploy/krew/clusterpass.yaml'), 'utf8');
+    const { spec } = parse(fillIn(template, facts('clusterpass-0.2.0-linux-arm64.tar.gz')));
+    expect(spec.platforms).toEqual([
+      {
+        selector: { matchLabels: { os: 'linux', arch: 'arm64' } },
+        uri: 'https://example.com/clusterpass-0.2.0-linux-arm64.tar.gz',
+        sha256: 'c0ffee',
+        bin: 'clusterpass/bin/kubectl-clusterpass',
+      },
+    ]);
+  });
+
+  it('is refused if its only file was not made', async () => {
+    const template = await readFile(join(ROOT, 'deploy/homebrew/clusterpass.rb'), 'utf8');
+    expect(fillIn(template, facts('clusterpass-0.2.0.tgz'))).toContain('sha256 "c0ffee"');
+    expect(() => fillIn(template, facts())).toThrow('clusterpass-0.2.0.tgz was not made');
   });
 });
 
