@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, symlink, unlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, symlink, unlink, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -111,6 +111,15 @@ it('what people add stays, what they change is taken back, and the log names fie
     },
     { manager: 'jane', operation: 'Update' },
   ]);
+  await afterChange(() => unlink(join(folder, 'ours.yaml')));
+  await isRemoved('ours');
+});
+
+it('what people delete is back when a file is touched', async () => {
+  await afterChange(() => write('ours.yaml', cluster('ours', ', labels: { env: dev }')));
+  expect((await server.call('DELETE', `${CLUSTERS}/ours`)).code).toBe(200);
+  await utimes(join(folder, 'ours.yaml'), new Date(), new Date());
+  await expect.poll(() => clusterIs('ours')).toBe(true);
   await afterChange(() => unlink(join(folder, 'ours.yaml')));
   await isRemoved('ours');
 });
