@@ -291,6 +291,13 @@ describe('clusterpass mirror', () => {
     expect(await admin.fails(once)).toContain('is another cluster than real');
   });
 
+  it('refuses an address that is plain HTTP', async () => {
+    await writeFile(join(admin.home, 'plain.yaml'), cluster.kubeconfig.replace('127.0.0.1', 'edge.example'));
+    expect(await admin.fails([...once.slice(0, 3), '--kubeconfig', 'plain.yaml', '--once'])).toMatch(
+      /^error: the cluster's address http:\/\/edge\.example:\d+ is plain HTTP, which exposes the token on the network/,
+    );
+  });
+
   it('names the context of a cluster that cannot be reached', async () => {
     // A port that no other test gets from the system.
     const url = 'http://127.0.0.1:1';

@@ -10,7 +10,7 @@ import { CliError, type Invocation, type Run } from '../command.ts';
 import { clientFor, resolveConnection } from '../connection/connection.ts';
 import { isDryRun } from '../dry-run.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
-import { connectHub, type Hub } from '../sync/hub-connection.ts';
+import { type ClusterConnection, connectCluster } from '../sync/cluster-connection.ts';
 import { BOOTSTRAP_TOKENS } from './create-bootstrap-token.ts';
 
 const ALL_NETWORKS = ['0.0.0.0/0', '::/0'];
@@ -31,7 +31,7 @@ export const run: Run = async (context, invocation) => {
     );
   }
   const client = await clientFor(context, connection);
-  const source = await connectHub(context, invocation);
+  const source = await connectCluster(context, invocation);
   const { server, caBundle } = await reachableAt(source, invocation);
   const identity = await readIdentity(context, source.transport);
   const networks = invocation.list('clientCidr');
@@ -57,7 +57,7 @@ export const run: Run = async (context, invocation) => {
 };
 
 /** Address and CA for clients outside of the cluster. */
-async function reachableAt(source: Hub, invocation: Invocation): Promise<KubeconfigCluster> {
+async function reachableAt(source: ClusterConnection, invocation: Invocation): Promise<KubeconfigCluster> {
   const given = invocation.text('address');
   const found = given === undefined && source.isInPod ? await publishedAddress(source) : undefined;
   const ownBundle = source.ca === undefined ? undefined : Buffer.from(source.ca).toString('base64');
@@ -66,7 +66,7 @@ async function reachableAt(source: Hub, invocation: Invocation): Promise<Kubecon
 }
 
 /** A pod reaches its API server at an address that no client outside reaches. kubeadm publishes the other one. */
-async function publishedAddress({ transport }: Hub): Promise<KubeconfigCluster> {
+async function publishedAddress({ transport }: ClusterConnection): Promise<KubeconfigCluster> {
   const path = '/api/v1/namespaces/kube-public/configmaps/cluster-info';
   const unknown = 'the address for clients outside of the cluster is not known: set --address';
   try {

@@ -18,7 +18,7 @@ import { clusterIdentity } from '../cluster-identity.ts';
 import { CliError, type Invocation, type Run } from '../command.ts';
 import { resolveConnection } from '../connection/connection.ts';
 import { dryRunOf } from '../dry-run.ts';
-import { connectHub, connectServer, type Hub } from '../sync/hub-connection.ts';
+import { type ClusterConnection, connectCluster, connectServer } from '../sync/cluster-connection.ts';
 import { runSync, ServerRequestError, type Sides, type SyncFlags } from '../sync/run-sync.ts';
 
 /** Keeps copies of the namespaces, service accounts and Pods of a cluster. */
@@ -27,11 +27,11 @@ export const run: Run = async (context, invocation) => {
   const kinds = MIRRORED_KINDS.filter(({ resource }) => resource !== 'pods' || !invocation.is('withoutPods'));
   const connection = await resolveConnection(context, invocation);
   const server = await connectServer(context, connection);
-  const source = await connectHub(context, invocation);
+  const source = await connectCluster(context, invocation);
   const root = `/${connection.productName}/${encodeURIComponent(cluster)}/api/v1`;
   return runSync(context, invocation, {
     resource: cluster,
-    hubSide: 'SourceConnected',
+    clusterSide: 'SourceConnected',
     flags: mirrorFlags(invocation),
     open: async ({ reporter, wake, signal }): Promise<Sides> => {
       const id = await identityOf(source, server, cluster, signal);
@@ -90,7 +90,12 @@ function mirrorFlags(invocation: Invocation): SyncFlags {
 }
 
 /** The identity of the cluster, which must be the registered one. */
-async function identityOf(source: Hub, server: Transport, cluster: string, signal: AbortSignal): Promise<string> {
+async function identityOf(
+  source: ClusterConnection,
+  server: Transport,
+  cluster: string,
+  signal: AbortSignal,
+): Promise<string> {
   const path = `${FULL_CLUSTERS}/${encodeURIComponent(cluster)}`;
   const [id, { value }] = await Promise.all([
     clusterIdentity(source.transport, signal),
@@ -110,11 +115,11 @@ async function identityOf(source: Hub, server: Transport, cluster: string, signa
 
 /** The address may lead to another cluster after an interruption: all objects of the first would look deleted. */
 class CheckedIdentity {
-  readonly #source: Hub;
+  readonly #source: ClusterConnection;
   readonly #id: string;
   #isCertain = true;
 
-  constructor(source: Hub, id: string) {
+  constructor(source: ClusterConnection, id: string) {
     this.#source = source;
     this.#id = id;
   }

@@ -18,7 +18,7 @@ import { Informer } from '../../sync/informer.ts';
 import type { Reporter, SourceProblem } from '../../sync/reporter.ts';
 import { CliError, type Invocation, type Run } from '../command.ts';
 import { clientFor, resolveConnection } from '../connection/connection.ts';
-import { connectHub } from '../sync/hub-connection.ts';
+import { connectCluster } from '../sync/cluster-connection.ts';
 import { runSync, type Sides, syncFlags } from '../sync/run-sync.ts';
 
 /** Writes the clusters of Clusterpass as ClusterProfiles into a hub, and keeps them up to date (CP-86, CP-87). */
@@ -27,12 +27,12 @@ export const run: Run = async (context, invocation) => {
   const connection = await resolveConnection(context, invocation);
   const settings = settingsFrom(invocation, connection.server);
   const client = await clientFor(context, connection);
-  const { transport } = await connectHub(context, invocation);
+  const { transport } = await connectCluster(context, invocation);
   const labelSelector = invocation.text('selector');
   return runSync(context, invocation, {
     flags,
     resource: `clusterprofile.${PROFILE_GROUP}`,
-    hubSide: 'TargetConnected',
+    clusterSide: 'TargetConnected',
     open: async ({ reporter, wake, signal }): Promise<Sides> => {
       const version = await servedVersion(transport, PROFILE_GROUP, PROFILE_VERSIONS, signal);
       const path = profilesPath(version, settings.namespace);

@@ -12,7 +12,7 @@ import { sourcePath } from '../../sync/sources/import-source.ts';
 import { IMPORT_SOURCES, type ImportFrom, SOURCES } from '../../sync/sources/sources.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { resolveConnection } from '../connection/connection.ts';
-import { connectHub, connectServer, podServerOf } from '../sync/hub-connection.ts';
+import { connectCluster, connectServer, podServerOf } from '../sync/cluster-connection.ts';
 import { runSync, type Sides, syncFlags } from '../sync/run-sync.ts';
 
 /** Registers the clusters of a hub and keeps them up to date (CP-88, CP-89). */
@@ -24,7 +24,7 @@ export const run: Run = async (context, invocation) => {
   const hubName = hubNameFrom(context, invocation);
   const connection = await resolveConnection(context, invocation);
   const server = await connectServer(context, connection);
-  const hub = await connectHub(context, invocation);
+  const hub = await connectCluster(context, invocation);
   const hubSettings = { from, hub: hubName ?? new URL(hub.server).host, hubNamespace };
   const settings = settingsFrom(invocation, hubSettings, connection.productName);
   const kubeconfigs = new CapiKubeconfigs(hub.transport, context.now);
@@ -37,7 +37,7 @@ export const run: Run = async (context, invocation) => {
   return runSync(context, invocation, {
     flags,
     resource: `cluster.${CLUSTER_GROUP}`,
-    hubSide: 'SourceConnected',
+    clusterSide: 'SourceConnected',
     open: async ({ reporter, wake, signal }): Promise<Sides> => {
       const version = await servedVersion(hub.transport, source.group, source.versions, signal);
       const informerOf = (transport: Transport, path: string, side: ConditionType): Informer =>

@@ -46,13 +46,13 @@ export interface Sides extends Pick<ReconcilerOptions, 'read' | 'target' | 'isTa
 export interface SyncCommand {
   readonly resource: string;
   readonly flags: SyncFlags;
-  /** Asks the hub for its API versions and makes the sides. */
+  /** Asks the cluster, e.g. a hub, for its API versions and makes the sides. */
   open(parts: { readonly reporter: Reporter; readonly wake: () => void; readonly signal: AbortSignal }): Promise<Sides>;
-  /** The side that the hub is. */
-  readonly hubSide: 'SourceConnected' | 'TargetConnected';
+  /** The side of that cluster. The other one is Clusterpass. */
+  readonly clusterSide: 'SourceConnected' | 'TargetConnected';
 }
 
-/** While the sides were opened, a request to Clusterpass failed. Other failures there are the hub's. */
+/** While the sides were opened, a request to Clusterpass failed. Other failures there are the cluster's. */
 export class ServerRequestError extends Error {
   override readonly name = 'ServerRequestError';
 
@@ -125,7 +125,7 @@ async function openOnce(command: SyncCommand, parts: Parameters<SyncCommand['ope
   }
 }
 
-/** The hub may be down when this starts. Undefined: stopped before it answered. */
+/** The cluster may be down when this starts. Undefined: stopped before it answered. */
 async function openWithRetries(
   command: SyncCommand,
   parts: Parameters<SyncCommand['open']>[0],
@@ -137,8 +137,8 @@ async function openWithRetries(
     } catch (error) {
       if (signal.aborted) break;
       if (error instanceof CliError) throw error;
-      const serverSide = command.hubSide === 'SourceConnected' ? 'TargetConnected' : 'SourceConnected';
-      const side = error instanceof ServerRequestError ? serverSide : command.hubSide;
+      const serverSide = command.clusterSide === 'SourceConnected' ? 'TargetConnected' : 'SourceConnected';
+      const side = error instanceof ServerRequestError ? serverSide : command.clusterSide;
       reporter.setCondition(side, false, (error as Error).message);
       await realTiming.delay(backoffMs(failures, realTiming.random), signal).catch(() => {});
     }

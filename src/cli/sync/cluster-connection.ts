@@ -12,7 +12,7 @@ import { createRequestFetch } from './request-fetch.ts';
 /** Where a pod finds the credentials of its service account. */
 const POD_FOLDER = '/var/run/secrets/kubernetes.io/serviceaccount';
 
-export interface Hub {
+export interface ClusterConnection {
   readonly server: string;
   /** PEM; undefined: the system CAs. */
   readonly ca: string | undefined;
@@ -29,10 +29,10 @@ export function podServerOf({ env }: Pick<Context, 'env'>, invocation: Invocatio
   return `https://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-/** The hub of `--kubeconfig` and `--context`; in a pod without them, the cluster of the pod. */
-export async function connectHub(context: Context, invocation: Invocation): Promise<Hub> {
+/** The cluster of `--kubeconfig` and `--context`, e.g. a hub; in a pod without them, the cluster of the pod. */
+export async function connectCluster(context: Context, invocation: Invocation): Promise<ClusterConnection> {
   const podServer = podServerOf(context, invocation);
-  if (podServer !== undefined) return podHub(context, podServer);
+  if (podServer !== undefined) return podCluster(context, podServer);
   const file = resolve(context.cwd, invocation.text('kubeconfig') ?? kubeconfigFile(context.env));
   const read = (): Promise<KubeconfigContext> => readContext(file, invocation.text('context'));
   const config = await read();
@@ -42,7 +42,7 @@ export async function connectHub(context: Context, invocation: Invocation): Prom
         'supported: create a kubeconfig with a token (kubectl create token), or run the command in a Pod of the cluster',
     );
   }
-  requireHttps(config.server, { name: `the hub's address ${config.server}` });
+  requireHttps(config.server, { name: `the cluster's address ${config.server}` });
   let token = config.token;
   const provider: TokenProvider = async (refused) => {
     // The file of the token may have a new one.
@@ -51,27 +51,30 @@ export async function connectHub(context: Context, invocation: Invocation): Prom
   };
   const configSource = `context ${JSON.stringify(config.name)} of ${file}`;
   return {
-    ...hubAt(context, config, configSource, config.token === undefined ? undefined : provider),
+    ...connectionAt(context, config, configSource, config.token === undefined ? undefined : provider),
     isInPod: false,
   };
 }
 
-async function podHub(context: Context, server: string): Promise<Hub> {
+async function podCluster(context: Context, server: string): Promise<ClusterConnection> {
   const ca = await readGivenFile(`${POD_FOLDER}/ca.crt`);
   // The kubelet replaces the file before the token expires.
   const provider: TokenProvider = async () => (await readGivenFile(`${POD_FOLDER}/token`)).trim();
   const configSource = 'the cluster of this Pod';
-  return { ...hubAt(context, { server, ca, insecureSkipTlsVerify: false }, configSource, provider), isInPod: true };
+  return {
+    ...connectionAt(context, { server, ca, insecureSkipTlsVerify: false }, configSource, provider),
+    isInPod: true,
+  };
 }
 
 type TlsPart = Pick<KubeconfigContext, 'server' | 'ca' | 'insecureSkipTlsVerify'> & Partial<KubeconfigContext>;
 
-function hubAt(
+function connectionAt(
   context: Context,
   config: TlsPart,
   configSource: string,
   tokenProvider: TokenProvider | undefined,
-): Omit<Hub, 'isInPod'> {
+): Omit<ClusterConnection, 'isInPod'> {
   const { server, ca, cert, key, tlsServerName, insecureSkipTlsVerify } = config;
   const tls = {
     insecureSkipTlsVerify,
