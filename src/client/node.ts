@@ -1,5 +1,5 @@
 import { fetch as undiciFetch } from 'undici';
-import { createDispatcher, type ProxyOptions, type TlsOptions } from '../lib/http-dispatcher.ts';
+import { createDispatcher, type ProxyOptions, type TlsOptions } from './node-dispatcher.ts';
 import type { Fetch } from './transport.ts';
 
 export type { ProxyOptions, TlsOptions };

@@ -68,11 +68,11 @@ describe('the published client', () => {
   });
 
   it('runs in browsers: nothing of Node and nothing of the server is in it', () => {
-    const files = readdirSync(join(dist, 'client')).filter((name) => name.endsWith('.js') && name !== 'node.js');
+    const files = readdirSync(join(dist, 'client')).filter((name) => name.endsWith('.js') && !name.startsWith('node'));
     expect(files.length).toBeGreaterThan(5);
     for (const name of files) {
       const imports = readFileSync(join(dist, 'client', name), 'utf8').match(/from '[^']+'/g) ?? [];
-      for (const from of imports) expect(from, name).toMatch(/^from '\.\/(?!node\.js)/);
+      for (const from of imports) expect(from, name).toMatch(/^from '\.\/(?!node)/);
     }
   });
 });

@@ -1,5 +1,5 @@
+import type { ProxyOptions } from '../../client/node-dispatcher.ts';
 import type { Fetch } from '../../client/transport.ts';
-import type { ProxyOptions } from '../../lib/http-dispatcher.ts';
 import { type Context, UsageError } from '../command.ts';
 
 export interface TlsTrust {

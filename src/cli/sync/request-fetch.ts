@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { request } from 'undici';
+import { createDispatcher, type ProxyOptions, type TlsOptions } from '../../client/node-dispatcher.ts';
 import type { Fetch } from '../../client/transport.ts';
-import { createDispatcher, type ProxyOptions, type TlsOptions } from '../../lib/http-dispatcher.ts';
 
 /**
  * A fetch for thousands of short requests: `request` of undici, with the parts of a response that `Transport` reads.
