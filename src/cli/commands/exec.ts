@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { IssuedPass } from '../../api/kinds/token-request-list.ts';
 import type { Cluster } from '../../client/types.ts';
+import { Slots } from '../../lib/slots.ts';
 import {
   type ClusterReference,
   clusterLabel,
@@ -201,26 +202,4 @@ async function targetsOf(
     failures.set(label, `no token: ${reason}`);
     return [];
   });
-}
-
-/** Runs at most `size` tasks at a time, in the order of their calls. */
-class Slots {
-  #free: number;
-  readonly #waiting: (() => void)[] = [];
-
-  constructor(size: number) {
-    this.#free = size;
-  }
-
-  async run(task: () => Promise<void>): Promise<void> {
-    if (this.#free > 0) this.#free -= 1;
-    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    try {
-      await task();
-    } finally {
-      const next = this.#waiting.shift();
-      if (next === undefined) this.#free += 1;
-      else next();
-    }
-  }
 }
