@@ -1,4 +1,4 @@
-import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici';
+import { Agent, type Dispatcher, ProxyAgent } from 'undici';
 
 /** TLS options, which browsers do not have. */
 export interface TlsOptions {
@@ -13,23 +13,28 @@ export interface TlsOptions {
   readonly insecureSkipTlsVerify?: boolean;
 }
 
-/** A proxy for https, as in the variables HTTPS_PROXY and NO_PROXY. */
+/** A proxy for https. */
 export interface ProxyOptions {
-  readonly httpsProxy: string;
-  /** The hosts that are reached without it. */
-  readonly noProxy: string;
+  readonly url: string;
+  /** False for an address that is reached without it. */
+  readonly isFor: (address: URL) => boolean;
 }
 
 /** The connections of undici with these options. */
-export function createDispatcher(
+export function createConnections(
   { insecureSkipTlsVerify = false, ...tls }: TlsOptions,
   proxy: ProxyOptions | undefined,
 ): Dispatcher {
   const connect = { ...tls, rejectUnauthorized: !insecureSkipTlsVerify };
   // A watch may be silent for a minute. The client has its own idle timeout.
   const options = { connect, bodyTimeout: 0 };
-  // `httpProxy` is set, because undici would use the variable otherwise.
-  return proxy === undefined
-    ? new Agent(options)
-    : new EnvHttpProxyAgent({ ...options, requestTls: connect, httpProxy: '', ...proxy });
+  const direct = new Agent(options);
+  if (proxy === undefined) return direct;
+  const proxied = new ProxyAgent({ ...options, requestTls: connect, uri: proxy.url });
+  return direct.compose((dispatch) => (request, handler) => {
+    const address = new URL(String(request.origin));
+    return address.protocol === 'https:' && proxy.isFor(address)
+      ? proxied.dispatch(request, handler)
+      : dispatch(request, handler);
+  });
 }

@@ -1,12 +1,12 @@
 import { fetch as undiciFetch } from 'undici';
-import { createDispatcher, type ProxyOptions, type TlsOptions } from './node-dispatcher.ts';
+import { createConnections, type ProxyOptions, type TlsOptions } from './node-dispatcher.ts';
 import type { Fetch } from './transport.ts';
 
 export type { ProxyOptions, TlsOptions };
 
 /** A fetch for `createClient({ fetch })`. */
 export function createNodeFetch({ proxy, ...tls }: TlsOptions & { readonly proxy?: ProxyOptions | undefined }): Fetch {
-  const dispatcher = createDispatcher(tls, proxy);
+  const dispatcher = createConnections(tls, proxy);
   // undici's fetch, because its Agent does not work with the fetch of Node. Both have the same interface.
   const fetch = undiciFetch as unknown as (input: unknown, init: object) => Promise<Response>;
   return (input, init) => fetch(input, { ...init, dispatcher });

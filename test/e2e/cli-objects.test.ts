@@ -491,7 +491,7 @@ describe('clusterpass register', () => {
       JSON.stringify({ ...config, clusters: [{ name: 'good', cluster: { server } }] }),
     );
     const said = await admin.fails(['register', 'dev-14', '--kubeconfig', 'plain.yaml']);
-    expect(said).toContain('is plain HTTP, which exposes the token on the network');
+    expect(said).toContain('is plain HTTP, which exposes the credential on the network');
     expect(plain.requests).toEqual([]);
     await plain.close();
   });

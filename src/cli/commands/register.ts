@@ -10,7 +10,8 @@ import { readIdentity } from '../cluster-identity.ts';
 import { clusterPath } from '../clusters.ts';
 import { CliError, type Context, type Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
-import { proxyOf, requireHttps } from '../connection/fetch-for.ts';
+import { proxyOf } from '../connection/proxy-of.ts';
+import { requireHttps } from '../connection/require-https.ts';
 import { isDryRun } from '../dry-run.ts';
 import { kubeconfigFile } from '../files/folders.ts';
 import { type KubeconfigContext, readContext } from '../kubeconfig/kubeconfig-context.ts';
@@ -74,7 +75,7 @@ interface ClusterFacts {
 /** Reads version and identity over a connection that trusts exactly the CA that will be registered. */
 async function inspectCluster(context: Context, source: KubeconfigContext): Promise<ClusterFacts> {
   const { server, ca, cert, key, tlsServerName, insecureSkipTlsVerify, token } = source;
-  requireHttps(server, { name: `the cluster's address ${server}` });
+  requireHttps(server, { name: "the cluster's address" });
   const fetch = createNodeFetch({
     insecureSkipTlsVerify,
     proxy: proxyOf(context.env),

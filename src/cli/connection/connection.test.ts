@@ -53,7 +53,7 @@ describe('a connection', () => {
     const context = await contextWith();
     const resolved = resolveConnection(context, new Invocation([], { server, token: 'x' }));
     if (isAllowed) expect((await resolved).server).toBe(server);
-    else await expect(resolved).rejects.toThrow('is plain HTTP, which exposes the token on the network');
+    else await expect(resolved).rejects.toThrow('is plain HTTP, which exposes the credential on the network');
     const insecure = new Invocation([], { server, token: 'x', insecureSkipTlsVerify: true });
     expect((await resolveConnection(context, insecure)).server).toBe(server);
   });

@@ -6,9 +6,10 @@ import { CliError, type Context, type Invocation, UsageError } from '../command.
 import { readCertificates, readGivenFile } from '../files/files.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
 import { fetchWithProgress } from '../progress.ts';
-import { fetchFor, requireHttps } from './fetch-for.ts';
+import { fetchFor } from './fetch-for.ts';
 import { type Login, type Logins, loginFor, readLogins } from './logins.ts';
 import { checkClusterName } from './one-server.ts';
+import { requireHttps } from './require-https.ts';
 import { serverNames } from './server-names.ts';
 
 /** A server, the token for it, and the certificates to trust. */

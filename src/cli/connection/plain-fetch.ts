@@ -2,7 +2,8 @@ import type { IncomingMessage } from 'node:http';
 import type { Agent, RequestOptions } from 'node:https';
 import type { Fetch } from '../../client/transport.ts';
 import type { Context } from '../command.ts';
-import { proxyOf, type TlsTrust } from './fetch-for.ts';
+import type { TlsTrust } from './fetch-for.ts';
+import { proxyOf } from './proxy-of.ts';
 
 /** A credential has some kilobytes. */
 const MAX_BYTES = 1024 * 1024;
@@ -33,7 +34,7 @@ export function plainFetch({ certificateAuthority: ca, insecureSkipTlsVerify }: 
     const options: RequestOptions = {
       method,
       headers: headers as Record<string, string>,
-      agent: url.protocol === 'https:' ? proxyAgent(env) : false,
+      agent: url.protocol === 'https:' ? proxyAgent(url, env) : false,
       ...(ca === undefined ? {} : { ca }),
       rejectUnauthorized: !insecureSkipTlsVerify,
       minVersion: 'TLSv1.2',
@@ -69,11 +70,10 @@ export function plainFetch({ certificateAuthority: ca, insecureSkipTlsVerify }: 
 }
 
 /** CP-96: the proxy of the environment, by Node from 24.5 on; false for a connection without an agent. */
-function proxyAgent(env: Context['env']): Agent | false {
+function proxyAgent(url: URL, env: Context['env']): Agent | false {
   const proxy = proxyOf(env);
-  if (proxy === undefined) return false;
-  const proxyEnv = { HTTPS_PROXY: proxy.httpsProxy, NO_PROXY: proxy.noProxy };
-  return new (process.getBuiltinModule('node:https').Agent)({ proxyEnv });
+  if (proxy?.isFor(url) !== true) return false;
+  return new (process.getBuiltinModule('node:https').Agent)({ proxyEnv: { HTTPS_PROXY: proxy.url } });
 }
 
 async function read(response: IncomingMessage): Promise<string> {

@@ -16,7 +16,8 @@ import {
 } from 'openid-client';
 import type { Fetch } from '../../client/transport.ts';
 import { CliError, type Context, UsageError } from '../command.ts';
-import { fetchFor, isLoopback } from '../connection/fetch-for.ts';
+import { fetchFor } from '../connection/fetch-for.ts';
+import { isLoopback } from '../connection/require-https.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
 import type { ClientSettings, Tokens } from './oidc-session.ts';
 

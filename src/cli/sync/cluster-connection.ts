@@ -3,7 +3,8 @@ import { realTiming } from '../../client/timing.ts';
 import { type TokenProvider, Transport } from '../../client/transport.ts';
 import { CliError, type Context, type Invocation } from '../command.ts';
 import { type Connection, clientOptions } from '../connection/connection.ts';
-import { proxyOf, requireHttps } from '../connection/fetch-for.ts';
+import { proxyOf } from '../connection/proxy-of.ts';
+import { requireHttps } from '../connection/require-https.ts';
 import { readGivenFile } from '../files/files.ts';
 import { kubeconfigFile } from '../files/folders.ts';
 import { type KubeconfigContext, readContext } from '../kubeconfig/kubeconfig-context.ts';
@@ -42,7 +43,7 @@ export async function connectCluster(context: Context, invocation: Invocation): 
         'supported: create a kubeconfig with a token (kubectl create token), or run the command in a Pod of the cluster',
     );
   }
-  requireHttps(config.server, { name: `the cluster's address ${config.server}` });
+  requireHttps(config.server, { name: "the cluster's address" });
   let token = config.token;
   const provider: TokenProvider = async (refused) => {
     // The file of the token may have a new one.

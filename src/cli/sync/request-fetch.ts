@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { request } from 'undici';
-import { createDispatcher, type ProxyOptions, type TlsOptions } from '../../client/node-dispatcher.ts';
+import { createConnections, type ProxyOptions, type TlsOptions } from '../../client/node-dispatcher.ts';
 import type { Fetch } from '../../client/transport.ts';
 
 /**
@@ -8,7 +8,7 @@ import type { Fetch } from '../../client/transport.ts';
  * The Request, Response and web streams of a real fetch cost more CPU than everything else in a synchronization.
  */
 export function createRequestFetch(tls: TlsOptions, proxy: ProxyOptions | undefined): Fetch {
-  const dispatcher = createDispatcher(tls, proxy);
+  const dispatcher = createConnections(tls, proxy);
   return async (input, init = {}) => {
     const { method = 'GET', headers, body, signal } = init;
     const response = await request(String(input), {

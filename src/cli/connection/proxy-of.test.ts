@@ -1,0 +1,44 @@
+import { expect, it } from 'vitest';
+import { proxyOf } from './proxy-of.ts';
+
+const isProxied = (address: string, noProxy = ''): boolean | undefined =>
+  proxyOf({ HTTPS_PROXY: 'http://proxy:3128', NO_PROXY: noProxy })?.isFor(new URL(address));
+
+it('is none without HTTPS_PROXY', () => {
+  expect(proxyOf({})).toBeUndefined();
+  expect(proxyOf({ HTTPS_PROXY: '', NO_PROXY: '*' })).toBeUndefined();
+  expect(proxyOf({ https_proxy: 'http://a', HTTPS_PROXY: 'http://b' })?.url).toBe('http://a');
+});
+
+it.each(['https://localhost', 'https://127.0.0.1:6443', 'https://127.1.2.3', 'https://[::1]:6443'])(
+  'is not for %s, which is this machine',
+  (address) => expect(isProxied(address)).toBe(false),
+);
+
+it.each([
+  ['*', 'https://pass.example.com'],
+  ['a.example, pass.example.com', 'https://pass.example.com'],
+  ['Example.COM', 'https://pass.example.com'],
+  ['.example.com', 'https://pass.example.com'],
+  ['*.example.com', 'https://pass.example.com'],
+  ['pass.example.com:443', 'https://pass.example.com'],
+  ['10.0.0.0/8', 'https://10.96.0.1'],
+  ['10.96.0.1', 'https://10.96.0.1:6443'],
+  ['10.96.0.1:6443', 'https://10.96.0.1:6443'],
+  ['fd00::/8', 'https://[fd00::1]:6443'],
+  ['fd00::1', 'https://[fd00::1]'],
+  ['[fd00::1]:6443', 'https://[fd00::1]:6443'],
+])('NO_PROXY=%s covers %s', (noProxy, address) => expect(isProxied(address, noProxy)).toBe(false));
+
+it.each([
+  ['', 'https://pass.example.com'],
+  ['.example.com', 'https://example.com'],
+  ['example.com', 'https://notexample.com'],
+  ['pass.example.com:8443', 'https://pass.example.com'],
+  ['10.0.0.0/8', 'https://11.0.0.1'],
+  ['10.0.0.0/8', 'https://10.example.com'],
+  ['10.0.0.0/33', 'https://10.0.0.1'],
+  ['fd00::/8', 'https://10.0.0.1'],
+  ['10.0.0.1', 'https://10.0.0.10'],
+  ['[fd00::1]:443', 'https://[fd00::1]:6443'],
+])('NO_PROXY=%s does not cover %s', (noProxy, address) => expect(isProxied(address, noProxy)).toBe(true));
