@@ -11,7 +11,7 @@ import { findParents } from './parents.ts';
 import type { ObjectReader } from './reader.ts';
 import { asApiError } from './storage-errors.ts';
 import { parseStorageKey, type StoredObject } from './stored-object.ts';
-import type { UnfinishedDeletions } from './unfinished-deletions.ts';
+import type { ParentVersion, UnfinishedDeletions } from './unfinished-deletions.ts';
 import { hasFinalizers, isParent, type ObjectWriter } from './writer.ts';
 
 interface DeletionPropagationOptions {
@@ -66,13 +66,18 @@ export class DeletionPropagation {
    * are unknown, and nothing inside it can be used.
    */
   async removeUnreadable(kind: Kind, objectKey: ObjectKey): Promise<void> {
-    const { reader } = this.#options;
+    const { reader, unfinished } = this.#options;
     await reader.catchUp();
     const found = reader.findUnreadable(kind, objectKey);
     if (found === undefined) throw reader.absence(kind, objectKey);
     const { ok } = await this.#write({ key: found.key, value: null, expect: { modRevision: found.modRevision } });
     if (!ok) throw conflict(kind, objectKey.name, 'the object has been modified; please try again');
-    if (isParent(kind)) await this.#sweepInside({ ...objectKey, kind });
+    if (isParent(kind)) {
+      const parent = { ...objectKey, kind, key: found.key, createRevision: found.createRevision };
+      // Caches left it out, so no event says that it is deleted.
+      unfinished.addDeleted(parent);
+      await this.#sweepDeleted(parent);
+    }
     await this.settle(kind, objectKey);
   }
 
@@ -121,7 +126,7 @@ export class DeletionPropagation {
     await this.#sweepDeleted(parent);
   }
 
-  async #sweepDeleted(parent: StoredObject): Promise<void> {
+  async #sweepDeleted(parent: ParentVersion): Promise<void> {
     await this.#sweepInside(parent);
     this.#options.unfinished.finish(parent);
   }

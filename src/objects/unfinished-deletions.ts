@@ -1,4 +1,5 @@
-import type { Revision } from '../storage/contract.ts';
+import type { Kind } from '../api/kind.ts';
+import type { ObjectKey } from '../api/object-key.ts';
 import type { ReflectorListener } from '../storage/reflector.ts';
 import type { CacheEvent } from '../storage/watch-cache.ts';
 import type { ObjectCache } from './reader.ts';
@@ -7,6 +8,20 @@ import { isParent } from './writer.ts';
 
 /** Longer than a request takes: until then the request completes the deletion. */
 const RETRY_MS = 60_000;
+/** By then the leader has swept what a deleted parent left. It retries its own entries, so they are not as old. */
+const FORGET_MS = 10 * RETRY_MS;
+
+/** A cluster or a namespace. */
+export interface ParentVersion extends ObjectKey {
+  readonly kind: Kind;
+  readonly key: string;
+  readonly createRevision: number;
+}
+
+interface Entry {
+  readonly parent: ParentVersion;
+  dueAt: number;
+}
 
 /**
  * Clusters and namespaces that are being deleted, and those that were deleted and may have left objects behind. It
@@ -16,7 +31,9 @@ export class UnfinishedDeletions implements ReflectorListener<StoredObject> {
   readonly #caches: readonly ObjectCache[];
   readonly #now: () => number;
   /** By key and createRevision: an object may be created again before its predecessor is finished. */
-  readonly #entries = new Map<string, { readonly parent: StoredObject; dueAt: number }>();
+  readonly #marked = new Map<string, Entry>();
+  /** The oldest first. */
+  readonly #deleted = new Map<string, Entry>();
 
   /** The caches of clusters and of namespaces, and milliseconds on a monotonic clock. */
   constructor(caches: readonly ObjectCache[], now: () => number) {
@@ -24,39 +41,62 @@ export class UnfinishedDeletions implements ReflectorListener<StoredObject> {
     this.#now = now;
   }
 
+  /** How many there are. */
+  get size(): number {
+    return this.#marked.size + this.#deleted.size;
+  }
+
   onEvent({ before, after }: Pick<CacheEvent<StoredObject>, 'before' | 'after'>): void {
     const parent = after ?? before;
     if (parent === undefined || !isParent(parent.kind)) return;
-    if (after === undefined || after.deletionTimestamp !== undefined) this.#add(parent);
+    if (after === undefined) this.addDeleted(parent);
+    else this.#mark(after);
   }
 
   onProgress(): void {}
 
-  onReset(_revision: Revision): void {
+  onReset(): void {
     for (const cache of this.#caches) {
-      for (const parent of cache.current.scan(cache.prefix)) {
-        if (parent.deletionTimestamp !== undefined) this.#add(parent);
-      }
+      for (const parent of cache.current.scan(cache.prefix)) this.#mark(parent);
+    }
+  }
+
+  addDeleted(parent: ParentVersion): void {
+    const id = idOf(parent);
+    const now = this.#now();
+    this.#marked.delete(id);
+    this.#deleted.set(id, { parent: identityOf(parent), dueAt: now + RETRY_MS });
+    for (const [oldest, { dueAt }] of this.#deleted) {
+      if (dueAt + FORGET_MS > now) return;
+      this.#deleted.delete(oldest);
     }
   }
 
   /** Those that are due, each once in RETRY_MS. */
-  takeDue(): StoredObject[] {
+  takeDue(): ParentVersion[] {
     const now = this.#now();
-    const due = [...this.#entries.values()].filter(({ dueAt }) => dueAt <= now);
+    const due = [...this.#marked.values(), ...this.#deleted.values()].filter(({ dueAt }) => dueAt <= now);
     for (const entry of due) entry.dueAt = now + RETRY_MS;
     return due.map(({ parent }) => parent);
   }
 
   /** The parent and everything inside it is deleted. */
-  finish(parent: StoredObject): void {
-    this.#entries.delete(idOf(parent));
+  finish(parent: ParentVersion): void {
+    this.#marked.delete(idOf(parent));
+    this.#deleted.delete(idOf(parent));
   }
 
-  #add(parent: StoredObject): void {
+  #mark(parent: StoredObject): void {
     const id = idOf(parent);
-    if (!this.#entries.has(id)) this.#entries.set(id, { parent, dueAt: this.#now() + RETRY_MS });
+    if (parent.deletionTimestamp === undefined || this.#marked.has(id)) return;
+    this.#marked.set(id, { parent: identityOf(parent), dueAt: this.#now() + RETRY_MS });
   }
 }
 
-const idOf = ({ key, createRevision }: StoredObject): string => `${createRevision} ${key}`;
+const idOf = ({ key, createRevision }: ParentVersion): string => `${createRevision} ${key}`;
+
+/** Without the value of the object. */
+function identityOf(parent: ParentVersion): ParentVersion {
+  const { kind, key, cluster, namespace, name, createRevision } = parent;
+  return { kind, key, cluster, namespace, name, createRevision };
+}

@@ -135,6 +135,7 @@ export class Freshness {
       return revision;
     } catch (error) {
       if (!isSilence(error)) this.#answered();
+      if (isReplaced(error)) this.#isReplaced = true;
       throw error;
     }
   }
@@ -181,10 +182,9 @@ export class Freshness {
       const revision = await this.#ask();
       clearTimeout(silence);
       await this.#reach(revision, asked, PROOF_MS);
-    } catch (error) {
+    } catch {
       // `catchUp` reports the error to its callers.
-      if (error instanceof StorageError && error.code === 'replaced') this.#isReplaced = true;
-      else this.#noAnswer(asked);
+      this.#noAnswer(asked);
     } finally {
       clearTimeout(silence);
       this.#running -= 1;
@@ -205,7 +205,7 @@ export class Freshness {
   }
 
   #wake(): void {
-    if (this.#waiters.size === 0 || !this.#hasApplied(this.#provenRevision)) return;
+    if (this.#isReplaced || this.#waiters.size === 0 || !this.#hasApplied(this.#provenRevision)) return;
     for (const waiter of this.#waiters) {
       if (!this.#isUnreachable && waiter.since > this.#provenAt) continue;
       this.#waiters.delete(waiter);
@@ -215,3 +215,4 @@ export class Freshness {
 }
 
 const isSilence = (error: unknown): boolean => error instanceof StorageError && error.code === 'unavailable';
+const isReplaced = (error: unknown): boolean => error instanceof StorageError && error.code === 'replaced';

@@ -187,6 +187,53 @@ it('all levels of a deletion share 64 writes', async () => {
   });
 });
 
+it('a replica that does not lead forgets deleted parents, and keeps those that are being deleted', async () => {
+  await inFolder(async (file) => {
+    let now = 0;
+    const objects = await openObjects(file, undefined, () => now);
+    const { unfinished } = objects;
+    const deleteRaw = async (name: string): Promise<void> => {
+      await make(objects, clusters, at('', '', name));
+      const { key, revision } = objects.reader.find(clusters, at('', '', name)) ?? { key: '', revision: 0 };
+      await objects.store.write({ key, value: null, expect: { modRevision: revision } });
+      await objects.reader.catchUp();
+    };
+    await make(objects, clusters, at('', '', 'marked'));
+    await objects.writer.remove(clusters, at('', '', 'marked'), { dryRun: false });
+    for (const name of ['a', 'b', 'c']) await deleteRaw(name);
+    expect(unfinished.size).toBe(4);
+    now += 3_600_000;
+    await deleteRaw('d');
+    expect(unfinished.size).toBe(2);
+    await objects.close();
+  });
+});
+
+it('what is inside a damaged namespace is deleted by a retry, if its deletion fails', async () => {
+  await inFolder(async (file) => {
+    let now = 0;
+    let isBroken = false;
+    const gate: Gate = async ({ key }, next) => {
+      if (isBroken && key.startsWith('/registry/serviceaccounts/')) throw new StorageError('unavailable', 'full');
+      return next();
+    };
+    const objects = await openObjects(file, gate, () => now);
+    await make(objects, clusters, at('', '', 'a'));
+    await make(objects, namespaces, at('a', '', 'n'));
+    await make(objects, serviceAccounts, at('a', 'n', 'x'));
+    const { key, revision } = objects.reader.find(namespaces, at('a', '', 'n')) ?? { key: '', revision: 0 };
+    await objects.store.write({ key, value: Buffer.from('{'), expect: { modRevision: revision } });
+    await objects.reader.catchUp();
+    isBroken = true;
+    await expect(objects.propagation.removeUnreadable(namespaces, at('a', '', 'n'))).rejects.toThrow();
+    isBroken = false;
+    now += 60_000;
+    await objects.propagation.retry();
+    expect(await objects.keys()).toEqual(['/registry/clusters/a']);
+    await objects.close();
+  });
+});
+
 /** A promise, and the function that resolves it. */
 function signal(): { readonly given: Promise<void>; give(): void } {
   let give = (): void => {};

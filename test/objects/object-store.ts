@@ -26,6 +26,7 @@ export interface Objects {
   readonly reader: ObjectReader;
   readonly writer: ObjectWriter;
   readonly propagation: DeletionPropagation;
+  readonly unfinished: UnfinishedDeletions;
   /** Every key under the registry, in order. */
   keys(): Promise<string[]>;
   close(): Promise<void>;
@@ -89,7 +90,7 @@ export async function openReplica(store: Store, now: () => number = Date.now) {
   const unfinished = new UnfinishedDeletions(parents, now);
   reflector.listen(unfinished);
   const propagation = new DeletionPropagation({ store, reader, writer, catalog, unfinished });
-  return { reflector, reader, writer, propagation, stop: () => reflector.stop() };
+  return { reflector, reader, writer, propagation, unfinished, stop: () => reflector.stop() };
 }
 
 /** A folder for a database, removed after the test. */
