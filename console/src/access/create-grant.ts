@@ -1,4 +1,4 @@
-import { type Client, isStatus } from '../../../src/client/index.ts';
+import { type Client, isStatus, StatusError } from '../../../src/client/index.ts';
 import { collectionOf, type RbacObject } from './grant-manifest.ts';
 
 const create = (client: Client, body: RbacObject, options: { readonly dryRun?: 'All' } = {}): Promise<unknown> =>
@@ -20,7 +20,7 @@ async function createUnlessThere(client: Client, body: RbacObject, options: { re
   }
 }
 
-/** The server stores the fields of a rule in an order of its own. */
+/** The server may store the fields of a rule in another order. */
 const rulesText = ({ rules }: RbacObject): string =>
   JSON.stringify(rules, ['apiGroups', 'resources', 'resourceNames', 'nonResourceURLs', 'verbs']);
 
@@ -42,7 +42,7 @@ const isAboutNewRole = (error: unknown, objects: readonly RbacObject[]): boolean
   isStatus(error, 404) &&
   objects.some(({ kind, metadata }) => kind === 'Role' && metadata.name === error.status.details?.name);
 
-/** All objects, or none: a role that is left behind would refuse the next attempt by its name. */
+/** All objects or none, unless the server did not say whether it has stored one. */
 export async function createGrant(client: Client, objects: readonly RbacObject[]): Promise<void> {
   const created: RbacObject[] = [];
   try {
@@ -50,6 +50,8 @@ export async function createGrant(client: Client, objects: readonly RbacObject[]
       if (await createUnlessThere(client, object)) created.unshift(object);
     }
   } catch (error) {
+    // A binding that is stored needs its role.
+    if (!(error instanceof StatusError) || error.code >= 500) throw error;
     for (const object of created) {
       // The refusal of the grant is what the user must read, also if this fails.
       await client.request('DELETE', pathOf(object)).catch(() => {});
