@@ -59,14 +59,17 @@ interface ProviderOptions extends Pick<Context, 'env'> {
   readonly signal?: AbortSignal | undefined;
 }
 
+const fetchOf = ({ issuerCertificateAuthority }: ClientSettings, env: Context['env']): Promise<Fetch> =>
+  fetchFor({ certificateAuthority: issuerCertificateAuthority, insecureSkipTlsVerify: false }, env);
+
 /** Reads the provider's discovery document. */
 export async function findProvider(
   settings: ClientSettings,
   { env, signal }: ProviderOptions,
 ): Promise<ProviderClient> {
-  const { issuerUrl, clientId, clientSecret, issuerCertificateAuthority } = settings;
+  const { issuerUrl, clientId, clientSecret } = settings;
   const issuer = checkedIssuer(issuerUrl);
-  const fetch = await fetchFor({ certificateAuthority: issuerCertificateAuthority, insecureSkipTlsVerify: false }, env);
+  const fetch = await fetchOf(settings, env);
   return callProvider(issuerUrl, async () => ({
     settings,
     configuration: await discovery(
@@ -164,9 +167,12 @@ export async function refresh(
   options: ProviderOptions,
 ): Promise<Tokens> {
   const { configuration } = await findProvider(settings, options);
-  return callProvider(settings.issuerUrl, async () =>
-    tokensOf(await refreshTokenGrant(configuration, refreshToken), now),
-  );
+  return callProvider(settings.issuerUrl, async () => {
+    options.signal?.throwIfAborted();
+    // Not ended by the signal: a provider that replaces the refresh token sends the new one in this response only.
+    configuration[customFetch] = bounded(await fetchOf(settings, options.env)) as CustomFetch;
+    return tokensOf(await refreshTokenGrant(configuration, refreshToken), now);
+  });
 }
 
 /** RFC 7009. Without a revocation endpoint, the refresh token stays valid until it expires. */
