@@ -20,7 +20,7 @@ interface LockOptions {
 
 const POLL_MS = 50;
 const NOTICE_AFTER_MS = 1_000;
-/** A process writes its name into a lock in less. */
+/** An empty lock that is older was left by a process that was killed before it wrote its owner. */
 const EMPTY_MS = 10_000;
 
 /**
@@ -63,6 +63,7 @@ export async function ownerText(pid: number): Promise<string> {
 }
 
 interface Machine {
+  /** Its name and its id: machines that were cloned have the same name. */
   readonly host: string;
   /** Changes when the machine is restarted. */
   readonly boot: string;
@@ -74,7 +75,8 @@ interface Machine {
 async function thisMachine(): Promise<Machine> {
   const boot = await readFile('/proc/sys/kernel/random/boot_id', 'utf8').catch(() => '-');
   const namespace = await readlink('/proc/self/ns/pid').catch(() => '-');
-  return { host: encodeURIComponent(hostname()), boot: boot.trim(), namespace };
+  const id = await readFile('/etc/machine-id', 'utf8').catch(() => '');
+  return { host: `${encodeURIComponent(hostname())}/${id.trim() || '-'}`, boot: boot.trim(), namespace };
 }
 
 /** Held while a stale lock is removed. */
