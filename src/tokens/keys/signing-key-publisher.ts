@@ -33,8 +33,9 @@ export interface SigningKeyPublisherParts {
 export function createSigningKeyPublisher(parts: SigningKeyPublisherParts): SigningKeyPublisher {
   let last: Promise<void> = Promise.resolve();
   let reported = '';
-  const publishOnce = async (): Promise<void> => {
+  const publishOnce = async (isNeeded: () => boolean): Promise<void> => {
     try {
+      if (!isNeeded()) return;
       await writeObjects(parts);
       reported = '';
     } catch (error) {
@@ -44,16 +45,14 @@ export function createSigningKeyPublisher(parts: SigningKeyPublisherParts): Sign
       parts.logger.error({ err: error }, 'the SigningKey objects could not be written');
     }
   };
-  const publish = (): Promise<void> => {
+  const publishIf = (isNeeded: () => boolean): Promise<void> => {
     // One after the other, so that the last one writes the newest ring.
-    last = last.then(publishOnce);
+    last = last.then(() => publishOnce(isNeeded));
     return last;
   };
   return {
-    publish,
-    maintain: async () => {
-      if (parts.leadership.leads() && isBehind(parts)) await publish();
-    },
+    publish: () => publishIf(() => true),
+    maintain: () => publishIf(() => parts.leadership.leads() && isBehind(parts)),
   };
 }
 
