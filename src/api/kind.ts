@@ -139,7 +139,7 @@ export interface Kind extends ResourceType {
   readonly hasStatus: boolean;
   /** The name of that subresource. Default: `status`. */
   readonly statusSubresource?: 'approval';
-  /** True: `metadata.generation` counts changes of everything but metadata and status, and the mark of a deletion. */
+  /** True: `metadata.generation` counts the mark of a deletion, and changes of everything but metadata and status. */
   readonly countsGenerations: boolean;
   /** The verbs that are served; all when absent. */
   readonly verbs?: ReadonlySet<Verb>;

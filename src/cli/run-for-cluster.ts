@@ -14,7 +14,7 @@ const KILL_AFTER_MS = 2_000;
 /** How long the output of a killed command is waited for: a process that left its process group may hold the pipe. */
 const DRAIN_MS = 500;
 
-/** A command with its children. Windows has no process groups. */
+/** A signal to a process group reaches the command and its children. Windows has no process groups. */
 const HAS_GROUPS = process.platform !== 'win32';
 const running = new Set<ChildProcess>();
 // A second interrupt ends this process at once.

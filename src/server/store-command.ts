@@ -209,8 +209,7 @@ const TASKS: Readonly<
       const all = [...problems, ...compared.problems];
       for (const problem of all) say(problem);
       const scope = server === undefined ? '' : `, ${quantity(compared.compared, 'object')} compared with ${server}`;
-      print(`revision ${revision}${scope}: ${quantity(all.length, 'problem')}
-`);
+      print(`revision ${revision}${scope}: ${quantity(all.length, 'problem')}\n`);
       return all.length === 0 ? 0 : 1;
     } finally {
       await store.close();

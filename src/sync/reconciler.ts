@@ -12,7 +12,7 @@ export interface DesiredState {
   readonly objects: ReadonlyMap<string, Desired>;
   /** Keys of objects that exist at the source and cannot be translated now. */
   readonly kept: ReadonlySet<string>;
-  /** What is said about objects of the source, by their name there. */
+  /** Objects of the source that are not at the target, or differ there, by their name at the source. */
   readonly problems: ReadonlyMap<string, SourceProblem>;
 }
 

@@ -9,7 +9,7 @@ export interface ReconcileResult {
   readonly delayedMs: number;
 }
 
-/** What is said about an object of the source. */
+/** Why an object of the source is not at the target, or differs there. */
 export interface SourceProblem {
   readonly problem: string;
   /**

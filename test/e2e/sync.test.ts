@@ -312,7 +312,7 @@ describe('clusterpass sync import', () => {
     const refused = await imports();
     expect([refused.code, refused.stderr]).toEqual([
       1,
-      expect.stringContaining('Synced=False: 1 objects of the source cannot be synchronized'),
+      expect.stringContaining('Synced=False: 1 object of the source cannot be synchronized'),
     ]);
   });
 

@@ -52,6 +52,6 @@ it.each<[Partial<Binding>, string]>([
   expect(lossOf({ ...BINDING, ...change })).toBe(`${text}, unless another binding grants the same.`);
 });
 
-it('without a binding that has no subjects: nobody loses anything', () => {
+it('without a binding that has no subjects: no one loses access', () => {
   expect(lossOf({ ...BINDING, subjects: [] })).toBe('No one loses access: it has no subjects.');
 });

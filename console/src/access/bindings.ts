@@ -3,7 +3,7 @@ import { isStatus } from '../../../src/client/index.ts';
 import { readPages } from '../../../src/client/list-pages.ts';
 import { visibleName } from '../components/visible-name.ts';
 
-const RBAC = '/apis/rbac.authorization.k8s.io/v1';
+const RBAC_PATH = '/apis/rbac.authorization.k8s.io/v1';
 
 export interface Binding {
   readonly kind: 'ClusterRoleBinding' | 'RoleBinding';
@@ -46,7 +46,7 @@ export async function listBindings(client: Client): Promise<Binding[]> {
 }
 
 async function readAll(client: Client, resource: string, kind: Binding['kind']): Promise<Binding[]> {
-  const pages = await readPages<BindingList>(client, `${RBAC}/${resource}`, {});
+  const pages = await readPages<BindingList>(client, `${RBAC_PATH}/${resource}`, {});
   return pages.flatMap(({ items }) => items).map((item) => bindingOf(item, kind));
 }
 
@@ -74,7 +74,7 @@ export const bindingKey = ({ kind, namespace, name }: Pick<Binding, 'kind' | 'na
 /** With the UID: another binding may have been created under this name since. */
 export async function deleteBinding(client: Client, { kind, namespace, name, uid }: Binding): Promise<void> {
   const scope = namespace === '' ? '' : `/namespaces/${encodeURIComponent(namespace)}`;
-  await client.request('DELETE', `${RBAC}${scope}/${kind.toLowerCase()}s/${encodeURIComponent(name)}`, {
+  await client.request('DELETE', `${RBAC_PATH}${scope}/${kind.toLowerCase()}s/${encodeURIComponent(name)}`, {
     body: { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid } },
   });
 }

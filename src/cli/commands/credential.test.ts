@@ -92,11 +92,11 @@ describe('the credential plugin', () => {
     ]);
   });
 
-  it('gives a new one with --no-cache', async () => {
+  it('gives a new one with --no-cache, which is not cached, and removes the cached one', async () => {
     expect([await tokenFor(), await tokenFor({ cache: false }), await tokenFor()]).toEqual([
       'token-1',
       'token-2',
-      'token-2',
+      'token-3',
     ]);
   });
 

@@ -157,7 +157,7 @@ export class Watcher implements Subscriber {
     this.#options.broadcaster.schedule(this);
   }
 
-  /** An exception ends this watch only: it would end the process, because a slot is no part of a request. */
+  /** An exception ends this watch only. This runs outside of a request, so it would end the process. */
   writeSome(): void {
     const { broadcaster, sink } = this.#options;
     try {

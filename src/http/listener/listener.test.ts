@@ -315,7 +315,7 @@ test('A22: an error in the body of a watch ends it, and no answer is in the midd
   expect(received.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200']);
 });
 
-test('what is no request is answered, also behind a request that was', async () => {
+test('bytes that are no request get an answer, also after a valid request', async () => {
   const { port } = await startFixture(undefined, { limits: { keepAliveTimeoutMs: 3_600_000 } });
   const socket = connect(port, '127.0.0.1').setEncoding('latin1');
   let received = '';

@@ -42,7 +42,7 @@ export function createAuditor(
   };
 }
 
-/** An answer that shows recent events. The console asks every few seconds: they would be full of these requests. */
+/** A request that shows recent events. The console sends one every few seconds, and they would be full of these. */
 const showsEvents = ({ target, code }: RequestRecord): boolean =>
   target?.resource === 'auditeventreviews' && target.group === CLUSTERPASS_GROUP && code < 400;
 

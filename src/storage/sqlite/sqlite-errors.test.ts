@@ -15,5 +15,5 @@ it.each([
   [IOERR_FSYNC, true, 'unknown-outcome'],
   [CORRUPT, true, 'unreadable'],
 ])('a transaction that fails with %i, rolled back %s, is %s', (errcode, isRolledBack, code) => {
-  expect(toWriteError(sqliteError(errcode), 'a.db', isRolledBack)).toMatchObject({ code });
+  expect(toWriteError(sqliteError(errcode), 'a.db', { isRolledBack })).toMatchObject({ code });
 });

@@ -44,7 +44,11 @@ export function toStorageError(error: unknown, file: string): StorageError {
  * The error of a transaction. After a failed fsync its commit may be in the write-ahead log, from which SQLite restores
  * it after a crash, also when the transaction was rolled back.
  */
-export function toWriteError(error: unknown, file: string, isRolledBack: boolean): StorageError {
+export function toWriteError(
+  error: unknown,
+  file: string,
+  { isRolledBack }: { readonly isRolledBack: boolean },
+): StorageError {
   const failure = toStorageError(error, file);
   if (failure.code !== 'unavailable' || (isRolledBack && extendedCode(error) !== IOERR_FSYNC)) return failure;
   return new StorageError('unknown-outcome', failure.message, { cause: error });

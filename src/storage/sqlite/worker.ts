@@ -66,7 +66,7 @@ function serve(): void {
       } catch {
         // The disk fails reads as well. The next request tries again.
       }
-      const failure = serializeError(toWriteError(error, file, isRolledBack));
+      const failure = serializeError(toWriteError(error, file, { isRolledBack }));
       send({ type: 'written', outcomes: undefined, error: failure, revision });
     }
   }

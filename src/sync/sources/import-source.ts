@@ -32,7 +32,7 @@ export interface Unusable extends SourceProblem {
   readonly state: 'failed' | 'skipped';
 }
 
-/** It cannot be imported until somebody changes something. */
+/** It cannot be imported until its object, or a setting, is changed. */
 export const failed = (problem: string): Unusable => ({ problem, state: 'failed' });
 
 /** The hub has no cluster to import here, or not yet. */
