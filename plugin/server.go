@@ -135,7 +135,7 @@ func serverURL(given string) (string, error) {
 	server := parsed.Scheme + "://" + host + strings.TrimRight(parsed.EscapedPath(), "/")
 	if name := strings.Split(host, ":")[0]; parsed.Scheme == "http" && name != "localhost" &&
 		!strings.HasPrefix(host, "[::1]") && !isLoopbackIPv4(name) {
-		return "", misused("%s is plain HTTP, which exposes the token on the network: use https, or allow it with "+
+		return "", misused("%s is plain HTTP, which exposes the credential on the network: use https, or allow it with "+
 			"--insecure-skip-tls-verify", server)
 	}
 	return server, nil
