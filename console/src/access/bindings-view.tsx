@@ -104,7 +104,9 @@ const BindingTable = ({ bindings, mayDelete, onDelete }: BindingTableProps) => (
           <th scope="col">Role</th>
           <th scope="col">Clusters</th>
           <th scope="col">Ends</th>
-          <td />
+          <th scope="col">
+            <span className="visually-hidden">Actions</span>
+          </th>
         </tr>
       </thead>
       <tbody>

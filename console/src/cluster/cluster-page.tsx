@@ -54,6 +54,7 @@ export const ClusterPage = memo(function ClusterPage(props: ClusterPageProps) {
       <header className="cluster-head">
         <h1 className="wrap-anywhere">{name}</h1>
         <ReadinessBadge readiness={row.readiness} />
+        {row.isTerminating && <p>Terminating</p>}
         <p className="muted">{[row.type, row.version].filter(Boolean).join(' ')}</p>
         <ul className="chips" aria-label="Labels">
           {row.labelTexts.map((label) => (

@@ -33,6 +33,8 @@ export interface ClusterRow {
   /** Sorts prod-2 before prod-10. */
   readonly nameKey: string;
   readonly versionKey: string;
+  /** It is being deleted, and waits for its finalizers or for what is inside it. */
+  readonly isTerminating: boolean;
   /** The cluster changed while the page was open. The table marks the row for a moment. */
   readonly highlighted: boolean;
 }
@@ -46,7 +48,8 @@ export function rowOf(cluster: Cluster, highlighted: boolean): ClusterRow {
   const ready = cluster.status?.conditions?.find((condition) => condition.type === 'Ready');
   const endpoint = endpointsOf(cluster).serverEndpoints?.at(-1)?.serverAddress ?? '';
   const labelTexts = Object.entries(labels).map(([key, value]) => `${key}=${value}`);
-  const reason = deletionTimestamp === undefined ? (ready?.reason ?? '') : 'Terminating';
+  const isTerminating = deletionTimestamp !== undefined;
+  const reason = isTerminating ? 'Terminating' : (ready?.reason ?? '');
   const since = Date.parse(ready?.lastTransitionTime ?? '');
   return {
     name,
@@ -64,6 +67,7 @@ export function rowOf(cluster: Cluster, highlighted: boolean): ClusterRow {
     searchText: [name, type, version, endpoint, reason, ...labelTexts].join('\n').toLowerCase(),
     nameKey: naturalKey(name),
     versionKey: naturalKey(version),
+    isTerminating,
     highlighted,
   };
 }

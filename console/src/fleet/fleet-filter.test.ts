@@ -39,6 +39,7 @@ describe('a row', () => {
     leaving.metadata.deletionTimestamp = '2026-09-02T12:00:00Z';
     const row = rowOf(leaving, false);
     expect([rows[0]?.reason, row.reason]).toEqual(['BecauseTrue', 'Terminating']);
+    expect([rows[0]?.isTerminating, row.isTerminating]).toEqual([false, true]);
     expect(names(matchingRows([row], { search: 'terminating', labels: [] }))).toEqual(['leaving']);
   });
 

@@ -163,7 +163,7 @@ const Cells = memo(function Cells({ row, age }: { row: ClusterRow; age: string }
       </th>
       <td className="col-readiness">
         <ReadinessBadge readiness={row.readiness} />
-        {row.readiness !== 'ready' && (
+        {(row.readiness !== 'ready' || row.isTerminating) && (
           <span className="reason" title={row.reason}>
             {row.reason}
           </span>
