@@ -117,7 +117,7 @@ describeWithBrowser('the console for those who run the fleet', () => {
     });
 
     it('keeps the navigation if a page cannot be rendered, and shows it again after a reload', async () => {
-      // A visit of its own: React reports the error in the log of the browser.
+      // A separate visit: React reports the error in the log of the browser.
       const { page, close } = await openPage(browser);
       onTestFinished(close);
       const list = '**/apis/clusterpass.dev/v1alpha1/accessrequests?limit=500';

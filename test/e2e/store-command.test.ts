@@ -19,7 +19,7 @@ async function store(...args: string[]): Promise<CliResult> {
   return withoutWaiting(await runStore(...args));
 }
 
-/** The same in a process of its own, as users run it. */
+/** The same in a separate process, as users run it. */
 async function storeProcess(...args: string[]): Promise<CliResult> {
   return withoutWaiting(await run(['store', ...args]));
 }
