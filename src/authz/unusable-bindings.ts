@@ -37,7 +37,6 @@ export function reportUnusableBindings(
       const found = unusable(after);
       if (found !== undefined) report(found);
     },
-    onProgress: () => {},
     onReset: () => {
       let count = 0;
       for (const kind of kinds) {

@@ -63,8 +63,6 @@ export class CredentialConditions implements ReflectorListener<StoredObject> {
     if (after?.kind === this.#options.catalog.clusters) this.#check(after);
   }
 
-  onProgress(): void {}
-
   onReset(): void {
     void this.checkAll();
   }

@@ -288,6 +288,6 @@ export const withProjections = (
       for (const projected of projection.eventsOf(event)) listener.onEvent(projected);
     }
   },
-  onProgress: (revision) => listener.onProgress(revision),
+  onProgress: (revision) => listener.onProgress?.(revision),
   onReset: (revision) => listener.onReset(revision),
 });

@@ -53,8 +53,6 @@ export class UnfinishedDeletions implements ReflectorListener<StoredObject> {
     else this.#mark(after);
   }
 
-  onProgress(): void {}
-
   onReset(): void {
     for (const cache of this.#caches) {
       for (const parent of cache.current.scan(cache.prefix)) this.#mark(parent);

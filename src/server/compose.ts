@@ -126,7 +126,7 @@ export async function compose(
       logger,
       onOpen,
     });
-    const { store, leadership, timely, clock, objects, recording, grants, signing, records } = state;
+    const { store, leadership, guardedLeadership, clock, objects, auditedWriterOf, grants, signing, records } = state;
     const { reader, writer, propagation, reflector, freshness, policy, broadcaster } = objects;
     const { keyRing } = signing;
     const live = { lookup: createLiveLookup(catalog, reader) };
@@ -202,9 +202,9 @@ export async function compose(
       issuers,
       keyRing,
       leadership,
-      timely,
+      guardedLeadership,
       clock,
-      recording,
+      auditedWriterOf,
       ownPort: port,
       metrics,
       logger,

@@ -7,7 +7,7 @@ import { reportUnusableBindings } from '../authz/unusable-bindings.ts';
 import type { ServeOptions } from '../config/serve-options.ts';
 import { GrantStore } from '../handlers/access-requests/grant-objects.ts';
 import { every } from '../lib/interval.ts';
-import { recordingWriter } from '../objects/recording-writer.ts';
+import { auditedWriter } from '../objects/audited-writer.ts';
 import type { AuditLogs } from '../observability/audit/open-audit.ts';
 import { serverEvent } from '../observability/audit/server-event.ts';
 import type { Logger } from '../observability/logger.ts';
@@ -47,12 +47,12 @@ interface StateParts {
 export interface State {
   readonly store: Store;
   readonly leadership: Leadership;
-  /** The same, and the clock is right. */
-  readonly timely: Pick<Leadership, 'leads' | 'fence'>;
+  /** Leads only while the clock is right, too: for what is done by the time of day. */
+  readonly guardedLeadership: Pick<Leadership, 'leads' | 'fence'>;
   readonly clock: ClockGuard;
   readonly objects: Objects;
   /** A writer that records each change in the audit log, under the name of the part that makes it. */
-  readonly recording: (part: string) => ReturnType<typeof recordingWriter>;
+  readonly auditedWriterOf: (part: string) => ReturnType<typeof auditedWriter>;
   readonly grants: GrantStore;
   readonly signing: Signing;
   readonly records: TokenRecords;
@@ -64,7 +64,7 @@ export async function openState(parts: StateParts): Promise<State> {
   await mkdir(options.dataDir, { recursive: true, mode: 0o700 });
   const { store: engine, time, campaign } = await waiting(openStore);
   const measured = measuredStore(engine, observeStore(metrics));
-  const store = siblings?.awaitedBy(measured) ?? measured;
+  const store = siblings?.withCatchUp(measured) ?? measured;
   onOpen(() => store.close());
   const leadership = campaign();
   onOpen(() => leadership.close());
@@ -80,7 +80,7 @@ export async function openState(parts: StateParts): Promise<State> {
   });
   onOpen(() => clockGuard.close());
   const clock = clockGuard.guard;
-  const timely = leadsWhile(leadership, () => clock.isRight());
+  const guardedLeadership = leadsWhile(leadership, () => clock.isRight());
   const objects = createObjects({
     catalog,
     store,
@@ -99,7 +99,6 @@ export async function openState(parts: StateParts): Promise<State> {
       const kind = (after ?? before)?.kind;
       if (kind !== undefined) metrics.countCacheEvent(kind);
     },
-    onProgress: () => {},
     onReset: () => {},
   });
   reflector.listen(reportUnusableBindings(catalog, reader, logger));
@@ -107,21 +106,21 @@ export async function openState(parts: StateParts): Promise<State> {
   onOpen(() => reflector.stop());
   await waiting(() => propagation.resume());
   // Changes of RBAC objects and keys that no request asked for.
-  const recording = (part: string) =>
-    recordingWriter(writer, part, (change) => {
+  const auditedWriterOf = (part: string) =>
+    auditedWriter(writer, part, (change) => {
       const code = change.verb === 'create' ? 201 : 200;
       audit.security.write(serverEvent(change, options.productName, Date.now).complete({ code }));
     });
-  await waiting(() => installBootstrapRoles(catalog, reader, recording('bootstrap-roles')));
+  await waiting(() => installBootstrapRoles(catalog, reader, auditedWriterOf('bootstrap-roles')));
 
-  const grants = new GrantStore({ catalog, reader, writer: recording('access-requests') });
+  const grants = new GrantStore({ catalog, reader, writer: auditedWriterOf('access-requests') });
 
   const signing = await waiting(() =>
     openSigning({
       store,
       issuers,
       peoplePrefix: options.peoplePrefix,
-      objects: { kind: catalog.signingKeys, reader, writer: recording('signing-keys') },
+      objects: { kind: catalog.signingKeys, reader, writer: auditedWriterOf('signing-keys') },
       dataDir: options.dataDir,
       algorithm: options.signingAlgorithm,
       algorithmFor: options.signingAlgorithmFor,
@@ -129,7 +128,7 @@ export async function openState(parts: StateParts): Promise<State> {
       maxLifetimeSeconds: options.maxTokenExpirationSeconds,
       encryptionKeyFile: options.encryptionKeyFile,
       externalSigner: options.externalSigner,
-      leadership: timely,
+      leadership: guardedLeadership,
       now: () => clock.latest(),
       removalTime: () => clock.removalTime(),
       logger,
@@ -150,14 +149,14 @@ export async function openState(parts: StateParts): Promise<State> {
       writer,
       store,
       ...limits,
-      leadership: timely,
+      leadership: guardedLeadership,
       now: () => clock.latest(),
       removalTime: () => clock.removalTime(),
       logger,
     }),
   );
   onOpen(records.close);
-  return { store, leadership, timely, clock, objects, recording, grants, signing, records };
+  return { store, leadership, guardedLeadership, clock, objects, auditedWriterOf, grants, signing, records };
 }
 
 const storeErrorText = (error: unknown): string =>

@@ -10,7 +10,7 @@ import { startPassSweep } from '../handlers/passes/sweep-passes.ts';
 import { startSweep } from '../handlers/sweep-objects.ts';
 import { every } from '../lib/interval.ts';
 import { workerEntry } from '../lib/program-files.ts';
-import type { recordingWriter } from '../objects/recording-writer.ts';
+import type { auditedWriter } from '../objects/audited-writer.ts';
 import type { Logger } from '../observability/logger.ts';
 import type { Metrics } from '../observability/metrics/metrics.ts';
 import { startCompactor } from '../storage/compactor.ts';
@@ -34,11 +34,11 @@ interface BackgroundParts {
   readonly issuers: Issuers;
   readonly keyRing: StoredKeyRing;
   readonly leadership: Leadership;
-  /** The same, and the clock is right. */
-  readonly timely: Pick<Leadership, 'leads' | 'fence'>;
+  /** Leads only while the clock is right, too: for what is done by the time of day. */
+  readonly guardedLeadership: Pick<Leadership, 'leads' | 'fence'>;
   readonly clock: Pick<ClockGuard, 'removalTime'>;
   /** A writer that records each change in the audit log, under the name of the part that makes it. */
-  readonly recording: (part: string) => ReturnType<typeof recordingWriter>;
+  readonly auditedWriterOf: (part: string) => ReturnType<typeof auditedWriter>;
   /** The port of this server, which is no cluster. */
   readonly ownPort: number;
   readonly metrics: Metrics;
@@ -58,7 +58,7 @@ const COMPACTION_INTERVAL_MS = { sqlite: 10_000, etcd: 60_000 };
  * probes. A part of `compose`.
  */
 export function startBackgroundWork(parts: BackgroundParts): void {
-  const { options, catalog, store, objects, leadership, clock, recording, metrics, logger, onStart } = parts;
+  const { options, catalog, store, objects, leadership, clock, auditedWriterOf, metrics, logger, onStart } = parts;
   const { reader, writer, reflector, caches, policy, broadcaster, propagation } = objects;
 
   const count = ({ group, resource }: Kind, status: string) => metrics.cacheChecks.inc({ group, resource, status });
@@ -66,13 +66,13 @@ export function startBackgroundWork(parts: BackgroundParts): void {
   onStart(startConsistencyChecks({ store, reflector, caches, count, pause, every, logger }));
 
   const removalTime = () => clock.removalTime();
-  const sweeping = { catalog, reader, leadership: parts.timely, removalTime, every, logger };
+  const sweeping = { catalog, reader, leadership: parts.guardedLeadership, removalTime, every, logger };
   const { grants, revocations } = parts;
   const expiry = { policy, kinds: catalog, followExpirations: () => broadcaster.followExpirations() };
-  onStart(startBindingExpiry({ ...sweeping, ...expiry, writer: recording('binding-expiry') }));
+  onStart(startBindingExpiry({ ...sweeping, ...expiry, writer: auditedWriterOf('binding-expiry') }));
   const requests = { grants, retentionMs: options.accessRequests.retentionMs };
-  onStart(startRequestSweep({ ...sweeping, ...requests, writer: recording('access-requests') }));
-  onStart(startPassSweep({ ...sweeping, revocations, writer: recording('passes') }));
+  onStart(startRequestSweep({ ...sweeping, ...requests, writer: auditedWriterOf('access-requests') }));
+  onStart(startPassSweep({ ...sweeping, revocations, writer: auditedWriterOf('passes') }));
   onStart(startSweep({ every, leadership, logger }, () => propagation.retry(), 'a deletion could not be completed'));
 
   const { retentionMs, revisions } = options.history;

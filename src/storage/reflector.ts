@@ -12,7 +12,7 @@ import type { CacheEvent, Refill, WatchCache } from './watch-cache.ts';
 export interface ReflectorListener<E extends CacheEntry> {
   onEvent(event: CacheEvent<E>): void;
   /** All events up to this revision have been delivered. */
-  onProgress(revision: Revision): void;
+  onProgress?(revision: Revision): void;
   /** Start over from the contents of the caches: events may be missing between the last one and the next one. */
   onReset(revision: Revision): void;
 }
@@ -181,7 +181,7 @@ export class Reflector<E extends CacheEntry> implements Follower {
       if (event !== undefined) notify((listener) => listener.onEvent(event));
     }
     this.#position.moveTo(revision);
-    notify((listener) => listener.onProgress(revision));
+    notify((listener) => listener.onProgress?.(revision));
     for (const listener of failed) this.#reset(listener);
   }
 

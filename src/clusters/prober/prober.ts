@@ -129,8 +129,6 @@ export class Prober implements ReflectorListener<StoredObject> {
     this.#arm();
   }
 
-  onProgress(): void {}
-
   onReset(): void {
     if (this.#isLeading && !this.#isStopped) this.#reload();
   }

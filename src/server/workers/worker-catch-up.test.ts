@@ -82,7 +82,7 @@ describe('B30: a write of one worker', () => {
   /** Resolves with how many of the others had applied the write when it was acknowledged. */
   async function write({ siblings }: Process, others: readonly Process[]): Promise<number> {
     const key = `/registry/a/${keys++}`;
-    const { ok, revision } = await siblings.awaitedBy(store).write({
+    const { ok, revision } = await siblings.withCatchUp(store).write({
       key,
       value: Buffer.from('x'),
       expect: { absent: true },

@@ -45,7 +45,7 @@ export class WorkerCatchUp {
 /** How a worker and the other workers of its address keep up with each other's writes (docs/adr/0024). */
 export interface Siblings {
   /** The same store. A write returns when the other workers act on it. */
-  awaitedBy(store: Store): Store;
+  withCatchUp(store: Store): Store;
   /** Called before this worker decides anything: from now on, the writes of others wait for it. */
   decideFrom(freshness: Pick<Freshness, 'catchUp'>): Promise<void>;
 }
@@ -82,7 +82,7 @@ export function joinSiblings(
   };
   const seen = new SharedCall(ask, { overlapMs: OVERLAP_MS });
   return {
-    awaitedBy: (store) => ({
+    withCatchUp: (store) => ({
       get: (key, revision) => store.get(key, revision),
       list: (request) => store.list(request),
       async write(write) {

@@ -114,11 +114,11 @@ describe('B13: nothing is signed while the clock is wrong', () => {
   it('nor is anything removed that has expired', async () => {
     const guard = await open();
     const fence = { key: '/internal/leader', expect: { createRevision: 7 } };
-    const timely = leadsWhile({ leads: () => true, fence: () => fence }, () => guard.isRight());
-    expect([timely.leads(), leaderGuards(timely)]).toEqual([true, [fence]]);
+    const guarded = leadsWhile({ leads: () => true, fence: () => fence }, () => guard.isRight());
+    expect([guarded.leads(), leaderGuards(guarded)]).toEqual([true, [fence]]);
     clock.ahead = -HOUR;
-    expect([timely.leads(), timely.fence()]).toEqual([false, undefined]);
-    expect(() => leaderGuards(timely)).toThrow('no longer leads');
+    expect([guarded.leads(), guarded.fence()]).toEqual([false, undefined]);
+    expect(() => leaderGuards(guarded)).toThrow('no longer leads');
   });
 
   it('unless the operator allows it', async () => {

@@ -6,7 +6,7 @@ import type { ObjectWriter } from './writer.ts';
 type Writes = Pick<ObjectWriter, 'create' | 'update' | 'remove'>;
 
 /** A writer for changes that the server makes without a request. Calls `record` for each changed object. */
-export function recordingWriter(writer: Writes, part: string, record: (change: ServerChange) => void): Writes {
+export function auditedWriter(writer: Writes, part: string, record: (change: ServerChange) => void): Writes {
   const changed = (verb: ServerChange['verb'], kind: Kind, objectKey: ObjectKey, uid: string | undefined): void => {
     const { cluster, namespace, name } = objectKey;
     record({ part, verb, kind, objectKey: { cluster, namespace, name }, uid });
