@@ -139,16 +139,13 @@ export function prepareForUpdate(
   return next;
 }
 
-/**
- * The parts of an update that its writer did not send. `prepareForUpdate` takes them from the old object; a part that
- * was sent is a copy, also if it is equal.
- */
+/** The parts in which an update equals the old object. */
 export function unchangedParts({ metadata, spec, status }: ApiObject, old: ApiObject): UnchangedParts {
   const unchanged = new Set<ObjectPart>();
-  if (metadata.labels === old.metadata.labels) unchanged.add('labels');
-  if (metadata.annotations === old.metadata.annotations) unchanged.add('annotations');
-  if (spec === old.spec) unchanged.add('spec');
-  if (status === old.status) unchanged.add('status');
+  if (isSameJson(metadata.labels, old.metadata.labels)) unchanged.add('labels');
+  if (isSameJson(metadata.annotations, old.metadata.annotations)) unchanged.add('annotations');
+  if (isSameJson(spec, old.spec)) unchanged.add('spec');
+  if (isSameJson(status, old.status)) unchanged.add('status');
   return unchanged;
 }
 
