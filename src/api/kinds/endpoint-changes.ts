@@ -57,10 +57,8 @@ export function deriveEndpointFields(
 ): ApiObject {
   if (old === undefined) return object;
   const [spec, oldSpec] = [specOf(object), specOf(old)];
-  // In nearly every write nothing waits, and the endpoints do not change.
-  const isSettled = object.spec === old.spec && confirmedIn(oldSpec) === undefined;
-  const confirmed = isSettled ? undefined : endpointsHeld(object, old, rules);
-  const settled = isSettled ? object : withConfirmed(object, confirmedIn(oldSpec), confirmed);
+  const confirmed = endpointsHeld(object, old, rules);
+  const settled = withConfirmed(object, confirmedIn(oldSpec), confirmed);
   const now = toTimestamp(rules.now());
   const before = statusOf(object);
   let status = before;
@@ -69,8 +67,7 @@ export function deriveEndpointFields(
   } else if (conditionOf(status, ENDPOINTS_CONFIRMED) !== undefined) {
     status = withCondition(status, ENDPOINTS_CONFIRMED, CONFIRMED, now);
   }
-  const hasMoved =
-    !isSettled && !sameEndpoints(inForce(oldSpec, rules.field), confirmed ?? writtenIn(spec, rules.field));
+  const hasMoved = !sameEndpoints(inForce(oldSpec, rules.field), confirmed ?? writtenIn(spec, rules.field));
   if (hasMoved && isProbeReason(conditionOf(status, READY)?.reason)) {
     status = withCondition(status, READY, NOT_PROBED, now);
   }
