@@ -91,7 +91,7 @@ interface RemoveOptions {
  * Returns the new object for the current one. It may share parts with the current object, and must not modify it.
  * Called again after a conflict with another write.
  */
-export type Change = (current: ApiObject) => ApiObject | Promise<ApiObject>;
+export type UpdateFunction = (current: ApiObject) => ApiObject | Promise<ApiObject>;
 
 /** The field manager of writes without a request. */
 const SERVER_MANAGER = 'clusterpass';
@@ -231,7 +231,7 @@ export class ObjectWriter {
     return alreadyExists(kind, objectKey.name, isTerminating ? 'object is being deleted: ' : '');
   }
 
-  async update(kind: Kind, objectKey: ObjectKey, change: Change, options: UpdateOptions): Promise<ApiObject> {
+  async update(kind: Kind, objectKey: ObjectKey, change: UpdateFunction, options: UpdateOptions): Promise<ApiObject> {
     const { part, preconditions, admit, origin } = options;
     const expected = preconditions?.resourceVersion ?? '';
     for (let attempt = 1; ; attempt++) {

@@ -23,9 +23,9 @@ import { parseCreateOptions } from '../options/write-options.ts';
 import { isOwn } from '../requester.ts';
 import { readObject } from '../write/read-body.ts';
 import { managerOf, writeResponse } from '../write/write-parts.ts';
+import { type CheckedPass, checkPassRequest } from './check-pass-request.ts';
 import { countedPasses, PENDING_MS } from './pass-limits.ts';
 import { annotate, isAccountDeleted, isApprovedFor, type PassParts } from './pass-parts.ts';
-import { checkRequestedPass, type RequestedPass } from './requested-pass.ts';
 
 /** `create` of a pass: the permission is that of a TokenRequest for the account, by the bindings that count. */
 export function createPassHandler(parts: PassParts): (request: ApiRequest) => Promise<ApiResponse> {
@@ -37,7 +37,7 @@ export function createPassHandler(parts: PassParts): (request: ApiRequest) => Pr
     const { caller } = request;
     const options = parseCreateOptions(request.query);
     const sent = readObject(request, kind, options.fieldValidation);
-    const requested = await checkRequestedPass(parts, request, sent);
+    const requested = await checkPassRequest(parts, request, sent);
     const { account, cluster, decision, spec } = requested;
     const counted = countedPasses(parts, caller, spec);
     const same = counted.stored().find((entry) => isOwn(entry, caller) && isSamePass(parts, entry, requested));
@@ -80,7 +80,7 @@ export function createPassHandler(parts: PassParts): (request: ApiRequest) => Pr
   };
 }
 
-const isSamePass = (parts: PassParts, entry: StoredObject, { cluster, decision, spec }: RequestedPass): boolean =>
+const isSamePass = (parts: PassParts, entry: StoredObject, { cluster, decision, spec }: CheckedPass): boolean =>
   isUnused(parts, entry, decision, cluster) && isDeepStrictEqual(passSpec(entry.object()), spec);
 
 /**

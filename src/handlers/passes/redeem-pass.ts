@@ -15,8 +15,8 @@ import type { StoredObject } from '../../objects/stored-object.ts';
 import { parseCreateOptions } from '../options/write-options.ts';
 import { isOwn } from '../requester.ts';
 import { objectKeyOf } from '../write/write-parts.ts';
+import { audiencePermission } from './check-pass-request.ts';
 import { ACCOUNT_DELETED, annotate, holderOf, isAccountDeleted, isApprovedFor, type PassParts } from './pass-parts.ts';
-import { audiencePermission } from './requested-pass.ts';
 
 /** No TokenRequest asks for less. A token for a pass may be granted less: it ends with the pass. */
 const MIN_REQUESTED_SECONDS = 600;

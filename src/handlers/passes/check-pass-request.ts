@@ -25,7 +25,7 @@ import { accountUID, annotateAccount, holderOf, type PassAccount, type PassParts
 const MIN_SECONDS_OF_ISSUING_CLUSTER = 660;
 
 /** A pass that the caller may have. */
-export interface RequestedPass {
+export interface CheckedPass {
   readonly account: PassAccount;
   /** Of the account that was checked: another one may have its name later. */
   readonly accountUID: Pick<PassStatus, 'serviceAccountUID'>;
@@ -37,11 +37,7 @@ export interface RequestedPass {
 }
 
 /** Checks the fields, the permission and the account, in this order. @throws ApiError */
-export async function checkRequestedPass(
-  parts: PassParts,
-  request: ApiRequest,
-  sent: ApiObject,
-): Promise<RequestedPass> {
+export async function checkPassRequest(parts: PassParts, request: ApiRequest, sent: ApiObject): Promise<CheckedPass> {
   const { catalog, reader, rules } = parts;
   const { caller } = request;
   requireValid(parts, [...nameErrors(sent.metadata), ...passErrors(sent), ...purposeErrors(passSpec(sent))]);
