@@ -56,6 +56,24 @@ describe('lists', () => {
     expect((await client.listClusters({ limit: 1 })).items).toHaveLength(2);
     expect(requests[2]?.query).toEqual({ limit: '0' });
   });
+
+  it.each([
+    ['the same', ['x', 'x']],
+    ['an earlier', ['x', 'y', 'x']],
+  ])('end with an error if the server sends %s continue token again', async (_, tokens) => {
+    const { client, requests, url } = await serve(...tokens.map((token) => page(['a'], token)));
+    const problem = `${url} sent the same continue token for two pages of /auth/v1/clusters`;
+    await expect(client.listClusters()).rejects.toThrow(new ConnectionError(problem));
+    expect(requests).toHaveLength(tokens.length);
+  });
+
+  it('end with an error if the pages stay empty', async () => {
+    const pages = Array.from({ length: 101 }, (_, index) => page([], `page-${index}`));
+    const { client, requests, url } = await serve(page(['a'], 'x'), ...pages);
+    const problem = `${url} sent 100 empty pages of /auth/v1/clusters in a row`;
+    await expect(client.listClusters()).rejects.toThrow(new ConnectionError(problem));
+    expect(requests).toHaveLength(101);
+  });
 });
 
 describe('tokens', () => {

@@ -72,7 +72,7 @@ export interface Client {
   /** Gets a path that answers with text, e.g. `/readyz` or `/metrics`. */
   text(path: string, options?: Pick<RequestOptions, 'query' | 'signal'>): Promise<string>;
   /** Sends any other request to the server and parses the JSON response. */
-  request<T>(method: string, path: string, options?: RequestOptions): Promise<Reply<T>>;
+  request<T>(method: string, path: string, options?: RequestOptions<T>): Promise<Reply<T>>;
 }
 
 const WATCH_IDLE_MS = 150_000;

@@ -2,6 +2,8 @@ import { isStatus } from './errors.ts';
 import type { Transport } from './transport.ts';
 
 const DEFAULT_LIMIT = 500;
+/** A page whose objects are all filtered out is empty and has a continue token. So many in a row are a fault. */
+const MAX_EMPTY_PAGES = 100;
 
 /** A transport, or a client. */
 type Requester = Pick<Transport, 'request'>;
@@ -24,13 +26,28 @@ export async function* listPages<P extends Page<unknown>>(
   path: string,
   { labelSelector, fieldSelector, limit = DEFAULT_LIMIT, signal }: PageOptions,
 ): AsyncGenerator<P> {
+  const check = endlessListCheck(path);
   let next = '';
   do {
     const query = { labelSelector, fieldSelector, limit, ...(next === '' ? {} : { continue: next }) };
-    const { value } = await transport.request<P>('GET', path, { query, ...(signal === undefined ? {} : { signal }) });
+    const options = { query, check, ...(signal === undefined ? {} : { signal }) };
+    const { value } = await transport.request<P>('GET', path, options);
     next = value.metadata.continue ?? '';
     yield value;
   } while (next !== '');
+}
+
+/** Finds pages that lead to no end of the list. */
+function endlessListCheck(path: string): (page: Page<unknown>) => string | undefined {
+  const tokens = new Set<string>();
+  let emptyPages = 0;
+  return ({ metadata: { continue: token = '' }, items }) => {
+    if (token === '') return undefined;
+    if (tokens.has(token)) return `the same continue token for two pages of ${path}`;
+    tokens.add(token);
+    emptyPages = items.length === 0 ? emptyPages + 1 : 0;
+    return emptyPages < MAX_EMPTY_PAGES ? undefined : `${MAX_EMPTY_PAGES} empty pages of ${path} in a row`;
+  };
 }
 
 /** All pages in an array. After a 410, requests the list again as one page. */

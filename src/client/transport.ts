@@ -23,13 +23,15 @@ export interface TransportOptions {
   readonly timing: Timing;
 }
 
-export interface RequestOptions {
+export interface RequestOptions<T = unknown> {
   readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
   /** Sent as JSON. */
   readonly body?: unknown;
   readonly contentType?: string;
   readonly accept?: string;
   readonly signal?: AbortSignal;
+  /** Returns what the server sent that it must not send, if anything: the request fails, with an error that says so. */
+  readonly check?: (value: T) => string | undefined;
 }
 
 export interface Reply<T> {
@@ -62,13 +64,17 @@ export class Transport {
   }
 
   /** Reads a JSON response. */
-  async request<T>(method: string, path: string, options: RequestOptions = {}): Promise<Reply<T>> {
+  async request<T>(method: string, path: string, { check, ...options }: RequestOptions<T> = {}): Promise<Reply<T>> {
     const { value: text, ...reply } = await this.text(method, path, options);
+    let value: T;
     try {
-      return { ...reply, value: JSON.parse(text) as T };
+      value = JSON.parse(text) as T;
     } catch (error) {
       throw this.#withSource(new ConnectionError(`${this.#root} sent a response that is not JSON`, { cause: error }));
     }
+    const problem = check?.(value);
+    if (problem !== undefined) throw this.#withSource(new ConnectionError(`${this.#root} sent ${problem}`));
+    return { ...reply, value };
   }
 
   /** Reads a response as text. */
