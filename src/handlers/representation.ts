@@ -24,17 +24,17 @@ export interface Representation {
   readonly clientAddress: string;
   /** Epoch milliseconds. */
   readonly now: () => number;
-  /** For a streamed table: true at the first call, because only the first event names the columns (B-05). */
-  readonly namesColumns?: () => boolean;
+  /** For a streamed table: the columns for the next event. Rendering an event calls it once. */
+  readonly takeColumns?: () => object[] | null;
 }
 
-/** A function that returns true at its first call only. */
-export function once(): () => boolean {
-  let isFirst = true;
+/** B-05: only the first event of a streamed table names the columns. */
+export function columnsOnce(kind: Kind): () => object[] | null {
+  let columns: object[] | null = columnsOf(kind);
   return () => {
-    const result = isFirst;
-    isFirst = false;
-    return result;
+    const taken = columns;
+    columns = null;
+    return taken;
   };
 }
 
@@ -125,7 +125,7 @@ function cellOf(column: TableColumn, object: ApiObject, now: number): string | n
 }
 
 const streamedTable = (representation: Representation, object: ApiObject): object =>
-  representation.namesColumns?.() === false ? tableOf(representation, object, null) : tableOf(representation, object);
+  tableOf(representation, object, representation.takeColumns?.());
 
 /** An object that the caller may no longer see: only where it is and the revision. */
 export function renderTombstone(

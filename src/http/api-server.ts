@@ -45,7 +45,7 @@ interface ApiParts {
   readonly issuerIndex: IssuerIndex;
   readonly store: Pick<Store, 'get' | 'revision'>;
   readonly cache: { readonly ready: boolean };
-  readonly freshness: Pick<Freshness, 'isUnreachable' | 'isCurrent' | 'whenCurrent'>;
+  readonly freshness: Pick<Freshness, 'isUnreachable' | 'proveCurrent' | 'whenCurrent'>;
   /** Files whose callers are refused, because the file is gone. */
   readonly goneFiles: { tokenFile(): boolean; authenticationConfig(): boolean };
   readonly isCluster: (name: string) => boolean;
@@ -135,7 +135,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     version: { version },
     parseRequestLine: createRequestLineParser({ productName }),
     freshness: {
-      isCurrent: () => parts().freshness.isCurrent(),
+      proveCurrent: () => parts().freshness.proveCurrent(),
       whenCurrent: (timeoutMs) => parts().freshness.whenCurrent(timeoutMs),
     },
     authenticate: (authorization, warn) => parts().authenticator.authenticate(authorization, warn),

@@ -98,7 +98,7 @@ export async function startFixture(
     port: 0,
     observeSubrequest: (record) => void records.push(record),
     parseRequestLine: createRequestLineParser({ productName: 'orchestrator' }),
-    freshness: { isCurrent: () => true, whenCurrent: async () => true },
+    freshness: { proveCurrent: () => true, whenCurrent: async () => true },
     authenticate: async (authorization) => {
       const token = /^Bearer (admin|other|nobody)$/.exec(authorization ?? '')?.[1];
       if (token === undefined) throw unauthorized();

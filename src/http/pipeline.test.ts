@@ -447,7 +447,7 @@ test('B30: a server that may be behind its store decides about no credential; pu
     return isCurrent;
   };
   const { send, handled } = await startFixture(undefined, {
-    freshness: { isCurrent: () => false, whenCurrent },
+    freshness: { proveCurrent: () => false, whenCurrent },
     checks: {},
   });
   const path = '/apis/clusterregistry.k8s.io/v1alpha1/clusters';

@@ -25,7 +25,7 @@ import type { PathRoute, PathRoutes, ResourceRoute, ResourceRoutes } from './rou
 export interface StageParts {
   readonly parseRequestLine: RequestLineParser;
   /** Whether credentials and permissions may be decided from memory. */
-  readonly freshness: Pick<Freshness, 'isCurrent' | 'whenCurrent'>;
+  readonly freshness: Pick<Freshness, 'proveCurrent' | 'whenCurrent'>;
   readonly authenticate: (authorization: string | undefined, warn: (text: string) => void) => MaybePromise<Caller>;
   /** The same for a token in a form. */
   readonly authenticateToken: (token: Secret) => MaybePromise<Caller>;
@@ -125,7 +125,7 @@ export const requireFreshState: StageRun = (x, { freshness }) =>
   x.pathRoute === undefined || presentsCredential(x) ? whenCurrent(freshness) : undefined;
 
 function whenCurrent(freshness: StageParts['freshness']): Promise<void> | undefined {
-  if (freshness.isCurrent()) return undefined;
+  if (freshness.proveCurrent()) return undefined;
   return freshness.whenCurrent(CURRENT_MS).then((current) => {
     if (!current) throw unavailable('this server is behind its store and cannot check credentials, please try again');
   });

@@ -67,7 +67,7 @@ describe('B30: decisions from memory', () => {
     await pass(100);
     for (let i = 0; i < 50; i++) {
       await pass(97);
-      expect(freshness.isCurrent()).toBe(true);
+      expect(freshness.proveCurrent()).toBe(true);
       expect(freshness.isUnreachable).toBe(false);
     }
   });
@@ -98,11 +98,11 @@ describe('B30: decisions from memory', () => {
     state.revision = 11;
     for (const other of [caches, keys]) if (other !== (which === 'caches' ? caches : keys)) other.moveTo(11);
     await pass(1_001);
-    expect(freshness.isCurrent()).toBe(false);
+    expect(freshness.proveCurrent()).toBe(false);
     expect(await decided(2_000)).toBe(false);
     (which === 'caches' ? caches : keys).moveTo(11);
     expect(await decided(50)).toBe(true);
-    expect(freshness.isCurrent()).toBe(true);
+    expect(freshness.proveCurrent()).toBe(true);
   });
 
   it('go on from memory while the store answers nothing, and wait again once it does', async () => {
@@ -111,12 +111,12 @@ describe('B30: decisions from memory', () => {
     state.answers = false;
     await pass(1_000);
     expect(freshness.isUnreachable).toBe(true);
-    expect(freshness.isCurrent()).toBe(true);
+    expect(freshness.proveCurrent()).toBe(true);
     state.answers = true;
     state.revision = 12;
     await pass(300);
     expect(freshness.isUnreachable).toBe(false);
-    expect(freshness.isCurrent()).toBe(false);
+    expect(freshness.proveCurrent()).toBe(false);
     caches.moveTo(12);
     keys.moveTo(12);
     expect(await decided(300)).toBe(true);
@@ -127,7 +127,7 @@ describe('B30: decisions from memory', () => {
     await pass(1_000);
     state.fails = 'unavailable';
     await pass(2_000);
-    expect([freshness.isUnreachable, freshness.isCurrent()]).toEqual([true, true]);
+    expect([freshness.isUnreachable, freshness.proveCurrent()]).toEqual([true, true]);
   });
 
   it('end when the store refuses to answer: others reach it, and can revoke', async () => {
@@ -135,15 +135,15 @@ describe('B30: decisions from memory', () => {
     await pass(1_000);
     state.fails = 'refused';
     await pass(1_001);
-    expect([freshness.isUnreachable, freshness.isCurrent()]).toEqual([false, false]);
+    expect([freshness.isUnreachable, freshness.proveCurrent()]).toEqual([false, false]);
     expect(await decided(1_500)).toBe(false);
     // A store that has been silent before is not silent any more.
     state.fails = 'unavailable';
     await pass(1_000);
-    expect([freshness.isUnreachable, freshness.isCurrent()]).toEqual([true, true]);
+    expect([freshness.isUnreachable, freshness.proveCurrent()]).toEqual([true, true]);
     state.fails = 'refused';
     await pass(300);
-    expect([freshness.isUnreachable, freshness.isCurrent()]).toEqual([false, false]);
+    expect([freshness.isUnreachable, freshness.proveCurrent()]).toEqual([false, false]);
     state.fails = undefined;
     expect(await decided(300)).toBe(true);
   });
@@ -153,10 +153,10 @@ describe('B30: decisions from memory', () => {
     await pass(1_000);
     state.fails = 'replaced';
     await pass(2_000);
-    expect([freshness.isUnreachable, freshness.isCurrent(), await decided(1_000)]).toEqual([false, false, false]);
+    expect([freshness.isUnreachable, freshness.proveCurrent(), await decided(1_000)]).toEqual([false, false, false]);
     state.fails = 'unavailable';
     await pass(2_000);
-    expect([freshness.isCurrent(), await decided(1_000)]).toEqual([false, false]);
+    expect([freshness.proveCurrent(), await decided(1_000)]).toEqual([false, false]);
   });
 
   it('never wait between the last proof and the finding that the store is unreachable', async () => {
@@ -165,7 +165,7 @@ describe('B30: decisions from memory', () => {
     state.answers = false;
     for (let i = 0; i < 300; i++) {
       await pass(10);
-      expect(freshness.isCurrent()).toBe(true);
+      expect(freshness.proveCurrent()).toBe(true);
     }
   });
 
@@ -184,7 +184,7 @@ describe('B30: decisions from memory', () => {
     const { state, freshness, decided, pass } = open();
     await pass(1_000);
     state.pausedMs = 60_000;
-    expect(freshness.isCurrent()).toBe(false);
+    expect(freshness.proveCurrent()).toBe(false);
     expect(freshness.isUnreachable).toBe(false);
     expect(await decided(20)).toBe(true);
     expect(freshness.isUnreachable).toBe(false);
@@ -193,9 +193,9 @@ describe('B30: decisions from memory', () => {
   it('wait while the caches are refilled: they begin in the past', async () => {
     const { caches, freshness, decided, pass } = open();
     await pass(1_000);
-    expect(freshness.isCurrent()).toBe(true);
+    expect(freshness.proveCurrent()).toBe(true);
     caches.moveTo(4);
-    expect(freshness.isCurrent()).toBe(false);
+    expect(freshness.proveCurrent()).toBe(false);
     expect(await decided(1_000)).toBe(false);
     caches.moveTo(10);
     expect(await decided(1_000)).toBe(true);
@@ -212,12 +212,12 @@ describe('B30: decisions from memory', () => {
       await pass(10);
       expect(freshness.isUnreachable).toBe(false);
     }
-    expect(freshness.isCurrent()).toBe(false);
+    expect(freshness.proveCurrent()).toBe(false);
   });
 
   it('begin when the store is found unreachable: those that wait go on', async () => {
     const { freshness, decided } = open({ answerMs: NEVER });
-    expect(freshness.isCurrent()).toBe(false);
+    expect(freshness.proveCurrent()).toBe(false);
     expect(await decided(750)).toBe(true);
     expect([freshness.isUnreachable, freshness.waiting]).toEqual([true, 0]);
   });
@@ -230,7 +230,7 @@ describe('B30: decisions from memory', () => {
     state.pausedMs = 60_000;
     // The timer of the question before the pause.
     await pass(660);
-    expect([freshness.isUnreachable, freshness.isCurrent()]).toEqual([false, false]);
+    expect([freshness.isUnreachable, freshness.proveCurrent()]).toEqual([false, false]);
   });
 
   it('wait for caches that are refilled, also when the store is found unreachable', async () => {
@@ -279,9 +279,9 @@ describe('B30: decisions from memory', () => {
     const { state, caches, keys, freshness, pass } = open({ answerMs: NEVER, known: () => known });
     await pass(100);
     caches.moveTo(11);
-    expect(freshness.isCurrent()).toBe(false);
+    expect(freshness.proveCurrent()).toBe(false);
     keys.moveTo(11);
-    expect(freshness.isCurrent()).toBe(true);
+    expect(freshness.proveCurrent()).toBe(true);
     known = undefined;
     state.fails = 'unavailable';
     await pass(2_000);
@@ -290,14 +290,14 @@ describe('B30: decisions from memory', () => {
     caches.moveTo(12);
     keys.moveTo(12);
     await pass(300);
-    expect([freshness.isCurrent(), freshness.isUnreachable]).toEqual([true, false]);
+    expect([freshness.proveCurrent(), freshness.isUnreachable]).toEqual([true, false]);
   });
 
   it('of a store whose revision is known ask nothing', async () => {
     const { state, freshness } = open({ known: () => 10 });
     state.answers = false;
     await vi.advanceTimersByTimeAsync(60_000);
-    expect([freshness.isUnreachable, freshness.isCurrent()]).toEqual([false, true]);
+    expect([freshness.isUnreachable, freshness.proveCurrent()]).toEqual([false, true]);
   });
 });
 

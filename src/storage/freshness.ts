@@ -84,8 +84,8 @@ export class Freshness {
     return this.#waiters.size;
   }
 
-  /** True when decisions may be made from memory now. */
-  isCurrent(): boolean {
+  /** True when decisions may be made from memory now. Makes a new proof if that takes no request to the store. */
+  proveCurrent(): boolean {
     if (this.#isReplaced) return false;
     // Caches that are refilled go back to an older state, which may lack what the proof was about.
     if (this.#hasApplied(this.#provenRevision)) {
@@ -96,7 +96,7 @@ export class Freshness {
 
   /** Resolves true as soon as decisions may be made from memory, false if not within the time. */
   async whenCurrent(timeoutMs: number): Promise<boolean> {
-    if (this.isCurrent()) return true;
+    if (this.proveCurrent()) return true;
     const since = this.#now() - MAX_AGE_MS;
     void this.#prove();
     return new Promise((resolve) => {

@@ -31,7 +31,7 @@ export interface Subscriber {
   onBroadcasterProgress(): void;
   beforePolicyChange(): void;
   onPolicyChange(change: PermissionChange): void;
-  checkAllowed(): boolean;
+  endIfRefused(): boolean;
   /** Ends the watch with a 410: the client has to list again. */
   expire(): void;
   checkCaller(): void;
@@ -273,7 +273,7 @@ export class Broadcaster implements ProjectionListener {
       const { kind } = representation;
       if (!kind.inCluster || !selection.prefix.startsWith(collectionPrefix(kind, name, ''))) continue;
       this.#flush();
-      watcher.checkAllowed();
+      watcher.endIfRefused();
     }
   }
 

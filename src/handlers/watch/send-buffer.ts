@@ -68,7 +68,7 @@ export class SendBuffer {
   #batches: Batch[] = [];
   #bytes = 0;
   #events = 0;
-  /** The share of `#bytes` and `#events` that was added since the last `isTooFarBehind`. */
+  /** The share of `#bytes` and `#events` that was added since the last `checkLag`. */
   #fresh = { bytes: 0, events: 0 };
   /** The connection has not accepted the last write entirely; `drained` follows. */
   #isFull = false;
@@ -99,16 +99,16 @@ export class SendBuffer {
   }
 
   /**
-   * True when the client must be cut. The newest batches do not count: a burst of events is not the client's fault.
-   * Called in the watcher's write slot, by which time a connection that could accept more has done so.
+   * Whether the client must be cut. Batches added since the last call do not count yet: a burst of events is not the
+   * client's fault. Called in the watcher's write slot, by which time a connection that could accept more has done so.
    */
-  isTooFarBehind(): boolean {
-    if (this.#fresh.events === 0) return false;
+  checkLag(): 'tolerated' | 'too-far-behind' {
+    if (this.#fresh.events === 0) return 'tolerated';
     const limit = this.#isFull ? MAX_BEHIND : MAX_LATE;
     const bytes = this.#sink.pending + this.#bytes - this.#fresh.bytes;
     const events = this.#writtenEvents + this.#events - this.#fresh.events;
     this.#fresh = { bytes: 0, events: 0 };
-    return bytes > limit.bytes || events > limit.events;
+    return bytes > limit.bytes || events > limit.events ? 'too-far-behind' : 'tolerated';
   }
 
   /** Writes about `maxBytes` if the connection is not full. True when it can accept more and there is more. */

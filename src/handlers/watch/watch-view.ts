@@ -2,7 +2,7 @@ import type { Kind } from '../../api/kind.ts';
 import type { ApiRequest } from '../../api/request.ts';
 import { gone } from '../../api/status.ts';
 import type { ListOptions } from '../options/list-options.ts';
-import { once, type Representation } from '../representation.ts';
+import { columnsOnce, type Representation } from '../representation.ts';
 import type { Selection } from '../selection.ts';
 import { representationFor, selectionFor, type Views } from '../views.ts';
 
@@ -49,7 +49,7 @@ export function createWatchViews(
   const { caller, target } = request;
   const base = selectionFor(request, kind, options, views);
   const form = representationFor(request, kind, views);
-  const streamed: Representation = form.form === 'table' ? { ...form, namesColumns: once() } : form;
+  const streamed: Representation = form.form === 'table' ? { ...form, takeColumns: columnsOnce(kind) } : form;
   const viewOf = (rule: Selection['rule'], whole: Representation['whole']): WatchView => {
     const { prefix, labels, fields } = base;
     // The first event of a table names its columns, so a table has a group to itself.

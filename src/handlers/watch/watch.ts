@@ -100,7 +100,7 @@ function start(
     now: parts.now,
   });
   // The rules may have changed since the request was authorized, because it waited for the caches.
-  if (watcher.checkAllowed()) return;
+  if (watcher.endIfRefused()) return;
   // V-05: without a resourceVersion, or from 0, a watch starts with the state, unless V-09 says otherwise.
   if (sendInitialEvents ?? resourceVersion === 0) {
     const marksEnd = sendInitialEvents === true && allowWatchBookmarks;

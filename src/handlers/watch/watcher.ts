@@ -162,7 +162,7 @@ export class Watcher implements Subscriber {
     const { broadcaster, sink } = this.#options;
     try {
       if (!this.#isLive) this.#catchUp();
-      else if (this.#sendBuffer.isTooFarBehind()) this.cut();
+      else if (this.#sendBuffer.checkLag() === 'too-far-behind') this.cut();
       else if (this.#sendBuffer.writeSome(broadcaster.writeBytes)) broadcaster.schedule(this);
     } catch (error) {
       this.#close();
@@ -172,7 +172,7 @@ export class Watcher implements Subscriber {
 
   /** Writes the send buffer before a frame that must follow it. */
   #flush(): void {
-    if (this.#sendBuffer.isTooFarBehind()) this.cut();
+    if (this.#sendBuffer.checkLag() === 'too-far-behind') this.cut();
     else this.#sendBuffer.writeAll();
   }
 
@@ -190,7 +190,7 @@ export class Watcher implements Subscriber {
 
   /** The broadcaster is between two events: a live watcher writes the difference between its old and its new view. */
   onPolicyChange({ since, revision, differences }: PermissionChange): void {
-    if (this.checkAllowed() || this.#isClosed || !this.#isLive) return;
+    if (this.endIfRefused() || this.#isClosed || !this.#isLive) return;
     const { broadcaster, cache, views } = this.#options;
     const before = this.#view;
     const after = views.current();
@@ -217,7 +217,7 @@ export class Watcher implements Subscriber {
   }
 
   /** Ends the watch when it is no longer allowed; true if it did. */
-  checkAllowed(): boolean {
+  endIfRefused(): boolean {
     const refusal = this.#isClosed ? undefined : this.#options.refusal();
     if (refusal === undefined) return false;
     this.#fail(refusal);
