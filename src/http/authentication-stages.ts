@@ -4,7 +4,7 @@ import type { MaybePromise } from '../lib/maybe-promise.ts';
 import { stdioAnnotations } from '../mcp/stdio-headers.ts';
 import type { Exchange } from './exchange.ts';
 import { reject } from './flow-control-stages.ts';
-import { addressOf, callerOf, presentsCredential, type StageParts, type StageRun } from './stages.ts';
+import { addressOf, callerOf, presentsCredential, type StageParts, type StageRun } from './stage.ts';
 
 /** The stages that find out who sent a request. */
 

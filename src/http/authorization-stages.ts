@@ -8,7 +8,7 @@ import type { Exchange } from './exchange.ts';
 import { isMcpPath, mcpNotServed } from './mcp/mcp-endpoint.ts';
 import { readImpersonation } from './request/impersonation-headers.ts';
 import type { ResourceRoutes } from './routes/routes.ts';
-import { callerOf, type StageParts, type StageRun } from './stages.ts';
+import { callerOf, type StageParts, type StageRun } from './stage.ts';
 
 /** From here on the caller is the impersonated user. Its limits stay those of the impersonator. */
 export const impersonateUser: StageRun = (x, { authorizer }) => {

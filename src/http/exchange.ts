@@ -35,7 +35,7 @@ export interface AuditedDecision {
   readonly why: string;
 }
 
-/** One request in the pipeline. A comment names the stage that sets a field; only later stages read it. */
+/** One request in the pipeline. A comment names the stages that set a field; only later stages read it. */
 export class Exchange {
   readonly req: IncomingMessage;
   readonly res: LingeringResponse;
@@ -46,8 +46,8 @@ export class Exchange {
   auditId = ''; //                            audit id
   checkedHeaders?: CheckedHeaders; //         header checks
   path = ''; //                               request info
-  query = NO_QUERY; //                        request info
-  requestInfo?: RequestInfo; //               request info
+  query = NO_QUERY; //                        request info, form
+  requestInfo?: RequestInfo; //               request info, form
   pathRoute?: PathRoute | undefined; //       public route, route
   formRoute?: FormRoute | undefined; //       public route
   mcp?: McpEndpoint; //                       mcp endpoint
@@ -58,8 +58,8 @@ export class Exchange {
   caller?: Caller; //                         public authentication, authentication, impersonation
   actor?: Caller; //                          actor authentication
   agent?: Agent; //                           set by the stage that makes a subrequest for an agent
-  seat?: Seat; //                             public flow control, flow control
-  decision?: AuditedDecision; //              impersonation, authorization
+  seat?: Seat; //                             public flow control, flow control, flow control again
+  decision?: AuditedDecision; //              impersonation, authorization, authorization again
   route?: ResourceRoute; //                   route
   accept?: NegotiatedAnswer; //               negotiation
   mediaType = ''; //                          content type

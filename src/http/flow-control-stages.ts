@@ -9,7 +9,7 @@ import {
   priorityLevelOf,
   publicLevelOf,
 } from './flow-control/flow-control.ts';
-import { addressOf, callerOf, expectsBody, type StageRun } from './stages.ts';
+import { addressOf, callerOf, expectsBody, type StageRun } from './stage.ts';
 
 /** The stages that take seats. A request without one waits in a queue or is rejected. */
 

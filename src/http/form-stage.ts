@@ -3,7 +3,7 @@ import type { Exchange } from './exchange.ts';
 import { checkFormType, Form, MAX_FORM_BYTES } from './oauth/form.ts';
 import { bodyLength, checkContentEncoding } from './request/body.ts';
 import { methodNotAllowed } from './request/header-checks.ts';
-import { addressOf, type StageRun } from './stages.ts';
+import { addressOf, type StageRun } from './stage.ts';
 
 /**
  * Receives the form of an OAuth endpoint, and turns it into a request of the API. It comes before authentication,

@@ -19,7 +19,7 @@ import type { Exchange } from './exchange.ts';
 import { InsufficientScope, isMcpPath, type McpEndpoint } from './mcp/mcp-endpoint.ts';
 import { methodNotAllowed } from './request/header-checks.ts';
 import { type Answer, jsonOf, type RawAnswer } from './response/respond.ts';
-import { callerOf, type StageParts, type StageRun } from './stages.ts';
+import { callerOf, type StageParts, type StageRun } from './stage.ts';
 import { handleSubrequest, recordFailure } from './subrequest.ts';
 
 /** A message is short. It is received before it is known what it asks for. */

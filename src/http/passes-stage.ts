@@ -16,7 +16,7 @@ import { TimeSlice } from '../lib/time-slice.ts';
 import type { Exchange } from './exchange.ts';
 import { tokenRequestInfo, userpassInfo } from './request/token-request-info.ts';
 import { jsonOf } from './response/respond.ts';
-import type { StageParts, StageRun } from './stages.ts';
+import type { StageParts, StageRun } from './stage.ts';
 import { handleSubrequest, recordFailure } from './subrequest.ts';
 
 /** Subrequests at once: they share the writes of the audit log, and other requests are served between them. */

@@ -8,6 +8,7 @@ import { checkBodyLength, checkContentType, receiveBody } from './body-stages.ts
 import { Exchange } from './exchange.ts';
 import { takeBodySeat, takeCallerSeat, takePublicSeat, takeSeatAgain } from './flow-control-stages.ts';
 import { receiveForm } from './form-stage.ts';
+import { requireFreshState, requireFreshStateAgain } from './freshness-stages.ts';
 import type { Serve } from './listener/listener.ts';
 import { findMcp, serveMcp } from './mcp-stage.ts';
 import { issuePasses } from './passes-stage.ts';
@@ -16,24 +17,12 @@ import { type RequestRecord, recordOf } from './records/request-record.ts';
 import { BodyReader, hasArrived } from './request/body.ts';
 import { acceptsGzip, prettyByAccept, prettyByDefault } from './request/negotiate.ts';
 import { RequestDeadlines } from './request-deadline.ts';
+import { applyTimeout, assignAuditId, checkHeaders, negotiate, readRequestInfo } from './request-stages.ts';
 import { ResponseBuffers } from './response/chunk-pool.ts';
 import { type Answer, type Envelope, respond } from './response/respond.ts';
 import type { WatchStream } from './response/watch-response.ts';
-import {
-  applyTimeout,
-  assignAuditId,
-  checkHeaders,
-  findPublicRoute,
-  findRoute,
-  handle,
-  handlePath,
-  negotiate,
-  readRequestInfo,
-  requireFreshState,
-  requireFreshStateAgain,
-  type StageParts,
-  type StageRun,
-} from './stages.ts';
+import { findPublicRoute, findRoute, handle, handlePath } from './route-stages.ts';
+import type { StageParts, StageRun } from './stage.ts';
 
 /**
  * What happens to a request, in order. The first stage that throws, or that sets an answer, is the last; then the

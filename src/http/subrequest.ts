@@ -1,8 +1,10 @@
 import { type Status, unauthorized } from '../api/status.ts';
 import { authorize } from './authorization-stages.ts';
 import type { Exchange } from './exchange.ts';
+import { requireFreshState } from './freshness-stages.ts';
 import { PLAIN_JSON } from './request/negotiate.ts';
-import { callerOf, findRoute, handle, requireFreshState, type StageParts, type StageRun } from './stages.ts';
+import { findRoute, handle } from './route-stages.ts';
+import { callerOf, type StageParts, type StageRun } from './stage.ts';
 
 /** A long request takes a while: the credential may have been revoked since it was authenticated. */
 const requireLiveCaller: StageRun = (x) => {

@@ -1,0 +1,75 @@
+import type { Socket } from 'node:net';
+import type { Authorizer } from '../api/authorization.ts';
+import type { Caller } from '../api/caller.ts';
+import type { ApiError } from '../api/status.ts';
+import type { MaybePromise } from '../lib/maybe-promise.ts';
+import type { Secret } from '../observability/secret.ts';
+import type { Freshness } from '../storage/freshness.ts';
+import type { Exchange } from './exchange.ts';
+import type { FlowControl } from './flow-control/flow-control.ts';
+import { addressKey } from './listener/address-limit.ts';
+import type { McpEndpoint } from './mcp/mcp-endpoint.ts';
+import type { FormRoutes } from './oauth/form-route.ts';
+import type { BodyReader } from './request/body.ts';
+import type { Method, RequestLineParser } from './request/request-info.ts';
+import type { PathRoutes, ResourceRoute, ResourceRoutes } from './routes/routes.ts';
+
+/** What the stages ask of the rest of the program. */
+export interface StageParts {
+  readonly parseRequestLine: RequestLineParser;
+  /** Whether credentials and permissions may be decided from memory. */
+  readonly freshness: Pick<Freshness, 'proveCurrent' | 'whenCurrent'>;
+  readonly authenticate: (authorization: string | undefined, warn: (text: string) => void) => MaybePromise<Caller>;
+  /** The same for a token in a form. */
+  readonly authenticateToken: (token: Secret) => MaybePromise<Caller>;
+  /** Called with the connection of every caller who authenticates. */
+  readonly onAuthenticated: (socket: Socket) => void;
+  readonly authorizer: Authorizer;
+  readonly resources: ResourceRoutes;
+  readonly paths: PathRoutes;
+  /** Public routes for browsers, at paths where other clients need credentials. */
+  readonly browserPaths?: PathRoutes;
+  readonly forms: FormRoutes;
+  /** Undefined: MCP is not served. */
+  readonly mcp?: McpEndpoint | undefined;
+  readonly flowControl: FlowControl;
+  readonly bodies: BodyReader;
+  /**
+   * Resolves when the audit event of an answer with a credential is durable; rejects when it cannot be. Commits one
+   * event for a code, however often it is called.
+   */
+  readonly beforeRelease: (exchange: Exchange, code: number) => Promise<void>;
+  /** The answer to an error. Logs an unexpected one. */
+  readonly toApiError: (error: unknown, exchange: Exchange) => ApiError;
+  /** Records the end of a subrequest. */
+  readonly observeSubrequest: (exchange: Exchange, code: number) => void;
+}
+
+/**
+ * Does one thing, throws an ApiError, or sets `answer`, which ends the pipeline. A stage that does not apply to a
+ * request returns at once. A stage returns a promise only when it has to wait.
+ */
+export type StageRun = (exchange: Exchange, parts: StageParts) => MaybePromise<void>;
+
+export const presentsCredential = ({ pathRoute, req }: Exchange): boolean =>
+  pathRoute?.refusesBadCredentials === true && req.headers.authorization !== undefined;
+
+const WITH_BODY: ReadonlySet<Method> = new Set(['POST', 'PUT', 'PATCH', 'DELETE']);
+
+/** Whether the request came as a form, whose body was read before. */
+export const isForm = ({ formRoute }: Exchange): boolean => formRoute !== undefined;
+
+/** Whether the stages for bodies apply to the request. */
+export const expectsBody = (x: Exchange): boolean => WITH_BODY.has(x.headers.method) && !isForm(x);
+
+export const addressOf = ({ req }: Exchange): string => addressKey(req.socket.remoteAddress);
+
+export function callerOf({ caller }: Exchange): Caller {
+  if (caller === undefined) throw new Error('not authenticated');
+  return caller;
+}
+
+export function routeOf({ route }: Exchange): ResourceRoute {
+  if (route === undefined) throw new Error('not routed');
+  return route;
+}
