@@ -11,15 +11,19 @@ import {
 } from '../../api/kinds/access-request-spec.ts';
 import { fleetKey } from '../../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
-import { type ApiError, conflict, forbidden, notFound } from '../../api/status.ts';
+import { type ApiError, conflict, forbidden } from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import type { Guard } from '../../storage/contract.ts';
 import { checkNotDeleted } from '../approvals/check-not-deleted.ts';
-import { createDecisionHandler, decisionIn, type SentFor, writeDecision } from '../approvals/decision.ts';
+import {
+  createDecisionHandler,
+  decisionIn,
+  findDecidable,
+  type SentFor,
+  writeDecision,
+} from '../approvals/decision.ts';
 import { isPersonKnown, isSamePerson, unknownPerson, userOf } from '../approvals/people.ts';
-import { isOwn } from '../requester.ts';
-import { objectKeyOf } from '../write/write-parts.ts';
 import { annotate } from './complete-request.ts';
 import { type GrantOwner, grantName, grantObjects } from './grant-objects.ts';
 import type { AccessRequestParts } from './request-parts.ts';
@@ -43,20 +47,11 @@ async function decide(
   sentFor: SentFor,
   dryRun: boolean,
 ): Promise<ApiObject> {
-  const { reader, rules, now } = parts;
-  const { caller, target } = request;
+  const { now } = parts;
+  const { caller } = request;
   const kind = parts.catalog.accessRequests;
-  await reader.catchUp();
-  const entry = reader.find(kind, objectKeyOf(request, kind));
-  // The same for a request that the caller does not see and for one that does not exist (decision 12).
-  const hidden = rules.decisionRefusal(caller, target.name);
-  if (entry === undefined) throw hidden ?? notFound(kind, target.name);
-  const old = entry.object();
-  const scope = requestScope(requestSpec(old));
-  const refusal = rules.decisionRefusal(caller, target.name, scope) === undefined ? undefined : hidden;
-  const isOwner = isOwn(entry, caller);
-  if (refusal !== undefined && !isOwner) throw refusal;
-
+  const found = await findDecidable(parts, kind, request, (object) => requestScope(requestSpec(object)));
+  const { entry, object: old, scope, isOwner, refusal } = found;
   const taken = requestStatus(old).phase;
   const wanted = decisionIn(kind, DECISIONS, { sent: sentFor(old), old, taken });
   const person = userOf(parts, caller, scope.cluster);

@@ -7,14 +7,13 @@ import type { ApiError } from '../../api/status.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import type { PublicView } from '../../objects/stored-object.ts';
 import type { ObjectWriter } from '../../objects/writer.ts';
+import type { DecisionRules } from '../approvals/decision.ts';
 import type { Views } from '../views.ts';
 import type { GrantStore } from './grant-objects.ts';
 
 /** What authz/ decides about access requests. `check…` throws the 403. */
-export interface RequestRules {
+export interface RequestRules extends DecisionRules {
   checkRequest(caller: Caller, scope: RequestScope): void;
-  /** The 403 of a caller who may not decide this request; without a scope, of one who may not decide every one. */
-  decisionRefusal(caller: Caller, name: string, scope?: RequestScope): ApiError | undefined;
   checkApproval(
     caller: Caller,
     grant: RequestScope & {

@@ -1,12 +1,15 @@
+import type { Caller } from '../../api/caller.ts';
 import { type FieldError, forbiddenField, invalid, required, unsupportedValue } from '../../api/field-error.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
-import type { RequestCondition } from '../../api/kinds/access-request-spec.ts';
+import type { RequestCondition, RequestScope } from '../../api/kinds/access-request-spec.ts';
 import { fleetKey } from '../../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
-import { ApiError, conflict } from '../../api/status.ts';
+import { ApiError, conflict, notFound } from '../../api/status.ts';
+import type { ObjectReader } from '../../objects/reader.ts';
 import type { PublicView, StoredObject } from '../../objects/stored-object.ts';
 import { checkPreconditions, type ObjectWriter } from '../../objects/writer.ts';
 import { parseUpdateOptions } from '../options/write-options.ts';
+import { isOwn } from '../requester.ts';
 import type { Views } from '../views.ts';
 import { readPatch } from '../write/patch.ts';
 import { checkSameObject, preconditionsIn, readObject } from '../write/read-body.ts';
@@ -68,6 +71,44 @@ function readBody(parts: DecisionParts, kind: Kind, request: ApiRequest): { dryR
     return sent;
   };
   return { dryRun, sentFor };
+}
+
+/** What authz/ decides about decisions. */
+export interface DecisionRules {
+  /** The 403 of a caller who may not decide this object; without a scope, of one who may not decide every one. */
+  decisionRefusal(caller: Caller, name: string, scope?: RequestScope): ApiError | undefined;
+}
+
+export interface Decidable<Scope> {
+  readonly entry: StoredObject;
+  readonly object: ApiObject;
+  readonly scope: Scope;
+  readonly isOwner: boolean;
+  /** The 403 of an owner who may not decide; undefined for a caller who may decide in this scope. */
+  readonly refusal: ApiError | undefined;
+}
+
+/**
+ * The object of a decision, for its owner and for callers who may decide in its scope. Others get the error that they
+ * would get if it did not exist (decision 12).
+ */
+export async function findDecidable<Scope extends RequestScope>(
+  { reader, rules }: { readonly reader: ObjectReader; readonly rules: DecisionRules },
+  kind: Kind,
+  request: ApiRequest,
+  scopeOf: (object: ApiObject) => Scope,
+): Promise<Decidable<Scope>> {
+  const { caller, target } = request;
+  await reader.catchUp();
+  const entry = reader.find(kind, objectKeyOf(request, kind));
+  const hidden = rules.decisionRefusal(caller, target.name);
+  if (entry === undefined) throw hidden ?? notFound(kind, target.name);
+  const object = entry.object();
+  const scope = scopeOf(object);
+  const refusal = rules.decisionRefusal(caller, target.name, scope) === undefined ? undefined : hidden;
+  const isOwner = isOwn(entry, caller);
+  if (refusal !== undefined && !isOwner) throw refusal;
+  return { entry, object, scope, isOwner, refusal };
 }
 
 export interface WantedDecision<T extends string> {

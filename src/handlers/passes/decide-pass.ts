@@ -2,14 +2,19 @@ import type { ApiObject, Kind } from '../../api/kind.ts';
 import type { RequestCondition } from '../../api/kinds/access-request-spec.ts';
 import { PASS_DECISIONS, type PassStatus, passAccount, passSpec, passStatus } from '../../api/kinds/pass-spec.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
-import { conflict, forbidden, notFound } from '../../api/status.ts';
+import { conflict, forbidden } from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import { checkNotDeleted } from '../approvals/check-not-deleted.ts';
-import { createDecisionHandler, decisionIn, type SentFor, writeDecision } from '../approvals/decision.ts';
+import {
+  createDecisionHandler,
+  decisionIn,
+  findDecidable,
+  type SentFor,
+  writeDecision,
+} from '../approvals/decision.ts';
 import { isPersonKnown, isSamePerson, unknownPerson, userOf } from '../approvals/people.ts';
 import { isOwn } from '../requester.ts';
-import { objectKeyOf } from '../write/write-parts.ts';
 import { ACCOUNT_DELETED, accountUID, annotate, isAccountDeleted, type PassParts } from './pass-parts.ts';
 import { hasBindingChanged } from './sweep-passes.ts';
 
@@ -26,22 +31,13 @@ export const createPassDecisions = (parts: PassParts): ((request: ApiRequest) =>
   );
 
 async function decide(parts: PassParts, request: ApiRequest, sentFor: SentFor, dryRun: boolean): Promise<ApiObject> {
-  const { reader, rules, now } = parts;
+  const { now } = parts;
   const { caller, target } = request;
   const kind = parts.catalog.passes;
   // An agent must not be the person that agrees.
   if (request.agent !== undefined) throw forbidden(kind, target.name, 'agents do not decide about passes');
-  await reader.catchUp();
-  const entry = reader.find(kind, objectKeyOf(request, kind));
-  // The same for a pass that the caller does not see and for one that does not exist (decision 12).
-  const hidden = rules.decisionRefusal(caller, target.name);
-  if (entry === undefined) throw hidden ?? notFound(kind, target.name);
-  const old = entry.object();
-  const scope = passAccount(passSpec(old));
-  const refusal = rules.decisionRefusal(caller, target.name, scope) === undefined ? undefined : hidden;
-  const isOwner = isOwn(entry, caller);
-  if (refusal !== undefined && !isOwner) throw refusal;
-
+  const found = await findDecidable(parts, kind, request, (object) => passAccount(passSpec(object)));
+  const { entry, object: old, scope } = found;
   const status = passStatus(old);
   const { phase, approval = 'none' } = status;
   if (approval === 'none') throw conflict(kind, entry.name, 'it needs no approval');

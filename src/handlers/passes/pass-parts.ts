@@ -16,6 +16,7 @@ import type { ApiError } from '../../api/status.ts';
 import type { PublicView, StoredObject } from '../../objects/stored-object.ts';
 import type { ObjectWriter } from '../../objects/writer.ts';
 import type { Revocations } from '../../tokens/revocations/revocations.ts';
+import type { DecisionRules } from '../approvals/decision.ts';
 import type { OwnedParts } from '../find-for-caller.ts';
 import type { IssueToken } from '../token/pass-use.ts';
 
@@ -25,12 +26,10 @@ export interface PassAccount extends RequestScope {
 }
 
 /** What authz/ decides about passes. */
-export interface PassRules {
+export interface PassRules extends DecisionRules {
   decide(caller: Caller, account: PassAccount, holder: PassHolder): PassDecision;
   /** The 403 of a decision that is not allowed. */
   refusal(caller: Caller, account: PassAccount, decision: PassDecision): ApiError;
-  /** The 403 of a caller who may not approve this pass; without a scope, of one who may not approve every pass. */
-  decisionRefusal(caller: Caller, name: string, scope?: RequestScope): ApiError | undefined;
 }
 
 export interface PassLimits {
