@@ -1,3 +1,4 @@
+import { clip } from '../lib/clip.ts';
 import { distance, nearest } from '../lib/nearest.ts';
 import { CONFIRMED_ANNOTATION } from './confirmed-endpoint.ts';
 import { checkEach, type FieldError, invalidValue } from './field-error.ts';
@@ -14,7 +15,6 @@ import {
 } from './kinds/rbac.ts';
 import { TOKEN_ANNOTATIONS } from './kinds/token-request.ts';
 import { PROBE_ANNOTATION } from './probe-annotation.ts';
-import { clipped } from './status.ts';
 
 /**
  * The annotations and labels of the domain `clusterpass.dev`. The domain is reserved: a key that does not exist is an
@@ -262,7 +262,7 @@ const labelErrors = (kind: string, keys: readonly string[], field: string): Fiel
   checkEach(keys, (key) => (isKnownLabel(kind, key) ? [] : [unknownKey(field, key, unknownLabelText(kind, key))]));
 
 function unknownKey(map: string, key: string, why: string): FieldError {
-  const shown = clipped(key, MAX_SHOWN);
+  const shown = clip(key, MAX_SHOWN);
   return invalidValue(`${map}[${shown}]`, shown, why);
 }
 

@@ -1,5 +1,6 @@
+import { clip } from '../lib/clip.ts';
 import { goQuote } from './codec/go-text/go-quote.ts';
-import { ApiError, clipped, type GroupKind, MAX_NAME, qualified, type StatusCause } from './status.ts';
+import { ApiError, type GroupKind, MAX_NAME, qualified, type StatusCause } from './status.ts';
 
 /** Kinds of errors: the text in messages, and the reason for programs (F-07). */
 const TYPES = {
@@ -90,7 +91,7 @@ export function invalid(kind: GroupKind, name: string, found: readonly FieldErro
   }));
   return new ApiError(422, 'Invalid', `${qualified(kind.group, kind.kind)} ${goQuote(name)} is invalid: ${list}`, {
     details: {
-      ...(name === '' ? {} : { name: clipped(name, MAX_NAME) }),
+      ...(name === '' ? {} : { name: clip(name, MAX_NAME) }),
       ...(kind.group === '' ? {} : { group: kind.group }),
       ...(kind.kind === '' ? {} : { kind: kind.kind }),
       causes,

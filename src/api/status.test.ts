@@ -13,4 +13,9 @@ describe('a Status', () => {
   test('F-02: has metadata even if it is empty', () => {
     expect(badRequest('text').status.metadata).toEqual({});
   });
+
+  test('is well-formed Unicode when its message is truncated inside a character', () => {
+    const { message = '' } = badRequest(`${'a'.repeat(64 * 1024 - 1)}\u{1f600}`).status;
+    expect(message.slice(-4)).toBe('\ufffd...');
+  });
 });

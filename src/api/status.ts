@@ -1,3 +1,4 @@
+import { clip } from '../lib/clip.ts';
 import { goQuote } from './codec/go-text/go-quote.ts';
 
 /** `v1` `Status`, the body of every error response, and its constructors. */
@@ -45,9 +46,6 @@ export const MAX_NAME = 1024;
 /** Longer messages are truncated. */
 const MAX_MESSAGE = 64 * 1024;
 
-export const clipped = (text: string, limit: number): string =>
-  text.length > limit ? `${text.slice(0, limit)}...` : text;
-
 /** An error with its response. Thrown anywhere, rendered once, in http/. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
@@ -61,7 +59,7 @@ export class ApiError extends Error {
     text: string,
     extra: { details?: StatusDetails; continue?: string; cause?: unknown; allow?: string | undefined } = {},
   ) {
-    const message = clipped(text, MAX_MESSAGE);
+    const message = clip(text, MAX_MESSAGE);
     super(message, extra.cause === undefined ? undefined : { cause: extra.cause });
     this.allow = extra.allow;
     this.status = {
@@ -84,7 +82,7 @@ export function qualified(group: string, name: string): string {
 
 function about({ group, resource }: GroupResource, name: string): StatusDetails {
   return {
-    ...(name === '' ? {} : { name: clipped(name, MAX_NAME) }),
+    ...(name === '' ? {} : { name: clip(name, MAX_NAME) }),
     ...(group === '' ? {} : { group }),
     kind: resource,
   };

@@ -1,7 +1,8 @@
 import type { Caller } from '../api/caller.ts';
 import type { TokenFindings } from '../api/kinds/token-review.ts';
-import { type ApiError, clipped, unauthorized } from '../api/status.ts';
+import { type ApiError, unauthorized } from '../api/status.ts';
 import type { ReviewToken } from '../handlers/reviews/review.ts';
+import { clip } from '../lib/clip.ts';
 import type { MaybePromise } from '../lib/maybe-promise.ts';
 import type { Secret } from '../observability/secret.ts';
 import { TokenRejected } from '../tokens/jws.ts';
@@ -106,7 +107,7 @@ export function createAuthenticator(authenticators: TokenAuthenticators): Authen
           }
         }
       } catch (error) {
-        if (error instanceof TokenRejected) return refused(clipped(error.message, MAX_REASON));
+        if (error instanceof TokenRejected) return refused(clip(error.message, MAX_REASON));
         throw error;
       }
       return refused(UNKNOWN);

@@ -12,6 +12,7 @@ import {
 import { isClusterName, isDns1123Label, isDns1123Subdomain } from '../api/names.ts';
 import { badRequest } from '../api/status.ts';
 import { parseCreateOptions } from '../handlers/options/write-options.ts';
+import { clip } from '../lib/clip.ts';
 import { TimeSlice } from '../lib/time-slice.ts';
 import type { Exchange } from './exchange.ts';
 import { tokenRequestInfo, userpassInfo } from './request/token-request-info.ts';
@@ -104,8 +105,7 @@ const MAX_NAME = 253;
 const MAX_BRIEF = 64;
 
 /** A response repeats wrong names several times, for 500 items: names of 1,000 characters made it five megabytes. */
-const brief = (name: string): string =>
-  name.length <= MAX_BRIEF ? name : `${name.slice(0, MAX_BRIEF).toWellFormed()}...`;
+const brief = (name: string): string => clip(name, MAX_BRIEF);
 
 /** A name in the item of the response: as it was sent, unless it can be no name. */
 const repeated = (name: string): string => (name.length <= MAX_NAME ? name : brief(name));

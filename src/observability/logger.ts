@@ -1,4 +1,5 @@
 import { pino } from 'pino';
+import { clip } from '../lib/clip.ts';
 import { type LogOutput, openStandardError } from './log-output.ts';
 import { safeLine } from './safe-line.ts';
 
@@ -71,7 +72,7 @@ function capped(fields: object, depth: number): Record<string, unknown> {
 }
 
 function cappedValue(value: unknown, depth: number, limit = MAX_TEXT): unknown {
-  if (typeof value === 'string') return cut(value, limit);
+  if (typeof value === 'string') return clip(value, limit);
   if (value instanceof Error) return errorFields(value, depth);
   if (typeof value === 'object' && value !== null) {
     if (depth >= MAX_DEPTH) return '[truncated]';
@@ -86,13 +87,9 @@ function cappedValue(value: unknown, depth: number, limit = MAX_TEXT): unknown {
 function errorFields(error: Error, depth: number): Record<string, unknown> {
   return {
     type: error.name,
-    message: cut(error.message, MAX_TEXT),
+    message: clip(error.message, MAX_TEXT),
     ...('code' in error && typeof error.code === 'string' ? { code: error.code } : {}),
-    stack: cut(error.stack ?? '', MAX_STACK),
+    stack: clip(error.stack ?? '', MAX_STACK),
     ...(error.cause === undefined || depth >= MAX_DEPTH ? {} : { cause: cappedValue(error.cause, depth + 1) }),
   };
-}
-
-function cut(text: string, limit: number): string {
-  return text.length <= limit ? text : `${text.slice(0, limit).toWellFormed()}...`;
 }

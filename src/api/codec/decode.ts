@@ -1,3 +1,4 @@
+import { clip } from '../../lib/clip.ts';
 import { invalid, invalidValue } from '../field-error.ts';
 import { type ApiObject, apiVersionOf, type BodyType } from '../kind.ts';
 import type { RequestBody } from '../request.ts';
@@ -20,7 +21,7 @@ import {
   withDefaults,
 } from './type-meta.ts';
 import { decodeUtf8, requireUnicode } from './utf8.ts';
-import { clip, MAX_REPORTS, type Path, pathText, reportDuplicates, Violations } from './violations.ts';
+import { MAX_REPORTS, type Path, pathText, reportDuplicates, Violations } from './violations.ts';
 import { YamlSyntaxError } from './yaml-tokens.ts';
 
 /** How unknown and duplicate fields are handled (S-06, S-09). */

@@ -1,9 +1,10 @@
 import { Composer, type Document, isMap, isScalar, isSeq, type LineCounter, type Scalar, type YAMLMap } from 'yaml';
+import { clip } from '../../lib/clip.ts';
 import { badRequest, tooLarge } from '../status.ts';
 import { goQuote } from './go-text/go-quote.ts';
 import { type JsonNode, NumberNode, ObjectNode, TreeBudget } from './tree.ts';
 import { EncodingError, requireUnicode, wellFormed } from './utf8.ts';
-import { clip, MAX_VIOLATIONS } from './violations.ts';
+import { MAX_VIOLATIONS } from './violations.ts';
 import { MAX_YAML_TOKENS, readYamlTokens, YamlSyntaxError, yamlFault } from './yaml-tokens.ts';
 
 /** Bounds the time for long strings, which the limits on tokens and lines do not: this much takes up to 15 ms. */

@@ -1,3 +1,4 @@
+import { clip } from '../../lib/clip.ts';
 import { type FieldError, forbiddenField, invalidValue, tooLong, tooMany } from '../field-error.ts';
 import { Base64Error, canonicalBase64 } from './go-text/go-base64.ts';
 import { compareBytes } from './go-text/go-json-text.ts';
@@ -15,7 +16,7 @@ import {
   UNSET,
 } from './shape.ts';
 import { goKindOf, type JsonNode, KnownNode, NumberNode, ObjectNode, toPlain } from './tree.ts';
-import { clip, MAX_VIOLATIONS, type Path, pathText, reportDuplicates, type Violations } from './violations.ts';
+import { MAX_VIOLATIONS, type Path, pathText, reportDuplicates, type Violations } from './violations.ts';
 
 interface ReaderOptions {
   /** Custom resources get the errors of a schema validator (422), built-in types those of Go's decoder (400). */

@@ -1,3 +1,4 @@
+import { clip } from '../../lib/clip.ts';
 import { goQuote } from './go-text/go-quote.ts';
 import { type JsonNode, KnownNode, NumberNode } from './tree.ts';
 
@@ -13,11 +14,6 @@ export interface Path {
   readonly up: Path | undefined;
   readonly key: string | number;
   readonly owner: string | undefined;
-}
-
-/** Truncates text of a request for use in a message. */
-export function clip(text: string, max = 256): string {
-  return text.length <= max ? text : `${text.slice(0, max).toWellFormed()}...`;
 }
 
 /** The most characters of a path in a message. */

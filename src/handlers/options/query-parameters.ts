@@ -1,8 +1,8 @@
 import { type IntegerResult, parseGoInt64 } from '../../api/codec/go-text/go-parse.ts';
 import { goQuote } from '../../api/codec/go-text/go-quote.ts';
-import { clip } from '../../api/codec/violations.ts';
 import type { Query } from '../../api/request.ts';
 import { badRequest } from '../../api/status.ts';
+import { clip } from '../../lib/clip.ts';
 
 /** The API group in errors about options. */
 export const META_GROUP = 'meta.k8s.io';

@@ -3,7 +3,7 @@ import { type FieldError, forbiddenField, invalidValue, unsupportedValue } from 
 import type { ObjectMeta } from '../../api/kind.ts';
 import type { ApiEndpoints } from '../../api/kinds/cluster-endpoints.ts';
 import { TOKEN_ANNOTATIONS, tokenRequestType } from '../../api/kinds/token-request.ts';
-import { clipped } from '../../api/status.ts';
+import { clip } from '../../lib/clip.ts';
 import { quantity } from '../../lib/quantity.ts';
 import { MAX_SECONDS } from './validate-token-request.ts';
 
@@ -79,7 +79,7 @@ export function serverErrors({ forServer }: TokenRequestAnnotations, endpoints: 
   if (forServer === undefined) return [];
   const addresses = (endpoints().serverEndpoints ?? []).map(({ serverAddress = '' }) => withoutSlash(serverAddress));
   if (addresses.includes(withoutSlash(forServer))) return [];
-  const shown = clipped(forServer, MAX_SHOWN);
+  const shown = clip(forServer, MAX_SHOWN);
   return [invalidValue(annotationField(TOKEN_ANNOTATIONS.forServer), shown, 'must be an address of the cluster')];
 }
 

@@ -2,6 +2,7 @@ import type { User } from '../../api/caller.ts';
 import { CLUSTERPASS_GROUP } from '../../api/kinds/meta.ts';
 import { DRY_RUN_ANNOTATION, type Target } from '../../api/request.ts';
 import { unavailable } from '../../api/status.ts';
+import { clip } from '../../lib/clip.ts';
 import type { AuditLogs } from '../../observability/audit/open-audit.ts';
 import { SECURITY_GROUPS } from '../../observability/audit/security-groups.ts';
 import { microTime } from '../../observability/audit/server-event.ts';
@@ -83,7 +84,7 @@ export function auditLine(record: RequestRecord, stage: 'ResponseStarted' | 'Res
       level: 'Metadata',
       auditID: record.auditId,
       stage,
-      requestURI: cut(record.path, isBrief(record) ? MAX_REJECTED_PATH : MAX_PATH),
+      requestURI: clip(record.path, isBrief(record) ? MAX_REJECTED_PATH : MAX_PATH),
       verb: record.verb,
       user: userInfo === undefined ? {} : userOf(userInfo),
       impersonatedUser: impersonatedUser && impersonatedOf(impersonatedUser, record),
@@ -108,7 +109,7 @@ const userOf = ({ name, uid, groups, extra }: User): object => ({
 /** Written by the impersonator, unlike the names of authenticated users: it is cut, and a token in it is redacted. */
 function impersonatedOf({ name, uid, groups, extra }: User, record: RequestRecord): object {
   const limit = isBrief(record) ? MAX_REJECTED_NAME : MAX_NAME;
-  const written = (text: string): string => cut(record.redact(text), limit);
+  const written = (text: string): string => clip(record.redact(text), limit);
   const all = Object.entries(extra).map(([key, values]) => [written(key), values.map(written)]);
   return userOf({
     name: written(name),
@@ -120,7 +121,7 @@ function impersonatedOf({ name, uid, groups, extra }: User, record: RequestRecor
 
 function objectOf({ resource, namespace, name, group, version, subresource }: Target, record: RequestRecord): object {
   const limit = isBrief(record) ? MAX_REJECTED_NAME : MAX_NAME;
-  const named = (text: string): string | undefined => (text === '' ? undefined : cut(record.redact(text), limit));
+  const named = (text: string): string | undefined => (text === '' ? undefined : clip(record.redact(text), limit));
   return {
     resource: named(resource),
     namespace: named(namespace),
@@ -144,12 +145,9 @@ function annotationsOf(record: RequestRecord): Record<string, string> {
     all['authorization.k8s.io/reason'] = decision.why;
   }
   if (cluster !== undefined)
-    all['clusterpass.dev/cluster'] = cut(cluster, isBrief(record) ? MAX_REJECTED_NAME : MAX_NAME);
+    all['clusterpass.dev/cluster'] = clip(cluster, isBrief(record) ? MAX_REJECTED_NAME : MAX_NAME);
   // The query is not recorded, and without this a dry run would look like a change.
   if (record.dryRun) all[DRY_RUN_ANNOTATION] = 'All';
   for (const [key, value] of annotations) all[key] = value;
   return all;
 }
-
-const cut = (text: string, limit: number): string =>
-  text.length <= limit ? text : `${text.slice(0, limit).toWellFormed()}...`;

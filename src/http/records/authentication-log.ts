@@ -1,4 +1,4 @@
-import { clipped } from '../../api/status.ts';
+import { clip } from '../../lib/clip.ts';
 import { TokenBuckets } from '../../lib/token-buckets.ts';
 import type { Logger } from '../../observability/logger.ts';
 import { withoutTokenWords } from '../../observability/token-text.ts';
@@ -51,5 +51,5 @@ function reasonOf(cause: unknown): string {
       : typeof cause === 'string'
         ? cause
         : 'the credential has expired or was revoked';
-  return clipped(withoutTokenWords(text.slice(0, 4 * MAX_REASON).replaceAll(QUOTED, '"..."')), MAX_REASON);
+  return clip(withoutTokenWords(text.slice(0, 4 * MAX_REASON).replaceAll(QUOTED, '"..."')), MAX_REASON);
 }

@@ -1,5 +1,5 @@
 import type { ArrayShape, LeafShape, MapShape, Shape, StructShape } from '../../../api/codec/shape.ts';
-import { clip } from '../../../api/codec/violations.ts';
+import { clip } from '../../../lib/clip.ts';
 import { isJsonObject } from '../../../lib/json-object.ts';
 import type { JsonObject, JsonValue } from '../json-value.ts';
 import { fieldElement, pathText } from './fields-v1.ts';
