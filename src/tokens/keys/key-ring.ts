@@ -15,7 +15,6 @@ import {
   type RingChanges,
   type RingRules,
   type RingState,
-  withRevocations,
 } from './ring-state.ts';
 import { createRingStore, type RingStore, type StoredRing } from './ring-store.ts';
 
@@ -313,11 +312,10 @@ class Ring implements StoredKeyRing {
       const taken = guards();
       const changed = await change(from.state);
       if (changed === from.state) return changed;
-      const to = withRevocations(changed, from.state);
-      const written = await this.#ringStore.write(to, from, taken);
+      const written = await this.#ringStore.write(changed, from, taken);
       if (written !== undefined) {
         await this.#adopt(written);
-        return to;
+        return changed;
       }
       if (attempt >= ATTEMPTS)
         throw new StorageError(

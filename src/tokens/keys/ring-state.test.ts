@@ -248,6 +248,26 @@ describe('revoking', () => {
     expect(third.revocations?.map(({ at }) => at)).toEqual([T0 + 3 * HOUR]);
   });
 
+  test('A43: is remembered by every other change', async () => {
+    const changes = rules({ algorithms: ['ES256', 'RS256'] });
+    const ring = await changes.revoke(await changes.advance(EMPTY, T0), T0 + 5, 'ES256-1');
+    const later = T0 + 24 * HOUR;
+    const changed = [
+      await changes.rotate(ring, T0 + 6, PLANNED),
+      await changes.rotate(ring, T0 + 6, FORCED),
+      await changes.advance(await changes.rotate(ring, T0 + 6, FORCED), later),
+      await rules({ rotationMs: 24 * HOUR, algorithms: ['ES256', 'RS256'] }).advance(ring, later),
+      await rules().advance(ring, T0 + 6),
+      await rules({ algorithms: ['ES256', 'RS256', 'ES384'] }).advance(ring, T0 + 6),
+      await changes.advance(ring, T0 - HOUR),
+      rules({ lifetimeSeconds: 86_400 }).cover(ring),
+    ];
+    for (const state of changed) {
+      expect(state.keys).not.toEqual(ring.keys);
+      expect(state.revocations).toEqual(ring.revocations);
+    }
+  });
+
   test('A43: of many revocations the newest are remembered', async () => {
     const changes = rules();
     let ring = await changes.advance(EMPTY, T0);

@@ -34,7 +34,7 @@ export interface Revocation {
 /** The keys of the whole fleet. Of each algorithm at most one is current and at most one is next. */
 export interface RingState {
   readonly keys: readonly KeyRecord[];
-  /** The newest last. Undefined in the result of a change: they stay as they were. */
+  /** The newest last. */
   readonly revocations?: readonly Revocation[];
 }
 
@@ -114,7 +114,8 @@ export function createRingChanges(rules: RingRules, makeKey: MakeKey): RingChang
         `there are ${MAX_KEYS} keys already; the first of them expires at ${new Date(first).toISOString()}`,
       );
     }
-    return { keys: [...state.keys, { ...(await makeKey(algorithm, now)), state: 'next', lifetimeSeconds }] };
+    const made = await makeKey(algorithm, now);
+    return { ...state, keys: [...state.keys, { ...made, state: 'next', lifetimeSeconds }] };
   };
 
   /** `waits`: a first key of the algorithm is published before it signs, because another key signs meanwhile. */
@@ -135,11 +136,11 @@ export function createRingChanges(rules: RingRules, makeKey: MakeKey): RingChang
   const advance = async (given: RingState, now: number, due = now): Promise<RingState> => {
     const hasExpired = given.keys.some(({ expires }) => expires !== undefined && expires <= due);
     let state = hasExpired
-      ? { keys: given.keys.filter(({ expires }) => expires === undefined || expires > due) }
+      ? { ...given, keys: given.keys.filter(({ expires }) => expires === undefined || expires > due) }
       : given;
     // Keys are dated by `now`, which may be later than `due`: it decides whether a clock was ahead.
     if (Number.isFinite(due) && state.keys.some((key) => isDatedAfter(key, now))) {
-      state = { keys: state.keys.map((key) => (isDatedAfter(key, now) ? datedBy(key, now) : key)) };
+      state = { ...state, keys: state.keys.map((key) => (isDatedAfter(key, now) ? datedBy(key, now) : key)) };
     }
     const waits = state.keys.some((key) => key.state === 'current');
     for (const algorithm of algorithms) state = await advanceAlgorithm(state, algorithm, { now, due, waits });
@@ -148,7 +149,7 @@ export function createRingChanges(rules: RingRules, makeKey: MakeKey): RingChang
 
   /** If it was a current key, the next one of its algorithm signs. */
   const withoutKey = async (state: RingState, key: KeyRecord, now: number): Promise<RingState> => {
-    const left = { keys: state.keys.filter((one) => one !== key) };
+    const left = { ...state, keys: state.keys.filter((one) => one !== key) };
     if (key.state !== 'current' || !algorithms.includes(key.algorithm)) return left;
     return promote(await withNext(left, now, key.algorithm), now, key.algorithm);
   };
@@ -170,6 +171,7 @@ export function createRingChanges(rules: RingRules, makeKey: MakeKey): RingChang
     cover: (state) =>
       state.keys.some((key) => key.state !== 'retired' && key.lifetimeSeconds < lifetimeSeconds)
         ? {
+            ...state,
             keys: state.keys.map((key) =>
               key.state === 'retired'
                 ? key
@@ -179,10 +181,6 @@ export function createRingChanges(rules: RingRules, makeKey: MakeKey): RingChang
         : state,
   };
 }
-
-/** The changed state, with the revocations of the state before it unless it has its own. */
-export const withRevocations = (changed: RingState, { revocations }: RingState): RingState =>
-  changed.revocations !== undefined || revocations === undefined ? changed : { ...changed, revocations };
 
 /** A key that has signed and from now on only verifies. */
 export function retired(key: KeyRecord, now: number): KeyRecord {
@@ -198,6 +196,7 @@ function promote(state: RingState, now: number, algorithm: Algorithm): RingState
   const current = currentOf(state, algorithm);
   const others = state.keys.filter((key) => key !== next);
   return {
+    ...state,
     keys: [
       { ...next, state: 'current', signsFrom: now },
       ...others.map((key) => (key === current ? retired(key, now) : key)),
@@ -210,7 +209,7 @@ function plan(state: RingState, now: number, algorithm: Algorithm): RingState {
   const next = nextOf(state, algorithm);
   if (next === undefined || next.signsFrom !== undefined) return state;
   const signsFrom = Math.max(now, next.created + PUBLISHED_MS);
-  return { keys: state.keys.map((key) => (key === next ? { ...key, signsFrom } : key)) };
+  return { ...state, keys: state.keys.map((key) => (key === next ? { ...key, signsFrom } : key)) };
 }
 
 /** Whether a clock that was ahead dated the key: its rotation would wait for the time of that clock. */
@@ -237,6 +236,7 @@ function retireUnused(state: RingState, now: number, algorithms: readonly Algori
   const isUnused = (key: KeyRecord): boolean => key.state !== 'retired' && !algorithms.includes(key.algorithm);
   if (!state.keys.some((key) => isUnused(key) && (key.state === 'next' || isReplaced))) return state;
   return {
+    ...state,
     keys: state.keys
       .filter((key) => !isUnused(key) || key.state !== 'next')
       .map((key) => (isUnused(key) && isReplaced ? retired(key, now) : key)),
