@@ -63,7 +63,7 @@ describe('B13: the keys, when the clock jumps', () => {
     const ring = await changes.advance({ keys: [] }, START);
     for (const back of [59, 61, HOUR, 30 * 24 * HOUR]) {
       const now = START - back * 1000;
-      expect(await changes.advance(ring, now, Number.NEGATIVE_INFINITY)).toBe(ring);
+      expect(await changes.advance(ring, now, Number.NEGATIVE_INFINITY)).toStrictEqual(ring);
       expect(statesOf(await changes.advance(ring, now))).toEqual(statesOf(ring));
     }
   });
@@ -73,13 +73,13 @@ describe('B13: the keys, when the clock jumps', () => {
     const rotated = await changes.advance(first, START + ROTATION);
     expect(rotated.keys.map(({ state }) => state).sort()).toEqual(['current', 'next', 'retired']);
     expect(statesOf(await changes.advance(rotated, START))).toEqual(statesOf(rotated));
-    expect(await changes.advance(rotated, START + ROTATION)).toBe(rotated);
+    expect(await changes.advance(rotated, START + ROTATION)).toStrictEqual(rotated);
   });
 
   test('a year ahead when keys were generated: their rotation does not wait for a year', async () => {
     const year = 365 * 24 * HOUR * 1000;
     const ahead = await changes.advance({ keys: [] }, START + year);
-    expect(await changes.advance(ahead, START, Number.NEGATIVE_INFINITY)).toBe(ahead);
+    expect(await changes.advance(ahead, START, Number.NEGATIVE_INFINITY)).toStrictEqual(ahead);
     const corrected = await changes.advance(ahead, START);
     const planned = await changes.advance(corrected, START + ROTATION);
     const rotated = await changes.advance(planned, START + ROTATION + PUBLISHED_MS);
@@ -100,9 +100,9 @@ describe('B13: the keys, when the clock jumps', () => {
     const first = await changes.advance({ keys: [] }, START);
     const rotated = await changes.rotate(first, START, { algorithm: 'ES256', force: true });
     const jumped = START + 30 * 24 * HOUR * 1000;
-    expect(await changes.advance(rotated, jumped, Number.NEGATIVE_INFINITY)).toBe(rotated);
+    expect(await changes.advance(rotated, jumped, Number.NEGATIVE_INFINITY)).toStrictEqual(rotated);
     const planned = await changes.rotate(first, START, { algorithm: 'ES256', force: false });
-    expect(await changes.advance(planned, jumped, Number.NEGATIVE_INFINITY)).toBe(planned);
+    expect(await changes.advance(planned, jumped, Number.NEGATIVE_INFINITY)).toStrictEqual(planned);
     const next = rotated.keys.find(({ state }) => state === 'next');
     const revoked = await changes.revoke(rotated, jumped, next?.kid ?? '', Number.NEGATIVE_INFINITY);
     expect(revoked.keys.map(({ state }) => state).sort()).toEqual(['current', 'next', 'retired']);

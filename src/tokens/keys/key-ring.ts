@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { readSecretFile } from '../../lib/secret-file.ts';
 import type { Logger } from '../../observability/logger.ts';
 import { type Guard, StorageError, type Store } from '../../storage/contract.ts';
@@ -311,7 +312,7 @@ class Ring implements StoredKeyRing {
       // Taken before the change is computed, so that the write fails unless this replica led all the while.
       const taken = guards();
       const changed = await change(from.state);
-      if (changed === from.state) return changed;
+      if (isDeepStrictEqual(changed, from.state)) return changed;
       const written = await this.#ringStore.write(changed, from, taken);
       if (written !== undefined) {
         await this.#adopt(written);
@@ -343,9 +344,7 @@ class Ring implements StoredKeyRing {
     this.#compiled = compiled;
     closeUnused(before, compiled);
     for (const listener of this.#listeners) listener();
-    if (this.#changes.cover(stored.state) !== stored.state) {
-      this.#change(this.#changes.cover).catch((error: unknown) => this.#report(error));
-    }
+    this.#change(this.#changes.cover).catch((error: unknown) => this.#report(error));
   }
 
   /** Once for each problem: `maintain` runs every second. */

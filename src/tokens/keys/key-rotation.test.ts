@@ -236,6 +236,17 @@ describe('replicas', () => {
     }
   });
 
+  test('a change without effect writes nothing', async () => {
+    const { store, ring } = fixture;
+    // The first may promote a key that is known long enough; the second plans the promotion of the next one.
+    for (let rotation = 1; rotation <= 2; rotation++) await ring.rotate({ force: false, dryRun: false });
+    const before = await store.revision();
+    await ring.maintain();
+    await ring.rotate({ force: false, dryRun: false });
+    expect(await ring.revoke('no such key')).toBe(false);
+    expect(await store.revision()).toBe(before);
+  });
+
   test('a replica that grants longer lifetimes has its tokens covered', async () => {
     const { store, clock, dir } = fixture;
     const lifetimeSeconds = 86_400;

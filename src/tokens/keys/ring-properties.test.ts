@@ -139,7 +139,7 @@ test('B9: of each algorithm one key signs and one is next, and tokens verify unt
         if (byDefault !== undefined && currentOf(ring, byDefault) !== undefined) {
           expect(world.current().filter(({ algorithm }) => !rules.algorithms.includes(algorithm))).toEqual([]);
         }
-        expect(await world.changes.advance(ring, now)).toBe(ring);
+        expect(await world.changes.advance(ring, now)).toStrictEqual(ring);
       }
     }),
     { numRuns: 200 },

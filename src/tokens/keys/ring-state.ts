@@ -77,7 +77,7 @@ export const nextOf = (state: RingState, algorithm: Algorithm): KeyRecord | unde
   inState(state, 'next', algorithm);
 
 /**
- * The changes of a ring. Each returns the same object when there is nothing to change.
+ * The changes of a ring. Each returns the state after it, which equals the given one when there is nothing to change.
  *
  * `now` is the time that is written. Keys that are due at the time `due` are removed or rotated; it is -Infinity while
  * the clock may be wrong, because removing a key too early invalidates its tokens for good. Default: `now`.
@@ -124,24 +124,20 @@ export function createRingChanges(rules: RingRules, makeKey: MakeKey): RingChang
     algorithm: Algorithm,
     { now, due, waits }: { readonly now: number; readonly due: number; readonly waits: boolean },
   ): Promise<RingState> => {
-    let state = await withNext(given, now, algorithm);
+    const state = await withNext(given, now, algorithm);
     const current = currentOf(state, algorithm);
     if (current === undefined && !waits) return withNext(promote(state, now, algorithm), now, algorithm);
     const isOld = (key: KeyRecord): boolean => rotationMs > 0 && due >= (key.signsFrom ?? key.created) + rotationMs;
-    if (current === undefined || isOld(current)) state = plan(state, now, algorithm);
-    const planned = nextOf(state, algorithm)?.signsFrom;
-    return planned !== undefined && planned <= due ? withNext(promote(state, now, algorithm), now, algorithm) : state;
+    const planned = current === undefined || isOld(current) ? plan(state, now, algorithm) : state;
+    const signsFrom = nextOf(planned, algorithm)?.signsFrom;
+    if (signsFrom === undefined || signsFrom > due) return planned;
+    return withNext(promote(planned, now, algorithm), now, algorithm);
   };
 
   const advance = async (given: RingState, now: number, due = now): Promise<RingState> => {
-    const hasExpired = given.keys.some(({ expires }) => expires !== undefined && expires <= due);
-    let state = hasExpired
-      ? { ...given, keys: given.keys.filter(({ expires }) => expires === undefined || expires > due) }
-      : given;
+    let state = dropExpired(given, due);
     // Keys are dated by `now`, which may be later than `due`: it decides whether a clock was ahead.
-    if (Number.isFinite(due) && state.keys.some((key) => isDatedAfter(key, now))) {
-      state = { ...state, keys: state.keys.map((key) => (isDatedAfter(key, now) ? datedBy(key, now) : key)) };
-    }
+    if (Number.isFinite(due)) state = redate(state, now);
     const waits = state.keys.some((key) => key.state === 'current');
     for (const algorithm of algorithms) state = await advanceAlgorithm(state, algorithm, { now, due, waits });
     return retireUnused(state, now, algorithms);
@@ -168,17 +164,12 @@ export function createRingChanges(rules: RingRules, makeKey: MakeKey): RingChang
       const before = (state.revocations ?? []).filter((one) => one.until > now);
       return { keys, revocations: [...before, { at: now, until }].slice(-MAX_REVOCATIONS) };
     },
-    cover: (state) =>
-      state.keys.some((key) => key.state !== 'retired' && key.lifetimeSeconds < lifetimeSeconds)
-        ? {
-            ...state,
-            keys: state.keys.map((key) =>
-              key.state === 'retired'
-                ? key
-                : { ...key, lifetimeSeconds: Math.max(key.lifetimeSeconds, lifetimeSeconds) },
-            ),
-          }
-        : state,
+    cover: (state) => ({
+      ...state,
+      keys: state.keys.map((key) =>
+        key.state === 'retired' ? key : { ...key, lifetimeSeconds: Math.max(key.lifetimeSeconds, lifetimeSeconds) },
+      ),
+    }),
   };
 }
 
@@ -212,6 +203,18 @@ function plan(state: RingState, now: number, algorithm: Algorithm): RingState {
   return { ...state, keys: state.keys.map((key) => (key === next ? { ...key, signsFrom } : key)) };
 }
 
+/** Without the retired keys whose publication has ended. */
+const dropExpired = (state: RingState, due: number): RingState => ({
+  ...state,
+  keys: state.keys.filter(({ expires }) => expires === undefined || expires > due),
+});
+
+/** Corrects the dates of a clock that was ahead. */
+const redate = (state: RingState, now: number): RingState => ({
+  ...state,
+  keys: state.keys.map((key) => (isDatedAfter(key, now) ? datedBy(key, now) : key)),
+});
+
 /** Whether a clock that was ahead dated the key: its rotation would wait for the time of that clock. */
 function isDatedAfter(key: KeyRecord, now: number): boolean {
   if (key.state === 'retired') return false;
@@ -234,7 +237,6 @@ function retireUnused(state: RingState, now: number, algorithms: readonly Algori
   const [byDefault] = algorithms;
   const isReplaced = byDefault === undefined || currentOf(state, byDefault) !== undefined;
   const isUnused = (key: KeyRecord): boolean => key.state !== 'retired' && !algorithms.includes(key.algorithm);
-  if (!state.keys.some((key) => isUnused(key) && (key.state === 'next' || isReplaced))) return state;
   return {
     ...state,
     keys: state.keys
