@@ -7,7 +7,7 @@ import { TimeSlice } from '../lib/time-slice.ts';
 import { parseFieldSelector } from '../objects/selectors/field-selector.ts';
 import { parseLabelSelector } from '../objects/selectors/label-selector.ts';
 import { StoredObject } from '../objects/stored-object.ts';
-import { Snapshot } from '../storage/snapshot.ts';
+import { CacheState } from '../storage/snapshot.ts';
 import { includes, type Page, type Selection, selectAll, selectPage } from './selection.ts';
 
 const { clusters } = createCatalog({ productName: 'orchestrator' });
@@ -72,7 +72,7 @@ describe('a selection', () => {
         fc.integer({ min: 0, max: 5 }),
         fc.boolean(),
         async (rows, admitted, labelText, fieldText, limit, isIndexed) => {
-          const snapshot = Snapshot.empty<StoredObject>({ indexLabels: isIndexed });
+          const snapshot = CacheState.empty<StoredObject>({ indexLabels: isIndexed });
           for (const [name, own] of rows) snapshot.replace(undefined, cluster(name, own));
           const selection: Selection = {
             prefix,
@@ -107,7 +107,7 @@ describe('a selection', () => {
 
   describe('of a large fleet', () => {
     const LARGE = 30_000;
-    const snapshot = Snapshot.empty<StoredObject>({ indexLabels: true });
+    const snapshot = CacheState.empty<StoredObject>({ indexLabels: true });
     const keyOf = (index: number, ending = ''): string => `${prefix}c-${String(index).padStart(6, '0')}${ending}`;
     const put = (key: string, labels: Record<string, string>): void =>
       snapshot.replace(undefined, { ...LIKE, key, labels } as unknown as StoredObject);

@@ -142,7 +142,7 @@ export function entriesAt<E extends ReadableObject>(
 ): E[] | undefined {
   if (!snapshot.indexed) return undefined;
   const entries: E[] = [];
-  for (const name of lookup.names) snapshot.collectNamed(entries, prefix, name);
+  for (const name of lookup.names) collectNamed(snapshot, entries, prefix, name);
   const isInOrder = lookup.names.length + lookup.labels.length <= 1;
   for (const { key, value } of lookup.labels) {
     snapshot.collectLabel(entries, key, value);
@@ -151,6 +151,23 @@ export function entriesAt<E extends ReadableObject>(
   // One list of an index is in key order already.
   return isInOrder ? entries : inOrder(entries);
 }
+
+function collectNamed<E extends ReadableObject>(
+  snapshot: ReadableState<E>,
+  into: E[],
+  prefix: string,
+  name: string,
+): void {
+  if (snapshot.collectNamed !== undefined) {
+    snapshot.collectNamed(into, prefix, name);
+    return;
+  }
+  const entry = snapshot.get(`${prefix}${name}`);
+  if (entry !== undefined) into.push(entry);
+}
+
+const indexesLabel = (snapshot: ReadableState, label: string): boolean =>
+  snapshot.indexesLabel?.(label) ?? snapshot.indexed;
 
 interface Candidates<E> {
   /** In key order. */
@@ -216,7 +233,7 @@ function* walk<E extends ReadableObject>(
 ): Generator<E> {
   for (const name of names) {
     const named: E[] = [];
-    snapshot.collectNamed(named, prefix, name);
+    collectNamed(snapshot, named, prefix, name);
     yield* named;
   }
   for (const { key, value } of labels) yield* snapshot.withLabel(key, value);
@@ -225,7 +242,7 @@ function* walk<E extends ReadableObject>(
 function pathsByLabel(snapshot: ReadableState, { labels, rule, fields, now }: Selection): AccessPath[] {
   const exact = labels.requirements.length === 1 && seesAll(rule) && fields.isEmpty && now === undefined;
   return labels.requirements
-    .filter(({ key, operator }) => ['=', '==', 'in'].includes(operator) && snapshot.indexesLabel(key))
+    .filter(({ key, operator }) => ['=', '==', 'in'].includes(operator) && indexesLabel(snapshot, key))
     .map(({ key, values }) => ({ names: [], labels: values.map((value) => ({ key, value })), exact }));
 }
 

@@ -1,9 +1,16 @@
 import { type ApiObject, apiVersionOf, type Kind, type ProjectedNamespace, type Projection } from '../api/kind.ts';
 import { kindPrefix } from '../api/object-key.ts';
 import type { ReflectorListener } from '../storage/reflector.ts';
-import type { Snapshot } from '../storage/snapshot.ts';
+import type { CacheState, Snapshot } from '../storage/snapshot.ts';
 import type { CacheEvent, WatchCache } from '../storage/watch-cache.ts';
-import type { ObjectView, ReadableCache, ReadableEvent, ReadableObject, ReadableState } from './readable.ts';
+import type {
+  ObjectView,
+  ReadableCache,
+  ReadableEvent,
+  ReadableObject,
+  ReadableState,
+  ReplayedState,
+} from './readable.ts';
 import { encode, type StoredObject } from './stored-object.ts';
 
 export type ProjectedKind = Kind & { readonly projection: Projection };
@@ -115,7 +122,7 @@ class ProjectedState implements ReadableState {
   }
 
   indexesLabel(label: string): boolean {
-    return this.#source.indexesLabel(label) && !this.#kind.projection.ownLabels.has(label);
+    return this.#source.indexed && !this.#kind.projection.ownLabels.has(label);
   }
 
   get(key: string): ProjectedObject | undefined {
@@ -170,13 +177,8 @@ class ProjectedState implements ReadableState {
     for (const entry of this.withLabel(label, value)) into.push(entry);
   }
 
-  copy(): ProjectedState {
-    return new ProjectedState(this.#kind, this.#source.copy());
-  }
-
-  /** One stored change can be several events. To apply it again changes nothing. */
-  apply({ origin }: ProjectedEvent): void {
-    this.#source.apply(origin);
+  copy(): ReplayedState {
+    return new ReplayedProjection(this.#kind, this.#source.copy());
   }
 
   #below(prefix: string): ProjectedNamespace[] {
@@ -205,6 +207,20 @@ class ProjectedState implements ReadableState {
   }
 }
 
+class ReplayedProjection extends ProjectedState implements ReplayedState {
+  readonly #source: CacheState<StoredObject>;
+
+  constructor(kind: ProjectedKind, source: CacheState<StoredObject>) {
+    super(kind, source);
+    this.#source = source;
+  }
+
+  /** One stored change can be several events. To apply it again changes nothing. */
+  apply({ origin }: ProjectedEvent): void {
+    this.#source.apply(origin);
+  }
+}
+
 /** A projection of a watch cache, with the same history. It holds nothing itself. */
 export class ProjectedCache implements ReadableCache {
   readonly kind: ProjectedKind;
@@ -215,11 +231,11 @@ export class ProjectedCache implements ReadableCache {
     this.source = source;
   }
 
-  get current(): ReadableState {
+  get current(): ProjectedState {
     return new ProjectedState(this.kind, this.source.current);
   }
 
-  get snapshot(): ReadableState {
+  get snapshot(): ProjectedState {
     return new ProjectedState(this.kind, this.source.snapshot);
   }
 
@@ -231,7 +247,7 @@ export class ProjectedCache implements ReadableCache {
     return this.current.get(key);
   }
 
-  at(revision: number): ReadableState | undefined {
+  at(revision: number): ProjectedState | undefined {
     const state = this.source.at(revision);
     return state === undefined ? undefined : new ProjectedState(this.kind, state);
   }

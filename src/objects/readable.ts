@@ -2,7 +2,8 @@ import type { ApiObject, Kind } from '../api/kind.ts';
 import type { ObjectKey } from '../api/object-key.ts';
 
 /**
- * What get, list and watch read: a watch cache of stored objects, or a projection of one. Handlers know no difference.
+ * What get, list and watch read: a watch cache of stored objects, or a projection of one. Projections alone have the
+ * optional methods.
  */
 
 type Labels = Readonly<Record<string, string>> | undefined;
@@ -38,16 +39,24 @@ export interface ReadableEvent<E extends ReadableObject = ReadableObject> {
 /** The objects of one kind at one revision; see `Snapshot`. */
 export interface ReadableState<E extends ReadableObject = ReadableObject> {
   readonly indexed: boolean;
-  indexesLabel(label: string): boolean;
+  /** Whether the index finds every entry that has this label. Default: if there is one. */
+  indexesLabel?(label: string): boolean;
   get(key: string): E | undefined;
   scan(prefix: string, after?: string): Generator<E>;
   collect(into: E[], prefix: string, after: string | undefined, limit: number): void;
   count(prefix: string, after?: string): number;
-  collectNamed(into: E[], prefix: string, name: string): void;
+  /**
+   * Appends the entries of this name below the prefix, which ends where names begin. Default: the one whose key is
+   * prefix and name.
+   */
+  collectNamed?(into: E[], prefix: string, name: string): void;
   withLabel(label: string, value: string): Generator<E>;
   collectLabel(into: E[], label: string, value: string): void;
-  copy(): ReadableState<E>;
-  /** Applies an event of the cache that this state is from. */
+  copy(): ReplayedState<E>;
+}
+
+/** A copy of a state, which follows the events of its cache at the pace of its owner. */
+export interface ReplayedState<E extends ReadableObject = ReadableObject> extends ReadableState<E> {
   apply(event: Pick<ReadableEvent<E>, 'before' | 'after'>): void;
 }
 
@@ -59,6 +68,10 @@ export interface ReadableCache {
   get(key: string): ReadableObject | undefined;
   at(revision: number): ReadableState | undefined;
   eventsAfter(revision: number): readonly ReadableEvent[] | undefined;
-  resumeAfter(revision: number, prefix: string): number;
+  /**
+   * The revision after which a client continues that was last sent an event of this revision. Default: the same
+   * revision.
+   */
+  resumeAfter?(revision: number, prefix: string): number;
   pin(): void;
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type CacheEntry, Snapshot } from './snapshot.ts';
+import { type CacheEntry, CacheState } from './snapshot.ts';
 
 const PREFIX = '/registry/things/';
 
@@ -31,7 +31,7 @@ type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 class Model {
   readonly entries = new Map<string, CacheEntry>();
 
-  apply(snapshot: Snapshot<CacheEntry>, { name, put, labels: carried }: Step, revision: number): void {
+  apply(snapshot: CacheState<CacheEntry>, { name, put, labels: carried }: Step, revision: number): void {
     const entry = put ? entryOf(name, revision, carried) : undefined;
     const key = `${PREFIX}${name}`;
     snapshot.replace(snapshot.get(key), entry);
@@ -44,7 +44,7 @@ class Model {
   }
 }
 
-function expectSame(snapshot: Snapshot<CacheEntry>, expected: readonly CacheEntry[]): void {
+function expectSame(snapshot: CacheState<CacheEntry>, expected: readonly CacheEntry[]): void {
   expect([...snapshot.scan(PREFIX)]).toEqual(expected);
   expect(snapshot.size).toBe(expected.length);
   expect(snapshot.count(PREFIX)).toBe(expected.length);
@@ -59,9 +59,9 @@ function expectSame(snapshot: Snapshot<CacheEntry>, expected: readonly CacheEntr
   }
 }
 
-const empty = (): Snapshot<CacheEntry> => Snapshot.empty({ indexLabels: true });
+const empty = (): CacheState<CacheEntry> => CacheState.empty({ indexLabels: true });
 
-describe('Snapshot', () => {
+describe('CacheState', () => {
   it('is in key order, and its label index equals a scan, after any changes', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
@@ -132,7 +132,7 @@ describe('Snapshot', () => {
   });
 
   it('a scan of cluster a does not include ab, a-b or a.b', () => {
-    const snapshot = Snapshot.empty<CacheEntry>({ indexLabels: false });
+    const snapshot = CacheState.empty<CacheEntry>({ indexLabels: false });
     const keys = ['/registry/pods/a/x', '/registry/pods/a-b/x', '/registry/pods/a.b/x', '/registry/pods/ab/x'];
     for (const key of keys) snapshot.replace(undefined, { key, revision: 1, labels: undefined, bytes: 0 });
     expect([...snapshot.scan('/registry/pods/a/')].map(({ key }) => key)).toEqual(['/registry/pods/a/x']);
@@ -154,7 +154,7 @@ describe('Snapshot', () => {
   });
 
   it('withLabel throws without an index', () => {
-    const snapshot = Snapshot.empty<CacheEntry>({ indexLabels: false });
+    const snapshot = CacheState.empty<CacheEntry>({ indexLabels: false });
     expect(snapshot.indexed).toBe(false);
     expect(() => [...snapshot.withLabel('a', '1')]).toThrow('no label index');
   });

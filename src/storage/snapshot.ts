@@ -35,11 +35,14 @@ const NO_LABELS: NonNullable<CacheEntry['labels']> = {};
 /** Ends an iteration of the tree. */
 const STOP = { break: 0 };
 
+/** A state as a cache shows it. Its owner may still change it; a reader who wants to keep or change it makes a copy. */
+export type Snapshot<E extends CacheEntry> = Omit<CacheState<E>, 'replace' | 'apply'>;
+
 /**
  * The objects of one kind at one revision: in key order, and by label. `copy` is cheap: the B-trees share their nodes
  * until one of them is modified.
  */
-export class Snapshot<E extends CacheEntry> {
+export class CacheState<E extends CacheEntry> {
   readonly #byKey: Tree<E>;
   readonly #byLabel: Tree<E> | undefined;
 
@@ -48,15 +51,15 @@ export class Snapshot<E extends CacheEntry> {
     this.#byLabel = byLabel;
   }
 
-  static empty<E extends CacheEntry>(options: { indexLabels: boolean }): Snapshot<E> {
-    return new Snapshot<E>(
+  static empty<E extends CacheEntry>(options: { indexLabels: boolean }): CacheState<E> {
+    return new CacheState<E>(
       new BTree<string, E>(undefined, compareKeys),
       options.indexLabels ? new BTree<string, E>(undefined, compareKeys) : undefined,
     );
   }
 
-  copy(): Snapshot<E> {
-    return new Snapshot(this.#byKey.clone(), this.#byLabel?.clone());
+  copy(): CacheState<E> {
+    return new CacheState(this.#byKey.clone(), this.#byLabel?.clone());
   }
 
   get size(): number {
@@ -124,12 +127,6 @@ export class Snapshot<E extends CacheEntry> {
     return this.#byKey.forRange(prefix, end, false);
   }
 
-  /** Appends the entries of this name below the prefix, which ends where names begin. */
-  collectNamed(into: E[], prefix: string, name: string): void {
-    const entry = this.get(`${prefix}${name}`);
-    if (entry !== undefined) into.push(entry);
-  }
-
   /** Entries with this label, in key order. Only for kinds with a label index. */
   *withLabel(label: string, value: string): Generator<E> {
     if (this.#byLabel === undefined) throw new Error('this kind has no label index');
@@ -151,10 +148,5 @@ export class Snapshot<E extends CacheEntry> {
 
   get indexed(): boolean {
     return this.#byLabel !== undefined;
-  }
-
-  /** Whether the index finds every entry that has this label. */
-  indexesLabel(_label: string): boolean {
-    return this.indexed;
   }
 }

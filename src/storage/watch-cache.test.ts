@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, expectTypeOf, it } from 'vitest';
 import type { Change, KeyValue } from './contract.ts';
 import { HistoryBudget } from './history-budget.ts';
 import type { CacheEntry } from './snapshot.ts';
@@ -173,6 +173,16 @@ describe('WatchCache', () => {
     for (const at of [0, 1, 499, 500, 501, 749, 750, 751, 999, 1_000, 2_499, 2_500, 2_600, ...far]) {
       expect(stateAt(cache, at)).toEqual(model.states[at]);
     }
+  });
+
+  it('only a copy of a state can be changed', () => {
+    const cache = newCache();
+    cache.apply(put('a', 1, 'one'));
+    expectTypeOf(cache.current).not.toHaveProperty('replace');
+    expectTypeOf(cache.snapshot).not.toHaveProperty('apply');
+    const copy = cache.current.copy();
+    copy.replace(copy.get(`${PREFIX}a`), undefined);
+    expect([copy.size, cache.current.size]).toEqual([0, 1]);
   });
 
   it('snapshots do not change with later events', () => {

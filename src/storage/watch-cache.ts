@@ -1,7 +1,7 @@
 import { Cache } from '../lib/cache.ts';
 import type { Change, KeyValue } from './contract.ts';
 import { HistoryBudget } from './history-budget.ts';
-import { type CacheEntry, Snapshot } from './snapshot.ts';
+import { type CacheEntry, CacheState, type Snapshot } from './snapshot.ts';
 
 /** One change of one object: the entry before and the entry after it. */
 export interface CacheEvent<E extends CacheEntry> {
@@ -53,7 +53,7 @@ export class WatchCache<E extends CacheEntry> {
   readonly #windowSize: number;
   readonly #indexLabels: boolean;
   readonly #budget: HistoryBudget;
-  #current: Snapshot<E>;
+  #current: CacheState<E>;
   /** The entries of `#current` by key: a hash finds one, where the tree compares about ten long keys. */
   #byKey = new Map<string, E>();
   /**
@@ -88,8 +88,8 @@ export class WatchCache<E extends CacheEntry> {
     this.#budget.add(this);
   }
 
-  #empty(): Snapshot<E> {
-    return Snapshot.empty({ indexLabels: this.#indexLabels });
+  #empty(): CacheState<E> {
+    return CacheState.empty({ indexLabels: this.#indexLabels });
   }
 
   /** The current state. It changes with the next event, so it must not be used across an `await`. */
@@ -233,14 +233,9 @@ export class WatchCache<E extends CacheEntry> {
     return this.#window.slice(this.#firstAfter(revision));
   }
 
-  /** The revision after which a client continues that was last sent an event of this revision. */
-  resumeAfter(revision: number, _prefix: string): number {
-    return revision;
-  }
-
   /**
    * The state at this revision, or undefined when it has left the window. For a revision that the cache has not reached
-   * yet, the current state. The caller must not modify it.
+   * yet, the current state.
    */
   at(revision: number): Snapshot<E> | undefined {
     if (revision < this.#windowStart) return undefined;
@@ -255,7 +250,7 @@ export class WatchCache<E extends CacheEntry> {
   /** Builds the state before the event with this index from the nearest checkpoint, or from the current state. */
   #rebuild(target: number): Snapshot<E> {
     let nearest = this.#window.length;
-    let from = this.#current;
+    let from: Snapshot<E> = this.#current;
     for (const [revision, checkpoint] of this.#checkpoints) {
       const index = this.#firstAfter(revision);
       if (Math.abs(index - target) >= Math.abs(nearest - target)) continue;

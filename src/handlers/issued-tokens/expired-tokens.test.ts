@@ -8,7 +8,7 @@ import type { ObjectReader } from '../../objects/reader.ts';
 import { parseFieldSelector } from '../../objects/selectors/field-selector.ts';
 import { parseLabelSelector } from '../../objects/selectors/label-selector.ts';
 import { StoredObject } from '../../objects/stored-object.ts';
-import { Snapshot } from '../../storage/snapshot.ts';
+import { CacheState } from '../../storage/snapshot.ts';
 import { getObject } from '../get.ts';
 import type { Representation } from '../representation.ts';
 import { type Selection, selectPage } from '../selection.ts';
@@ -31,7 +31,7 @@ function token(name: string, expirationTimestamp: string | undefined): StoredObj
 const expired = token('a-expired', END);
 const valid = [token('b-valid', '2026-08-01T12:00:01Z'), token('d-valid', '2026-08-02T12:00:00Z')];
 const unreadable = token('c-unreadable', undefined);
-const snapshot = Snapshot.empty<StoredObject>({ indexLabels: true });
+const snapshot = CacheState.empty<StoredObject>({ indexLabels: true });
 for (const entry of [expired, unreadable, ...valid]) snapshot.replace(undefined, entry);
 
 const selection: Selection = {

@@ -1,5 +1,5 @@
 import { type ApiError, gone } from '../../api/status.ts';
-import type { ReadableCache, ReadableEvent, ReadableState } from '../../objects/readable.ts';
+import type { ReadableCache, ReadableEvent, ReadableState, ReplayedState } from '../../objects/readable.ts';
 import { candidatesFor, includes, isOver, isVisible, type Selection } from '../selection.ts';
 import {
   addedFrame,
@@ -59,7 +59,7 @@ interface Past {
   readonly intervals: readonly PolicyInterval[];
   readonly upTo: number;
   /** A copy of the state at the revision of the first interval; needed when there are several. */
-  readonly state: ReadableState | undefined;
+  readonly state: ReplayedState | undefined;
 }
 
 /**

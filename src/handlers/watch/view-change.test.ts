@@ -3,15 +3,15 @@ import type { VisibilityRule } from '../../api/visibility.ts';
 import { parseFieldSelector } from '../../objects/selectors/field-selector.ts';
 import { parseLabelSelector } from '../../objects/selectors/label-selector.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
-import { Snapshot } from '../../storage/snapshot.ts';
+import { CacheState } from '../../storage/snapshot.ts';
 import type { Selection } from '../selection.ts';
 import { type Difference, ViewChange } from './view-change.ts';
 
 const PREFIX = '/clusters/';
 const nameOf = (index: number): string => `c-${String(index).padStart(5, '0')}`;
 
-function fleetOf(size: number): Snapshot<StoredObject> {
-  const state = Snapshot.empty<StoredObject>({ indexLabels: true });
+function fleetOf(size: number): CacheState<StoredObject> {
+  const state = CacheState.empty<StoredObject>({ indexLabels: true });
   for (let index = 0; index < size; index++) {
     const name = nameOf(index);
     state.replace(undefined, { key: `${PREFIX}${name}`, name, labels: {} } as unknown as StoredObject);

@@ -107,7 +107,8 @@ function start(
     watcher.startWithState(cache.snapshot, broadcaster.revision, { marksEnd });
   } else {
     const { prefix } = watcher.view.selection;
-    watcher.startAfter(resourceVersion === 0 ? broadcaster.revision : cache.resumeAfter(resourceVersion, prefix));
+    const resumed = (): number => cache.resumeAfter?.(resourceVersion, prefix) ?? resourceVersion;
+    watcher.startAfter(resourceVersion === 0 ? broadcaster.revision : resumed());
   }
 }
 
