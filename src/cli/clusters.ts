@@ -21,7 +21,7 @@ export function clusterPath(name: string): string {
 }
 
 export const getCluster = async (client: Client, name: string): Promise<Cluster> =>
-  (await client.request<Cluster>('GET', clusterPath(name))).value;
+  (await client.request<Cluster>('GET', clusterPath(name), { expects: 'object' })).value;
 
 /** Refuses names that no server of ours sends: a script could take a line feed for the end of a name. */
 export function checkedNames(clusters: readonly Cluster[]): readonly Cluster[] {

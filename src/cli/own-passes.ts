@@ -13,7 +13,7 @@ const TIMEOUT_MS = 3_000;
 export async function revokeOwnPasses(context: Context, logins: Logins, server: string): Promise<number> {
   const client = await clientFor(context, connectionOfLogin(context, logins, server));
   const signal = AbortSignal.timeout(TIMEOUT_MS);
-  const { value } = await client.request<{ items: ApiObject[] }>('GET', PASSES.path, { signal });
+  const { value } = await client.request<{ items: ApiObject[] }>('GET', PASSES.path, { expects: 'list', signal });
   if (value.items.length === 0) return 0;
   const { status } = await reviewSelf(client);
   const own = value.items.filter((pass) => {

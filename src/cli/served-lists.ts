@@ -1,4 +1,5 @@
-import { requestFailed, responseFailed, StatusError, statusFrom } from '../client/errors.ts';
+import { CLUSTERPASS_ANSWER, wrongTypeIn } from '../client/answer-types.ts';
+import { ConnectionError, requestFailed, responseFailed, StatusError, statusFrom } from '../client/errors.ts';
 import { type Context, Invocation, UsageError } from './command.ts';
 import { connectionTo, credentialSource, serverUrl, tokenFor } from './connection/connection.ts';
 import { fetchFor } from './connection/fetch-for.ts';
@@ -29,8 +30,11 @@ export async function servedLists(
       throw new StatusError(statusFrom(response.status, await response.text()), [], source);
     }
     // Not by the client, which bounds a response: the server has each list in one piece.
-    return (await response.json().catch((error: unknown) => {
+    const list: unknown = await response.json().catch((error: unknown) => {
       throw responseFailed(server, error);
-    })) as T;
+    });
+    const problem = wrongTypeIn(list, CLUSTERPASS_ANSWER, 'list');
+    if (problem !== undefined) throw new ConnectionError(`${server} sent ${problem}`);
+    return list as T;
   };
 }

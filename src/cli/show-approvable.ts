@@ -19,7 +19,7 @@ export const showApprovable =
     const client = await connect(context, invocation);
     const objects: ApiObject[] = [];
     const code = await forEach(context, of, invocation.args, async (name) => {
-      objects.push((await client.request<ApiObject>('GET', approvablePath(of, name))).value);
+      objects.push((await client.request<ApiObject>('GET', approvablePath(of, name), { expects: 'object' })).value);
     });
     const isOne = invocation.args.length === 1;
     if (isOne && code !== 0) return code;

@@ -1,5 +1,6 @@
 import type { GrantedSubject, ReachedCluster } from '../api/kinds/grant-reviews.ts';
 import type { Client } from './create-client.ts';
+import { endlessListCheck } from './list-pages.ts';
 
 export interface UserInfo {
   readonly username?: string;
@@ -119,6 +120,13 @@ export async function reviewResourceAccess(
   return value.status ?? {};
 }
 
+interface ReachReview {
+  readonly status?: SubjectReachReviewStatus;
+}
+
+/** For fields that the server left out. */
+const NOTHING_REACHED: ReachedCluster = { name: '', visible: false, accounts: [] };
+
 /** SubjectReachReview: the clusters and accounts that a user reaches, read page by page. */
 export async function reviewReach(
   client: Client,
@@ -127,10 +135,13 @@ export async function reviewReach(
 ): Promise<readonly ReachedCluster[]> {
   const path = `${clusterPrefix(client, cluster)}/apis/clusterpass.dev/v1alpha1/subjectreachreviews`;
   const clusters: ReachedCluster[] = [];
+  const isEndless = endlessListCheck(path);
+  const check = ({ status: { continue: token, clusters: items = [] } = {} }: ReachReview): string | undefined =>
+    isEndless(token, items.length);
   for (let from = ''; ; ) {
     const body = { spec: { ...subject, ...(from === '' ? {} : { continue: from }) } };
-    const { value } = await client.request<{ status?: SubjectReachReviewStatus }>('POST', path, { body });
-    clusters.push(...(value.status?.clusters ?? []));
+    const { value } = await client.request<ReachReview>('POST', path, { body, check });
+    for (const reached of value.status?.clusters ?? []) clusters.push({ ...NOTHING_REACHED, ...reached });
     from = value.status?.continue ?? '';
     if (from === '') return clusters;
   }

@@ -1,4 +1,5 @@
 import type { IssuedPass, RequestedPass } from '../api/kinds/token-request-list.ts';
+import { CLUSTERPASS_ANSWER } from './answer-types.ts';
 import { listIssuedTokens, revokeToken } from './issued-tokens.ts';
 import { clusterPages, listClusters } from './list-clusters.ts';
 import { createPasses, type PassOptions } from './request-passes.ts';
@@ -89,6 +90,7 @@ export function createClient(options: ClientOptions): Client {
     userAgent: options.userAgent,
     onWarning: options.onWarning,
     timing,
+    answerFields: CLUSTERPASS_ANSWER,
   });
   const tokenParts = { transport, timing, productName };
   const watchParts = { transport, timing, idleMs: options.watchIdleMs ?? WATCH_IDLE_MS };
@@ -111,7 +113,7 @@ export function createClient(options: ClientOptions): Client {
     },
     usableAccounts: async (cluster) => {
       const path = `/auth/v1/clusters/${encodeURIComponent(cluster)}/accounts`;
-      return (await transport.request<UsableAccounts>('GET', path)).value;
+      return (await transport.request<UsableAccounts>('GET', path, { expects: 'items' })).value;
     },
     text: async (path, request) => (await transport.text('GET', path, { ...request, accept: '*/*' })).value,
     request: (method, path, request) => transport.request(method, path, request),

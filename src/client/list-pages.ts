@@ -26,26 +26,27 @@ export async function* listPages<P extends Page<unknown>>(
   path: string,
   { labelSelector, fieldSelector, limit = DEFAULT_LIMIT, signal }: PageOptions,
 ): AsyncGenerator<P> {
-  const check = endlessListCheck(path);
+  const isEndless = endlessListCheck(path);
+  const check = ({ metadata, items }: P): string | undefined => isEndless(metadata.continue, items.length);
   let next = '';
   do {
     const query = { labelSelector, fieldSelector, limit, ...(next === '' ? {} : { continue: next }) };
-    const options = { query, check, ...(signal === undefined ? {} : { signal }) };
+    const options = { query, check, expects: 'list' as const, ...(signal === undefined ? {} : { signal }) };
     const { value } = await transport.request<P>('GET', path, options);
     next = value.metadata.continue ?? '';
     yield value;
   } while (next !== '');
 }
 
-/** Finds pages that lead to no end of the list. */
-function endlessListCheck(path: string): (page: Page<unknown>) => string | undefined {
+/** Returns the reason why a page, with its continue token and its number of items, leads to no end of the list. */
+export function endlessListCheck(path: string): (token: string | undefined, items: number) => string | undefined {
   const tokens = new Set<string>();
   let emptyPages = 0;
-  return ({ metadata: { continue: token = '' }, items }) => {
+  return (token = '', items) => {
     if (token === '') return undefined;
     if (tokens.has(token)) return `the same continue token for two pages of ${path}`;
     tokens.add(token);
-    emptyPages = items.length === 0 ? emptyPages + 1 : 0;
+    emptyPages = items === 0 ? emptyPages + 1 : 0;
     return emptyPages < MAX_EMPTY_PAGES ? undefined : `${MAX_EMPTY_PAGES} empty pages of ${path} in a row`;
   };
 }

@@ -21,6 +21,7 @@ export async function createPasses(
     const items = requested.slice(from, from + MAX_PASSES);
     const { value } = await transport.request<{ items: IssuedPass[] }>('POST', PASSES, {
       body: { items },
+      expects: 'items',
       ...(dryRun ? { query: { dryRun: 'All' } } : {}),
       ...(signal === undefined ? {} : { signal }),
     });

@@ -76,19 +76,17 @@ async function send(
     ...(dryRun === true ? { query: { dryRun: 'All' } } : {}),
     ...(signal === undefined ? {} : { signal }),
   });
-  const { token, expirationTimestamp } = (value as TokenRequest | null)?.status ?? {};
-  // A proxy may have answered, with anything.
-  const isToken = typeof token === 'string' && token !== '';
+  const { token = '', expirationTimestamp } = value.status ?? {};
   if (
     expirationTimestamp === undefined ||
     Number.isNaN(Date.parse(expirationTimestamp)) ||
-    !(isToken || dryRun === true)
+    (token === '' && dryRun !== true)
   ) {
     throw new ConnectionError('the response contains no token');
   }
   const date = Date.parse(headers.get('date') ?? '');
   return {
-    token: token ?? '',
+    token,
     expirationTimestamp,
     issuedAt: Number.isNaN(date) ? parts.timing.now() : date,
     warnings,

@@ -1,3 +1,4 @@
+import { type AnswerFields, type Expected, KUBERNETES_ANSWER, wrongTypeIn } from './answer-types.ts';
 import { ConnectionError, requestFailed, responseFailed, StatusError, statusFrom } from './errors.ts';
 import type { Timing } from './timing.ts';
 
@@ -21,15 +22,22 @@ export interface TransportOptions {
   readonly userAgent: string | undefined;
   readonly onWarning: ((text: string) => void) | undefined;
   readonly timing: Timing;
+  /** The types of fields in JSON answers. Default: those of every Kubernetes API. */
+  readonly answerFields?: AnswerFields;
 }
 
-export interface RequestOptions<T = unknown> {
+interface SentOptions {
   readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
   /** Sent as JSON. */
   readonly body?: unknown;
   readonly contentType?: string;
   readonly accept?: string;
   readonly signal?: AbortSignal;
+}
+
+export interface RequestOptions<T = unknown> extends SentOptions {
+  /** The parts that the answer must have. */
+  readonly expects?: Expected;
   /** Returns what the server sent that it must not send, if anything: the request fails, with an error that says so. */
   readonly check?: (value: T) => string | undefined;
 }
@@ -64,7 +72,7 @@ export class Transport {
   }
 
   /** Reads a JSON response. */
-  async request<T>(method: string, path: string, { check, ...options }: RequestOptions<T> = {}): Promise<Reply<T>> {
+  async request<T>(method: string, path: string, options: RequestOptions<T> = {}): Promise<Reply<T>> {
     const { value: text, ...reply } = await this.text(method, path, options);
     let value: T;
     try {
@@ -72,13 +80,14 @@ export class Transport {
     } catch (error) {
       throw this.#withSource(new ConnectionError(`${this.#root} sent a response that is not JSON`, { cause: error }));
     }
-    const problem = check?.(value);
+    const { answerFields = KUBERNETES_ANSWER } = this.#options;
+    const problem = wrongTypeIn(value, answerFields, options.expects) ?? options.check?.(value);
     if (problem !== undefined) throw this.#withSource(new ConnectionError(`${this.#root} sent ${problem}`));
     return { ...reply, value };
   }
 
   /** Reads a response as text. */
-  async text(method: string, path: string, options: RequestOptions = {}): Promise<Reply<string>> {
+  async text(method: string, path: string, options: SentOptions = {}): Promise<Reply<string>> {
     const timeout = AbortSignal.timeout(RESPONSE_TIMEOUT_MS);
     const signal = options.signal === undefined ? timeout : AbortSignal.any([options.signal, timeout]);
     const deadline = this.#options.timing.now() + RESPONSE_TIMEOUT_MS;
@@ -91,7 +100,7 @@ export class Transport {
    * Returns a successful response with its body unread. Throws StatusError for any other.
    * @param deadline in epoch milliseconds: no retry is waited for that comes later
    */
-  async open(method: string, path: string, options: RequestOptions, deadline = Infinity): Promise<Response> {
+  async open(method: string, path: string, options: SentOptions, deadline = Infinity): Promise<Response> {
     let refused: { readonly token: string; readonly error: StatusError } | undefined;
     for (let retries = 0; ; ) {
       const token = await this.#options.tokenProvider?.(refused?.token, options.signal);
@@ -120,7 +129,7 @@ export class Transport {
     }
   }
 
-  async #send(method: string, path: string, options: RequestOptions, token: string | undefined): Promise<Response> {
+  async #send(method: string, path: string, options: SentOptions, token: string | undefined): Promise<Response> {
     const { query = {}, body, contentType = 'application/json', accept = 'application/json', signal } = options;
     const parameters = new URLSearchParams();
     for (const [name, value] of Object.entries(query)) if (value !== undefined) parameters.set(name, String(value));

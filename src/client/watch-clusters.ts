@@ -1,3 +1,4 @@
+import { CLUSTERPASS_ANSWER } from './answer-types.ts';
 import { ConnectionError, isStatus, StatusError, statusFrom } from './errors.ts';
 import { isLater, KnownClusters } from './known-clusters.ts';
 import { clustersPath } from './list-clusters.ts';
@@ -90,7 +91,8 @@ class Watch {
       this.#options.onConnected?.();
       if (!resuming) this.#known.beginInitialEvents();
       const stop = (): void => closed.abort();
-      for await (const event of readEvents(response.body, { idleMs: this.#parts.idleMs, stop })) {
+      const reading = { idleMs: this.#parts.idleMs, stop, fields: CLUSTERPASS_ANSWER };
+      for await (const event of readEvents(response.body, reading)) {
         yield* this.#handle(event);
       }
     } catch (error) {

@@ -12,11 +12,8 @@ async function read(chunks: Iterable<Uint8Array>): Promise<WatchEvent[]> {
 
 describe('the events of a watch', () => {
   it('are read wherever the network cuts them, also within a character', async () => {
-    const all = bytes('{"type":"ADDED","object":"größer"}\n\n{"type":"DELETED","object":"𝄞"}\n');
-    const expected = [
-      { type: 'ADDED', object: 'größer' },
-      { type: 'DELETED', object: '𝄞' },
-    ];
+    const expected = ['größer', '𝄞'].map((name) => ({ type: 'ADDED', object: { metadata: { name } } }));
+    const all = bytes(`${expected.map((event) => JSON.stringify(event)).join('\n\n')}\n`);
     expect(await read(Array.from(all, (byte) => Uint8Array.of(byte)))).toEqual(expected);
     for (let at = 1; at < all.length; at++)
       expect(await read([all.subarray(0, at), all.subarray(at)])).toEqual(expected);
@@ -34,5 +31,14 @@ describe('the events of a watch', () => {
 
   it('end with an error for a line that is not an event', async () => {
     await expect(read([bytes('{"type":\n')])).rejects.toThrow('a line that is not an event');
+  });
+
+  it.each([
+    ['null', 'an answer as undefined, not an object'],
+    ['{"type":"ADDED","object":{"metadata":5}}', 'metadata as a number, not an object'],
+    ['{"type":"ADDED","object":{"metadata":{}}}', 'an answer without metadata.name'],
+    ['{"type":"BOOKMARK","object":{}}', 'an answer without metadata'],
+  ])('end with an error for %s', async (line, problem) => {
+    await expect(read([bytes(`${line}\n`)])).rejects.toThrow(`the watch sent ${problem}`);
   });
 });

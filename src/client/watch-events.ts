@@ -1,3 +1,4 @@
+import { type AnswerFields, type Expected, KUBERNETES_ANSWER, wrongTypeIn } from './answer-types.ts';
 import { ConnectionError } from './errors.ts';
 
 /** An event of any watch of a Kubernetes API. */
@@ -9,10 +10,17 @@ export interface WatchEvent {
 /** Longer than any event. Bounds the memory for a line that does not end. */
 const MAX_LINE = 16 * 1024 * 1024;
 
+interface ReadOptions {
+  readonly idleMs: number;
+  readonly stop: () => void;
+  /** The types of fields of the objects. Default: those of every Kubernetes API. */
+  readonly fields?: AnswerFields;
+}
+
 /** Reads the events of a response. Throws after `idleMs` without data: a lost connection may not close. */
 export async function* readEvents(
   body: ReadableStream<Uint8Array>,
-  { idleMs, stop }: { readonly idleMs: number; readonly stop: () => void },
+  { idleMs, stop, fields = KUBERNETES_ANSWER }: ReadOptions,
 ): AsyncGenerator<WatchEvent> {
   const decoder = new TextDecoder();
   let rest = '';
@@ -34,7 +42,7 @@ export async function* readEvents(
       const lines = rest.split('\n');
       rest = lines.pop() ?? '';
       if (rest.length > MAX_LINE) throw new ConnectionError('the watch sent a line that is too long');
-      for (const line of lines) if (line !== '') yield parseEvent(line);
+      for (const line of lines) if (line !== '') yield parseEvent(line, fields);
     }
   } catch (error) {
     if (isIdle) throw new ConnectionError(`the watch sent nothing for ${Math.round(idleMs / 1000)} seconds`);
@@ -45,10 +53,19 @@ export async function* readEvents(
   }
 }
 
-function parseEvent(line: string): WatchEvent {
+function parseEvent(line: string, fields: AnswerFields): WatchEvent {
+  let event: WatchEvent | null;
   try {
-    return JSON.parse(line) as WatchEvent;
+    event = JSON.parse(line) as WatchEvent | null;
   } catch (error) {
     throw new ConnectionError('the watch sent a line that is not an event', { cause: error });
   }
+  const problem = wrongTypeIn(event?.object, fields, expectedOf(event?.type));
+  if (event === null || problem !== undefined) throw new ConnectionError(`the watch sent ${problem}`);
+  return event;
+}
+
+function expectedOf(type: string | undefined): Expected | undefined {
+  if (type === 'ERROR') return undefined;
+  return type === 'BOOKMARK' ? 'metadata' : 'object';
 }

@@ -96,7 +96,8 @@ export class ApplyTarget implements SyncTarget {
 
   async #find(object: ApiObject): Promise<ApiObject | undefined> {
     try {
-      return (await this.#options.transport.request<ApiObject>('GET', this.#pathOf(object))).value;
+      return (await this.#options.transport.request<ApiObject>('GET', this.#pathOf(object), { expects: 'object' }))
+        .value;
     } catch (error) {
       if (isStatus(error, 404)) return undefined;
       throw error;
@@ -114,6 +115,7 @@ export class ApplyTarget implements SyncTarget {
     const reply = await transport.request<ApiObject>('PATCH', `${this.#pathOf(config)}${subresource}`, {
       body: config,
       contentType: APPLY,
+      expects: 'object',
       query: { fieldManager, force: force ? true : undefined, fieldValidation: 'Strict', ...this.#dryRunQuery() },
     });
     if (!dryRun) informer.put(reply.value);

@@ -43,7 +43,7 @@ export class CapiKubeconfigs {
     const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/secrets/${encodeURIComponent(secretName)}`;
     let secret: ApiObject;
     try {
-      secret = (await this.#transport.request<ApiObject>('GET', path)).value;
+      secret = (await this.#transport.request<ApiObject>('GET', path, { expects: 'object' })).value;
     } catch (error) {
       if (isStatus(error, 404)) return failed(`the Secret ${secretName} does not exist (see --without-ca)`);
       return failed(`the Secret ${secretName} cannot be read: ${(error as Error).message}`);

@@ -113,7 +113,8 @@ export class MirrorTarget implements SyncTarget {
   async create({ object }: Desired): Promise<void> {
     const { transport } = this.#options;
     const query = { fieldManager: this.fieldManager, fieldValidation: 'Strict' };
-    const reply = await transport.request<ApiObject>('POST', this.#collection(object), { body: object, query });
+    const options = { body: object, query, expects: 'object' } as const;
+    const reply = await transport.request<ApiObject>('POST', this.#collection(object), options);
     this.#put(object, reply.value);
   }
 
@@ -129,6 +130,7 @@ export class MirrorTarget implements SyncTarget {
     const reply = await this.#options.transport.request<ApiObject>('PATCH', this.#pathOf(actual), {
       body,
       contentType: MERGE_PATCH,
+      expects: 'object',
       query: { fieldManager: this.fieldManager },
     });
     this.#put(actual, reply.value);

@@ -107,27 +107,41 @@ async function applyOne(client: Client, manifest: Manifest, options: ApplyOption
   if (options.serverSide) {
     const contentType = 'application/apply-patch+yaml';
     const forced = { ...query, force: String(options.force) };
-    const response = await client.request<ApiObject>('PATCH', path, { query: forced, body: object, contentType });
+    const response = await client.request<ApiObject>('PATCH', path, {
+      query: forced,
+      body: object,
+      contentType,
+      expects: 'object',
+    });
     // Of a server dry run, so that objects inside of it are not checked.
     const action = response.code === 201 && dryRun === 'server' ? 'created' : 'serverside-applied';
     return { action, object: response.value };
   }
   let before: ApiObject;
   try {
-    before = (await client.request<ApiObject>('GET', path)).value;
+    before = (await client.request<ApiObject>('GET', path, { expects: 'object' })).value;
   } catch (error) {
     if (!isStatus(error, 404)) throw error;
     if (dryRun === 'client') return { action: 'created', object };
     const { resourceVersion: _, uid: __, creationTimestamp: ___, ...metadata } = object.metadata;
     const body = { ...object, metadata };
-    const response = await client.request<ApiObject>('POST', collectionPath(client, kind, scope), { query, body });
+    const response = await client.request<ApiObject>('POST', collectionPath(client, kind, scope), {
+      query,
+      body,
+      expects: 'object',
+    });
     return { action: 'created', object: response.value };
   }
   const { status: _, ...body } = object;
   // As in kubectl, a client dry run prints the existing object.
   if (dryRun === 'client') return { action: matches(before, body) ? 'unchanged' : 'configured', object: before };
   const contentType = 'application/merge-patch+json';
-  const { value: after } = await client.request<ApiObject>('PATCH', path, { query, body, contentType });
+  const { value: after } = await client.request<ApiObject>('PATCH', path, {
+    query,
+    body,
+    contentType,
+    expects: 'object',
+  });
   const isSame = isDeepStrictEqual(withoutVersion(after), withoutVersion(before));
   return { action: isSame ? 'unchanged' : 'configured', object: after };
 }

@@ -36,7 +36,7 @@ export const run: Run = async (context, invocation) => {
     },
   };
   const query = { fieldManager: 'clusterpass', fieldValidation: 'Strict', ...(dryRun ? { dryRun: 'All' } : {}) };
-  const { value } = await client.request<ApiObject>('POST', BOOTSTRAP_TOKENS, { query, body });
+  const { value } = await client.request<ApiObject>('POST', BOOTSTRAP_TOKENS, { query, body, expects: 'object' });
   const { expirationTimestamp = '' } = value.spec as { expirationTimestamp?: string };
   const until = terminalSafe(expirationTimestamp);
   context.err.write(

@@ -190,7 +190,7 @@ async function targetsOf(
   const passes: readonly IssuedPass[] = await server.client.createPasses(requested);
   const namespace = subject === 'me' ? undefined : subject.namespace;
   const issuedAt = context.now();
-  return passes.flatMap(({ cluster, token, expirationTimestamp, error }) => {
+  return passes.flatMap(({ cluster = '<unknown>', token, expirationTimestamp, error }) => {
     const endpoint = endpoints.get(cluster);
     const label = labelOf(cluster);
     if (endpoint !== undefined && token !== undefined) {

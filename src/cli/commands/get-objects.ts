@@ -56,7 +56,8 @@ async function getEach(
   const problems: unknown[] = [];
   for (const name of names) {
     try {
-      items.push((await client.request<ApiObject>('GET', objectPath(client, kind, scope, name))).value);
+      const path = objectPath(client, kind, scope, name);
+      items.push((await client.request<ApiObject>('GET', path, { expects: 'object' })).value);
     } catch (error) {
       if (!isObjectError(error)) throw error;
       problems.push(error);

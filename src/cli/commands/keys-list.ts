@@ -17,7 +17,7 @@ export const run: Run = async (context, invocation) => {
   const print = await printerFor(invocation.text('output'), ['json', 'jsonpath', 'name', 'yaml']);
   const client = await connect(context, invocation);
   const path = collectionPath(client, signingKeyKind);
-  const { items } = (await client.request<{ items: ApiObject[] }>('GET', path)).value;
+  const { items } = (await client.request<{ items: ApiObject[] }>('GET', path, { expects: 'list' })).value;
   const rank = (key: ApiObject): number => STATES.indexOf(statusOf(key).state ?? '');
   const keys = items.toSorted((a, b) => rank(a) - rank(b));
   if (print !== undefined) {

@@ -16,7 +16,8 @@ export const run: Run = async (context, invocation) => {
   };
   const body = { apiVersion: apiVersionOf(signingKeyKind), kind: signingKeyKind.kind, spec };
   const query = dryRun ? { dryRun: 'All' } : {};
-  const { value } = await client.request<ApiObject>('POST', collectionPath(client, signingKeyKind), { body, query });
+  const options = { body, query, expects: 'object' } as const;
+  const { value } = await client.request<ApiObject>('POST', collectionPath(client, signingKeyKind), options);
   const { state, signsFrom = '' } = (value.status ?? {}) as SigningKeyStatus;
   const name = terminalSafe(value.metadata.name ?? '');
   const when = state === 'Current' ? 'signs from now on' : `signs from ${terminalSafe(signsFrom)} on`;

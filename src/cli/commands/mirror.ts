@@ -99,7 +99,7 @@ async function identityOf(
   const path = `${FULL_CLUSTERS}/${encodeURIComponent(cluster)}`;
   const [id, { value }] = await Promise.all([
     clusterIdentity(source.transport, signal),
-    server.request<ApiObject>('GET', path, { signal }).catch((error: Error) => {
+    server.request<ApiObject>('GET', path, { expects: 'object', signal }).catch((error: Error) => {
       throw new ServerRequestError(error);
     }),
   ]);

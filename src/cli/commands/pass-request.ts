@@ -28,6 +28,7 @@ export const run: Run = async (context, invocation) => {
     : { codeChallenge: await codeChallengeFor(context, connection.server) };
   const client = await clientFor(context, connection);
   const { value } = await client.request<ApiObject>('POST', PASSES.path, {
+    expects: 'object',
     query: { fieldManager: 'clusterpass' },
     body: { ...PASSES.type, metadata: {}, spec: { ...spec, ...bound } },
   });

@@ -29,7 +29,7 @@ export const run: Run = async (context, invocation) => {
   };
   const body = { ...REQUESTS.type, metadata: { generateName: await prefixOf(client) }, spec };
   const query = { fieldManager: 'clusterpass', ...(dryRun ? { dryRun: 'All' } : {}) };
-  const { value } = await client.request<ApiObject>('POST', REQUESTS.path, { body, query });
+  const { value } = await client.request<ApiObject>('POST', REQUESTS.path, { body, query, expects: 'object' });
   if (print !== undefined) context.out.write(print(value));
   else context.out.write(`${objectName(REQUESTS, value)} created${dryRun ? ' (server dry run)' : ''}\n`);
   return 0;

@@ -27,6 +27,7 @@ export const runFor =
     const notes: string[] = [];
     const code = await forEach(context, of, invocation.args, async (name) => {
       const { value } = await client.request<ApiObject>('PATCH', `${approvablePath(of, name)}/approval`, {
+        expects: 'object',
         query: { fieldManager: 'clusterpass', ...(dryRun ? { dryRun: 'All' } : {}) },
         body: { ...(uid === undefined ? {} : { metadata: { uid } }), status: { conditions: [condition] } },
         contentType: 'application/merge-patch+json',

@@ -51,6 +51,6 @@ interface ObjectList {
 /** In one page: the server bounds the objects of each caller. */
 async function listObjects(client: Client, of: Approvable, fieldSelector: string): Promise<ApiObject[]> {
   const query = fieldSelector === '' ? {} : { fieldSelector };
-  const { value } = await client.request<ObjectList>('GET', of.path, { query });
+  const { value } = await client.request<ObjectList>('GET', of.path, { query, expects: 'list' });
   return value.items.map((item) => ({ ...item, ...of.type }));
 }

@@ -56,23 +56,23 @@ export const run: Run = async (context, invocation) => {
 
 async function selectedTokens(client: Client, fieldSelector: string | undefined): Promise<TokenReference[]> {
   const found = await client.listIssuedTokens(fieldSelector === undefined ? {} : { fieldSelector });
-  return found.map(({ metadata, spec }) => ({
-    id: metadata.name,
-    issuer: undefined,
-    audiences: spec.audiences,
-    expiresAt: Date.parse(spec.expirationTimestamp) / 1000,
-  }));
+  return found.map((token) => ({ id: token.metadata.name, issuer: undefined, ...factsIn(token) }));
 }
 
 type TokenFacts = Pick<TokenReference, 'audiences' | 'expiresAt'>;
+
+/** Of a record. A time that cannot be read is unknown. */
+function factsIn({ spec }: Partial<TrackedToken>): TokenFacts {
+  const expiresAt = Date.parse(spec?.expirationTimestamp ?? '') / 1000;
+  return { audiences: spec?.audiences ?? [], ...(Number.isNaN(expiresAt) ? {} : { expiresAt }) };
+}
 
 /** From the token itself, or from its record. */
 async function knownFacts(client: Client, token: TokenReference): Promise<TokenFacts> {
   if (token.expiresAt !== undefined) return token;
   try {
     const path = `/apis/clusterpass.dev/v1alpha1/issuedtokens/${token.id}`;
-    const { spec } = (await client.request<TrackedToken>('GET', path)).value;
-    return { audiences: spec.audiences, expiresAt: Date.parse(spec.expirationTimestamp) / 1000 };
+    return factsIn((await client.request<TrackedToken>('GET', path, { expects: 'object' })).value);
   } catch (error) {
     // The token has no record, or the caller may not read it.
     if (error instanceof StatusError && [403, 404].includes(error.code)) return {};

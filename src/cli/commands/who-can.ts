@@ -40,7 +40,7 @@ export const run: Run = async (context, invocation) => {
     return 0;
   }
   const headers = invocation.isOff('headers') ? [] : [['KIND', 'NAME', ...GRANT_HEADERS]];
-  const rows = (status.subjects ?? []).map((subject) => [subject.kind, nameOf(subject), ...grantCells(subject)]);
+  const rows = (status.subjects ?? []).map((subject) => [subject.kind ?? '', nameOf(subject), ...grantCells(subject)]);
   context.out.write(renderTable([...headers, ...rows]));
   if (status.evaluationError) context.err.write(`Warning: ${terminalSafe(status.evaluationError)}\n`);
   return 0;
@@ -51,7 +51,7 @@ export const run: Run = async (context, invocation) => {
   }
 };
 
-const nameOf = ({ namespace = '', name }: GrantedSubject): string =>
+const nameOf = ({ namespace = '', name = '' }: GrantedSubject): string =>
   terminalSafe(namespace === '' ? name : `${namespace}/${name}`);
 
 /** Not an error: an account of a cluster that issues its own tokens may be known to that cluster only. */

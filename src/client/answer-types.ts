@@ -1,0 +1,208 @@
+/** A type of JSON. A list has the type of its elements; an object those of its fields, or of every field (`*`). */
+export type AnswerType = 'string' | 'number' | 'boolean' | readonly [AnswerType] | AnswerFields;
+
+export interface AnswerFields {
+  readonly [field: string]: AnswerType;
+}
+
+const TEXTS: AnswerType = ['string'];
+const TEXT_MAP: AnswerFields = { '*': 'string' };
+
+const META: AnswerFields = {
+  name: 'string',
+  namespace: 'string',
+  uid: 'string',
+  resourceVersion: 'string',
+  continue: 'string',
+  creationTimestamp: 'string',
+  deletionTimestamp: 'string',
+  labels: TEXT_MAP,
+  annotations: TEXT_MAP,
+};
+
+const CONDITION: AnswerFields = {
+  type: 'string',
+  status: 'string',
+  reason: 'string',
+  message: 'string',
+  lastHeartbeatTime: 'string',
+  lastTransitionTime: 'string',
+};
+
+const list = (object: AnswerFields): AnswerFields => ({ ...object, items: [object] });
+
+/** Objects and lists of any Kubernetes API. */
+export const KUBERNETES_ANSWER = list({
+  apiVersion: 'string',
+  kind: 'string',
+  metadata: META,
+  spec: {},
+  status: { conditions: [CONDITION] },
+});
+
+const REFERENCE: AnswerFields = { kind: 'string', namespace: 'string', name: 'string' };
+const GRANT: AnswerFields = { binding: REFERENCE, role: REFERENCE };
+const USER: AnswerFields = {
+  username: 'string',
+  uid: 'string',
+  groups: TEXTS,
+  actors: TEXTS,
+  extra: { '*': TEXTS },
+};
+const RULE: AnswerFields = {
+  verbs: TEXTS,
+  apiGroups: TEXTS,
+  resources: TEXTS,
+  resourceNames: TEXTS,
+  nonResourceURLs: TEXTS,
+};
+const ENDPOINTS: AnswerFields = {
+  serverEndpoints: [{ clientCIDR: 'string', serverAddress: 'string' }],
+  caBundle: 'string',
+};
+
+/** What Clusterpass answers. A field has the same type in all kinds that have it. */
+export const CLUSTERPASS_ANSWER = list({
+  apiVersion: 'string',
+  kind: 'string',
+  metadata: META,
+  spec: {
+    cluster: 'string',
+    reason: 'string',
+    purpose: 'string',
+    namePattern: 'string',
+    durationSeconds: 'number',
+    expirationTimestamp: 'string',
+    serviceAccount: { namespace: 'string', name: 'string' },
+    resourceAttributes: { '*': 'string' },
+    boundObjectRef: REFERENCE,
+    user: USER,
+    requestedBy: USER,
+    createdBy: USER,
+    client: { id: 'string', name: 'string' },
+    audiences: TEXTS,
+    confirmedEndpoints: ENDPOINTS,
+    // For every product name.
+    '*ApiEndpoints': ENDPOINTS,
+  },
+  status: {
+    phase: 'string',
+    approval: 'string',
+    cluster: 'string',
+    state: 'string',
+    algorithm: 'string',
+    created: 'string',
+    signsFrom: 'string',
+    expires: 'string',
+    type: 'string',
+    version: 'string',
+    token: 'string',
+    expirationTimestamp: 'string',
+    continue: 'string',
+    reason: 'string',
+    evaluationError: 'string',
+    conditions: [CONDITION],
+    decidedBy: USER,
+    withdrawnBy: USER,
+    userInfo: USER,
+    bindingRef: REFERENCE,
+    tokens: [{ id: 'string', expirationTimestamp: 'string' }],
+    subjects: [{ ...REFERENCE, ...GRANT }],
+    clusters: [{ name: 'string', ...GRANT, userpass: GRANT, accounts: [{ ...REFERENCE, ...GRANT }] }],
+    resourceRules: [RULE],
+    nonResourceRules: [RULE],
+  },
+  rules: [RULE],
+  subjects: [REFERENCE],
+  roleRef: REFERENCE,
+  // Of `/version`, and of the items of `/auth/v1/passes` and of the accounts of a cluster.
+  gitVersion: 'string',
+  cluster: 'string',
+  namespace: 'string',
+  name: 'string',
+  token: 'string',
+  expirationTimestamp: 'string',
+  error: { reason: 'string', message: 'string' },
+});
+
+/** What an answer must have: an object a name, a list its metadata and items with a name. */
+export type Expected = 'object' | 'list' | 'metadata' | 'items';
+
+const MAX_KEY_LENGTH = 64;
+
+/**
+ * Says which field of an answer has another type, e.g. `items as a number, not a list`. Null means absence, as in Go:
+ * known fields that are null become an empty list, or are removed.
+ */
+export function wrongTypeIn(answer: unknown, type: AnswerFields, expected?: Expected): string | undefined {
+  const wrong = wrongType(answer, typeFor(answer, type), '');
+  if (wrong !== undefined || expected === undefined) return wrong;
+  return missingPart(answer as Answer, expected);
+}
+
+interface Answer {
+  readonly metadata?: { readonly name?: string };
+  readonly items?: readonly Answer[];
+}
+
+function missingPart({ metadata, items }: Answer, expected: Expected): string | undefined {
+  if (expected !== 'items' && metadata === undefined) return 'an answer without metadata';
+  if (expected === 'object') return metadata?.name === undefined ? 'an answer without metadata.name' : undefined;
+  if (expected === 'metadata') return undefined;
+  if (items === undefined) return 'an answer without items';
+  const bare = expected === 'list' ? items.findIndex((item) => item.metadata?.name === undefined) : -1;
+  return bare < 0 ? undefined : `items[${bare}] without metadata.name`;
+}
+
+/** A Status is the one kind whose `status` is a text. */
+function typeFor(answer: unknown, type: AnswerFields): AnswerFields {
+  const isStatus = (answer as { kind?: unknown } | null)?.kind === 'Status';
+  return isStatus ? { ...type, status: 'string' } : type;
+}
+
+function wrongType(value: unknown, type: AnswerType, path: string): string | undefined {
+  if (Array.isArray(type)) return wrongElement(value, type[0] as AnswerType, path);
+  if (typeof type === 'object') return wrongField(value, type as AnswerFields, path);
+  return typeof value === type ? undefined : mismatch(value, `a ${type}`, path);
+}
+
+function wrongElement(value: unknown, type: AnswerType, path: string): string | undefined {
+  if (!Array.isArray(value)) return mismatch(value, 'a list', path);
+  for (const [index, element] of value.entries()) {
+    const wrong = wrongType(element, type, `${path}[${index}]`);
+    if (wrong !== undefined) return wrong;
+  }
+  return undefined;
+}
+
+function wrongField(value: unknown, fields: AnswerFields, path: string): string | undefined {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return mismatch(value, 'an object', path);
+  const object = value as Record<string, unknown>;
+  for (const key of Object.keys(object)) {
+    const type = typeOf(fields, key);
+    if (type === undefined) continue;
+    if (object[key] === null) {
+      if (Array.isArray(type)) object[key] = [];
+      else delete object[key];
+    } else {
+      const wrong = wrongType(object[key], type, `${path === '' ? '' : `${path}.`}${key.slice(0, MAX_KEY_LENGTH)}`);
+      if (wrong !== undefined) return wrong;
+    }
+  }
+  return undefined;
+}
+
+function typeOf(fields: AnswerFields, key: string): AnswerType | undefined {
+  if (Object.hasOwn(fields, key)) return fields[key];
+  return fields['*'] ?? (key.endsWith('ApiEndpoints') ? fields['*ApiEndpoints'] : undefined);
+}
+
+function mismatch(value: unknown, wanted: string, path: string): string {
+  return `${path === '' ? 'an answer' : path} as ${nameOf(value)}, not ${wanted}`;
+}
+
+function nameOf(value: unknown): string {
+  if (value === null || value === undefined) return String(value);
+  if (Array.isArray(value)) return 'a list';
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
+}
