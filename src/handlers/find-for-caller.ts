@@ -21,20 +21,19 @@ export async function getListed(parts: OwnedParts, request: ApiRequest, kind: Ki
 }
 
 /**
- * The object that the request names, if there is one; until `leewayMs` after its expiry. The refusal is the same for an
- * object that the caller may not name and for one that does not exist (decision 12).
+ * The object that the request names, if there is one, also after its expiry: a clock that is ahead must not prevent the
+ * revocation of a token. The refusal is the same for an object that the caller may not name and for one that does not
+ * exist (decision 12).
  */
 export async function findForCaller(
   parts: OwnedParts,
   request: ApiRequest,
   kind: Kind,
   mayName: (entry: StoredObject) => boolean,
-  leewayMs = 0,
 ): Promise<StoredObject | undefined> {
-  const { reader, views } = parts;
+  const { reader } = parts;
   await reader.catchUp();
-  const found = reader.find(kind, fleetKey(request.target.name));
-  const entry = found?.isExpired(views.now() - leewayMs) === true ? undefined : found;
+  const entry = reader.find(kind, fleetKey(request.target.name));
   requireNamed(parts, request, entry, mayName);
   return entry;
 }

@@ -348,9 +348,10 @@ describe('A48: a revocation', () => {
 });
 
 it.each([
-  ['revokes the tokens that are still accepted', MINUTE, true],
-  ['leaves tokens alone that are no longer accepted', MINUTE + 1, false],
-])('A48: a pass that is deleted after its end %s', async (_, sinceExpiryMs, isRevoked) => {
+  ['while it is still accepted', MINUTE, [expect.stringContaining('refuse the tokens of this pass from now on')]],
+  // The clock may be ahead, and the token still accepted elsewhere.
+  ['when it is no longer accepted by the clock of this server', MINUTE + 1, []],
+])('A48: a pass that is deleted revokes a token %s', async (_, sinceExpiryMs, expectedWarnings) => {
   await inWorld(async ({ ask, redeem, remove, tokens, find, clock, revocations, warnings }) => {
     const { name } = (await ask()).metadata;
     expect(await redeem(name)).toBe(201);
@@ -358,8 +359,8 @@ it.each([
     const [token] = passStatus(find(name) ?? ({} as ApiObject)).tokens ?? [];
     clock.now = Date.parse(token?.expirationTimestamp ?? '') + sinceExpiryMs;
     expect(await remove(name)).toBe(200);
-    expect(revocations.isRevoked(id)).toBe(isRevoked);
-    expect(warnings).toEqual(isRevoked ? [expect.stringContaining('refuse the tokens of this pass from now on')] : []);
+    expect(revocations.isRevoked(id)).toBe(true);
+    expect(warnings).toEqual(expectedWarnings);
   });
 });
 

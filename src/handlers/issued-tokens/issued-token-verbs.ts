@@ -1,5 +1,4 @@
 import { credentialIdOf, REVOKED_CREDENTIAL_ID } from '../../api/credential-id.ts';
-import { LEEWAY_MS } from '../../api/deletion.ts';
 import { invalid } from '../../api/field-error.ts';
 import type { Kind } from '../../api/kind.ts';
 import { REQUESTER_LABEL, tokenIdErrors } from '../../api/kinds/issued-token.ts';
@@ -43,8 +42,7 @@ async function getIssuedToken(parts: IssuedTokenParts, request: ApiRequest): Pro
 function findOwn(parts: IssuedTokenParts, request: ApiRequest): Promise<StoredObject | undefined> {
   const refusalOf = (asked: ApiRequest): ApiError | undefined => refusalFor(parts, asked);
   const mayName = (found: StoredObject): boolean => isOwn(found, request.caller);
-  // A token is accepted to the last millisecond of the leeway, and can be revoked as long.
-  return findForCaller({ ...parts, refusalOf }, request, parts.kind, mayName, LEEWAY_MS + 1);
+  return findForCaller({ ...parts, refusalOf }, request, parts.kind, mayName);
 }
 
 /** A 404 says that the caller's own token is revoked: the deletion can be repeated after a lost answer. */
@@ -72,7 +70,9 @@ async function revokeToken(parts: IssuedTokenParts, request: ApiRequest): Promis
   else if (Object.keys(preconditions ?? {}).length > 0) throw notFound(kind, jti);
   if (!dryRun) {
     const requester = entry?.labels?.[REQUESTER_LABEL];
-    await parts.revocations.revoke(jti, request.caller.as(undefined), entry?.expiresAt, requester);
+    // A damaged record has no valid expiry.
+    const expiresAt = Number.isNaN(entry?.expiresAt) ? undefined : entry?.expiresAt;
+    await parts.revocations.revoke(jti, request.caller.as(undefined), expiresAt, requester);
     request.annotate(REVOKED_CREDENTIAL_ID, credentialIdOf(jti));
     if (entry !== undefined) await removeRecord(parts, jti);
   }

@@ -74,9 +74,12 @@ async function deletePass(parts: PassParts, request: ApiRequest): Promise<ApiRes
   return deleteResponse(kind, target.name, entry.uid);
 }
 
-/** When the last of these tokens expires; undefined if all of their audiences ask Clusterpass for each token. */
+/**
+ * When the last of these tokens expires; undefined if all of them have expired, or if all of their audiences ask
+ * Clusterpass for each token.
+ */
 function acceptedUntil(
-  { catalog, reader }: Pick<PassParts, 'catalog' | 'reader'>,
+  { catalog, reader, now }: Pick<PassParts, 'catalog' | 'reader' | 'now'>,
   pass: ApiObject,
   revoked: readonly string[],
 ): string | undefined {
@@ -87,6 +90,7 @@ function acceptedUntil(
   const tokens = (passStatus(pass).tokens ?? []).filter(({ id }) => revoked.includes(id));
   return tokens
     .map(({ expirationTimestamp }) => expirationTimestamp)
+    .filter((timestamp) => Date.parse(timestamp) + LEEWAY_MS >= now())
     .sort()
     .at(-1);
 }
@@ -97,14 +101,16 @@ export const endedStatus = (status: PassStatus, condition: RequestCondition): Pa
     ? { ...status, phase: ENDED, conditions: [...(status.conditions ?? []), condition] }
     : status;
 
-/** Revokes the tokens that this server has issued and that have not expired, and returns their ids. */
+/**
+ * Revokes the tokens that this server has issued, and returns their ids. Expired ones, too: the clock may be ahead, and
+ * nothing revokes them after the pass is removed.
+ */
 export async function revokeTokens(
   {
     catalog,
     writer,
     revocations,
-    now,
-  }: Pick<PassParts, 'catalog' | 'revocations' | 'now'> & {
+  }: Pick<PassParts, 'catalog' | 'revocations'> & {
     readonly writer: Pick<PassParts['writer'], 'remove'>;
   },
   pass: ApiObject,
@@ -112,9 +118,8 @@ export async function revokeTokens(
 ): Promise<string[]> {
   const revoked: string[] = [];
   for (const { id, expirationTimestamp, revocable } of passStatus(pass).tokens ?? []) {
-    const expiresAt = Date.parse(expirationTimestamp);
-    if (expiresAt + LEEWAY_MS < now() || revocable === false) continue;
-    await revocations.revoke(id, by, expiresAt, pass.metadata.labels?.[REQUESTER_LABEL]);
+    if (revocable === false) continue;
+    await revocations.revoke(id, by, Date.parse(expirationTimestamp), pass.metadata.labels?.[REQUESTER_LABEL]);
     await writer.remove(catalog.issuedTokens, fleetKey(id), { dryRun: false }).catch(
       // The token was never released, or another request has removed its record.
       (error: unknown) => {

@@ -90,7 +90,7 @@ export function createPassSweep(parts: PassSweepParts): () => Promise<void> {
     // Keeps a pass that was decided meanwhile.
     const preconditions = { resourceVersion: String(entry.revision) };
     if (step === 'remove' || step === 'complete-revocation') {
-      if (step !== 'remove') await revokeTokens({ ...parts, now: () => time }, entry.object(), SWEEPER);
+      if (step !== 'remove') await revokeTokens(parts, entry.object(), SWEEPER);
       await writer.remove(kind, key, { dryRun: false, preconditions, guards });
       return;
     }
