@@ -54,7 +54,9 @@ const DECODED_MEDIA_TYPES: Readonly<Record<BodyType['style'], readonly string[]>
   custom: ['application/json', 'application/yaml'],
 };
 
-const decodedMediaTypes = (style: BodyType['style']): readonly string[] => DECODED_MEDIA_TYPES[style];
+/** Without field numbers every field would be skipped as unknown. */
+const decodedMediaTypes = ({ style, shape }: BodyType): readonly string[] =>
+  DECODED_MEDIA_TYPES[style].filter((mediaType) => mediaType !== PROTOBUF_TYPE || shape.byNumber.size > 0);
 
 /**
  * Decodes the body of a request. `T` is what the type's schema describes.
@@ -98,7 +100,8 @@ function parse({ bytes, mediaType }: RequestBody, type: BodyType, { quotesBody =
   const quoted = quotesBody ? bytes : undefined;
   try {
     if (mediaType === 'application/json') return { root: parseJson(bytes), yaml: undefined, bytes: () => quoted };
-    if (!decodedMediaTypes(type.style).includes(mediaType)) throw unsupportedMediaType(decodedMediaTypes(type.style));
+    const decoded = decodedMediaTypes(type);
+    if (!decoded.includes(mediaType)) throw unsupportedMediaType(decoded);
     if (mediaType === PROTOBUF_TYPE) return { ...parseProtobuf(bytes, type), bytes: () => quoted };
     const { root, duplicates } = parseYaml(requireUnicode(() => decodeUtf8(bytes)));
     return { root, yaml: duplicates, bytes: () => quoted };

@@ -1,8 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { envelope, message, type Proto } from '../../../test/e2e/support/protobuf.ts';
+import { createCatalog } from '../catalog.ts';
 import type { BodyType } from '../kind.ts';
-import { namespaceKind, podKind, serviceAccountKind } from '../kinds/core.ts';
-import { clusterRoleBindingKind, clusterRoleKind } from '../kinds/rbac.ts';
+import { podKind, serviceAccountKind } from '../kinds/core.ts';
+import { resourceAccessReviewType } from '../kinds/grant-reviews.ts';
+import { CLUSTERPASS_GROUP } from '../kinds/meta.ts';
+import { clusterRoleKind } from '../kinds/rbac.ts';
+import { localSubjectAccessReviewType, subjectAccessReviewType } from '../kinds/reviews.ts';
 import { tokenRequestType } from '../kinds/token-request.ts';
 import { ApiError } from '../status.ts';
 import { decodeBody, PROTOBUF_TYPE } from './decode.ts';
@@ -121,31 +125,57 @@ describe('other kinds', () => {
     expect(Object.keys((value.metadata as { labels: object }).labels)).toEqual(['__proto__']);
   });
 
-  test('every type that a built-in kind is made of has numbers for its fields', () => {
+  test('every type that a built-in type is made of has numbers for its fields', () => {
+    const { kinds, virtualTypes } = createCatalog({ productName: 'orchestrator' });
+    const builtin = [...kinds, ...virtualTypes, tokenRequestType].filter(
+      ({ style, group }) => style === 'builtin' && group !== CLUSTERPASS_GROUP,
+    );
+    expect(builtin.map(({ kind }) => kind)).toEqual(expect.arrayContaining(['Secret', 'Role', 'SubjectAccessReview']));
     const without: string[] = [];
-    const walk = (shape: Shape, top: boolean): void => {
-      if (shape.type === 'array') walk(shape.items, false);
+    const walk = (shape: Shape, unread: readonly string[]): void => {
+      if (shape.type === 'array') walk(shape.items, []);
+      if (shape.type === 'map') walk(shape.values, []);
       if (shape.type !== 'struct') return;
       for (const field of shape.fields) {
         // Not read from protobuf: an update leaves the stored ones.
-        if (field.name === 'managedFields') continue;
-        const head = top && (field.name === 'kind' || field.name === 'apiVersion');
-        const known = PROTOBUF_FIELDS[shape.goType]?.[field.name] !== undefined;
-        if (!known && !head) without.push(`${shape.goType}.${field.name}`);
-        walk(field.shape, false);
+        if (field.name === 'managedFields' || unread.includes(field.name)) continue;
+        if (PROTOBUF_FIELDS[shape.goType]?.[field.name] === undefined) without.push(`${shape.goType}.${field.name}`);
+        walk(field.shape, []);
       }
     };
-    for (const { shape } of [
-      tokenRequestType,
-      namespaceKind,
-      serviceAccountKind,
-      podKind,
-      clusterRoleKind,
-      clusterRoleBindingKind,
-    ]) {
-      walk(shape, true);
+    for (const type of builtin) {
+      const isReview = (virtualTypes as readonly BodyType[]).includes(type);
+      walk(type.shape, ['kind', 'apiVersion', ...(isReview ? ['status'] : [])]);
     }
     expect(without).toEqual([]);
+  });
+
+  test.each([
+    ['SubjectAccessReview', subjectAccessReviewType],
+    ['LocalSubjectAccessReview', localSubjectAccessReviewType],
+  ])('a %s as client-go writes it', (kind, type) => {
+    const spec = {
+      1: { 1: 'ci', 2: 'create', 3: '', 4: '', 5: 'serviceaccounts', 6: 'token', 7: '' },
+      3: 'jane',
+      4: ['devs', 'ops'],
+      5: [{ 1: 'scopes', 2: { 1: ['a', 'b'] } }, { 1: 'none', 2: {} }, { 1: 'absent' }],
+      6: 'u1',
+    };
+    const raw = message({ 1: goMeta, 2: spec, 3: { 1: 0, 2: '', 3: '', 4: 0 } });
+    expect(decode(envelope('authorization.k8s.io/v1', kind, raw), type).value.spec).toEqual({
+      resourceAttributes: { namespace: 'ci', verb: 'create', resource: 'serviceaccounts', subresource: 'token' },
+      user: 'jane',
+      groups: ['devs', 'ops'],
+      extra: { scopes: ['a', 'b'], none: [], absent: [] },
+      uid: 'u1',
+    });
+  });
+
+  test('a type without numbers is 415', () => {
+    const body = envelope('clusterpass.dev/v1alpha1', 'ResourceAccessReview', message({ 2: { 1: { 2: 'get' } } }));
+    expect(() => decode(body, resourceAccessReviewType)).toThrow(
+      expect.objectContaining({ status: expect.objectContaining({ code: 415 }) }),
+    );
   });
 });
 

@@ -149,10 +149,10 @@ class MessageReader {
     const node = new ObjectNode();
     for (const entry of entries) {
       let key = '';
-      let value: JsonNode = '';
+      let value: JsonNode = values.type === 'array' ? [] : '';
       eachField(entry, this.#count, (number, reader, wireType) => {
         if (number === 1) key = decodeUtf8(bytesOf(reader, wireType));
-        else if (number === 2) value = within(key, () => this.#read([bytesOf(reader, wireType)], values)) ?? '';
+        else if (number === 2) value = within(key, () => this.#mapValue(bytesOf(reader, wireType), values));
         else reader.skip(wireType);
       });
       this.#budget.key();
@@ -160,6 +160,21 @@ class MessageReader {
       node.values.push(value);
     }
     return node;
+  }
+
+  /** Protobuf has no map of lists: such a value is a message whose field 1 is the list. */
+  #mapValue(bytes: Uint8Array, shape: Shape): JsonNode {
+    if (shape.type !== 'array') return this.#read([bytes], shape) ?? '';
+    const items: Uint8Array[] = [];
+    eachField(bytes, this.#count, (number, reader, wireType) => {
+      if (number !== 1) {
+        reader.skip(wireType);
+        return;
+      }
+      this.#budget.element();
+      items.push(bytesOf(reader, wireType));
+    });
+    return this.#array(items, shape);
   }
 }
 

@@ -1,6 +1,7 @@
 /**
  * The field numbers of Kubernetes' protobuf messages (generated.proto of each API group), by the `goType` of a schema.
- * The types of the fields are in the schema. A type that is missing here cannot be sent as protobuf.
+ * The types of the fields are in the schema. A type that is missing here cannot be sent as
+ * protobuf: 415.
  */
 export const PROTOBUF_FIELDS: Readonly<Record<string, Readonly<Record<string, number>>>> = {
   // meta/v1
@@ -45,6 +46,16 @@ export const PROTOBUF_FIELDS: Readonly<Record<string, Readonly<Record<string, nu
   // authorization/v1
   SelfSubjectAccessReview: { metadata: 1, spec: 2 },
   SelfSubjectAccessReviewSpec: { resourceAttributes: 1, nonResourceAttributes: 2 },
+  SubjectAccessReview: { metadata: 1, spec: 2 },
+  LocalSubjectAccessReview: { metadata: 1, spec: 2 },
+  SubjectAccessReviewSpec: {
+    resourceAttributes: 1,
+    nonResourceAttributes: 2,
+    user: 3,
+    groups: 4,
+    extra: 5,
+    uid: 6,
+  },
   ResourceAttributes: {
     namespace: 1,
     verb: 2,
