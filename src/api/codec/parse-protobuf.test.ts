@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { envelope, message, type Proto } from '../../../test/e2e/support/protobuf.ts';
 import { createCatalog } from '../catalog.ts';
 import type { BodyType } from '../kind.ts';
-import { podKind, serviceAccountKind } from '../kinds/core.ts';
+import { podKind, secretKind, serviceAccountKind } from '../kinds/core.ts';
 import { resourceAccessReviewType } from '../kinds/grant-reviews.ts';
 import { CLUSTERPASS_GROUP } from '../kinds/meta.ts';
 import { clusterRoleKind } from '../kinds/rbac.ts';
@@ -169,6 +169,12 @@ describe('other kinds', () => {
       extra: { scopes: ['a', 'b'], none: [], absent: [] },
       uid: 'u1',
     });
+  });
+
+  test('the data of a secret is bytes, not text', () => {
+    const raw = message({ 1: { 1: 'x' }, 2: [{ 1: 'key', 2: Uint8Array.of(0xff, 0xfe) }], 3: 'Opaque' });
+    const { value, dropped } = decode(envelope('v1', 'Secret', raw), secretKind);
+    expect([value.type, dropped]).toEqual(['Opaque', ['data']]);
   });
 
   test('a type without numbers is 415', () => {

@@ -195,7 +195,12 @@ export const secretKind: Kind = {
       {
         ...typeMeta,
         immutable: flag('Whether the secret cannot be changed.'),
-        data: stringMap('Accepted and not stored: a secret here only serves to bind tokens to.'),
+        data: Type.Optional(
+          Type.Record(Type.String(), Type.String({ format: 'byte' }), {
+            goType: 'map[string][]uint8',
+            description: 'Accepted and not stored: a secret here only serves to bind tokens to.',
+          }),
+        ),
         stringData: stringMap('Accepted and not stored, like `data`.'),
         type: text('What the secret is for; `Opaque` by default.'),
       },

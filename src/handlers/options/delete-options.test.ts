@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { envelope, message } from '../../../test/e2e/support/protobuf.ts';
+import { PROTOBUF_TYPE } from '../../api/codec/decode.ts';
 import { refusal } from '../../api/refusal.fixture.ts';
 import type { RequestBody } from '../../api/request.ts';
 import { parseDeleteOptions } from './delete-options.ts';
@@ -29,6 +31,23 @@ test('a dry run is annotated, also when the body says it', () => {
   expect(noted).toEqual(['clusterpass.dev/dry-run=All']);
   parse('', '{}');
   expect(noted).toEqual([]);
+});
+
+test('protobuf has every option', () => {
+  const sent = (raw: Uint8Array) =>
+    parseDeleteOptions({
+      query: new URLSearchParams(),
+      body: { bytes: envelope('v1', 'DeleteOptions', raw), mediaType: PROTOBUF_TYPE },
+      annotate: () => {},
+    });
+  expect(sent(message({ 1: 30, 2: { 1: 'u', 2: '7' }, 4: 'Background', 5: ['All'] }))).toEqual({
+    dryRun: true,
+    preconditions: { uid: 'u', resourceVersion: '7' },
+    gracePeriodSeconds: 30,
+    propagationPolicy: 'Background',
+    ignoreStoreReadError: false,
+  });
+  expect(sent(message({ 6: 1 }))).toEqual({ ...none, ignoreStoreReadError: true });
 });
 
 describe('where options come from', () => {
