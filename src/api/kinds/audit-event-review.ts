@@ -58,7 +58,7 @@ export const auditEventReviewType = grantReview(
           incomplete: flag('True when there are more events than are listed.'),
           instance: text('The process that answers.'),
           sequence: int64('For `spec.after`.'),
-          since: timestamp('When the process started to keep events.'),
+          since: timestamp('The process has forgotten events from before this time; later ones are in its memory.'),
         },
         { goType: 'AuditEventReviewStatus' },
       ),

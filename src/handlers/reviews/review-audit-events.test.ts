@@ -9,7 +9,7 @@ import { reviewAuditEvents } from './review-audit-events.ts';
 const catalog = createCatalog({ productName: 'orchestrator' });
 
 function recordedLines(...lines: object[]): RecentEvents {
-  const recentEvents = new RecentEvents({ instance: 'i', startedAt: 0 });
+  const recentEvents = new RecentEvents({ instance: 'i', now: () => 0 });
   for (const line of lines) recentEvents.add(JSON.stringify(line), 'security');
   return recentEvents;
 }
@@ -23,13 +23,22 @@ const recorded = (...times: string[]): RecentEvents =>
     })),
   );
 
+interface Status {
+  readonly events: readonly { readonly time: string }[];
+  readonly since: string;
+}
+
 /** The times of the events that a review shows. `created`: of the cluster alpha, if there is one. */
-async function shown(
+async function shown(...review: Parameters<typeof statusOf>): Promise<unknown> {
+  return (await statusOf(...review)).events.map(({ time }) => time);
+}
+
+async function statusOf(
   recentEvents: RecentEvents,
   created: string | undefined,
   pathCluster?: string,
   spec: object = { cluster: 'alpha' },
-): Promise<unknown> {
+): Promise<Status> {
   const value = Buffer.from(JSON.stringify({ metadata: { name: 'alpha', creationTimestamp: created } }));
   const stored = { key: '/registry/clusters/alpha', value, modRevision: 1, createRevision: 1 };
   const exists = (name: string): boolean => name === 'alpha' && created !== undefined;
@@ -39,8 +48,19 @@ async function shown(
   const request = { target: { cluster: pathCluster }, signal: new AbortController().signal } as ApiRequest;
   const sent = { apiVersion: '', kind: '', metadata: {}, spec };
   const { status } = await reviewAuditEvents(parts, request, sent);
-  return (status as { events: { time: string }[] }).events.map(({ time }) => time);
+  return status as Status;
 }
+
+it('A9: names the second from which on no event is forgotten', async () => {
+  let now = Date.parse('2026-08-01T12:00:00.900Z');
+  const events = new RecentEvents({ instance: 'i', now: () => now });
+  expect((await statusOf(events, undefined)).since).toBe('2026-08-01T12:00:01Z');
+  for (let index = 0; index < 9; index++) {
+    now += 1_000;
+    events.add(JSON.stringify({ verb: 'create', userAgent: 'x'.repeat(500_000) }), 'security');
+  }
+  expect((await statusOf(events, undefined)).since).toBe('2026-08-01T12:00:03Z');
+});
 
 describe('events of an earlier cluster of the same name', () => {
   const OLD = '2026-08-01T11:59:59.999999Z';

@@ -36,7 +36,7 @@ export const reviewAuditEvents: Review = async ({ recentEvents, catalog, reader 
   const wanted: Spec = { ...spec, cluster: request.target.cluster ?? spec.cluster ?? '' };
   const key = fleetKey(request.target.cluster ?? '');
   const created = reader.find(catalog.clusters, key)?.object().metadata.creationTimestamp ?? '';
-  const { instance, sequence, startedAt } = recentEvents;
+  const { instance, sequence } = recentEvents;
   const after = spec.instance === instance ? (spec.after ?? 0) : 0;
   const limit = spec.limit ?? DEFAULT_LIMIT;
   const events: AuditEventSummary[] = [];
@@ -50,7 +50,9 @@ export const reviewAuditEvents: Review = async ({ recentEvents, catalog, reader 
     if (incomplete) break;
     events.push(event);
   }
-  return { metadata: {}, spec, status: { events, incomplete, instance, sequence, since: toTimestamp(startedAt) } };
+  // Read after the pauses, in which lines may be forgotten, and rounded up to a whole second.
+  const since = toTimestamp(recentEvents.since + 999);
+  return { metadata: {}, spec, status: { events, incomplete, instance, sequence, since } };
 };
 
 function specErrors({ cluster = '', credentialID = '', limit = 1, after = 0 }: Spec, pathCluster = ''): FieldError[] {

@@ -14,7 +14,7 @@ export interface ReviewParts {
   readonly catalog: Pick<Catalog, 'clusters' | 'serviceAccounts'>;
   readonly reader: Pick<ObjectReader, 'cache' | 'catchUp' | 'find'>;
   readonly reviewToken: ReviewToken;
-  readonly recentEvents: Pick<RecentEvents, 'find' | 'instance' | 'sequence' | 'startedAt'>;
+  readonly recentEvents: Pick<RecentEvents, 'find' | 'instance' | 'sequence' | 'since'>;
   /** Epoch milliseconds. */
   readonly now: () => number;
 }

@@ -40,7 +40,7 @@ export async function openAuditLogs(
   const isShared = audit.path === securityAudit.path;
   const requests = isShared ? security : await openLog(audit, 'its events wait in memory until it can', logger);
   const logs = isShared ? [security] : [requests, security];
-  const recent = new RecentEvents({ instance: randomUUID(), startedAt: Date.now() });
+  const recent = new RecentEvents({ instance: randomUUID(), now: Date.now });
   return {
     requests: alsoIn(recent, 'requests', requests),
     security: alsoIn(recent, 'security', security),

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { RecentEvents } from './recent-events.ts';
 
-const PROCESS = { instance: 'a', startedAt: 0 };
+const PROCESS = { instance: 'a', now: () => 0 };
 
 const linesOf = (events: RecentEvents, texts: readonly string[] = [], after = 0): string[] =>
   [...events.find(texts, after)].flatMap((found) => (found === undefined ? [] : [found.line]));
@@ -53,4 +53,22 @@ it('a reader who pauses sees no line twice, and no line that was added meanwhile
   expect(seen).toEqual(seen.toSorted((a, b) => b - a));
   expect(new Set(seen).size).toBe(seen.length);
   expect(Math.max(...seen)).toBe(10);
+});
+
+it('A9: reaches back to its start, and to the oldest line of either log that forgets lines', () => {
+  let now = 1_000;
+  const events = new RecentEvents({ instance: 'a', now: () => now });
+  const slab = (log: 'security' | 'requests'): void => {
+    now += 1_000;
+    const line = 'x'.repeat(log === 'security' ? 500_000 : 120_000);
+    events.add(line, log);
+  };
+  expect(events.since).toBe(1_000);
+  for (let index = 0; index < 8; index++) slab('requests');
+  expect(events.since).toBe(1_000);
+  // The slab of the first line is reused; the second line was added at 3,000.
+  slab('requests');
+  expect(events.since).toBe(3_000);
+  for (let index = 0; index < 9; index++) slab('security');
+  expect(events.since).toBe(12_000);
 });

@@ -19,15 +19,19 @@ export interface RecentEvent {
 export class RecentEvents {
   /** Sequence numbers of another process mean nothing here. */
   readonly instance: string;
-  /** Epoch milliseconds. */
-  readonly startedAt: number;
-  readonly #security = new LineBuffer(SECURITY_SLAB_BYTES);
-  readonly #requests = new LineBuffer(REQUEST_SLAB_BYTES);
+  readonly #security: LineBuffer;
+  readonly #requests: LineBuffer;
   #sequence = 0;
 
-  constructor({ instance, startedAt }: { readonly instance: string; readonly startedAt: number }) {
+  constructor({ instance, now }: { readonly instance: string; readonly now: () => number }) {
     this.instance = instance;
-    this.startedAt = startedAt;
+    this.#security = new LineBuffer(SECURITY_SLAB_BYTES, now);
+    this.#requests = new LineBuffer(REQUEST_SLAB_BYTES, now);
+  }
+
+  /** Epoch milliseconds. Every line that was added since then is kept. */
+  get since(): number {
+    return Math.max(this.#security.since, this.#requests.since);
   }
 
   get sequence(): number {
@@ -68,6 +72,8 @@ const sequenceOf = (found: FoundLine | undefined): number => found?.sequence ?? 
 
 interface Slab {
   readonly bytes: Buffer;
+  /** Epoch milliseconds: when it began to take lines. */
+  since: number;
   used: number;
   readonly ends: number[];
   readonly sequences: number[];
@@ -76,15 +82,24 @@ interface Slab {
 /** Lines in a ring of slabs. */
 class LineBuffer {
   readonly #slabs: Slab[];
+  readonly #now: () => number;
   #current = 0;
 
-  constructor(slabBytes: number) {
+  constructor(slabBytes: number, now: () => number) {
+    this.#now = now;
+    const since = now();
     this.#slabs = Array.from({ length: SLABS }, () => ({
       bytes: Buffer.allocUnsafe(slabBytes),
+      since,
       used: 0,
       ends: [],
       sequences: [],
     }));
+  }
+
+  /** When the oldest slab began to take lines. An unused slab has the time of the start. */
+  get since(): number {
+    return this.#slabs[(this.#current + 1) % SLABS]?.since ?? 0;
   }
 
   add(line: string, sequence: number): void {
@@ -103,6 +118,7 @@ class LineBuffer {
     this.#current = (this.#current + 1) % SLABS;
     const oldest = this.#slabs[this.#current];
     if (oldest === undefined) return undefined;
+    oldest.since = this.#now();
     oldest.used = 0;
     oldest.ends.length = 0;
     oldest.sequences.length = 0;
