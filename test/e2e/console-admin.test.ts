@@ -492,6 +492,7 @@ describeWithBrowser('the console for those who run the fleet', () => {
         .getByRole('row', { name: /carl create serviceaccounts\/token ci\/builder/ })
         .first()
         .waitFor();
+      await page.getByText(/in the memory of the server, which reaches back to \d{4}-/).waitFor();
       const rows = () => page.locator('.events tbody tr').count();
       const before = await rows();
       const path = '/orchestrator/prod-eu-1/api/v1/namespaces/ci/serviceaccounts/builder/token';

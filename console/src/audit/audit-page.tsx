@@ -33,14 +33,19 @@ export const AuditPage = memo(function AuditPage({ client, clusterNames, query }
       <header className="page-head">
         <h1>Audit</h1>
         <p className="muted">
-          The last events in the memory of the server
-          {feed.since !== '' && (
+          {feed.isIncomplete ? (
+            `The newest ${feed.events.length} events that match. Older ones are in the audit log.`
+          ) : (
             <>
-              {' '}
-              since <Time at={feed.since} />
+              The events in the memory of the server
+              {feed.since !== '' && (
+                <>
+                  , which reaches back to <Time at={feed.since} />
+                </>
+              )}
+              . Older ones are in the audit log.
             </>
           )}
-          . The audit log has all of them.
         </p>
       </header>
       <search className="filter-row">

@@ -13,9 +13,20 @@ it('adds events once, in the order of their times, also of several processes', (
 
 it('keeps a bounded number of events', () => {
   const many = Array.from({ length: 700 }, (_, index) => event(`${index}`, String(index).padStart(4, '0')));
-  const { events } = addEvents(NO_EVENTS, { events: many });
+  const { events, isIncomplete } = addEvents(NO_EVENTS, { events: many });
   expect(events).toHaveLength(500);
   expect(events[0]?.auditID).toBe('699');
+  expect(isIncomplete).toBe(true);
+});
+
+it('has no gap: an answer with the newest of its events only replaces the events before them', () => {
+  const first = addEvents(NO_EVENTS, { events: [event('b', '2'), event('a', '1')] });
+  expect(first.isIncomplete).toBe(false);
+  const second = addEvents(first, { events: [event('g', '7'), event('f', '6')], incomplete: true });
+  expect(second.events.map(({ auditID }) => auditID)).toEqual(['g', 'f']);
+  const third = addEvents(second, { events: [event('h', '8')], incomplete: false });
+  expect(third.events.map(({ auditID }) => auditID)).toEqual(['h', 'g', 'f']);
+  expect(third.isIncomplete).toBe(true);
 });
 
 it.each([

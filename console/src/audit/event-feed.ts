@@ -7,11 +7,13 @@ export interface EventFeed {
   readonly events: readonly AuditEventSummary[];
   readonly instance: string;
   readonly sequence: number;
-  /** When the process that answered last began to keep events. */
+  /** How far back the memory of the process that answered last reaches. */
   readonly since: string;
+  /** There are matching events before the oldest one of `events`. */
+  readonly isIncomplete: boolean;
 }
 
-export const NO_EVENTS: EventFeed = { events: [], instance: '', sequence: 0, since: '' };
+export const NO_EVENTS: EventFeed = { events: [], instance: '', sequence: 0, since: '', isIncomplete: false };
 
 const MAX_EVENTS = 500;
 
@@ -19,14 +21,19 @@ export const keyOf = ({ auditID = '', stage = '' }: AuditEventSummary): string =
 
 /**
  * Adds the events of an answer. Several processes may answer in turn, each with its own events: those of all of them
- * are shown, each once, in the order of their times.
+ * are shown, each once, in the order of their times. An incomplete answer lacks events before its oldest one: known
+ * events from before that time are dropped, so that the list has no gap.
  */
 export function addEvents(feed: EventFeed, status: AuditEventReviewStatus): EventFeed {
-  const { events = [], instance = '', sequence = 0, since = '' } = status;
-  const known = new Set(feed.events.map(keyOf));
+  const { events = [], incomplete = false, instance = '', sequence = 0, since = '' } = status;
+  const oldest = events.at(-1)?.time ?? '';
+  const kept = incomplete ? feed.events.filter(({ time = '' }) => time >= oldest) : feed.events;
+  const known = new Set(kept.map(keyOf));
   const added = events.filter((event) => !known.has(keyOf(event)));
-  const all = added.length === 0 ? feed.events : [...added, ...feed.events].sort(newestFirst).slice(0, MAX_EVENTS);
-  return { events: all, instance, sequence, since };
+  const all = added.length === 0 ? kept : [...added, ...kept].sort(newestFirst);
+  const shown = all.length > MAX_EVENTS ? all.slice(0, MAX_EVENTS) : all;
+  const isIncomplete = feed.isIncomplete || incomplete || all.length > MAX_EVENTS;
+  return { events: shown, instance, sequence, since, isIncomplete };
 }
 
 const newestFirst = ({ time: a = '' }: AuditEventSummary, { time: b = '' }: AuditEventSummary): number =>

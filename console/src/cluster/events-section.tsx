@@ -16,7 +16,9 @@ export function EventsSection({ client, name }: { client: Client; name: string }
       {problem !== '' && <p className="problem">{problem}</p>}
       {!isLoaded && <p className="muted">Loading…</p>}
       {isLoaded && feed.events.length === 0 && problem === '' && (
-        <p className="muted">No change since the server started.</p>
+        <p className="muted">
+          No change in the memory of the server, which reaches back to <Time at={feed.since} />.
+        </p>
       )}
       <ul className="event-list">
         {feed.events.slice(0, MAX_SHOWN).map((event) => (
