@@ -1,7 +1,7 @@
 import { ApiError, internal, timeout } from '../api/status.ts';
 import { asApiError } from '../objects/storage-errors.ts';
-import type { Logger } from '../observability/logger.ts';
 import { StorageError } from '../storage/contract.ts';
+import { type AnswerOptions, createAnswerOnce } from './answer.ts';
 import { authenticate, authenticateActor, authenticateAgain, authenticatePublic } from './authentication-stages.ts';
 import { authorize, authorizeAgain, impersonateUser } from './authorization-stages.ts';
 import { checkBodyLength, checkContentType, receiveBody } from './body-stages.ts';
@@ -12,15 +12,11 @@ import { requireFreshState, requireFreshStateAgain } from './freshness-stages.ts
 import type { Serve } from './listener/listener.ts';
 import { findMcp, serveMcp } from './mcp-stage.ts';
 import { issuePasses } from './passes-stage.ts';
-import { createAuthenticationLog } from './records/authentication-log.ts';
 import { type RequestRecord, recordOf } from './records/request-record.ts';
-import { BodyReader, hasArrived } from './request/body.ts';
-import { acceptsGzip, prettyByAccept, prettyByDefault } from './request/negotiate.ts';
+import { BodyReader } from './request/body.ts';
 import { RequestDeadlines } from './request-deadline.ts';
 import { applyTimeout, assignAuditId, checkHeaders, negotiate, readRequestInfo } from './request-stages.ts';
-import { ResponseBuffers } from './response/chunk-pool.ts';
-import { type Answer, type Envelope, respond } from './response/respond.ts';
-import type { WatchStream } from './response/watch-response.ts';
+import type { Answer } from './response/respond.ts';
 import { findPublicRoute, findRoute, handle, handlePath } from './route-stages.ts';
 import type { StageParts, StageRun } from './stage.ts';
 
@@ -72,8 +68,8 @@ const UNREAD_MS = 60_000;
 const BODY_MS = 5_000;
 
 export interface PipelineOptions
-  extends Omit<StageParts, 'beforeRelease' | 'bodies' | 'toApiError' | 'observeSubrequest'> {
-  readonly logger: Logger;
+  extends Omit<StageParts, 'beforeRelease' | 'bodies' | 'toApiError' | 'observeSubrequest'>,
+    Omit<AnswerOptions, 'observeWatch' | 'now'> {
   /** Resolves when the audit event is durable; until then nothing of the credential leaves. Throws an ApiError. */
   readonly beforeRelease: (record: RequestRecord) => Promise<void>;
   /** Called as a request arrives, when only its method is known. */
@@ -84,11 +80,6 @@ export interface PipelineOptions
   readonly observe: (record: RequestRecord) => void;
   /** Called at the end of each subrequest: a token of a list of passes, a request of a tool. */
   readonly observeSubrequest: (record: RequestRecord) => void;
-  /** True while the server drains: answers ask clients to open another connection. */
-  readonly isDraining: () => boolean;
-  readonly trackWatch: (stream: WatchStream) => void;
-  /** The value of `Strict-Transport-Security`, where TLS is served. */
-  readonly strictTransportSecurity?: string | undefined;
   readonly servingMs?: number;
   /** How long a short body may take; a longer one must bring a part in that time. */
   readonly bodyMs?: number;
@@ -99,17 +90,15 @@ export interface PipelineOptions
 }
 
 export function createPipeline(options: PipelineOptions): Serve {
-  const { logger, observe, observeSubrequest, observeStart, observeArrival, beforeRelease, isDraining, trackWatch } =
-    options;
-  const {
-    strictTransportSecurity,
-    unreadMs = UNREAD_MS,
-    servingMs = SERVING_MS,
-    bodyMs = BODY_MS,
-    now = performance.now.bind(performance),
-  } = options;
+  const { logger, observe, observeSubrequest, observeStart, observeArrival, beforeRelease } = options;
+  const { unreadMs = UNREAD_MS, servingMs = SERVING_MS, bodyMs = BODY_MS } = options;
+  const { now = performance.now.bind(performance) } = options;
   const deadlines = new RequestDeadlines({ servingMs, unreadMs, now });
-  const buffers = new ResponseBuffers();
+  const answerOnce = createAnswerOnce({
+    ...options,
+    now,
+    observeWatch: (x) => observeStart(recordOf(x, now() - x.startedAt)),
+  });
 
   const timeOut = (x: Exchange): void => {
     const error = timeout('request did not complete within requested timeout - context deadline exceeded');
@@ -151,8 +140,6 @@ export function createPipeline(options: PipelineOptions): Serve {
     if (answer !== undefined) await answerOnce(x, answer);
   };
 
-  const logUnauthenticated = createAuthenticationLog(logger, now);
-
   const toApiError = (error: unknown, { auditId, deadline }: Exchange): ApiError => {
     // Here, so that a fault of the store is a 503 also where a handler does not expect one.
     const thrown = asApiError(error);
@@ -162,67 +149,6 @@ export function createPipeline(options: PipelineOptions): Serve {
     if (known.status.code === 500 && !wasAborted) logger.error({ auditId, err: error }, 'request failed');
     else if (isUnreadable(known.cause)) logger.error({ auditId, err: known.cause }, 'the store cannot be read');
     return known;
-  };
-
-  const answerOnce = async (x: Exchange, answer: Answer): Promise<void> => {
-    const isWatch = answer.type === 'watch';
-    if (!x.deadline.respond({ isWatch })) return;
-    if (answer.type === 'status' && answer.error.status.code === 401) {
-      const { cause } = answer.error;
-      logUnauthenticated({ auditId: x.auditId, address: x.req.socket.remoteAddress ?? '', cause });
-    }
-    x.releaseBody();
-    // Seats are for work. A client that reads slowly keeps its connection, not its seat; an open watch is work.
-    if (!isWatch) x.seat?.release();
-    await write(x, answer);
-  };
-
-  const write = async (x: Exchange, answer: Answer): Promise<void> => {
-    const { req, res } = x;
-    const isEarly = !isWhole(x) && !(await isWholeSoon(x));
-    // The socket of the request: a pipelined answer has none before the answers ahead of it are sent.
-    if (res.destroyed || res.headersSent || !req.socket.writable) return;
-    const isError = answer.type === 'status';
-    if (isEarly) res.discard(req);
-    try {
-      const rendered = x.render?.(answer) ?? answer;
-      // A revocation of an unknown token is a 404 of the API, and no error of OAuth.
-      const isSent = rendered.type !== 'raw' || rendered.code >= 400;
-      if (isError && isSent) x.failure = answer.error.status.reason ?? '';
-      await respond(envelopeOf(x, { isError, isEarly }), rendered);
-      if (answer.type === 'watch') {
-        x.started = true;
-        observeStart(recordOf(x, now() - x.startedAt));
-      }
-    } catch (error) {
-      logger.error({ auditId: x.auditId, err: error }, 'answer could not be written');
-      if (!res.headersSent && !isError) return write(x, { type: 'status', error: internal(error) });
-      res.destroy();
-    }
-    return undefined;
-  };
-
-  const envelopeOf = (x: Exchange, { isError, isEarly }: { isError: boolean; isEarly: boolean }): Envelope => {
-    const { req, res, auditId, warnings, accept } = x;
-    // The header checks may have failed.
-    const { checkedHeaders: headers } = x;
-    return {
-      res,
-      auditId,
-      warnings,
-      mediaType: accept?.mediaType ?? 'application/json',
-      pretty:
-        (accept?.prettyClause ?? (isError && prettyByAccept(headers?.accept))) ||
-        prettyByDefault(x.query, req.headers['user-agent']),
-      gzip: acceptsGzip(req.headers['accept-encoding']?.toString()),
-      headOnly: req.method === 'HEAD',
-      // After an `Upgrade` header Node reads no further request, so the client must not send one.
-      close: isEarly || isDraining() || req.headers.upgrade !== undefined,
-      strictTransportSecurity,
-      onFailure: (error) => logger.error({ auditId, err: error }, 'watch failed'),
-      trackWatch,
-      buffers,
-    };
   };
 
   return (req, res, arrival = {}) => {
@@ -244,15 +170,6 @@ export function createPipeline(options: PipelineOptions): Serve {
     });
     void runStages(x);
   };
-}
-
-/** Whether the whole request has arrived. */
-const isWhole = (x: Exchange): boolean => x.hasWholeBody || hasArrived(x.req);
-
-/** Node hands out a request before it has parsed a body in the same packet, and parses it after this yields. */
-async function isWholeSoon(x: Exchange): Promise<boolean> {
-  await undefined;
-  return isWhole(x);
 }
 
 const isUnreadable = (cause: unknown): boolean => cause instanceof StorageError && cause.code === 'unreadable';

@@ -1,0 +1,101 @@
+import { internal } from '../api/status.ts';
+import type { Logger } from '../observability/logger.ts';
+import type { Exchange } from './exchange.ts';
+import { createAuthenticationLog } from './records/authentication-log.ts';
+import { hasArrived } from './request/body.ts';
+import { acceptsGzip, prettyByAccept, prettyByDefault } from './request/negotiate.ts';
+import { ResponseBuffers } from './response/chunk-pool.ts';
+import { type Answer, type Envelope, respond } from './response/respond.ts';
+import type { WatchStream } from './response/watch-response.ts';
+
+export interface AnswerOptions {
+  readonly logger: Logger;
+  /** True while the server drains: answers ask clients to open another connection. */
+  readonly isDraining: () => boolean;
+  readonly trackWatch: (stream: WatchStream) => void;
+  /** The value of `Strict-Transport-Security`, where TLS is served. */
+  readonly strictTransportSecurity?: string | undefined;
+  /** Called when the headers of a watch are sent. */
+  readonly observeWatch: (exchange: Exchange) => void;
+  /** Milliseconds on a monotonic clock. */
+  readonly now: () => number;
+}
+
+/** Writes the first answer of a request. Later ones, e.g. after a timeout, are dropped. */
+export function createAnswerOnce(options: AnswerOptions): (x: Exchange, answer: Answer) => Promise<void> {
+  const { logger, isDraining, trackWatch, strictTransportSecurity, observeWatch, now } = options;
+  const buffers = new ResponseBuffers();
+  const logUnauthenticated = createAuthenticationLog(logger, now);
+
+  const answerOnce = async (x: Exchange, answer: Answer): Promise<void> => {
+    const isWatch = answer.type === 'watch';
+    if (!x.deadline.respond({ isWatch })) return;
+    if (answer.type === 'status' && answer.error.status.code === 401) {
+      const { cause } = answer.error;
+      logUnauthenticated({ auditId: x.auditId, address: x.req.socket.remoteAddress ?? '', cause });
+    }
+    x.releaseBody();
+    // Seats are for work. A client that reads slowly keeps its connection, not its seat; an open watch is work.
+    if (!isWatch) x.seat?.release();
+    await write(x, answer);
+  };
+
+  const write = async (x: Exchange, answer: Answer): Promise<void> => {
+    const { req, res } = x;
+    const isEarly = !isWhole(x) && !(await isWholeSoon(x));
+    // The socket of the request: a pipelined answer has none before the answers ahead of it are sent.
+    if (res.destroyed || res.headersSent || !req.socket.writable) return;
+    const isError = answer.type === 'status';
+    if (isEarly) res.discard(req);
+    try {
+      const rendered = x.render?.(answer) ?? answer;
+      // A revocation of an unknown token is a 404 of the API, and no error of OAuth.
+      const isSent = rendered.type !== 'raw' || rendered.code >= 400;
+      if (isError && isSent) x.failure = answer.error.status.reason ?? '';
+      await respond(envelopeOf(x, { isError, isEarly }), rendered);
+      if (answer.type === 'watch') {
+        x.started = true;
+        observeWatch(x);
+      }
+    } catch (error) {
+      logger.error({ auditId: x.auditId, err: error }, 'answer could not be written');
+      if (!res.headersSent && !isError) return write(x, { type: 'status', error: internal(error) });
+      res.destroy();
+    }
+    return undefined;
+  };
+
+  const envelopeOf = (x: Exchange, { isError, isEarly }: { isError: boolean; isEarly: boolean }): Envelope => {
+    const { req, res, auditId, warnings, accept } = x;
+    // The header checks may have failed.
+    const { checkedHeaders: headers } = x;
+    return {
+      res,
+      auditId,
+      warnings,
+      mediaType: accept?.mediaType ?? 'application/json',
+      pretty:
+        (accept?.prettyClause ?? (isError && prettyByAccept(headers?.accept))) ||
+        prettyByDefault(x.query, req.headers['user-agent']),
+      gzip: acceptsGzip(req.headers['accept-encoding']?.toString()),
+      headOnly: req.method === 'HEAD',
+      // After an `Upgrade` header Node reads no further request, so the client must not send one.
+      close: isEarly || isDraining() || req.headers.upgrade !== undefined,
+      strictTransportSecurity,
+      onFailure: (error) => logger.error({ auditId, err: error }, 'watch failed'),
+      trackWatch,
+      buffers,
+    };
+  };
+
+  return answerOnce;
+}
+
+/** Whether the whole request has arrived. */
+const isWhole = (x: Exchange): boolean => x.hasWholeBody || hasArrived(x.req);
+
+/** Node hands out a request before it has parsed a body in the same packet, and parses it after this yields. */
+async function isWholeSoon(x: Exchange): Promise<boolean> {
+  await undefined;
+  return isWhole(x);
+}
