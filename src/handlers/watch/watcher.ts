@@ -42,13 +42,13 @@ export class Watcher implements Subscriber {
   #position = 0;
   /** Expirations up to this revision have been sent to the client. */
   #followedExpiry = 0;
-  #isLive = false;
-  #isClosed = false;
+  #state: 'catching-up' | 'live' | 'closed' = 'catching-up';
+  /** The frames that are still to be written while it catches up. */
+  #source: Iterator<Frame> | undefined;
   /** The client has not accepted the last chunk while it catches up. */
   #isWaiting = false;
   /** Live events that wait for the watcher's slot. */
   readonly #sendBuffer: SendBuffer;
-  #source: Iterator<Frame> | undefined;
   readonly #timers: NodeJS.Timeout[] = [];
   #stallTimer: NodeJS.Timeout | undefined;
 
@@ -65,7 +65,7 @@ export class Watcher implements Subscriber {
       this.#isWaiting = false;
       clearTimeout(this.#stallTimer);
       // In a later tick: a fast client drains in the tick of the write, and would take every chunk in this one.
-      if (!this.#isLive || !this.#sendBuffer.isEmpty) broadcaster.schedule(this);
+      if (this.#state === 'catching-up' || !this.#sendBuffer.isEmpty) broadcaster.schedule(this);
     });
     // Last, because a sink that is closed already calls back at once, and that undoes everything above.
     sink.onClose(() => this.#close());
@@ -93,7 +93,7 @@ export class Watcher implements Subscriber {
   /** Writes until the connection is full, the watcher is live or the watch is closed. */
   #catchUp(): void {
     const { broadcaster, views } = this.#options;
-    while (!this.#isClosed && !this.#isLive && !this.#isWaiting) {
+    while (this.#state === 'catching-up' && !this.#isWaiting) {
       if (this.#source !== undefined) {
         this.#writeChunk(this.#source);
         if (this.#source === undefined || this.#isWaiting) continue;
@@ -107,7 +107,7 @@ export class Watcher implements Subscriber {
         const view = views.current();
         if (!broadcaster.isSettled) return;
         this.#view = view;
-        this.#isLive = true;
+        this.#state = 'live';
         broadcaster.joinGroup(this);
         return;
       }
@@ -152,7 +152,7 @@ export class Watcher implements Subscriber {
   }
 
   enqueue(batches: readonly Batch[]): void {
-    if (this.#isClosed) return;
+    if (this.#state === 'closed') return;
     for (const batch of batches) this.#sendBuffer.add(batch);
     this.#options.broadcaster.schedule(this);
   }
@@ -161,7 +161,7 @@ export class Watcher implements Subscriber {
   writeSome(): void {
     const { broadcaster, sink } = this.#options;
     try {
-      if (!this.#isLive) this.#catchUp();
+      if (this.#state !== 'live') this.#catchUp();
       else if (this.#sendBuffer.checkLag() === 'too-far-behind') this.cut();
       else if (this.#sendBuffer.writeSome(broadcaster.writeBytes)) broadcaster.schedule(this);
     } catch (error) {
@@ -183,20 +183,20 @@ export class Watcher implements Subscriber {
 
   /** A watcher whose view changes writes the events from before the change first. */
   beforePolicyChange(): void {
-    if (!this.#isLive || this.#sendBuffer.isEmpty) return;
+    if (this.#state !== 'live' || this.#sendBuffer.isEmpty) return;
     const { views, refusal } = this.#options;
     if (views.current().groupId !== this.#view.groupId || refusal() !== undefined) this.#flush();
   }
 
   /** The broadcaster is between two events: a live watcher writes the difference between its old and its new view. */
   onPolicyChange({ since, revision, differences }: PermissionChange): void {
-    if (this.endIfRefused() || this.#isClosed || !this.#isLive) return;
+    if (this.endIfRefused() || this.#state !== 'live') return;
     const { broadcaster, cache, views } = this.#options;
     const before = this.#view;
     const after = views.current();
     if (after.groupId === before.groupId) return;
     broadcaster.leaveGroup(this);
-    this.#isLive = false;
+    this.#state = 'catching-up';
     const state = cache.at(revision);
     if (state === undefined) {
       this.cut();
@@ -218,7 +218,7 @@ export class Watcher implements Subscriber {
 
   /** Ends the watch when it is no longer allowed; true if it did. */
   endIfRefused(): boolean {
-    const refusal = this.#isClosed ? undefined : this.#options.refusal();
+    const refusal = this.#state === 'closed' ? undefined : this.#options.refusal();
     if (refusal === undefined) return false;
     this.#fail(refusal);
     return true;
@@ -231,11 +231,11 @@ export class Watcher implements Subscriber {
 
   /** Ends the watch when the caller's credential is no longer valid. */
   checkCaller(): void {
-    if (!this.#isClosed && !this.caller.isLive()) this.#fail(unauthorized());
+    if (this.#state !== 'closed' && !this.caller.isLive()) this.#fail(unauthorized());
   }
 
   sendBookmark(): void {
-    if (this.#isClosed || !this.#isLive || !this.#options.bookmarks) return;
+    if (this.#state !== 'live' || !this.#options.bookmarks) return;
     const { broadcaster } = this.#options;
     const frames = new SharedFrames(bookmarkFrame(this.#view.representation, broadcaster.revision));
     this.enqueue([{ id: broadcaster.nextId(), frames, events: 1 }]);
@@ -249,28 +249,28 @@ export class Watcher implements Subscriber {
 
   /** Closes the connection at once: the client is too slow, or the events that it missed are unknown. */
   cut(): void {
-    if (this.#isClosed) return;
+    if (this.#state === 'closed') return;
     this.#close();
     this.#options.sink.cut();
   }
 
   #fail(error: ApiError): void {
     this.#flush();
-    if (this.#isClosed) return;
+    if (this.#state === 'closed') return;
     this.#options.sink.write(errorFrame(error.status));
     this.#end();
   }
 
   #end(): void {
     this.#flush();
-    if (this.#isClosed) return;
+    if (this.#state === 'closed') return;
     this.#close();
     this.#options.sink.end();
   }
 
   #close(): void {
-    if (this.#isClosed) return;
-    this.#isClosed = true;
+    if (this.#state === 'closed') return;
+    this.#state = 'closed';
     this.#source = undefined;
     this.#sendBuffer.clear();
     clearTimeout(this.#stallTimer);
