@@ -61,13 +61,16 @@ export function frameFor(
 ): Buffer | undefined {
   const was = before !== undefined && includes(selection, before);
   const is = after !== undefined && includes(selection, after);
-  if (!was && !is) return undefined;
-  const entry = after ?? before;
-  const isHidden = (is ? [after] : [before, after]).some((state) => state !== undefined && !isVisible(now, state));
-  if (isHidden && entry !== undefined) return hiddenFrame(representation, entry, revision);
-  // CP-63: a change of the source that a projection does not show is no event.
-  if (was && is && after.showsSameAs(before, representation.clientAddress)) return undefined;
-  if (is) return frame(was ? 'MODIFIED' : 'ADDED', renderItem(representation, after));
+  if (is) {
+    if (!isVisible(now, after)) return hiddenFrame(representation, after, revision);
+    if (!was) return frame('ADDED', renderItem(representation, after));
+    // CP-63: a change of the source that a projection does not show is no event.
+    if (after.showsSameAs(before, representation.clientAddress)) return undefined;
+    return frame('MODIFIED', renderItem(representation, after));
+  }
+  if (!was) return undefined;
   // Deleted, or no longer selected: the last content that the caller knew, with the revision of this event.
-  return was ? frame('DELETED', renderItem(representation, before.withRevision(revision))) : undefined;
+  const isHidden = !isVisible(now, before) || (after !== undefined && !isVisible(now, after));
+  if (isHidden) return hiddenFrame(representation, after ?? before, revision);
+  return frame('DELETED', renderItem(representation, before.withRevision(revision)));
 }
