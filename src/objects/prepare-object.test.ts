@@ -33,13 +33,11 @@ const invalidFields = (next: ApiObject, before: ApiObject): string[] =>
   );
 
 describe('an update', () => {
-  it('shares unchanged parts with the old object, and copies the others', () => {
+  it('is a copy of what was sent', () => {
     const before = old();
     const sent = { ...before, metadata: { ...before.metadata, labels: { env: 'prod' } } };
     const next = updated(before, sent);
     expect(next).toEqual(sent);
-    expect(next.spec).toBe(before.spec);
-    expect(next.metadata.annotations).toBe(before.metadata.annotations);
     expect(next.metadata).not.toBe(sent.metadata);
     expect(next.metadata.labels).not.toBe(sent.metadata.labels);
   });

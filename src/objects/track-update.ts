@@ -45,10 +45,13 @@ export function trackUpdate(kind: Kind, write: TrackedWrite): ManagedFieldsEntry
   return isTooLarge(after) ? undefined : storedEntries(kind, after);
 }
 
-/** AP-66 to AP-68: entries of the body replace the stored ones if they can be read. */
+/**
+ * AP-66 to AP-68: entries of the body replace the stored ones if they can be read. Writes of the server send the stored
+ * form, which cannot.
+ */
 function managersBefore(kind: Kind, { old, sent, part, object }: TrackedWrite): Managers | 'too large' {
   const stored = (): Managers => (old === undefined ? NO_MANAGERS : storedManagers(kind, old));
-  if (sent === undefined || part === 'status' || sent === old?.metadata.managedFields) return stored();
+  if (sent === undefined || part === 'status') return stored();
   if (isReset(kind, sent)) return NO_MANAGERS;
   const read = readable(sent);
   if (read === undefined || (read !== 'too large' && read.size === 0)) return stored();

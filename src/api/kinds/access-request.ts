@@ -142,7 +142,6 @@ function finishedAt(object: ApiObject): string {
 
 /** Keeps the fields of the server when a client sends the body of its request again. */
 function withServerFields(object: ApiObject, old: ApiObject): ApiObject {
-  if (object.spec === old.spec && object.metadata.labels === old.metadata.labels) return object;
   const { requestedBy, durationSeconds } = requestSpec(old);
   const kept = Object.entries(old.metadata.labels ?? {}).filter(([key]) => SERVER_LABELS.includes(key));
   return {
