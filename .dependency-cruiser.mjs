@@ -4,7 +4,7 @@
  */
 
 const WALK =
-  'A request walks down http -> authn -> authz -> handlers -> (clusters | tokens) -> objects -> storage, never back up.';
+  'A request walks down http -> (authn | authz | handlers) -> (clusters | tokens) -> objects -> storage, never back up.';
 
 /**
  * A folder, what it may import besides itself, and why.
@@ -20,18 +20,18 @@ const FOLDERS = {
   },
   http: {
     imports: [
-      ...['mcp', 'authn', 'authz', 'handlers', 'clusters', 'tokens', 'objects', 'storage'],
+      ...['mcp', 'authn', 'authz', 'handlers', 'tokens', 'objects', 'storage'],
       ...['observability', 'api', 'lib'],
     ],
     why: 'http/ imports the folders below it. Options and the store reach it as arguments, from server/compose.ts.',
   },
   authn: {
-    imports: ['authz', 'handlers', 'clusters', 'tokens', 'objects', 'storage', 'observability', 'api', 'lib'],
-    why: `${WALK} authn/ finds the caller and does not know how the request arrived.`,
+    imports: ['tokens', 'observability', 'api', 'lib'],
+    why: `${WALK} authn/ finds the caller of a token. It knows neither how the request arrived nor what it asks for.`,
   },
   authz: {
-    imports: ['handlers', 'clusters', 'tokens', 'objects', 'storage', 'observability', 'api', 'lib'],
-    why: `${WALK} authz/ decides for a caller and does not know how that caller was found.`,
+    imports: ['objects', 'storage', 'observability', 'api', 'lib'],
+    why: `${WALK} authz/ decides for a caller. It knows neither how that caller was found nor what is served.`,
   },
   handlers: {
     imports: ['clusters', 'tokens', 'objects', 'storage', 'observability', 'api', 'lib'],

@@ -84,5 +84,9 @@ export const ANONYMOUS = 'system:anonymous';
 export const UNAUTHENTICATED = 'system:unauthenticated';
 export const SERVICE_ACCOUNTS_GROUP = 'system:serviceaccounts';
 
+/** The user name of a service account in its cluster, and the subject of its tokens. */
+export const accountUserName = (namespace: string, name: string): string =>
+  `system:serviceaccount:${namespace}:${name}`;
+
 /** The user name of a service account outside of its cluster: cluster, namespace and name. */
 export const FOREIGN_ACCOUNT = /^system:cluster:([^:]+):serviceaccount:([^:]+):([^:]+)$/;

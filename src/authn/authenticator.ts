@@ -1,7 +1,6 @@
 import type { Caller } from '../api/caller.ts';
-import type { TokenFindings } from '../api/kinds/token-review.ts';
+import type { TokenFindings, TokenQuestion } from '../api/kinds/token-review.ts';
 import { type ApiError, unauthorized } from '../api/status.ts';
-import type { ReviewToken } from '../handlers/reviews/review.ts';
 import { clip } from '../lib/clip.ts';
 import type { MaybePromise } from '../lib/maybe-promise.ts';
 import type { Secret } from '../observability/secret.ts';
@@ -23,7 +22,7 @@ export interface Authenticator {
   /** As `authenticate`, for the MCP endpoint: it takes only tokens that were issued for it (MC-43). */
   authenticateMcp(authorization: string | undefined, warn: (text: string) => void): Promise<Caller>;
   /** The caller of a token that another server received, and whether the token is meant for that server. */
-  review: ReviewToken;
+  review(token: Secret, asked: TokenQuestion): Promise<TokenFindings>;
 }
 
 export interface TokenAuthenticators {

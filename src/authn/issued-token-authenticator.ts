@@ -1,6 +1,7 @@
 import {
   type Actor,
   AUTHENTICATED,
+  accountUserName,
   type Caller,
   MCP_SCOPES,
   type OAuthClient,
@@ -13,7 +14,7 @@ import { namespaceKind, podKind, secretKind, serviceAccountKind } from '../api/k
 import { revokedTokenKind } from '../api/kinds/revoked-token.ts';
 import { fleetKey, storageKey } from '../api/object-key.ts';
 import { withValue } from '../lib/maybe-promise.ts';
-import { type NodeRef, type ObjectRef, subjectOf, type TokenClaims } from '../tokens/claims.ts';
+import type { NodeRef, ObjectRef, TokenClaims } from '../tokens/claims.ts';
 import { expiryOf } from '../tokens/liveness.ts';
 import type { VerifiedToken, Verifier } from '../tokens/verifier.ts';
 import type { TokenAuthenticator } from './token-authenticator.ts';
@@ -116,7 +117,7 @@ export function requesters(actor: Actor): readonly string[] {
 function userAtHome(claims: TokenClaims): User {
   const { namespace, serviceaccount, pod, node } = claims['kubernetes.io'];
   return {
-    name: subjectOf(namespace, serviceaccount.name),
+    name: accountUserName(namespace, serviceaccount.name),
     uid: serviceaccount.uid,
     groups: ['system:serviceaccounts', `system:serviceaccounts:${namespace}`, AUTHENTICATED],
     extra: pod === undefined ? credentialId(claims) : { ...credentialId(claims), ...podExtra(pod, node) },

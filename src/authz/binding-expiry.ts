@@ -1,5 +1,6 @@
 import type { Catalog } from '../api/catalog.ts';
-import { createFailureReports, createRounds } from '../handlers/sweep-objects.ts';
+import { createRounds } from '../lib/rounds.ts';
+import { createFailureReports } from '../objects/failure-reports.ts';
 import type { ObjectReader } from '../objects/reader.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
 import type { ObjectWriter } from '../objects/writer.ts';

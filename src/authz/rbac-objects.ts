@@ -1,4 +1,5 @@
 import type { BoundSubject } from '../api/authorization.ts';
+import { accountUserName } from '../api/caller.ts';
 import { goQuote } from '../api/codec/go-text/go-quote.ts';
 import { unknownAnnotation, unknownAnnotationText, unknownLabel, unknownLabelText } from '../api/domain-keys.ts';
 import type { ApiObject } from '../api/kind.ts';
@@ -24,7 +25,6 @@ import {
   parseLabelSelector,
   type Requirement,
 } from '../objects/selectors/label-selector.ts';
-import { subjectOf } from '../tokens/claims.ts';
 import { ClusterSelector, type Reach } from './cluster-selector.ts';
 import { RULE_FIELDS, type Rule } from './rules.ts';
 
@@ -136,7 +136,7 @@ function readSubject(item: unknown, bindingNamespace: string): Subject | undefin
     case 'ServiceAccount': {
       const namespace = stringOf(field(item, 'namespace')) || bindingNamespace;
       if (namespace === '') return undefined;
-      return { kind: 'user', name: subjectOf(namespace, name), account: { namespace, name } };
+      return { kind: 'user', name: accountUserName(namespace, name), account: { namespace, name } };
     }
     default:
       return undefined;

@@ -1,9 +1,8 @@
 import type { Kind } from '../api/kind.ts';
 import { kindPrefix } from '../api/object-key.ts';
-import { ApiError } from '../api/status.ts';
-import { Cache } from '../lib/cache.ts';
+import { createRounds } from '../lib/rounds.ts';
+import { createFailureReports } from '../objects/failure-reports.ts';
 import type { ObjectReader } from '../objects/reader.ts';
-import { storageErrorIn } from '../objects/storage-errors.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
 import type { Logger } from '../observability/logger.ts';
 import type { Leadership } from '../storage/leadership.ts';
@@ -69,27 +68,6 @@ function* allFrom(
   }
 }
 
-/** Failures of more objects than these are logged again. */
-const MAX_REPORTED = 1_000;
-
-/**
- * For a sweep over many objects: logs the failure of an object, once for each of its versions. Throws an error of the
- * store that the other objects would meet, too.
- */
-export function createFailureReports(logger: Pick<Logger, 'warn'>): (entry: StoredObject, error: unknown) => void {
-  const reported = new Cache<string, number>({ maxEntries: MAX_REPORTED });
-  return (entry, error) => {
-    // Written by others: the next call decides again.
-    if (error instanceof ApiError && [404, 409].includes(error.status.code)) return;
-    const code = storageErrorIn(error)?.code;
-    if (code !== undefined && code !== 'too-large' && code !== 'unreadable') throw error;
-    const { key, revision, kind, namespace, name } = entry;
-    if (reported.get(key) === revision) return;
-    reported.set(key, revision);
-    logger.warn({ err: error, resource: kind.resource, namespace, name }, 'an object could not be swept');
-  };
-}
-
 /** Whether a timestamp is in the past. One that cannot be read is. */
 export const hasPassed = (timestamp: string, now: number): boolean => !(Date.parse(timestamp) > now);
 
@@ -115,30 +93,5 @@ export function startSweep(
   return async () => {
     stop();
     await rounds.ended();
-  };
-}
-
-/** Runs a task that repeats, one round at a time. Of rounds that fail in a row, only the first is reported. */
-export function createRounds(round: () => Promise<void>, onFailure: (error: unknown) => void) {
-  let running: Promise<void> | undefined;
-  let failing = false;
-  const run = async (): Promise<void> => {
-    try {
-      await round();
-      failing = false;
-    } catch (error) {
-      if (!failing) onFailure(error);
-      failing = true;
-    }
-  };
-  return {
-    /** Does nothing while a round runs. */
-    start(): void {
-      running ??= run().finally(() => {
-        running = undefined;
-      });
-    },
-    /** Settles when no round runs. */
-    ended: async (): Promise<void> => running,
   };
 }

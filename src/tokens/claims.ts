@@ -1,4 +1,4 @@
-import type { Actor } from '../api/caller.ts';
+import { type Actor, accountUserName } from '../api/caller.ts';
 import { isClusterName } from '../api/names.ts';
 import { PEOPLE_PATH } from '../api/pass-audience.ts';
 import { isJsonObject, type JsonObject } from '../lib/json-object.ts';
@@ -56,8 +56,6 @@ export interface TokenGrant {
   readonly randomUUID: () => string;
 }
 
-export const subjectOf = (namespace: string, name: string): string => `system:serviceaccount:${namespace}:${name}`;
-
 export function buildClaims(grant: TokenGrant): TokenClaims {
   const { pod, secret, node } = grant;
   if (pod !== undefined && secret !== undefined)
@@ -83,7 +81,7 @@ export function buildClaims(grant: TokenGrant): TokenClaims {
       serviceaccount: { name: grant.serviceAccount.name, uid: grant.serviceAccount.uid },
     },
     nbf: issuedAt,
-    sub: subjectOf(grant.namespace, grant.serviceAccount.name),
+    sub: accountUserName(grant.namespace, grant.serviceAccount.name),
   };
 }
 
@@ -137,7 +135,7 @@ export function readClaims(payload: JsonObject): TokenClaims {
     sub: readText(payload.sub, 'sub'),
   };
   // Stricter than K-23: two claims that name the account must name the same one.
-  if (claims.sub !== subjectOf(kubernetes.namespace, kubernetes.serviceaccount.name)) throw malformed('sub');
+  if (claims.sub !== accountUserName(kubernetes.namespace, kubernetes.serviceaccount.name)) throw malformed('sub');
   return claims;
 }
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { createObjectSweep, createRounds } from '../../src/handlers/sweep-objects.ts';
+import { createObjectSweep } from '../../src/handlers/sweep-objects.ts';
 import type { StoredObject } from '../../src/objects/stored-object.ts';
 import { StorageError } from '../../src/storage/contract.ts';
 import { at, catalog, inFolder, make, openObjects } from './object-store.ts';
@@ -72,20 +72,4 @@ it('a store that cannot be reached ends the call, and the next one continues beh
       expect(tried).toEqual(['a', 'b', 'c']);
     },
   );
-});
-
-it('of rounds that fail in a row the first is reported, and one runs at a time', async () => {
-  const outcomes = [false, false, true, false];
-  const reports: unknown[] = [];
-  let runs = 0;
-  const round = async (): Promise<void> => {
-    if (outcomes[runs++] !== true) throw new Error(`round ${runs}`);
-  };
-  const rounds = createRounds(round, (error) => reports.push((error as Error).message));
-  for (let index = 0; index < outcomes.length; index++) {
-    rounds.start();
-    rounds.start();
-    await rounds.ended();
-  }
-  expect([runs, reports]).toEqual([4, ['round 1', 'round 4']]);
 });

@@ -46,6 +46,16 @@ export interface TokenReview {
   spec?: { token?: string; audiences?: string[] };
 }
 
+/** What a review asks about a token. */
+export interface TokenQuestion {
+  /** Only tokens of this cluster, and users by their names in it; undefined at the fleet. */
+  readonly cluster: string | undefined;
+  /** None means the API itself. */
+  readonly audiences: readonly string[];
+  /** Only passes of the cluster, and no token of a person. */
+  readonly passesOnly?: boolean;
+}
+
 /** The result of a review. */
 export type TokenFindings =
   | { readonly authenticated: true; readonly user: User; readonly audiences: readonly string[] }

@@ -2,7 +2,7 @@ import type { Authorizer, GrantFinder, RuleLister } from '../../api/authorizatio
 import type { User } from '../../api/caller.ts';
 import type { Catalog } from '../../api/catalog.ts';
 import type { ApiObject, ObjectMeta } from '../../api/kind.ts';
-import type { TokenFindings } from '../../api/kinds/token-review.ts';
+import type { TokenFindings, TokenQuestion } from '../../api/kinds/token-review.ts';
 import type { ApiRequest } from '../../api/request.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import type { RecentEvents } from '../../observability/audit/recent-events.ts';
@@ -17,15 +17,6 @@ export interface ReviewParts {
   readonly recentEvents: Pick<RecentEvents, 'find' | 'instance' | 'sequence' | 'since'>;
   /** Epoch milliseconds. */
   readonly now: () => number;
-}
-
-export interface TokenQuestion {
-  /** Only tokens of this cluster, and users by their names in it; undefined at the fleet. */
-  readonly cluster: string | undefined;
-  /** None means the API itself. */
-  readonly audiences: readonly string[];
-  /** Only passes of the cluster, and no token of a person. */
-  readonly passesOnly?: boolean;
 }
 
 export type ReviewToken = (token: Secret, asked: TokenQuestion) => Promise<TokenFindings>;

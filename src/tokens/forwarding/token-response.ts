@@ -1,3 +1,4 @@
+import { accountUserName } from '../../api/caller.ts';
 import { JsonSyntaxError, parseJson } from '../../api/codec/parse-json.ts';
 import { toPlain } from '../../api/codec/tree.ts';
 import { isRecordableJti } from '../../api/credential-id.ts';
@@ -5,7 +6,6 @@ import type { BoundObjectReference } from '../../api/kinds/token-request.ts';
 import { ApiError } from '../../api/status.ts';
 import { isJsonObject, type JsonObject } from '../../lib/json-object.ts';
 import { looksLikeToken } from '../../observability/token-text.ts';
-import { subjectOf } from '../claims.ts';
 import { decodeJsonSegment, decodeSegment, splitToken } from '../jws.ts';
 
 /** A token that a cluster issued itself. It is checked so that a caller never gets the token of another account. */
@@ -83,7 +83,11 @@ const member = (value: unknown, name: string): unknown =>
 function checkSubject(claims: JsonObject, { namespace, serviceAccount, boundTo }: ExpectedToken): void {
   const kubernetes = claims['kubernetes.io'];
   const names = [member(kubernetes, 'namespace'), member(member(kubernetes, 'serviceaccount'), 'name')];
-  if (claims.sub !== subjectOf(namespace, serviceAccount) || names[0] !== namespace || names[1] !== serviceAccount) {
+  if (
+    claims.sub !== accountUserName(namespace, serviceAccount) ||
+    names[0] !== namespace ||
+    names[1] !== serviceAccount
+  ) {
     throw new UnexpectedResponse('the token in it is for another account');
   }
   if (boundTo === undefined) return;
