@@ -3,7 +3,7 @@ import type { Transport } from './transport.ts';
 
 const PASSES = '/auth/v1/passes';
 /** The limit of the server. Repeated here, because the client imports only types. */
-const MAX_PASSES = 500;
+export const MAX_PASSES = 500;
 
 export interface PassOptions {
   readonly dryRun?: boolean;

@@ -5,6 +5,7 @@ import { type FakeApiServer, startApiServer } from '../../src/clusters/upstream/
 import { createAuthority, type Pair, selfSigned } from '../../src/clusters/upstream/certificates.fixture.ts';
 import { eventsOf } from './support/audit.ts';
 import { Person } from './support/cli.ts';
+import { removeCluster } from './support/fleet.ts';
 import {
   claimsFor,
   clusterObject,
@@ -67,6 +68,27 @@ const ask = (spec: object = { audiences: [] }, options: CallOptions & { path?: s
 const refusal = (answer: Answer) => [answer.code, answer.json.reason, answer.json.message];
 
 describe('a cluster that issues for itself', () => {
+  it('delays only its own command of clusterpass exec', async () => {
+    const { spec, ...object } = clusterObject({ name: 'ordinary', port: cluster.port, ca: authority.cert });
+    const { orchestratorApiEndpoints } = spec;
+    await create(server, CLUSTERS, { ...object, spec: { orchestratorApiEndpoints } });
+    await createNamespace(server, 'ci', 'ordinary');
+    await createAccount(server, 'builder', 'ci', 'ordinary');
+    const { promise: isReleased, resolve: release } = Promise.withResolvers<void>();
+    cluster.answer = async (seen) => {
+      await isReleased;
+      return goodAnswer(seen);
+    };
+    const person = await Person.as(server);
+    const running = person.start(['exec', '--all', '--as', 'ci/builder', '--', 'echo', 'done']);
+    await running.until(({ stdout }) => stdout === 'ordinary: done\n');
+    release();
+    const { code, stdout, stderr } = await running.ended;
+    await person.leave();
+    await removeCluster(server, 'ordinary');
+    expect([code, stdout, stderr]).toEqual([0, 'ordinary: done\nreal: done\n', '']);
+  });
+
   it('is asked with the credential of the server, in a new request', async () => {
     const boundObjectRef = { kind: 'Pod', apiVersion: 'v1', name: 'web-0', uid: 'uid-of-web-0' };
     cluster.answer = (seen) => {

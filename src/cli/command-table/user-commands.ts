@@ -225,7 +225,8 @@ export const USER_COMMANDS: readonly Command[] = [
     path: ['exec'],
     summary: 'Run a command for every cluster that a selector matches.',
     details:
-      'Requests a token for each cluster, all in one request, and runs the command once for each, in parallel. ' +
+      'Requests a token for each cluster, up to 500 in one request, and runs the command once for each, in parallel, ' +
+      'as soon as its token is there. A cluster that issues its own tokens has a request for itself. ' +
       '`KUBECONFIG` is a file with the address, the CA and the token of the cluster (mode 0600, removed at the end), ' +
       '`CLUSTERPASS_CLUSTER` is its name, and `CLUSTERPASS_SERVER` the address of Clusterpass. Each line of output starts ' +
       'with the name of its cluster. A cluster that fails or does not answer does not hold up the others: its error is ' +

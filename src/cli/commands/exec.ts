@@ -2,7 +2,9 @@ import { rmSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { COMPUTED_ANNOTATIONS } from '../../api/domain-keys.ts';
 import type { IssuedPass } from '../../api/kinds/token-request-list.ts';
+import { MAX_PASSES } from '../../client/request-passes.ts';
 import type { Cluster } from '../../client/types.ts';
 import { Slots } from '../../lib/slots.ts';
 import {
@@ -47,25 +49,33 @@ export const run: Run = async (context, invocation) => {
   let count = 0;
   try {
     const running = servers.filter((server) => !failedServers.has(server));
-    // The commands of a server start when its tokens are there: they do not wait for a server that does not answer.
+    // Commands start when their tokens are there: they do not wait for a server or a cluster that does not answer.
     const { failed } = await askAll(context, running, async (server) => {
       const clusters =
         named?.clusters.get(server) ??
         (await server.client.listClusters(labelSelector === undefined ? {} : { labelSelector })).items;
       count += clusters.length;
       const settings = { servers, invocation, subject, expirationSeconds, failures };
-      const targets = clusters.length === 0 ? [] : await targetsOf(context, server, clusters, settings);
-      await Promise.all(
-        targets.map((target) =>
-          slots.run(async () => {
-            if (signal.aborted) return;
-            const usable = await withFreshToken(context, server, target, settings);
-            if (usable === undefined) return;
-            const failure = await runForCluster(context, usable, { command, timeoutMs, folder, signal });
-            if (failure !== undefined) failures.set(target.label, failure);
-          }),
-        ),
-      );
+      const runAll = (targets: readonly Target[]): Promise<unknown> =>
+        Promise.all(
+          targets.map((target) =>
+            slots.run(async () => {
+              if (signal.aborted) return;
+              const usable = await withFreshToken(context, server, target, settings);
+              if (usable === undefined) return;
+              const failure = await runForCluster(context, usable, { command, timeoutMs, folder, signal });
+              if (failure !== undefined) failures.set(target.label, failure);
+            }),
+          ),
+        );
+      const { together, alone } = tokenRequests(clusters);
+      const lists = new Slots(1);
+      const requests = new Slots(REQUESTS_AT_ONCE);
+      const results = await Promise.allSettled([
+        ...together.map(async (some) => runAll(await lists.run(() => targetsOf(context, server, some, settings)))),
+        ...alone.map(async (each) => runAll(await requests.run(() => targetsOfOne(context, server, each, settings)))),
+      ]);
+      for (const result of results) if (result.status === 'rejected') throw result.reason;
     });
     for (const server of failed) failedServers.add(server);
   } finally {
@@ -148,6 +158,24 @@ interface Target extends ExecTarget {
   readonly refreshAt: number;
 }
 
+/** Token requests to a server that may wait for a cluster. */
+const REQUESTS_AT_ONCE = 16;
+
+/**
+ * Which tokens are requested together. A list of tokens is answered as a whole, so a cluster that issues its own
+ * tokens, and may not answer, has a request for itself. The public view names no issuer of such a cluster.
+ */
+function tokenRequests(clusters: readonly Cluster[]): {
+  readonly together: readonly (readonly Cluster[])[];
+  readonly alone: readonly Cluster[];
+} {
+  const isAlone = ({ metadata }: Cluster): boolean => metadata.annotations?.[COMPUTED_ANNOTATIONS.issuer] === undefined;
+  const others = clusters.filter((cluster) => !isAlone(cluster));
+  const together: Cluster[][] = [];
+  for (let from = 0; from < others.length; from += MAX_PASSES) together.push(others.slice(from, from + MAX_PASSES));
+  return { together, alone: clusters.filter(isAlone) };
+}
+
 /** Commands may wait longer for a slot than their tokens are valid. */
 async function withFreshToken(
   context: Context,
@@ -156,13 +184,24 @@ async function withFreshToken(
   settings: TargetSettings,
 ): Promise<ExecTarget | undefined> {
   if (context.now() < target.refreshAt) return target;
+  return (await targetsOfOne(context, server, target.source, settings))[0];
+}
+
+/** A request that fails is a failure of its cluster, not of the server. */
+async function targetsOfOne(
+  context: Context,
+  server: NamedServer,
+  cluster: Cluster,
+  settings: TargetSettings,
+): Promise<Target[]> {
   try {
-    return (await targetsOf(context, server, [target.source], settings))[0];
+    return await targetsOf(context, server, [cluster], settings);
   } catch (error) {
     const text = describeError(error);
     if (text === undefined) throw error;
-    settings.failures.set(target.label, `no token: ${text.replace(/^error: /, '')}`);
-    return undefined;
+    const label = clusterLabel(settings.servers, server, cluster.metadata.name);
+    settings.failures.set(label, `no token: ${text.replace(/^error: /, '')}`);
+    return [];
   }
 }
 
