@@ -52,8 +52,8 @@ describeWithEtcd('credentials for etcd that are renewed while the store is open'
     });
     const [before, after] = generations;
     if (before === undefined || after === undefined) throw new Error('there are two');
-    const installServer = async ({ ca, server }: typeof before): Promise<void> => {
-      await put('clients.crt', ca);
+    const installServer = async ({ ca, server }: typeof before, clients = ca): Promise<void> => {
+      await put('clients.crt', clients);
       await put('server.crt', server.cert);
       await put('server.key', server.key);
     };
@@ -79,11 +79,26 @@ describeWithEtcd('credentials for etcd that are renewed while the store is open'
         seen.push(...changes.map(({ key }) => key));
     })();
 
-    // Now both sides refuse the old certificates.
+    // B30: others may reach etcd, and revoke. Each side in turn refuses the old certificate of the other.
+    for (const [server, clients, text] of [
+      [before, after.ca, 'it does not accept the client certificate of --etcd-certfile'],
+      [after, before.ca, 'this server refuses its certificate: '],
+    ] as const) {
+      await installServer(server, clients);
+      await etcd.members[0]?.kill();
+      await etcd.members[0]?.restart();
+      const refused = { code: 'refused', message: expect.stringContaining(text) };
+      // Unavailable while etcd starts.
+      const outcome = { timeout: 60_000, interval: 50 };
+      const errorOf = (call: Promise<unknown>): Promise<unknown> => call.catch((error: unknown) => error);
+      await expect.poll(() => errorOf(store.revision()), outcome).toMatchObject(refused);
+      await expect.poll(() => errorOf(update(store, '/a/x', made, 'two')), outcome).toMatchObject(refused);
+      const resumed = (line: string) => line.includes('the watch of etcd is resumed') && line.includes(text);
+      await expect.poll(() => lines.some(resumed), outcome).toBe(true);
+    }
     await installServer(after);
     await etcd.members[0]?.kill();
     await etcd.members[0]?.restart();
-    expect(await failure(update(store, '/a/x', made, 'two'))).toMatchObject({ code: 'unavailable' });
 
     await put('client.crt', after.client.cert);
     await expect.poll(() => reports('were not renewed'), { interval: 10 }).toBeGreaterThan(0);
@@ -112,24 +127,24 @@ describeWithEtcd('credentials for etcd that are renewed while the store is open'
       expect(response.status, path).toBe(200);
       return (await response.json()) as { token?: string };
     };
-    await call('/v3/auth/user/add', { name: 'root', password: 'first' });
+    await call('/v3/auth/user/add', { name: 'root', password: 'old-password' });
     await call('/v3/auth/role/add', { name: 'root' });
     await call('/v3/auth/user/grant', { user: 'root', role: 'root' });
     await call('/v3/auth/enable', {});
-    await put('password', 'first\n');
+    await put('password', 'old-password\n');
     const store = await open(etcd, { tls: undefined, user: { name: 'root', passwordFile: file('password') } });
     const made = await create(store, '/a/x', 'one');
-    const { token } = await call('/v3/auth/authenticate', { name: 'root', password: 'first' });
-    await call('/v3/auth/user/changepw', { name: 'root', password: 'second' }, token);
+    const { token } = await call('/v3/auth/authenticate', { name: 'root', password: 'old-password' });
+    await call('/v3/auth/user/changepw', { name: 'root', password: 'new-password' }, token);
     // etcd loses its tokens in a restart.
     await etcd.members[0]?.kill();
     await etcd.members[0]?.restart();
     // Unavailable while the connection is not restored.
     const refused = async (): Promise<unknown> => (await failure(update(store, '/a/x', made, 'two'))).code;
     await expect.poll(refused, { timeout: 60_000, interval: 50 }).toBe('refused');
-    await put('password', 'second\n');
+    await put('password', 'new-password\n');
     await eventually(store, '/a/y');
-    expect(lines.join('\n')).not.toMatch(/first|second/);
+    expect(lines.join('\n')).not.toMatch(/old-password|new-password/);
   });
 });
 

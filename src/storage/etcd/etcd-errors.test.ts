@@ -5,7 +5,7 @@ import { noMember, problemOf, toStorageError, toWriteError } from './etcd-errors
 const serviceError = (code: status, details: string): Error =>
   Object.assign(new Error(`${code} ${status[code]}: ${details}`), { code, details });
 
-it.each([
+it.each<[status, string, string, string?]>([
   [status.DEADLINE_EXCEEDED, 'Deadline exceeded after 3.001s,LB pick: 0.001s,remote_addr=127.0.0.1:2379', 'no answer'],
   [
     status.UNAVAILABLE,
@@ -15,7 +15,14 @@ it.each([
   [
     status.UNAVAILABLE,
     'No connection established. Last error: Error: self-signed certificate; if the root CA is installed locally, try running Node.js with --use-system-ca. Resolution note: ',
-    'self-signed certificate',
+    'this server refuses its certificate: self-signed certificate',
+    'refused',
+  ],
+  [
+    status.UNAVAILABLE,
+    "No connection established. Last error: Error: Hostname/IP does not match certificate's altnames: IP: 10.0.0.1 is not in the cert's list: . Resolution note: ",
+    "this server refuses its certificate: Hostname/IP does not match certificate's altnames: IP: 10.0.0.1 is not in the cert's list: ",
+    'refused',
   ],
   [
     status.UNAVAILABLE,
@@ -37,11 +44,36 @@ it.each([
     status.UNAVAILABLE,
     'No connection established. Last error: 40F3:error:0A00045C:SSL routines:ssl3_read_bytes:tlsv13 alert certificate required:rec_layer_s3.c:918:SSL alert number 116\n. Resolution note: ',
     'it wants a client certificate: set --etcd-certfile and --etcd-keyfile',
+    'refused',
   ],
   [
     status.UNAVAILABLE,
     'No connection established. Last error: 40F3:error:0A000412:SSL routines:ssl3_read_bytes:ssl/tls alert bad certificate:rec_layer_s3.c:918:SSL alert number 42\n. Resolution note: ',
     'it does not accept the client certificate of --etcd-certfile',
+    'refused',
+  ],
+  [
+    status.UNAVAILABLE,
+    'No connection established. Last error: 40F3:error:0A000418:SSL routines:ssl3_read_bytes:tlsv1 alert unknown ca:rec_layer_s3.c:918:SSL alert number 48\n. Resolution note: ',
+    'it does not accept the client certificate of --etcd-certfile',
+    'refused',
+  ],
+  [
+    status.UNAVAILABLE,
+    'No connection established. Last error: 40F3:error:0A000415:SSL routines:ssl3_read_bytes:ssl/tls alert certificate expired:rec_layer_s3.c:918:SSL alert number 45\n. Resolution note: ',
+    'the client certificate of --etcd-certfile has expired',
+    'refused',
+  ],
+  [
+    status.UNAVAILABLE,
+    'No connection established. Last error: 40F3:error:0A000414:SSL routines:ssl3_read_bytes:ssl/tls alert certificate revoked:rec_layer_s3.c:918:SSL alert number 44\n. Resolution note: ',
+    'the client certificate of --etcd-certfile was revoked',
+    'refused',
+  ],
+  [
+    status.UNAVAILABLE,
+    'No connection established. Last error: 40F3:error:0A000438:SSL routines:ssl3_read_bytes:tlsv1 alert internal error:rec_layer_s3.c:918:SSL alert number 80\n (2026-01-01T00:00:00.000Z). Resolution note: ',
+    '40F3:error:0A000438:SSL routines:ssl3_read_bytes:tlsv1 alert internal error:rec_layer_s3.c:918:SSL alert number 80\n (2026-01-01T00:00:00.000Z)',
   ],
   [
     status.UNAVAILABLE,
@@ -54,12 +86,12 @@ it.each([
     'etcdserver: mvcc: database space exceeded',
     'its database is full: compact and defragment it, raise --quota-backend-bytes, disarm the alarm',
   ],
-])('B33: %i %s: in words', (code, details, words) => {
+])('B33: %i %s: in words', (code, details, words, expected = 'unavailable') => {
   const error = serviceError(code, details);
   expect(problemOf(error)).toBe(words);
   const { message, code: kind } = toStorageError(error, 'take the write', '10.0.0.1:2379');
   expect(message).toBe(`etcd could not take the write: 10.0.0.1:2379: ${words}`);
-  expect(kind).toBe('unavailable');
+  expect(kind).toBe(expected);
 });
 
 it('B33: what needs an operator is distinguished from what passes', () => {
@@ -77,6 +109,24 @@ it('B33: of members that cannot be used, each is named with its problem', () => 
   expect(noMember('be reached', [one, two], problems).message).toBe(
     'etcd could not be reached: a:1: no answer; b:2: nothing listens there',
   );
+});
+
+it('B30: if one member refuses this process and none answers it, etcd has refused it', () => {
+  const [one, two] = [{ address: 'a:1' }, { address: 'b:2' }];
+  const silent = serviceError(status.UNAVAILABLE, 'connect ECONNREFUSED');
+  const refused = serviceError(
+    status.UNAVAILABLE,
+    'No connection established. Last error: tlsv1 alert unknown ca:rec_layer_s3.c:918:SSL alert number 48',
+  );
+  const codeOf = (problems: [object, unknown][]) => noMember('be read', [one, two], new Map(problems)).code;
+  expect(codeOf([[one, silent]])).toBe('unavailable');
+  expect(codeOf([[two, refused]])).toBe('refused');
+  expect(
+    codeOf([
+      [one, refused],
+      [two, silent],
+    ]),
+  ).toBe('refused');
 });
 
 it.each([

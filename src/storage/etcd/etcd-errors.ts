@@ -64,6 +64,11 @@ const WORDS: readonly (readonly [text: string, words: string])[] = [
   ['alert certificate required', 'it wants a client certificate: set --etcd-certfile and --etcd-keyfile'],
   ['alert bad certificate', 'it does not accept the client certificate of --etcd-certfile'],
   ['alert unknown ca', 'it does not accept the client certificate of --etcd-certfile'],
+  ['alert certificate expired', 'the client certificate of --etcd-certfile has expired'],
+  ['alert certificate revoked', 'the client certificate of --etcd-certfile was revoked'],
+  ['alert certificate unknown', 'it does not accept the client certificate of --etcd-certfile'],
+  ['alert unsupported certificate', 'it does not accept the client certificate of --etcd-certfile'],
+  ['alert access denied', 'it does not accept the client certificate of --etcd-certfile'],
   ['before secure TLS connection was established', 'it ended the TLS handshake'],
   ['Failed to connect', 'it closed the connection'],
 ];
@@ -91,10 +96,8 @@ export function problemOf(error: unknown): string {
   const system = Object.entries(SYSTEM).find(([name]) => details.includes(name));
   if (system !== undefined) return system[1];
   if (code === status.DEADLINE_EXCEEDED) return NO_ANSWER;
-  // Other failed connections carry the error of the TLS handshake.
-  const [, reason] =
-    /Last error: (?:Error: )?(.*?)(?:; if the root CA.*)?(?:\. Resolution note.*)?$/s.exec(details) ?? [];
-  if (reason !== undefined) return reason;
+  const reason = handshakeError(details);
+  if (reason !== undefined) return isUntrusted(details) ? `this server refuses its certificate: ${reason}` : reason;
   if (code === status.UNAVAILABLE || code === status.CANCELLED || code === status.INTERNAL)
     return 'the connection broke';
   return details.replace(/^etcdserver: /, '');
@@ -102,11 +105,37 @@ export function problemOf(error: unknown): string {
 
 const NO_ANSWER = 'no answer';
 
+/** The error of the TLS handshake, which other failed connections carry. */
+const handshakeError = (details: string): string | undefined =>
+  /Last error: (?:Error: )?(.*?)(?:; if the root CA.*)?(?:\. Resolution note.*)?$/s.exec(details)?.[1];
+
+/** Alerts of RFC 8446, section 6.2, about a certificate: that of the client, as a server sends them. */
+const CERTIFICATE_ALERTS: ReadonlySet<number> = new Set([42, 43, 44, 45, 46, 48, 49, 116]);
+
+const isCertificateRefused = (details: string): boolean =>
+  CERTIFICATE_ALERTS.has(Number(/SSL alert number (\d+)/.exec(details)?.[1]));
+
+/** Errors of OpenSSL and Node for a certificate of the member that cannot be verified. */
+const isUntrusted = (details: string): boolean =>
+  !details.includes('SSL alert number') && handshakeError(details)?.includes('certificate') === true;
+
+/**
+ * The TLS handshake failed because one side refuses the certificate of the other. That does not pass by itself. It is
+ * no evidence that etcd is down: other replicas, with other certificates or another CA, may reach it and revoke.
+ */
+export function isHandshakeRefusal(error: unknown): boolean {
+  const details = asServiceError(error)?.details ?? '';
+  return isCertificateRefused(details) || isUntrusted(details);
+}
+
 const REFUSALS: ReadonlySet<status | undefined> = new Set([
   status.PERMISSION_DENIED,
   status.UNAUTHENTICATED,
   status.INVALID_ARGUMENT,
 ]);
+
+const codeOf = (error: unknown): 'refused' | 'unavailable' =>
+  REFUSALS.has(asServiceError(error)?.code) || isHandshakeRefusal(error) ? 'refused' : 'unavailable';
 
 /** The error for the caller of the store. It names the member and the cause, and never the request. */
 export function toStorageError(error: unknown, doing: string, member?: string): StorageError {
@@ -117,8 +146,7 @@ export function toStorageError(error: unknown, doing: string, member?: string): 
     });
   }
   const where = member === undefined ? '' : `${member}: `;
-  const code = REFUSALS.has(asServiceError(error)?.code) ? 'refused' : 'unavailable';
-  return new StorageError(code, `etcd could not ${doing}: ${where}${problemOf(error)}`, { cause: error });
+  return new StorageError(codeOf(error), `etcd could not ${doing}: ${where}${problemOf(error)}`, { cause: error });
 }
 
 /** The error for the caller of a write. A member that did not answer, or not in time, may have written. */
@@ -129,7 +157,7 @@ export function toWriteError(error: unknown, doing: string, member?: string): St
   return new StorageError('unknown-outcome', `${failure.message}; the outcome is unknown`, { cause: error });
 }
 
-/** None of the members could be used: what is wrong with each. */
+/** None of the members could be used: what is wrong with each. `refused` if one of them refuses this process. */
 export function noMember(
   doing: string,
   members: readonly { readonly address: string }[],
@@ -139,5 +167,6 @@ export function noMember(
     const error = problems.get(member);
     return `${member.address}: ${error === undefined ? NO_ANSWER : problemOf(error)}`;
   });
-  return new StorageError('unavailable', `etcd could not ${doing}: ${each.join('; ')}`);
+  const code = [...problems.values()].some((error) => codeOf(error) === 'refused') ? 'refused' : 'unavailable';
+  return new StorageError(code, `etcd could not ${doing}: ${each.join('; ')}`);
 }

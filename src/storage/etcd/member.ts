@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import { checkServerIdentity, type PeerCertificate } from 'node:tls';
 import { type ChannelCredentials, Client, type ClientDuplexStream, credentials, Metadata } from '@grpc/grpc-js';
 import { request as requestHttp } from '../../lib/node-http.ts';
-import type { UnaryMethod } from './messages.ts';
+import { STATUS, type UnaryMethod } from './messages.ts';
 import type { Message } from './protobuf.ts';
 
 /** PEM, as read from the files. */
@@ -22,6 +22,9 @@ export type Duplex<Q, S> = ClientDuplexStream<Q, S>;
 const KEEPALIVE = { everyMs: 10_000, timeoutMs: 3_000 };
 /** An etcd that is back is reconnected within a second or two. */
 const RECONNECT = { initialMs: 100, maxMs: 1_000 };
+
+/** How long the call may take that says why there is no connection. */
+const REASON_MS = 50;
 
 const toBuffer = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
@@ -47,11 +50,17 @@ export class Member {
     old.close();
   }
 
-  /** Resolves true when connected, false when not within the time. */
-  ready(withinMs: number): Promise<boolean> {
-    return new Promise((resolve) => {
+  /** Resolves undefined when connected, and with the reason when not within the time. */
+  async connectionProblem(withinMs: number): Promise<unknown> {
+    const isReady = await new Promise<boolean>((resolve) => {
       this.#client.waitForReady(Date.now() + withinMs, (error) => resolve(error === undefined));
     });
+    if (isReady) return undefined;
+    // gRPC has the reason in the error of a call only. Without a connection that fails at once.
+    return this.unary(STATUS, STATUS.request.encode({}), REASON_MS, undefined).then(
+      () => undefined,
+      (error: unknown) => error,
+    );
   }
 
   unary<Q, S>(method: UnaryMethod<Q, S>, request: Uint8Array, withinMs: number, token: string | undefined): Promise<S> {

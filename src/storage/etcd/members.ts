@@ -4,7 +4,15 @@ import { SharedCall } from '../../lib/shared-call.ts';
 import type { Secret } from '../../observability/secret.ts';
 import { StorageError } from '../contract.ts';
 import type { TimeReading } from '../store-time.ts';
-import { isStaleToken, isTransient, isWithoutEffect, noMember, toStorageError, toWriteError } from './etcd-errors.ts';
+import {
+  isHandshakeRefusal,
+  isStaleToken,
+  isTransient,
+  isWithoutEffect,
+  noMember,
+  toStorageError,
+  toWriteError,
+} from './etcd-errors.ts';
 import { type Duplex, Member, type TlsMaterial } from './member.ts';
 import { MemberPicker } from './member-picker.ts';
 import {
@@ -113,6 +121,8 @@ export class Members {
       }
       problems.set(ended.member, ended.error);
       if (!isStaleToken(ended.error) && !isTransient(ended.error)) throw ended.error;
+      const hasEnded = running.size === 0 && problems.size === this.#members.length;
+      if (hasEnded && [...problems.values()].some(isHandshakeRefusal)) throw noMember(doing, this.#members, problems);
       // The first round over the members is without delay.
       failed += 1;
       if (failed >= this.#members.length) await delay(RETRY_MS);
@@ -264,12 +274,15 @@ export class Members {
   }
 
   async #connected(until: number, doing: string, prefer?: Member): Promise<Member> {
+    const problems = new Map<Member, unknown>();
     for (;;) {
       const member = this.#picker.pick(prefer);
       const left = until - performance.now();
       if (this.#closed) throw new StorageError('closed', 'the store is closed');
-      if (left <= 0) throw noMember(doing, this.#members, new Map());
-      if (await member.ready(Math.min(CONNECT_MS, left))) return member;
+      if (left <= 0) throw noMember(doing, this.#members, problems);
+      const problem = await member.connectionProblem(Math.min(CONNECT_MS, left));
+      if (problem === undefined) return member;
+      problems.set(member, problem);
       this.#picker.avoid(member);
     }
   }
