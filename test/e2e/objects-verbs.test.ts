@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { expectStatus } from './support/expect-status.ts';
 import { createParents, details, KINDS, type KindCase, kindCase, objectOf, qualified } from './support/kinds.ts';
 import { create } from './support/objects.ts';
+import { envelope, message, type Proto } from './support/protobuf.ts';
 import type { Server } from './support/server.ts';
 import { beforeAllWithServer } from './support/shared-server.ts';
 import { brief, Watch } from './support/watch.ts';
@@ -31,6 +32,26 @@ describe('verbs', () => {
     const { json } = await server.call('GET', `${of.path}${query}`);
     return json.items.map(({ metadata }: { metadata: { name: string } }) => metadata.name);
   };
+
+  it('AP-66, AP-67: a PUT in protobuf replaces or clears managedFields', async () => {
+    const of = kindCase('ServiceAccount');
+    await create(server, `${of.path}?fieldManager=me`, objectOf(of, { name: 'in-protobuf', labels: { a: '1' } }));
+    const managersAfter = async (entry: Proto) => {
+      const body = message({ 1: { 1: 'in-protobuf', 3: of.namespace ?? '', 11: [{ 1: 'a', 2: '1' }], 17: [entry] } });
+      const answer = await server.call('PUT', named(of, 'in-protobuf'), {
+        body: envelope('v1', 'ServiceAccount', body),
+        headers: { 'Content-Type': 'application/vnd.kubernetes.protobuf' },
+      });
+      expect(answer.code, answer.text).toBe(200);
+      const { managedFields = [] } = answer.json.metadata;
+      return managedFields.map(({ manager, operation }: Record<string, string>) => `${manager} ${operation}`);
+    };
+    const owned = Buffer.from('{"f:metadata":{"f:labels":{"f:a":{}}}}');
+    const entry = { 1: 'applier', 2: 'Apply', 3: 'v1', 6: 'FieldsV1', 7: { 1: owned }, 8: '' };
+    expect(await managersAfter({ ...entry, 7: { 1: Buffer.from('{') } })).toEqual(['me Update']);
+    expect(await managersAfter(entry)).toEqual(['applier Apply']);
+    expect(await managersAfter({})).toEqual([]);
+  });
 
   describe.each(KINDS)('$kind', (of) => {
     it('Z-01: is created with what the server sets, whatever the client said of it', async () => {

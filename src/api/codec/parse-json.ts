@@ -7,13 +7,17 @@ export class JsonSyntaxError extends Error {
 }
 
 /**
- * Parses one JSON value. JSON.parse would hide duplicate keys and the text of numbers, and has no limits.
+ * Parses one JSON value. JSON.parse would hide duplicate keys and the text of numbers, and has no limits. `budget` is
+ * that of the body around the text, if there is one.
  *
  * @throws JsonSyntaxError when the text is not JSON.
  * @throws ApiError 400 when it is too deep, has too many members, or is not Unicode.
  */
-export function parseJson(input: Uint8Array | string): JsonNode {
-  return requireUnicode(() => new Parser(typeof input === 'string' ? wellFormed(input) : decodeUtf8(input)).parse());
+export function parseJson(input: Uint8Array | string, budget = new TreeBudget()): JsonNode {
+  return requireUnicode(() => {
+    const text = typeof input === 'string' ? wellFormed(input) : decodeUtf8(input);
+    return new Parser(text, budget).parse();
+  });
 }
 
 const QUOTE = 0x22;
@@ -35,11 +39,12 @@ const isHex = (code: number): boolean =>
 
 class Parser {
   readonly #text: string;
-  readonly #budget = new TreeBudget();
+  readonly #budget: TreeBudget;
   #at = 0;
 
-  constructor(text: string) {
+  constructor(text: string, budget: TreeBudget) {
     this.#text = text;
+    this.#budget = budget;
   }
 
   parse(): JsonNode {

@@ -137,8 +137,7 @@ describe('other kinds', () => {
       if (shape.type === 'map') walk(shape.values, []);
       if (shape.type !== 'struct') return;
       for (const field of shape.fields) {
-        // Not read from protobuf: an update leaves the stored ones.
-        if (field.name === 'managedFields' || unread.includes(field.name)) continue;
+        if (unread.includes(field.name)) continue;
         if (PROTOBUF_FIELDS[shape.goType]?.[field.name] === undefined) without.push(`${shape.goType}.${field.name}`);
         walk(field.shape, []);
       }
@@ -182,6 +181,46 @@ describe('other kinds', () => {
     expect(() => decode(body, resourceAccessReviewType)).toThrow(
       expect.objectContaining({ status: expect.objectContaining({ code: 415 }) }),
     );
+  });
+});
+
+describe('AP-66: managedFields', () => {
+  const entries = (...sent: Proto[]): unknown => {
+    const raw = message({ 1: { 1: 'x', 17: sent } });
+    const { value } = decode(envelope('v1', 'ServiceAccount', raw), serviceAccountKind);
+    return (value.metadata as { managedFields?: unknown }).managedFields;
+  };
+
+  test('as client-go writes them', () => {
+    const owned = '{"f:metadata":{"f:labels":{".":{},"f:a":{}}}}';
+    const time = { 1: 1_700_000_000, 2: 0 };
+    const entry = { 1: 'm', 2: 'Apply', 3: 'v1', 4: time, 6: 'FieldsV1', 7: { 1: Buffer.from(owned) }, 8: '' };
+    expect(entries(entry)).toEqual([
+      {
+        manager: 'm',
+        operation: 'Apply',
+        apiVersion: 'v1',
+        time: '2023-11-14T22:13:20Z',
+        fieldsType: 'FieldsV1',
+        fieldsV1: JSON.parse(owned),
+      },
+    ]);
+  });
+
+  test('an entry of empty texts is empty, which clears the list', () => {
+    expect(entries({ 1: '', 2: '', 3: '', 6: '', 8: '' })).toEqual([{}]);
+  });
+
+  test('a set that is no JSON is kept as text, which no set is', () => {
+    expect(entries({ 1: 'm', 7: { 1: Buffer.from('{"f:a"') } })).toEqual([{ manager: 'm', fieldsV1: '{"f:a"' }]);
+    expect(entries({ 1: 'm', 7: {} })).toEqual([{ manager: 'm' }]);
+  });
+
+  test('the keys of all sets count against the limit of a body', () => {
+    const keys = Object.fromEntries(Array.from({ length: 3_000 }, (_, index) => [`f:${index}`, {}]));
+    const one = { 7: { 1: Buffer.from(JSON.stringify(keys)) } };
+    expect(entries(one)).toHaveLength(1);
+    expect(() => entries(one, one, one, one)).toThrow('the body of the request has more than 10000 keys');
   });
 });
 

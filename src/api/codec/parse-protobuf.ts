@@ -1,5 +1,6 @@
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 import { badRequest } from '../status.ts';
+import { JsonSyntaxError, parseJson } from './parse-json.ts';
 import type { ArrayShape, Field, LeafShape, MapShape, Shape, StructShape } from './shape.ts';
 import { type JsonNode, NumberNode, ObjectNode, TreeBudget } from './tree.ts';
 import { decodeUtf8, EncodingError, requireUnicode } from './utf8.ts';
@@ -136,6 +137,8 @@ class MessageReader {
         return this.#map(values as Uint8Array[], shape);
       case 'array':
         return this.#array(values, shape);
+      case 'any':
+        return this.#fieldsV1(values.at(-1) as Uint8Array);
       default:
         return leaf(values.at(-1) ?? 0n, shape, this.#count);
     }
@@ -175,6 +178,26 @@ class MessageReader {
       items.push(bytesOf(reader, wireType));
     });
     return this.#array(items, shape);
+  }
+
+  /**
+   * `FieldsV1{1: Raw}`, the only type whose content is JSON. Raw that is no JSON becomes text: a set that cannot be
+   * read, and is not empty.
+   */
+  #fieldsV1(bytes: Uint8Array): JsonNode | undefined {
+    let raw: Uint8Array = EMPTY;
+    eachField(bytes, this.#count, (number, reader, wireType) => {
+      if (number === 1) raw = bytesOf(reader, wireType);
+      else reader.skip(wireType);
+    });
+    if (raw.length === 0) return undefined;
+    const text = decodeUtf8(raw);
+    try {
+      return parseJson(text, this.#budget);
+    } catch (error) {
+      if (error instanceof JsonSyntaxError) return text;
+      throw error;
+    }
   }
 }
 
