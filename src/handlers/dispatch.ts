@@ -8,6 +8,7 @@ import { PASSES, tokenReviewType } from '../api/kinds/token-review.ts';
 import type { ApiRequest, ApiResponse, Target, Verb } from '../api/request.ts';
 import { badRequest } from '../api/status.ts';
 import type { SUBRESOURCES } from '../api/subresources.ts';
+import { requireStoredCluster } from '../objects/parents.ts';
 import { assertSupported } from '../objects/selectors/field-selector.ts';
 import { SelectorSyntaxError } from '../objects/selectors/label-selector.ts';
 import { supportedFields } from '../objects/stored-object.ts';
@@ -197,9 +198,9 @@ function handleObject(parts: HandlerParts, request: ApiRequest, kind: Kind): Pro
     case 'get':
       return getObject(parts, request, kind);
     case 'list':
-      return listObjects(parts, request, kind, listOptions(request, kind));
+      return inStoredCluster(parts, request, kind, (options) => listObjects(parts, request, kind, options));
     case 'watch':
-      return watchObjects(parts, request, kind, listOptions(request, kind));
+      return inStoredCluster(parts, request, kind, (options) => watchObjects(parts, request, kind, options));
     case 'update':
       return updateObject(parts, request, kind);
     case 'patch':
@@ -207,8 +208,23 @@ function handleObject(parts: HandlerParts, request: ApiRequest, kind: Kind): Pro
     case 'delete':
       return deleteObject(parts, request, kind);
     case 'deletecollection':
-      return deleteCollection(parts, request, kind, listOptions(request, kind));
+      return inStoredCluster(parts, request, kind, (options) => deleteCollection(parts, request, kind, options));
   }
+}
+
+/** An empty list would hide a misspelled cluster: an informer would be in sync with it. */
+async function inStoredCluster(
+  { catalog, reader }: HandlerParts,
+  request: ApiRequest,
+  kind: Kind,
+  handle: (options: ListOptions) => Promise<ApiResponse>,
+): Promise<ApiResponse> {
+  const options = listOptions(request, kind);
+  const { cluster } = request.target;
+  if (!kind.inCluster || cluster === undefined) return handle(options);
+  const stored = requireStoredCluster(catalog, reader, cluster);
+  if (stored !== undefined) await stored;
+  return handle(options);
 }
 
 /** L-22: syntax errors come before forbidden combinations, and both before fields that the kind does not offer. */

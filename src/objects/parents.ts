@@ -1,7 +1,7 @@
 import type { Catalog } from '../api/catalog.ts';
 import type { Kind } from '../api/kind.ts';
 import { fleetKey, kindPrefix, type ObjectKey } from '../api/object-key.ts';
-import { type ApiError, forbidden } from '../api/status.ts';
+import { type ApiError, forbidden, notFound } from '../api/status.ts';
 import type { MaybePromise } from '../lib/maybe-promise.ts';
 import type { ObjectReader } from './reader.ts';
 import type { StoredObject } from './stored-object.ts';
@@ -50,6 +50,25 @@ export function requireParents(
   };
   if (!parents.some((parent) => 'missing' in parent)) return parents.map(require);
   return reader.catchUp().then(() => findParents(catalog, reader, kind, objectKey).map(require));
+}
+
+/**
+ * L-14: the cluster of a collection must be stored. It may be terminating or unreadable: objects inside can be read and
+ * deleted. Returns a promise only when it has to wait for the caches.
+ */
+export function requireStoredCluster(
+  { clusters }: Catalog,
+  reader: ObjectReader,
+  cluster: string,
+): MaybePromise<undefined> {
+  const key = fleetKey(cluster);
+  const isStored = (): boolean =>
+    reader.find(clusters, key) !== undefined || reader.findUnreadable(clusters, key) !== undefined;
+  if (isStored()) return undefined;
+  return reader.catchUp().then(() => {
+    if (!isStored()) throw notFound(clusters, cluster);
+    return undefined;
+  });
 }
 
 /** T-12j */

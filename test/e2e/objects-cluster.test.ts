@@ -587,6 +587,7 @@ describe('deletion propagation', () => {
         await Promise.all(names.map((name, index) => createAccount(server, name, `n${(index % 3) + 1}`, 'full')));
       }
       await remove(server, `${CLUSTERS}/full`);
+      await createCluster(server, 'full');
       expect((await server.call('GET', '/orchestrator/full/api/v1/serviceaccounts')).json.items).toEqual([]);
     });
 

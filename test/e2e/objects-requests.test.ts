@@ -10,7 +10,7 @@ import {
   objectOf,
   qualifiedKind,
 } from './support/kinds.ts';
-import { ASK, create, createAccount, inNamespace, tokenPath } from './support/objects.ts';
+import { ASK, asUser, create, createAccount, inNamespace, tokenPath } from './support/objects.ts';
 import { CLUSTERS, RBAC } from './support/paths.ts';
 import { rawCall } from './support/raw-http.ts';
 import type { Server } from './support/server.ts';
@@ -214,6 +214,36 @@ describe('paths', () => {
     it('L-14: the list of a namespace that is not there is empty', async () => {
       const { code, json } = await server.call('GET', inNamespace('pods', 'nowhere'));
       expect({ code, items: json.items }).toEqual({ code: 200, items: [] });
+    });
+
+    it.each(['namespaces', 'serviceaccounts', 'namespaces/ci/pods'])(
+      'L-14: a collection of a cluster that is not there is not empty, but not found: %s',
+      async (resource) => {
+        const path = `/orchestrator/nope/api/v1/${resource}`;
+        const missing = {
+          code: 404,
+          reason: 'NotFound',
+          message: 'clusters.clusterregistry.k8s.io "nope" not found',
+          details: { name: 'nope', group: 'clusterregistry.k8s.io', kind: 'clusters' },
+        };
+        expectStatus(await server.call('GET', path), missing);
+        expectStatus(await server.call('GET', `${path}?watch=true&timeoutSeconds=1`), missing);
+        // Nothing is told to callers without permission.
+        const [refused, alike] = await Promise.all(
+          ['nope', 'alpha'].map((cluster) => server.call('GET', path.replace('nope', cluster), asUser('nobody'))),
+        );
+        expect(refused?.code).toBe(403);
+        expect(refused?.text).toBe(alike?.text);
+      },
+    );
+
+    it('L-14: nothing is deleted in a cluster that is not there, and the answer says so', async () => {
+      expectStatus(await server.call('DELETE', inNamespace('pods', 'ci', 'nope')), {
+        code: 404,
+        reason: 'NotFound',
+        message: 'clusters.clusterregistry.k8s.io "nope" not found',
+        details: { name: 'nope', group: 'clusterregistry.k8s.io', kind: 'clusters' },
+      });
     });
 
     it('A16: a name that begins like another is another', async () => {
