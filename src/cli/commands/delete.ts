@@ -3,7 +3,6 @@ import type { ApiObject, Kind } from '../../api/kind.ts';
 import type { Client } from '../../client/create-client.ts';
 import { isStatus } from '../../client/errors.ts';
 import { type Page, readPages } from '../../client/list-pages.ts';
-import { requireCluster } from '../absence.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
 import { describeError } from '../describe-error.ts';
@@ -90,10 +89,13 @@ async function findObjects(
       throw new CliError('name cannot be provided when a selector is specified');
     }
     if (selector !== undefined && invocation.is('all')) throw new CliError('cannot set --all and --selector together');
-    const kind = kindOf(first);
-    const found = await listObjects(client, kind, scope, { selector, allNamespaces: invocation.is('allNamespaces') });
-    if (found.length === 0 && !invocation.is('ignoreNotFound')) await requireCluster(client, kind, scope);
-    return found;
+    const selection = { selector, allNamespaces: invocation.is('allNamespaces') };
+    try {
+      return await listObjects(client, kindOf(first), scope, selection);
+    } catch (error) {
+      if (isStatus(error, 404) && invocation.is('ignoreNotFound')) return [];
+      throw error;
+    }
   }
   if (invocation.is('allNamespaces')) throw new CliError('--all-namespaces needs -l or --all');
   const pairs = first.includes('/') ? [first, ...more].map(splitName) : more.map((name) => ({ type: first, name }));

@@ -2,7 +2,6 @@ import { createCatalog } from '../../api/catalog.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
 import type { Client } from '../../client/create-client.ts';
 import { type Page, readPages } from '../../client/list-pages.ts';
-import { requireCluster } from '../absence.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
 import { describeError, isObjectError } from '../describe-error.ts';
@@ -34,7 +33,6 @@ export const runFor =
       names.length > 0
         ? await getEach(client, kind, scope, names)
         : { items: await listAll(client, kind, scope, invocation), problems: [] };
-    if (names.length === 0 && items.length === 0) await requireCluster(client, kind, scope);
     const isOne = names.length === 1;
     if (isOne && problems[0] !== undefined) throw problems[0];
     const sortBy = invocation.text('sortBy');
