@@ -9,6 +9,7 @@ import { useOnline } from './hooks/use-online.ts';
 import { navigationFor } from './navigation.ts';
 import { Page } from './page.tsx';
 import { PageBoundary } from './page-boundary.tsx';
+import { PermissionsNotice } from './permissions/permissions-notice.tsx';
 import { usePermissions } from './permissions/use-permissions.ts';
 import { useHasRequests } from './requests/use-has-requests.ts';
 import { parseRoute, type Route, useHash } from './router.ts';
@@ -44,7 +45,7 @@ export function SignedInApp({ signedIn, settings, onSignOut }: SignedInAppProps)
   // The form of the sign-in had the focus. Without this the first Tab would go somewhere into the navigation.
   useEffect(() => start.current?.focus(), []);
   // A new permission often comes with new clusters.
-  const permissions = usePermissions(client, undefined, snapshot.synced ? snapshot.membership : 0);
+  const { permissions, problem, retry } = usePermissions(client, undefined, snapshot.synced ? snapshot.membership : 0);
   const hasRequests = useHasRequests(client);
   const fleetQuery = queryOf(filter);
   const navigation = useMemo(
@@ -79,6 +80,7 @@ export function SignedInApp({ signedIn, settings, onSignOut }: SignedInAppProps)
       />
       <main id="main" tabIndex={-1} className={`page page-${route.page}${isConnected ? '' : ' stale'}`}>
         {!isConnected && <StaleNotice />}
+        {isConnected && <PermissionsNotice problem={problem} retry={retry} />}
         <PageBoundary hash={hash}>
           <Page
             route={route}

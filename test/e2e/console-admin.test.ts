@@ -135,6 +135,28 @@ describeWithBrowser('the console for those who run the fleet', () => {
       await page.getByRole('heading', { name: 'Access requests' }).waitFor();
     });
 
+    it('says that permissions could not be read, and reads them again on demand and by itself', async () => {
+      const page = await visitAs('administrator');
+      const ofCluster = '**/orchestrator/prod-ap-1/**/selfsubjectrulesreviews';
+      const failure = { kind: 'Status', code: 500, message: 'the disk is full' };
+      await page.route(ofCluster, (route) => route.fulfill({ status: 500, json: failure }));
+      await page.evaluate(`void (location.hash = '#/clusters/prod-ap-1')`);
+      await page.getByText('Your permissions in this cluster could not be read: the disk is full').waitFor();
+      await page.unroute(ofCluster);
+      await page.getByRole('button', { name: 'Retry' }).click();
+      await page.getByRole('button', { name: 'Edit labels' }).waitFor();
+      // A separate visit: this user's permissions in the fleet are known already.
+      const fresh = await pages.openFresh();
+      const ofFleet = '**/apis/authorization.k8s.io/v1/selfsubjectrulesreviews';
+      await fresh.page.route(ofFleet, (route) => route.abort());
+      await signIn(fresh.page, server, await tokenFor('administrator'), '#/access');
+      await fresh.page.getByText('Your permissions could not be read: The server does not answer').waitFor();
+      expect(await fresh.page.getByText('Your roles do not allow').count()).toBe(0);
+      await fresh.page.unroute(ofFleet);
+      await fresh.page.getByRole('radio', { name: 'Bindings' }).waitFor();
+      await fresh.page.getByText('could not be read').waitFor({ state: 'hidden' });
+    });
+
     it('shows an issued pass on a phone, focused, with one form of time and its JSON behind a disclosure', async () => {
       const page = await visitAs('carl', '#/clusters/prod-eu-1', { width: 360, height: 640 });
       await page.getByText('Valid for 1 hour').waitFor();

@@ -46,7 +46,13 @@ export const AccessPage = memo(function AccessPage(props: AccessPageProps) {
           <Segments legend="View" value={view} options={views} onChange={(next) => fields.set({ view: next })} />
         )}
       </header>
-      {view === undefined && <p className="muted">Your roles do not allow you to ask about the access of others.</p>}
+      {view === undefined && (
+        <p className="muted">
+          {permissions.isKnown
+            ? 'Your roles do not allow you to ask about the access of others.'
+            : 'It is not known yet what your roles allow.'}
+        </p>
+      )}
       {view === 'cluster' && <ClusterView client={client} fields={fields} clusterNames={clusterNames} />}
       {view === 'person' && <PersonView client={client} fields={fields} />}
       {view === 'bindings' && (

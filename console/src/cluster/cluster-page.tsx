@@ -8,6 +8,7 @@ import { ReadinessBadge } from '../fleet/readiness-badge.tsx';
 import type { AccountRef } from '../pass/pass-request.ts';
 import { PassSection } from '../pass/pass-section.tsx';
 import { CLUSTERPASS, CLUSTERS } from '../permissions/permissions.ts';
+import { PermissionsNotice } from '../permissions/permissions-notice.tsx';
 import { usePermissions } from '../permissions/use-permissions.ts';
 import { hrefOf } from '../router.ts';
 import { AccessSection } from './access-section.tsx';
@@ -36,7 +37,7 @@ export const ClusterPage = memo(function ClusterPage(props: ClusterPageProps) {
   const { name, row, transitions, synced, client, fleetQuery } = props;
   const version = row?.cluster.metadata.resourceVersion ?? '';
   // Permissions in a cluster depend on its labels.
-  const permissions = usePermissions(client, name, Number(version));
+  const { permissions, problem, retry } = usePermissions(client, name, Number(version));
   const [account, setAccount] = useState<AccountRef>({ namespace: '', name: '' });
   if (row === undefined) {
     return (
@@ -64,6 +65,7 @@ export const ClusterPage = memo(function ClusterPage(props: ClusterPageProps) {
           ))}
         </ul>
       </header>
+      <PermissionsNotice problem={problem} retry={retry} where=" in this cluster" />
       <div className="columns">
         <div className="column">
           <PassSection client={client} cluster={name} details={details} account={account} onAccount={setAccount} />

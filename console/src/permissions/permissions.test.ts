@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { permissionsOf } from './permissions.ts';
+import { permissionsOf, UNKNOWN_PERMISSIONS } from './permissions.ts';
 
 const permissions = permissionsOf({
   resourceRules: [
@@ -29,6 +29,11 @@ it.each([
   ['/healthz', false],
   ['/other', false],
 ])('get %s: %s', (path, allowed) => expect(permissions.canGetPath(path)).toBe(allowed));
+
+it('permissions without rules are known, and allow nothing', () => {
+  const none = permissionsOf({});
+  expect([none.isKnown, none.can('get', '', 'pods'), UNKNOWN_PERMISSIONS.isKnown]).toEqual([true, false, false]);
+});
 
 it('a rule with * allows everything', () => {
   const all = permissionsOf({

@@ -9,15 +9,18 @@ export const RBAC = 'rbac.authorization.k8s.io';
  * request.
  */
 export interface Permissions {
+  /** False until the server has answered: what no rule allows may be allowed. */
+  readonly isKnown: boolean;
   /** Whether a rule allows this for some object at least. `resource` may be `resource/subresource`. */
   can(verb: string, group: string, resource: string): boolean;
   canGetPath(path: string): boolean;
 }
 
-export const NO_PERMISSIONS: Permissions = { can: () => false, canGetPath: () => false };
+export const UNKNOWN_PERMISSIONS: Permissions = { isKnown: false, can: () => false, canGetPath: () => false };
 
 export function permissionsOf({ resourceRules = [], nonResourceRules = [] }: SubjectRulesReviewStatus): Permissions {
   return {
+    isKnown: true,
     can: (verb, group, resource) =>
       resourceRules.some(
         ({ verbs = [], apiGroups = [], resources = [] }) =>
