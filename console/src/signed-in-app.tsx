@@ -4,7 +4,7 @@ import { queryOf } from './fleet/filter-query.ts';
 import { type Connection, FleetStore } from './fleet/fleet-store.ts';
 import { SharedWatch } from './fleet/shared-watch.ts';
 import { useFleetFilter } from './fleet/use-fleet-filter.ts';
-import { ConnectedContext } from './hooks/use-connected.tsx';
+import { ConnectedContext, useReconnections } from './hooks/use-connected.tsx';
 import { useOnline } from './hooks/use-online.ts';
 import { navigationFor } from './navigation.ts';
 import { Page } from './page.tsx';
@@ -44,9 +44,12 @@ export function SignedInApp({ signedIn, settings, onSignOut }: SignedInAppProps)
   const start = useRef<HTMLSpanElement>(null);
   // The form of the sign-in had the focus. Without this the first Tab would go somewhere into the navigation.
   useEffect(() => start.current?.focus(), []);
+  // This component is outside of its ConnectedContext.
+  const reconnections = useReconnections(isConnected);
   // A new permission often comes with new clusters.
-  const { permissions, problem, retry } = usePermissions(client, undefined, snapshot.synced ? snapshot.membership : 0);
-  const hasRequests = useHasRequests(client);
+  const membership = snapshot.synced ? snapshot.membership : 0;
+  const { permissions, problem, retry } = usePermissions(client, undefined, membership + reconnections);
+  const hasRequests = useHasRequests(client, reconnections);
   const fleetQuery = queryOf(filter);
   const navigation = useMemo(
     () => navigationFor({ permissions, hasRequests }, fleetQuery),

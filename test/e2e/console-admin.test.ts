@@ -648,7 +648,16 @@ describeWithBrowser('the console for those who run the fleet', () => {
     it('looks out of date, and says in words what fails', async () => {
       const page = await visitAs('carl', '#/clusters/prod-eu-1');
       await page.getByText('Valid for 1 hour').waitFor();
+      const admin = await visitAs('administrator', '#/access?view=grant');
+      await admin.getByText('Enter the name of the group').waitFor();
       await server.kill();
+      await admin.getByText('Not connected.').waitFor();
+      // A list that could not be read has no count.
+      for (const path of ['#/passes', '#/access?view=bindings', '#/access?view=person&user=carl']) {
+        await admin.evaluate(`void (location.hash = ${JSON.stringify(path)})`);
+        await admin.locator('.problem', { hasText: 'The server does not answer' }).waitFor();
+        expect(await admin.getByText(/^0 (passes|bindings)$/).count()).toBe(0);
+      }
       await page.getByText('Not connected.').waitFor();
       expect(await page.getByLabel('Namespace').isDisabled()).toBe(true);
       expect(await page.getByRole('button', { name: 'Issue pass' }).isDisabled()).toBe(true);
@@ -659,6 +668,8 @@ describeWithBrowser('the console for those who run the fleet', () => {
       await page.evaluate('document.querySelector(".connection button")?.click()');
       await page.getByText('Not connected.').waitFor({ state: 'hidden' });
       expect(await page.getByLabel('Namespace').isDisabled()).toBe(false);
+      await admin.evaluate('document.querySelector(".connection button")?.click()');
+      await admin.getByText('Reaches 1 cluster').waitFor();
     });
   });
 });

@@ -60,7 +60,8 @@ export function BindingsView({ client, permissions, fields, clusterNames }: Bind
         </p>
       )}
       <p className="muted" role="status">
-        {query.status === 'loading' ? 'Loading…' : quantity(bindings.length, 'binding')}
+        {query.status === 'loading' && 'Loading…'}
+        {query.status === 'loaded' && quantity(bindings.length, 'binding')}
       </p>
       {chosen !== undefined && (
         <DeleteBinding

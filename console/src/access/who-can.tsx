@@ -1,7 +1,7 @@
 import { reviewResourceAccess } from '../../../src/client/access-reviews.ts';
 import type { Client } from '../../../src/client/index.ts';
 import { FilterField } from '../components/text-field.tsx';
-import { useQuery } from '../hooks/use-query.ts';
+import { useQuery, useRefresh } from '../hooks/use-query.ts';
 import { SubjectTable } from './subject-table.tsx';
 
 interface WhoCanProps {
@@ -19,14 +19,16 @@ interface WhoCanProps {
 export function WhoCan({ client, cluster, account, accounts, onAccount, version = '' }: WhoCanProps) {
   const [namespace = '', name = ''] = account.split('/', 2);
   const isComplete = account === '' || (namespace !== '' && name !== '');
-  const query = useQuery(`${cluster} ${account} ${version}`, async () => {
+  const { generation } = useRefresh();
+  const review = async () => {
     if (!isComplete) return undefined;
     const resourceAttributes =
       account === ''
         ? { verb: 'get', group: 'clusterregistry.k8s.io', resource: 'clusters', name: cluster }
         : { verb: 'create', resource: 'serviceaccounts', subresource: 'token', namespace, name };
     return reviewResourceAccess(client, cluster, { resourceAttributes });
-  });
+  };
+  const query = useQuery(`${cluster} ${account} ${version}`, review, generation);
   return (
     <>
       <FilterField

@@ -20,8 +20,8 @@ export interface LiveFeed {
 }
 
 /**
- * The last events that match, and new ones every few seconds while `isLive`. With `path`, asked below the path of that
- * cluster, where a permission for it is enough.
+ * The last events that match, and new ones every few seconds while `isLive`; a failed request is repeated as often.
+ * With `path`, asked below the path of that cluster, where a permission for it is enough.
  */
 export function useEventFeed(client: Client, path: string | undefined, filter: EventFilter, isLive: boolean): LiveFeed {
   const key = JSON.stringify([path, filter]);
@@ -32,6 +32,7 @@ export function useEventFeed(client: Client, path: string | undefined, filter: E
     let feed = NO_EVENTS;
     let timer: ReturnType<typeof setTimeout> | undefined;
     const read = async (): Promise<void> => {
+      let repeats = isLive;
       try {
         const { instance, sequence: after } = feed;
         const position = instance === '' ? {} : { instance, after };
@@ -41,9 +42,10 @@ export function useEventFeed(client: Client, path: string | undefined, filter: E
       } catch (error) {
         if (controller.signal.aborted) return;
         setState({ key, feed, isLoaded: true, problem: errorMessage(error) });
+        repeats = true;
       }
       // A hidden page asks nothing.
-      if (isLive && !controller.signal.aborted) timer = setTimeout(() => void whenVisible(read), INTERVAL_MS);
+      if (repeats && !controller.signal.aborted) timer = setTimeout(() => void whenVisible(read), INTERVAL_MS);
     };
     void read();
     return () => {

@@ -1,6 +1,7 @@
 import { useCallback, useEffect, useRef, useState } from 'react';
 import { ConnectionError } from '../../../src/client/index.ts';
 import { errorMessage } from '../error-message.ts';
+import { useConnected, useReconnections } from './use-connected.tsx';
 
 /** The state of a request to the server. */
 export type Query<T> =
@@ -9,11 +10,12 @@ export type Query<T> =
   | { readonly status: 'failed'; readonly message: string };
 
 /**
- * Calls `load` when `key` changes and ignores the response for an older key. A new `generation` calls it again for the
- * same key; the old value stays until the new one arrives.
+ * Calls `load` when `key` changes and ignores the response for an older key. A new `generation`, and a server that
+ * answers again, call it again for the same key; the old value stays until the new one arrives.
  */
 export function useQuery<T>(key: string, load: (signal: AbortSignal) => Promise<T>, generation = 0): Query<T> {
   const [state, setState] = useState<{ key: string; query: Query<T> }>({ key, query: { status: 'loading' } });
+  const reconnections = useReconnections(useConnected());
   // biome-ignore lint/correctness/useExhaustiveDependencies: the key contains everything that the request depends on
   useEffect(() => {
     const controller = new AbortController();
@@ -31,7 +33,7 @@ export function useQuery<T>(key: string, load: (signal: AbortSignal) => Promise<
         ),
     );
     return () => controller.abort();
-  }, [key, generation]);
+  }, [key, generation, reconnections]);
   return state.key === key ? state.query : { status: 'loading' };
 }
 

@@ -108,7 +108,7 @@ export const PassesPage = memo(function PassesPage(props: PassesPageProps) {
         ) : (
           <div className="list-actions">
             <p className="muted" role="status">
-              {countText(list.passes.length, list.remaining, chosen.length)}
+              {list.status === 'loaded' && countText(list.passes.length, list.remaining, chosen.length)}
             </p>
             <button
               type="button"

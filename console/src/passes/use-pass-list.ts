@@ -1,6 +1,7 @@
 import { useCallback, useState } from 'react';
 import type { Client, TrackedToken } from '../../../src/client/index.ts';
 import { errorMessage } from '../error-message.ts';
+import { useConnected, useReconnections } from '../hooks/use-connected.tsx';
 import { useQuery } from '../hooks/use-query.ts';
 import { listPasses, type PassFilter, type PassPage } from './list-passes.ts';
 
@@ -21,12 +22,13 @@ interface FurtherPages {
 
 const NO_PAGES: FurtherPages = { key: '', pages: [], problem: '' };
 
-/** The passes that match, page by page. A new `generation` reads the first page again. */
+/** The passes that match, page by page. What reads the first page again drops the others. */
 export function usePassList(client: Client, filter: PassFilter, generation: number): PassList {
   const selection = JSON.stringify(filter);
   const first = useQuery(selection, (signal) => listPasses(client, filter, '', signal), generation);
   const [stored, setStored] = useState(NO_PAGES);
-  const key = `${generation} ${selection}`;
+  const reconnections = useReconnections(useConnected());
+  const key = `${generation} ${reconnections} ${selection}`;
   const further = stored.key === key ? stored : NO_PAGES;
   const pages = first.status === 'loaded' ? [first.value, ...further.pages] : [];
   const last = pages.at(-1);
