@@ -8,9 +8,37 @@ import { type Server, startServer } from './support/server.ts';
 let server: Server;
 let browser: Browser;
 
-/** How many pixels the page can be scrolled sideways. */
-const horizontalOverflow = (page: Page): Promise<number> =>
-  page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth');
+/** The longest names that the server accepts, without a character at which a browser breaks a line. */
+const [NAMESPACE, ACCOUNT] = ['n'.repeat(63), 'a'.repeat(253)];
+const LONG_ACCOUNT = encodeURIComponent(`${NAMESPACE}/${ACCOUNT}`);
+
+/** A recorded pass of the account with the longest name, and an event that has the account as its user. */
+async function usePassOfLongAccount(): Promise<void> {
+  const namespaces = '/orchestrator/prod-ap-1/api/v1/namespaces';
+  const accounts = `${namespaces}/${NAMESPACE}/serviceaccounts`;
+  await server.call('POST', namespaces, { body: { metadata: { name: NAMESPACE } } });
+  await server.call('POST', accounts, { body: { metadata: { name: ACCOUNT } } });
+  const body = { metadata: { annotations: { 'clusterpass.dev/tracked': 'true' } }, spec: { audiences: [] } };
+  const issued = await server.call('POST', `${accounts}/${ACCOUNT}/token`, { body });
+  const refused = await server.call('GET', namespaces, { token: issued.json.status.token });
+  expect([issued.code, refused.code]).toEqual([201, 403]);
+}
+
+/** How many pixels the page, or a card in it, can be scrolled sideways. */
+const horizontalOverflow = async (page: Page): Promise<number> =>
+  Math.max(
+    ...(await page
+      .locator('html, main, .card')
+      .evaluateAll((elements) => elements.map(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth))),
+  );
+
+/** Names of clusters that stand on more than one line. */
+const brokenClusterNames = async (page: Page): Promise<ReadonlySet<string>> =>
+  new Set(
+    await page
+      .locator('td[data-label="Cluster"] a')
+      .evaluateAll((links) => links.filter((it) => it.getClientRects().length > 1).map((it) => it.textContent ?? '')),
+  );
 
 /** Each width with one theme: colors do not depend on the width, and what is where does not depend on the theme. */
 const SCREENS = [
@@ -27,12 +55,14 @@ async function inspect(page: Page, where: string, faults: string[]): Promise<voi
     faults.push(...found.map((fault) => `${where}, ${width} pixels, ${colorScheme}: ${fault}`));
     const overflow = await horizontalOverflow(page);
     if (overflow > 0) faults.push(`${where} is ${overflow} pixels wider than ${width}`);
+    for (const name of await brokenClusterNames(page)) faults.push(`${where} at ${width} pixels breaks ${name}`);
   }
 }
 
 describeWithBrowser('the console', () => {
   beforeAll(async () => {
     [server, browser] = await Promise.all([startServer({ args: ['--demo'] }), launchBrowser()]);
+    await usePassOfLongAccount();
   });
   afterAll(async () => {
     await browser?.close();
@@ -67,7 +97,7 @@ describeWithBrowser('the console', () => {
     for (const [path, shown] of [
       ['#/passes?scope=all', 'scraper'],
       ['#/register', 'Enter a name.'],
-      ['#/access?view=cluster&cluster=prod-eu-1', 'carl'],
+      [`#/access?view=cluster&cluster=prod-ap-1&account=${LONG_ACCOUNT}`, 'platform-admins'],
       ['#/access?view=person&user=carl', 'Reaches 1 cluster'],
       ['#/access?view=bindings', 'demo-carl-view'],
       ['#/access?view=grant', 'Enter the name of the group.'],
@@ -84,6 +114,10 @@ describeWithBrowser('the console', () => {
         .waitFor();
       await inspect(page, path ?? '', faults);
     }
+    await page.goto(`${server.url}/console/#/passes?scope=all&account=${LONG_ACCOUNT}`);
+    await page.getByLabel(/^Select the pass/).check();
+    await page.getByRole('button', { name: 'Revoke' }).click();
+    await inspect(page, 'revocation', faults);
     await page.goto(`${server.url}/console/#/clusters/dev-eu-1`);
     await page.getByRole('button', { name: 'Edit labels' }).click();
     await page.getByLabel('Value of label 1').fill('prod');

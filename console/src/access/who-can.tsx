@@ -38,7 +38,7 @@ export function WhoCan({ client, cluster, account, accounts, onAccount, version 
         suggestions={accounts}
         onChange={onAccount}
       />
-      <p className="muted">
+      <p className="muted wrap-anywhere">
         {account === ''
           ? 'These users and groups see the cluster.'
           : isComplete

@@ -36,12 +36,14 @@ function Row({ event }: { event: AuditEventSummary }) {
         {user === '' ? <span className="muted">unknown</span> : <FilterLink field="user" value={user} />}
         {impersonatedUser !== '' && <span className="muted hint"> as {visibleName(impersonatedUser)}</span>}
       </th>
-      <td data-label="Action" className="wrap-anywhere">
+      <td data-label="Action" className="event-action wrap-anywhere">
         {actionOf(event)}
         <span className="muted hint event-why">{decision || event.sourceIP}</span>
       </td>
-      <td data-label="Cluster">{cluster === '' ? '' : <FilterLink field="cluster" value={cluster} />}</td>
-      <td data-label="Result">
+      <td data-label="Cluster" className="list-cluster wrap-anywhere">
+        {cluster === '' ? '' : <FilterLink field="cluster" value={cluster} />}
+      </td>
+      <td data-label="Result" className="no-wrap">
         <span className={code >= 400 ? 'problem' : undefined}>{resultOf(event)}</span>
       </td>
       <td data-label="Pass" className="mono">

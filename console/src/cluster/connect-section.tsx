@@ -43,8 +43,8 @@ export function ConnectSection({ client, cluster, account }: ConnectSectionProps
       <p className="muted">
         {isChosen ? (
           <>
-            As service account <span className="mono">{`${account.namespace}/${account.name}`}</span>. The kubeconfig
-            contains no credentials.
+            As service account <span className="mono wrap-anywhere">{`${account.namespace}/${account.name}`}</span>. The
+            kubeconfig contains no credentials.
           </>
         ) : (
           'Choose a service account under “Get a pass” to complete the commands.'

@@ -78,19 +78,19 @@ function Row({ pass, isSelected, showsEvents, onToggle }: RowProps) {
           onChange={onToggle}
         />
       </td>
-      <th scope="row" data-label="Account">
+      <th scope="row" data-label="Account" className="wrap-anywhere">
         {accountOf(pass)}
         {spec.boundObjectRef !== undefined && (
           <span className="muted hint">{` bound to ${spec.boundObjectRef.kind} ${spec.boundObjectRef.name}`}</span>
         )}
       </th>
-      <td data-label="Cluster">
+      <td data-label="Cluster" className="list-cluster wrap-anywhere">
         <a href={hrefOf({ page: 'cluster', name: spec.cluster })}>{spec.cluster}</a>
       </td>
       <td data-label="Requested by" className="wrap-anywhere">
         {visibleName(spec.requestedBy.username)}
       </td>
-      <td data-label="Audience" className="mono muted wrap-anywhere">
+      <td data-label="Audience" className="list-audience mono muted wrap-anywhere">
         {spec.audiences.join(', ')}
       </td>
       <td data-label="Issued">

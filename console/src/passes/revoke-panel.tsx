@@ -41,12 +41,12 @@ export function RevokePanel({ client, passes, findCluster, onCancel, onDone }: R
   const [only] = passes;
   return (
     <section className="card section danger-panel" aria-labelledby="revoke-title">
-      <h2 id="revoke-title" ref={heading} tabIndex={-1}>
+      <h2 id="revoke-title" ref={heading} tabIndex={-1} className="wrap-anywhere">
         {passes.length === 1 && only !== undefined
           ? `Revoke the pass for ${accountOf(only)} in ${only.spec.cluster}?`
           : `Revoke ${passes.length} passes?`}
       </h2>
-      <ul className="bullets">
+      <ul className="bullets wrap-anywhere">
         {describeEffects(effects).map((sentence) => (
           <li key={sentence}>{sentence}</li>
         ))}
