@@ -7,6 +7,7 @@ import { ClusterPage } from './cluster/cluster-page.tsx';
 import type { FleetFilter } from './fleet/fleet-filter.ts';
 import { FleetPage } from './fleet/fleet-page.tsx';
 import type { FleetSnapshot, FleetStore } from './fleet/fleet-store.ts';
+import type { ScrollPosition } from './fleet/fleet-table.tsx';
 import { HandlePage } from './handles/handle-page.tsx';
 import { useClusterNames } from './hooks/use-cluster-names.ts';
 import { KeysPage } from './keys/keys-page.tsx';
@@ -28,12 +29,12 @@ interface PageProps {
   /** The filter, as it is in the URL of the fleet. */
   readonly fleetQuery: string;
   readonly onFilter: (change: (filter: FleetFilter) => FleetFilter) => void;
-  readonly fleetScrollTop: RefObject<number>;
+  readonly fleetScroll: RefObject<ScrollPosition>;
 }
 
 /** The page of a route. */
 export function Page(props: PageProps) {
-  const { route, client, user, permissions, fleet, snapshot, filter, fleetQuery, onFilter, fleetScrollTop } = props;
+  const { route, client, user, permissions, fleet, snapshot, filter, fleetQuery, onFilter, fleetScroll } = props;
   const clusterNames = useClusterNames(fleet, snapshot.membership);
   switch (route.page) {
     case 'fleet':
@@ -43,7 +44,7 @@ export function Page(props: PageProps) {
           snapshot={snapshot}
           filter={filter}
           onFilter={onFilter}
-          savedScrollTop={fleetScrollTop}
+          savedScroll={fleetScroll}
           mayRegister={permissions.can('create', CLUSTERS, 'clusters')}
         />
       );

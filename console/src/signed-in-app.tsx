@@ -40,7 +40,7 @@ export function SignedInApp({ signedIn, settings, onSignOut }: SignedInAppProps)
   const hash = useHash();
   const route = useMemo(() => parseRoute(hash), [hash]);
   const [filter, setFilter] = useFleetFilter(route);
-  const fleetScrollTop = useRef(0);
+  const fleetScroll = useRef({ view: '', top: 0 });
   const start = useRef<HTMLSpanElement>(null);
   // The form of the sign-in had the focus. Without this the first Tab would go somewhere into the navigation.
   useEffect(() => start.current?.focus(), []);
@@ -95,7 +95,7 @@ export function SignedInApp({ signedIn, settings, onSignOut }: SignedInAppProps)
             filter={filter}
             fleetQuery={fleetQuery}
             onFilter={setFilter}
-            fleetScrollTop={fleetScrollTop}
+            fleetScroll={fleetScroll}
           />
         </PageBoundary>
       </main>

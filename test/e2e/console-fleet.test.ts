@@ -73,6 +73,19 @@ describeWithBrowser('the console with ten thousand clusters', () => {
     await expect.poll(() => namesShown(page)).toContain(nameOf(COUNT - 1));
     expect(await rendered()).toBeLessThan(MAX_RENDERED);
 
+    // Back from a cluster, the table is where it was. Another order starts at its first row.
+    const scrollTop = (): Promise<number> =>
+      page.getByLabel('Clusters', { exact: true }).evaluate((it) => it.scrollTop);
+    const before = await scrollTop();
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: nameOf(COUNT - 1) }).waitFor();
+    await page.goBack();
+    await expect.poll(() => namesShown(page)).toContain(nameOf(COUNT - 1));
+    expect(await scrollTop()).toBe(before);
+    await page.getByRole('button', { name: 'Name', exact: true }).click();
+    await expect.poll(scrollTop).toBe(0);
+    expect((await namesShown(page))[0]).toBe(nameOf(COUNT - 1));
+
     const changes = (async () => {
       for (let batch = 0; batch < 20; batch += 1) {
         const bodies = Array.from({ length: 10 }, (_, index) => batch * 10 + index);

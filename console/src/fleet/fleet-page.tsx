@@ -3,7 +3,7 @@ import { EmptyState } from '../components/empty-state.tsx';
 import { ReadinessTiles, SearchBar } from './filter-bar.tsx';
 import { type FleetFilter, isFiltered, NO_FILTER } from './fleet-filter.ts';
 import type { FleetSnapshot, FleetStore } from './fleet-store.ts';
-import { FleetTable } from './fleet-table.tsx';
+import { FleetTable, type ScrollPosition } from './fleet-table.tsx';
 import { ReadinessChart } from './readiness-chart.tsx';
 
 const MAX_ENVIRONMENTS = 4;
@@ -14,11 +14,11 @@ interface FleetPageProps {
   readonly snapshot: FleetSnapshot;
   readonly filter: FleetFilter;
   readonly onFilter: (change: (filter: FleetFilter) => FleetFilter) => void;
-  readonly savedScrollTop: RefObject<number>;
+  readonly savedScroll: RefObject<ScrollPosition>;
   readonly mayRegister: boolean;
 }
 
-export function FleetPage({ fleet, snapshot, filter, onFilter, savedScrollTop, mayRegister }: FleetPageProps) {
+export function FleetPage({ fleet, snapshot, filter, onFilter, savedScroll, mayRegister }: FleetPageProps) {
   const { size, synced, connection } = snapshot;
   const loading = !synced && size === 0;
   const { rows, counts } = fleet.select(filter);
@@ -63,7 +63,7 @@ export function FleetPage({ fleet, snapshot, filter, onFilter, savedScrollTop, m
           rows={rows}
           filter={filter}
           stale={connection.kind === 'lost' || connection.kind === 'offline'}
-          savedScrollTop={savedScrollTop}
+          savedScroll={savedScroll}
           onSort={change}
         />
       ) : (

@@ -1,10 +1,20 @@
-import { type KeyboardEvent, type MouseEvent, memo, type RefObject, useEffect, useRef, useState } from 'react';
+import {
+  type KeyboardEvent,
+  type MouseEvent,
+  memo,
+  type RefObject,
+  useEffect,
+  useLayoutEffect,
+  useRef,
+  useState,
+} from 'react';
 import { flushSync } from 'react-dom';
 import { humanAge } from '../../../src/api/codec/go-text/human-duration.ts';
 import { ArrowIcon } from '../components/icons.tsx';
 import { useNow } from '../hooks/use-now.ts';
 import { hrefOf } from '../router.ts';
 import type { ClusterRow } from './cluster-row.ts';
+import { queryOf } from './filter-query.ts';
 import type { FleetFilter, SortColumn } from './fleet-filter.ts';
 import { ReadinessBadge } from './readiness-badge.tsx';
 import { useVirtualRows } from './use-virtual-rows.ts';
@@ -37,28 +47,34 @@ function useNarrow(): boolean {
   return narrow;
 }
 
+/** Another filter or order is another list, which starts at its first row. */
+export interface ScrollPosition {
+  /** The query of the filter and the order. */
+  readonly view: string;
+  readonly top: number;
+}
+
 interface FleetTableProps {
   readonly rows: readonly ClusterRow[];
   readonly filter: FleetFilter;
   /** The watch is interrupted: the rows can be out of date. */
   readonly stale: boolean;
-  /** The scroll position, kept while the table is not mounted. */
-  readonly savedScrollTop: RefObject<number>;
+  /** Kept while the table is not mounted. */
+  readonly savedScroll: RefObject<ScrollPosition>;
   readonly onSort: (order: Pick<FleetFilter, 'sort' | 'descending'>) => void;
 }
 
-export function FleetTable({ rows, filter, stale, savedScrollTop, onSort }: FleetTableProps) {
+export function FleetTable({ rows, filter, stale, savedScroll, onSort }: FleetTableProps) {
   const scroller = useRef<HTMLElement>(null);
   const now = useNow(10_000);
   const rowHeight = rowHeightFor(useNarrow());
+  const view = queryOf(filter);
+  // Before useVirtualRows measures: the first rows that are rendered are those of this position.
+  useLayoutEffect(() => {
+    const { current: saved } = savedScroll;
+    if (scroller.current !== null) scroller.current.scrollTop = saved.view === view ? saved.top : 0;
+  }, [savedScroll, view]);
   const { first, end, scrollTo } = useVirtualRows(scroller, rows.length, rowHeight, HEAD_HEIGHT);
-  useEffect(() => {
-    const element = scroller.current;
-    if (element !== null) element.scrollTop = savedScrollTop.current;
-    return () => {
-      savedScrollTop.current = element?.scrollTop ?? 0;
-    };
-  }, [savedScrollTop]);
 
   const sortBy = (id: SortColumn): void => onSort({ sort: id, descending: filter.sort === id && !filter.descending });
 
@@ -92,6 +108,10 @@ export function FleetTable({ rows, filter, stale, savedScrollTop, onSort }: Flee
       aria-label="Clusters"
       // biome-ignore lint/a11y/noNoninteractiveTabindex: keyboard users must be able to scroll it
       tabIndex={0}
+      // Not when the table is unmounted: then what was above it has left the document, and it is higher.
+      onScroll={({ currentTarget }) => {
+        savedScroll.current = { view, top: currentTarget.scrollTop };
+      }}
       onKeyDown={moveFocus}
       onClick={openRow}
     >
