@@ -1,11 +1,9 @@
-import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import type { IncomingMessage, Server, ServerOptions } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { setImmediate as setImmediatePromise, setTimeout as setTimeoutPromise } from 'node:timers/promises';
-import { createSecureContext } from 'node:tls';
+import { setTimeout as setTimeoutPromise } from 'node:timers/promises';
 import { ApiError } from '../../api/status.ts';
-import { type KeyPair, type KeyPairFiles, readKeyPair } from '../../lib/key-pair-files.ts';
+import type { KeyPairFiles } from '../../lib/key-pair-files.ts';
 import { createServer as createPlainServer } from '../../lib/node-http.ts';
 import type { Logger } from '../../observability/logger.ts';
 import type { Arrival } from '../exchange.ts';
@@ -16,9 +14,10 @@ import { AddressLimit } from './address-limit.ts';
 import { ClientConnections } from './client-connections.ts';
 import { answerClientErrors } from './client-errors.ts';
 import { DeferredHandshakeServer } from './deferred-handshake-server.ts';
+import { Drain } from './drain.ts';
 import { type HandshakeCounts, HandshakeLimiter } from './handshake-limiter.ts';
 import { HandshakeQueue } from './handshake-queue.ts';
-import { createReloader, tlsOptions } from './tls.ts';
+import { ServedCertificate, tlsOptions } from './tls.ts';
 
 /** The limits of a connection. Slow and silent clients must cost little and not for long. */
 const LIMITS = {
@@ -91,10 +90,6 @@ export function createListener(options: ListenerOptions): Listener {
   const { maxConnectionsPerAddress = Number.POSITIVE_INFINITY } = options;
   const { drainDelayMs = 0, sleep = setTimeoutPromise } = options;
   const limits: Limits = { ...LIMITS, ...options.limits };
-  let draining = false;
-  /** Draining, and its delay is over. Before that a client may send a request on a connection that seems idle. */
-  let closing = false;
-  const watches = new Set<WatchStream>();
   const connections = new ClientConnections();
 
   // A flood of connections must not become a flood of log lines.
@@ -129,13 +124,14 @@ export function createListener(options: ListenerOptions): Listener {
   const server: Server<typeof IncomingMessage, typeof LingeringResponse> =
     tlsServer ?? createPlainServer(httpOptions(limits));
   if (tlsServer === undefined) server.prependListener('connection', (socket) => limit.accept(socket));
-  let certificateExpiry: number | undefined;
-  const useKeyPair = (pair: KeyPair): void => {
-    tlsServer?.setSecureContext({ ...tlsOptions(limits.handshakeTimeoutMs), ...pair });
-    // The first certificate of the file is that of the key.
-    certificateExpiry = new X509Certificate(pair.cert).validToDate.getTime();
-  };
-  let reloadCertificate = async (): Promise<void> => {};
+  const certificate =
+    tls &&
+    new ServedCertificate({
+      files: tls,
+      use: (pair) => tlsServer?.setSecureContext({ ...tlsOptions(limits.handshakeTimeoutMs), ...pair }),
+      checkMs: limits.certificateCheckMs,
+      logger,
+    });
 
   // Past its own count Node drops header lines silently, Authorization among them. Two more than we accept are let
   // through, so that the header checks see that there were too many.
@@ -154,31 +150,17 @@ export function createListener(options: ListenerOptions): Listener {
 
   server.on('drop', () => warnRefused({ maxConnections }));
 
-  let certificateCheck: NodeJS.Timeout | undefined;
-  const stopAccepting = (): Promise<void> => {
-    draining = true;
-    closing = true;
-    clearInterval(certificateCheck);
-    limiter?.close();
-    queue.close();
-    return new Promise((resolve) => {
-      server.close(() => resolve());
-    });
-  };
-
-  const drainOnce = async (beforeWatchesEnd: () => void): Promise<void> => {
-    draining = true;
-    if (drainDelayMs > 0) await sleep(drainDelayMs);
-    await readArrived();
-    // Closes the connections that are idle, too.
-    const closed = stopAccepting();
-    beforeWatchesEnd();
-    for (const stream of [...watches]) stream.shutdown();
-    const cut = setTimeout(() => server.closeAllConnections(), limits.drainTimeoutMs);
-    await closed;
-    clearTimeout(cut);
-  };
-  let drained: Promise<void> | undefined;
+  const drain = new Drain({
+    server,
+    delayMs: drainDelayMs,
+    timeoutMs: limits.drainTimeoutMs,
+    sleep,
+    onClose: () => {
+      certificate?.stop();
+      limiter?.close();
+      queue.close();
+    },
+  });
 
   return {
     async listen(serve) {
@@ -190,44 +172,24 @@ export function createListener(options: ListenerOptions): Listener {
       server.on('request', (req, res) => arrive(req, res));
       server.on('checkContinue', (req, res) => arrive(req, res, { expectsContinue: true }));
       server.on('checkExpectation', (req, res) => arrive(req, res, { refusal: unmet }));
-      if (tls !== undefined) {
-        const current = await readKeyPair(tls, createSecureContext);
-        useKeyPair(current);
-        reloadCertificate = createReloader({ files: tls, current, use: useKeyPair, logger });
-        certificateCheck = setInterval(reloadCertificate, limits.certificateCheckMs).unref();
-      }
+      await certificate?.start();
       server.listen({ host, port, backlog: BACKLOG });
       await once(server, 'listening');
       server.on('error', (error) => logger.error({ err: error }, 'listener failed'));
       const { address, port: bound } = server.address() as AddressInfo;
       return { address, port: bound };
     },
-    drain(beforeWatchesEnd = () => {}) {
-      drained ??= drainOnce(beforeWatchesEnd);
-      return drained;
-    },
-    async close() {
-      const closed = stopAccepting();
-      server.closeAllConnections();
-      await closed;
-    },
-    isDraining: () => draining,
-    trackWatch(stream) {
-      watches.add(stream);
-      stream.onClose(() => watches.delete(stream));
-      // It started after the others were ended.
-      if (closing) setImmediate(() => stream.shutdown());
-    },
+    drain: (beforeWatchesEnd = () => {}) => drain.drain(beforeWatchesEnd),
+    close: () => drain.close(),
+    isDraining: () => drain.isDraining,
+    trackWatch: (stream) => drain.trackWatch(stream),
     authenticated(socket) {
       if (connections.authenticated(socket)) limiter?.refund(socket.remoteAddress);
     },
-    requestEnded() {
-      // A connection that was busy when the drain began is idle now.
-      if (closing) setImmediate(() => server.closeIdleConnections());
-    },
-    reloadCertificate: () => reloadCertificate(),
+    requestEnded: () => drain.requestEnded(),
+    reloadCertificate: async () => certificate?.reload(),
     handshakes: () => ({ ...(limiter?.counts ?? { delayed: 0, rejected: 0 }), waiting: queue.size }),
-    certificateExpiry: () => certificateExpiry,
+    certificateExpiry: () => certificate?.expiry,
   };
 }
 
@@ -235,15 +197,6 @@ export function createListener(options: ListenerOptions): Listener {
 const BACKLOG = 4_096;
 
 const WARN_MS = 1_000;
-
-/**
- * Resolves when requests that have arrived by now are read: a connection whose request is not read looks idle. Sockets
- * are polled between two immediates.
- */
-async function readArrived(): Promise<void> {
-  await setImmediatePromise();
-  await setImmediatePromise();
-}
 
 function atMostEvery<A>(ms: number, act: (argument: A) => void): (argument: A) => void {
   let next = 0;

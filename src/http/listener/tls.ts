@@ -1,4 +1,4 @@
-import { constants } from 'node:crypto';
+import { constants, X509Certificate } from 'node:crypto';
 import { createSecureContext, type TlsOptions } from 'node:tls';
 import { type KeyPair, type KeyPairFiles, readKeyPair } from '../../lib/key-pair-files.ts';
 import type { Logger } from '../../observability/logger.ts';
@@ -29,34 +29,69 @@ export const tlsOptions = (handshakeTimeout: number): TlsOptions => ({
   handshakeTimeout,
 });
 
-interface ReloadOptions {
+interface CertificateOptions {
   readonly files: KeyPairFiles;
-  readonly current: KeyPair;
+  /** Called with each certificate that comes into use. */
   readonly use: (pair: KeyPair) => void;
+  readonly checkMs: number;
   readonly logger: Logger;
 }
 
 /**
- * Loads a renewed certificate. It compares contents, not times: secrets mounted by Kubernetes change when a symbolic
- * link is replaced, which file watchers miss. A pair that cannot be used is reported once and the one in use stays:
- * perhaps only half of the renewal has been written.
+ * The certificate of a listener, which is renewed while it listens. It compares contents, not times: secrets mounted by
+ * Kubernetes change when a symbolic link is replaced, which file watchers miss. A pair that cannot be used is reported
+ * once and the one in use stays: perhaps only half of the renewal has been written.
  */
-export function createReloader({ files, current, use, logger }: ReloadOptions): () => Promise<void> {
-  let inUse = current;
-  let reported = '';
-  return async () => {
+export class ServedCertificate {
+  readonly #options: CertificateOptions;
+  #inUse: KeyPair | undefined;
+  #expiry: number | undefined;
+  #reported = '';
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: CertificateOptions) {
+    this.#options = options;
+  }
+
+  /** When the certificate in use expires, in milliseconds; undefined before `start`. */
+  get expiry(): number | undefined {
+    return this.#expiry;
+  }
+
+  /** Throws when the first certificate cannot be used. */
+  async start(): Promise<void> {
+    const { files, checkMs } = this.#options;
+    this.#use(await readKeyPair(files, createSecureContext));
+    this.#timer = setInterval(() => this.reload(), checkMs).unref();
+  }
+
+  async reload(): Promise<void> {
+    const { files, logger } = this.#options;
+    if (this.#inUse === undefined) return;
     try {
       const pair = await readKeyPair(files, createSecureContext);
-      reported = '';
-      if (pair.cert.equals(inUse.cert) && pair.key.equals(inUse.key)) return;
-      use(pair);
-      inUse = pair;
+      this.#reported = '';
+      if (isSamePair(pair, this.#inUse)) return;
+      this.#use(pair);
       logger.info({ certFile: files.certFile }, 'TLS certificate reloaded');
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
-      if (message === reported) return;
-      reported = message;
+      if (message === this.#reported) return;
+      this.#reported = message;
       logger.error({ certFile: files.certFile, err: error }, 'TLS certificate not reloaded, the old one stays in use');
     }
-  };
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  #use(pair: KeyPair): void {
+    this.#options.use(pair);
+    // The first certificate of the file is that of the key.
+    this.#expiry = new X509Certificate(pair.cert).validToDate.getTime();
+    this.#inUse = pair;
+  }
 }
+
+const isSamePair = (a: KeyPair, b: KeyPair): boolean => a.cert.equals(b.cert) && a.key.equals(b.key);
