@@ -100,54 +100,11 @@ export interface ServeOptions {
 /** Validates options against each other and derives defaults from other options. */
 export function resolveOptions(values: OptionValues): { options: ServeOptions; problems: string[] } {
   const { listen, tlsCertFile: certFile, tlsPrivateKeyFile: privateKeyFile } = values;
-  const problems: string[] = [];
-
   const tls = certFile !== undefined && privateKeyFile !== undefined ? { certFile, privateKeyFile } : undefined;
-  if (tls === undefined && (certFile ?? privateKeyFile) !== undefined) {
-    const [one, other] = certFile === undefined ? ['private-key', 'cert'] : ['cert', 'private-key'];
-    problems.push(`--tls-${one}-file is set and --tls-${other}-file is not: TLS needs both`);
-  } else if (tls === undefined && !values.insecureHttp && !isLoopback(listen.host)) {
-    problems.push(
-      `--listen ${listen.host}: plain HTTP is served on loopback only, because tokens would cross the network in the clear; ` +
-        'set --tls-cert-file and --tls-private-key-file, or --insecure-http behind a proxy that terminates TLS',
-    );
-  }
-  if (tls !== undefined && values.insecureHttp) {
-    problems.push('--insecure-http is set together with --tls-cert-file: choose one');
-  }
-  if (values.baseUrl === undefined && isWildcard(listen.host)) {
-    problems.push(`--listen ${listen.host} names no address that callers could use: set --base-url`);
-  }
-
   const { consoleOidcIssuer: issuer, consoleOidcClientId: clientId } = values;
-  if ((issuer === undefined) !== (clientId === undefined)) {
-    const [one, other] = issuer === undefined ? ['client-id', 'issuer'] : ['issuer', 'client-id'];
-    problems.push(`--console-oidc-${one} is set and --console-oidc-${other} is not: signing in needs both`);
-  } else if (issuer !== undefined && values.authenticationConfig === undefined) {
-    problems.push(
-      '--console-oidc-issuer is set and --authentication-config is not: no person could sign in to the console',
-    );
-  }
-
   const { mcpAuthorizationServer = [], mcpAllowedOrigin = [] } = values;
-  if (values.mcp && mcpAuthorizationServer.length === 0) {
-    problems.push('--mcp is set and --mcp-authorization-server is not: clients could not find out where to sign in');
-  }
-  if (values.mcp && values.authenticationConfig === undefined) {
-    problems.push('--mcp is set and --authentication-config is not: no person could sign in at /mcp');
-  }
-  if (!values.mcp && mcpAuthorizationServer.length + mcpAllowedOrigin.length > 0) {
-    problems.push('--mcp-authorization-server and --mcp-allowed-origin need --mcp');
-  }
-
-  if (values.manifestsPrune && values.manifests === undefined) {
-    problems.push('--manifests-prune is set and --manifests is not: there is no folder to compare with');
-  }
-
   const auditPath = values.auditLogPath ?? join(values.dataDir, 'audit', 'audit.log');
   const store = resolveStore(values);
-  problems.push(...store.problems);
-
   const derived = listen.port === 0 ? undefined : defaultBaseUrl(listen, tls === undefined ? 'http' : 'https');
   const options: ServeOptions = {
     listen,
@@ -240,8 +197,71 @@ export function resolveOptions(values: OptionValues): { options: ServeOptions; p
     logLevel: values.logLevel,
     demo: values.demo,
   };
+  const problems = [
+    ...listenProblems(values),
+    ...consoleProblems(values),
+    ...mcpProblems(values),
+    ...manifestsProblems(values),
+    ...store.problems,
+  ];
   return { options, problems };
 }
+
+function listenProblems(values: OptionValues): string[] {
+  const { listen, tlsCertFile: certFile, tlsPrivateKeyFile: privateKeyFile } = values;
+  const hasTls = certFile !== undefined && privateKeyFile !== undefined;
+  const problems: string[] = [];
+  if (!hasTls && (certFile ?? privateKeyFile) !== undefined) {
+    const [one, other] = certFile === undefined ? ['private-key', 'cert'] : ['cert', 'private-key'];
+    problems.push(`--tls-${one}-file is set and --tls-${other}-file is not: TLS needs both`);
+  } else if (!hasTls && !values.insecureHttp && !isLoopback(listen.host)) {
+    problems.push(
+      `--listen ${listen.host}: plain HTTP is served on loopback only, because tokens would cross the network in the clear; ` +
+        'set --tls-cert-file and --tls-private-key-file, or --insecure-http behind a proxy that terminates TLS',
+    );
+  }
+  if (hasTls && values.insecureHttp) {
+    problems.push('--insecure-http is set together with --tls-cert-file: choose one');
+  }
+  if (values.baseUrl === undefined && isWildcard(listen.host)) {
+    problems.push(`--listen ${listen.host} names no address that callers could use: set --base-url`);
+  }
+  return problems;
+}
+
+function consoleProblems(values: OptionValues): string[] {
+  const problems: string[] = [];
+  const { consoleOidcIssuer: issuer, consoleOidcClientId: clientId } = values;
+  if ((issuer === undefined) !== (clientId === undefined)) {
+    const [one, other] = issuer === undefined ? ['client-id', 'issuer'] : ['issuer', 'client-id'];
+    problems.push(`--console-oidc-${one} is set and --console-oidc-${other} is not: signing in needs both`);
+  } else if (issuer !== undefined && values.authenticationConfig === undefined) {
+    problems.push(
+      '--console-oidc-issuer is set and --authentication-config is not: no person could sign in to the console',
+    );
+  }
+  return problems;
+}
+
+function mcpProblems(values: OptionValues): string[] {
+  const problems: string[] = [];
+  const { mcpAuthorizationServer = [], mcpAllowedOrigin = [] } = values;
+  if (values.mcp && mcpAuthorizationServer.length === 0) {
+    problems.push('--mcp is set and --mcp-authorization-server is not: clients could not find out where to sign in');
+  }
+  if (values.mcp && values.authenticationConfig === undefined) {
+    problems.push('--mcp is set and --authentication-config is not: no person could sign in at /mcp');
+  }
+  if (!values.mcp && mcpAuthorizationServer.length + mcpAllowedOrigin.length > 0) {
+    problems.push('--mcp-authorization-server and --mcp-allowed-origin need --mcp');
+  }
+  return problems;
+}
+
+const manifestsProblems = ({ manifests, manifestsPrune }: OptionValues): string[] =>
+  manifestsPrune && manifests === undefined
+    ? ['--manifests-prune is set and --manifests is not: there is no folder to compare with']
+    : [];
 
 /** kube-apiserver's --audit-log-maxsize counts megabytes of 1024 * 1024 bytes. */
 const MEGABYTE = 1024 * 1024;
