@@ -39,7 +39,7 @@ test('the stages, in order, and in the table of docs/architecture.md', async () 
     'fresh state again',
     'authentication again',
     'authorization again',
-    'passes',
+    'token list',
     'mcp',
     'handler',
   ]);

@@ -11,7 +11,6 @@ import { receiveForm } from './form-stage.ts';
 import { requireFreshState, requireFreshStateAgain } from './freshness-stages.ts';
 import type { Serve } from './listener/listener.ts';
 import { findMcp, serveMcp } from './mcp-stage.ts';
-import { issuePasses } from './passes-stage.ts';
 import { type RequestRecord, recordOf } from './records/request-record.ts';
 import { BodyReader } from './request/body.ts';
 import { RequestDeadlines } from './request-deadline.ts';
@@ -19,6 +18,7 @@ import { applyTimeout, assignAuditId, checkHeaders, negotiate, readRequestInfo }
 import type { Answer } from './response/respond.ts';
 import { findPublicRoute, findRoute, handle, handlePath } from './route-stages.ts';
 import type { StageParts, StageRun } from './stage.ts';
+import { issueTokenList } from './token-list-stage.ts';
 
 /**
  * What happens to a request, in order. The first stage that throws, or that sets an answer, is the last; then the
@@ -54,7 +54,7 @@ const STAGES: readonly { readonly name: string; readonly run: StageRun }[] = [
   { name: 'fresh state again', run: requireFreshStateAgain },
   { name: 'authentication again', run: authenticateAgain },
   { name: 'authorization again', run: authorizeAgain },
-  { name: 'passes', run: issuePasses },
+  { name: 'token list', run: issueTokenList },
   { name: 'mcp', run: serveMcp },
   { name: 'handler', run: handle },
 ];
@@ -78,7 +78,7 @@ export interface PipelineOptions
   readonly observeStart: (record: RequestRecord) => void;
   /** Called once per request when its connection is finished with it, e.g. for logs and metrics. */
   readonly observe: (record: RequestRecord) => void;
-  /** Called at the end of each subrequest: a token of a list of passes, a request of a tool. */
+  /** Called at the end of each subrequest: a token of a TokenRequestList, a request of a tool. */
   readonly observeSubrequest: (record: RequestRecord) => void;
   readonly servingMs?: number;
   /** How long a short body may take; a longer one must bring a part in that time. */

@@ -31,7 +31,7 @@ const STAGES: readonly StageRun[] = [
  */
 export async function handleSubrequest(x: Exchange, parts: StageParts): Promise<void> {
   for (const run of STAGES) {
-    // Only `handle` waits as a rule, and a list of passes has 500 subrequests: no promise for the others.
+    // Only `handle` waits as a rule, and a TokenRequestList has 500 subrequests: no promise for the others.
     const waits = run(x, parts);
     if (waits !== undefined) await waits;
   }

@@ -12,15 +12,15 @@ const SCOPE_TOKEN = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
 
 export interface ExchangeTarget {
   readonly cluster: string;
-  /** Undefined: the pass is for the subject itself. */
+  /** Undefined: the token is for the subject itself. */
   readonly account: { readonly namespace: string; readonly name: string } | undefined;
   readonly audiences: readonly string[];
 }
 
-/** The scope of a pass for the subject itself. It is also the default, for clients that can send no scope. */
+/** The scope of a token for the subject itself. It is also the default, for clients that can send no scope. */
 export const PERSON_SCOPE = 'userpass';
 
-/** The scope of a pass that was requested as a handle: `pass:<handle>`. */
+/** The scope of a Pass, by its name: `pass:<handle>`. */
 const HANDLE_SCOPE = 'pass:';
 
 /** The handle that the scope names. It determines the token, so other parameters of a target are refused. */

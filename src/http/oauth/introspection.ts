@@ -18,7 +18,7 @@ export function introspection(issuers: () => Issuers): FormRoute {
       const token = form.required('token');
       const claims = unverifiedClaims(token) ?? {};
       const isOurs = isIssuedHere(claims, issuers());
-      // A resource server compares `aud` with its name (section 2.2), so a pass is reviewed for all its audiences.
+      // A resource server compares `aud` with its name (section 2.2), so a token is reviewed for all its audiences.
       const review = { spec: { token, audiences: isOurs ? textsOf(claims.aud) : [] } };
       return {
         info: reviewAt(cluster),

@@ -9,7 +9,7 @@ export interface RequestMetrics {
   /** The headers of a watch are out. */
   started(record: RequestRecord): void;
   ended(record: RequestRecord): void;
-  /** A token of a list of passes, or a request of a tool. It counts as a token, not as a request. */
+  /** A token of a TokenRequestList, or a request of a tool. It counts as a token, not as a request. */
   subrequestEnded(record: RequestRecord): void;
 }
 

@@ -1,7 +1,7 @@
 import { userpassQuestion } from '../../api/authorization.ts';
 import type { ResourceInfo } from './request-info.ts';
 
-/** A TokenRequest that comes in another form than its path: as a token exchange, or as an item of a list of passes. */
+/** A TokenRequest that comes in another form than its path: as a token exchange, or as an item of a token list. */
 export function tokenRequestInfo(cluster: string, namespace: string, name: string): ResourceInfo {
   const account = { verb: 'create', group: '', resource: 'serviceaccounts', subresource: 'token' } as const;
   return {
@@ -11,7 +11,7 @@ export function tokenRequestInfo(cluster: string, namespace: string, name: strin
   };
 }
 
-/** The same of a pass for the caller. Bindings of this cluster count, as at the path of the API. */
+/** The TokenRequest of a token for the caller. Bindings of this cluster count, as at the path of the API. */
 export function userpassInfo(cluster: string): ResourceInfo {
   const question = userpassQuestion(cluster);
   const target = { ...question, verb: 'create', version: 'v1alpha1', cluster: undefined, alwaysPublic: false } as const;

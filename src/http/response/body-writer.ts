@@ -29,7 +29,7 @@ const HELD_BACK_BYTES = 1_024;
  *
  * Node pauses a connection if a request arrives on it while the socket waits for `drain`, and over TLS its parser then
  * fails at the second record of the request (HPE_PAUSED), which closes the connection. A client that has received a
- * long response could send its next request, e.g. a list of 500 passes, before Node noticed that the response had left.
+ * long response could send its next request, e.g. a list of 500 tokens, before Node noticed that the response had left.
  */
 function endLong(res: ServerResponse, bytes: Buffer): void {
   const at = bytes.length - HELD_BACK_BYTES;

@@ -27,7 +27,7 @@ const CONCURRENCY = 32;
  * `/auth/v1/passes`: tokens of many clusters in one request. Each item is a TokenRequest of the same caller, which the
  * stages authorize, handle and record like any other: a list gives nothing that single requests would not give.
  */
-export const issuePasses: StageRun = (x, parts) =>
+export const issueTokenList: StageRun = (x, parts) =>
   x.info.type === 'resource' && isTokenRequestList(x.info.target) ? issueAll(x, parts) : undefined;
 
 async function issueAll(x: Exchange, parts: StageParts): Promise<void> {
