@@ -123,7 +123,7 @@ export interface WatchSink {
   /** Ends the stream after what was written. */
   end(): void;
   /** Closes the connection without flushing: for a client that is too far behind. */
-  cut(): void;
+  destroy(): void;
   /** The same after an unexpected error, which is logged. */
   fail(error: unknown): void;
 }

@@ -22,7 +22,7 @@ export interface PermissionChange {
 }
 
 /** What the broadcaster needs of an open watch; see `Watcher`. */
-export interface Subscriber {
+export interface BroadcastWatcher {
   readonly caller: Caller;
   readonly view: WatchView;
   enqueue(batches: readonly Batch[]): void;
@@ -37,13 +37,13 @@ export interface Subscriber {
   checkCaller(): void;
   sendBookmark(): void;
   finish(): void;
-  cut(): void;
+  disconnect(): void;
 }
 
 /** Watchers that show the same bytes: an event is selected and serialized once for all of them. */
 interface Group {
   readonly view: WatchView;
-  readonly watchers: Set<Subscriber>;
+  readonly watchers: Set<BroadcastWatcher>;
   frames: Buffer[];
 }
 
@@ -65,11 +65,11 @@ export class Broadcaster implements ProjectionListener {
   readonly #groups = new Map<Kind, Map<string, Group>>();
   /** Groups with frames that are not in the send buffers yet. */
   readonly #dirty = new Set<Group>();
-  readonly #watchers = new Set<Subscriber>();
+  readonly #watchers = new Set<BroadcastWatcher>();
   /** Watchers that have not caught up: they are in no group. */
-  readonly #behind = new Set<Subscriber>();
+  readonly #behind = new Set<BroadcastWatcher>();
   /** Watchers by the storage keys of the objects that their caller's credential depends on. */
-  readonly #dependents = new Map<string, Set<Subscriber>>();
+  readonly #dependents = new Map<string, Set<BroadcastWatcher>>();
   readonly #bookmarks: NodeJS.Timeout;
   readonly #policyRevisions = new PolicyRevisions();
   /** The first policy change that has not taken effect yet. */
@@ -110,7 +110,7 @@ export class Broadcaster implements ProjectionListener {
   /** A number for a batch or a watch, different from all before it. */
   readonly nextId = (): number => ++this.#lastId;
 
-  add(watcher: Subscriber): void {
+  add(watcher: BroadcastWatcher): void {
     this.#watchers.add(watcher);
     this.#behind.add(watcher);
     for (const key of watcher.caller.dependsOn) {
@@ -120,7 +120,7 @@ export class Broadcaster implements ProjectionListener {
     }
   }
 
-  remove(watcher: Subscriber): void {
+  remove(watcher: BroadcastWatcher): void {
     this.leaveGroup(watcher);
     this.#watchers.delete(watcher);
     this.#behind.delete(watcher);
@@ -133,7 +133,7 @@ export class Broadcaster implements ProjectionListener {
   }
 
   /** From now on the watcher gets the frames of its group. It must have caught up to `revision`. */
-  joinGroup(watcher: Subscriber): void {
+  joinGroup(watcher: BroadcastWatcher): void {
     const { view } = watcher;
     const { kind } = view.representation;
     const groups = this.#groups.get(kind) ?? new Map<string, Group>();
@@ -144,7 +144,7 @@ export class Broadcaster implements ProjectionListener {
     this.#behind.delete(watcher);
   }
 
-  leaveGroup(watcher: Subscriber): void {
+  leaveGroup(watcher: BroadcastWatcher): void {
     const { groupId, representation } = watcher.view;
     const groups = this.#groups.get(representation.kind);
     const group = groups?.get(groupId);
@@ -154,7 +154,7 @@ export class Broadcaster implements ProjectionListener {
   }
 
   /** The watcher has something to write, and waits for its slot. */
-  schedule(watcher: Subscriber): void {
+  schedule(watcher: BroadcastWatcher): void {
     this.#writes.schedule(watcher);
   }
 
@@ -206,7 +206,7 @@ export class Broadcaster implements ProjectionListener {
    * The caches were read again from the store. The events in between are unknown, so every client has to start over.
    */
   onReset(revision: number): void {
-    for (const watcher of [...this.#watchers]) watcher.cut();
+    for (const watcher of [...this.#watchers]) watcher.disconnect();
     this.#policyChangedAt = undefined;
     this.#policyRevisions.reset(revision);
     this.#labelsChangedAt = revision;

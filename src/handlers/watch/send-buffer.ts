@@ -19,7 +19,7 @@ const WRITE_BYTES = { max: 128 * 1024, min: 16 * 1024, total: 64 * 1024 * 1024 }
 export const writeBytesFor = (watchers: number): number =>
   Math.min(Math.max(Math.floor(WRITE_BYTES.total / watchers), WRITE_BYTES.min), WRITE_BYTES.max);
 
-/** A client that is further behind is cut: the server does not wait for slow clients. */
+/** A client that is further behind is disconnected: the server does not wait for slow clients. */
 const MAX_BEHIND = { bytes: 1024 * 1024, events: 1_000 };
 /** The same while the connection accepts writes, so that the server is late and not the client. Bounds the memory. */
 const MAX_LATE = { bytes: 8 * 1024 * 1024, events: 8_000 };
@@ -99,8 +99,9 @@ export class SendBuffer {
   }
 
   /**
-   * Whether the client must be cut. Batches added since the last call do not count yet: a burst of events is not the
-   * client's fault. Called in the watcher's write slot, by which time a connection that could accept more has done so.
+   * Whether the client must be disconnected. Batches added since the last call do not count yet: a burst of events is
+   * not the client's fault. Called in the watcher's write slot, by which time a connection that could accept more has
+   * done so.
    */
   checkLag(): 'tolerated' | 'too-far-behind' {
     if (this.#fresh.events === 0) return 'tolerated';

@@ -26,7 +26,7 @@ export class Client implements WatchSink {
   received = '';
   unread: Buffer[] = [];
   reads = true;
-  ending: 'open' | 'ended' | 'cut' | 'failed' = 'open';
+  ending: 'open' | 'ended' | 'destroyed' | 'failed' = 'open';
   #drained = (): void => {};
 
   get pending(): number {
@@ -51,8 +51,8 @@ export class Client implements WatchSink {
   end(): void {
     this.ending = 'ended';
   }
-  cut(): void {
-    this.ending = 'cut';
+  destroy(): void {
+    this.ending = 'destroyed';
   }
   fail(): void {
     this.ending = 'failed';

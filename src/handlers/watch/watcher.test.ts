@@ -118,7 +118,7 @@ it('a watch that cannot be written fails alone', () => {
 });
 
 describe('B14: a slow client', () => {
-  it('is cut when it reads nothing for half a minute while it catches up', () => {
+  it('is disconnected when it reads nothing for half a minute while it catches up', () => {
     vi.useFakeTimers();
     try {
       const harness = newHarness();
@@ -131,7 +131,7 @@ describe('B14: a slow client', () => {
       vi.advanceTimersByTime(29_000);
       slow.read();
       vi.advanceTimersByTime(2_000);
-      expect([still.ending, slow.ending]).toEqual(['cut', 'open']);
+      expect([still.ending, slow.ending]).toEqual(['destroyed', 'open']);
       expect(harness.broadcaster.size).toBe(1);
       vi.advanceTimersByTime(60_000);
       expect(slow.ending).toBe('open');
@@ -140,7 +140,7 @@ describe('B14: a slow client', () => {
     }
   });
 
-  it('is not cut because of a burst', () => {
+  it('is not disconnected because of a burst', () => {
     const harness = newHarness();
     const client = new Client();
     harness.watch(client).startAfter(0);
@@ -157,7 +157,7 @@ describe('B14: a slow client', () => {
   it.each([
     ['a thousand events', 1_001, ''],
     ['a mebibyte', 18, 'x'.repeat(60_000)],
-  ])('is cut when it is more than %s behind, and is sent nothing from then on', (_, writes, note) => {
+  ])('is disconnected when it is more than %s behind, and is sent nothing from then on', (_, writes, note) => {
     const harness = newHarness();
     const [slow, quick] = [new Client(), new Client()];
     for (const client of [slow, quick]) harness.watch(client).startAfter(0);
@@ -165,7 +165,7 @@ describe('B14: a slow client', () => {
     for (let count = 0; count < writes; count++) harness.batch(() => harness.write('a', note));
     expect(slow.ending).toBe('open');
     harness.batch(() => harness.write('a', note));
-    expect(slow.ending).toBe('cut');
+    expect(slow.ending).toBe('destroyed');
     expect(harness.broadcaster.size).toBe(1);
     harness.batch(() => harness.write('a', note));
     // The rest was never written: it waited in the shared batches.

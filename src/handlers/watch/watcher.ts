@@ -3,7 +3,7 @@ import type { WatchSink } from '../../api/request.ts';
 import { SharedFrames } from '../../api/shared-frames.ts';
 import { ApiError, gone, unauthorized } from '../../api/status.ts';
 import type { ReadableState } from '../../objects/readable.ts';
-import type { Broadcaster, PermissionChange, Subscriber } from './broadcaster.ts';
+import type { Broadcaster, BroadcastWatcher, PermissionChange } from './broadcaster.ts';
 import { type CatchUpParts, framesBetween, framesOfChange, framesOfState, withBookmark } from './catch-up.ts';
 import { bookmarkFrame, errorFrame, type Frame } from './frames.ts';
 import { type Batch, SendBuffer } from './send-buffer.ts';
@@ -24,7 +24,7 @@ export interface WatcherOptions extends CatchUpParts {
 const CHUNK_BYTES = 128 * 1024;
 const CHUNK_MS = 1;
 const FRAMES_PER_CLOCK_READ = 8;
-/** A client that reads nothing for this long while it catches up is cut: its watch holds a past state in memory. */
+/** A watch that catches up holds a past state in memory: a client that reads nothing for so long is disconnected. */
 const STALL_MS = 30_000;
 const BOOKMARK_BEFORE_END_MS = 2_000;
 const MAX_TIMER_MS = 2 ** 31 - 1;
@@ -33,7 +33,7 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
  * One open watch. It either catches up, and makes frames as fast as its client reads them, or it is live, in a group of
  * the broadcaster. It goes live only at the broadcaster's revision, so no event is lost or repeated.
  */
-export class Watcher implements Subscriber {
+export class Watcher implements BroadcastWatcher {
   readonly #options: WatcherOptions;
   readonly caller: Caller;
   /** The view of its group; outdated while the watcher is not live. */
@@ -148,7 +148,7 @@ export class Watcher implements Subscriber {
     }
     if (size === 0 || this.#options.sink.writeOwn(pieces)) return;
     this.#isWaiting = true;
-    this.#stallTimer = setTimeout(() => this.cut(), STALL_MS);
+    this.#stallTimer = setTimeout(() => this.disconnect(), STALL_MS);
   }
 
   enqueue(batches: readonly Batch[]): void {
@@ -162,7 +162,7 @@ export class Watcher implements Subscriber {
     const { broadcaster, sink } = this.#options;
     try {
       if (this.#state !== 'live') this.#catchUp();
-      else if (this.#sendBuffer.checkLag() === 'too-far-behind') this.cut();
+      else if (this.#sendBuffer.checkLag() === 'too-far-behind') this.disconnect();
       else if (this.#sendBuffer.writeSome(broadcaster.writeBytes)) broadcaster.schedule(this);
     } catch (error) {
       this.#close();
@@ -172,7 +172,7 @@ export class Watcher implements Subscriber {
 
   /** Writes the send buffer before a frame that must follow it. */
   #flush(): void {
-    if (this.#sendBuffer.checkLag() === 'too-far-behind') this.cut();
+    if (this.#sendBuffer.checkLag() === 'too-far-behind') this.disconnect();
     else this.#sendBuffer.writeAll();
   }
 
@@ -199,7 +199,7 @@ export class Watcher implements Subscriber {
     this.#state = 'catching-up';
     const state = cache.at(revision);
     if (state === undefined) {
-      this.cut();
+      this.disconnect();
       return;
     }
     this.#position = revision;
@@ -248,10 +248,10 @@ export class Watcher implements Subscriber {
   }
 
   /** Closes the connection at once: the client is too slow, or the events that it missed are unknown. */
-  cut(): void {
+  disconnect(): void {
     if (this.#state === 'closed') return;
     this.#close();
-    this.#options.sink.cut();
+    this.#options.sink.destroy();
   }
 
   #fail(error: ApiError): void {

@@ -7,7 +7,7 @@ export interface WriteSchedulerOptions {
   readonly now?: () => number;
 }
 
-interface Writer {
+interface ScheduledWatcher {
   writeSome(): void;
 }
 
@@ -25,7 +25,7 @@ const SLICE_MS = { min: 1, max: 2 };
 export class WriteScheduler {
   readonly #now: () => number;
   readonly #defer: (run: () => void) => void;
-  readonly #scheduled = new Set<Writer>();
+  readonly #scheduled = new Set<ScheduledWatcher>();
   #isWriting = false;
   /** When the last slice of writes ended. */
   #sliceEndedAt = 0;
@@ -40,7 +40,7 @@ export class WriteScheduler {
     return this.#scheduled.size;
   }
 
-  schedule(watcher: Writer): void {
+  schedule(watcher: ScheduledWatcher): void {
     this.#scheduled.add(watcher);
     if (this.#isWriting) return;
     this.#isWriting = true;
@@ -48,7 +48,7 @@ export class WriteScheduler {
     this.#defer(this.#writeSlice);
   }
 
-  remove(watcher: Writer): void {
+  remove(watcher: ScheduledWatcher): void {
     this.#scheduled.delete(watcher);
   }
 

@@ -150,14 +150,14 @@ describe('a watch', () => {
     request.destroy();
     await first;
     sink.end();
-    sink.cut();
+    sink.destroy();
     expect(closed).toBe(1);
     // A listener that is added later is called at once.
     sink.onClose(() => closed++);
     expect(closed).toBe(2);
   });
 
-  test('B14: a client that does not read shows as pending, and can be cut', async () => {
+  test('B14: a client that does not read shows as pending, and can be disconnected', async () => {
     const { sink, response, received } = await openWatch();
     response.pause();
     const frame = Buffer.alloc(1 << 20, 0x61);
@@ -168,7 +168,7 @@ describe('a watch', () => {
     }
     expect(sink.pending).toBeGreaterThanOrEqual(4 << 20);
     expect(sink.write(frame)).toBe(false);
-    sink.cut();
+    sink.destroy();
     response.resume();
     expect(await received).toMatch(/<cut>$/);
   });

@@ -92,13 +92,13 @@ export class WatchStream implements WatchSink {
     if (!this.#ended) this.#res.end();
   }
 
-  cut(): void {
+  destroy(): void {
     this.#res.destroy();
   }
 
   fail(error: unknown): void {
     this.#onFailure(error);
-    this.cut();
+    this.destroy();
   }
 
   /** The server stops: the sender may write last frames, and the stream ends cleanly. */

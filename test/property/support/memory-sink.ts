@@ -21,7 +21,7 @@ type Revisions = Omit<Received, 'frame'>;
 /** The connection of a watch: records every frame, and can stall. */
 export class MemorySink implements WatchSink {
   readonly frames: WatchFrame[] = [];
-  ending: 'open' | 'ended' | 'cut' | 'disconnected' = 'open';
+  ending: 'open' | 'ended' | 'destroyed' | 'disconnected' = 'open';
   stalled = false;
   pending = 0;
   readonly #onFrame: (received: Received) => void;
@@ -67,8 +67,8 @@ export class MemorySink implements WatchSink {
     this.ending = 'ended';
   }
 
-  cut(): void {
-    this.ending = 'cut';
+  destroy(): void {
+    this.ending = 'destroyed';
   }
 
   fail(error: unknown): void {
