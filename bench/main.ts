@@ -18,7 +18,7 @@ const STUDIES = [
   'prober',
   'overload',
   'refusal',
-  'exchange',
+  'token-exchange',
   'drain',
   'signing',
   'slow-clients',

@@ -126,11 +126,12 @@ export async function compose(
       logger,
       onOpen,
     });
-    const { store, leadership, guardedLeadership, clock, objects, auditedWriterOf, grants, signing, records } = state;
+    const { store, leadership, guardedLeadership, clock, objects, auditedWriterOf, grants, signing, tokenRecords } =
+      state;
     const { reader, writer, propagation, reflector, freshness, policy, broadcaster } = objects;
     const { keyRing } = signing;
     const live = { lookup: createLiveLookup(catalog, reader) };
-    const verifying = { keyRing, live, isRevoked: records.revocations.isRevoked, now: Date.now };
+    const verifying = { keyRing, live, isRevoked: tokenRecords.revocations.isRevoked, now: Date.now };
     const callers = await openAuthenticator({
       options,
       version,
@@ -180,7 +181,7 @@ export async function compose(
       objects,
       views,
       signing,
-      records,
+      tokenRecords,
       grants,
       clock,
       forward: forwarding?.forward,
@@ -198,7 +199,7 @@ export async function compose(
       store,
       objects,
       grants,
-      revocations: records.revocations,
+      revocations: tokenRecords.revocations,
       issuers,
       keyRing,
       leadership,

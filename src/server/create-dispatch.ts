@@ -56,7 +56,7 @@ interface DispatchParts {
   readonly objects: Objects;
   readonly views: Views;
   readonly signing: Signing;
-  readonly records: TokenRecords;
+  readonly tokenRecords: TokenRecords;
   readonly grants: GrantStore;
   readonly clock: Pick<ClockGuard, 'requireRight'>;
   /** Handles token requests of clusters that issue tokens themselves; undefined without --credentials-dir. */
@@ -145,7 +145,7 @@ function accessRequestParts({ catalog, objects, views, grants, options, clock }:
 }
 
 function passParts(
-  { catalog, objects, options, records, issuers, forward }: DispatchParts,
+  { catalog, objects, options, tokenRecords, issuers, forward }: DispatchParts,
   accessRequests: AccessRequestParts,
   issueToken: PassParts['issueToken'],
 ): PassParts {
@@ -159,7 +159,7 @@ function passParts(
         forbiddenFor(caller.as(account.cluster), tokenQuestion(account), decision),
       decisionRefusal: (caller, name, scope) => decisionRefusal(policy, catalog.passes, caller, name, scope),
     },
-    revocations: records.revocations,
+    revocations: tokenRecords.revocations,
     issueToken,
     clusterOfIssuer: issuers.clusterOfIssuer,
     clusterOfPeopleIssuer: issuers.clusterOfPeopleIssuer,
@@ -183,7 +183,16 @@ function joinParts({ catalog, objects, views, options }: DispatchParts): JoinPar
 }
 
 /** The handlers that issue tokens: for service accounts, and for people. */
-function createTokenHandlers({ catalog, objects, options, issuers, signing, records, clock, forward }: DispatchParts): {
+function createTokenHandlers({
+  catalog,
+  objects,
+  options,
+  issuers,
+  signing,
+  tokenRecords,
+  clock,
+  forward,
+}: DispatchParts): {
   readonly createToken: ReturnType<typeof createIssueTokenHandler>;
   readonly createUserpass: ReturnType<typeof createIssueUserpassHandler>;
 } {
@@ -194,7 +203,7 @@ function createTokenHandlers({ catalog, objects, options, issuers, signing, reco
     productName: options.productName,
     signer: signing.signer,
     requireRightClock: () => clock.requireRight(),
-    tracked: records.tracked,
+    tracked: tokenRecords.tracked,
     trackAll: options.trackAllTokens,
     maxExpirationSeconds: options.maxTokenExpirationSeconds,
     now: Date.now,
@@ -239,7 +248,7 @@ function createAdmissionCheck({ catalog, objects: { policy, reader } }: Dispatch
 }
 
 /** The verbs of signing keys and issued tokens, which are not written as other objects. */
-function tokenVerbs({ catalog, objects, views, signing, records, clock }: DispatchParts): VerbOverrides {
+function tokenVerbs({ catalog, objects, views, signing, tokenRecords, clock }: DispatchParts): VerbOverrides {
   const { reader, writer, policy } = objects;
   return new Map([
     ...signingKeyVerbs({
@@ -254,7 +263,7 @@ function tokenVerbs({ catalog, objects, views, signing, records, clock }: Dispat
       reader,
       writer,
       views,
-      revocations: records.revocations,
+      revocations: tokenRecords.revocations,
       refusalOf: (request) => refusalOf(policy, request),
     }),
   ]);

@@ -55,7 +55,7 @@ export interface State {
   readonly auditedWriterOf: (part: string) => ReturnType<typeof auditedWriter>;
   readonly grants: GrantStore;
   readonly signing: Signing;
-  readonly records: TokenRecords;
+  readonly tokenRecords: TokenRecords;
 }
 
 /** Opens the store, fills the caches, and reads the signing keys and the records of tokens. A part of `compose`. */
@@ -142,7 +142,7 @@ export async function openState(parts: StateParts): Promise<State> {
   keyRing.onChange(() => broadcaster.checkCallers());
   const { maxTokenExpirationSeconds: maxExpirationSeconds, maxTrackedTokensPerCaller: maxTrackedPerCaller } = options;
   const limits = { maxExpirationSeconds, maxTrackedPerCaller };
-  const records = await waiting(() =>
+  const tokenRecords = await waiting(() =>
     openTokenRecords({
       catalog,
       reader,
@@ -155,8 +155,8 @@ export async function openState(parts: StateParts): Promise<State> {
       logger,
     }),
   );
-  onOpen(records.close);
-  return { store, leadership, guardedLeadership, clock, objects, auditedWriterOf, grants, signing, records };
+  onOpen(tokenRecords.close);
+  return { store, leadership, guardedLeadership, clock, objects, auditedWriterOf, grants, signing, tokenRecords };
 }
 
 const storeErrorText = (error: unknown): string =>

@@ -62,7 +62,7 @@ async function openWorld(file: string) {
       askedUids.push(JSON.parse(String(body?.bytes)).metadata.uid);
       lifetimes.push(pass?.seconds ?? 0);
       const issuer = forwarding.isOn ? 'cluster' : 'ours';
-      await pass?.claim(randomUUID(), clock.now + (pass?.seconds ?? 0) * 1000, issuer);
+      await pass?.recordToken(randomUUID(), clock.now + (pass?.seconds ?? 0) * 1000, issuer);
       return { type: 'value', code: 201, value: {} };
     },
     clusterOfIssuer: () => undefined,

@@ -49,8 +49,8 @@ export function createRedeemHandler(parts: PassParts): (request: ApiRequest) => 
       seconds,
       agent: pass.spec.client?.id,
       mayIn: audiencePermission(parts, request, account, holderOf(pass.spec.client)),
-      claim: async (id, tokenExpiresAt, issuer) => {
-        if (!dryRun) await claim(parts, entry, { id, expiresAt: tokenExpiresAt, issuer });
+      recordToken: async (id, tokenExpiresAt, issuer) => {
+        if (!dryRun) await recordToken(parts, entry, { id, expiresAt: tokenExpiresAt, issuer });
       },
     });
   };
@@ -169,7 +169,7 @@ function whyUnusable({ catalog, now }: PassParts, { name, status }: HeldPass): A
 }
 
 /** A token leaves only after its id is stored with the pass: to end the pass is to revoke all of its tokens. */
-async function claim(
+async function recordToken(
   { catalog, writer }: PassParts,
   { name, uid }: StoredObject,
   { id, expiresAt, issuer }: { id: string | undefined; expiresAt: number; issuer: 'ours' | 'cluster' },

@@ -9,13 +9,13 @@ import type { ObjectReader } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 
 /** The bound object, as claims of the token. */
-export interface Binding {
+export interface BoundClaims {
   readonly pod?: { name: string; uid: string };
   readonly secret?: { name: string; uid: string };
   readonly node?: { name: string };
 }
 
-export interface BindingRequest {
+export interface BoundObjectRequest {
   readonly reference: BoundObjectReference;
   readonly cluster: string;
   readonly namespace: string;
@@ -26,10 +26,10 @@ export interface BindingRequest {
  * Finds the object and checks that a token of this account may be bound to it, in Kubernetes' order (T-17 to T-21,
  * T-24).
  */
-export async function resolveBinding(
+export async function resolveBoundObject(
   { catalog, reader, now }: { catalog: Catalog; reader: ObjectReader; now: () => number },
-  { reference, cluster, namespace, serviceAccount }: BindingRequest,
-): Promise<Binding> {
+  { reference, cluster, namespace, serviceAccount }: BoundObjectRequest,
+): Promise<BoundClaims> {
   const kind = bindableKind(catalog, reference);
   const name = boundName(reference);
   const bound = await reader.findFresh(kind, { cluster, namespace, name });

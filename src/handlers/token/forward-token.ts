@@ -56,7 +56,7 @@ export type ForwardToken = (
   cluster: StoredObject,
   request: ApiRequest,
   tokenRequest: ParsedTokenRequest,
-  options: { readonly dryRun: boolean; readonly pass?: Pick<PassUse, 'claim'> | undefined },
+  options: { readonly dryRun: boolean; readonly pass?: Pick<PassUse, 'recordToken'> | undefined },
 ) => Promise<ApiObject>;
 
 /** Without --credentials-dir the server issues for every cluster. */
@@ -119,7 +119,7 @@ export function createForwardToken(parts: ForwardTokenParts): ForwardToken {
     const granted = readGranted(cluster.name, answered, expected);
     requireValid(lifetimeErrors(annotations, { requested, granted: secondsOf(granted) }));
     warnOfLess(request, annotations, { requested, audiences, granted });
-    await pass?.claim(granted.id, granted.expiresAt * 1000, 'cluster');
+    await pass?.recordToken(granted.id, granted.expiresAt * 1000, 'cluster');
     if (granted.id !== undefined) {
       request.annotate(ISSUED_CREDENTIAL_ID, credentialIdOf(granted.id));
     }

@@ -13,7 +13,7 @@ import { buildClaims } from '../../tokens/claims.ts';
 import { parseCreateOptions } from '../options/write-options.ts';
 import type { ActorClaim } from './actor-claim.ts';
 import { answerTokenRequest, grantedTokenRequest } from './answer-token-request.ts';
-import { resolveBinding } from './bound-object.ts';
+import { resolveBoundObject } from './bound-object.ts';
 import { type ForeignAudienceParts, foreignAudienceCheck } from './foreign-audiences.ts';
 import { type ForwardToken, issuesOwnTokens } from './forward-token.ts';
 import { type ParsedTokenRequest, parseTokenRequest } from './parse-token-request.ts';
@@ -88,7 +88,8 @@ export function createIssueTokenHandler(parts: IssueTokenParts): IssueToken {
     const granted = Math.min(requested, parts.maxExpirationSeconds, pass?.seconds ?? requested);
     requireValid(lifetimeErrors(annotations, { requested, granted }));
     const reference = sent.spec?.boundObjectRef;
-    const binding = reference && (await resolveBinding(parts, { reference, cluster, namespace, serviceAccount: name }));
+    const bound =
+      reference && (await resolveBoundObject(parts, { reference, cluster, namespace, serviceAccount: name }));
 
     parts.requireRightClock();
     const now = parts.now();
@@ -97,7 +98,7 @@ export function createIssueTokenHandler(parts: IssueTokenParts): IssueToken {
       audiences,
       namespace,
       serviceAccount: { name, uid: account.uid },
-      ...binding,
+      ...bound,
       now,
       expirationSeconds: granted,
       actor: parts.actorClaim(request, audiences, pass?.agent),
@@ -109,7 +110,7 @@ export function createIssueTokenHandler(parts: IssueTokenParts): IssueToken {
     }
     if (annotations.forCluster && !claims.aud.includes(issuer)) request.warn(audienceWarning(cluster, issuer));
     if (!options.dryRun) request.annotate(ISSUED_CREDENTIAL_ID, credentialIdOf(claims.jti));
-    await pass?.claim(claims.jti, claims.exp * 1000, 'ours');
+    await pass?.recordToken(claims.jti, claims.exp * 1000, 'ours');
     const token = await releaseToken(parts, request, claims, {
       dryRun: options.dryRun,
       tracked: annotations.tracked || pass !== undefined,

@@ -12,7 +12,7 @@ export interface PassUse {
    * Stores the id with the pass, before the token leaves. `expiresAt`: epoch milliseconds. A token that its cluster has
    * issued is not `ours`: its id is the word of that cluster, and may be the id of a token of another.
    */
-  readonly claim: (id: string | undefined, expiresAt: number, issuer: 'ours' | 'cluster') => Promise<void>;
+  readonly recordToken: (id: string | undefined, expiresAt: number, issuer: 'ours' | 'cluster') => Promise<void>;
 }
 
 export type IssueToken = (request: ApiRequest, pass?: PassUse) => Promise<ApiResponse>;

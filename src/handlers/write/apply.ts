@@ -67,7 +67,7 @@ async function create(apply: Apply): Promise<ApiResponse> {
   const { parts, request, kind, options, objectKey } = apply;
   const { object, managers } = merged(apply, undefined);
   const { resourceVersion: _, ...metadata } = object.metadata;
-  const grants = admitWrite(parts, request, kind);
+  const admit = admitWrite(parts, request, kind);
   const completion = parts.completion(request, kind);
   const create = {
     dryRun: options.dryRun,
@@ -77,7 +77,7 @@ async function create(apply: Apply): Promise<ApiResponse> {
     // AP-08: creating takes the verb `create`; `patch` is not enough.
     admit: (prepared: ApiObject, old: ApiObject | undefined) => {
       parts.checkCreate(request);
-      grants(prepared, old);
+      admit(prepared, old);
     },
     bound: completion?.bound,
   };

@@ -6,7 +6,7 @@
  * warm-up would end before V8 has compiled the code of both sides. In a round the sides alternate in short turns, so
  * that load on the machine, which makes each request dearer, affects both.
  *
- *   npm run bench -- exchange [requests of each side in a round] [rounds] [requests of each side to warm up]
+ *   npm run bench -- token-exchange [requests of each side in a round] [rounds] [requests of each side to warm up]
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
