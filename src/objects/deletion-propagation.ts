@@ -7,12 +7,13 @@ import { Slots } from '../lib/slots.ts';
 import { TimeSlice } from '../lib/time-slice.ts';
 import type { Guard, Store, Write, WriteResult } from '../storage/contract.ts';
 import type { Unreadable } from '../storage/watch-cache.ts';
-import { findParents } from './parents.ts';
+import { findParents, isParent } from './parents.ts';
+import { hasFinalizers } from './prepare-object.ts';
 import type { ObjectReader } from './reader.ts';
 import { asApiError } from './storage-errors.ts';
 import { parseStorageKey, type StoredObject } from './stored-object.ts';
 import type { ParentVersion, UnfinishedDeletions } from './unfinished-deletions.ts';
-import { hasFinalizers, isParent, type ObjectWriter } from './writer.ts';
+import type { ObjectWriter } from './writer.ts';
 
 interface DeletionPropagationOptions {
   readonly store: Store;

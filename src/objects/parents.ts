@@ -12,6 +12,9 @@ import type { StoredObject } from './stored-object.ts';
  */
 type Parent = StoredObject | { readonly missing: Kind; readonly objectKey: ObjectKey };
 
+/** A deletion of one of these deletes its children too, so it is first marked, and then accepts no new ones. */
+export const isParent = (kind: Kind): boolean => kind.resource === 'clusters' || kind.resource === 'namespaces';
+
 /** The parents of an object: its cluster, then its namespace. None for the fleet's own objects. */
 export function findParents(catalog: Catalog, reader: ObjectReader, kind: Kind, objectKey: ObjectKey): Parent[] {
   if (!kind.inCluster) return [];

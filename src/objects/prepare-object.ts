@@ -155,6 +155,9 @@ function tracked(object: ApiObject, track: TrackFields | undefined): ApiObject {
   return { ...object, metadata: managedFields === undefined ? metadata : { ...metadata, managedFields } };
 }
 
+/** A marked object with finalizers is deleted when the last of them is removed. */
+export const hasFinalizers = ({ metadata }: ApiObject): boolean => (metadata.finalizers ?? []).length > 0;
+
 /**
  * The object with a deletionTimestamp, and as in kube-apiserver a new generation, if it has one, and a grace period of
  * 0; a namespace has none.

@@ -2,9 +2,9 @@ import type { Kind } from '../api/kind.ts';
 import type { ObjectKey } from '../api/object-key.ts';
 import type { ReflectorListener } from '../storage/reflector.ts';
 import type { CacheEvent } from '../storage/watch-cache.ts';
+import { isParent } from './parents.ts';
 import type { ObjectCache } from './reader.ts';
 import type { StoredObject } from './stored-object.ts';
-import { isParent } from './writer.ts';
 
 /** Longer than a request takes: until then the request completes the deletion. */
 const RETRY_MS = 60_000;

@@ -6,8 +6,9 @@ import { ApiError, alreadyExists, badRequest, conflict } from '../api/status.ts'
 import { TimeSlice } from '../lib/time-slice.ts';
 import type { Guard, Store, Write, WriteResult } from '../storage/contract.ts';
 import type { Bound } from './bound.ts';
-import { prefixesInside, requireParents } from './parents.ts';
+import { isParent, prefixesInside, requireParents } from './parents.ts';
 import {
+  hasFinalizers,
   isSameObject,
   markForDeletion,
   prepareForCreate,
@@ -344,11 +345,6 @@ export class ObjectWriter {
     }
   }
 }
-
-/** A deletion of one of these deletes its children too, so it is first marked, and then accepts no new ones. */
-export const isParent = (kind: Kind): boolean => kind.resource === 'clusters' || kind.resource === 'namespaces';
-
-export const hasFinalizers = ({ metadata }: ApiObject): boolean => (metadata.finalizers ?? []).length > 0;
 
 const versioned = (object: ApiObject, revision: number): ApiObject => ({
   ...object,
