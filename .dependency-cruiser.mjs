@@ -54,8 +54,8 @@ const FOLDERS = {
     why: `${WALK} objects/ knows types and bytes, not callers.`,
   },
   storage: {
-    imports: ['observability', 'api', 'lib'],
-    why: `${WALK} storage/ is the bottom, and its contract does not know its engines: server/open-store.ts picks one.`,
+    imports: ['observability', 'lib'],
+    why: `${WALK} storage/ is the bottom and moves bytes: it does not know the API, and server/open-store.ts picks the engine.`,
   },
   transfer: {
     imports: ['storage', 'observability', 'api', 'lib'],

@@ -1,8 +1,9 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { Catalog } from '../api/catalog.ts';
+import { WrongStoredType } from '../api/codec/stored-types.ts';
 import { COMPUTED_ANNOTATIONS } from '../api/domain-keys.ts';
 import type { ApiObject, Kind } from '../api/kind.ts';
-import { fleetKey } from '../api/object-key.ts';
+import { fleetKey, REGISTRY_PREFIX } from '../api/object-key.ts';
 import { createPolicy, type Policy } from '../authz/policy.ts';
 import { clusterLabelsAt, PolicyUpdater, rbacKinds, rbacSnapshotAt } from '../authz/policy-updater.ts';
 import { createPublicView, type PublicViewOptions } from '../clusters/public-view.ts';
@@ -65,10 +66,12 @@ export function createObjects(options: ObjectsOptions): Objects {
   );
   const reflector = new Reflector<StoredObject>({
     store,
+    prefix: REGISTRY_PREFIX,
     caches: [...caches.values()],
     historyRevisions,
     delay: options.delay,
     onError: options.onError,
+    decodeProblem: (error) => (error instanceof WrongStoredType ? error.message : undefined),
   });
   const freshness = new Freshness({ store, followers: [reflector] });
   const reader = new ObjectReader(reflector, caches, freshness);

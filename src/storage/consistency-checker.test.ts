@@ -2,7 +2,6 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Kind } from '../api/kind.ts';
 import { type CheckStatus, checkCaches, startConsistencyChecks } from './consistency-checker.ts';
 import type { Change, KeyValue, StorageError, Store } from './contract.ts';
 import { Reflector } from './reflector.ts';
@@ -65,6 +64,7 @@ beforeEach(async () => {
   };
   reflector = new Reflector<Thing>({
     store: lossy,
+    prefix: '/registry/',
     caches,
     historyRevisions: 0,
     delay: () => Promise.resolve(),
@@ -149,7 +149,7 @@ describe('B7: a check of the caches', () => {
   });
 });
 
-const APPLE_KIND = { group: 'example.com', resource: 'apples' } as Kind;
+const APPLE_KIND = { resource: 'apples' };
 
 function start(list: Store['list']) {
   const counts: string[] = [];
@@ -158,7 +158,7 @@ function start(list: Store['list']) {
   let stopped = false;
   let reloads = 0;
   const cache = new WatchCache<Thing>({ prefix: APPLES, project });
-  const stop = startConsistencyChecks<Thing>({
+  const stop = startConsistencyChecks({
     store: { list },
     reflector: { revision: 5, ready: true, startOver: () => (reloads += 1) },
     pause: () => Promise.resolve(),

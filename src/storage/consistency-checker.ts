@@ -1,4 +1,3 @@
-import type { Kind } from '../api/kind.ts';
 import { quantity } from '../lib/quantity.ts';
 import type { Logger } from '../observability/logger.ts';
 import type { KeyValue, Store } from './contract.ts';
@@ -17,7 +16,7 @@ interface CheckParts<E extends CacheEntry> {
   readonly pause: () => Promise<unknown>;
 }
 
-interface ConsistencyChecksOptions<E extends CacheEntry> extends CheckParts<E> {
+interface ConsistencyChecksOptions<E extends CacheEntry, Kind> extends CheckParts<E> {
   readonly caches: ReadonlyMap<Kind, WatchCache<E>>;
   readonly count: (kind: Kind, status: CheckStatus) => void;
   readonly every: (milliseconds: number, task: () => void) => () => void;
@@ -36,8 +35,8 @@ const INTERVAL_MS = 300_000;
 /**
  * B7: compares the caches with the store at an interval. Returns how to stop; resolves when a running check is done.
  */
-export function startConsistencyChecks<E extends CacheEntry>(
-  options: ConsistencyChecksOptions<E>,
+export function startConsistencyChecks<E extends CacheEntry, Kind extends { readonly resource: string }>(
+  options: ConsistencyChecksOptions<E, Kind>,
 ): () => Promise<void> {
   const { caches, count, every, logger, ...parts } = options;
   const kinds = new Map([...caches].map(([kind, cache]) => [cache, kind]));

@@ -94,6 +94,7 @@ function newReflector(options: Partial<ReflectorOptions<Thing>> = {}) {
   const errors: unknown[] = [];
   const reflector = new Reflector<Thing>({
     store,
+    prefix: '/registry/',
     caches: [apples, pears],
     historyRevisions: 1_000,
     delay: () => Promise.resolve(),
@@ -427,7 +428,10 @@ describe('Reflector', () => {
     await loaded.reflector.start();
     expect(contents(loaded.apples)).toEqual(['a=good']);
     expect(loaded.errors).toMatchObject([{ code: 'unreadable' }]);
-    expect(String(loaded.errors[0])).toContain(`${APPLES}bad`);
+    expect(loaded.errors).toMatchObject([{ message: `the value of ${APPLES}bad cannot be decoded` }]);
+    const explained = newReflector({ historyRevisions: 0, decodeProblem: (error) => (error as Error).name });
+    await explained.reflector.start();
+    expect(explained.errors).toMatchObject([{ message: `the value of ${APPLES}bad cannot be decoded: SyntaxError` }]);
 
     const { reflector, apples, errors } = newReflector();
     const recorder = new Recorder('one');

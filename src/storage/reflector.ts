@@ -1,5 +1,3 @@
-import { WrongStoredType } from '../api/codec/stored-types.ts';
-import { REGISTRY_PREFIX } from '../api/object-key.ts';
 import { type Change, type KeyValue, type Revision, StorageError, type Store } from './contract.ts';
 import { type Follower, RevisionWaiters } from './revision-waiters.ts';
 import { scan } from './scan.ts';
@@ -19,11 +17,18 @@ export interface ReflectorListener<E extends CacheEntry> {
 
 export interface ReflectorOptions<E extends CacheEntry> {
   readonly store: Store;
+  /** Of the keys of all caches. */
+  readonly prefix: string;
   readonly caches: readonly WatchCache<E>[];
   /** How many revisions back the caches start, so that watches can resume after a restart. */
   readonly historyRevisions: number;
   readonly delay: (ms: number) => Promise<void>;
   readonly onError: (error: unknown) => void;
+  /**
+   * What a report may say about an error of `project`. Default: nothing, because the message of an error such as one of
+   * JSON.parse may quote the value, which can hold a secret.
+   */
+  readonly decodeProblem?: (error: unknown) => string | undefined;
 }
 
 const RETRY_MS = 500;
@@ -121,7 +126,7 @@ export class Reflector<E extends CacheEntry> implements Follower {
         try {
           refill.add(item);
         } catch (error) {
-          this.#options.onError(unreadable(item, error));
+          this.#reportUnreadable(item, error);
           refill.addUnreadable(item);
         }
       }
@@ -136,7 +141,7 @@ export class Reflector<E extends CacheEntry> implements Follower {
       this.#restart = restart;
       try {
         const ended = AbortSignal.any([signal, restart.signal]);
-        for await (const batch of this.#options.store.watch(REGISTRY_PREFIX, this.revision, ended)) {
+        for await (const batch of this.#options.store.watch(this.#options.prefix, this.revision, ended)) {
           this.#apply(batch.changes, batch.revision);
         }
       } catch (error) {
@@ -194,9 +199,15 @@ export class Reflector<E extends CacheEntry> implements Follower {
     } catch (error) {
       // A damaged object counts as deleted, unless its kind says otherwise: a rule that cannot be decoded must grant
       // nothing, and a revocation must still revoke.
-      this.#options.onError(unreadable(change, error));
+      this.#reportUnreadable(change, error);
       return cache.applyUnreadable(change);
     }
+  }
+
+  #reportUnreadable({ key, modRevision: revision }: Pick<KeyValue, 'key' | 'modRevision'>, cause: unknown): void {
+    const problem = this.#options.decodeProblem?.(cause);
+    const message = `the value of ${key} cannot be decoded${problem === undefined ? '' : `: ${problem}`}`;
+    this.#options.onError(new StorageError('unreadable', message, { revision, cause }));
   }
 
   #reset(listener: ReflectorListener<E>): void {
@@ -209,12 +220,3 @@ export class Reflector<E extends CacheEntry> implements Follower {
 }
 
 const isClosed = (error: unknown): boolean => error instanceof StorageError && error.code === 'closed';
-
-const unreadable = ({ key, modRevision }: Pick<KeyValue, 'key' | 'modRevision'>, cause: unknown): StorageError =>
-  new StorageError('unreadable', `the value of ${key} cannot be decoded${reasonOf(cause)}`, {
-    revision: modRevision,
-    cause,
-  });
-
-/** The message of another error, such as one of JSON.parse, may quote the value, which can hold a secret. */
-const reasonOf = (cause: unknown): string => (cause instanceof WrongStoredType ? `: ${cause.message}` : '');

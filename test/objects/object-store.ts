@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createCatalog } from '../../src/api/catalog.ts';
 import type { ApiObject, Kind } from '../../src/api/kind.ts';
-import type { ObjectKey } from '../../src/api/object-key.ts';
+import { type ObjectKey, REGISTRY_PREFIX } from '../../src/api/object-key.ts';
 import { DeletionPropagation } from '../../src/objects/deletion-propagation.ts';
 import { ObjectReader } from '../../src/objects/reader.ts';
 import { cacheOptionsOf, type StoredObject } from '../../src/objects/stored-object.ts';
@@ -67,6 +67,7 @@ export async function openReplica(store: Store, now: () => number = Date.now) {
   const caches = new Map(catalog.storedKinds.map((kind) => [kind, new WatchCache<StoredObject>(cacheOptionsOf(kind))]));
   const reflector = new Reflector<StoredObject>({
     store,
+    prefix: REGISTRY_PREFIX,
     caches: [...caches.values()],
     historyRevisions: 1_000,
     delay: async (ms) => delay(ms),

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { ApiObject } from '../../src/api/kind.ts';
-import { kindPrefix, storageKey } from '../../src/api/object-key.ts';
+import { kindPrefix, REGISTRY_PREFIX, storageKey } from '../../src/api/object-key.ts';
 import { ApiError, type Status } from '../../src/api/status.ts';
 import { ObjectReader } from '../../src/objects/reader.ts';
 import { StoredObject } from '../../src/objects/stored-object.ts';
@@ -52,6 +52,7 @@ async function withDelayedWatch(test: (parts: DelayedWatch) => Promise<void>): P
     });
     const reflector = new Reflector<StoredObject>({
       store,
+      prefix: REGISTRY_PREFIX,
       caches: [cache],
       historyRevisions: 1_000,
       delay: async (ms) => delay(ms),

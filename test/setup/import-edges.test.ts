@@ -27,7 +27,7 @@ function allowed(from: string, to: string): boolean {
   if (BASE.includes(from)) return BASE.indexOf(to) > BASE.indexOf(from);
   if (from === 'client') return to === 'api';
   if (from === 'sync') return to === 'client' || to === 'api' || to === 'lib';
-  if (BASE.includes(to)) return true;
+  if (BASE.includes(to)) return from !== 'storage' || to !== 'api';
   if (from === 'server') return !['cli', 'client', 'sync', 'mcp'].includes(to);
   if (from === 'cli') return to === 'sync' || to === 'mcp' || to === 'client' || to === 'config';
   if (from === 'transfer') return to === 'storage';

@@ -8,7 +8,7 @@ import { createCatalog } from '../../api/catalog.ts';
 import { encodeValue, toJson } from '../../api/codec/encode.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
 import { tokenRequestType } from '../../api/kinds/token-request.ts';
-import { kindPrefix } from '../../api/object-key.ts';
+import { kindPrefix, REGISTRY_PREFIX } from '../../api/object-key.ts';
 import type { ApiRequest } from '../../api/request.ts';
 import { ApiError } from '../../api/status.ts';
 import { ObjectReader } from '../../objects/reader.ts';
@@ -55,6 +55,7 @@ beforeAll(async () => {
   );
   const reflector = new Reflector<StoredObject>({
     store,
+    prefix: REGISTRY_PREFIX,
     caches: [...caches.values()],
     historyRevisions: 100,
     delay: async () => {},
