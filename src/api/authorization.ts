@@ -9,7 +9,7 @@ import { USERPASS } from './kinds/token-request.ts';
 import { tokenRequestListType } from './kinds/token-request-list.ts';
 import { PROFILE_GROUP, PROFILE_RESOURCE } from './profile-of-cluster.ts';
 import type { Target } from './request.ts';
-import type { ClusterLabels } from './visibility.ts';
+import type { ClusterLabels, PolicyMoment } from './visibility.ts';
 
 /** May this caller do this? The attributes of a Kubernetes request (P-01..P-04). */
 export interface ResourceQuestion {
@@ -109,8 +109,8 @@ export const tokenQuestion = (account: {
 
 /** Decides by the rules of a past revision, and by the labels that the cluster of the question had then. */
 export interface PastAuthorizer {
-  /** Throws a 410 when the revision is no longer known. */
-  decideAt(caller: Caller, question: ResourceQuestion, revision: number): Decision;
+  /** Throws a 410 when the rules of that moment are no longer known. */
+  decideAt(caller: Caller, question: ResourceQuestion, moment: PolicyMoment): Decision;
 }
 
 /** Finds the bindings that allow something, to any subject. */

@@ -62,10 +62,22 @@ export interface ApprovalRule {
 }
 
 /**
- * Where a permission changed without a write, because its time was over: between this revision and the next. State and
- * events up to the revision are from before the change.
+ * When permissions change: with the write of a revision, or just after it. Every revision is a moment, and moments are
+ * compared as numbers; the functions below tell which revision one belongs to.
  */
-export const justAfter = (revision: number): number => revision + 0.5;
+export type PolicyMoment = number;
+
+/**
+ * A permission changed without a write, because its time was over: between this revision and the next. State and events
+ * up to the revision are from before the change.
+ */
+export const justAfter = (revision: number): PolicyMoment => revision + 0.5;
+
+/** The revision of the objects at this moment. */
+export const revisionOf = (moment: PolicyMoment): number => Math.floor(moment);
+
+/** The last revision whose state and events are from before a change at this moment. */
+export const revisionBefore = (moment: PolicyMoment): number => Math.ceil(moment) - 1;
 
 /** Permissions with an expiry. A decision never counts one that has expired; open watches have to follow. */
 export interface ExpiringPermissions {
@@ -78,10 +90,10 @@ export interface ExpiringPermissions {
 export interface ClusterVisibility {
   /** The rule in force now. */
   ruleFor(caller: Caller, verb: 'get' | 'list' | 'watch' | 'update'): VisibilityRule;
-  /** The revision of the last change that may have changed this caller's rules. */
-  changedAt(caller: Caller): number;
+  /** The last change that may have changed this caller's rules. */
+  changedAt(caller: Caller): PolicyMoment;
   /** Made for each call: it costs what the caller is bound to. */
   approvalRule(caller: Caller, kind: Pick<Kind, 'group' | 'resource'>): ApprovalRule;
-  /** The rule as it was at a past revision, for a watch that resumes across a permission change. */
-  ruleAt(caller: Caller, verb: 'get' | 'list' | 'watch' | 'update', revision: number): VisibilityRule;
+  /** The rule as it was in the past, for a watch that resumes across a permission change. */
+  ruleAt(caller: Caller, verb: 'get' | 'list' | 'watch' | 'update', moment: PolicyMoment): VisibilityRule;
 }

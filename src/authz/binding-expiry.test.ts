@@ -50,6 +50,19 @@ describe('a binding with an expiry', () => {
     expect(world.policy.ruleFor(jane, 'watch').fingerprint).not.toBe(before.fingerprint);
   });
 
+  test('the rule just after its end is that of the other bindings of the same revision', () => {
+    const { clock, world, jane } = fleet();
+    const clusters = { verbs: ['list'], apiGroups: ['*'], resources: ['clusters'], resourceNames: ['a'] };
+    const lasting = binding('lasting', 'ClusterRole/list', ['User:jane']);
+    world.put(role('list', [clusters]), lasting);
+    const end = world.revision;
+    clock.now = END;
+    world.policy.settleExpired();
+    world.remove(lasting);
+    const rules = [end, justAfter(end), world.revision].map((moment) => world.policy.ruleAt(jane, 'list', moment));
+    expect(rules.map((rule) => ['a', 'b'].filter((name) => rule.admits(name, {})))).toEqual([['a', 'b'], ['a'], []]);
+  });
+
   test('can be given more time, also after it has expired, and can be deleted', () => {
     const { clock, world, jane } = fleet();
     const may = () => world.policy.decide(jane, ask({ verb: 'get' })).allowed;

@@ -1,5 +1,5 @@
 import type { ApiObject } from '../api/kind.ts';
-import { justAfter } from '../api/visibility.ts';
+import { justAfter, type PolicyMoment } from '../api/visibility.ts';
 import { Cache } from '../lib/cache.ts';
 import type { CompiledBinding } from './compiled-rbac.ts';
 import { type BindingFacts, bindingId, readExpiry } from './rbac-objects.ts';
@@ -72,15 +72,15 @@ export class ExpiringBindings {
     return expired;
   }
 
-  /** Whether a binding that was stored at this revision had not expired then. */
+  /** Whether a binding that was stored at this moment had not expired then. */
   heldAt(
     { namespace, name, object }: { namespace: string; name: string; object: ApiObject },
-    revision: number,
+    moment: PolicyMoment,
   ): boolean {
     const expiresAt = readExpiry(object);
     if (!Number.isFinite(expiresAt)) return expiresAt > 0;
     const until = this.#heldUntil.get(expiryKey({ namespace, name, expiresAt }));
-    return until === undefined || revision < justAfter(until);
+    return until === undefined || moment < justAfter(until);
   }
 
   #findNext(): void {

@@ -60,12 +60,12 @@ export function createPastPermission(parts: PastPermissionParts): PastPermission
         isUnchanged ? [] : parts.policyChangesBetween(from, upTo),
         target.cluster === undefined ? [] : labelChanges(target.cluster, from, upTo),
       ];
-      const revisions = [from];
+      const moments = [from];
       for (const known of changes) {
         if (known === undefined || known.length > MAX_CHANGES) return true;
-        revisions.push(...known);
+        moments.push(...known);
       }
-      return revisions.some((revision) => !policy.decideAt(caller, question, revision).allowed);
+      return moments.some((moment) => !policy.decideAt(caller, question, moment).allowed);
     },
   };
 }

@@ -1,7 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Authorizer, Decision, PastAuthorizer, ResourceQuestion } from '../api/authorization.ts';
 import type { Caller, User } from '../api/caller.ts';
-import type { ClusterLabels, ClusterVisibility, VisibilityRule } from '../api/visibility.ts';
+import {
+  type ClusterLabels,
+  type ClusterVisibility,
+  type PolicyMoment,
+  revisionOf,
+  type VisibilityRule,
+} from '../api/visibility.ts';
 import type { Cache } from '../lib/cache.ts';
 import { clusterRule } from './cluster-rule.ts';
 import type { CompiledBinding } from './compiled-rbac.ts';
@@ -11,7 +17,7 @@ import type { BindingFacts } from './rbac-objects.ts';
 import { type PastRbacSnapshot, referenceDecide, referenceRuleSource, withBindings } from './reference-evaluator.ts';
 import { identities } from './subject-table.ts';
 
-/** What the policy decided at past revisions. */
+/** What the policy decided in the past. */
 export interface PastPolicy {
   readonly ruleAt: ClusterVisibility['ruleAt'];
   readonly decideAt: PastAuthorizer['decideAt'];
@@ -39,38 +45,38 @@ export function createPastPolicy(parts: PastPolicyParts): PastPolicy {
    * A past state with the bindings of one caller: evaluating all bindings would block the event loop. A binding that
    * named the caller then names it now, was changed since, has expired, or was bound to a predecessor of its cluster.
    */
-  const snapshotFor = (caller: Caller, revision: number): PastRbacSnapshot => {
+  const snapshotFor = (caller: Caller, moment: PolicyMoment): PastRbacSnapshot => {
     const dropped = [...orphanedByCluster.values(), ...expiring.expired()];
     const namesIn = (namespace: string): string[] => [
       ...dropped.filter((each) => each.namespace === namespace).map(({ name }) => name),
       ...identities(caller).flatMap((user) => [...bindingsOf(user, namespace)].map(({ facts }) => facts.name)),
     ];
-    return withBindings(parts.snapshot(revision), namesIn, (binding) => expiring.heldAt(binding, revision));
+    return withBindings(parts.snapshot(revisionOf(moment)), namesIn, (binding) => expiring.heldAt(binding, moment));
   };
 
   return {
     /**
      * If nothing that concerns the caller changed since, the rule of then is the rule of now. A change at or before
-     * `revision` that has not arrived here yet makes no difference: it is also missing from `ruleFor`, and a watch that
+     * `moment` that has not arrived here yet makes no difference: it is also missing from `ruleFor`, and a watch that
      * compares the two follows it when it arrives.
      */
-    ruleAt: (caller, verb, revision) => {
-      if (present.changedAt(caller) <= revision) return present.ruleFor(caller, verb);
-      return rules.getOrCompute(`at ${revision} ${verb} ${caller.key}`, () =>
-        clusterRule(referenceRuleSource(snapshotFor(caller, revision), caller, verb)),
+    ruleAt: (caller, verb, moment) => {
+      if (present.changedAt(caller) <= moment) return present.ruleFor(caller, verb);
+      return rules.getOrCompute(`at ${moment} ${verb} ${caller.key}`, () =>
+        clusterRule(referenceRuleSource(snapshotFor(caller, moment), caller, verb)),
       );
     },
 
     /** If neither the rules of the caller nor the labels of the cluster changed since, the decision is that of now. */
-    decideAt: (caller, question, revision) => {
+    decideAt: (caller, question, moment) => {
       const { cluster } = question;
-      const labelsAt = (name: string): ClusterLabels | undefined => parts.labelsAt(name, revision);
-      if (present.changedAt(caller) <= revision) {
+      const labelsAt = (name: string): ClusterLabels | undefined => parts.labelsAt(name, revisionOf(moment));
+      if (present.changedAt(caller) <= moment) {
         const decision = present.decideForAnyLabels(caller, question);
         if (decision.allowed || cluster === undefined) return decision;
         if (isDeepStrictEqual(labelsAt(cluster), labelsOf(cluster))) return present.decide(caller, question);
       }
-      return referenceDecide(snapshotFor(caller, revision), labelsAt, caller, question);
+      return referenceDecide(snapshotFor(caller, moment), labelsAt, caller, question);
     },
   };
 }

@@ -21,6 +21,7 @@ import {
   type ClusterVisibility,
   type ExpiringPermissions,
   justAfter,
+  type PolicyMoment,
   type VisibilityRule,
 } from '../api/visibility.ts';
 import { Cache } from '../lib/cache.ts';
@@ -96,7 +97,7 @@ class CompiledPolicy implements Policy {
   /**
    * The rules that `ruleFor` and `ruleAt` return, owned by this policy. Bound: `maxRules`, least recently used out. A
    * key names everything that its rule depends on: for `ruleFor` the subjects and the generation of their last change,
-   * for `ruleAt` the revision. So an entry is never wrong; after a change of the policy it is not looked up any more,
+   * for `ruleAt` the moment. So an entry is never wrong; after a change of the policy it is not looked up any more,
    * and is evicted.
    */
   readonly #rules: Cache<string, VisibilityRule>;
@@ -146,7 +147,7 @@ class CompiledPolicy implements Policy {
     for (const role of this.#roles.set(key, object)) {
       for (const binding of role.bindings) {
         for (const scope of this.#subjects.scopesOf(binding)) scope.updateResolution(binding);
-        this.#subjects.markChanged(binding.facts.subjects, { generation: this.#generation, revision });
+        this.#subjects.markChanged(binding.facts.subjects, { generation: this.#generation, moment: revision });
       }
     }
   }
@@ -167,7 +168,7 @@ class CompiledPolicy implements Policy {
     id: string,
     before: CompiledBinding | undefined,
     after: CompiledBinding | undefined,
-    revision: number,
+    moment: PolicyMoment,
   ): void {
     // The new binding is added before the old one is removed: a subject or role that both name must not be dropped.
     if (after !== undefined) {
@@ -186,7 +187,7 @@ class CompiledPolicy implements Policy {
       this.#expiring.remove(before);
       this.#roles.release(before.role);
     }
-    this.#subjects.markChanged(affectedSubjects(before, after), { generation: this.#generation, revision });
+    this.#subjects.markChanged(affectedSubjects(before, after), { generation: this.#generation, moment });
     this.#subjects.dropIdle();
   }
 
@@ -201,7 +202,7 @@ class CompiledPolicy implements Policy {
     this.#dropExpired();
     const expired = this.#expiring.takeNewlyExpired(this.#revision);
     // Decisions may have dropped them at an earlier revision, but watches follow only now.
-    const version = { generation: this.#generation, revision: justAfter(this.#revision) };
+    const version = { generation: this.#generation, moment: justAfter(this.#revision) };
     for (const { subjects } of expired) this.#subjects.markChanged(subjects, version);
     return expired.length > 0;
   }
@@ -334,9 +335,9 @@ class CompiledPolicy implements Policy {
     return approvalRule(caller, kind, (user) => this.#findUnexpired(user), this.#labelsOf);
   }
 
-  changedAt(caller: Caller): number {
+  changedAt(caller: Caller): PolicyMoment {
     this.#dropExpired();
-    return this.#subjects.changedFor(identities(caller)).revision;
+    return this.#subjects.changedFor(identities(caller)).moment;
   }
 
   decideForAnyLabels(caller: Caller, question: ResourceQuestion): Decision {

@@ -1,12 +1,13 @@
 import type { Caller, User } from '../api/caller.ts';
+import type { PolicyMoment } from '../api/visibility.ts';
 import { ScopeBindings } from './binding-index.ts';
 import type { CompiledBinding } from './compiled-rbac.ts';
 import { reasonText, type Subject } from './rbac-objects.ts';
 
-/** A version of the policy. `generation` counts changes; revisions may arrive out of order while loading. */
+/** A version of the policy. `generation` counts changes; moments may arrive out of order while loading. */
 export interface PolicyVersion {
   readonly generation: number;
-  readonly revision: number;
+  readonly moment: PolicyMoment;
 }
 
 /** One user name or group that bindings name, or did until recently. */
@@ -22,11 +23,11 @@ export class SubjectEntry {
   }
 }
 
-const INITIAL: PolicyVersion = { generation: 0, revision: 0 };
+const INITIAL: PolicyVersion = { generation: 0, moment: 0 };
 
 const later = (a: PolicyVersion, b: PolicyVersion): PolicyVersion => ({
   generation: Math.max(a.generation, b.generation),
-  revision: Math.max(a.revision, b.revision),
+  moment: Math.max(a.moment, b.moment),
 });
 
 /** Finds the bindings of a caller without a scan of those of others. */

@@ -7,7 +7,13 @@ import { PASS_APPROVAL_LABEL } from '../api/kinds/pass-spec.ts';
 import { collectionPrefix } from '../api/object-key.ts';
 import type { ApiRequest, Query } from '../api/request.ts';
 import { ApiError, badRequest, gone } from '../api/status.ts';
-import { type ClusterVisibility, NONE_VISIBLE, type VisibilityRule } from '../api/visibility.ts';
+import {
+  type ClusterVisibility,
+  NONE_VISIBLE,
+  type PolicyMoment,
+  revisionOf,
+  type VisibilityRule,
+} from '../api/visibility.ts';
 import { visibleRequests } from './approvals/visible-requests.ts';
 import { visibleTokens } from './issued-tokens/visible-tokens.ts';
 import type { ListOptions } from './options/list-options.ts';
@@ -20,14 +26,14 @@ export interface Views {
   isFiltered(kind: Kind): boolean;
   /** Which objects; undefined for kinds that are allowed or not as a whole. */
   rule(kind: Kind, caller: Caller, verb: 'list' | 'watch'): VisibilityRule | undefined;
-  /** The rule at a past revision. */
-  ruleAt(kind: Kind, caller: Caller, verb: 'list' | 'watch', revision: number): VisibilityRule | undefined;
+  /** The rule in the past. */
+  ruleAt(kind: Kind, caller: Caller, verb: 'list' | 'watch', moment: PolicyMoment): VisibilityRule | undefined;
   /** How much of each object: see `Representation.whole`. */
   whole(kind: Kind, caller: Caller, alwaysPublic: boolean): VisibilityRule | undefined;
   /** How much of each object could be seen at a past revision. */
   wholeAt(kind: Kind, caller: Caller, alwaysPublic: boolean, revision: number): VisibilityRule | undefined;
-  /** The revision of the last policy change that may concern the caller. */
-  changedAt(kind: Kind, caller: Caller): number;
+  /** The last policy change that may concern the caller. */
+  changedAt(kind: Kind, caller: Caller): PolicyMoment;
   /** Epoch milliseconds: tables show ages. */
   now(): number;
 }
@@ -51,21 +57,21 @@ export function createViews(
   const isApprovable = (kind: Kind): boolean => kind === accessRequests || kind === passes;
   const isFiltered = (kind: Kind): boolean =>
     storedKindOf(kind) === clusters || kind === issuedTokens || isApprovable(kind);
-  const changedAt = (kind: Kind, caller: Caller): number => {
+  const changedAt = (kind: Kind, caller: Caller): PolicyMoment => {
     if (!isFiltered(kind)) return 0;
-    const revision = visibility.changedAt(caller);
+    const moment = visibility.changedAt(caller);
     const followsLabels = isApprovable(kind) && rule(kind, caller, 'list')?.changesWith !== undefined;
-    return followsLabels ? Math.max(revision, labelsChangedAt()) : revision;
+    return followsLabels ? Math.max(moment, labelsChangedAt()) : moment;
   };
   return {
     isFiltered,
     rule,
-    ruleAt: (kind, caller, verb, revision) => {
-      if (storedKindOf(kind) === clusters) return visibility.ruleAt(caller, verb, revision);
+    ruleAt: (kind, caller, verb, moment) => {
+      if (storedKindOf(kind) === clusters) return visibility.ruleAt(caller, verb, moment);
       // Past rules are known for clusters only: the client has to list again. What ended just after the revision does
       // not count: a list at that revision is no newer, and its client would never get further.
-      const changed = Math.floor(changedAt(kind, caller));
-      if (changed > revision) throw gone(`too old resource version: ${revision} (${changed})`);
+      const changed = revisionOf(changedAt(kind, caller));
+      if (changed > moment) throw gone(`too old resource version: ${revisionOf(moment)} (${changed})`);
       return rule(kind, caller, verb);
     },
     whole: (kind, caller, alwaysPublic) => {

@@ -1,11 +1,11 @@
 import type { Caller } from '../../api/caller.ts';
 import type { Kind } from '../../api/kind.ts';
 import { collectionPrefix, kindPrefix } from '../../api/object-key.ts';
-import { type ExpiringPermissions, justAfter } from '../../api/visibility.ts';
+import { type ExpiringPermissions, justAfter, type PolicyMoment } from '../../api/visibility.ts';
 import type { ProjectionListener } from '../../objects/projected-cache.ts';
 import type { ReadableEvent, ReadableObject } from '../../objects/readable.ts';
 import { frameFor } from './frames.ts';
-import { PolicyRevisions } from './policy-revisions.ts';
+import { PolicyMoments } from './policy-moments.ts';
 import { type Batch, batchesOf, createJoinCache, writeBytesFor } from './send-buffer.ts';
 import type { ViewChange } from './view-change.ts';
 import type { WatchView } from './watch-view.ts';
@@ -13,8 +13,8 @@ import { WriteScheduler, type WriteSchedulerOptions } from './write-scheduler.ts
 
 /** A change of what watchers may see, between two events. */
 export interface PermissionChange {
-  /** The revision of the first write that is part of the change. */
-  readonly since: number;
+  /** When the first part of the change happened. */
+  readonly since: PolicyMoment;
   /** The last revision before the next event. */
   readonly revision: number;
   /** By the groups before and after: watchers that move from one group to the same other one share a difference. */
@@ -71,11 +71,11 @@ export class Broadcaster implements ProjectionListener {
   /** Watchers by the storage keys of the objects that their caller's credential depends on. */
   readonly #dependents = new Map<string, Set<BroadcastWatcher>>();
   readonly #bookmarks: NodeJS.Timeout;
-  readonly #policyRevisions = new PolicyRevisions();
+  readonly #policyMoments = new PolicyMoments();
   /** The first policy change that has not taken effect yet. */
-  #policyChangedAt: number | undefined;
+  #policyChangedAt: PolicyMoment | undefined;
   #revision = 0;
-  #expiredAt = 0;
+  #expiredAt: PolicyMoment = 0;
   #labelsChangedAt = 0;
   #lastId = 0;
   readonly joinBatches = createJoinCache();
@@ -158,9 +158,9 @@ export class Broadcaster implements ProjectionListener {
     this.#writes.schedule(watcher);
   }
 
-  /** Revisions of the policy changes after one revision, up to another; undefined when they are no longer known. */
-  policyChangesBetween(after: number, upTo: number): readonly number[] | undefined {
-    return this.#policyRevisions.between(after, upTo);
+  /** The policy changes after one revision, up to another; undefined when they are no longer known. */
+  policyChangesBetween(after: number, upTo: number): readonly PolicyMoment[] | undefined {
+    return this.#policyMoments.between(after, upTo);
   }
 
   isWatched(kind: Kind): boolean {
@@ -208,7 +208,7 @@ export class Broadcaster implements ProjectionListener {
   onReset(revision: number): void {
     for (const watcher of [...this.#watchers]) watcher.disconnect();
     this.#policyChangedAt = undefined;
-    this.#policyRevisions.reset(revision);
+    this.#policyMoments.reset(revision);
     this.#labelsChangedAt = revision;
     this.#revision = revision;
   }
@@ -227,8 +227,8 @@ export class Broadcaster implements ProjectionListener {
     for (const watcher of [...this.#behind]) watcher.onBroadcasterProgress();
   }
 
-  /** Where permissions last expired; see `justAfter`. */
-  get expiredAt(): number {
+  /** When permissions last expired. */
+  get expiredAt(): PolicyMoment {
     return this.#expiredAt;
   }
 
@@ -277,9 +277,9 @@ export class Broadcaster implements ProjectionListener {
     }
   }
 
-  #recordPolicyChange(revision: number): void {
-    this.#policyChangedAt ??= revision;
-    this.#policyRevisions.add(revision);
+  #recordPolicyChange(moment: PolicyMoment): void {
+    this.#policyChangedAt ??= moment;
+    this.#policyMoments.add(moment);
   }
 
   #applyPolicyChange(revision: number): void {

@@ -1,4 +1,5 @@
 import { type ApiError, gone } from '../../api/status.ts';
+import { type PolicyMoment, revisionBefore } from '../../api/visibility.ts';
 import type { ReadableCache, ReadableEvent, ReadableState, ReplayedState } from '../../objects/readable.ts';
 import { candidatesFor, includes, isOver, isVisible, type Selection } from '../selection.ts';
 import {
@@ -58,7 +59,7 @@ interface Past {
   readonly events: readonly ReadableEvent[];
   readonly intervals: readonly PolicyInterval[];
   readonly upTo: number;
-  /** A copy of the state at the revision of the first interval; needed when there are several. */
+  /** A copy of the state at the beginning of the first interval; needed when there are several. */
   readonly state: ReplayedState | undefined;
 }
 
@@ -70,12 +71,12 @@ interface Past {
  */
 function* replay({ events, intervals, upTo, state }: Past, now: () => WatchView): Generator<Frame> {
   let next = 0;
-  for (const [index, { revision, selection }] of intervals.entries()) {
+  for (const [index, { from, selection }] of intervals.entries()) {
     const before = intervals[index - 1]?.selection;
     if (before !== undefined && state !== undefined) {
-      yield* framesOfChange(new ViewChange(state, before, selection), revision, now);
+      yield* framesOfChange(new ViewChange(state, before, selection), from, now);
     }
-    const end = intervals[index + 1]?.revision ?? upTo;
+    const end = intervals[index + 1]?.from ?? upTo;
     for (let event = events[next]; event !== undefined && event.revision <= end; event = events[++next]) {
       const view = now();
       const frame = frameFor(selection, view.representation, event, view.selection);
@@ -89,8 +90,8 @@ function* replay({ events, intervals, upTo, state }: Past, now: () => WatchView)
  * The frames of a permission change. They carry revisions from before the change: a client that loses its connection
  * between them comes back with such a revision, and gets all of them again.
  */
-export function* framesOfChange(change: ViewChange, changedAt: number, now: () => WatchView): Generator<Frame> {
-  const revision = Math.ceil(changedAt) - 1;
+export function* framesOfChange(change: ViewChange, changedAt: PolicyMoment, now: () => WatchView): Generator<Frame> {
+  const revision = revisionBefore(changedAt);
   for (const difference of change.differences()) {
     if (difference === undefined) {
       yield NO_FRAME;

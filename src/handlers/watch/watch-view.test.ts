@@ -81,8 +81,8 @@ describe('the group of a watch', () => {
 describe('the intervals of a watch', () => {
   it('begin at its resource version, and at each policy change after it', () => {
     const { intervals } = viewsOf({ ...policy(), changes: [12, 15] });
-    expect(intervals(10, 20).map(({ revision }) => revision)).toEqual([10, 12, 15]);
-    expect(intervals(100, 120).map(({ revision }) => revision)).toEqual([100]);
+    expect(intervals(10, 20).map((interval) => interval.from)).toEqual([10, 12, 15]);
+    expect(intervals(100, 120).map((interval) => interval.from)).toEqual([100]);
   });
 
   it.each([

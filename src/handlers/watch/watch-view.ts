@@ -1,6 +1,7 @@
 import type { Kind } from '../../api/kind.ts';
 import type { ApiRequest } from '../../api/request.ts';
 import { gone } from '../../api/status.ts';
+import { type PolicyMoment, revisionBefore } from '../../api/visibility.ts';
 import type { ListOptions } from '../options/list-options.ts';
 import { columnsOnce, type Representation } from '../representation.ts';
 import type { Selection } from '../selection.ts';
@@ -14,9 +15,9 @@ export interface WatchView {
   readonly representation: Representation;
 }
 
-/** What the caller could see from this revision on, up to the next interval. */
+/** What the caller could see from this moment on, up to the next interval. */
 export interface PolicyInterval {
-  readonly revision: number;
+  readonly from: PolicyMoment;
   readonly selection: Selection;
 }
 
@@ -29,8 +30,8 @@ export interface WatchViews {
 
 interface WatchViewsParts {
   readonly views: Views;
-  /** Revisions of policy changes; undefined when they are no longer known. */
-  readonly policyChangesBetween: (after: number, upTo: number) => readonly number[] | undefined;
+  /** Policy changes; undefined when they are no longer known. */
+  readonly policyChangesBetween: (after: number, upTo: number) => readonly PolicyMoment[] | undefined;
   /** For kinds that are allowed or not as a whole; see `WatchParts`. */
   readonly isRefusedBetween: (from: number, upTo: number) => boolean;
   /** A number that no other watch has. */
@@ -78,11 +79,12 @@ export function createWatchViews(
       if (isRefusedBetween(from, upTo)) throw gone(`too old resource version: ${from} (${upTo})`);
       const changes = views.changedAt(kind, caller) <= from ? [] : policyChangesBetween(from, upTo);
       if (changes === undefined || changes.length > MAX_INTERVALS) {
-        throw gone(`too old resource version: ${from} (${Math.ceil(changes?.at(-MAX_INTERVALS) ?? upTo)})`);
+        const oldest = changes?.at(-MAX_INTERVALS);
+        throw gone(`too old resource version: ${from} (${oldest === undefined ? upTo : revisionBefore(oldest) + 1})`);
       }
-      return [from, ...changes].map((revision) => ({
-        revision,
-        selection: { ...base, rule: views.ruleAt(kind, caller, 'watch', revision) },
+      return [from, ...changes].map((moment) => ({
+        from: moment,
+        selection: { ...base, rule: views.ruleAt(kind, caller, 'watch', moment) },
       }));
     },
   };

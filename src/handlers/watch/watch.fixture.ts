@@ -149,7 +149,7 @@ export class WatchHarness {
       const before = this.#rules.findLast(({ revision }) => revision <= from);
       const later = this.#rules.filter(({ revision }) => revision > from && revision <= upTo);
       return [{ revision: from, rule: before?.rule }, ...later].map(({ revision, rule }) => ({
-        revision,
+        from: revision,
         selection: this.#selectionOf(rule),
       }));
     },
