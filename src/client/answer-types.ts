@@ -1,5 +1,8 @@
-/** A type of JSON. A list has the type of its elements; an object those of its fields, or of every field (`*`). */
-export type AnswerType = 'string' | 'number' | 'boolean' | readonly [AnswerType] | AnswerFields;
+/**
+ * A type of JSON; `any` for a field whose type depends on the kind. A list has the type of its elements; an object those
+ * of its fields, or of every field (`*`).
+ */
+export type AnswerType = 'string' | 'number' | 'boolean' | 'any' | readonly [AnswerType] | AnswerFields;
 
 export interface AnswerFields {
   readonly [field: string]: AnswerType;
@@ -56,12 +59,20 @@ const RULE: AnswerFields = {
   resourceNames: TEXTS,
   nonResourceURLs: TEXTS,
 };
+const ATTRIBUTES: AnswerFields = {
+  verb: 'string',
+  group: 'string',
+  resource: 'string',
+  subresource: 'string',
+  namespace: 'string',
+  name: 'string',
+};
 const ENDPOINTS: AnswerFields = {
   serverEndpoints: [{ clientCIDR: 'string', serverAddress: 'string' }],
   caBundle: 'string',
 };
 
-/** What Clusterpass answers. A field has the same type in all kinds that have it. */
+/** What Clusterpass answers, of all kinds. */
 export const CLUSTERPASS_ANSWER = list({
   apiVersion: 'string',
   kind: 'string',
@@ -73,10 +84,10 @@ export const CLUSTERPASS_ANSWER = list({
     namePattern: 'string',
     durationSeconds: 'number',
     expirationTimestamp: 'string',
-    serviceAccount: { namespace: 'string', name: 'string' },
-    resourceAttributes: { '*': 'string' },
+    serviceAccount: 'any',
+    resourceAttributes: ATTRIBUTES,
     boundObjectRef: REFERENCE,
-    user: USER,
+    user: 'any',
     requestedBy: USER,
     createdBy: USER,
     client: { id: 'string', name: 'string' },
@@ -95,7 +106,7 @@ export const CLUSTERPASS_ANSWER = list({
     signsFrom: 'string',
     expires: 'string',
     type: 'string',
-    version: 'string',
+    version: 'any',
     token: 'string',
     expirationTimestamp: 'string',
     continue: 'string',
@@ -163,7 +174,7 @@ function typeFor(answer: unknown, type: AnswerFields): AnswerFields {
 function wrongType(value: unknown, type: AnswerType, path: string): string | undefined {
   if (Array.isArray(type)) return wrongElement(value, type[0] as AnswerType, path);
   if (typeof type === 'object') return wrongField(value, type as AnswerFields, path);
-  return typeof value === type ? undefined : mismatch(value, `a ${type}`, path);
+  return type === 'any' || typeof value === type ? undefined : mismatch(value, `a ${type}`, path);
 }
 
 function wrongElement(value: unknown, type: AnswerType, path: string): string | undefined {

@@ -124,7 +124,7 @@ function moreAccounts({ items, incomplete }: UsableAccounts): string {
   return incomplete ? '  (there may be more)\n' : '';
 }
 
-const clean = (row: readonly (string | undefined)[]): string[] => row.map((cell) => terminalSafe(cell ?? ''));
+const clean = (row: readonly (string | undefined)[]): string[] => row.map((cell) => terminalSafe(String(cell ?? '')));
 
 function section(title: string, names: readonly string[], rows: readonly (readonly string[])[]): string {
   if (rows.length === 0) return renderTable([[title, '<none>']]);
