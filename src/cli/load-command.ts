@@ -59,6 +59,7 @@ const LOADERS: Readonly<Record<string, Load>> = {
   'request show': () => import('./commands/request-show.ts'),
   'request withdraw': () => decide('REQUESTS', 'Withdrawn'),
   servers: () => import('./commands/servers.ts'),
+  'servers use': () => import('./commands/servers-use.ts'),
   'sync export': () => import('./commands/sync-export.ts'),
   'sync import': () => import('./commands/sync-import.ts'),
   'token list': () => import('./commands/token-list.ts'),

@@ -23,6 +23,8 @@ export function addCommands(program: Commander, context: Context, finish: (code:
   for (const command of COMMANDS) {
     const parent = command.path.length === 1 ? program : groupOf(program, groups, command.path[0] ?? '');
     const leaf = addCommand(parent, command);
+    // A command may have others below it: `servers`, `servers use`.
+    if (command.path.length === 1) groups.set(command.path[0] ?? '', leaf);
     leaf.action(async () => {
       const args = leaf.processedArgs.flat().filter((value) => value !== undefined);
       const invocation = new Invocation(args.map(String), leaf.opts(), flagsOf(command));

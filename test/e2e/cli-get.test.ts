@@ -449,6 +449,8 @@ describe('clusterpass version and completion', () => {
     expect(await complete('--server', '')).toEqual(['']);
     expect(await complete('auth', '--insecure-skip')).toEqual(['--insecure-skip-tls-verify']);
     expect(await complete('completion', '')).toEqual(['bash', 'zsh', 'fish']);
+    expect(await complete('servers', '')).toEqual(['use', '--output']);
+    expect(await complete('servers', '--')).toEqual(['--output']);
     expect(await complete('create', 'token', 'x', '--bound')).toEqual([
       '--bound-object-kind',
       '--bound-object-name',

@@ -97,6 +97,20 @@ describe('logins at two servers', () => {
     expect(await jane.fails(['servers', '-o', 'wide'])).toContain('allowed formats are: json,name,yaml');
   });
 
+  it('are the default of commands by servers use, with a name or an address', async () => {
+    const listed = async (): Promise<object[]> => JSON.parse(await jane.ok(['servers', '-o', 'json'])).items;
+    expect(await jane.ok(['servers', 'use', 'eu'])).toBe(`The current server is eu (${eu.url}).\n`);
+    expect(await listed()).toMatchObject([{ name: 'eu', current: true }, { current: false }]);
+    expect(await jane.ok(['servers', 'use', us.url])).toBe(`The current server is us (${us.url}).\n`);
+    expect(await listed()).toMatchObject([{ current: false }, { name: 'us', current: true }]);
+    expect(await jane.fails(['servers', 'use', 'use'])).toBe(
+      'error: not logged in to https://use; did you mean us? Choose one of your logins: eu, us.\n',
+    );
+    expect(await jane.fails(['servers', 'use'])).toContain("missing required argument 'NAME'");
+    expect(await jane.fails(['servers', 'eu'])).toContain('too many arguments');
+    expect(await listed()).toMatchObject([{ current: false }, { name: 'us', current: true }]);
+  });
+
   it('are none for -o without a login', async () => {
     const joe = await Person.at();
     onTestFinished(() => joe.leave());

@@ -18,6 +18,7 @@ export const GROUPS: Readonly<Record<string, string>> = {
   create: 'Create a resource.',
   auth: 'Inspect authorization.',
   keys: 'Manage the signing keys.',
+  servers: 'List the servers that you are logged in to, and choose the current one.',
   sync: 'Keep a hub and the fleet in step.',
   token: 'List and revoke tracked tokens.',
   pass: 'Ask for passes that others may have to approve, and decide those of others.',

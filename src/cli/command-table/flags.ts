@@ -17,7 +17,7 @@ export const TLS_FLAGS: readonly Flag[] = [
 export const CONNECTION_FLAGS: readonly Flag[] = [
   {
     flags: '-s, --server <URL>',
-    doc: 'Address of the server, or its name (`clusterpass login --name`). Defaults to the server of the last login; for `get clusters`, `describe cluster`, `kubeconfig` and `exec`, to all servers with a login.',
+    doc: 'Address of the server, or its name (`clusterpass login --name`). Defaults to the current server of `clusterpass servers`; for `get clusters`, `describe cluster`, `kubeconfig` and `exec`, to all servers with a login.',
     variable: 'CLUSTERPASS_SERVER',
   },
   {

@@ -15,7 +15,8 @@ export const SESSION_COMMANDS: readonly Command[] = [
       '`logins.json` (mode 0600) in `$XDG_CONFIG_HOME/clusterpass` or `~/.config/clusterpass`. There is one login per ' +
       'server, and a token is only sent to its own server.\n\nLog in to several servers to see their clusters in one list: ' +
       '`get clusters`, `describe cluster`, `kubeconfig` and `exec` without `--server` are for all servers with a login, and ' +
-      'every other command is for the server of the last login ([passes.md](passes.md#several-servers)).',
+      'every other command is for the current server, which is that of the last login until `clusterpass servers use` ' +
+      'names another ([passes.md](passes.md#several-servers)).',
     flags: [
       {
         flags: '--name <name>',
@@ -64,10 +65,22 @@ export const SESSION_COMMANDS: readonly Command[] = [
     path: ['servers'],
     summary: 'List the servers that you are logged in to.',
     details:
-      'With the name of each, for `--server` and before names of clusters. The current one is that of the last login.',
+      'With the name of each, for `--server` and before names of clusters. The current one is that of the last login, or ' +
+      'of `clusterpass servers use`.',
     connects: false,
     flags: [output('`json`, `yaml`, `name`')],
     examples: ['clusterpass servers', 'clusterpass servers -o json'],
+  },
+  {
+    path: ['servers', 'use'],
+    summary: 'Choose the current server.',
+    details:
+      'Commands for one server use it if neither `--server` nor `CLUSTERPASS_SERVER` is set. The next login, at any ' +
+      'server, changes it.',
+    arguments: [{ name: '<NAME>', doc: 'Name or address of a server that you are logged in to.' }],
+    connects: false,
+    notRun: 'it needs a login of this name',
+    examples: ['clusterpass servers use eu'],
   },
   {
     path: ['logout'],
@@ -75,7 +88,7 @@ export const SESSION_COMMANDS: readonly Command[] = [
     details:
       'The refresh token of a login at an identity provider is revoked there, if the provider supports it. The ' +
       'kubeconfigs of `clusterpass pass request` for this server are deleted; others are not changed. Without `--server`, ' +
-      'the last login is removed; `--all` removes every login. If one login is left, it becomes the default; of several ' +
+      'the login at the current server is removed; `--all` removes every login. If one login is left, it becomes the default; of several ' +
       'none does: select one with `--server`.',
     connects: false,
     flags: [

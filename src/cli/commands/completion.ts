@@ -38,6 +38,10 @@ const takesShell = ({ path }: Command): boolean => path[0] === 'completion';
 const spellings = ({ path, aliases = [] }: Command): string[] =>
   [path.at(-1) ?? '', ...aliases].map((last) => [...path.slice(0, -1), last].join(' '));
 
+/** Groups that are no command themselves. */
+const pureGroups = (): string[] =>
+  Object.keys(GROUPS).filter((group) => !ALL.some(({ path }) => path.join(' ') === group));
+
 const topLevel = (): string[] => [...new Set([...ALL.map(({ path }) => path[0] ?? ''), 'serve', 'help'])];
 const inGroup = (group: string): string[] =>
   ALL.filter(({ path }) => path.length > 1 && path[0] === group).map(({ path }) => path[1] ?? '');
@@ -50,15 +54,13 @@ const shellNames = (): string[] => Object.keys(SHELLS);
 
 /** Splits the line itself: COMP_WORDS is split at `:` and `=`, too, and so inside of URLs. */
 function bash(): string {
-  const cases = ALL.map(
-    (command) =>
-      `    ${spellings(command)
-        .map((name) => `"${name}"`)
-        .join(
-          '|',
-        )}) candidates="${[...(takesShell(command) ? shellNames() : []), ...longFlags(command)].join(' ')}"${takesClusters(command) ? '; clusters=1' : ''} ;;`,
-  );
-  const groups = Object.keys(GROUPS).map((group) => `    "${group}") candidates="${inGroup(group).join(' ')}" ;;`);
+  const cases = ALL.map((command) => {
+    const names = spellings(command).map((name) => `"${name}"`);
+    const words = [...inGroup(command.path.join(' ')), ...(takesShell(command) ? shellNames() : [])];
+    const candidates = [...words, ...longFlags(command)].join(' ');
+    return `    ${names.join('|')}) candidates="${candidates}"; complete=1${takesClusters(command) ? '; clusters=1' : ''} ;;`;
+  });
+  const groups = pureGroups().map((group) => `    "${group}") candidates="${inGroup(group).join(' ')}" ;;`);
   return `# bash completion for clusterpass: source <(clusterpass completion bash)
 _clusterpass() {
   local current="\${COMP_WORDS[COMP_CWORD]}" line="\${COMP_LINE:0:$COMP_POINT}"
@@ -159,7 +161,7 @@ function fish(): string {
     lines.push(`complete -c clusterpass -n ${quoted(fishIs(['']))} -a ${name} -d ${quoted(summary)}`);
   }
   // Connection flags may precede the command.
-  for (const flag of CONNECTION_FLAGS) lines.push(fishFlag(fishIs(['', ...Object.keys(GROUPS)]), flag));
+  for (const flag of CONNECTION_FLAGS) lines.push(fishFlag(fishIs(['', ...pureGroups()]), flag));
   for (const command of ALL) {
     const [first = '', second] = command.path;
     const here = fishIs(spellings(command));

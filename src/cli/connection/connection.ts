@@ -129,7 +129,8 @@ export function tokenFor({ server, token, loginNames, unusedVariable }: Connecti
   if (token !== undefined) return token;
   const unused = unusedVariable === undefined ? '' : ` (${unusedVariable} is for the server in CLUSTERPASS_SERVER)`;
   const login = `log in with clusterpass login --server ${server}`;
-  throw new CliError(notLoggedIn(server, loginNames, [login, `set --token-file or CLUSTERPASS_TOKEN${unused}`]));
+  const remedies = [login, `set --token-file or CLUSTERPASS_TOKEN${unused}`];
+  throw new CliError(notLoggedIn(server, loginNames, { remedies }));
 }
 
 export const credentialSource = ({ tokenSource: { name, remedy } }: Connection): string => `${name}: ${remedy}`;
@@ -141,14 +142,14 @@ export const credentialSource = ({ tokenSource: { name, remedy } }: Connection):
 export function notLoggedIn(
   server: string,
   loginNames: ReadonlyMap<string, string>,
-  remedies: readonly string[] = [],
+  { remedies = [], how = ' with --server' }: { readonly remedies?: readonly string[]; readonly how?: string } = {},
 ): string {
   const { host } = new URL(server);
   const sameHost = [...loginNames.keys()].find((address) => new URL(address).host === host);
   const names = [...loginNames.values()].sort();
   const meant = sameHost === undefined ? didYouMean(host, names) : `; did you mean ${sameHost}?`;
   const problem = `not logged in to ${server}${meant}`;
-  const choice = names.length === 0 ? [] : [`choose one of your logins with --server: ${names.join(', ')}`];
+  const choice = names.length === 0 ? [] : [`choose one of your logins${how}: ${names.join(', ')}`];
   const advice = new Intl.ListFormat('en', { type: 'disjunction' }).format([...remedies, ...choice]);
   if (advice === '') return problem;
   return `${problem}${problem.endsWith('?') ? '' : '.'} ${advice.charAt(0).toUpperCase()}${advice.slice(1)}.`;

@@ -18,7 +18,7 @@ export interface Login {
 }
 
 export interface Logins {
-  /** The server of commands that name none: that of the last login, or of the only one. */
+  /** The server of commands that name none: that of the last login or `servers use`, or the only one. */
   readonly current?: string;
   /** By server: a token is only sent to the server that it was stored for. */
   readonly logins: Readonly<Record<string, Login>>;
