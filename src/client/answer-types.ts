@@ -1,6 +1,6 @@
 /**
- * A type of JSON; `any` for a field whose type depends on the kind. A list has the type of its elements; an object those
- * of its fields, or of every field (`*`).
+ * A type of JSON; `any` for a field whose type depends on the kind. A list has the type of its elements; an object has
+ * those of its fields, or of every field (`*`).
  */
 export type AnswerType = 'string' | 'number' | 'boolean' | 'any' | readonly [AnswerType] | AnswerFields;
 
