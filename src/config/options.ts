@@ -202,12 +202,12 @@ export const OPTIONS = {
   consoleOidcIssuer: option({
     value: 'URL',
     parse: issuerUrl,
-    doc: 'The identity provider where people sign in to the console, with `--console-oidc-client-id`: an issuer of `--authentication-config`, whose `audiences` there include the client id.',
+    doc: 'The identity provider where people sign in to the console and, without flags, with `clusterpass login`, with `--console-oidc-client-id`: an issuer of `--authentication-config`, whose `audiences` there include the client id.',
   }),
   consoleOidcClientId: option({
     value: 'ID',
     parse: word,
-    doc: 'Client id of the console at that provider: a public client (PKCE, no secret) with the redirect URI `<base-url>/console/`.',
+    doc: 'Client id of the console at that provider: a public client (PKCE, no secret) with the redirect URI `<base-url>/console/`, and `http://127.0.0.1/callback` for `clusterpass login`.',
   }),
   manifests: option({
     value: 'PATH',

@@ -1,7 +1,8 @@
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { json, type Responder, scriptServer } from '../../src/client/script-server.fixture.ts';
 import { Person, type Running } from './support/cli.ts';
 import { addCluster, grantClusters } from './support/fleet.ts';
 import { createAccount, createNamespace } from './support/objects.ts';
@@ -18,7 +19,8 @@ beforeAll(async () => {
   provider = await startProvider({ groups: { jane: ['devs'] } });
   const file = join(folder, 'authentication.json');
   await writeFile(file, authenticationConfig([provider]));
-  server = await startServer({ args: ['--authentication-config', file] });
+  const oidc = ['--console-oidc-issuer', provider.url, '--console-oidc-client-id', CLIENT_ID];
+  server = await startServer({ args: ['--authentication-config', file, ...oidc] });
   await addCluster(server, 'alpha');
   await createNamespace(server, 'ci');
   await createAccount(server, 'builder');
@@ -64,6 +66,9 @@ const LOGIN = (): string[] => [
   '--issuer-certificate-authority',
   TLS.caFile,
 ];
+
+/** The settings of a console. */
+const settings = (named: unknown): Responder => json(200, { productName: 'orchestrator', provider: named });
 
 /** The address that a command asks to open. */
 async function addressFrom(running: Running): Promise<string> {
@@ -150,6 +155,63 @@ describe('clusterpass login at an identity provider', () => {
     const { code, stderr } = await running.ended;
     expect([code, stderr]).toEqual([1, expect.stringMatching(/refused: not you\n$/)]);
     await expect(stat(person.loginsFile)).rejects.toThrow('ENOENT');
+  });
+});
+
+describe('clusterpass login with the provider that the server names', () => {
+  const FOUND = (): string =>
+    `${server.url} names the identity provider ${provider.url} and the client ID ${CLIENT_ID}.\n`;
+  const AT_SERVER = (): string[] => ['login', '--server', server.url, '--issuer-certificate-authority', TLS.caFile];
+
+  it('needs no flags for the provider, and says what it found', async () => {
+    const running = person.start(AT_SERVER());
+    const address = await addressFrom(running);
+    expect(running.stderr.startsWith(FOUND())).toBe(true);
+    await provider.visit(address, 'jane');
+    expect(await running.ended).toMatchObject({ code: 0, stdout: `Logged in to ${server.url} as "id:jane".\n` });
+    expect(await sessionOf()).toMatchObject({ issuerUrl: provider.url, clientId: CLIENT_ID });
+  });
+
+  it('takes the client ID of the flag', async () => {
+    const running = person.start([...AT_SERVER(), '--client-id', 'another']);
+    const address = new URL(await addressFrom(running));
+    expect(address.searchParams.get('client_id')).toBe('another');
+    expect((await running.stop()).code).toBe(1);
+  });
+
+  it('does not use one that a login at another server has: a token for one is valid at the other', async () => {
+    await signIn();
+    const other = await scriptServer([settings({ issuer: provider.url, clientId: CLIENT_ID })]);
+    onTestFinished(other.close);
+    expect(await person.fails(['login', '--server', other.url])).toBe(
+      `error: ${other.url} names the identity provider ${provider.url} and the client ID ${CLIENT_ID}, which your login ` +
+        `at ${server.url} uses: a token for one server is valid at the other. If both are yours, set --issuer-url and ` +
+        '--client-id\n',
+    );
+    expect(other.requests.map(({ path, authorization }) => [path, authorization])).toEqual([
+      ['/console/settings.json', undefined],
+    ]);
+  });
+
+  it.each<[string, unknown, RegExp]>([
+    ['no provider', undefined, /^error: \S+ names no identity provider: set --issuer-url URL and --client-id ID/],
+    ['another type', { issuer: 5, clientId: 'x' }, /^error: \S+ names no identity provider: set --issuer-url/],
+    [
+      'plain HTTP',
+      { issuer: 'http://id.example.com', clientId: 'x' },
+      /names the identity provider "http:\/\/id\.example\.com", which is not an https URL/,
+    ],
+    [
+      'no URL',
+      { issuer: '\u001b[2J', clientId: 'x' },
+      /names the identity provider "\?\[2J", which is not an https URL/,
+    ],
+  ])('is an error if the server names %s', async (_, named, problem) => {
+    const other = await scriptServer([settings(named)]);
+    onTestFinished(other.close);
+    const stderr = await person.fails(['login', '--server', other.url]);
+    expect(stderr).toMatch(problem);
+    expect(stderr).not.toMatch(/[^\P{C}\n]/u);
   });
 });
 

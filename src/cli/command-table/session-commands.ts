@@ -6,12 +6,14 @@ export const SESSION_COMMANDS: readonly Command[] = [
     path: ['login'],
     summary: 'Log in with an identity provider or a token, and store the login.',
     details:
-      'With `--issuer-url` and `--client-id`, you sign in at an identity provider: in a browser on this machine ' +
+      'You sign in at an identity provider: that of `--issuer-url` and `--client-id`, else the one that the server names ' +
+      'for its console (`--console-oidc-issuer`), which is printed. It is not used if your login at another server has the ' +
+      'same provider and client: set the flags if you trust both servers. You sign in in a browser on this machine ' +
       '(authorization code flow with PKCE; the provider must allow the redirect URI `http://127.0.0.1/callback` with any ' +
       'port), or in a browser on any machine (`--device`, the device flow). The address is printed; a browser is opened ' +
       'only if stderr is a terminal. The server gets the ID token. It is refreshed shortly before it expires, by one ' +
       'process at a time, so one login serves every command, every cluster and kubectl. The next login at the same server ' +
-      'needs no flags.\n\nWithout a provider, a token must be given. In both cases the token is tested, then stored in ' +
+      'uses the same provider.\n\nWithout a provider, a token must be given. In both cases the token is tested, then stored in ' +
       '`logins.json` (mode 0600) in `$XDG_CONFIG_HOME/clusterpass` or `~/.config/clusterpass`. There is one login per ' +
       'server, and a token is only sent to its own server.\n\nLog in to several servers to see their clusters in one list: ' +
       '`get clusters`, `describe cluster`, `kubeconfig` and `exec` without `--server` are for all servers with a login, and ' +
@@ -24,7 +26,7 @@ export const SESSION_COMMANDS: readonly Command[] = [
       },
       {
         flags: '--issuer-url <URL>',
-        doc: "Issuer URL of the identity provider, as in the server's configuration.",
+        doc: "Issuer URL of the identity provider, as in the server's configuration. Defaults to that of the login before, else to the one that the server names.",
         variable: 'CLUSTERPASS_ISSUER_URL',
       },
       {
@@ -54,8 +56,9 @@ export const SESSION_COMMANDS: readonly Command[] = [
     ],
     notRun: 'it needs an identity provider',
     examples: [
+      'clusterpass login --server https://clusterpass.example.com',
+      'clusterpass login --server https://clusterpass.example.com --device',
       'clusterpass login --server https://clusterpass.example.com --issuer-url https://id.example.com --client-id clusterpass',
-      'clusterpass login --server https://clusterpass.example.com --issuer-url https://id.example.com --client-id clusterpass --device',
       'clusterpass login --server https://clusterpass.example.com --token-file ./token',
       'cat token | clusterpass login --server https://clusterpass.example.com --token-file - --certificate-authority ca.crt',
       'clusterpass login --server https://eu.example.com --name eu --issuer-url https://id.example.com --client-id clusterpass',

@@ -7,6 +7,7 @@ import { deleteCredentials } from '../connection/credential-cache.ts';
 import { changeLogins, type Login, type Logins, loginFor, readLogins } from '../connection/logins.ts';
 import { checkedName } from '../connection/server-names.ts';
 import { describeError } from '../describe-error.ts';
+import { settingsFromServer } from '../oidc/server-provider.ts';
 import { clientSettings, signIn } from '../oidc/sign-in.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
 
@@ -69,7 +70,10 @@ interface TokenAndSession {
   readonly session: Login['session'];
 }
 
-/** Uses the given token, or signs in at an identity provider if a flag names one or no token is given. */
+/**
+ * Uses the given token, or signs in at an identity provider if a flag names one or no token is given. Without a flag it
+ * is that of the login before, else the one that the server names.
+ */
 async function getToken(context: Context, invocation: Invocation): Promise<TokenAndSession> {
   const hasTokenFlag = [invocation.text('token'), invocation.text('tokenFile')].some((value) => value !== undefined);
   const hasProviderFlag = invocation.text('issuerUrl') !== undefined || invocation.is('device');
@@ -77,17 +81,20 @@ async function getToken(context: Context, invocation: Invocation): Promise<Token
   const hasToken = hasTokenFlag || (!hasProviderFlag && Boolean(context.env.CLUSTERPASS_TOKEN));
   const logins = await readLogins(context);
   if (!hasToken && (givenServer(context, invocation) ?? logins.current) === undefined)
-    throw new CliError(`set --server URL, and ${CREDENTIAL_FLAGS}`);
+    throw new CliError(`set --server URL, and, if it names no identity provider, ${CREDENTIAL_FLAGS}`);
   const connection = await resolveConnection(context, invocation);
   if (hasToken && connection.isTokenGiven) return { connection, session: undefined };
-  const settings = await clientSettings(context, invocation, loginFor(logins, connection.server)?.session);
-  if (settings === undefined) throw new CliError(`set ${CREDENTIAL_FLAGS}`);
+  const settings =
+    (await clientSettings(context, invocation, loginFor(logins, connection.server)?.session)) ??
+    (await settingsFromServer(context, invocation, connection, logins));
+  if (settings === undefined) {
+    throw new CliError(`${connection.server} names no identity provider: set ${CREDENTIAL_FLAGS}`);
+  }
   const { token, session } = await signIn(context, invocation, settings);
   return { connection: { ...connection, token: () => token }, session };
 }
 
-const CREDENTIAL_FLAGS =
-  '--issuer-url URL and --client-id ID for an identity provider, or --token-file FILE for a token (- is stdin)';
+const CREDENTIAL_FLAGS = '--issuer-url URL and --client-id ID, or --token-file FILE for a token (- is stdin)';
 
 async function userOf(client: Client, token: string): Promise<string> {
   try {

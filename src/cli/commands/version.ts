@@ -1,11 +1,8 @@
-import { createClient } from '../../client/create-client.ts';
 import { goPlatform } from '../../lib/platform.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
-import { resolveConnection } from '../connection/connection.ts';
-import { fetchFor } from '../connection/fetch-for.ts';
+import { anonymousClient, resolveConnection } from '../connection/connection.ts';
 import { printerFor } from '../output/printer.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
-import { fetchWithProgress } from '../progress.ts';
 
 interface ServerVersion {
   readonly gitVersion?: string;
@@ -41,9 +38,6 @@ async function serverVersion(context: Context, invocation: Invocation): Promise<
     if (error instanceof CliError && invocation.text('server') === undefined) return undefined;
     throw error;
   }
-  const client = createClient({
-    server: connection.server,
-    fetch: fetchWithProgress(context, connection.server, await fetchFor(connection, context.env)),
-  });
+  const client = await anonymousClient(context, connection);
   return (await client.request<ServerVersion>('GET', '/version')).value;
 }

@@ -120,6 +120,15 @@ export async function connect(context: Context, invocation: Invocation): Promise
   return clientFor(context, await resolveConnection(context, invocation));
 }
 
+/** Sends no token, for public paths. */
+export async function anonymousClient(context: Context, connection: Connection): Promise<Client> {
+  const { server } = connection;
+  return createClient({
+    server,
+    fetch: fetchWithProgress(context, server, await fetchFor(connection, context.env)),
+  });
+}
+
 export async function clientFor(context: Context, connection: Connection, fetch?: Fetch): Promise<Client> {
   return createClient(await clientOptions(context, connection, fetch));
 }
