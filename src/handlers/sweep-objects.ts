@@ -14,9 +14,14 @@ export interface Sweep<Step> {
   readonly logger: Pick<Logger, 'warn'>;
   /** See ClockGuard: epoch milliseconds, and -Infinity while nothing may be ended by the clock. */
   readonly removalTime: () => number;
-  /** What is due for an object; undefined if nothing is. */
+  /** Epoch milliseconds, for timestamps. */
+  readonly now: () => number;
+  /**
+   * What is due for an object; undefined if nothing is. `time` is the removal time: at -Infinity only what does not
+   * depend on the time is due.
+   */
   readonly stepFor: (entry: StoredObject, time: number) => Step | undefined;
-  readonly perform: (entry: StoredObject, step: Step, time: number) => Promise<void>;
+  readonly perform: (entry: StoredObject, step: Step, now: number) => Promise<void>;
 }
 
 /** In one call. */
@@ -35,7 +40,7 @@ export function createObjectSweep<Step>(sweep: Sweep<Step>): () => Promise<void>
 
   return async () => {
     const time = sweep.removalTime();
-    if (!reader.ready || time === Number.NEGATIVE_INFINITY) return;
+    if (!reader.ready) return;
     const after = position;
     position = undefined;
     let changed = 0;
@@ -45,7 +50,7 @@ export function createObjectSweep<Step>(sweep: Sweep<Step>): () => Promise<void>
         if (step === undefined) continue;
         if (++changed > MAX_CHANGED) return;
         position = entry.key;
-        await sweep.perform(entry, step, time);
+        await sweep.perform(entry, step, sweep.now());
       } catch (error) {
         reportFailure(entry, error);
       }
@@ -68,8 +73,9 @@ function* allFrom(
   }
 }
 
-/** Whether a timestamp is in the past. One that cannot be read is. */
-export const hasPassed = (timestamp: string, now: number): boolean => !(Date.parse(timestamp) > now);
+/** Whether a timestamp is in the past. One that cannot be read is. At -Infinity none is: no clock is trusted. */
+export const hasPassed = (timestamp: string, time: number): boolean =>
+  time !== Number.NEGATIVE_INFINITY && !(Date.parse(timestamp) > time);
 
 export interface SweepTimer {
   readonly every: (ms: number, act: () => void) => () => void;

@@ -36,7 +36,7 @@ interface BackgroundParts {
   readonly leadership: Leadership;
   /** Leads only while the clock is right, too: for what is done by the time of day. */
   readonly guardedLeadership: Pick<Leadership, 'leads' | 'fence'>;
-  readonly clock: Pick<ClockGuard, 'removalTime'>;
+  readonly clock: Pick<ClockGuard, 'removalTime' | 'latest'>;
   /** A writer that records each change in the audit log, under the name of the part that makes it. */
   readonly auditedWriterOf: (part: string) => ReturnType<typeof auditedWriter>;
   /** The port of this server, which is no cluster. */
@@ -70,9 +70,11 @@ export function startBackgroundWork(parts: BackgroundParts): void {
   const { grants, revocations } = parts;
   const expiry = { policy, kinds: catalog, followExpirations: () => broadcaster.followExpirations() };
   onStart(startBindingExpiry({ ...sweeping, ...expiry, writer: auditedWriterOf('binding-expiry') }));
+  // Also with a wrong clock: they complete revocations that a crash has interrupted.
+  const completing = { ...sweeping, leadership, now: () => clock.latest() };
   const requests = { grants, retentionMs: options.accessRequests.retentionMs };
-  onStart(startRequestSweep({ ...sweeping, ...requests, writer: auditedWriterOf('access-requests') }));
-  onStart(startPassSweep({ ...sweeping, revocations, writer: auditedWriterOf('passes') }));
+  onStart(startRequestSweep({ ...completing, ...requests, writer: auditedWriterOf('access-requests') }));
+  onStart(startPassSweep({ ...completing, revocations, writer: auditedWriterOf('passes') }));
   onStart(startSweep({ every, leadership, logger }, () => propagation.retry(), 'a deletion could not be completed'));
 
   const { retentionMs, revisions } = options.history;

@@ -26,7 +26,8 @@ const NAME = 'jane-1';
 const GRANT = `clusterpass:access-request:${NAME}`;
 
 interface World extends Objects {
-  readonly clock: { now: number };
+  /** Its time is trusted, unless it has jumped. */
+  readonly clock: { now: number; hasJumped: boolean };
   /** Keys whose writes fail. */
   readonly broken: Set<string>;
   /** What the sweep has logged. */
@@ -45,7 +46,7 @@ async function inWorld(
   { labels, spec = BUILDER }: { readonly labels?: Record<string, string>; readonly spec?: object } = {},
 ): Promise<void> {
   await inFolder(async (file) => {
-    const clock = { now: START };
+    const clock = { now: START, hasJumped: false };
     const broken = new Set<string>();
     const logged: object[] = [];
     const objects = await openObjects(file, (write, next) => {
@@ -75,7 +76,8 @@ async function inWorld(
       writer,
       grants,
       leadership: soleLeadership,
-      removalTime: now,
+      removalTime: () => (clock.hasJumped ? Number.NEGATIVE_INFINITY : clock.now),
+      now,
       retentionMs: 24 * HOUR,
       logger: { warn: (fields: object) => logged.push(fields) },
     });
@@ -167,14 +169,15 @@ describe('a crash', () => {
   });
 
   it('during a withdrawal or a denial is completed by the sweep, and by repeating it', async () => {
-    for (const complete of ['sweep', 'repeat']) {
-      await inWorld(async ({ broken, decide, state, sweep }) => {
+    for (const complete of ['sweep', 'sweep after a jump of the clock', 'repeat']) {
+      await inWorld(async ({ broken, clock, decide, state, sweep }) => {
         await decide('Approved');
         broken.add(BINDING);
         expect(await decide('Withdrawn')).toBe(503);
         expect(state()).toEqual(['Withdrawn', undefined, BOTH]);
         broken.clear();
-        if (complete === 'sweep') await sweep();
+        clock.hasJumped = complete === 'sweep after a jump of the clock';
+        if (complete !== 'repeat') await sweep();
         else expect(await decide('Withdrawn')).toBe(200);
         expect(state()).toEqual(['Withdrawn', undefined, []]);
       });

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { createObjectSweep } from '../../src/handlers/sweep-objects.ts';
+import { createObjectSweep, hasPassed } from '../../src/handlers/sweep-objects.ts';
 import type { StoredObject } from '../../src/objects/stored-object.ts';
 import { StorageError } from '../../src/storage/contract.ts';
 import { at, catalog, inFolder, make, openObjects } from './object-store.ts';
@@ -27,6 +27,7 @@ async function inWorld(
       kind: catalog.clusters,
       logger: { warn: (fields: object) => logged.push(fields) },
       removalTime: () => 0,
+      now: () => 0,
       stepFor: () => 'step',
       perform: async ({ name }: StoredObject) => {
         tried.push(name);
@@ -53,6 +54,17 @@ it('objects that always fail do not starve the others, however many they are', a
     for (let round = 0; round < 3; round++) await sweep();
     expect(logged.length, 'once for each object').toBe(70);
   });
+});
+
+it.each([
+  ['1970-01-01T00:00:01Z', 1_000, true],
+  ['1970-01-01T00:00:01Z', 999, false],
+  ['damaged', 999, true],
+  // No time is trusted.
+  ['1970-01-01T00:00:01Z', Number.NEGATIVE_INFINITY, false],
+  ['damaged', Number.NEGATIVE_INFINITY, false],
+])('%s has passed at %d: %s', (timestamp, time, expected) => {
+  expect(hasPassed(timestamp, time)).toBe(expected);
 });
 
 it('a store that cannot be reached ends the call, and the next one continues behind the object', async () => {

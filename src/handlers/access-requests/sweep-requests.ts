@@ -27,6 +27,8 @@ interface RequestSweepParts {
   readonly leadership: Pick<Leadership, 'leads' | 'fence'>;
   /** See ClockGuard: epoch milliseconds, and -Infinity while nothing may be ended by the clock. */
   readonly removalTime: () => number;
+  /** Epoch milliseconds, for timestamps. */
+  readonly now: () => number;
   readonly logger: Pick<Logger, 'warn'>;
   /** How long finished requests are kept. */
   readonly retentionMs: number;
@@ -77,7 +79,7 @@ export function createRequestSweep(parts: RequestSweepParts): () => Promise<void
   const { catalog, writer, grants, leadership } = parts;
   const kind = catalog.accessRequests;
 
-  async function perform(entry: StoredObject, step: Step, time: number): Promise<void> {
+  async function perform(entry: StoredObject, step: Step, now: number): Promise<void> {
     const guards = leaderGuards(leadership);
     const key = fleetKey(entry.name);
     // Keeps a request that was decided meanwhile.
@@ -93,7 +95,7 @@ export function createRequestSweep(parts: RequestSweepParts): () => Promise<void
       key,
       (current) => ({
         ...current,
-        status: withDecision(requestStatus(current), { ...condition, lastTransitionTime: toTimestamp(time) }),
+        status: withDecision(requestStatus(current), { ...condition, lastTransitionTime: toTimestamp(now) }),
       }),
       { dryRun: false, part: 'status', preconditions, guards },
     );

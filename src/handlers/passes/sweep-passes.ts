@@ -31,6 +31,8 @@ interface PassSweepParts {
   readonly leadership: Pick<Leadership, 'leads' | 'fence'>;
   /** See ClockGuard: epoch milliseconds, and -Infinity while nothing may be ended by the clock. */
   readonly removalTime: () => number;
+  /** Epoch milliseconds, for timestamps. */
+  readonly now: () => number;
   readonly logger: Pick<Logger, 'warn'>;
 }
 
@@ -84,7 +86,7 @@ export function createPassSweep(parts: PassSweepParts): () => Promise<void> {
   const { catalog, writer, leadership } = parts;
   const kind = catalog.passes;
 
-  async function perform(entry: StoredObject, step: Step, time: number): Promise<void> {
+  async function perform(entry: StoredObject, step: Step, now: number): Promise<void> {
     const guards = leaderGuards(leadership);
     const key = fleetKey(entry.name);
     // Keeps a pass that was decided meanwhile.
@@ -94,7 +96,7 @@ export function createPassSweep(parts: PassSweepParts): () => Promise<void> {
       await writer.remove(kind, key, { dryRun: false, preconditions, guards });
       return;
     }
-    const condition = { type: ENDED, status: 'True', ...step, lastTransitionTime: toTimestamp(time) };
+    const condition = { type: ENDED, status: 'True', ...step, lastTransitionTime: toTimestamp(now) };
     await writer.update(kind, key, (current) => ({ ...current, status: endedStatus(passStatus(current), condition) }), {
       dryRun: false,
       part: 'status',
