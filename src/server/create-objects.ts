@@ -73,7 +73,7 @@ export function createObjects(options: ObjectsOptions): Objects {
     onError: options.onError,
     decodeProblem: (error) => (error instanceof WrongStoredType ? error.message : undefined),
   });
-  const freshness = new Freshness({ store, followers: [reflector] });
+  const freshness = new Freshness({ store, parts: [reflector] });
   const reader = new ObjectReader(reflector, caches, freshness);
   const policy = createPolicy({
     labelsOf: (name) => {

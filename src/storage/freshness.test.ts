@@ -44,7 +44,7 @@ function open({ answerMs = 5, known }: { answerMs?: number; known?: () => number
       },
       ...(known && { knownRevision: known }),
     },
-    followers: [caches],
+    parts: [caches],
     now: () => performance.now() + state.pausedMs,
   });
   freshness.include(keys);
@@ -62,7 +62,7 @@ function open({ answerMs = 5, known }: { answerMs?: number; known?: () => number
 }
 
 describe('B30: decisions from memory', () => {
-  it('need no question while the followers keep up', async () => {
+  it('need no question while the parts keep up', async () => {
     const { freshness, pass } = open();
     await pass(100);
     for (let i = 0; i < 50; i++) {
@@ -84,10 +84,10 @@ describe('B30: decisions from memory', () => {
     void freshness.whenCurrent(2_000).then((current) => {
       isDecided = current;
     });
-    for (const follower of [caches, keys]) follower.moveTo(11);
+    for (const part of [caches, keys]) part.moveTo(11);
     await pass(10);
     expect(isDecided).toBe(false);
-    for (const follower of [caches, keys]) follower.moveTo(12);
+    for (const part of [caches, keys]) part.moveTo(12);
     await pass(10);
     expect(isDecided).toBe(true);
   });
@@ -274,7 +274,7 @@ describe('B30: decisions from memory', () => {
     expect(state.asked - state.answered).toBe(16);
   });
 
-  it('of a store whose revision is known wait for the followers, and for nothing else', async () => {
+  it('of a store whose revision is known wait for the parts, and for nothing else', async () => {
     let known: number | undefined = 11;
     const { state, caches, keys, freshness, pass } = open({ answerMs: NEVER, known: () => known });
     await pass(100);

@@ -1,11 +1,11 @@
 import { firstWithin } from '../lib/first-within.ts';
 import { type Revision, StorageError, type Store } from './contract.ts';
-import type { Follower } from './revision-waiters.ts';
+import type { AppliedRevision } from './revision-waiters.ts';
 
 interface FreshnessOptions {
   readonly store: Pick<Store, 'revision' | 'knownRevision'>;
   /** The parts that decisions are made from. More can be added with `include`. */
-  readonly followers: readonly Follower[];
+  readonly parts: readonly AppliedRevision[];
   /** Milliseconds on a monotonic clock. */
   readonly now?: () => number;
 }
@@ -29,7 +29,7 @@ const ASK_UNREACHABLE_MS = 1_000;
 const PROOF_MS = 4_000;
 
 /**
- * Bounds the age of the state in memory. The store's revision is read several times a second. Once the followers have
+ * Bounds the age of the state in memory. The store's revision is read several times a second. Once all parts have
  * applied it, memory includes everything that was acknowledged before the read: that is a proof of freshness. A watch
  * that hangs looks like a watch without events, so it proves nothing.
  *
@@ -41,7 +41,7 @@ const PROOF_MS = 4_000;
  */
 export class Freshness {
   readonly #store: FreshnessOptions['store'];
-  readonly #followers: Follower[];
+  readonly #parts: AppliedRevision[];
   readonly #now: () => number;
   readonly #waiters = new Set<Waiter>();
   #timer: NodeJS.Timeout | undefined;
@@ -53,15 +53,15 @@ export class Freshness {
   #isUnreachable = false;
   #isReplaced = false;
 
-  constructor({ store, followers, now = () => performance.now() }: FreshnessOptions) {
+  constructor({ store, parts, now = () => performance.now() }: FreshnessOptions) {
     this.#store = store;
-    this.#followers = [...followers];
+    this.#parts = [...parts];
     this.#now = now;
   }
 
   /** From now on a proof needs this part too. */
-  include(follower: Follower): void {
-    this.#followers.push(follower);
+  include(part: AppliedRevision): void {
+    this.#parts.push(part);
   }
 
   /** Proves at an interval, until the returned function is called. */
@@ -116,7 +116,7 @@ export class Freshness {
   }
 
   /**
-   * Waits until the followers include every write acknowledged before the call; false if not within the time. Rejects
+   * Waits until the parts include every write acknowledged before the call; false if not within the time. Rejects
    * when the store cannot be read.
    */
   async catchUp(timeoutMs: number): Promise<boolean> {
@@ -146,10 +146,10 @@ export class Freshness {
   }
 
   async #reach(revision: Revision, asked: number, timeoutMs: number): Promise<boolean> {
-    for (const follower of this.#followers) {
-      if (follower.revision >= revision) continue;
+    for (const part of this.#parts) {
+      if (part.revision >= revision) continue;
       const left = timeoutMs - (this.#now() - asked);
-      if (left <= 0 || !(await follower.waitFor(revision, left))) return false;
+      if (left <= 0 || !(await part.waitFor(revision, left))) return false;
     }
     this.#proven(asked, revision);
     return true;
@@ -165,7 +165,7 @@ export class Freshness {
   }
 
   #hasApplied(revision: Revision): boolean {
-    return this.#followers.every((follower) => follower.revision >= revision);
+    return this.#parts.every((part) => part.revision >= revision);
   }
 
   /** Several run at once when the store is slow: each proves a later moment. */

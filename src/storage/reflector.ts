@@ -1,5 +1,5 @@
 import { type Change, type KeyValue, type Revision, StorageError, type Store } from './contract.ts';
-import { type Follower, RevisionWaiters } from './revision-waiters.ts';
+import { type AppliedRevision, RevisionWaiters } from './revision-waiters.ts';
 import { scan } from './scan.ts';
 import type { CacheEntry } from './snapshot.ts';
 import type { CacheEvent, Refill, WatchCache } from './watch-cache.ts';
@@ -38,7 +38,7 @@ const LOAD_ATTEMPTS = 5;
  * Fills the watch caches and keeps them up to date. One watch of the store feeds all of them in the order of revisions,
  * so the caches of all kinds are at one revision.
  */
-export class Reflector<E extends CacheEntry> implements Follower {
+export class Reflector<E extends CacheEntry> implements AppliedRevision {
   readonly #options: ReflectorOptions<E>;
   readonly #listeners: ReflectorListener<E>[] = [];
   readonly #stop = new AbortController();

@@ -1,10 +1,10 @@
 import type { Revision } from './contract.ts';
 
-/** A part of this process that applies the changes of the store in order. */
-export interface Follower {
+/** How far a part of this process has applied the changes of the store, in order. */
+export interface AppliedRevision {
   /** All changes up to this revision have been applied. */
   readonly revision: Revision;
-  /** Resolves true when this revision has been applied, false after the timeout or when the follower has stopped. */
+  /** Resolves true when this revision has been applied, false after the timeout or when the part has stopped. */
   waitFor(revision: Revision, timeoutMs?: number): Promise<boolean>;
 }
 
@@ -15,8 +15,8 @@ interface Waiter {
   readonly resolve: (reached: boolean) => void;
 }
 
-/** The position of a follower, with the calls that wait for it to advance. */
-export class RevisionWaiters implements Follower {
+/** An applied revision with the calls that wait for it to advance. */
+export class RevisionWaiters implements AppliedRevision {
   #waiters: Waiter[] = [];
   #timeout: { readonly timer: NodeJS.Timeout; readonly deadline: number } | undefined;
   #revision: Revision = 0;

@@ -77,7 +77,7 @@ export async function openReplica(store: Store, now: () => number = Date.now) {
     },
   });
   await reflector.start();
-  const reader = new ObjectReader(reflector, caches, new Freshness({ store, followers: [reflector] }));
+  const reader = new ObjectReader(reflector, caches, new Freshness({ store, parts: [reflector] }));
   const writer = new ObjectWriter({
     store,
     reader,

@@ -66,7 +66,7 @@ async function withDelayedWatch(test: (parts: DelayedWatch) => Promise<void>): P
         reader: new ObjectReader(
           reflector,
           new Map([[clusters, cache]]),
-          new Freshness({ store, followers: [reflector] }),
+          new Freshness({ store, parts: [reflector] }),
         ),
         reflector,
         put: async (name) => {

@@ -61,7 +61,7 @@ beforeAll(async () => {
     delay: async () => {},
     onError: () => {},
   });
-  reader = new ObjectReader(reflector, caches, new Freshness({ store, followers: [reflector] }));
+  reader = new ObjectReader(reflector, caches, new Freshness({ store, parts: [reflector] }));
   await reflector.start();
   close = async () => {
     await reflector.stop();

@@ -76,7 +76,7 @@ describe('B30: a write of one worker', () => {
     const siblings = joinSiblings(channel.inWorker as never, channel.toPrimary, maxMs);
     const position = new RevisionWaiters();
     position.moveTo(await store.revision());
-    if (decides) await siblings.decideFrom(new Freshness({ store, followers: [position] }));
+    if (decides) await siblings.decideFrom(new Freshness({ store, parts: [position] }));
     return { channel, siblings, position };
   }
   /** Resolves with how many of the others had applied the write when it was acknowledged. */
@@ -122,7 +122,7 @@ describe('B30: a write of one worker', () => {
     const second = await start({ decides: false });
     await write(first, []);
     first.position.moveTo(await store.revision());
-    const begun = second.siblings.decideFrom(new Freshness({ store, followers: [second.position] }));
+    const begun = second.siblings.decideFrom(new Freshness({ store, parts: [second.position] }));
     let decides = false;
     void begun.then(() => {
       decides = true;

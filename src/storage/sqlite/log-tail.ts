@@ -1,6 +1,6 @@
 import type { Change, Revision, StorageError, WatchBatch } from '../contract.ts';
 
-/** A follower with more changes queued drops its queue and reads the log instead. */
+/** A queue with more changes drops them, and its watch reads the log instead. */
 export interface QueueLimits {
   readonly changes: number;
   readonly bytes: number;
@@ -8,12 +8,12 @@ export interface QueueLimits {
 
 const QUEUE_LIMITS: QueueLimits = { changes: 10_000, bytes: 64 * 1024 * 1024 };
 
-/** The next changes; or `behind`: the follower has to read the log; or `ended`: there are no more. */
+/** The next changes; or `behind`: the watch has to read the log; or `ended`: there are no more. */
 type Taken = { readonly batch: WatchBatch } | { readonly behind: true } | { readonly ended: true };
 
-/** The end of the log, in memory: hands every committed change, in order of commit, to its followers. */
+/** The end of the log, in memory: hands every committed change, in order of commit, to the queues of the watches. */
 export class LogTail {
-  readonly #followers = new Set<Follower>();
+  readonly #queues = new Set<TailQueue>();
   readonly #limits: QueueLimits;
   #revision: Revision;
   #ended: { readonly error: StorageError | undefined } | undefined;
@@ -28,37 +28,38 @@ export class LogTail {
     return this.#revision;
   }
 
-  /** Followers of other keys get the revision too: a cache has to know that it is up to date. */
+  /** Queues of other keys get the revision too: a cache has to know that it is up to date. */
   append(changes: readonly Change[], revision: Revision): void {
     this.#revision = revision;
-    for (const follower of this.#followers) follower.push(changes, revision);
+    for (const queue of this.#queues) queue.push(changes, revision);
   }
 
-  /** The store has advanced by unknown changes: all followers have to read them from the log. */
+  /** The store has advanced by unknown changes: all watches have to read them from the log. */
   skipTo(revision: Revision): void {
     this.#revision = revision;
-    for (const follower of this.#followers) follower.fallBehind();
+    for (const queue of this.#queues) queue.fallBehind();
   }
 
-  /** Follows the changes after the current revision. */
-  follow(prefix: string): Follower {
-    const follower = new Follower(prefix, this.#limits, (gone) => this.#followers.delete(gone));
-    if (this.#ended === undefined) this.#followers.add(follower);
-    else follower.end(this.#ended.error);
-    return follower;
+  /** A queue of the changes after the current revision. */
+  follow(prefix: string): TailQueue {
+    const queue = new TailQueue(prefix, this.#limits, (gone) => this.#queues.delete(gone));
+    if (this.#ended === undefined) this.#queues.add(queue);
+    else queue.end(this.#ended.error);
+    return queue;
   }
 
-  /** Ends all followers; with an error, they throw it. */
+  /** Ends all queues; with an error, they throw it. */
   end(error?: StorageError): void {
     this.#ended ??= { error };
-    for (const follower of this.#followers) follower.end(error);
+    for (const queue of this.#queues) queue.end(error);
   }
 }
 
-class Follower {
+/** The changes that a watch has not taken yet. */
+class TailQueue {
   readonly #prefix: string;
   readonly #limits: QueueLimits;
-  readonly #leave: (self: Follower) => void;
+  readonly #leave: (self: TailQueue) => void;
   #changes: Change[] = [];
   #bytes = 0;
   /** The newest revision that was pushed and not taken yet. */
@@ -67,7 +68,7 @@ class Follower {
   #ended: { readonly error: StorageError | undefined } | undefined;
   #wake: (() => void) | undefined;
 
-  constructor(prefix: string, limits: QueueLimits, leave: (self: Follower) => void) {
+  constructor(prefix: string, limits: QueueLimits, leave: (self: TailQueue) => void) {
     this.#prefix = prefix;
     this.#limits = limits;
     this.#leave = leave;
@@ -134,27 +135,27 @@ export async function* watchLog(
   signal: AbortSignal,
 ): AsyncGenerator<WatchBatch, void, undefined> {
   let position = after;
-  let follower: Follower | undefined;
-  const stop = (): void => follower?.end();
+  let queue: TailQueue | undefined;
+  const stop = (): void => queue?.end();
   signal.addEventListener('abort', stop);
   try {
     while (!signal.aborted) {
       // A watch from a future revision also waits for the tail to reach it.
-      if (follower === undefined && position >= tail.revision) follower = tail.follow(prefix);
+      if (queue === undefined && position >= tail.revision) queue = tail.follow(prefix);
       let batch: WatchBatch;
-      if (follower !== undefined) {
-        const taken = await follower.take();
+      if (queue !== undefined) {
+        const taken = await queue.take();
         if ('ended' in taken || signal.aborted) return;
         if ('behind' in taken) {
-          follower = undefined;
+          queue = undefined;
           continue;
         }
         batch = taken.batch;
       } else {
         const page = await readLog(prefix, position);
         if (page === undefined || signal.aborted) return;
-        // Before the page is yielded: from here on the follower queues what the consumer has not reached yet.
-        if (page.revision >= tail.revision) follower = tail.follow(prefix);
+        // Before the page is yielded: from here on the queue takes what the consumer has not reached yet.
+        if (page.revision >= tail.revision) queue = tail.follow(prefix);
         batch = page;
       }
       if (batch.revision <= position) continue;
@@ -164,7 +165,7 @@ export async function* watchLog(
     }
   } finally {
     signal.removeEventListener('abort', stop);
-    follower?.end();
+    queue?.end();
   }
 }
 

@@ -3,7 +3,7 @@ import { readSecretFile } from '../../lib/secret-file.ts';
 import type { Logger } from '../../observability/logger.ts';
 import { type Guard, StorageError, type Store } from '../../storage/contract.ts';
 import { type Leadership, leaderGuards } from '../../storage/leadership.ts';
-import { type Follower, RevisionWaiters } from '../../storage/revision-waiters.ts';
+import { type AppliedRevision, RevisionWaiters } from '../../storage/revision-waiters.ts';
 import type { Algorithm } from './algorithms.ts';
 import type { EncryptionKey } from './encryption-key.ts';
 import { findKeyFiles, readKeyFiles } from './key-files.ts';
@@ -67,7 +67,7 @@ export interface StoredKeyRing extends KeyRing {
   /** Called after every change of the keys, by this replica or another. */
   onChange(listener: () => void): void;
   /** Up to which revision of the store the keys are known. */
-  readonly position: Follower;
+  readonly position: AppliedRevision;
   close(): Promise<void>;
 }
 
