@@ -62,6 +62,7 @@ export interface ApprovalRule {
 }
 
 /**
+/**
  * When permissions change: with the write of a revision, or just after it. Every revision is a moment, and moments are
  * compared as numbers; the functions below tell which revision one belongs to.
  */
@@ -69,9 +70,14 @@ export type PolicyMoment = number;
 
 /**
  * A permission changed without a write, because its time was over: between this revision and the next. State and events
- * up to the revision are from before the change.
+ * up to the revision are from before the change. `last` is the moment of the change before this one: if no write came in
+ * between, this one is behind it, as long as numbers are that exact.
  */
-export const justAfter = (revision: number): PolicyMoment => revision + 0.5;
+export function justAfter(revision: number, last: PolicyMoment = 0): PolicyMoment {
+  if (last < revision + 0.5) return revision + 0.5;
+  const behind = (last + revision + 1) / 2;
+  return behind < revision + 1 ? behind : last;
+}
 
 /** The revision of the objects at this moment. */
 export const revisionOf = (moment: PolicyMoment): number => Math.floor(moment);
@@ -81,9 +87,12 @@ export const revisionBefore = (moment: PolicyMoment): number => Math.ceil(moment
 
 /** Permissions with an expiry. A decision never counts one that has expired; open watches have to follow. */
 export interface ExpiringPermissions {
-  /** True if some have expired since the last call. They held up to the present revision. */
-  settleExpired(): boolean;
-  /** Whether some that a decision no longer counts are not settled yet. */
+  /**
+   * When some have expired since the last call, and when some hold again because the clock went back, in order. Empty
+   * if there are none.
+   */
+  settleExpired(): readonly PolicyMoment[];
+  /** Whether decisions follow a change that is not settled yet. */
   readonly hasUnsettled: boolean;
 }
 

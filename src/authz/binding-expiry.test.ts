@@ -37,7 +37,53 @@ describe('a binding with an expiry', () => {
     clock.now = END;
     expect(answers()).toEqual([false, false, false, false, false, false]);
     expect([...policy.expiredBindings()].map(({ name }) => name)).toEqual(['temporary']);
-    expect([policy.settleExpired(), policy.settleExpired()]).toEqual([true, false]);
+    expect([policy.settleExpired(), policy.settleExpired()]).toEqual([[justAfter(world.revision)], []]);
+  });
+
+  test('B13: grants again after a clock that was ahead is right, until its expiry', () => {
+    const { clock, world, jane } = fleet();
+    const { policy } = world;
+    const may = () => policy.decide(jane, ask({ verb: 'get' })).allowed;
+    const longer = ending(binding('longer', 'ClusterRole/all', ['User:kim']), '2026-11-16T19:00:00Z');
+    world.put(longer, ending(binding('odd', 'ClusterRole/all', ['User:ann']), 'tomorrow'));
+    const held = world.revision;
+    clock.now = END + 7_200_000;
+    expect([may(), policy.ruleFor(jane, 'list').all]).toEqual([false, false]);
+    expect(policy.settleExpired()).toEqual([held + 0.5]);
+    // The role may have been replaced meanwhile.
+    const all = { verbs: ['*'], apiGroups: ['*'], resources: ['*'] };
+    world.remove(role('all', [all]));
+    world.put(role('all', [all]));
+    clock.now = END - 500;
+    expect([may(), policy.ruleFor(jane, 'list').all, policy.hasUnsettled]).toEqual([true, true, true]);
+    expect([...policy.expiredBindings()].map(({ name }) => name)).toEqual(['odd']);
+    expect([policy.settleExpired(), policy.settleExpired()]).toEqual([[held + 2.5], []]);
+    expect(policy.changedAt(jane)).toBe(held + 2.5);
+    // What was decided in between stays decided.
+    const decidedAt = (revision: number) => policy.decideAt(jane, ask({ verb: 'get' }), revision).allowed;
+    expect([held, held + 0.5, held + 2, held + 2.5].map(decidedAt)).toEqual([true, false, false, true]);
+    world.remove(longer);
+    clock.now = END;
+    expect(may()).toBe(false);
+  });
+
+  test('B13: changes without a write in between have an order', () => {
+    const { clock, world } = fleet();
+    const { policy, revision } = world;
+    clock.now = END;
+    policy.settleExpired();
+    clock.now = END - 1;
+    expect(policy.settleExpired()).toEqual([revision + 0.75]);
+    // It expires and holds again before watches have followed.
+    clock.now = END;
+    policy.decide(person('jane'), ask({ verb: 'get' }));
+    clock.now = END - 1;
+    expect(policy.settleExpired()).toEqual([revision + 0.875, revision + 0.9375]);
+    for (let i = 0; i < 200; i++) {
+      clock.now = i % 2 === 0 ? END : END - 1;
+      for (const at of policy.settleExpired()) expect(at).toBeLessThan(revision + 1);
+    }
+    expect(policy.decide(person('jane'), ask({ verb: 'get' })).allowed).toBe(true);
   });
 
   test('the rules of its subjects count as changed, so that nothing cached is used', () => {

@@ -1,5 +1,5 @@
 import type { ApiObject } from '../api/kind.ts';
-import { justAfter, type PolicyMoment } from '../api/visibility.ts';
+import type { PolicyMoment } from '../api/visibility.ts';
 import { Cache } from '../lib/cache.ts';
 import type { CompiledBinding } from './compiled-rbac.ts';
 import { type BindingFacts, bindingId, readExpiry } from './rbac-objects.ts';
@@ -16,13 +16,18 @@ export class ExpiringBindings {
   #next = Number.POSITIVE_INFINITY;
   /** Bindings that have expired and are still stored. */
   readonly #expired = new Map<string, BindingFacts>();
-  /** Those that have expired since `takeNewlyExpired` was last called. */
+  /** The clock is ahead of the expiry of all of them, unless it goes back. It may be too late, as `#next`. */
+  #lastExpiry = Number.NEGATIVE_INFINITY;
+  /** Those that have expired, and those that hold again, since they were last settled. */
   #newlyExpired: BindingFacts[] = [];
+  #heldAgain: BindingFacts[] = [];
   /**
-   * The last revision at which a binding held, by its id and expiry. Owned by this table. A binding whose entry was
-   * evicted counts as one that held for as long as it was stored.
+   * When a binding expired, and when it held again, by its id and expiry. Owned by this table. A
+   * binding whose entry was evicted counts as one that held for as long as it was stored.
    */
-  readonly #heldUntil = new Cache<string, number>({ maxEntries: MAX_EXPIRED });
+  readonly #gaps = new Cache<string, { readonly from: PolicyMoment; readonly to: PolicyMoment }>({
+    maxEntries: MAX_EXPIRED,
+  });
 
   add(binding: CompiledBinding): void {
     const { expiresAt } = binding.facts;
@@ -46,30 +51,63 @@ export class ExpiringBindings {
       this.#bindings.delete(binding);
       this.#expired.set(binding.id, binding.facts);
       this.#newlyExpired.push(binding.facts);
+      this.#lastExpiry = Math.max(this.#lastExpiry, binding.facts.expiresAt);
     }
     this.#findNext();
     return expired;
   }
 
+  /** B13: those whose time is not over, because the clock was ahead. The caller adds them again. */
+  takeHeldAgain(now: () => number): readonly BindingFacts[] {
+    if (this.#lastExpiry === Number.NEGATIVE_INFINITY || now() >= this.#lastExpiry) return NONE;
+    const time = now();
+    const again: BindingFacts[] = [];
+    this.#lastExpiry = Number.NEGATIVE_INFINITY;
+    for (const [id, facts] of this.#expired) {
+      if (facts.expiresAt > time) {
+        this.#expired.delete(id);
+        again.push(facts);
+      } else this.#lastExpiry = Math.max(this.#lastExpiry, facts.expiresAt);
+    }
+    this.#heldAgain.push(...again);
+    return again;
+  }
+
   /** The stored binding was replaced or deleted. */
   forget(id: string): void {
     this.#expired.delete(id);
+    if (this.#expired.size === 0) this.#lastExpiry = Number.NEGATIVE_INFINITY;
   }
 
   expired(): Iterable<BindingFacts> {
     return this.#expired.values();
   }
 
-  get hasNewlyExpired(): boolean {
-    return this.#newlyExpired.length > 0;
+  get hasUnsettled(): boolean {
+    return this.#newlyExpired.length > 0 || this.#heldAgain.length > 0;
   }
 
-  /** Those that have expired since the last call. They held up to and including this revision. */
-  takeNewlyExpired(revision: number): readonly BindingFacts[] {
+  /** Those that have expired since the last call, and count as expired from this moment on. */
+  takeNewlyExpired(moment: () => PolicyMoment): readonly BindingFacts[] {
     const expired = this.#newlyExpired;
     this.#newlyExpired = [];
-    for (const facts of expired) this.#heldUntil.set(expiryKey(facts), revision);
+    if (expired.length === 0) return NONE;
+    const from = moment();
+    for (const facts of expired) this.#gaps.set(expiryKey(facts), { from, to: Number.POSITIVE_INFINITY });
     return expired;
+  }
+
+  /** Those that hold again since the last call, and do so from this moment on. */
+  takeNewlyHeld(moment: () => PolicyMoment): readonly BindingFacts[] {
+    const held = this.#heldAgain;
+    this.#heldAgain = [];
+    if (held.length === 0) return NONE;
+    const to = moment();
+    for (const facts of held) {
+      const gap = this.#gaps.get(expiryKey(facts));
+      if (gap !== undefined) this.#gaps.set(expiryKey(facts), { ...gap, to });
+    }
+    return held;
   }
 
   /** Whether a binding that was stored at this moment had not expired then. */
@@ -79,8 +117,8 @@ export class ExpiringBindings {
   ): boolean {
     const expiresAt = readExpiry(object);
     if (!Number.isFinite(expiresAt)) return expiresAt > 0;
-    const until = this.#heldUntil.get(expiryKey({ namespace, name, expiresAt }));
-    return until === undefined || moment < justAfter(until);
+    const gap = this.#gaps.get(expiryKey({ namespace, name, expiresAt }));
+    return gap === undefined || moment < gap.from || moment >= gap.to;
   }
 
   #findNext(): void {
@@ -89,6 +127,6 @@ export class ExpiringBindings {
   }
 }
 
-const NONE: readonly CompiledBinding[] = [];
+const NONE: readonly never[] = [];
 
 const expiryKey = ({ namespace, name, expiresAt }: Expiry): string => `${bindingId(namespace, name)} ${expiresAt}`;

@@ -3,6 +3,7 @@ import type { Catalog } from '../api/catalog.ts';
 import type { Kind } from '../api/kind.ts';
 import { kindPrefix } from '../api/object-key.ts';
 import type { ApiRequest } from '../api/request.ts';
+import { type PolicyMoment, revisionOf } from '../api/visibility.ts';
 import type { ObjectReader } from '../objects/reader.ts';
 import { questionOf } from './forbidden.ts';
 import type { Policy } from './policy.ts';
@@ -56,16 +57,16 @@ export function createPastPermission(parts: PastPermissionParts): PastPermission
       const question = questionOf(request);
       const isUnchanged = policy.changedAt(caller) <= from;
       if (isUnchanged && policy.decideForAnyLabels(caller, question).allowed) return false;
-      const changes = [
-        isUnchanged ? [] : parts.policyChangesBetween(from, upTo),
-        target.cluster === undefined ? [] : labelChanges(target.cluster, from, upTo),
-      ];
-      const moments = [from];
-      for (const known of changes) {
-        if (known === undefined || known.length > MAX_CHANGES) return true;
-        moments.push(...known);
-      }
+      const policyChanges = isUnchanged ? [] : parts.policyChangesBetween(from, upTo);
+      const changesInCluster = target.cluster === undefined ? [] : labelChanges(target.cluster, from, upTo);
+      if (policyChanges === undefined || policyChanges.length > MAX_CHANGES) return true;
+      if (changesInCluster === undefined || changesInCluster.length > MAX_CHANGES) return true;
+      const moments = [...[from, ...policyChanges].filter(hasEvents), ...changesInCluster];
       return moments.some((moment) => !policy.decideAt(caller, question, moment).allowed);
     },
   };
 }
+
+/** Whether events can follow this change before the next one, which may be just after the same revision. */
+const hasEvents = (change: PolicyMoment, index: number, changes: readonly PolicyMoment[]): boolean =>
+  revisionOf(changes[index + 1] ?? Number.POSITIVE_INFINITY) > change;

@@ -109,6 +109,8 @@ class CompiledPolicy implements Policy {
   #generation = 0;
   /** The latest revision of the store that is known, also of changes that do not concern the policy. */
   #revision = 0;
+  /** When watches last followed an expiry. */
+  #settledAt: PolicyMoment = 0;
 
   constructor(options: PolicyOptions) {
     const { labelsOf, labelsAt, snapshot, now = Date.now, maxRules = 10_000, maxIdleSubjects = 10_000 } = options;
@@ -191,24 +193,36 @@ class CompiledPolicy implements Policy {
     this.#subjects.dropIdle();
   }
 
+  /** Drops bindings that have expired, and takes those back that a clock that was ahead had ended. */
   #dropExpired(): void {
     for (const binding of this.#expiring.takeExpired(this.#now)) {
       this.#generation++;
-      this.#replace(binding.id, binding, undefined, justAfter(this.#revision));
+      this.#replace(binding.id, binding, undefined, justAfter(this.#revision, this.#settledAt));
+    }
+    for (const facts of this.#expiring.takeHeldAgain(this.#now)) {
+      this.#generation++;
+      const binding = new CompiledBinding(facts, this.#roles.findOrReserve(facts.roleRef));
+      this.#replace(binding.id, undefined, binding, justAfter(this.#revision, this.#settledAt));
     }
   }
 
-  settleExpired(): boolean {
+  settleExpired(): readonly PolicyMoment[] {
     this.#dropExpired();
-    const expired = this.#expiring.takeNewlyExpired(this.#revision);
-    // Decisions may have dropped them at an earlier revision, but watches follow only now.
-    const version = { generation: this.#generation, moment: justAfter(this.#revision) };
-    for (const { subjects } of expired) this.#subjects.markChanged(subjects, version);
-    return expired.length > 0;
+    const moments: PolicyMoment[] = [];
+    const settle = (): PolicyMoment => {
+      this.#settledAt = justAfter(this.#revision, this.#settledAt);
+      moments.push(this.#settledAt);
+      return this.#settledAt;
+    };
+    const changed = [...this.#expiring.takeNewlyExpired(settle), ...this.#expiring.takeNewlyHeld(settle)];
+    // Decisions may have followed them at an earlier revision, but watches follow only now.
+    const version = { generation: this.#generation, moment: this.#settledAt };
+    for (const { subjects } of changed) this.#subjects.markChanged(subjects, version);
+    return moments;
   }
 
   get hasUnsettled(): boolean {
-    return this.#expiring.hasNewlyExpired;
+    return this.#expiring.hasUnsettled;
   }
 
   expiredBindings(): Iterable<BindingFacts> {

@@ -1,6 +1,6 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import type { ApiObject } from '../../src/api/kind.ts';
+import type { ApiObject, Kind } from '../../src/api/kind.ts';
 import { EXPIRES_ANNOTATION } from '../../src/api/kinds/rbac.ts';
 import { binding, person, role } from '../../src/authz/rbac.fixture.ts';
 import { openSqliteStore } from '../../src/storage/sqlite/sqlite-store.ts';
@@ -12,7 +12,7 @@ import { inFolder } from './object-store.ts';
 /** A watch after the time of a binding is over, and before the binding is deleted. */
 
 const END = Date.parse('2026-11-16T18:00:00Z');
-const ROLE = role('reader', [{ verbs: ['list', 'watch'], apiGroups: ['*'], resources: ['clusters'] }]);
+const ROLE = role('reader', [{ verbs: ['list', 'watch'], apiGroups: ['*'], resources: ['clusters', 'clusterroles'] }]);
 const granted = binding('temporary', 'ClusterRole/reader', ['User:jane']);
 const BINDING = {
   ...granted,
@@ -24,10 +24,12 @@ interface World {
   /** The revision at which jane sees the cluster `a`. */
   readonly seen: number;
   expire(): void;
+  /** The clock was ahead, and is right again. */
+  holdAgain(): void;
   create(name: string): Promise<number>;
   deleteBinding(): Promise<void>;
   /** The events of a watch by jane: all that come before the caches have nothing more to send. */
-  watch(after: number | 'initial', stalled?: boolean): Promise<Watching>;
+  watch(after: number | 'initial', stalled?: boolean, kind?: Kind): Promise<Watching>;
 }
 
 interface Watching {
@@ -58,16 +60,19 @@ async function inWorld(test: (world: World) => Promise<void>): Promise<void> {
         expire: () => {
           now = END;
         },
+        holdAgain: () => {
+          now = END - 1;
+        },
         deleteBinding: async () => {
           await core.request({ caller: ROOT, verb: 'delete', kind: catalog.clusterRoleBindings, name: 'temporary' });
           await reader.catchUp();
         },
-        watch: async (after, stalled = false) => {
+        watch: async (after, stalled = false, kind = catalog.clusters) => {
           const query = after === 'initial' ? {} : { resourceVersion: String(after) };
           const response = await core.request({
             caller: person('jane'),
             verb: 'watch',
-            kind: catalog.clusters,
+            kind,
             query: { watch: 'true', allowWatchBookmarks: 'true', ...query },
           });
           if (response.type !== 'watch') throw new Error(`unexpected response: ${response.type}`);
@@ -150,5 +155,45 @@ it('a client that reads its initial events slowly gets DELETED after them', asyn
     slow.sink.drain();
     const events = (await slow.events()).filter((event) => !event.startsWith('BOOKMARK'));
     expect(events).toEqual([`ADDED a ${seen}`, `DELETED a ${seen}`]);
+  });
+});
+
+it('B13: a watch gets ADDED for what it may see again, when it is open and when it resumes', async () => {
+  await inWorld(async ({ core, seen, expire, holdAgain, watch }) => {
+    const open = await watch(seen);
+    expire();
+    core.broadcaster.followExpirations();
+    expect(await open.events()).toEqual([`DELETED a ${seen}`, `BOOKMARK  ${seen}`]);
+    holdAgain();
+    core.broadcaster.followExpirations();
+    const events = [`DELETED a ${seen}`, `BOOKMARK  ${seen}`, `ADDED a ${seen}`, `BOOKMARK  ${seen}`];
+    expect(await open.events()).toEqual(events);
+    // A client may come back that got DELETED and not ADDED.
+    for (let i = 0; i < 2; i++) {
+      const resumed = (await (await watch(seen)).events()).filter((event) => !event.startsWith('BOOKMARK'));
+      expect(resumed).toEqual([`DELETED a ${seen}`, `ADDED a ${seen}`]);
+    }
+  });
+});
+
+it('B13: a watch that begins after the clock was right again does not have to list again', async () => {
+  await inWorld(async ({ core, seen, expire, holdAgain, create, watch }) => {
+    expire();
+    core.broadcaster.followExpirations();
+    const during = await create('b');
+    holdAgain();
+    core.broadcaster.followExpirations();
+    const roles = core.catalog.clusterRoles;
+    // A list of now has this revision, too.
+    expect(await (await watch(during, false, roles)).events()).toEqual([]);
+    expect(await (await watch(seen, false, roles)).events()).toEqual(['ERROR 410']);
+    const after = await create('c');
+    expect(await (await watch(after, false, roles)).events()).toEqual([]);
+    // No event has happened between the two changes.
+    expire();
+    core.broadcaster.followExpirations();
+    holdAgain();
+    core.broadcaster.followExpirations();
+    expect(await (await watch(after, false, roles)).events()).toEqual([]);
   });
 });

@@ -1,7 +1,7 @@
 import type { Caller } from '../../api/caller.ts';
 import type { Kind } from '../../api/kind.ts';
 import { collectionPrefix, kindPrefix } from '../../api/object-key.ts';
-import { type ExpiringPermissions, justAfter, type PolicyMoment } from '../../api/visibility.ts';
+import type { ExpiringPermissions, PolicyMoment } from '../../api/visibility.ts';
 import type { ProjectionListener } from '../../objects/projected-cache.ts';
 import type { ReadableEvent, ReadableObject } from '../../objects/readable.ts';
 import { frameFor } from './frames.ts';
@@ -218,21 +218,25 @@ export class Broadcaster implements ProjectionListener {
     this.#recordPolicyChange(revision);
   }
 
-  /** Permissions expire without an event: open watches follow at once. Called between two batches of events. */
+  /**
+   * Permissions expire without an event, and hold again if the clock was ahead: open watches follow at once. Called
+   * between two batches of events.
+   */
   followExpirations(): void {
-    if (this.#options.expiring?.settleExpired() !== true) return;
-    this.#expiredAt = justAfter(this.#revision);
-    this.#recordPolicyChange(this.#expiredAt);
+    const changes = this.#options.expiring?.settleExpired() ?? [];
+    if (changes.length === 0) return;
+    for (const moment of changes) this.#recordPolicyChange(moment);
+    this.#expiredAt = changes.at(-1) ?? this.#expiredAt;
     this.#applyPolicyChange(this.#revision);
     for (const watcher of [...this.#behind]) watcher.onBroadcasterProgress();
   }
 
-  /** When permissions last expired. */
+  /** When permissions last expired or held again. */
   get expiredAt(): PolicyMoment {
     return this.#expiredAt;
   }
 
-  /** Whether watches have followed all permissions that have expired. Until then no watch goes live. */
+  /** Whether watches have followed all of these changes. Until then no watch goes live. */
   get isSettled(): boolean {
     return this.#options.expiring?.hasUnsettled !== true;
   }
