@@ -168,7 +168,7 @@ function passParts(
   };
 }
 
-function joinParts({ catalog, objects, views, options }: DispatchParts): JoinParts {
+function joinParts({ catalog, objects, views, options, clock }: DispatchParts): JoinParts {
   const { publicView, reader, writer, policy } = objects;
   return {
     catalog,
@@ -178,6 +178,7 @@ function joinParts({ catalog, objects, views, options }: DispatchParts): JoinPar
     publicView,
     productName: options.productName,
     checkJoin: (creator, cluster) => checkJoin(policy, creator, catalog.clusters, cluster),
+    requireRightClock: () => clock.requireRight(),
     now: Date.now,
   };
 }

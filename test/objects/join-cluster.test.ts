@@ -4,12 +4,14 @@ import type { Caller } from '../../src/api/caller.ts';
 import { bootstrapStatus } from '../../src/api/kinds/bootstrap-token.ts';
 import { storageKey } from '../../src/api/object-key.ts';
 import type { ApiRequest } from '../../src/api/request.ts';
+import { unavailable } from '../../src/api/status.ts';
 import { createBootstrapTokenAuthenticator } from '../../src/authn/bootstrap-token-authenticator.ts';
 import { Fleet, person } from '../../src/authz/rbac.fixture.ts';
 import { createTokenCompletion } from '../../src/handlers/join/complete-token.ts';
 import { createJoinHandler } from '../../src/handlers/join/join-cluster.ts';
 import { createViews } from '../../src/handlers/views.ts';
 import { Secret } from '../../src/observability/secret.ts';
+import { StorageError } from '../../src/storage/contract.ts';
 import { at, catalog, inFolder, make, type Objects, object, openObjects } from './object-store.ts';
 
 /** Other writes between the steps of a registration with a bootstrap token, in a real database. */
@@ -62,6 +64,7 @@ async function inWorld(test: (world: World) => Promise<void>): Promise<void> {
       publicView: (whole) => whole,
       productName: 'orchestrator',
       checkJoin: () => undefined,
+      requireRightClock: () => {},
       now: Date.now,
     });
     const create = async (createdBy: object = { username: 'jane' }): Promise<void> => {
@@ -179,13 +182,44 @@ it('a token that is replaced when its cluster exists does not mark the other one
   });
 });
 
+it('A49: a crash before the token is marked as done: repeating the request marks it, a dry run does not', async () => {
+  await inWorld(async ({ authenticate, before, join, keys, status, writer }) => {
+    const crash = async () => {
+      throw new StorageError('unavailable', 'the disk is full');
+    };
+    before(CLUSTER_KEY, async () => before(TOKEN_KEY, crash));
+    expect([await join(authenticate()), await keys()]).toEqual([503, expect.arrayContaining([CLUSTER_KEY])]);
+    expect([await join(authenticate(), { dryRun: true }), status()]).toEqual([
+      200,
+      expect.not.objectContaining({ registeredTimestamp: expect.anything() }),
+    ]);
+    expect([await join(authenticate()), status()]).toEqual([
+      200,
+      expect.objectContaining({ registeredTimestamp: expect.any(String) }),
+    ]);
+    await writer.remove(catalog.clusters, CLUSTER, { dryRun: false, onlyIfEmpty: true });
+    expect(await join(authenticate())).toBe(409);
+  });
+});
+
 it('A49: a token is created by its creator, not by a caller who impersonates one', () => {
-  const complete = createTokenCompletion({ catalog, checkJoin: () => undefined, now: Date.now });
+  const parts = { catalog, checkJoin: () => undefined, now: Date.now };
+  const complete = createTokenCompletion({ ...parts, requireRightClock: () => {} });
   const [jane, max] = [person('jane'), person('max')];
   const derive = (caller: Caller) =>
     complete({ caller, annotate: () => {} } as unknown as ApiRequest, TOKENS)?.derive(object({ name: 'x' }));
   expect(derive(jane)?.spec).toMatchObject({ createdBy: { username: 'jane' } });
   expect(() => derive({ ...jane, impersonator: max })).toThrow('a caller who impersonates creates no bootstrap tokens');
+});
+
+it('B13: no token is created while the clock is wrong: its expiry would be too late', () => {
+  const requireRightClock = () => {
+    throw unavailable('the clock is ahead', 5);
+  };
+  const complete = createTokenCompletion({ catalog, checkJoin: () => undefined, requireRightClock, now: Date.now });
+  const request = { caller: person('jane'), annotate: () => {} } as unknown as ApiRequest;
+  expect(() => complete(request, TOKENS)?.derive(object({ name: 'x' }))).toThrow('the clock is ahead');
+  expect(complete(request, catalog.clusters)).toBeUndefined();
 });
 
 it('of two requests at the same time, the second does not register the cluster again after its deletion', async () => {

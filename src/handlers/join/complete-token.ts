@@ -12,9 +12,9 @@ const MAX_LIFETIME_MS = 24 * 3_600_000;
 
 /** The fields of a new bootstrap token that the server sets: its creator and its expiry. */
 export function createTokenCompletion(
-  parts: Pick<JoinParts, 'catalog' | 'checkJoin' | 'now'>,
+  parts: Pick<JoinParts, 'catalog' | 'checkJoin' | 'requireRightClock' | 'now'>,
 ): (request: ApiRequest, kind: Kind) => Completion | undefined {
-  const { catalog, checkJoin, now } = parts;
+  const { catalog, checkJoin, requireRightClock, now } = parts;
   return ({ caller, annotate }, kind) => {
     if (kind !== catalog.bootstrapTokens) return undefined;
     return {
@@ -23,6 +23,7 @@ export function createTokenCompletion(
         if (caller.impersonator !== undefined) {
           throw forbidden(kind, object.metadata.name ?? '', 'a caller who impersonates creates no bootstrap tokens');
         }
+        requireRightClock();
         const spec = bootstrapSpec(object);
         const { labels = {}, namePattern = '' } = spec;
         // Refused when it is used, too. Its creator should not learn it from the cluster.

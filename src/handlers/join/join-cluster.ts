@@ -41,6 +41,9 @@ export function createJoinHandler(parts: JoinParts): (request: ApiRequest) => Pr
     const existing = joinedCluster(parts, token, name);
     if (existing !== undefined) {
       annotate(request, token, name);
+      // After a crash that came before it.
+      const isFinished = bootstrapStatus(token).registeredTimestamp !== undefined;
+      if (!isFinished && !options.dryRun) await finish(parts, token);
       return writeResponse(parts, request, clusters, identityOf(existing), { code: 200 });
     }
     if (bootstrapStatus(token).registeredTimestamp !== undefined) throw spent(parts, token);

@@ -16,6 +16,8 @@ export interface JoinParts {
   readonly productName: string;
   /** @throws ApiError 403 for a creator who may not register this cluster. */
   readonly checkJoin: (creator: Identity, cluster: ApiObject) => void;
+  /** Throws while the clock is known to be wrong: a bootstrap token says when it expires. */
+  readonly requireRightClock: () => void;
   /** Epoch milliseconds. */
   readonly now: () => number;
 }
