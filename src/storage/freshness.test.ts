@@ -17,15 +17,29 @@ interface State {
   answerMs: number;
   answers: boolean;
   fails: StorageErrorCode | undefined;
+  /** How long a question takes that fails. */
+  failMs: number;
   asked: number;
   answered: number;
   /** How far the clock of the process is ahead, after a pause. */
   pausedMs: number;
+  /** For how long the machine has slept: the wall clock goes on, and the clock of the process stands still. */
+  sleptMs: number;
 }
 
 /** A store whose answers the test decides, and two parts that follow it. */
 function open({ answerMs = 5, known }: { answerMs?: number; known?: () => number | undefined } = {}) {
-  const state: State = { revision: 10, answerMs, answers: true, fails: undefined, asked: 0, answered: 0, pausedMs: 0 };
+  const state: State = {
+    revision: 10,
+    answerMs,
+    answers: true,
+    fails: undefined,
+    failMs: 0,
+    asked: 0,
+    answered: 0,
+    pausedMs: 0,
+    sleptMs: 0,
+  };
   const caches = new RevisionWaiters();
   const keys = new RevisionWaiters();
   caches.moveTo(10);
@@ -33,7 +47,9 @@ function open({ answerMs = 5, known }: { answerMs?: number; known?: () => number
   const freshness = new Freshness({
     store: {
       revision: async () => {
-        if (state.fails !== undefined) throw new StorageError(state.fails, 'away');
+        const { fails, failMs } = state;
+        if (fails !== undefined && failMs > 0) await new Promise((resolve) => setTimeout(resolve, failMs));
+        if (fails !== undefined) throw new StorageError(fails, 'away');
         const { revision } = state;
         state.asked += 1;
         await new Promise((resolve) => {
@@ -46,6 +62,7 @@ function open({ answerMs = 5, known }: { answerMs?: number; known?: () => number
     },
     parts: [caches],
     now: () => performance.now() + state.pausedMs,
+    wallNow: () => Date.UTC(2026, 10, 16) + performance.now() + state.pausedMs + state.sleptMs,
   });
   freshness.include(keys);
   const stop = freshness.start();
@@ -231,6 +248,52 @@ describe('B30: decisions from memory', () => {
     // The timer of the question before the pause.
     await pass(660);
     expect([freshness.isUnreachable, freshness.proveCurrent()]).toEqual([false, false]);
+  });
+
+  it('are not made because a question from before a pause fails after it', async () => {
+    const { state, freshness, pass } = open();
+    await pass(1_100);
+    state.fails = 'unavailable';
+    state.failMs = 500;
+    // Asked at 1,250 ms.
+    await pass(200);
+    state.pausedMs = 60_000;
+    await pass(460);
+    expect([freshness.isUnreachable, freshness.proveCurrent()]).toEqual([false, false]);
+    // One from after the pause.
+    await pass(300);
+    expect([freshness.isUnreachable, freshness.proveCurrent()]).toEqual([true, true]);
+  });
+
+  it('wait after a sleep of the machine, during which the monotonic clock stands still', async () => {
+    const { state, freshness, decided, pass } = open();
+    await pass(1_000);
+    state.sleptMs = 60_000;
+    expect(freshness.proveCurrent()).toBe(false);
+    expect(await decided(20)).toBe(true);
+    // Its answer was on the way when the machine fell asleep.
+    state.answerMs = 100;
+    await pass(260);
+    state.sleptMs += 60_000;
+    await pass(110);
+    expect(freshness.proveCurrent()).toBe(false);
+    // Unreachable was what the store was before.
+    state.answers = false;
+    await pass(2_000);
+    expect([freshness.isUnreachable, freshness.proveCurrent()]).toEqual([true, true]);
+    state.sleptMs += 60_000;
+    expect([freshness.proveCurrent(), freshness.isUnreachable]).toEqual([false, false]);
+  });
+
+  it('do not wait because the wall clock is slewed', async () => {
+    const { state, freshness, pass } = open();
+    await pass(1_000);
+    for (let i = 0; i < 1_000; i++) {
+      // 10 %: adjtime(3) of Linux slews by 0.05 %.
+      state.sleptMs += 10;
+      await pass(100);
+      expect(freshness.proveCurrent()).toBe(true);
+    }
   });
 
   it('wait for caches that are refilled, also when the store is found unreachable', async () => {

@@ -8,6 +8,8 @@ interface FreshnessOptions {
   readonly parts: readonly AppliedRevision[];
   /** Milliseconds on a monotonic clock. */
   readonly now?: () => number;
+  /** Milliseconds of the wall clock. */
+  readonly wallNow?: () => number;
 }
 
 interface Waiter {
@@ -25,6 +27,8 @@ const UNREACHABLE_AFTER_MS = 700;
 const LATE = 1.3;
 const MAX_PROOFS_RUNNING = 16;
 const ASK_UNREACHABLE_MS = 1_000;
+/** A read of the store that has failed by itself has failed within this time; see READ_TIMEOUT of etcd. */
+const READ_MS = 2_300;
 /** How long a proof may take. */
 const PROOF_MS = 4_000;
 
@@ -52,11 +56,18 @@ export class Freshness {
   #answeredAt = Number.NEGATIVE_INFINITY;
   #isUnreachable = false;
   #isReplaced = false;
+  readonly #wallNow: () => number;
+  /** The wall clock minus the monotonic clock, at the last look. */
+  #clockOffset: number;
+  /** What was asked before this time proves nothing: the machine has slept since. */
+  #resumedAt = Number.NEGATIVE_INFINITY;
 
-  constructor({ store, parts, now = () => performance.now() }: FreshnessOptions) {
+  constructor({ store, parts, now = () => performance.now(), wallNow = Date.now }: FreshnessOptions) {
     this.#store = store;
     this.#parts = [...parts];
     this.#now = now;
+    this.#wallNow = wallNow;
+    this.#clockOffset = wallNow() - now();
   }
 
   /** From now on a proof needs this part too. */
@@ -87,6 +98,7 @@ export class Freshness {
   /** True when decisions may be made from memory now. Makes a new proof if that takes no request to the store. */
   proveCurrent(): boolean {
     if (this.#isReplaced) return false;
+    this.#noticeSleep();
     // Caches that are refilled go back to an older state, which may lack what the proof was about.
     if (this.#hasApplied(this.#provenRevision)) {
       if (this.#isUnreachable || this.#provenAt >= this.#now() - MAX_AGE_MS) return true;
@@ -126,6 +138,21 @@ export class Freshness {
     const revision = this.#store.knownRevision?.() ?? (await firstWithin(answerMs, this.#ask()));
     if (revision === undefined) throw new StorageError('unavailable', 'the store did not answer in time');
     return this.#reach(revision, asked, timeoutMs);
+  }
+
+  /**
+   * The monotonic clock stands still while the machine sleeps, so an old proof would look new. The wall clock does not.
+   * Slewing moves both. A wall clock that was set looks like a sleep, which costs one proof.
+   */
+  #noticeSleep(): void {
+    const now = this.#now();
+    const offset = this.#wallNow() - now;
+    const hasSlept = Math.abs(offset - this.#clockOffset) > MAX_AGE_MS;
+    this.#clockOffset = offset;
+    if (!hasSlept) return;
+    this.#resumedAt = now;
+    this.#provenAt = Number.NEGATIVE_INFINITY;
+    this.#isUnreachable = false;
   }
 
   async #ask(): Promise<Revision> {
@@ -172,6 +199,7 @@ export class Freshness {
   async #prove(): Promise<void> {
     if (this.#running >= MAX_PROOFS_RUNNING) return;
     this.#running += 1;
+    this.#noticeSleep();
     const asked = this.#now();
     const silence = setTimeout(() => {
       const elapsed = this.#now() - asked;
@@ -183,8 +211,8 @@ export class Freshness {
       clearTimeout(silence);
       await this.#reach(revision, asked, PROOF_MS);
     } catch {
-      // `catchUp` reports the error to its callers.
-      this.#noAnswer(asked);
+      // `catchUp` reports the error to its callers. One that comes late says nothing about the store, as above.
+      if (this.#now() - asked <= READ_MS * LATE) this.#noAnswer(asked);
     } finally {
       clearTimeout(silence);
       this.#running -= 1;
@@ -192,13 +220,16 @@ export class Freshness {
   }
 
   #noAnswer(asked: number): void {
+    this.#noticeSleep();
+    if (asked < this.#resumedAt) return;
     if (this.#isReplaced || this.#answeredAt >= asked || this.#isUnreachable) return;
     this.#isUnreachable = true;
     this.#wake();
   }
 
   #proven(asked: number, revision: Revision): void {
-    if (asked <= this.#provenAt) return;
+    this.#noticeSleep();
+    if (asked < this.#resumedAt || asked <= this.#provenAt) return;
     this.#provenAt = asked;
     this.#provenRevision = revision;
     this.#wake();
