@@ -102,6 +102,34 @@ describe('the keys of an issuer', () => {
     expect(keys.isFailing()).toBe(true);
   });
 
+  it.each([
+    ['no key', []],
+    ['no key that can be used', [{ kty: 'oct', k: 'c2VjcmV0' }]],
+  ])('are gone when the key set has %s, which is reported', async (_, published) => {
+    await keys.refresh();
+    documents[JWKS] = { keys: published };
+    await keys.refresh();
+    expect([keys.known(undefined), reports, keys.isFailing()]).toEqual([
+      [],
+      ['its key set has no key that can be used: none is accepted'],
+      true,
+    ]);
+    documents[JWKS] = { keys: [one] };
+    await keys.refresh();
+    expect([keys.known('one').length, keys.isFailing()]).toEqual([1, false]);
+  });
+
+  it.each<[string, unknown]>([
+    ['cannot be fetched', undefined],
+    ['is no key set', { error: 'not found' }],
+    ['has no list of keys', { keys: {} }],
+  ])('stay when the key set %s', async (_, document) => {
+    await keys.refresh();
+    documents[JWKS] = document;
+    await keys.refresh();
+    expect([keys.known('one').length, keys.isFailing()]).toEqual([1, true]);
+  });
+
   it('a problem that lasts is reported once an hour, and its end once', async () => {
     const working = documents;
     documents = {};

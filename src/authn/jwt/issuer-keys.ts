@@ -14,11 +14,16 @@ export interface IssuerKeys {
    * rejects: empty when there is no such key.
    */
   find(kid: string | undefined): Promise<readonly IssuerKey[]>;
+  /**
+   * For a token that none of the keys in memory verifies: issuers may publish another key under the same `kid`, or
+   * without one. As `known`, after a lookup under the same limit as in `find`.
+   */
+  findAgain(kid: string | undefined): Promise<readonly IssuerKey[]>;
   /** Whether the last fetch failed. */
   isFailing(): boolean;
   /** The origins at which tokens are obtained, by the last discovery document; empty before the first one. */
   origins(): readonly string[];
-  /** Fetches the keys again. When that fails, the keys in memory stay. */
+  /** Fetches the keys again. When that fails, the keys in memory stay. A key set without a usable key removes them. */
   refresh(): Promise<void>;
   /** Aborts a fetch in progress, so that a silent issuer does not delay the shutdown. */
   close(): void;
@@ -57,8 +62,8 @@ export function createIssuerKeys({ issuerUrl, discoveryUrl, fetchDocument, now, 
       const jwksUri = jwksUriOf(discovery);
       origins = tokenOrigins(discovery);
       const found = readKeySet(await fetchDocument(jwksUri, signal));
-      if (found.length === 0) throw new Error('its key set has no key that can be used');
       keys = found;
+      if (found.length === 0) throw new Error('its key set has no key that can be used: none is accepted');
       isFailing = false;
       if (reported !== undefined) report(undefined);
       reported = undefined;
@@ -87,6 +92,12 @@ export function createIssuerKeys({ issuerUrl, discoveryUrl, fetchDocument, now, 
     return running;
   }
 
+  async function lookUp(): Promise<void> {
+    if (running !== undefined) await running;
+    // The absolute difference: a clock that was set back must not postpone the next fetch.
+    else if (Math.abs(now() - lastStart) >= RETRY_MS) await start();
+  }
+
   const known = (kid: string | undefined): readonly IssuerKey[] =>
     kid === undefined ? keys : keys.filter((key) => key.kid === kid);
 
@@ -95,9 +106,11 @@ export function createIssuerKeys({ issuerUrl, discoveryUrl, fetchDocument, now, 
     async find(kid) {
       const inMemory = known(kid);
       if (inMemory.length > 0) return inMemory;
-      if (running !== undefined) await running;
-      // The absolute difference: a clock that was set back must not postpone the next fetch.
-      else if (Math.abs(now() - lastStart) >= RETRY_MS) await start();
+      await lookUp();
+      return known(kid);
+    },
+    async findAgain(kid) {
+      await lookUp();
       return known(kid);
     },
     isFailing: () => isFailing,

@@ -20,6 +20,7 @@ const START = 1_700_000_000_000;
 let now: number;
 let keySet: unknown[];
 let isDown: boolean;
+let fetches: number;
 let authenticator: JwtAuthenticator;
 let refresh: () => Promise<void>;
 
@@ -27,6 +28,7 @@ beforeEach(() => {
   now = START;
   keySet = published;
   isDown = false;
+  fetches = 0;
   const [config] = readAuthenticationConfig(
     Buffer.from(
       JSON.stringify({
@@ -47,6 +49,7 @@ beforeEach(() => {
     issuerUrl: ISSUER,
     discoveryUrl: `${ISSUER}/d`,
     fetchDocument: async (url) => {
+      fetches += url.endsWith('/k') ? 1 : 0;
       if (isDown) throw new Error('connect ECONNREFUSED');
       return url.endsWith('/d') ? { issuer: ISSUER, jwks_uri: `${ISSUER}/k` } : { keys: keySet };
     },
@@ -97,6 +100,45 @@ describe('tokens of the issuer', () => {
       await sign(claims({ nbf: START / 1000 + 59 })),
     ];
     for (const token of accepted) expect((await authenticate(new Secret(token))).as(undefined).name).toBe('jane');
+  });
+
+  it.each([
+    ['of its kid', 'ec', rsa, 'RS256'],
+    ['of its kid and algorithm', 'ec', stranger, 'ES256'],
+    ['without a kid', undefined, stranger, 'ES256'],
+  ])('are accepted soon after the key %s was replaced', async (_, kid, { publicKey, privateKey }, alg) => {
+    await authenticate(new Secret(await sign(claims())));
+    keySet = [{ ...publicKey.export({ format: 'jwk' }), ...(kid === undefined ? {} : { kid }) }];
+    const token = () => sign(claims(), { key: privateKey, alg, kid });
+    now += 9_999;
+    await expect(authenticate(new Secret(await token()))).rejects.toThrow(/invalid signature|does not match the key/);
+    now += 1;
+    expect((await authenticate(new Secret(await token()))).as(undefined).name).toBe('jane');
+  });
+
+  it('B9: with a wrong signature cause one fetch in ten seconds', async () => {
+    await authenticate(new Secret(await sign(claims())));
+    for (let second = 1; second <= 30; second += 1) {
+      now += 1_000;
+      for (const kid of ['ec', undefined, `unknown-${second}`]) {
+        const token = await sign(claims({ second }), { key: stranger.privateKey, kid });
+        await expect(authenticate(new Secret(token))).rejects.toThrow('invalid signature');
+      }
+    }
+    expect(fetches).toBe(1 + 3);
+  });
+
+  it('are refused once the issuer publishes no key', async () => {
+    const token = await sign(claims());
+    const caller = await authenticate(new Secret(token));
+    isDown = true;
+    await refresh();
+    expect(caller.isLive()).toBe(true);
+    isDown = false;
+    keySet = [];
+    await refresh();
+    expect(caller.isLive()).toBe(false);
+    await expect(authenticate(new Secret(token))).rejects.toThrow('no keys found');
   });
 
   it('are refused once the key that signed them is withdrawn', async () => {

@@ -75,7 +75,13 @@ export function createJwtAuthenticator({ config, keys, mcpAudience, now }: JwtAu
     const header = readHeader(segments);
     const candidates = await keys.find(header.kid);
     if (candidates.length === 0) throw new TokenRejected(keys.isFailing() ? NOT_FETCHED : NO_KEYS);
-    const { thumbprint } = await signingKey(token, header.alg, candidates);
+    const { thumbprint } = await signingKey(token, header.alg, candidates).catch(async (error: unknown) => {
+      if (!(error instanceof TokenRejected)) throw error;
+      const tried = new Set(candidates.map((key) => key.thumbprint));
+      const others = (await keys.findAgain(header.kid)).filter((key) => !tried.has(key.thumbprint));
+      if (others.length === 0) throw error;
+      return signingKey(token, header.alg, others);
+    });
     const claims = decodeJsonSegment(segments.payload);
     if (claims === undefined || claims.iss !== config.issuer.url) throw new TokenRejected('token issuer is invalid');
     const audiences = acceptedAudiences(claims.aud, config.issuer.audiences);
