@@ -57,6 +57,7 @@ export interface ApiObject {
  *   `keepNull` on fields: an explicit null is not the same as absence
  *   `refused`  on objects: unknown fields that must not be true, with the reason
  *   `notKept`  on objects: fields that are dropped with a warning: names, or `others` for all that are not declared
+ *   `computed` on fields of such objects: they are dropped, too, and `withComputedFields` sets them in answers
  *   `patchStrategy: 'merge'`, `patchMergeKey` on arrays: how strategic merge patch and server-side apply change them
  *   `listMapKeys` on arrays of custom resources: the keys by which server-side apply merges them
  *   `mapType: 'atomic'` on objects: server-side apply treats them as one value
@@ -161,6 +162,8 @@ export interface Kind extends ResourceType {
    * Returns the object or a changed copy.
    */
   readonly deriveFields?: (object: ApiObject, old: ApiObject | undefined) => ApiObject;
+  /** The object with the fields of an answer that are not stored. Returns a copy. */
+  readonly withComputedFields?: (object: ApiObject) => ApiObject;
   /** The errors of everything but the metadata. `old`: the object before an update. */
   readonly validate: (object: ApiObject, old: ApiObject | undefined, unchanged: UnchangedParts) => FieldError[];
   readonly columns: readonly TableColumn[];

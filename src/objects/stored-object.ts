@@ -116,7 +116,7 @@ export class StoredObject implements CacheEntry, ReadableObject {
   }
 
   shown(view: ObjectView): ApiObject {
-    return view === 'whole' ? withServedFields(this.kind, this.object()) : this.publicObject();
+    return view === 'whole' ? servedObject(this.kind, this.object()) : this.publicObject();
   }
 
   json(view: ObjectView): Uint8Array {
@@ -172,9 +172,15 @@ function ownBuffer(text: string): Buffer {
   return bytes;
 }
 
+/** The object as answers have it. The base of a patch has no computed fields: they would be stored. */
+export function servedObject(kind: Kind, object: ApiObject): ApiObject {
+  const served = withServedFields(kind, object);
+  return kind.withComputedFields?.(served) ?? served;
+}
+
 /** The JSON of a response. */
 export const encode = (kind: Kind, object: ApiObject): string =>
-  encodeValue(withServedFields(kind, object), kind.shape, kind.style);
+  encodeValue(servedObject(kind, object), kind.shape, kind.style);
 
 /** The bytes of the store. */
 export function toStoredBytes(kind: Kind, object: ApiObject): Uint8Array {

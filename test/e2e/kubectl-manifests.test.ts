@@ -103,7 +103,7 @@ describeWithKubectl('S-10: kubectl with the manifest of a whole object, validate
     await kubectlOk(server, ['delete', resource, 'shop', '-n', 'ci'], ALPHA);
     expect(await run('create')).toBe(`${resource}/shop created\n`);
     const { text } = await server.call('GET', `${inNamespace(`${resource}s`, 'ci')}/shop`);
-    expect(text).not.toMatch(/containers|canary|c2VjcmV0|fieldPath/);
+    expect(text).not.toMatch(/sidecar|initContainers|canary|c2VjcmV0|fieldPath/);
   });
 
   it('a pod is the one of its account, and its containers may change', async () => {

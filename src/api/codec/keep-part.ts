@@ -85,7 +85,9 @@ function keep(walk: Walk, node: JsonNode, shape: Shape, at: Path | undefined): J
 
 function isDropped(walk: Walk, { notKept, byName, fields }: StructShape, key: string): boolean {
   if (notKept !== 'others') return notKept?.has(key) === true;
-  if (byName.has(key) || (walk.isPatch && key.startsWith('$'))) return false;
+  const declared = byName.get(key);
+  if (declared !== undefined) return declared.isComputed;
+  if (walk.isPatch && key.startsWith('$')) return false;
   return ++walk.undeclared > MAX_VIOLATIONS || !fields.some(({ name }) => isMisspelled(key, name));
 }
 

@@ -42,6 +42,8 @@ export interface Field {
   readonly shape: Shape;
   /** An explicit null is kept. */
   readonly keepNull: boolean;
+  /** Dropped from bodies like `notKept`, and set in answers. */
+  readonly isComputed: boolean;
 }
 
 export interface MapShape {
@@ -92,6 +94,7 @@ export interface SchemaNode {
   readonly format?: string;
   readonly goType?: string;
   readonly keepNull?: boolean;
+  readonly computed?: boolean;
   readonly refused?: Readonly<Record<string, string>>;
   readonly notKept?: readonly string[] | 'others';
   readonly default?: string;
@@ -177,6 +180,7 @@ function struct(schema: SchemaNode): StructShape {
     index,
     shape: compile(property),
     keepNull: property.keepNull === true,
+    isComputed: property.computed === true,
   }));
   const byName = new Map(fields.map((field) => [field.name, field]));
   const { goType = '' } = schema;

@@ -123,6 +123,16 @@ export const serviceAccountKind: Kind = {
 
 const PodSpecSchema = Type.Object(
   {
+    // kubectl apply needs the schema of every list that an object has.
+    containers: Type.Optional(
+      Type.Array(Type.Object({ name: text('The name of the container.') }, { goType: 'Container' }), {
+        goType: '[]Container',
+        computed: true,
+        patchStrategy: 'merge',
+        patchMergeKey: 'name',
+        description: 'Always empty. Accepted and not stored.',
+      }),
+    ),
     serviceAccountName: text('The account the pod runs as; only its tokens can be bound to the pod.'),
     serviceAccount: text('Deprecated: `serviceAccountName`, which it sets where that is empty. Not stored.'),
     nodeName: text('The node the pod runs on; named in tokens bound to the pod.'),
@@ -164,6 +174,8 @@ export const podKind: Kind = {
     const { serviceAccount, ...spec } = (object.spec ?? {}) as PodSpec;
     object.spec = { ...spec, serviceAccountName: spec.serviceAccountName || serviceAccount || 'default' };
   },
+  // Kubernetes requires `containers`: the Python client raises an error for a pod without them.
+  withComputedFields: (object) => ({ ...object, spec: { ...(object.spec as PodSpec | undefined), containers: [] } }),
   validate: (object, old) => {
     if (old === undefined) return [];
     const errors: FieldError[] = [];

@@ -7,9 +7,8 @@ import type { ObjectKey } from '../../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import type { Bound } from '../../objects/bound.ts';
 import type { DeletionPropagation } from '../../objects/deletion-propagation.ts';
-import { withServedFields } from '../../objects/managed-fields.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
-import { encode, type PublicView } from '../../objects/stored-object.ts';
+import { encode, type PublicView, servedObject } from '../../objects/stored-object.ts';
 import type { Admit, ObjectWriter } from '../../objects/writer.ts';
 import type { WriteOptions } from '../options/write-options.ts';
 import { partialMetadata, tableOf } from '../representation.ts';
@@ -106,7 +105,7 @@ export function writeResponse(
   const representation = representationFor(request, kind, parts.views);
   const { form } = representation;
   if (form === 'object') return { type: 'json', code, json: encode(kind, shown) };
-  const served = withServedFields(kind, shown);
+  const served = servedObject(kind, shown);
   const value = form === 'table' ? tableOf(representation, served) : partialMetadata(served);
   return { type: 'value', code, value };
 }

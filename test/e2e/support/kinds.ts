@@ -16,7 +16,7 @@ export interface KindCase {
   readonly content: object;
   /** The same with one change. */
   readonly changed: object;
-  /** What is stored of `content` when defaults are filled in. */
+  /** What answers have of `content`, with defaults and computed fields. */
   readonly defaults?: object;
   readonly hasStatus: boolean;
   readonly countsGenerations: boolean;
@@ -81,7 +81,7 @@ export const KINDS: readonly KindCase[] = [
     content: {},
     // A pod can be put on a node once.
     changed: { spec: { nodeName: 'node-1' } },
-    defaults: { spec: { serviceAccountName: 'default' } },
+    defaults: { spec: { serviceAccountName: 'default', containers: [] } },
   },
   {
     ...core,
