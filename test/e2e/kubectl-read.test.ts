@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { describeWithKubectl, kubectl, kubectlOk } from './support/kubectl.ts';
-import { create } from './support/objects.ts';
+import { create, remove } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
 import { type Server, startServer, tokenOf } from './support/server.ts';
 
@@ -35,8 +35,19 @@ beforeAll(async () => {
   await create(server, `${rbac}/clusterroles`, { metadata: { name: 'view-clusters' }, rules });
   await create(server, `${rbac}/clusterrolebindings`, {
     metadata: { name: 'view-clusters', annotations: { 'clusterpass.dev/clusters': 'env=dev' } },
-    subjects: [{ kind: 'User', name: 'viewer' }],
+    subjects: [
+      { kind: 'User', name: 'viewer' },
+      { kind: 'Group', name: 'devs' },
+      { kind: 'User', name: 'kim' },
+      { kind: 'ServiceAccount', namespace: 'ci', name: 'builder' },
+    ],
     roleRef: { kind: 'ClusterRole', name: 'view-clusters' },
+  });
+  await create(server, `${rbac}/namespaces/ci/roles`, { metadata: { name: 'in-ci' }, rules });
+  await create(server, `${rbac}/namespaces/ci/rolebindings`, {
+    metadata: { name: 'in-ci' },
+    subjects: [{ kind: 'User', name: 'viewer' }],
+    roleRef: { kind: 'Role', name: 'in-ci' },
   });
 });
 afterAll(() => server.destroy());
@@ -114,6 +125,49 @@ describeWithKubectl('kubectl looks around', () => {
       ['https://beta.example.com:6443', 'env=dev'],
       ['https://gamma.example.com:6443', 'env=dev'],
     ]);
+  });
+
+  it('B-02: get: the columns of RBAC kinds are those of kube-apiserver, and the clusters of a binding', async () => {
+    const [header, row] = lines(await kubectlOk(server, ['get', 'clusterrolebinding', 'view-clusters', '-o', 'wide']));
+    expect(header).toEqual(['NAME', 'ROLE', 'AGE', 'USERS', 'GROUPS', 'SERVICEACCOUNTS', 'CLUSTERS']);
+    expect(row).toEqual([
+      ...['view-clusters', 'ClusterRole/view-clusters', expect.stringMatching(/^\d+[smh]/)],
+      ...['viewer, kim', 'devs', 'ci/builder', 'env=dev'],
+    ]);
+    expect(lines(await kubectlOk(server, ['get', 'clusterrolebinding', 'view-clusters']))[0]).toEqual([
+      'NAME',
+      'ROLE',
+      'AGE',
+    ]);
+    const everywhere = lines(await kubectlOk(server, ['get', 'rolebinding', 'in-ci', '-n', 'ci', '-o', 'wide']));
+    expect(everywhere[1]?.[1]).toBe('Role/in-ci');
+    expect(everywhere[1]?.at(-1)).toBe('<all>');
+    for (const of of [
+      ['clusterrole', 'view-clusters'],
+      ['role', 'in-ci', '-n', 'ci'],
+    ]) {
+      const [titles, cells] = lines(await kubectlOk(server, ['get', ...of]));
+      expect(titles).toEqual(['NAME', 'CREATED AT']);
+      expect(cells?.[1]).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
+    }
+  });
+
+  it.each<[string, object, string[], string[]]>([
+    ['namespaces', {}, ['NAME', 'STATUS', 'AGE'], ['shown', 'Active']],
+    ['serviceaccounts', { secrets: [{ name: 'a' }, { name: 'b' }] }, ['NAME', 'SECRETS', 'AGE'], ['shown', '2']],
+    ['secrets', {}, ['NAME', 'TYPE', 'AGE'], ['shown', 'Opaque']],
+    [
+      'pods',
+      { spec: { nodeName: 'node-1' } },
+      ['NAME', 'SERVICE ACCOUNT', 'NODE', 'AGE'],
+      ['shown', 'default', 'node-1'],
+    ],
+  ])('B-02: get %s: what is kept of them', async (resource, content, header, cells) => {
+    const path = `/orchestrator/alpha/api/v1/${resource === 'namespaces' ? '' : 'namespaces/ci/'}${resource}`;
+    await create(server, path, { metadata: { name: 'shown' }, ...content });
+    const rows = lines(await kubectlOk(server, ['get', resource, 'shown', '-n', 'ci'], ALPHA));
+    await remove(server, `${path}/shown`);
+    expect([rows[0], rows[1]?.slice(0, -1)]).toEqual([header, cells]);
   });
 
   it('get --subresource=status: the same table', async () => {

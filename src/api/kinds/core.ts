@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { bodySchema } from '../codec/shape.ts';
 import { type FieldError, forbiddenField, invalidValue } from '../field-error.ts';
 import type { ApiObject, Kind } from '../kind.ts';
-import { ageColumn, nameColumn } from './columns.ts';
+import { ageColumn, nameColumn, textColumn } from './columns.ts';
 import { flag, LocalObjectReferenceSchema, SHORT, stringMap, text, texts, typeMeta } from './meta.ts';
 
 /**
@@ -19,7 +19,6 @@ const core = {
   countsGenerations: false,
   validate: () => [],
   selectableFields: {},
-  columns: [nameColumn, ageColumn],
 } as const;
 
 /** Of one service account. */
@@ -42,6 +41,11 @@ export const namespaceKind: Kind = {
   hasStatus: true,
   nameRule: 'label',
   selectableFields: { 'status.phase': (object) => textAt(object, 'status', 'phase') },
+  columns: [
+    nameColumn,
+    textColumn('Status', '`Active` or `Terminating`.', (object) => textAt(object, 'status', 'phase')),
+    ageColumn,
+  ],
   ...bodySchema(
     Type.Object(
       {
@@ -77,6 +81,13 @@ export const serviceAccountKind: Kind = {
   namespaced: true,
   hasStatus: false,
   nameRule: 'subdomain',
+  columns: [
+    nameColumn,
+    textColumn('Secrets', 'The number of its secrets.', ({ secrets }) =>
+      String((secrets as unknown[] | undefined)?.length ?? 0),
+    ),
+    ageColumn,
+  ],
   ...bodySchema(
     Type.Object(
       {
@@ -121,11 +132,16 @@ export const serviceAccountKind: Kind = {
   ),
 };
 
+const ContainerSchema = Type.Object(
+  { name: text('The name of the container.') },
+  { goType: 'Container', description: 'A container. Not stored.' },
+);
+
 const PodSpecSchema = Type.Object(
   {
     // kubectl apply needs the schema of every list that an object has.
     containers: Type.Optional(
-      Type.Array(Type.Object({ name: text('The name of the container.') }, { goType: 'Container' }), {
+      Type.Array(ContainerSchema, {
         goType: '[]Container',
         computed: true,
         patchStrategy: 'merge',
@@ -164,6 +180,14 @@ export const podKind: Kind = {
     'spec.nodeName': (object) => textAt(object, 'spec', 'nodeName'),
     'spec.serviceAccountName': (object) => textAt(object, 'spec', 'serviceAccountName'),
   },
+  columns: [
+    nameColumn,
+    textColumn('Service Account', 'The account the pod runs as.', (object) =>
+      textAt(object, 'spec', 'serviceAccountName'),
+    ),
+    textColumn('Node', 'The node the pod runs on.', (object) => textAt(object, 'spec', 'nodeName')),
+    ageColumn,
+  ],
   ...bodySchema(
     Type.Object(
       { ...typeMeta, spec: Type.Optional(PodSpecSchema) },
@@ -190,6 +214,8 @@ export const podKind: Kind = {
   },
 };
 
+const secretType = ({ type }: ApiObject): string => (typeof type === 'string' ? type : '');
+
 const SECRET_DATA = ['data', 'stringData'];
 
 export const secretKind: Kind = {
@@ -201,7 +227,9 @@ export const secretKind: Kind = {
   namespaced: true,
   hasStatus: false,
   nameRule: 'subdomain',
-  selectableFields: { type: (object) => (typeof object.type === 'string' ? object.type : '') },
+  selectableFields: { type: secretType },
+  // No column for the number of data items, which kube-apiserver has: none is stored.
+  columns: [nameColumn, textColumn('Type', 'What the secret is for.', secretType), ageColumn],
   ...bodySchema(
     Type.Object(
       {

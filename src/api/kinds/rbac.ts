@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import { bodySchema } from '../codec/shape.ts';
 import { checkEach, type FieldError, invalidValue, required, unsupportedValue } from '../field-error.ts';
-import type { ApiObject, Kind } from '../kind.ts';
-import { ageColumn, nameColumn } from './columns.ts';
+import type { ApiObject, Kind, TableColumn } from '../kind.ts';
+import { ageColumn, nameColumn, textColumn } from './columns.ts';
 import { stringMap, text, texts, typeMeta } from './meta.ts';
 
 /** Kubernetes' own RBAC kinds, for the whole fleet: existing YAML applies unchanged. */
@@ -155,7 +155,6 @@ const rbac = {
   countsGenerations: false,
   nameRule: 'path-segment',
   selectableFields: {},
-  columns: [nameColumn, ageColumn],
 } as const;
 
 function validateRules(object: ApiObject, namespaced: boolean): FieldError[] {
@@ -239,6 +238,42 @@ const rbacKind = (kind: string, namespaced: boolean) => ({
   namespaced,
 });
 
+const roleColumns: Kind['columns'] = [
+  nameColumn,
+  // The time and no age, as in kube-apiserver.
+  textColumn('Created At', 'When the object was created.', ({ metadata }) => metadata.creationTimestamp),
+];
+
+const subjectsColumn = (name: string, description: string, kind: string): TableColumn =>
+  textColumn(
+    name,
+    description,
+    ({ subjects }) =>
+      ((subjects ?? []) as RbacSubject[])
+        .filter((subject) => subject.kind === kind)
+        .map(({ namespace = '', name }) => (namespace === '' ? name : `${namespace}/${name}`))
+        .join(', '),
+    1,
+  );
+
+const bindingColumns: Kind['columns'] = [
+  nameColumn,
+  textColumn('Role', 'The role that is granted.', ({ roleRef }) => {
+    const { kind, name } = (roleRef ?? {}) as RoleRef;
+    return `${kind}/${name}`;
+  }),
+  ageColumn,
+  subjectsColumn('Users', 'The users that the role is granted to.', 'User'),
+  subjectsColumn('Groups', 'The groups that the role is granted to.', 'Group'),
+  subjectsColumn('ServiceAccounts', 'The service accounts that the role is granted to.', 'ServiceAccount'),
+  textColumn(
+    'Clusters',
+    'The label selector of the clusters that the binding is limited to.',
+    ({ metadata }) => metadata.annotations?.[CLUSTERS_ANNOTATION] ?? '<all>',
+    1,
+  ),
+];
+
 const binding = (kind: string, namespaced: boolean, roleKinds: readonly string[]): Kind => ({
   ...rbacKind(kind, namespaced),
   ...bodySchema(
@@ -247,6 +282,7 @@ const binding = (kind: string, namespaced: boolean, roleKinds: readonly string[]
       { goType: kind, description: `Grants a role to subjects${namespaced ? ', within a namespace' : ''}.` },
     ),
   ),
+  columns: bindingColumns,
   applyDefaults: defaultBinding,
   validate: (object, old) => [...validateRoleRef(object, old, roleKinds), ...validateSubjects(object, namespaced)],
 });
@@ -254,6 +290,7 @@ const binding = (kind: string, namespaced: boolean, roleKinds: readonly string[]
 const roleOf = (kind: string, namespaced: boolean, schema: Kind['schema']): Kind => ({
   ...rbacKind(kind, namespaced),
   ...bodySchema(schema),
+  columns: roleColumns,
   applyDefaults: (object) => {
     object.rules ??= [];
   },
