@@ -567,12 +567,23 @@ describe('the command line', () => {
 });
 
 describeWithKubectl('kubectl', () => {
-  it('gets and explains access requests', async () => {
+  it('gets, explains and approves access requests', async () => {
     const name = await asked('jane', { cluster: 'alpha', reason: 'on call' });
     expect(await kubectlOk(server, ['get', 'accessrequests', name])).toMatch(
       /REQUESTER +CLUSTER +ACCESS[\s\S]*see the cluster/,
     );
     expect(await kubectlOk(server, ['explain', 'accessrequests.spec.reason'])).toContain('Approvers read it');
+    const condition = { type: 'Approved', status: 'True', reason: 'ok', message: 'until the fix is out' };
+    const patch = JSON.stringify({ status: { conditions: [condition] } });
+    await kubectlOk(
+      server,
+      ['patch', `accessrequest/${name}`, '--subresource=approval', '--type', 'merge', '-p', patch],
+      asUser('boss'),
+    );
+    expect((await server.call('GET', `${PATH}/${name}`)).json.status).toMatchObject({
+      phase: 'Approved',
+      decidedBy: { username: 'boss' },
+    });
     await kubectlOk(server, ['delete', 'accessrequest', name]);
   });
 });
