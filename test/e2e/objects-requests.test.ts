@@ -140,9 +140,7 @@ describe('paths', () => {
       `${RBAC}/namespaces/ci/clusterroles`,
       `${RBAC}/roles/x`,
       '/orchestrator/alpha/api/v1/pods/x',
-      '/orchestrator/alpha/apis/clusterregistry.k8s.io/v1alpha1/clusters',
       '/orchestrator/alpha/auth/v1/clusters',
-      `/orchestrator/alpha${RBAC}/clusterroles`,
       // R-03
       inNamespace('serviceaccounts/builder/scale'),
       inNamespace('pods/web-0/status'),
@@ -187,6 +185,25 @@ describe('paths', () => {
         details: { group: 'clusterregistry.k8s.io', kind: 'clusters' },
       });
       expect((await server.call('GET', `${CLUSTERS}/alpha`)).code).toBe(200);
+    });
+
+    it.each([
+      [
+        'rolebindings',
+        `${RBAC}/namespaces/ci/rolebindings`,
+        '; the annotation clusterpass.dev/clusters limits a binding',
+      ],
+      ['clusterroles', `${RBAC}/clusterroles/view`, '; the annotation clusterpass.dev/clusters limits a binding'],
+      ['clusters', CLUSTERS, 'URL)'],
+    ])('R-03: below the path of a cluster, %s are of the fleet', async (resource, path, words) => {
+      for (const method of ['GET', 'POST', 'DELETE']) {
+        const { code, json } = await server.call(method, `/orchestrator/alpha${path}`);
+        expect([code, json.reason, json.details]).toEqual([404, 'NotFound', {}]);
+        expect(json.message).toContain(`${resource} are of the fleet: send this request to the address of the server`);
+        expect(json.message).toContain(words);
+      }
+      const refused = await server.call('GET', `/orchestrator/alpha${path}`, asUser('nobody'));
+      expect(refused.code).toBe(403);
     });
 
     it('R-06: an unknown subresource of a cluster is not found', async () => {

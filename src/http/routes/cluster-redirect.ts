@@ -7,6 +7,7 @@ import { YamlSyntaxError } from '../../api/codec/yaml-tokens.ts';
 import { IN_CLUSTER_ANNOTATION, validateDomainKeys } from '../../api/domain-keys.ts';
 import { invalid, invalidValue } from '../../api/field-error.ts';
 import type { Kind, ObjectMeta } from '../../api/kind.ts';
+import { CLUSTERS_ANNOTATION, RBAC_GROUP } from '../../api/kinds/rbac.ts';
 import { isDns1123Subdomain } from '../../api/names.ts';
 import type { ApiRequest, RequestBody } from '../../api/request.ts';
 import { ApiError, badRequest } from '../../api/status.ts';
@@ -39,8 +40,21 @@ export const livesInCluster = (resource: string, productName: string): ApiError 
     'MethodNotAllowed',
     `${resource} live inside clusters: send this request below the path of one, /${productName}/CLUSTER ` +
       `(kubectl --server URL/${productName}/CLUSTER). Here, objects with the annotation ${IN_CLUSTER_ANNOTATION} can ` +
-      'be written by kubectl apply --server-side, kubectl create and kubectl replace, and by clusterpass apply',
+      'be written by kubectl apply --server-side, kubectl create and kubectl replace, and by clusterpass apply, and ' +
+      'deleted by clusterpass delete -f',
   );
+
+/** The answer to a request for a resource of the fleet below the path of a cluster. */
+export function livesAtFleet({ group, resource }: Kind, productName: string): ApiError {
+  const limit = group === RBAC_GROUP ? `; the annotation ${CLUSTERS_ANNOTATION} limits a binding to clusters` : '';
+  return new ApiError(
+    404,
+    'NotFound',
+    `${resource} are of the fleet: send this request to the address of the server, without /${productName}/CLUSTER ` +
+      `(kubectl --server URL)${limit}`,
+    { details: {} },
+  );
+}
 
 function clusterIn(metadata: ObjectMeta, kind: Kind, productName: string): string {
   const { name = '' } = metadata;

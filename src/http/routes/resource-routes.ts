@@ -7,7 +7,7 @@ import { findResource, isReviewOfPasses, type RedirectedResource, type Resource 
 import { patchMediaTypes } from '../../handlers/write/patch.ts';
 import { methodNotAllowed } from '../request/header-checks.ts';
 import type { Method } from '../request/request-info.ts';
-import { livesInCluster, redirectToCluster } from './cluster-redirect.ts';
+import { livesAtFleet, livesInCluster, redirectToCluster } from './cluster-redirect.ts';
 import type { ResourceRoute, ResourceRoutes } from './routes.ts';
 
 const OFFERS: ReadonlySet<Accepted['as']> = new Set([
@@ -48,6 +48,11 @@ export function resourceRoutes(
         handle: (request) => handle(request, resource),
       };
     },
+    absence(target: Target): ApiError | undefined {
+      if (target.cluster === undefined) return undefined;
+      const atFleet = findResource(catalog, { ...target, cluster: undefined });
+      return atFleet?.type === 'stored' ? livesAtFleet(atFleet.kind, productName) : undefined;
+    },
   };
 }
 
@@ -65,7 +70,7 @@ const redirectRoute = ({ kind, verbs }: RedirectedResource, productName: string)
 /** The route that serves this verb of this resource. Throws what Kubernetes answers where there is none. */
 export function servedRoute(resources: ResourceRoutes, target: Target, method: Method): ResourceRoute {
   const route = resources.find(target);
-  if (route === undefined) throw pathNotFound();
+  if (route === undefined) throw resources.absence?.(target) ?? pathNotFound();
   if (route.redirects !== undefined && !isServed(route, target, method)) throw route.redirects.refusal;
   if (route.verbs.size === 0) throw subresourceNotFound(route, target);
   if (!isServed(route, target, method)) throw verbNotAllowed(route, target);
