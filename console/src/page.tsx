@@ -79,6 +79,7 @@ export function Page(props: PageProps) {
           client={client}
           permissions={permissions}
           fleet={fleet}
+          synced={snapshot.synced}
           clusterNames={clusterNames}
           query={route.query}
         />

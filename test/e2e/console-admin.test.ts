@@ -369,6 +369,10 @@ describeWithBrowser('the console for those who run the fleet', () => {
     it('an administrator asks who reaches a cluster, what a person reaches, and which bindings hold', async () => {
       const page = await visitAs('administrator');
       await page.getByRole('link', { name: 'Access' }).click();
+      // Bindings by label hold in no cluster that does not exist: the answer would be too short.
+      await page.getByRole('combobox', { name: 'Cluster', exact: true }).fill('prod-eu-l');
+      await page.getByText('You see no cluster prod-eu-l').waitFor();
+      expect(await page.getByRole('table').count()).toBe(0);
       await page.getByRole('combobox', { name: 'Cluster', exact: true }).fill('prod-eu-1');
       await page.getByRole('row', { name: /User carl .*demo-prod-eu-1-viewer by demo-carl-view/ }).waitFor();
       await page.getByLabel('Service account').fill('ci/builder');
@@ -380,8 +384,22 @@ describeWithBrowser('the console for those who run the fleet', () => {
       await page.getByRole('radio', { name: 'Bindings' }).check();
       await page.getByLabel('Subject, role or name').fill('team-shop');
       await page.getByText('2 bindings').waitFor();
+      await page.getByLabel('Holds in cluster').fill('prod-eu-l');
+      await page.getByText('You see no cluster prod-eu-l').waitFor();
+      expect(await page.getByRole('table').count()).toBe(0);
+      // Until the server has answered, the list is not that of the cluster.
+      const answered = Promise.withResolvers<void>();
+      const review = '**/orchestrator/prod-eu-1/**/clustergrantreviews';
+      await page.route(review, async (route) => {
+        await answered.promise;
+        await route.continue();
+      });
       await page.getByLabel('Holds in cluster').fill('prod-eu-1');
+      await page.getByText('Loading…').waitFor();
+      expect(await page.getByRole('table').count()).toBe(0);
+      answered.resolve();
       await page.getByText('0 bindings').waitFor();
+      await page.unroute(review);
       await page.getByLabel('Subject, role or name').fill('carl');
       await page.getByText('2 bindings').waitFor();
     });

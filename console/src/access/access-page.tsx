@@ -9,12 +9,15 @@ import { CLUSTERPASS, type Permissions, RBAC } from '../permissions/permissions.
 import { BindingsView } from './bindings-view.tsx';
 import { GrantView } from './grant-view.tsx';
 import { Reach } from './reach.tsx';
+import { UnknownCluster } from './unknown-cluster.tsx';
 import { WhoCan } from './who-can.tsx';
 
 interface AccessPageProps {
   readonly client: Client;
   readonly permissions: Permissions;
   readonly fleet: FleetStore;
+  /** The watch has delivered all clusters. */
+  readonly synced: boolean;
   readonly clusterNames: readonly string[];
   readonly query: string;
 }
@@ -34,7 +37,7 @@ function viewsFor({ can }: Permissions): (readonly [View, string])[] {
 
 /** Who reaches what, for those who may ask. */
 export const AccessPage = memo(function AccessPage(props: AccessPageProps) {
-  const { client, permissions, fleet, clusterNames, query } = props;
+  const { client, permissions, fleet, synced, clusterNames, query } = props;
   const fields = useFields('access', query);
   const views = viewsFor(permissions);
   const view = views.find(([each]) => each === fields.get('view'))?.[0] ?? views[0]?.[0];
@@ -53,10 +56,19 @@ export const AccessPage = memo(function AccessPage(props: AccessPageProps) {
             : 'It is not known yet what your roles allow.'}
         </p>
       )}
-      {view === 'cluster' && <ClusterView client={client} fields={fields} clusterNames={clusterNames} />}
+      {view === 'cluster' && (
+        <ClusterView client={client} fields={fields} fleet={fleet} synced={synced} clusterNames={clusterNames} />
+      )}
       {view === 'person' && <PersonView client={client} fields={fields} />}
       {view === 'bindings' && (
-        <BindingsView client={client} permissions={permissions} fields={fields} clusterNames={clusterNames} />
+        <BindingsView
+          client={client}
+          permissions={permissions}
+          fields={fields}
+          fleet={fleet}
+          synced={synced}
+          clusterNames={clusterNames}
+        />
       )}
       {view === 'grant' && <GrantView client={client} clusterNames={clusterNames} rows={() => fleet.all()} />}
     </div>
@@ -68,9 +80,12 @@ interface ViewProps {
   readonly fields: Fields;
 }
 
-function ClusterView({ client, fields, clusterNames }: ViewProps & { clusterNames: readonly string[] }) {
+type ClusterViewProps = ViewProps & Pick<AccessPageProps, 'fleet' | 'synced' | 'clusterNames'>;
+
+function ClusterView({ client, fields, fleet, synced, clusterNames }: ClusterViewProps) {
   const cluster = fields.get('cluster');
-  const accounts = useQuery(cluster, async () => (cluster === '' ? undefined : client.usableAccounts(cluster)));
+  const known = fleet.find(cluster) === undefined ? '' : cluster;
+  const accounts = useQuery(known, async () => (known === '' ? undefined : client.usableAccounts(known)));
   const items = accounts.status === 'loaded' ? (accounts.value?.items ?? []) : [];
   return (
     <Section title="Who reaches this cluster?">
@@ -82,10 +97,11 @@ function ClusterView({ client, fields, clusterNames }: ViewProps & { clusterName
           onChange={(value) => fields.set({ cluster: value, account: '' })}
         />
       </div>
-      {cluster !== '' && (
+      {known !== cluster && <UnknownCluster name={cluster} synced={synced} />}
+      {known !== '' && (
         <WhoCan
           client={client}
-          cluster={cluster}
+          cluster={known}
           account={fields.get('account')}
           accounts={items.map(({ namespace, name }) => `${namespace}/${name}`)}
           onAccount={(account) => fields.set({ account })}

@@ -4,40 +4,47 @@ import type { Client } from '../../../src/client/index.ts';
 import { quantity } from '../../../src/lib/quantity.ts';
 import { FilterField } from '../components/text-field.tsx';
 import { Remaining } from '../components/time.tsx';
+import type { FleetStore } from '../fleet/fleet-store.ts';
 import type { Fields } from '../hooks/use-fields.ts';
 import { useQuery, useRefresh } from '../hooks/use-query.ts';
 import { type Permissions, RBAC } from '../permissions/permissions.ts';
 import { type Binding, bindingKey, listBindings } from './bindings.ts';
 import { DeleteBinding } from './delete-binding.tsx';
 import { Subject } from './subject-table.tsx';
+import { UnknownCluster } from './unknown-cluster.tsx';
 
 interface BindingsViewProps {
   readonly client: Client;
   readonly permissions: Permissions;
   readonly fields: Fields;
+  readonly fleet: FleetStore;
+  /** The watch has delivered all clusters. */
+  readonly synced: boolean;
   readonly clusterNames: readonly string[];
 }
 
 /** Bindings by subject, and by the cluster in which they hold. */
-export function BindingsView({ client, permissions, fields, clusterNames }: BindingsViewProps) {
+export function BindingsView({ client, permissions, fields, fleet, synced, clusterNames }: BindingsViewProps) {
   const { generation } = useRefresh();
   const search = fields.get('search');
   const cluster = fields.get('cluster');
   const [deletions, setDeletions] = useState(0);
   const [chosen, setChosen] = useState<Binding>();
   const query = useQuery('', () => listBindings(client), generation + deletions);
+  const known = fleet.find(cluster) === undefined ? '' : cluster;
   const holding = useQuery(
-    cluster,
+    known,
     async () => {
-      if (cluster === '') return undefined;
-      const { grants = [] } = await reviewClusterGrants(client, cluster);
+      if (known === '') return undefined;
+      const { grants = [] } = await reviewClusterGrants(client, known);
       return new Set(grants.flatMap(({ binding }) => (binding === undefined ? [] : [keyOfReference(binding)])));
     },
     generation,
   );
   const words = search.toLowerCase().split(/\s+/).filter(Boolean);
   const inCluster = holding.status === 'loaded' ? holding.value : undefined;
-  const bindings = (query.status === 'loaded' ? query.value : []).filter(
+  const isLoaded = known === cluster && query.status === 'loaded' && holding.status === 'loaded';
+  const bindings = (isLoaded ? query.value : []).filter(
     (binding) =>
       words.every((word) => binding.searchText.includes(word)) &&
       (inCluster === undefined || inCluster.has(bindingKey(binding))),
@@ -59,10 +66,14 @@ export function BindingsView({ client, permissions, fields, clusterNames }: Bind
           {problem}
         </p>
       )}
-      <p className="muted" role="status">
-        {query.status === 'loading' && 'Loading…'}
-        {query.status === 'loaded' && quantity(bindings.length, 'binding')}
-      </p>
+      {known === cluster ? (
+        <p className="muted" role="status">
+          {!isLoaded && problem === '' && 'Loading…'}
+          {isLoaded && quantity(bindings.length, 'binding')}
+        </p>
+      ) : (
+        <UnknownCluster name={cluster} synced={synced} />
+      )}
       {chosen !== undefined && (
         <DeleteBinding
           key={bindingKey(chosen)}

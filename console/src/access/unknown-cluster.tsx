@@ -1,0 +1,9 @@
+/**
+ * In place of an answer about a cluster that the user does not see. The server answers for any name, without the
+ * bindings that select clusters by label: the answer for a misspelled name would be too short.
+ */
+export const UnknownCluster = ({ name, synced }: { readonly name: string; readonly synced: boolean }) => (
+  <p className="muted wrap-anywhere" role="status">
+    {synced ? `You see no cluster ${name}.` : 'Loading…'}
+  </p>
+);
