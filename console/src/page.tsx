@@ -30,6 +30,8 @@ interface PageProps {
   readonly fleetQuery: string;
   readonly onFilter: (change: (filter: FleetFilter) => FleetFilter) => void;
   readonly fleetScroll: RefObject<ScrollPosition>;
+  /** A cluster that the user has removed has left the fleet. */
+  readonly onRemoved: (name: string) => void;
 }
 
 /** The page of a route. */
@@ -58,6 +60,7 @@ export function Page(props: PageProps) {
           synced={snapshot.synced}
           client={client}
           fleetQuery={fleetQuery}
+          onRemoved={props.onRemoved}
         />
       );
     case 'pass':

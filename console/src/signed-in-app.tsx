@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useRef, useSyncExternalStore } from 'react';
+import { useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
 import { reviewSelf } from '../../src/client/index.ts';
 import { queryOf } from './fleet/filter-query.ts';
 import { type Connection, FleetStore } from './fleet/fleet-store.ts';
@@ -12,7 +12,7 @@ import { PageBoundary } from './page-boundary.tsx';
 import { PermissionsNotice } from './permissions/permissions-notice.tsx';
 import { usePermissions } from './permissions/use-permissions.ts';
 import { useHasRequests } from './requests/use-has-requests.ts';
-import { parseRoute, type Route, useHash } from './router.ts';
+import { hrefOf, parseRoute, type Route, replaceUrl, useHash } from './router.ts';
 import type { SignedIn } from './session/session.ts';
 import type { Settings } from './settings.ts';
 import { StaleNotice } from './stale-notice.tsx';
@@ -55,6 +55,18 @@ export function SignedInApp({ signedIn, settings, onSignOut }: SignedInAppProps)
     () => navigationFor({ permissions, hasRequests }, fleetQuery),
     [permissions, hasRequests, fleetQuery],
   );
+  const [removed, setRemoved] = useState('');
+  // In place of the page of the cluster: Back does not lead to it.
+  const showRemoval = useCallback(
+    (name: string) => {
+      setRemoved(name);
+      replaceUrl(hrefOf({ page: 'fleet', query: fleetQuery }));
+    },
+    [fleetQuery],
+  );
+  useEffect(() => {
+    if (route.page !== 'fleet') setRemoved('');
+  }, [route.page]);
   useEffect(() => {
     const controller = new AbortController();
     void fleet.run(controller.signal);
@@ -84,6 +96,11 @@ export function SignedInApp({ signedIn, settings, onSignOut }: SignedInAppProps)
       <main id="main" tabIndex={-1} className={`page page-${route.page}${isConnected ? '' : ' stale'}`}>
         {!isConnected && <StaleNotice />}
         {isConnected && <PermissionsNotice problem={problem} retry={retry} />}
+        {removed !== '' && route.page === 'fleet' && (
+          <p className="notice page-notice" role="status">
+            {removed} was removed.
+          </p>
+        )}
         <PageBoundary hash={hash}>
           <Page
             route={route}
@@ -96,6 +113,7 @@ export function SignedInApp({ signedIn, settings, onSignOut }: SignedInAppProps)
             fleetQuery={fleetQuery}
             onFilter={setFilter}
             fleetScroll={fleetScroll}
+            onRemoved={showRemoval}
           />
         </PageBoundary>
       </main>

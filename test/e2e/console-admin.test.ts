@@ -283,7 +283,29 @@ describeWithBrowser('the console for those who run the fleet', () => {
       await page.getByRole('button', { name: 'Remove…' }).click();
       await page.getByLabel('Type prod-eu-9 to remove it').fill('prod-eu-9');
       await page.getByRole('button', { name: 'Remove the cluster' }).click();
-      await page.getByText('Cluster not found').waitFor();
+      await page.getByText('prod-eu-9 was removed.').waitFor();
+      expect(hashOf(page)).toBe('#/');
+    });
+
+    it('an administrator sees the finalizers that a removed cluster waits for', async () => {
+      await addCluster(server, 'held');
+      const hold = async (finalizers: string[] | null): Promise<void> => {
+        const headers = { 'Content-Type': 'application/merge-patch+json' };
+        const { code } = await server.call('PATCH', `${CLUSTERS}/held`, {
+          body: { metadata: { finalizers } },
+          headers,
+        });
+        expect(code).toBe(200);
+      };
+      await hold(['example.com/backup']);
+      const page = await visitAs('administrator', '#/clusters/held');
+      await page.getByRole('button', { name: 'Remove…' }).click();
+      await page.getByLabel('Type held to remove it').fill('held');
+      await page.getByRole('button', { name: 'Remove the cluster' }).click();
+      await page.getByRole('listitem').getByText('example.com/backup').waitFor();
+      expect(await page.getByRole('button', { name: /^Remov/ }).count()).toBe(0);
+      await hold(null);
+      await page.getByText('held was removed.').waitFor();
     });
 
     it('an administrator registers one once: the form cannot be sent again while its page opens', async () => {

@@ -2,30 +2,46 @@ import { useState } from 'react';
 import type { Client, Cluster } from '../../../src/client/index.ts';
 import { Section } from '../components/section.tsx';
 import { ServerControls } from '../hooks/use-connected.tsx';
+import { useQuery } from '../hooks/use-query.ts';
 import { LabelEditor } from '../labels/label-editor.tsx';
 import { CLUSTERS, type Permissions } from '../permissions/permissions.ts';
 import { RemoveCluster } from './remove-cluster.tsx';
+import { TerminatingCluster } from './terminating-cluster.tsx';
 
 interface AdminSectionProps {
   readonly client: Client;
   readonly cluster: Cluster;
   readonly permissions: Permissions;
+  /** The user has removed the cluster, which may have to wait for its finalizers. */
+  readonly onRemoving: () => void;
 }
 
 /** What the user may change at this cluster. Absent for users who may change nothing. */
-export function AdminSection({ client, cluster, permissions }: AdminSectionProps) {
+export function AdminSection({ client, cluster, permissions, onRemoving }: AdminSectionProps) {
   const [task, setTask] = useState<'' | 'labels' | 'remove'>('');
-  const { name, labels = {} } = cluster.metadata;
+  const { name, uid = '', labels = {}, resourceVersion, deletionTimestamp } = cluster.metadata;
   const mayEdit = permissions.can('patch', CLUSTERS, 'clusters');
   const mayRemove = permissions.can('delete', CLUSTERS, 'clusters');
+  const isTerminating = deletionTimestamp !== undefined;
+  // The watch delivers the public view, without finalizers.
+  const path = `/apis/clusterregistry.k8s.io/v1alpha1/clusters/${encodeURIComponent(name)}`;
+  const whole = useQuery(
+    String(isTerminating),
+    async () => (isTerminating ? (await client.request<Cluster>('GET', path)).value : undefined),
+    Number(resourceVersion),
+  );
+  const { finalizers = [] } = (whole.status === 'loaded' ? whole.value?.metadata : undefined) ?? {};
   if (!mayEdit && !mayRemove) return null;
   const done = (): void => setTask('');
   return (
     <Section title="Administration">
       <ServerControls>
         {task === 'labels' && <LabelEditor client={client} cluster={cluster} onDone={done} />}
-        {task === 'remove' && <RemoveCluster client={client} name={name} onCancel={done} />}
-        {task === '' && (
+        {task === 'remove' && !isTerminating && (
+          <RemoveCluster client={client} name={name} uid={uid} onRemoving={onRemoving} onCancel={done} />
+        )}
+        {isTerminating && <TerminatingCluster finalizers={finalizers} />}
+        {task === '' && !isTerminating && (
           <>
             <p className="muted">
               {Object.keys(labels).length === 0

@@ -1,4 +1,4 @@
-import { memo, useState } from 'react';
+import { memo, useEffect, useState } from 'react';
 import type { Client, Cluster } from '../../../src/client/index.ts';
 import { EmptyState } from '../components/empty-state.tsx';
 import { BackIcon } from '../components/icons.tsx';
@@ -30,15 +30,22 @@ interface ClusterPageProps {
   readonly client: Client;
   /** The filter of the table, for the link back. */
   readonly fleetQuery: string;
+  /** The cluster that the user has removed here has left the fleet. */
+  readonly onRemoved: (name: string) => void;
 }
 
 /** Memoized, so that it renders when this cluster changes and not when others do. */
 export const ClusterPage = memo(function ClusterPage(props: ClusterPageProps) {
-  const { name, row, transitions, synced, client, fleetQuery } = props;
+  const { name, row, transitions, synced, client, fleetQuery, onRemoved } = props;
   const version = row?.cluster.metadata.resourceVersion ?? '';
   // Permissions in a cluster depend on its labels.
   const { permissions, problem, retry } = usePermissions(client, name, Number(version));
   const [account, setAccount] = useState<AccountRef>({ namespace: '', name: '' });
+  const [isRemoving, setIsRemoving] = useState(false);
+  const isRemoved = isRemoving && row === undefined;
+  useEffect(() => {
+    if (isRemoved) onRemoved(name);
+  }, [isRemoved, name, onRemoved]);
   if (row === undefined) {
     return (
       <div className="page-body">
@@ -94,7 +101,12 @@ export const ClusterPage = memo(function ClusterPage(props: ClusterPageProps) {
           {permissions.can('create', CLUSTERPASS, 'resourceaccessreviews') && (
             <WhoSection client={client} name={name} resourceVersion={version} account={account} />
           )}
-          <AdminSection client={client} cluster={cluster} permissions={permissions} />
+          <AdminSection
+            client={client}
+            cluster={cluster}
+            permissions={permissions}
+            onRemoving={() => setIsRemoving(true)}
+          />
         </div>
       </div>
     </div>

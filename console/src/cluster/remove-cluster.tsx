@@ -2,15 +2,19 @@ import { type FormEvent, useState } from 'react';
 import type { Client } from '../../../src/client/index.ts';
 import { TextField } from '../components/text-field.tsx';
 import { errorMessage } from '../error-message.ts';
+import { deleteCluster } from './delete-cluster.ts';
 
 interface RemoveClusterProps {
   readonly client: Client;
   readonly name: string;
+  readonly uid: string;
+  /** Called when the server has accepted the deletion. The watch removes the cluster from the page. */
+  readonly onRemoving: () => void;
   readonly onCancel: () => void;
 }
 
 /** The user types the name, because everything below the cluster goes with it. */
-export function RemoveCluster({ client, name, onCancel }: RemoveClusterProps) {
+export function RemoveCluster({ client, name, uid, onRemoving, onCancel }: RemoveClusterProps) {
   const [typed, setTyped] = useState('');
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState('');
@@ -20,8 +24,8 @@ export function RemoveCluster({ client, name, onCancel }: RemoveClusterProps) {
     setBusy(true);
     setProblem('');
     try {
-      await client.request('DELETE', `/apis/clusterregistry.k8s.io/v1alpha1/clusters/${encodeURIComponent(name)}`);
-      // The watch removes the cluster from the page.
+      await deleteCluster(client, { name, uid });
+      onRemoving();
     } catch (error) {
       setProblem(errorMessage(error));
       setBusy(false);
