@@ -381,6 +381,7 @@ describeWithBrowser('the console for those who run the fleet', () => {
       const page = await visitAs('administrator', '#/clusters/dev-us-1');
       const section = page.getByRole('region', { name: 'Changed endpoints wait for confirmation' });
       await section.getByText('https://moved.example.com:6443').waitFor();
+      await page.getByText('The cluster comes from the manifest dev-us-1.yaml.').waitFor();
       await section.getByRole('button', { name: 'Confirm the new endpoints' }).click();
       await section.waitFor({ state: 'hidden' });
       await page.getByRole('cell', { name: 'https://moved.example.com:6443', exact: true }).waitFor();
@@ -424,6 +425,11 @@ describeWithBrowser('the console for those who run the fleet', () => {
       await page.unroute(review);
       await page.getByLabel('Subject, role or name').fill('carl');
       await page.getByText('2 bindings').waitFor();
+      // What comes from a file is created again.
+      await page.getByRole('row', { name: /^demo-carl-view from rbac\.yaml/ }).waitFor();
+      await page.getByRole('button', { name: 'Delete the ClusterRoleBinding demo-carl-view' }).click();
+      await page.getByText('It comes from the manifest rbac.yaml. As long as it is there').waitFor();
+      await page.getByRole('button', { name: 'Cancel' }).click();
     });
 
     it('an administrator grants passes with a form that shows its objects and what they change', async () => {

@@ -127,6 +127,7 @@ const BindingTable = ({ bindings, mayDelete, onDelete }: BindingTableProps) => (
             <th scope="row" data-label="Binding" className="wrap-anywhere">
               {binding.name}
               {binding.namespace !== '' && <span className="muted hint"> in {binding.namespace}</span>}
+              {binding.manifest !== '' && <span className="muted hint"> from {binding.manifest}</span>}
             </th>
             <td data-label="Subjects">
               <ul>

@@ -22,8 +22,16 @@ const BINDING: Binding = {
   ],
   clusters: 'env=dev',
   expiresAt: '',
+  manifest: '',
   searchText: '',
 };
+
+it('names the manifest that a binding comes from', async () => {
+  const annotations = { 'clusterpass.dev/manifest': 'manifests:team/rbac.yaml' };
+  const client = await servePages([[{ metadata: { name: 'a', annotations } }, { metadata: { name: 'b' } }]]);
+  const bindings = (await listBindings(client)).filter(({ kind }) => kind === 'RoleBinding');
+  expect(bindings.map(({ manifest }) => manifest)).toEqual(['team/rbac.yaml', '']);
+});
 
 it('deletes the binding that was shown, not a later one of its name', async () => {
   const sent: unknown[] = [];

@@ -2,6 +2,7 @@ import type { Client } from '../../../src/client/index.ts';
 import { isStatus } from '../../../src/client/index.ts';
 import { readPages } from '../../../src/client/list-pages.ts';
 import { visibleName } from '../components/visible-name.ts';
+import { manifestFileOf } from '../manifest-file.ts';
 
 const RBAC_PATH = '/apis/rbac.authorization.k8s.io/v1';
 
@@ -18,6 +19,8 @@ export interface Binding {
   readonly clusters: string;
   /** A timestamp; `""` if it does not end by itself. */
   readonly expiresAt: string;
+  /** The file of the manifests that it comes from; `""` if there is none. */
+  readonly manifest: string;
   /** In lower case, for searching. */
   readonly searchText: string;
 }
@@ -64,6 +67,7 @@ function bindingOf({ metadata, roleRef = {}, subjects = [] }: StoredBinding, kin
     subjects,
     clusters,
     expiresAt: annotations['clusterpass.dev/expires-at'] ?? '',
+    manifest: manifestFileOf(metadata),
     searchText: words.join('\n').toLowerCase(),
   };
 }

@@ -28,6 +28,12 @@ export function DeleteBinding({ client, binding, onCancel, onDone }: DeleteBindi
       </h2>
       <ul className="bullets wrap-anywhere">
         <li>{lossOf(binding)}</li>
+        {binding.manifest !== '' && (
+          <li>
+            It comes from the manifest {binding.manifest}. As long as it is there, it is created again when the
+            manifests are applied: delete it there.
+          </li>
+        )}
         <li>Passes that are out stay valid until they expire, unless you revoke them.</li>
       </ul>
       {problem !== '' && (

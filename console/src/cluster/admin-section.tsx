@@ -4,6 +4,7 @@ import { Section } from '../components/section.tsx';
 import { ServerControls } from '../hooks/use-connected.tsx';
 import { useQuery } from '../hooks/use-query.ts';
 import { LabelEditor } from '../labels/label-editor.tsx';
+import { manifestFileOf } from '../manifest-file.ts';
 import { CLUSTERS, type Permissions } from '../permissions/permissions.ts';
 import { RemoveCluster } from './remove-cluster.tsx';
 import { TerminatingCluster } from './terminating-cluster.tsx';
@@ -23,15 +24,17 @@ export function AdminSection({ client, cluster, permissions, onRemoving }: Admin
   const mayEdit = permissions.can('patch', CLUSTERS, 'clusters');
   const mayRemove = permissions.can('delete', CLUSTERS, 'clusters');
   const isTerminating = deletionTimestamp !== undefined;
-  // The watch delivers the public view, without finalizers.
+  const mayChange = mayEdit || mayRemove;
+  // The watch delivers the public view, without finalizers and the origin.
   const path = `/apis/clusterregistry.k8s.io/v1alpha1/clusters/${encodeURIComponent(name)}`;
   const whole = useQuery(
-    String(isTerminating),
-    async () => (isTerminating ? (await client.request<Cluster>('GET', path)).value : undefined),
+    String(mayChange),
+    async () => (mayChange ? (await client.request<Cluster>('GET', path)).value : undefined),
     Number(resourceVersion),
   );
-  const { finalizers = [] } = (whole.status === 'loaded' ? whole.value?.metadata : undefined) ?? {};
-  if (!mayEdit && !mayRemove) return null;
+  const { metadata } = (whole.status === 'loaded' ? whole.value : undefined) ?? cluster;
+  const manifest = manifestFileOf(metadata);
+  if (!mayChange) return null;
   const done = (): void => setTask('');
   return (
     <Section title="Administration">
@@ -40,7 +43,7 @@ export function AdminSection({ client, cluster, permissions, onRemoving }: Admin
         {task === 'remove' && !isTerminating && (
           <RemoveCluster client={client} name={name} uid={uid} onRemoving={onRemoving} onCancel={done} />
         )}
-        {isTerminating && <TerminatingCluster finalizers={finalizers} />}
+        {isTerminating && <TerminatingCluster finalizers={metadata.finalizers ?? []} />}
         {task === '' && !isTerminating && (
           <>
             <p className="muted">
@@ -63,6 +66,12 @@ export function AdminSection({ client, cluster, permissions, onRemoving }: Admin
           </>
         )}
       </ServerControls>
+      {manifest !== '' && (
+        <p className="muted hint wrap-anywhere">
+          The cluster comes from the manifest {manifest}. When the manifests are applied, labels that are set there are
+          set back, and a removed cluster is registered again: change it there.
+        </p>
+      )}
     </Section>
   );
 }
