@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Locator } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import {
   type Browser,
@@ -71,6 +72,13 @@ async function grantOwner(): Promise<void> {
 }
 
 const hashOf = (page: Page): string => new URL(page.url()).hash;
+
+/** Presses a button by the keyboard. Then the focus is at `target` or inside of it. */
+async function pressEnter(button: Locator, target: Locator): Promise<void> {
+  await button.press('Enter');
+  const hasFocus = () => target.evaluate((element) => element.contains(element.ownerDocument.activeElement));
+  await expect.poll(hasFocus, { message: `the focus after ${button}` }).toBe(true);
+}
 
 describeWithBrowser('the console for those who run the fleet', () => {
   beforeAll(async () => {
@@ -157,6 +165,36 @@ describeWithBrowser('the console for those who run the fleet', () => {
       await fresh.page.getByText('could not be read').waitFor({ state: 'hidden' });
     });
 
+    it('keeps the focus of the keyboard where a control was replaced', async () => {
+      const page = await visitAs('administrator', '#/clusters/dev-eu-1');
+      const button = (name: string | RegExp): Locator => page.getByRole('button', { name, exact: true });
+      const administration = page.getByRole('region', { name: 'Administration' });
+      await pressEnter(button('Edit labels'), administration);
+      await pressEnter(button('Cancel'), administration);
+      await pressEnter(button('Remove…'), administration);
+      await pressEnter(button('Cancel'), administration);
+      await page.getByText('Valid for 1 hour').waitFor();
+      await pressEnter(button('Enter a name'), page.getByRole('region', { name: 'Get a pass' }));
+      const pass = page.getByRole('region', { name: 'Your pass' });
+      await pressEnter(button('Issue pass'), pass);
+      await pressEnter(button('Show pass'), page.getByLabel('Pass', { exact: true }));
+      await pressEnter(button('Revoke'), button('Revoke now'));
+      await pressEnter(button('Cancel'), button('Revoke'));
+      await pressEnter(button('Revoke'), button('Revoke now'));
+      await pressEnter(button('Revoke now'), pass.getByText('Clusterpass refuses this pass.'));
+      await page.evaluate(`void (location.hash = '#/access?view=bindings&search=demo-carl-view')`);
+      const remove = button('Delete the ClusterRoleBinding demo-carl-view');
+      await pressEnter(remove, page.getByRole('region', { name: /^Delete the/ }));
+      await pressEnter(button('Cancel'), remove);
+      await addCluster(server, 'dev-gone', { labels: { env: 'dev' } });
+      await page.evaluate(`void (location.hash = '#/clusters/dev-gone')`);
+      await pressEnter(button('Edit labels'), administration);
+      await removeCluster(server, 'dev-gone');
+      await page.getByText('Cluster not found').waitFor();
+      const hasFocus = () => page.locator('main').evaluate((it) => it.contains(it.ownerDocument.activeElement));
+      await expect.poll(hasFocus).toBe(true);
+    });
+
     it('shows an issued pass on a phone, focused, with one form of time and its JSON behind a disclosure', async () => {
       const page = await visitAs('carl', '#/clusters/prod-eu-1', { width: 360, height: 640 });
       await page.getByText('Valid for 1 hour').waitFor();
@@ -203,7 +241,7 @@ describeWithBrowser('the console for those who run the fleet', () => {
       await page.getByRole('button', { name: 'Revoke 2 passes' }).click();
       await page.getByRole('heading', { name: 'Revoke 2 passes?' }).waitFor();
       await page.getByText('The cluster prod-eu-1 does not notice: it accepts its passes until').waitFor();
-      await page.getByRole('button', { name: 'Revoke now' }).click();
+      await pressEnter(page.getByRole('button', { name: 'Revoke now' }), page.getByText('0 passes', { exact: true }));
       await page.getByText('No passes match').waitFor();
       expect([await isAccepted(first), await isAccepted(second), await isAccepted(other)]).toEqual([
         false,
@@ -477,8 +515,7 @@ describeWithBrowser('the console for those who run the fleet', () => {
       await panel.getByRole('button', { name: 'Cancel' }).click();
       await panel.waitFor({ state: 'hidden' });
       await page.getByRole('button', { name: /^Delete the RoleBinding gus-gets-deployer/ }).click();
-      await panel.getByRole('button', { name: 'Delete now' }).click();
-      await page.getByText('0 bindings').waitFor();
+      await pressEnter(panel.getByRole('button', { name: 'Delete now' }), page.getByText('0 bindings'));
       const { items } = (await server.call('GET', `${RBAC}/rolebindings`)).json;
       expect(items.filter(({ metadata }: { metadata: { name: string } }) => metadata.name.startsWith('gus-'))).toEqual(
         [],
@@ -528,11 +565,11 @@ describeWithBrowser('the console for those who run the fleet', () => {
       const [{ metadata: next }] = (
         await server.call('GET', '/apis/clusterpass.dev/v1alpha1/signingkeys?fieldSelector=status.state%3DNext')
       ).json.items;
-      await keys.getByRole('button', { name: 'Rotate…' }).click();
+      await pressEnter(keys.getByRole('button', { name: 'Rotate…' }), keys);
       await keys.getByText('The next key signs from').waitFor();
       await keys.getByLabel('Sign with the new key at once').check();
       await keys.getByText('A new key signs from now on').waitFor();
-      await keys.getByRole('button', { name: 'Rotate now' }).click();
+      await pressEnter(keys.getByRole('button', { name: 'Rotate now' }), keys);
       await keys.getByRole('row', { name: new RegExp(`^Current ${next.name.slice(0, 12)}`) }).waitFor();
       await keys.getByRole('row', { name: /^Retired .* yes$/ }).waitFor();
       const health = page.getByRole('region', { name: 'Health' });

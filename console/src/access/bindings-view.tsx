@@ -6,6 +6,7 @@ import { FilterField } from '../components/text-field.tsx';
 import { Remaining } from '../components/time.tsx';
 import type { FleetStore } from '../fleet/fleet-store.ts';
 import type { Fields } from '../hooks/use-fields.ts';
+import { useFocusAfterChange } from '../hooks/use-focus-after-change.ts';
 import { useQuery, useRefresh } from '../hooks/use-query.ts';
 import { type Permissions, RBAC } from '../permissions/permissions.ts';
 import { type Binding, bindingKey, listBindings } from './bindings.ts';
@@ -29,6 +30,7 @@ export function BindingsView({ client, permissions, fields, fleet, synced, clust
   const search = fields.get('search');
   const cluster = fields.get('cluster');
   const [deletions, setDeletions] = useState(0);
+  const count = useFocusAfterChange<HTMLParagraphElement>(deletions);
   const [chosen, setChosen] = useState<Binding>();
   const query = useQuery('', () => listBindings(client), generation + deletions);
   const known = fleet.find(cluster) === undefined ? '' : cluster;
@@ -67,7 +69,7 @@ export function BindingsView({ client, permissions, fields, fleet, synced, clust
         </p>
       )}
       {known === cluster ? (
-        <p className="muted" role="status">
+        <p className="muted" role="status" ref={count} tabIndex={-1}>
           {!isLoaded && problem === '' && 'Loading…'}
           {isLoaded && quantity(bindings.length, 'binding')}
         </p>

@@ -15,7 +15,15 @@ interface DeleteBindingProps {
 export function DeleteBinding({ client, binding, onCancel, onDone }: DeleteBindingProps) {
   const { busy, problem, run } = useAction();
   const heading = useRef<HTMLHeadingElement>(null);
-  useEffect(() => heading.current?.focus(), []);
+  const opener = useRef<Element>(null);
+  useEffect(() => {
+    opener.current = document.activeElement;
+    heading.current?.focus();
+  }, []);
+  const cancel = (): void => {
+    if (opener.current instanceof HTMLElement) opener.current.focus();
+    onCancel();
+  };
   const remove = (): Promise<void> =>
     run(async () => {
       await deleteBinding(client, binding);
@@ -46,7 +54,7 @@ export function DeleteBinding({ client, binding, onCancel, onDone }: DeleteBindi
           <button type="button" className="button danger" disabled={busy} onClick={remove}>
             {busy ? 'Deleting…' : 'Delete now'}
           </button>
-          <button type="button" className="button quiet" disabled={busy} onClick={onCancel}>
+          <button type="button" className="button quiet" disabled={busy} onClick={cancel}>
             Cancel
           </button>
         </div>

@@ -2,6 +2,7 @@ import { useState } from 'react';
 import type { Client, Cluster } from '../../../src/client/index.ts';
 import { Section } from '../components/section.tsx';
 import { ServerControls } from '../hooks/use-connected.tsx';
+import { useFocusAfterChange } from '../hooks/use-focus-after-change.ts';
 import { useQuery } from '../hooks/use-query.ts';
 import { LabelEditor } from '../labels/label-editor.tsx';
 import { manifestFileOf } from '../manifest-file.ts';
@@ -20,6 +21,7 @@ interface AdminSectionProps {
 /** What the user may change at this cluster. Absent for users who may change nothing. */
 export function AdminSection({ client, cluster, permissions, onRemoving }: AdminSectionProps) {
   const [task, setTask] = useState<'' | 'labels' | 'remove'>('');
+  const focused = useFocusAfterChange(task);
   const { name, uid = '', labels = {}, resourceVersion, deletionTimestamp } = cluster.metadata;
   const mayEdit = permissions.can('patch', CLUSTERS, 'clusters');
   const mayRemove = permissions.can('delete', CLUSTERS, 'clusters');
@@ -37,7 +39,7 @@ export function AdminSection({ client, cluster, permissions, onRemoving }: Admin
   if (!mayChange) return null;
   const done = (): void => setTask('');
   return (
-    <Section title="Administration">
+    <Section title="Administration" focusRef={focused}>
       <ServerControls>
         {task === 'labels' && <LabelEditor client={client} cluster={cluster} onDone={done} />}
         {task === 'remove' && !isTerminating && (

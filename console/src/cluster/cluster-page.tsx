@@ -5,6 +5,7 @@ import { BackIcon } from '../components/icons.tsx';
 import type { ClusterRow } from '../fleet/cluster-row.ts';
 import type { Transition } from '../fleet/fleet-store.ts';
 import { ReadinessBadge } from '../fleet/readiness-badge.tsx';
+import { useFocusAfterChange } from '../hooks/use-focus-after-change.ts';
 import type { AccountRef } from '../pass/pass-request.ts';
 import { PassSection } from '../pass/pass-section.tsx';
 import { CLUSTERPASS, CLUSTERS } from '../permissions/permissions.ts';
@@ -46,9 +47,10 @@ export const ClusterPage = memo(function ClusterPage(props: ClusterPageProps) {
   useEffect(() => {
     if (isRemoved) onRemoved(name);
   }, [isRemoved, name, onRemoved]);
+  const absence = useFocusAfterChange<HTMLDivElement>(row === undefined);
   if (row === undefined) {
     return (
-      <div className="page-body">
+      <div className="page-body" ref={absence} tabIndex={-1}>
         <BackLink fleetQuery={fleetQuery} />
         {synced ? <ClusterNotFound name={name} /> : <p role="status">Loading…</p>}
       </div>

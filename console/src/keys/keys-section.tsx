@@ -3,6 +3,7 @@ import type { Client } from '../../../src/client/index.ts';
 import { Section } from '../components/section.tsx';
 import { Age, Time } from '../components/time.tsx';
 import { ServerControls } from '../hooks/use-connected.tsx';
+import { useFocusAfterChange } from '../hooks/use-focus-after-change.ts';
 import { useQuery, useRefresh } from '../hooks/use-query.ts';
 import { CLUSTERPASS, type Permissions } from '../permissions/permissions.ts';
 import { describeRotation, RotatePanel } from './rotate-panel.tsx';
@@ -14,12 +15,14 @@ export function KeysSection({ client, permissions }: { client: Client; permissio
   const [rotations, setRotations] = useState(0);
   const [rotates, setRotates] = useState(false);
   const [outcome, setOutcome] = useState('');
+  const focused = useFocusAfterChange(rotates);
   const keys = useQuery('', () => listSigningKeys(client), generation + rotations);
   const published = useQuery('', () => publishedKeys(client), generation + rotations);
   const mayRotate = permissions.can('create', CLUSTERPASS, 'signingkeys');
   return (
     <Section
       title="Signing keys"
+      focusRef={focused}
       action={
         mayRotate &&
         !rotates && (

@@ -6,6 +6,7 @@ import { CopyButton } from '../components/copy-button.tsx';
 import { EyeIcon } from '../components/icons.tsx';
 import { formatTime, Time } from '../components/time.tsx';
 import { errorMessage } from '../error-message.ts';
+import { useFocusAfterChange } from '../hooks/use-focus-after-change.ts';
 import { useNow } from '../hooks/use-now.ts';
 import { type Claims, decodeClaims } from '../jwt.ts';
 import { serverRoot } from '../settings.ts';
@@ -25,6 +26,8 @@ interface PassResultProps {
 export function PassResult({ client, cluster, details, pass, tracked, onDone }: PassResultProps) {
   const [shown, setShown] = useState(false);
   const [revoked, setRevoked] = useState(false);
+  const shownPass = useFocusAfterChange<HTMLTextAreaElement>(shown);
+  const revocation = useFocusAfterChange<HTMLParagraphElement>(revoked);
   const now = useNow(1_000);
   const expiresAt = Date.parse(pass.expirationTimestamp);
   const remaining = expiresAt - now;
@@ -52,7 +55,7 @@ export function PassResult({ client, cluster, details, pass, tracked, onDone }: 
         />
         <div className="token">
           {shown ? (
-            <textarea readOnly rows={4} value={pass.token} aria-label="Pass" spellCheck={false} />
+            <textarea ref={shownPass} readOnly rows={4} value={pass.token} aria-label="Pass" spellCheck={false} />
           ) : (
             <button type="button" className="token-hidden" onClick={() => setShown(true)}>
               <EyeIcon /> Show pass
@@ -63,7 +66,7 @@ export function PassResult({ client, cluster, details, pass, tracked, onDone }: 
         <p className="muted hint">Shown only once. Clusterpass does not store it.</p>
       </div>
       {revoked && remaining > 0 && (
-        <p className="warning" role="status">
+        <p className="warning" role="status" ref={revocation} tabIndex={-1}>
           Clusterpass refuses this pass.{' '}
           {opensCluster && details.asksForPasses ? (
             `The cluster ${cluster} asks Clusterpass, and refuses it within about ${WEBHOOK_SECONDS} seconds.`

@@ -1,8 +1,9 @@
-import { type RefObject, useEffect, useRef, useState } from 'react';
+import { useEffect, useState } from 'react';
 import type { Client, IssuedToken } from '../../../src/client/index.ts';
 import type { ClusterDetails } from '../cluster/cluster-details.ts';
 import { EmptyState } from '../components/empty-state.tsx';
 import { Section } from '../components/section.tsx';
+import { useFocusAfterChange } from '../hooks/use-focus-after-change.ts';
 import { useQuery, useRefresh } from '../hooks/use-query.ts';
 import { hrefOf } from '../router.ts';
 import { PassForm } from './pass-form.tsx';
@@ -21,25 +22,13 @@ interface PassSectionProps {
 /** One constant, because an effect depends on it: React compares dependencies by reference. */
 const NO_ACCOUNTS: readonly AccountRef[] = [];
 
-/** Issuing a pass replaces the focused button, and on a phone the pass is above the screen: focus and scroll there. */
-function useFocusAfterChange(value: boolean): RefObject<HTMLElement | null> {
-  const element = useRef<HTMLElement>(null);
-  const before = useRef(value);
-  useEffect(() => {
-    if (before.current === value) return;
-    before.current = value;
-    element.current?.scrollIntoView({ block: 'start' });
-    element.current?.focus({ preventScroll: true });
-  }, [value]);
-  return element;
-}
-
 /** The form, and then the pass. The pass is only in the state of this component: leaving the page discards it. */
 export function PassSection({ client, cluster, details, account, onAccount }: PassSectionProps) {
   const [issued, setIssued] = useState<{ readonly pass: IssuedToken; readonly tracked: boolean } | undefined>();
   const [entersName, setEntersName] = useState(false);
   const { generation, refresh } = useRefresh();
-  const focused = useFocusAfterChange(issued !== undefined);
+  // On a phone the pass is above the screen.
+  const focused = useFocusAfterChange(issued === undefined ? entersName : issued, 'start');
   const query = useQuery(cluster, () => client.usableAccounts(cluster), generation);
   const accounts = query.status === 'loaded' && !entersName ? query.value.items : NO_ACCOUNTS;
   useEffect(() => {

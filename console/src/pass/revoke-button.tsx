@@ -2,6 +2,7 @@ import { useState } from 'react';
 import { type Client, isStatus } from '../../../src/client/index.ts';
 import { checkAccess, toRevokePass } from '../access/access-review.ts';
 import { errorMessage } from '../error-message.ts';
+import { useFocusAfterChange } from '../hooks/use-focus-after-change.ts';
 import { useQuery } from '../hooks/use-query.ts';
 
 interface RevokeButtonProps {
@@ -27,6 +28,7 @@ async function hasRecord(client: Client, jti: string): Promise<boolean> {
 export function RevokeButton({ client, jti, tracked, onRevoked }: RevokeButtonProps) {
   const [step, setStep] = useState<'idle' | 'confirm' | 'busy'>('idle');
   const [problem, setProblem] = useState('');
+  const button = useFocusAfterChange<HTMLButtonElement>(step);
   const allowed = useQuery(
     jti,
     async () => tracked || (await hasRecord(client, jti)) || (await checkAccess(client, toRevokePass(jti))).allowed,
@@ -52,6 +54,7 @@ export function RevokeButton({ client, jti, tracked, onRevoked }: RevokeButtonPr
   return (
     <>
       <button
+        ref={button}
         type="button"
         className="button danger"
         disabled={allowed.status === 'loading' || step === 'busy'}

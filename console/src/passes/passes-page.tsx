@@ -6,6 +6,7 @@ import type { FleetStore } from '../fleet/fleet-store.ts';
 import { HandleList } from '../handles/handle-list.tsx';
 import { ServerControls } from '../hooks/use-connected.tsx';
 import { useFields } from '../hooks/use-fields.ts';
+import { useFocusAfterChange } from '../hooks/use-focus-after-change.ts';
 import { useRefresh } from '../hooks/use-query.ts';
 import { CLUSTERPASS, type Permissions } from '../permissions/permissions.ts';
 import { hrefOf } from '../router.ts';
@@ -40,6 +41,7 @@ export const PassesPage = memo(function PassesPage(props: PassesPageProps) {
   const list = usePassList(client, filter, generation + revisions);
   const [selected, setSelected] = useState(NOTHING);
   const [asks, setAsks] = useState(false);
+  const count = useFocusAfterChange<HTMLParagraphElement>(asks);
   const [failures, setFailures] = useState<readonly RevocationFailure[]>([]);
   const chosen = list.passes.filter(({ metadata }) => selected.has(metadata.name));
   const finish = (failed: readonly RevocationFailure[]): void => {
@@ -107,7 +109,7 @@ export const PassesPage = memo(function PassesPage(props: PassesPageProps) {
           />
         ) : (
           <div className="list-actions">
-            <p className="muted" role="status">
+            <p className="muted" role="status" ref={count} tabIndex={-1}>
               {list.status === 'loaded' && countText(list.passes.length, list.remaining, chosen.length)}
             </p>
             <button
