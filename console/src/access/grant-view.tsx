@@ -4,6 +4,7 @@ import { CopyButton } from '../components/copy-button.tsx';
 import { Preview } from '../components/preview.tsx';
 import { Section } from '../components/section.tsx';
 import { Segments, SelectField, TextField } from '../components/text-field.tsx';
+import { describeLocalTime } from '../components/time.tsx';
 import type { ClusterRow } from '../fleet/cluster-row.ts';
 import { useAction } from '../hooks/use-action.ts';
 import { ServerControls } from '../hooks/use-connected.tsx';
@@ -170,7 +171,9 @@ function UntilField({ value, onChange }: { value: string; onChange: (value: stri
     <label className="field">
       <span className="field-label">Until</span>
       <input type="datetime-local" step={60} value={value} onChange={(event) => onChange(event.target.value)} />
-      <span className="muted hint">Empty: until the binding is deleted.</span>
+      <span className="muted hint">
+        {value === '' ? 'Empty: until the binding is deleted.' : describeLocalTime(value)}
+      </span>
     </label>
   );
 }

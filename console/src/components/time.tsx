@@ -3,12 +3,30 @@ import { useNow } from '../hooks/use-now.ts';
 
 const twoDigits = (value: number): string => String(value).padStart(2, '0');
 
-/** `2026-11-16 23:05:10`, in the time zone of the browser. The one form of a point in time on every page. */
+/** `2026-11-16 23:05:10 UTC+1`, in the time zone of the browser. The one form of a point in time on every page. */
 export function formatTime(at: number): string {
   const date = new Date(at);
   if (Number.isNaN(date.getTime())) return 'unknown';
   const day = [date.getFullYear(), date.getMonth() + 1, date.getDate()].map(twoDigits).join('-');
-  return `${day} ${[date.getHours(), date.getMinutes(), date.getSeconds()].map(twoDigits).join(':')}`;
+  const time = [date.getHours(), date.getMinutes(), date.getSeconds()].map(twoDigits).join(':');
+  return `${day} ${time} ${zoneOf(date)}`;
+}
+
+/** `UTC`, `UTC-8`, `UTC+5:30`: logs and the command line have UTC, and short names such as CST mean several zones. */
+function zoneOf(date: Date): string {
+  // Minutes that UTC is ahead.
+  const offset = date.getTimezoneOffset();
+  if (offset === 0) return 'UTC';
+  const minutes = Math.abs(offset) % 60;
+  const hours = Math.floor(Math.abs(offset) / 60);
+  return `UTC${offset < 0 ? '+' : '-'}${hours}${minutes === 0 ? '' : `:${twoDigits(minutes)}`}`;
+}
+
+/** What the value of an `<input type="datetime-local">` is in UTC. */
+export function describeLocalTime(value: string): string {
+  const at = Date.parse(value);
+  if (Number.isNaN(at)) return 'In your time zone.';
+  return `In your time zone; ${new Date(at).toISOString().slice(0, 16).replace('T', ' ')} UTC.`;
 }
 
 interface MomentProps {
