@@ -46,6 +46,28 @@ const SCREENS = [
   { width: 360, colorScheme: 'dark' },
 ] as const;
 
+/** With the colors of the system (high contrast) the current entry, the chosen tile and the bars can be told. */
+async function forcedColorFaults(page: Page): Promise<string[]> {
+  await page.emulateMedia({ forcedColors: 'active' });
+  const styles = (selector: string, property: string): Promise<string[]> =>
+    page
+      .locator(selector)
+      .evaluateAll(
+        (elements, name) =>
+          elements.map((it) => it.ownerDocument.defaultView?.getComputedStyle(it).getPropertyValue(name) ?? ''),
+        property,
+      );
+  const [current = '', ...others] = await styles('.top nav a', 'border-bottom-color');
+  const [chosen = '', ...rest] = await styles('.tile', 'outline');
+  const bars = await styles('.chart-part', 'background-color');
+  await page.emulateMedia({ forcedColors: 'none' });
+  return [
+    ...(others.includes(current) ? ['every entry of the navigation looks current'] : []),
+    ...(rest.includes(chosen) ? ['every tile looks chosen'] : []),
+    ...(new Set(bars).size < 2 ? ['the bars have one color'] : []),
+  ];
+}
+
 async function inspect(page: Page, where: string, faults: string[]): Promise<void> {
   for (const [index, { width, colorScheme }] of SCREENS.entries()) {
     await page.setViewportSize({ width, height: 800 });
@@ -82,6 +104,7 @@ describeWithBrowser('the console', () => {
     await page.getByLabel('Filter by label').selectOption('env=prod');
     await page.locator('.menu summary').click();
     await inspect(page, 'list of clusters', faults);
+    faults.push(...(await forcedColorFaults(page)));
     await page.locator('.menu summary').click();
     await page.getByRole('link', { name: 'prod-ap-1' }).click();
     await page.getByText('Valid for 1 hour').waitFor();
