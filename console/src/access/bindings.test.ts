@@ -1,5 +1,6 @@
-import { expect, it } from 'vitest';
-import type { Client } from '../../../src/client/index.ts';
+import { expect, it, onTestFinished } from 'vitest';
+import { type Client, createClient } from '../../../src/client/index.ts';
+import { scriptServer, status } from '../../../src/client/script-server.fixture.ts';
 import { servePages } from '../paged-server.fixture.ts';
 import { type Binding, deleteBinding, listBindings, lossOf } from './bindings.ts';
 
@@ -44,6 +45,14 @@ it('deletes the binding that was shown, not a later one of its name', async () =
     ['DELETE', `${rbac}/namespaces/shop/rolebindings/a`, { body }],
     ['DELETE', `${rbac}/clusterrolebindings/a`, { body }],
   ]);
+});
+
+it('a binding that another user has deleted is deleted; any other error is one', async () => {
+  const server = await scriptServer([status(404, 'NotFound'), status(409, 'Conflict')]);
+  onTestFinished(server.close);
+  const client = createClient({ server: server.url, token: 'token' });
+  await expect(deleteBinding(client, BINDING)).resolves.toBeUndefined();
+  await expect(deleteBinding(client, BINDING)).rejects.toMatchObject({ code: 409 });
 });
 
 it.each<[Partial<Binding>, string]>([

@@ -75,12 +75,20 @@ function bindingOf({ metadata, roleRef = {}, subjects = [] }: StoredBinding, kin
 export const bindingKey = ({ kind, namespace, name }: Pick<Binding, 'kind' | 'namespace' | 'name'>): string =>
   `${kind} ${namespace}/${name}`;
 
-/** With the UID: another binding may have been created under this name since. */
+/**
+ * With the UID: another binding may have been created under this name since. One that another user has deleted
+ * meanwhile is deleted.
+ */
 export async function deleteBinding(client: Client, { kind, namespace, name, uid }: Binding): Promise<void> {
   const scope = namespace === '' ? '' : `/namespaces/${encodeURIComponent(namespace)}`;
-  await client.request('DELETE', `${RBAC_PATH}${scope}/${kind.toLowerCase()}s/${encodeURIComponent(name)}`, {
-    body: { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid } },
-  });
+  const path = `${RBAC_PATH}${scope}/${kind.toLowerCase()}s/${encodeURIComponent(name)}`;
+  try {
+    await client.request('DELETE', path, {
+      body: { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid } },
+    });
+  } catch (error) {
+    if (!isStatus(error, 404)) throw error;
+  }
 }
 
 /** What the deletion of a binding takes away, as a sentence. */
