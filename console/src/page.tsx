@@ -17,6 +17,7 @@ import { CLUSTERS, type Permissions } from './permissions/permissions.ts';
 import { RegisterPage } from './register/register-page.tsx';
 import { RequestsPage } from './requests/requests-page.tsx';
 import type { Route } from './router.ts';
+import type { Provider } from './session/oidc-client.ts';
 
 interface PageProps {
   readonly route: Route;
@@ -32,11 +33,14 @@ interface PageProps {
   readonly fleetScroll: RefObject<ScrollPosition>;
   /** A cluster that the user has removed has left the fleet. */
   readonly onRemoved: (name: string) => void;
+  /** Undefined if users can sign in only with a token. */
+  readonly provider: Provider | undefined;
 }
 
 /** The page of a route. */
 export function Page(props: PageProps) {
-  const { route, client, user, permissions, fleet, snapshot, filter, fleetQuery, onFilter, fleetScroll } = props;
+  const { route, client, user, permissions, fleet, snapshot, filter, fleetQuery, onFilter, fleetScroll, provider } =
+    props;
   const clusterNames = useClusterNames(fleet, snapshot.membership);
   switch (route.page) {
     case 'fleet':
@@ -61,6 +65,7 @@ export function Page(props: PageProps) {
           client={client}
           fleetQuery={fleetQuery}
           onRemoved={props.onRemoved}
+          provider={provider}
         />
       );
     case 'pass':

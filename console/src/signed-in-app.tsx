@@ -114,6 +114,7 @@ export function SignedInApp({ signedIn, settings, onSignOut }: SignedInAppProps)
             onFilter={setFilter}
             fleetScroll={fleetScroll}
             onRemoved={showRemoval}
+            provider={settings.provider}
           />
         </PageBoundary>
       </main>

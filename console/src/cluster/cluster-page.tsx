@@ -12,6 +12,7 @@ import { CLUSTERPASS, CLUSTERS } from '../permissions/permissions.ts';
 import { PermissionsNotice } from '../permissions/permissions-notice.tsx';
 import { usePermissions } from '../permissions/use-permissions.ts';
 import { hrefOf } from '../router.ts';
+import type { Provider } from '../session/oidc-client.ts';
 import { AccessSection } from './access-section.tsx';
 import { AdminSection } from './admin-section.tsx';
 import { detailsOf } from './cluster-details.ts';
@@ -33,11 +34,12 @@ interface ClusterPageProps {
   readonly fleetQuery: string;
   /** The cluster that the user has removed here has left the fleet. */
   readonly onRemoved: (name: string) => void;
+  readonly provider: Provider | undefined;
 }
 
 /** Memoized, so that it renders when this cluster changes and not when others do. */
 export const ClusterPage = memo(function ClusterPage(props: ClusterPageProps) {
-  const { name, row, transitions, synced, client, fleetQuery, onRemoved } = props;
+  const { name, row, transitions, synced, client, fleetQuery, onRemoved, provider } = props;
   const version = row?.cluster.metadata.resourceVersion ?? '';
   // Permissions in a cluster depend on its labels.
   const { permissions, problem, retry } = usePermissions(client, name, Number(version));
@@ -78,7 +80,7 @@ export const ClusterPage = memo(function ClusterPage(props: ClusterPageProps) {
       <div className="columns">
         <div className="column">
           <PassSection client={client} cluster={name} details={details} account={account} onAccount={setAccount} />
-          <ConnectSection client={client} cluster={name} account={account} />
+          <ConnectSection client={client} cluster={name} account={account} provider={provider} />
         </div>
         <div className="column">
           {isWaiting(cluster) && (

@@ -1,27 +1,29 @@
 import { useState } from 'react';
 import type { Client } from '../../../src/client/index.ts';
+import { shellWord } from '../../../src/lib/shell-word.ts';
 import { CopyButton } from '../components/copy-button.tsx';
 import { DownloadIcon } from '../components/icons.tsx';
 import { Section } from '../components/section.tsx';
 import { errorMessage } from '../error-message.ts';
 import type { AccountRef } from '../pass/pass-request.ts';
+import type { Provider } from '../session/oidc-client.ts';
 import { serverRoot } from '../settings.ts';
 
 interface ConnectSectionProps {
   readonly client: Client;
   readonly cluster: string;
   readonly account: AccountRef;
+  /** Undefined if people have tokens only. */
+  readonly provider: Provider | undefined;
 }
 
 /** The kubeconfig and the commands for the chosen service account. */
-export function ConnectSection({ client, cluster, account }: ConnectSectionProps) {
+export function ConnectSection({ client, cluster, account, provider }: ConnectSectionProps) {
   const [selected, setSelected] = useState(0);
   const [problem, setProblem] = useState('');
   const isChosen = account.namespace !== '' && account.name !== '';
-  const commands = commandsFor(client.productName, cluster, {
-    namespace: account.namespace || 'NAMESPACE',
-    name: account.name || 'SERVICE_ACCOUNT',
-  });
+  const chosen = { namespace: account.namespace || 'NAMESPACE', name: account.name || 'SERVICE_ACCOUNT' };
+  const commands = commandsFor(client.productName, cluster, chosen, provider);
   const command = commands[selected];
   const download = async (): Promise<void> => {
     setProblem('');
@@ -100,17 +102,30 @@ interface Command {
 
 const kubeconfigName = (cluster: string): string => `${cluster}.kubeconfig.yaml`;
 
+const PROVIDER_NOTE =
+  ' The identity provider may have another client ID for it. If you have a token: --token-file FILE.';
+
 /** Shell commands. The server accepts only names without characters that a shell interprets, so they are not quoted. */
-function commandsFor(productName: string, cluster: string, { namespace, name }: AccountRef): Command[] {
+function commandsFor(
+  productName: string,
+  cluster: string,
+  { namespace, name }: AccountRef,
+  provider: Provider | undefined,
+): Command[] {
   const server = serverRoot();
   const productOption = productName === 'orchestrator' ? '' : ` --product-name ${productName}`;
   const tokenUrl = `${server}/${productName}/${cluster}/api/v1/namespaces/${namespace}/serviceaccounts/${name}/token`;
   return [
     {
       title: 'clusterpass',
-      note: 'The Clusterpass command line. Log in once, then create passes.',
+      note: `The Clusterpass command line. Log in once, then create passes.${provider === undefined ? '' : PROVIDER_NOTE}`,
       text: [
-        `clusterpass login --token-file ./token \\`,
+        ...(provider === undefined
+          ? [`clusterpass login --token-file ./token \\`]
+          : [
+              `clusterpass login --issuer-url ${shellWord(provider.issuer)} \\`,
+              `  --client-id ${shellWord(provider.clientId)} \\`,
+            ]),
         `  --server ${server}${productOption}`,
         `clusterpass create token ${name} \\`,
         `  --namespace ${namespace} --cluster ${cluster}`,
