@@ -73,6 +73,12 @@ async function grantOwner(): Promise<void> {
 
 const hashOf = (page: Page): string => new URL(page.url()).hash;
 
+/** The values that a field offers, in their order. */
+const suggestionsOf = (field: Locator): Promise<string[]> =>
+  field
+    .locator('xpath=../datalist/option')
+    .evaluateAll((options) => options.map((option) => option.getAttribute('value') ?? ''));
+
 /** Presses a button by the keyboard. Then the focus is at `target` or inside of it. */
 async function pressEnter(button: Locator, target: Locator): Promise<void> {
   await button.press('Enter');
@@ -234,7 +240,10 @@ describeWithBrowser('the console for those who run the fleet', () => {
       await page.getByText('0 passes').or(page.getByText('No passes')).first().waitFor();
       await page.getByRole('radio', { name: 'All' }).check();
       await page.getByRole('row', { name: /shop\/deployer prod-eu-1 dana/ }).waitFor();
-      await page.getByLabel('Requested by').fill('carl');
+      const requester = page.getByLabel('Requested by');
+      expect(await requester.getAttribute('placeholder')).toBe('Whole name');
+      expect(await suggestionsOf(requester)).toEqual(['carl', 'dana']);
+      await requester.fill('carl');
       await page.getByText('2 passes').waitFor();
       await expect.poll(() => hashOf(page)).toBe('#/passes?scope=all&requester=carl');
       await page.getByLabel('Select all shown passes').check();
@@ -598,6 +607,7 @@ describeWithBrowser('the console for those who run the fleet', () => {
         .first()
         .waitFor();
       await page.getByText(/in the memory of the server, which reaches back to \d{4}-/).waitFor();
+      expect(await suggestionsOf(page.getByLabel('User'))).toEqual(['carl']);
       const rows = () => page.locator('.events tbody tr').count();
       const before = await rows();
       const path = '/orchestrator/prod-eu-1/api/v1/namespaces/ci/serviceaccounts/builder/token';
@@ -731,10 +741,18 @@ describeWithBrowser('the console for those who run the fleet', () => {
     it('looks out of date, and says in words what fails', async () => {
       const page = await visitAs('carl', '#/clusters/prod-eu-1');
       await page.getByText('Valid for 1 hour').waitFor();
-      const admin = await visitAs('administrator', '#/access?view=grant');
-      await admin.getByText('Enter the name of the group').waitFor();
+      const admin = await visitAs('administrator', '#/clusters/prod-eu-1');
+      await admin.getByText('Valid for 1 hour').waitFor();
+      await admin.getByRole('button', { name: 'Issue pass' }).click();
+      const isDisabled = (name: string) => admin.getByRole('button', { name, exact: true }).isDisabled();
+      await expect.poll(() => isDisabled('Revoke')).toBe(false);
       await server.kill();
       await admin.getByText('Not connected.').waitFor();
+      expect([await isDisabled('Test pass'), await isDisabled('Revoke'), await isDisabled('Done')]).toEqual([
+        true,
+        true,
+        false,
+      ]);
       // A list that could not be read has no count.
       for (const path of ['#/passes', '#/access?view=bindings', '#/access?view=person&user=carl']) {
         await admin.evaluate(`void (location.hash = ${JSON.stringify(path)})`);

@@ -1,6 +1,6 @@
 import { memo } from 'react';
 import type { Client } from '../../../src/client/index.ts';
-import { FilterField } from '../components/text-field.tsx';
+import { FilterField, suggestionsOf } from '../components/text-field.tsx';
 import { Time } from '../components/time.tsx';
 import { useFields } from '../hooks/use-fields.ts';
 import { EventTable } from './event-table.tsx';
@@ -51,11 +51,18 @@ export const AuditPage = memo(function AuditPage({ client, clusterNames, query }
       <search className="filter-row">
         <FilterField
           label="Cluster"
+          placeholder="Whole name"
           value={fields.get('cluster')}
           suggestions={clusterNames}
           onChange={(cluster) => fields.set({ cluster })}
         />
-        <FilterField label="User" value={fields.get('user')} onChange={(user) => fields.set({ user })} />
+        <FilterField
+          label="User"
+          placeholder="Whole name"
+          value={fields.get('user')}
+          suggestions={suggestionsOf(feed.events.map(({ user = '' }) => user))}
+          onChange={(user) => fields.set({ user })}
+        />
         <FilterField
           label="Pass"
           value={fields.get('pass')}

@@ -89,6 +89,10 @@ export function FilterField({ value, onChange, ...props }: Omit<TextFieldProps, 
   return <TextField {...props} value={draft} onChange={setDraft} />;
 }
 
+/** What a filter offers from the rows that are shown. */
+export const suggestionsOf = (values: readonly string[]): readonly string[] =>
+  [...new Set(values)].filter((value) => value !== '').sort();
+
 interface SelectFieldProps {
   readonly label: string;
   readonly value: string;

@@ -6,6 +6,7 @@ import { CopyButton } from '../components/copy-button.tsx';
 import { EyeIcon } from '../components/icons.tsx';
 import { formatTime, Time } from '../components/time.tsx';
 import { errorMessage } from '../error-message.ts';
+import { ServerControls } from '../hooks/use-connected.tsx';
 import { useFocusAfterChange } from '../hooks/use-focus-after-change.ts';
 import { useNow } from '../hooks/use-now.ts';
 import { type Claims, decodeClaims } from '../jwt.ts';
@@ -88,12 +89,16 @@ export function PassResult({ client, cluster, details, pass, tracked, onDone }: 
         {isForPerson ? (
           <p className="muted hint">For the API of the cluster only: Clusterpass does not accept it.</p>
         ) : opensCluster ? (
-          <TestButton client={client} cluster={cluster} token={pass.token} />
+          <ServerControls>
+            <TestButton client={client} cluster={cluster} token={pass.token} />
+          </ServerControls>
         ) : (
           <p className="muted hint">Issued for another audience: this cluster does not accept it.</p>
         )}
         {!revoked && typeof claims.jti === 'string' && (
-          <RevokeButton client={client} jti={claims.jti} tracked={tracked} onRevoked={() => setRevoked(true)} />
+          <ServerControls>
+            <RevokeButton client={client} jti={claims.jti} tracked={tracked} onRevoked={() => setRevoked(true)} />
+          </ServerControls>
         )}
         <button type="button" className="button primary" onClick={onDone}>
           Done

@@ -1,6 +1,7 @@
 import { type Client, type IssuedToken, StatusError } from '../../../src/client/index.ts';
 import { checkAccess, toBePerson } from '../access/access-review.ts';
 import { useAction } from '../hooks/use-action.ts';
+import { ServerControls } from '../hooks/use-connected.tsx';
 import { useQuery } from '../hooks/use-query.ts';
 
 interface PersonPassProps {
@@ -32,9 +33,11 @@ export function PersonPass({ client, cluster, onIssued }: PersonPassProps) {
     run(async () => onIssued(await client.createUserpass({ cluster, tracked: true }), true));
   return (
     <div className="pass-person">
-      <button type="button" className="button primary wide" disabled={busy} onClick={issue}>
-        {busy ? 'Issuing…' : 'Issue a pass as me'}
-      </button>
+      <ServerControls>
+        <button type="button" className="button primary wide" disabled={busy} onClick={issue}>
+          {busy ? 'Issuing…' : 'Issue a pass as me'}
+        </button>
+      </ServerControls>
       <p className="muted hint">Valid for an hour at most. The cluster knows you by your name and groups.</p>
       {problem !== '' && (
         <p className="problem" role="alert">

@@ -1,7 +1,7 @@
 import { memo, useState } from 'react';
 import type { Client } from '../../../src/client/index.ts';
 import { EmptyState } from '../components/empty-state.tsx';
-import { FilterField, Segments } from '../components/text-field.tsx';
+import { FilterField, Segments, suggestionsOf } from '../components/text-field.tsx';
 import type { FleetStore } from '../fleet/fleet-store.ts';
 import { HandleList } from '../handles/handle-list.tsx';
 import { ServerControls } from '../hooks/use-connected.tsx';
@@ -10,7 +10,7 @@ import { useFocusAfterChange } from '../hooks/use-focus-after-change.ts';
 import { useRefresh } from '../hooks/use-query.ts';
 import { CLUSTERPASS, type Permissions } from '../permissions/permissions.ts';
 import { hrefOf } from '../router.ts';
-import { PassTable } from './pass-table.tsx';
+import { accountOf, PassTable } from './pass-table.tsx';
 import { type RevocationFailure, RevokePanel } from './revoke-panel.tsx';
 import { usePassList } from './use-pass-list.ts';
 
@@ -79,6 +79,7 @@ export const PassesPage = memo(function PassesPage(props: PassesPageProps) {
       <search className="filter-row">
         <FilterField
           label="Cluster"
+          placeholder="Whole name"
           value={filter.cluster}
           suggestions={clusterNames}
           onChange={(cluster) => fields.set({ cluster })}
@@ -87,12 +88,15 @@ export const PassesPage = memo(function PassesPage(props: PassesPageProps) {
           label="Account"
           placeholder="namespace/name"
           value={filter.account}
+          suggestions={suggestionsOf(list.passes.map(accountOf))}
           onChange={(account) => fields.set({ account })}
         />
         {scope === 'all' && (
           <FilterField
             label="Requested by"
+            placeholder="Whole name"
             value={fields.get('requester')}
+            suggestions={suggestionsOf(list.passes.map(({ spec }) => spec.requestedBy.username))}
             onChange={(requester) => fields.set({ requester })}
           />
         )}
