@@ -111,6 +111,16 @@ describeWithBrowser('the console with ten thousand clusters', () => {
     await page.getByRole('button', { name: /^200 Not ready/ }).click();
     await page.getByText('200 of 10,000').waitFor();
     expect(await rendered()).toBeLessThan(MAX_RENDERED);
+
+    await page.evaluate(`void (location.hash = '#/access?view=person&user=jane&groups=system:masters')`);
+    await page.getByText('Reaches 10,000 clusters.').waitFor();
+    expect(await page.locator('.list tbody tr').count()).toBeLessThan(MAX_RENDERED);
+    await page.getByText('9,950 more').waitFor();
+    await page.getByLabel('Search clusters').fill('fleet-7777');
+    const found = page.getByRole('row', { name: /^fleet-/ });
+    await expect.poll(() => found.count()).toBe(1);
+    // The group needs no binding, neither for the cluster nor for a pass.
+    expect(await found.getByText('system:masters, without a binding').count()).toBe(2);
     expect(problems).toEqual([]);
     await close();
   });
