@@ -13,6 +13,7 @@ import { useClusterNames } from './hooks/use-cluster-names.ts';
 import { KeysPage } from './keys/keys-page.tsx';
 import { NotFoundPage } from './not-found-page.tsx';
 import { PassesPage } from './passes/passes-page.tsx';
+import type { RevocationRuns } from './passes/revocation-run.ts';
 import { CLUSTERS, type Permissions } from './permissions/permissions.ts';
 import { RegisterPage } from './register/register-page.tsx';
 import { RequestsPage } from './requests/requests-page.tsx';
@@ -31,6 +32,7 @@ interface PageProps {
   readonly fleetQuery: string;
   readonly onFilter: (change: (filter: FleetFilter) => FleetFilter) => void;
   readonly fleetScroll: RefObject<ScrollPosition>;
+  readonly revocations: RevocationRuns;
   /** A cluster that the user has removed has left the fleet. */
   readonly onRemoved: (name: string) => void;
   /** Undefined if users can sign in only with a token. */
@@ -106,6 +108,7 @@ export function Page(props: PageProps) {
       return (
         <PassesPage
           client={client}
+          revocations={props.revocations}
           username={user.username ?? ''}
           permissions={permissions}
           fleet={fleet}

@@ -9,6 +9,8 @@ import { useOnline } from './hooks/use-online.ts';
 import { navigationFor } from './navigation.ts';
 import { Page } from './page.tsx';
 import { PageBoundary } from './page-boundary.tsx';
+import { RevocationNotice } from './passes/revocation-notice.tsx';
+import { RevocationRuns } from './passes/revocation-run.ts';
 import { PermissionsNotice } from './permissions/permissions-notice.tsx';
 import { usePermissions } from './permissions/use-permissions.ts';
 import { useHasRequests } from './requests/use-has-requests.ts';
@@ -32,6 +34,7 @@ export function SignedInApp({ signedIn, settings, onSignOut }: SignedInAppProps)
     () => new SharedWatch({ client, user, retryNow, checkSession: () => reviewSelf(client) }),
     [client, user, retryNow],
   );
+  const revocations = useMemo(() => new RevocationRuns(client), [client]);
   const fleet = useMemo(() => new FleetStore(watch), [watch]);
   const latest = useSyncExternalStore(fleet.subscribe, fleet.snapshot);
   const online = useOnline();
@@ -96,6 +99,7 @@ export function SignedInApp({ signedIn, settings, onSignOut }: SignedInAppProps)
       <main id="main" tabIndex={-1} className={`page page-${route.page}${isConnected ? '' : ' stale'}`}>
         {!isConnected && <StaleNotice />}
         {isConnected && <PermissionsNotice problem={problem} retry={retry} />}
+        <RevocationNotice runs={revocations} />
         {removed !== '' && route.page === 'fleet' && (
           <p className="notice page-notice" role="status">
             {removed} was removed.
@@ -113,6 +117,7 @@ export function SignedInApp({ signedIn, settings, onSignOut }: SignedInAppProps)
             fleetQuery={fleetQuery}
             onFilter={setFilter}
             fleetScroll={fleetScroll}
+            revocations={revocations}
             onRemoved={showRemoval}
             provider={settings.provider}
           />

@@ -250,8 +250,29 @@ describeWithBrowser('the console for those who run the fleet', () => {
       await page.getByRole('button', { name: 'Revoke 2 passes' }).click();
       await page.getByRole('heading', { name: 'Revoke 2 passes?' }).waitFor();
       await page.getByText('The cluster prod-eu-1 does not notice: it accepts its passes until').waitFor();
+      // The first revocation fails after the user has left the page.
+      const { jti } = JSON.parse(Buffer.from(first.split('.')[1] ?? '', 'base64url').toString());
+      const left = Promise.withResolvers<void>();
+      const revocation = `**/issuedtokens/${jti}`;
+      await page.route(revocation, async (route) => {
+        await left.promise;
+        await route.fulfill({ status: 500, json: { kind: 'Status', code: 500, message: 'the disk is full' } });
+      });
+      await page.getByRole('button', { name: 'Revoke now' }).click();
+      await page.getByRole('link', { name: 'Keys' }).click();
+      await page.getByRole('heading', { name: 'Keys and health' }).waitFor();
+      left.resolve();
+      await page.getByText('1 of 2 passes was not revoked').waitFor();
+      await page.getByText(`${jti}: the disk is full`).waitFor();
+      await page.unroute(revocation);
+      // It is selected for another attempt.
+      await page.goBack();
+      await page.getByText('1 pass, 1 selected').waitFor();
+      await page.getByRole('button', { name: 'Revoke', exact: true }).click();
       await pressEnter(page.getByRole('button', { name: 'Revoke now' }), page.getByText('0 passes', { exact: true }));
       await page.getByText('No passes match').waitFor();
+      await page.getByText('1 pass was revoked').waitFor();
+      await page.getByRole('button', { name: 'Dismiss' }).click();
       expect([await isAccepted(first), await isAccepted(second), await isAccepted(other)]).toEqual([
         false,
         false,

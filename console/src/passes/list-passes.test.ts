@@ -1,7 +1,14 @@
 import { expect, it } from 'vitest';
-import { fieldSelector } from './list-passes.ts';
+import { servePages } from '../paged-server.fixture.ts';
+import { fieldSelector, listAllPasses } from './list-passes.ts';
 
 const NO_FILTER = { cluster: '', requester: '', account: '' };
+
+it('lists the passes of every page', async () => {
+  const pass = (name: string) => ({ metadata: { name } });
+  const client = await servePages([[pass('a'), pass('b')], [pass('c')]]);
+  expect((await listAllPasses(client, NO_FILTER)).map(({ metadata }) => metadata.name)).toEqual(['a', 'b', 'c']);
+});
 
 it.each([
   [NO_FILTER, undefined],

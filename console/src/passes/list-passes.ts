@@ -1,4 +1,5 @@
 import type { Client, TrackedToken } from '../../../src/client/index.ts';
+import { readPages } from '../../../src/client/list-pages.ts';
 
 const ISSUED_TOKENS = '/apis/clusterpass.dev/v1alpha1/issuedtokens';
 /** A page of the list. A fleet can have hundreds of thousands of passes. */
@@ -41,6 +42,12 @@ export async function listPasses(
   });
   const { continue: next = '', remainingItemCount: remaining = 0 } = value.metadata;
   return { passes: value.items, next, remaining };
+}
+
+/** All passes that match. */
+export async function listAllPasses(client: Client, filter: PassFilter): Promise<TrackedToken[]> {
+  const pages = await readPages<TrackedTokenList>(client, ISSUED_TOKENS, { fieldSelector: fieldSelector(filter) });
+  return pages.flatMap(({ items }) => items);
 }
 
 /** Undefined if nothing is selected. */

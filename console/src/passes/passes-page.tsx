@@ -1,21 +1,25 @@
-import { memo, useState } from 'react';
-import type { Client } from '../../../src/client/index.ts';
+import { memo, useEffect, useState, useSyncExternalStore } from 'react';
+import type { Client, TrackedToken } from '../../../src/client/index.ts';
 import { EmptyState } from '../components/empty-state.tsx';
 import { FilterField, Segments, suggestionsOf } from '../components/text-field.tsx';
 import type { FleetStore } from '../fleet/fleet-store.ts';
 import { HandleList } from '../handles/handle-list.tsx';
+import { useAction } from '../hooks/use-action.ts';
 import { ServerControls } from '../hooks/use-connected.tsx';
 import { useFields } from '../hooks/use-fields.ts';
 import { useFocusAfterChange } from '../hooks/use-focus-after-change.ts';
 import { useRefresh } from '../hooks/use-query.ts';
 import { CLUSTERPASS, type Permissions } from '../permissions/permissions.ts';
 import { hrefOf } from '../router.ts';
+import { listAllPasses } from './list-passes.ts';
 import { accountOf, PassTable } from './pass-table.tsx';
-import { type RevocationFailure, RevokePanel } from './revoke-panel.tsx';
+import type { RevocationRuns } from './revocation-run.ts';
+import { RevokePanel } from './revoke-panel.tsx';
 import { usePassList } from './use-pass-list.ts';
 
 interface PassesPageProps {
   readonly client: Client;
+  readonly revocations: RevocationRuns;
   readonly username: string;
   readonly permissions: Permissions;
   readonly fleet: FleetStore;
@@ -25,31 +29,46 @@ interface PassesPageProps {
 
 const NOTHING: ReadonlySet<string> = new Set();
 
+const NO_QUESTION: { readonly filterKey: string; readonly passes: readonly TrackedToken[] } = {
+  filterKey: '',
+  passes: [],
+};
+
 /** Recorded passes that have not expired: those of the user, or all of them for users who may list them. */
 export const PassesPage = memo(function PassesPage(props: PassesPageProps) {
-  const { client, username, permissions, fleet, clusterNames, query } = props;
+  const { client, revocations, username, permissions, fleet, clusterNames, query } = props;
   const fields = useFields('passes', query);
   const listsAll = permissions.can('list', CLUSTERPASS, 'issuedtokens');
   const scope = listsAll && fields.get('scope') === 'all' ? 'all' : 'mine';
-  const [revisions, setRevisions] = useState(0);
+  const isRevoking = useSyncExternalStore(revocations.subscribe, () => revocations.run?.isRunning === true);
+  const finished = useSyncExternalStore(revocations.subscribe, () => revocations.finished);
   const { generation } = useRefresh();
   const filter = {
     cluster: fields.get('cluster'),
     account: fields.get('account'),
     requester: scope === 'mine' ? username : fields.get('requester'),
   };
-  const list = usePassList(client, filter, generation + revisions);
+  const list = usePassList(client, filter, generation + finished);
   const [selected, setSelected] = useState(NOTHING);
-  const [asks, setAsks] = useState(false);
-  const count = useFocusAfterChange<HTMLParagraphElement>(asks);
-  const [failures, setFailures] = useState<readonly RevocationFailure[]>([]);
+  // The question whether to revoke passes is about the filter with which it was asked.
+  const filterKey = JSON.stringify(filter);
+  const [question, setQuestion] = useState(NO_QUESTION);
+  const asked = question.filterKey === filterKey ? question.passes : [];
+  const ask = (passes: readonly TrackedToken[]): void => setQuestion({ filterKey, passes });
+  const { busy: isListing, problem, run } = useAction();
+  const count = useFocusAfterChange<HTMLParagraphElement>(asked.length > 0);
   const chosen = list.passes.filter(({ metadata }) => selected.has(metadata.name));
-  const finish = (failed: readonly RevocationFailure[]): void => {
-    setFailures(failed);
-    setSelected(new Set(failed.map(({ pass }) => pass.metadata.name)));
-    setAsks(false);
-    setRevisions((old) => old + 1);
+  // Passes that could not be revoked are selected for another attempt.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: finished says when there is another result
+  useEffect(() => {
+    const failed = revocations.run?.failures.map(({ pass }) => pass.metadata.name) ?? [];
+    setSelected((old) => new Set([...old, ...failed]));
+  }, [revocations, finished]);
+  const revoke = (): void => {
+    setQuestion(NO_QUESTION);
+    void revocations.start(asked);
   };
+  const total = list.passes.length + list.remaining;
   const isFiltered = filter.cluster !== '' || filter.account !== '' || fields.get('requester') !== '';
   return (
     <div className="page-body stack">
@@ -101,38 +120,45 @@ export const PassesPage = memo(function PassesPage(props: PassesPageProps) {
           />
         )}
       </search>
-      {failures.length > 0 && <Failures failures={failures} />}
       <ServerControls>
-        {asks && chosen.length > 0 ? (
+        {asked.length > 0 ? (
           <RevokePanel
-            client={client}
-            passes={chosen}
+            passes={asked}
             findCluster={(name) => fleet.find(name)?.cluster}
-            onCancel={() => setAsks(false)}
-            onDone={finish}
+            onCancel={() => setQuestion(NO_QUESTION)}
+            onRevoke={revoke}
           />
         ) : (
           <div className="list-actions">
             <p className="muted" role="status" ref={count} tabIndex={-1}>
               {list.status === 'loaded' && countText(list.passes.length, list.remaining, chosen.length)}
             </p>
-            <button
-              type="button"
-              className="button danger"
-              disabled={chosen.length === 0}
-              onClick={() => {
-                setFailures([]);
-                setAsks(true);
-              }}
-            >
-              {chosen.length > 1 ? `Revoke ${chosen.length} passes` : 'Revoke'}
-            </button>
+            <div className="actions">
+              {list.loadMore !== undefined && (
+                <button
+                  type="button"
+                  className="button danger"
+                  disabled={isRevoking || isListing}
+                  onClick={() => run(async () => ask(await listAllPasses(client, filter)))}
+                >
+                  {isListing ? 'Loading…' : `Revoke all ${total.toLocaleString()} that match`}
+                </button>
+              )}
+              <button
+                type="button"
+                className="button danger"
+                disabled={chosen.length === 0 || isRevoking}
+                onClick={() => ask(chosen)}
+              >
+                {chosen.length > 1 ? `Revoke ${chosen.length} passes` : 'Revoke'}
+              </button>
+            </div>
           </div>
         )}
       </ServerControls>
-      {list.problem !== '' && (
+      {(list.problem || problem) !== '' && (
         <p className="problem" role="alert">
-          {list.problem}
+          {list.problem || problem}
         </p>
       )}
       {list.status === 'loading' && <p className="muted">Loading…</p>}
@@ -171,16 +197,3 @@ function countText(shown: number, remaining: number, chosen: number): string {
   const loaded = remaining > 0 ? `, ${shown.toLocaleString()} shown` : '';
   return `${passes}${loaded}${chosen > 0 ? `, ${chosen.toLocaleString()} selected` : ''}`;
 }
-
-const Failures = ({ failures }: { failures: readonly RevocationFailure[] }) => (
-  <div className="notice" role="alert">
-    <strong>{failures.length === 1 ? 'A pass was not revoked' : `${failures.length} passes were not revoked`}</strong>
-    <ul>
-      {failures.map(({ pass, message }) => (
-        <li key={pass.metadata.name} className="wrap-anywhere">
-          <span className="mono">{pass.metadata.name}</span>: {message}
-        </li>
-      ))}
-    </ul>
-  </div>
-);

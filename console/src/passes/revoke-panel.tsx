@@ -1,43 +1,22 @@
-import { useEffect, useRef, useState } from 'react';
-import type { Client, Cluster, TrackedToken } from '../../../src/client/index.ts';
-import { errorMessage } from '../error-message.ts';
+import { useEffect, useRef } from 'react';
+import type { Cluster, TrackedToken } from '../../../src/client/index.ts';
 import { accountOf } from './pass-table.tsx';
 import { describeEffects, revocationEffect } from './revocation-effect.ts';
 
 interface RevokePanelProps {
-  readonly client: Client;
   readonly passes: readonly TrackedToken[];
   readonly findCluster: (name: string) => Cluster | undefined;
   readonly onCancel: () => void;
-  /** Called with the passes that could not be revoked. */
-  readonly onDone: (failures: readonly RevocationFailure[]) => void;
-}
-
-export interface RevocationFailure {
-  readonly pass: TrackedToken;
-  readonly message: string;
+  readonly onRevoke: () => void;
 }
 
 /** Asks before it revokes, because programs that use the passes lose access. */
-export function RevokePanel({ client, passes, findCluster, onCancel, onDone }: RevokePanelProps) {
-  const [done, setDone] = useState<number | undefined>();
+export function RevokePanel({ passes, findCluster, onCancel, onRevoke }: RevokePanelProps) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => heading.current?.focus(), []);
   const effects = passes.map(({ spec }) =>
     revocationEffect({ audiences: spec.audiences, expiresAt: Date.parse(spec.expirationTimestamp) }, findCluster),
   );
-  const revoke = async (): Promise<void> => {
-    const failures: RevocationFailure[] = [];
-    for (const [index, pass] of passes.entries()) {
-      setDone(index);
-      try {
-        await client.revokeToken(pass.metadata.name);
-      } catch (error) {
-        failures.push({ pass, message: errorMessage(error) });
-      }
-    }
-    onDone(failures);
-  };
   const [only] = passes;
   return (
     <section className="card section danger-panel" aria-labelledby="revoke-title">
@@ -52,10 +31,10 @@ export function RevokePanel({ client, passes, findCluster, onCancel, onDone }: R
         ))}
       </ul>
       <div className="actions">
-        <button type="button" className="button danger" disabled={done !== undefined} onClick={revoke}>
-          {done === undefined ? 'Revoke now' : `Revoking ${done + 1} of ${passes.length}…`}
+        <button type="button" className="button danger" onClick={onRevoke}>
+          Revoke now
         </button>
-        <button type="button" className="button quiet" disabled={done !== undefined} onClick={onCancel}>
+        <button type="button" className="button quiet" onClick={onCancel}>
           Cancel
         </button>
       </div>
