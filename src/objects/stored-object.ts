@@ -192,7 +192,7 @@ function withoutVersion({ metadata: { resourceVersion: _, ...metadata }, ...rest
   return { ...rest, metadata };
 }
 
-/** For a bound on stored objects: those that came before a creation at this revision, by the order of the store. */
+/** For a quota of stored objects: those that came before a creation at this revision, by the order of the store. */
 export const createdBefore =
   (revision: number) =>
   ({ createRevision }: Pick<StoredObject, 'createRevision'>): boolean =>

@@ -5,7 +5,6 @@ import { type ObjectKey, storageKey } from '../api/object-key.ts';
 import { ApiError, alreadyExists, badRequest, conflict } from '../api/status.ts';
 import { TimeSlice } from '../lib/time-slice.ts';
 import type { Guard, Store, Write, WriteResult } from '../storage/contract.ts';
-import type { Bound } from './bound.ts';
 import { isParent, prefixesInside, requireParents } from './parents.ts';
 import {
   hasFinalizers,
@@ -18,6 +17,7 @@ import {
   unchangedParts,
   withOldTimes,
 } from './prepare-object.ts';
+import type { Quota } from './quota.ts';
 import type { ObjectReader } from './reader.ts';
 import { asApiError, maybeStored } from './storage-errors.ts';
 import { type StoredObject, toStoredBytes } from './stored-object.ts';
@@ -64,9 +64,14 @@ interface CreateOptions extends FieldOwner {
   /** Sets fields that belong to the server and to no manager. Called with the prepared object, before `admit`. */
   readonly derive?: ((object: ApiObject) => ApiObject) | undefined;
   readonly admit?: Admit;
-  readonly bound?: Bound | undefined;
+  readonly quota?: Quota | undefined;
   /** Conditions on other keys at the instant of the write. */
   readonly guards?: readonly Guard[];
+}
+
+interface CheckedCreate extends CreateOptions {
+  /** The quota is used up. */
+  readonly refused?: ApiError | undefined;
 }
 
 interface UpdateOptions extends FieldOwner {
@@ -114,20 +119,12 @@ export class ObjectWriter {
   }
 
   create(kind: Kind, within: ParentKey, sent: ApiObject, options: CreateOptions): Promise<ApiObject> {
-    const { bound, derive } = options;
-    if (bound === undefined) return this.#create(kind, within, sent, options);
-    return bound.pending.run(bound, (refused) => {
-      // Last: an object that cannot be created for another reason is refused for that one.
-      const checked = (prepared: ApiObject): ApiObject => {
-        const derived = derive?.(prepared) ?? prepared;
-        if (refused !== undefined) throw refused;
-        return derived;
-      };
-      return this.#create(kind, within, sent, { ...options, derive: checked });
-    });
+    const { quota } = options;
+    if (quota === undefined) return this.#create(kind, within, sent, options);
+    return quota.pending.run(quota, (refused) => this.#create(kind, within, sent, { ...options, refused }));
   }
 
-  async #create(kind: Kind, within: ParentKey, sent: ApiObject, options: CreateOptions): Promise<ApiObject> {
+  async #create(kind: Kind, within: ParentKey, sent: ApiObject, options: CheckedCreate): Promise<ApiObject> {
     const { metadata } = sent;
     if ((metadata.resourceVersion ?? '') !== '') {
       throw badRequest('resourceVersion should not be set on objects to be created');
@@ -137,7 +134,7 @@ export class ObjectWriter {
       const name = generated ? this.#generateName(metadata.generateName ?? '') : (metadata.name ?? '');
       try {
         const created = await this.#createNamed(kind, { ...within, name }, sent, options);
-        if (!options.dryRun) await this.#checkBound(kind, { ...within, name }, created, options.bound);
+        if (!options.dryRun) await this.#checkQuota(kind, { ...within, name }, created, options.quota);
         return created;
       } catch (error) {
         const taken = error instanceof ApiError && error.status.reason === 'AlreadyExists';
@@ -148,12 +145,12 @@ export class ObjectWriter {
   }
 
   /**
-   * Removes the object if it is beyond the bound. Processes that create objects in the same moment do not know of each
+   * Removes the object if it is beyond the quota. Processes that create objects in the same moment do not know of each
    * other before: the order of the store decides which of them exceed it.
    */
-  async #checkBound(kind: Kind, objectKey: ObjectKey, { metadata }: ApiObject, bound?: Bound): Promise<void> {
+  async #checkQuota(kind: Kind, objectKey: ObjectKey, { metadata }: ApiObject, quota?: Quota): Promise<void> {
     const { uid = '', resourceVersion = '' } = metadata;
-    const refused = bound?.refusal(Number(resourceVersion), 0);
+    const refused = quota?.refusal(Number(resourceVersion), 0);
     if (refused === undefined) return;
     try {
       await this.remove(kind, objectKey, { dryRun: false, preconditions: { uid, resourceVersion } });
@@ -188,8 +185,8 @@ export class ObjectWriter {
     return (object) => trackUpdate(kind, { object, old, sent: entries, part, manager, now: this.#options.now() });
   }
 
-  async #createNamed(kind: Kind, objectKey: ObjectKey, sent: ApiObject, options: CreateOptions): Promise<ApiObject> {
-    const { dryRun, keepStatus = false, derive, admit, origin, guards = [] } = options;
+  async #createNamed(kind: Kind, objectKey: ObjectKey, sent: ApiObject, options: CheckedCreate): Promise<ApiObject> {
+    const { dryRun, keepStatus = false, derive, refused, admit, origin, guards = [] } = options;
     const { catalog, reader, now, randomUuid } = this.#options;
     const parents = await requireParents(catalog, reader, kind, objectKey);
     const stamp = { uid: options.uid ?? randomUuid(), now: now() };
@@ -199,6 +196,8 @@ export class ObjectWriter {
     const prepared = prepareForCreate(kind, objectKey, sent, stamp, metadata, track);
     if (slice.isOver) await slice.next();
     const object = derive?.(prepared) ?? prepared;
+    // The refusals of `derive` take precedence.
+    if (refused !== undefined) throw refused;
     admit?.(object, undefined);
     const context = { cluster: objectKey.cluster, unchanged: NOTHING_UNCHANGED };
     requireValid(kind, objectKey.name, validateObject(kind, object, context));

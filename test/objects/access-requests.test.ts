@@ -90,9 +90,9 @@ async function inWorld(
       logged,
       sweep,
       ask: async (name = NAME) => {
-        const { derive, bound } = complete(requestOf('jane', 'POST', ''), KIND) ?? {};
+        const { derive, quota } = complete(requestOf('jane', 'POST', ''), KIND) ?? {};
         const sent = { ...object({ name, ...(labels === undefined ? {} : { labels }) }), spec };
-        return writer.create(KIND, at('', '', name), sent, { dryRun: false, derive, bound });
+        return writer.create(KIND, at('', '', name), sent, { dryRun: false, derive, quota });
       },
       decide: async (type) => {
         const body = JSON.stringify({ status: { conditions: [{ type, status: 'True' }] } });

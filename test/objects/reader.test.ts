@@ -63,11 +63,7 @@ async function withDelayedWatch(test: (parts: DelayedWatch) => Promise<void>): P
     try {
       await test({
         store,
-        reader: new ObjectReader(
-          reflector,
-          new Map([[clusters, cache]]),
-          new Freshness({ store, parts: [reflector] }),
-        ),
+        reader: new ObjectReader(reflector, new Map([[clusters, cache]]), new Freshness({ store, parts: [reflector] })),
         reflector,
         put: async (name) => {
           const value = Buffer.from(JSON.stringify({ metadata: { name, uid: `uid-of-${name}` } }));

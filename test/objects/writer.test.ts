@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import type { ApiObject } from '../../src/api/kind.ts';
-import { ApiError, type Status } from '../../src/api/status.ts';
+import { ApiError, badRequest, type Status } from '../../src/api/status.ts';
+import { PendingCreations } from '../../src/objects/quota.ts';
 import { at, catalog, inFolder, make, object, openObjects } from './object-store.ts';
 
 const { clusters, namespaces, serviceAccounts } = catalog;
@@ -64,6 +65,24 @@ it('M-05: when no unique name can be generated, the error is a retriable conflic
     expect(await statusOf(generate(false))).toMatchObject(refused);
     expect(writes).toBe(1 + 8);
     expect(await statusOf(generate(true))).toMatchObject(refused);
+    await objects.close();
+  });
+});
+
+it('a quota that is used up refuses a creation, unless its derived fields are refused', async () => {
+  await inFolder(async (file) => {
+    const objects = await openObjects(file);
+    const quota = { pending: new PendingCreations(), key: 'jane', refusal: () => badRequest('the quota is used up') };
+    const create = (derive: (prepared: ApiObject) => ApiObject) =>
+      statusOf(
+        objects.writer.create(clusters, at('', '', ''), object({ name: 'a' }), { dryRun: false, quota, derive }),
+      );
+    expect(await create((prepared) => prepared)).toMatchObject({ message: 'the quota is used up' });
+    const refusing = (): never => {
+      throw badRequest('no such cluster');
+    };
+    expect(await create(refusing)).toMatchObject({ message: 'no such cluster' });
+    expect(await objects.keys()).toEqual([]);
     await objects.close();
   });
 });

@@ -15,7 +15,7 @@ import type { ApiRequest } from '../../api/request.ts';
 import { type ApiError, forbidden } from '../../api/status.ts';
 import { quantity } from '../../lib/quantity.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
-import { PendingCreations } from '../../objects/bound.ts';
+import { PendingCreations } from '../../objects/quota.ts';
 import { createdBefore } from '../../objects/stored-object.ts';
 import { withoutTokenWords } from '../../observability/token-text.ts';
 import { type CountedFor, countedFor, requesterId } from '../../tokens/revocations/tracked-tokens.ts';
@@ -28,7 +28,7 @@ const DEFAULT_DURATION_SECONDS = 3_600;
 /** A request that is not decided within a long weekend is forgotten, and its reason with it. */
 const PENDING_MS = 72 * 3_600_000;
 
-/** Finished requests stay for a while, so all that are stored have a bound, too: that many times the open ones. */
+/** Finished requests stay for a while, so all that are stored have a quota, too: that many times the open ones. */
 const STORED_PER_OPEN = 10;
 
 type CompletionParts = Pick<AccessRequestParts, 'catalog' | 'reader' | 'rules' | 'limits' | 'now'>;
@@ -89,7 +89,7 @@ export function createRequestCompletion(
           status: { phase: 'Pending', expirationTimestamp: toTimestamp(now() + PENDING_MS) },
         };
       },
-      bound: { pending, key: counted.id, refusal: (revision, writing) => refusalOf(counted, revision, writing) },
+      quota: { pending, key: counted.id, refusal: (revision, writing) => refusalOf(counted, revision, writing) },
       created: (object) => annotate(request, object),
     };
   };

@@ -16,7 +16,7 @@ import {
 } from '../../api/kinds/pass-spec.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
-import { PendingCreations } from '../../objects/bound.ts';
+import { PendingCreations } from '../../objects/quota.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import { requesterId } from '../../tokens/revocations/tracked-tokens.ts';
 import { parseCreateOptions } from '../options/write-options.ts';
@@ -71,7 +71,7 @@ export function createPassHandler(parts: PassParts): (request: ApiRequest) => Pr
           metadata: { ...prepared.metadata, labels },
           status: { ...newStatus(parts, spec, decision, cluster.uid), ...requested.accountUID },
         }),
-        bound: { pending, key: counted.id, refusal },
+        quota: { pending, key: counted.id, refusal },
       },
     );
     request.nameObject(object.metadata.name ?? '');

@@ -5,14 +5,14 @@ import { PASS_EXPIRY_FIELD } from '../../api/kinds/pass.ts';
 import { isLivePhase, type PassSpec } from '../../api/kinds/pass-spec.ts';
 import { type ApiError, forbidden, tooManyRequests } from '../../api/status.ts';
 import { quantity } from '../../lib/quantity.ts';
-import type { Bound } from '../../objects/bound.ts';
+import type { Quota } from '../../objects/quota.ts';
 import { createdBefore, type StoredObject } from '../../objects/stored-object.ts';
 import { countedFor, digestOf } from '../../tokens/revocations/tracked-tokens.ts';
 import type { PassParts } from './pass-parts.ts';
 
 /** How long a pass waits for its approval. */
 export const PENDING_MS = 10 * 60_000;
-/** Ended passes stay for a while, so all that are stored have a bound, too: that many times the live ones. */
+/** Ended passes stay for a while, so all that are stored have a quota, too: that many times the live ones. */
 const STORED_PER_LIVE = 10;
 
 const MOST = 'the most that are allowed: revoke one, or wait';
@@ -23,7 +23,7 @@ export interface CountedPasses {
   readonly id: string;
   stored(): StoredObject[];
   /** Why there is no room for another one. */
-  refusalFor(decision: PassDecision): Bound['refusal'];
+  refusalFor(decision: PassDecision): Quota['refusal'];
 }
 
 export function countedPasses(parts: PassParts, caller: Caller, { client }: PassSpec): CountedPasses {

@@ -79,7 +79,7 @@ async function create(apply: Apply): Promise<ApiResponse> {
       parts.checkCreate(request);
       admit(prepared, old);
     },
-    bound: completion?.bound,
+    quota: completion?.quota,
   };
   const created = await parts.writer.create(kind, objectKey, { ...object, metadata }, create);
   if (!options.dryRun) completion?.created(created);

@@ -24,7 +24,7 @@ export async function createObject(parts: WriteParts, request: ApiRequest, kind:
     uid: mirroredUid(kind, sent),
     derive: completion?.derive,
     admit: admitWrite(parts, request, kind),
-    bound: completion?.bound,
+    quota: completion?.quota,
   });
   request.nameObject(object.metadata.name ?? '');
   if (!options.dryRun) completion?.created(object);

@@ -5,8 +5,8 @@ import { CONFIRMED_FIELD } from '../../api/confirmed-endpoint.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
 import type { ObjectKey } from '../../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
-import type { Bound } from '../../objects/bound.ts';
 import type { DeletionPropagation } from '../../objects/deletion-propagation.ts';
+import type { Quota } from '../../objects/quota.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import { encode, type PublicView, servedObject } from '../../objects/stored-object.ts';
 import type { Admit, ObjectWriter } from '../../objects/writer.ts';
@@ -43,7 +43,7 @@ export interface WriteParts {
 export interface Completion {
   /** Returns the object with the fields that the server sets. Throws to refuse the creation. */
   readonly derive: (object: ApiObject) => ApiObject;
-  readonly bound?: Bound;
+  readonly quota?: Quota;
   /** Called with the created object; not for a dry run. */
   readonly created: (object: ApiObject) => void;
 }

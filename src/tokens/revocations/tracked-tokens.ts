@@ -9,7 +9,7 @@ import { fleetKey } from '../../api/object-key.ts';
 import { type ApiError, forbidden, type GroupResource, type StatusCause } from '../../api/status.ts';
 import { quantity } from '../../lib/quantity.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
-import { PendingCreations } from '../../objects/bound.ts';
+import { PendingCreations } from '../../objects/quota.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import { createdBefore, type StoredObject } from '../../objects/stored-object.ts';
 import type { ObjectWriter } from '../../objects/writer.ts';
@@ -67,7 +67,7 @@ export function ownRecord(reader: TokenReader, kind: Kind, user: User): StoredOb
   return reader.find(kind, fleetKey(jti));
 }
 
-/** A person who can create tokens for many accounts must not have the bound of each. `kind`: that of issued tokens. */
+/** A person who can create tokens for many accounts must not have the quota of each. `kind`: that of issued tokens. */
 export function countedFor(reader: TokenReader, kind: Kind, caller: Requester): CountedFor {
   const { home } = caller;
   const user = caller.as(undefined);
@@ -115,8 +115,8 @@ export function createTrackedTokens(parts: TrackedTokenParts): TrackedTokens {
         const spec = specOf(cluster, claims, user);
         const metadata = { name: claims.jti, labels: { [REQUESTER_LABEL]: requester, [COUNTED_LABEL]: id } };
         const record = { apiVersion: '', kind: '', metadata, spec };
-        const bound = { pending, key: id, refusal };
-        await writer.create(kind, { cluster: '', namespace: '' }, record, { dryRun: false, bound });
+        const quota = { pending, key: id, refusal };
+        await writer.create(kind, { cluster: '', namespace: '' }, record, { dryRun: false, quota });
       };
     },
   };

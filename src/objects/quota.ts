@@ -2,8 +2,8 @@ import type { ApiError } from '../api/status.ts';
 import { InFlightCounts } from '../lib/in-flight-counts.ts';
 import { TimeSlice } from '../lib/time-slice.ts';
 
-/** A bound on how many objects are stored for one caller, for a creation. */
-export interface Bound {
+/** How many objects may be stored for one caller, as a creation asks for it. */
+export interface Quota {
   readonly pending: PendingCreations;
   /** For whom the object counts. */
   readonly key: string;
@@ -15,7 +15,7 @@ export interface Bound {
 }
 
 /**
- * The creations of this process under one bound. As many are written in the same moment as there is room for; the
+ * The creations of this process under one quota. As many are written in the same moment as there is room for; the
  * others wait for them. They are refused by what is stored then, because a write may fail.
  */
 export class PendingCreations {
@@ -23,7 +23,7 @@ export class PendingCreations {
   readonly #slice = new TimeSlice();
 
   /** Calls `create` as soon as it is known whether there is room: with the refusal if there is none. */
-  async run<T>({ key, refusal }: Bound, create: (refused: ApiError | undefined) => Promise<T>): Promise<T> {
+  async run<T>({ key, refusal }: Quota, create: (refused: ApiError | undefined) => Promise<T>): Promise<T> {
     while (refusal(Number.POSITIVE_INFINITY, this.#inFlight.of(key)) !== undefined) {
       const refused = refusal(Number.POSITIVE_INFINITY, 0);
       if (refused !== undefined) return create(refused);
