@@ -88,12 +88,12 @@ export const revisionBefore = (moment: PolicyMoment): number => Math.ceil(moment
 /** Permissions with an expiry. A decision never counts one that has expired; open watches have to follow. */
 export interface ExpiringPermissions {
   /**
-   * When some have expired since the last call, and when some hold again because the clock went back, in order. Empty
-   * if there are none.
+   * Records those that have expired since the last call, and those that hold again because the clock went back. Returns
+   * the moments, in order.
    */
-  settleExpired(): readonly PolicyMoment[];
-  /** Whether decisions follow a change that is not settled yet. */
-  readonly hasUnsettled: boolean;
+  recordExpired(): readonly PolicyMoment[];
+  /** Whether decisions follow a change that is not recorded yet. */
+  readonly hasUnrecorded: boolean;
 }
 
 export interface ClusterVisibility {

@@ -37,7 +37,7 @@ describe('a binding with an expiry', () => {
     clock.now = END;
     expect(answers()).toEqual([false, false, false, false, false, false]);
     expect([...policy.expiredBindings()].map(({ name }) => name)).toEqual(['temporary']);
-    expect([policy.settleExpired(), policy.settleExpired()]).toEqual([[justAfter(world.revision)], []]);
+    expect([policy.recordExpired(), policy.recordExpired()]).toEqual([[justAfter(world.revision)], []]);
   });
 
   test('B13: grants again after a clock that was ahead is right, until its expiry', () => {
@@ -49,15 +49,15 @@ describe('a binding with an expiry', () => {
     const held = world.revision;
     clock.now = END + 7_200_000;
     expect([may(), policy.ruleFor(jane, 'list').all]).toEqual([false, false]);
-    expect(policy.settleExpired()).toEqual([held + 0.5]);
+    expect(policy.recordExpired()).toEqual([held + 0.5]);
     // The role may have been replaced meanwhile.
     const all = { verbs: ['*'], apiGroups: ['*'], resources: ['*'] };
     world.remove(role('all', [all]));
     world.put(role('all', [all]));
     clock.now = END - 500;
-    expect([may(), policy.ruleFor(jane, 'list').all, policy.hasUnsettled]).toEqual([true, true, true]);
+    expect([may(), policy.ruleFor(jane, 'list').all, policy.hasUnrecorded]).toEqual([true, true, true]);
     expect([...policy.expiredBindings()].map(({ name }) => name)).toEqual(['odd']);
-    expect([policy.settleExpired(), policy.settleExpired()]).toEqual([[held + 2.5], []]);
+    expect([policy.recordExpired(), policy.recordExpired()]).toEqual([[held + 2.5], []]);
     expect(policy.changedAt(jane)).toBe(held + 2.5);
     // What was decided in between stays decided.
     const decidedAt = (revision: number) => policy.decideAt(jane, ask({ verb: 'get' }), revision).allowed;
@@ -71,17 +71,17 @@ describe('a binding with an expiry', () => {
     const { clock, world } = fleet();
     const { policy, revision } = world;
     clock.now = END;
-    policy.settleExpired();
+    policy.recordExpired();
     clock.now = END - 1;
-    expect(policy.settleExpired()).toEqual([revision + 0.75]);
+    expect(policy.recordExpired()).toEqual([revision + 0.75]);
     // It expires and holds again before watches have followed.
     clock.now = END;
     policy.decide(person('jane'), ask({ verb: 'get' }));
     clock.now = END - 1;
-    expect(policy.settleExpired()).toEqual([revision + 0.875, revision + 0.9375]);
+    expect(policy.recordExpired()).toEqual([revision + 0.875, revision + 0.9375]);
     for (let i = 0; i < 200; i++) {
       clock.now = i % 2 === 0 ? END : END - 1;
-      for (const at of policy.settleExpired()) expect(at).toBeLessThan(revision + 1);
+      for (const at of policy.recordExpired()) expect(at).toBeLessThan(revision + 1);
     }
     expect(policy.decide(person('jane'), ask({ verb: 'get' })).allowed).toBe(true);
   });
@@ -103,7 +103,7 @@ describe('a binding with an expiry', () => {
     world.put(role('list', [clusters]), lasting);
     const end = world.revision;
     clock.now = END;
-    world.policy.settleExpired();
+    world.policy.recordExpired();
     world.remove(lasting);
     const rules = [end, justAfter(end), world.revision].map((moment) => world.policy.ruleAt(jane, 'list', moment));
     expect(rules.map((rule) => ['a', 'b'].filter((name) => rule.admits(name, {})))).toEqual([['a', 'b'], ['a'], []]);
@@ -145,7 +145,7 @@ describe('a binding with an expiry', () => {
         (caller) => world.policy.decideAt(caller, ask({ verb: 'get' }), revision).allowed,
       );
     clock.now = END;
-    world.policy.settleExpired();
+    world.policy.recordExpired();
     world.put(role('other', []));
     // A later change of their permissions: the present ones do not answer for the past.
     world.put(binding('later', 'ClusterRole/other', ['User:jane', 'User:kim', 'User:ann']));

@@ -18,7 +18,7 @@ export class ExpiringBindings {
   readonly #expired = new Map<string, BindingFacts>();
   /** The clock is ahead of the expiry of all of them, unless it goes back. It may be too late, as `#next`. */
   #lastExpiry = Number.NEGATIVE_INFINITY;
-  /** Those that have expired, and those that hold again, since they were last settled. */
+  /** Those that have expired, and those that hold again, since they were last recorded. */
   #newlyExpired: BindingFacts[] = [];
   #heldAgain: BindingFacts[] = [];
   /**
@@ -83,7 +83,7 @@ export class ExpiringBindings {
     return this.#expired.values();
   }
 
-  get hasUnsettled(): boolean {
+  get hasUnrecorded(): boolean {
     return this.#newlyExpired.length > 0 || this.#heldAgain.length > 0;
   }
 

@@ -110,7 +110,7 @@ class CompiledPolicy implements Policy {
   /** The latest revision of the store that is known, also of changes that do not concern the policy. */
   #revision = 0;
   /** When watches last followed an expiry. */
-  #settledAt: PolicyMoment = 0;
+  #recordedAt: PolicyMoment = 0;
 
   constructor(options: PolicyOptions) {
     const { labelsOf, labelsAt, snapshot, now = Date.now, maxRules = 10_000, maxIdleSubjects = 10_000 } = options;
@@ -197,32 +197,32 @@ class CompiledPolicy implements Policy {
   #dropExpired(): void {
     for (const binding of this.#expiring.takeExpired(this.#now)) {
       this.#generation++;
-      this.#replace(binding.id, binding, undefined, justAfter(this.#revision, this.#settledAt));
+      this.#replace(binding.id, binding, undefined, justAfter(this.#revision, this.#recordedAt));
     }
     for (const facts of this.#expiring.takeHeldAgain(this.#now)) {
       this.#generation++;
       const binding = new CompiledBinding(facts, this.#roles.findOrReserve(facts.roleRef));
-      this.#replace(binding.id, undefined, binding, justAfter(this.#revision, this.#settledAt));
+      this.#replace(binding.id, undefined, binding, justAfter(this.#revision, this.#recordedAt));
     }
   }
 
-  settleExpired(): readonly PolicyMoment[] {
+  recordExpired(): readonly PolicyMoment[] {
     this.#dropExpired();
     const moments: PolicyMoment[] = [];
-    const settle = (): PolicyMoment => {
-      this.#settledAt = justAfter(this.#revision, this.#settledAt);
-      moments.push(this.#settledAt);
-      return this.#settledAt;
+    const record = (): PolicyMoment => {
+      this.#recordedAt = justAfter(this.#revision, this.#recordedAt);
+      moments.push(this.#recordedAt);
+      return this.#recordedAt;
     };
-    const changed = [...this.#expiring.takeNewlyExpired(settle), ...this.#expiring.takeNewlyHeld(settle)];
+    const changed = [...this.#expiring.takeNewlyExpired(record), ...this.#expiring.takeNewlyHeld(record)];
     // Decisions may have followed them at an earlier revision, but watches follow only now.
-    const version = { generation: this.#generation, moment: this.#settledAt };
+    const version = { generation: this.#generation, moment: this.#recordedAt };
     for (const { subjects } of changed) this.#subjects.markChanged(subjects, version);
     return moments;
   }
 
-  get hasUnsettled(): boolean {
-    return this.#expiring.hasUnsettled;
+  get hasUnrecorded(): boolean {
+    return this.#expiring.hasUnrecorded;
   }
 
   expiredBindings(): Iterable<BindingFacts> {

@@ -109,7 +109,7 @@ async function applyOne(parts: ApplyParts, source: string, manifest: Manifest): 
   const options = { dryRun: false, part, applied, ...(isOurs ? { origin } : {}) } as const;
   const next = await writer.update(kind, objectKey, change, options);
   if (next.metadata.resourceVersion !== old?.metadata.resourceVersion) record('update', next);
-  await propagation.settle(kind, objectKey);
+  await propagation.finishDeletions(kind, objectKey);
   return merged?.takenOver;
 }
 

@@ -145,7 +145,7 @@ async function removeOne(parts: ApplyParts, entry: StoredObject): Promise<boolea
     throw error;
   }
   audit.write(event.complete({ code: 200 }));
-  await propagation.settle(kind, entry);
+  await propagation.finishDeletions(kind, entry);
   return true;
 }
 

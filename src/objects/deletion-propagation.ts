@@ -52,7 +52,7 @@ export class DeletionPropagation {
   }
 
   /** Called after a deletion or an update: deletes parents that waited for it, from the inside out. */
-  async settle(kind: Kind, objectKey: ObjectKey): Promise<void> {
+  async finishDeletions(kind: Kind, objectKey: ObjectKey): Promise<void> {
     const { catalog, reader } = this.#options;
     const parents = findParents(catalog, reader, kind, objectKey).toReversed();
     for (const entry of [...(isParent(kind) ? [reader.find(kind, objectKey)] : []), ...parents]) {
@@ -79,7 +79,7 @@ export class DeletionPropagation {
       unfinished.addDeleted(parent);
       await this.#sweepDeleted(parent);
     }
-    await this.settle(kind, objectKey);
+    await this.finishDeletions(kind, objectKey);
   }
 
   /** Called at start: completes deletions that a crash interrupted. */

@@ -38,7 +38,7 @@ function dieAfter(count: number): Gate {
 
 const deleteCluster = async ({ writer, propagation }: Objects): Promise<void> => {
   await writer.remove(clusters, at('', '', 'a'), { dryRun: false });
-  await propagation.settle(clusters, at('', '', 'a'));
+  await propagation.finishDeletions(clusters, at('', '', 'a'));
 };
 
 it('a deletion that is interrupted at any write is completed at the next start', async () => {
@@ -270,7 +270,7 @@ it('an object created while its namespace is deleted is swept, also when the nam
     const late = make(objects, serviceAccounts, at('a', 'n', 'late'));
     await arrived.given;
     await objects.writer.remove(namespaces, objectKey, { dryRun: false });
-    await objects.propagation.settle(namespaces, objectKey);
+    await objects.propagation.finishDeletions(namespaces, objectKey);
     expect((await late).metadata.uid).toBeDefined();
     expect(await objects.keys()).toEqual([
       '/registry/clusters/a',

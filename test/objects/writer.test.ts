@@ -36,7 +36,7 @@ it('a create that was validated before its namespace was deleted is not written 
     const late = statusOf(make(objects, serviceAccounts, at('a', 'n', 'late')));
     await arrived;
     await objects.writer.remove(namespaces, at('a', '', 'n'), { dryRun: false });
-    await objects.propagation.settle(namespaces, at('a', '', 'n'));
+    await objects.propagation.finishDeletions(namespaces, at('a', '', 'n'));
     release();
     expect(await late).toMatchObject({ code: 404, message: 'namespaces "n" not found' });
     expect(await objects.keys()).toEqual(['/registry/clusters/a']);

@@ -223,7 +223,7 @@ export class Broadcaster implements ProjectionListener {
    * between two batches of events.
    */
   followExpirations(): void {
-    const changes = this.#options.expiring?.settleExpired() ?? [];
+    const changes = this.#options.expiring?.recordExpired() ?? [];
     if (changes.length === 0) return;
     for (const moment of changes) this.#recordPolicyChange(moment);
     this.#expiredAt = changes.at(-1) ?? this.#expiredAt;
@@ -237,8 +237,8 @@ export class Broadcaster implements ProjectionListener {
   }
 
   /** Whether watches have followed all of these changes. Until then no watch goes live. */
-  get isSettled(): boolean {
-    return this.#options.expiring?.hasUnsettled !== true;
+  get hasFollowedExpirations(): boolean {
+    return this.#options.expiring?.hasUnrecorded !== true;
   }
 
   /** For revocations outside of the store, e.g. in the token file. */

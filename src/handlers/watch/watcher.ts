@@ -105,7 +105,7 @@ export class Watcher implements BroadcastWatcher {
       if (this.#position > broadcaster.revision) return;
       if (this.#position === broadcaster.revision && broadcaster.expiredAt <= this.#followedExpiry) {
         const view = views.current();
-        if (!broadcaster.isSettled) return;
+        if (!broadcaster.hasFollowedExpirations) return;
         this.#view = view;
         this.#state = 'live';
         broadcaster.joinGroup(this);

@@ -106,7 +106,7 @@ async function update(apply: Apply): Promise<ApiResponse> {
       admit: admitWrite(parts, request, kind),
     },
   );
-  if (!options.dryRun) await parts.propagation.settle(kind, objectKey);
+  if (!options.dryRun) await parts.propagation.finishDeletions(kind, objectKey);
   return writeResponse(parts, request, kind, updated, { code: 200, before });
 }
 

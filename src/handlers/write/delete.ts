@@ -51,7 +51,7 @@ async function remove(parts: WriteParts, kind: Kind, objectKey: ObjectKey, optio
   const { dryRun, preconditions } = options;
   const removed = await parts.writer.remove(kind, objectKey, { dryRun, preconditions });
   if (dryRun) return removed;
-  await parts.propagation.settle(kind, objectKey);
+  await parts.propagation.finishDeletions(kind, objectKey);
   // Still stored when it, or an object inside it, has finalizers: another controller has to remove them.
   const left = parts.reader.find(kind, objectKey);
   return left?.uid === removed.uid ? { ...removed, object: left.object() } : { ...removed, gone: true };

@@ -31,7 +31,7 @@ export async function updateObject(parts: WriteParts, request: ApiRequest, kind:
       admit: admitWrite(parts, request, kind),
     },
   );
-  if (!options.dryRun) await parts.propagation.settle(kind, objectKey);
+  if (!options.dryRun) await parts.propagation.finishDeletions(kind, objectKey);
   return writeResponse(parts, request, kind, object, { code: 200, before });
 }
 
