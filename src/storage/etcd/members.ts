@@ -98,27 +98,30 @@ export class Members {
     prefer: Member | undefined,
   ): Promise<S> {
     const until = performance.now() + totalMs;
+    /** In the order in which they began. */
     const running = new Map<Member, Promise<Attempt<S>>>();
     const problems = new Map<Member, unknown>();
-    for (let attempt = 0, failed = 0; ; ) {
+    let started = 0;
+    let failed = 0;
+    const startNext = (left: number): void => {
+      const member = this.#picker.pick(started === 0 ? prefer : undefined, running);
+      const withinMs = Math.max(1, Math.min(attemptMs * 2 ** started, left));
+      running.set(member, this.#attempt(member, call(member, withinMs)));
+      started += 1;
+    };
+    for (;;) {
       const left = until - performance.now();
       if (this.#closed) throw new StorageError('closed', 'the store is closed');
-      if (left <= 0 && attempt > 0) throw noMember(doing, this.#members, problems);
-      if (running.size < this.#members.length) {
-        const member = this.#picker.pick(attempt === 0 ? prefer : undefined, running);
-        const withinMs = Math.max(1, Math.min(attemptMs * 2 ** attempt, left));
-        running.set(member, this.#attempt(member, call(member, withinMs)));
-        attempt += 1;
-      }
+      if (left <= 0 && started > 0) throw noMember(doing, this.#members, problems);
+      if (running.size < this.#members.length) startNext(left);
       const all = running.size === this.#members.length;
       const ended = await firstWithin(Math.max(1, Math.min(all ? left : hedgeMs, left)), ...running.values());
       if (ended === undefined) continue;
-      const slower = [...running.keys()].slice(0, [...running.keys()].indexOf(ended.member));
-      running.delete(ended.member);
       if ('value' in ended) {
-        for (const member of slower) this.#picker.avoid(member, SUSPECT_MS);
+        this.#avoidSlower(running.keys(), ended.member);
         return ended.value;
       }
+      running.delete(ended.member);
       problems.set(ended.member, ended.error);
       if (!isStaleToken(ended.error) && !isTransient(ended.error)) throw ended.error;
       const hasEnded = running.size === 0 && problems.size === this.#members.length;
@@ -126,6 +129,14 @@ export class Members {
       // The first round over the members is without delay.
       failed += 1;
       if (failed >= this.#members.length) await delay(RETRY_MS);
+    }
+  }
+
+  /** Avoids the members that were asked before the one that answered. */
+  #avoidSlower(asked: Iterable<Member>, answered: Member): void {
+    for (const member of asked) {
+      if (member === answered) return;
+      this.#picker.avoid(member, SUSPECT_MS);
     }
   }
 
