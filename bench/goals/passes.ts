@@ -44,7 +44,7 @@ function pipelineFleet(): Fleet {
 
 const ITEMS = Array.from({ length: PASSES }, (_, index) => ({ cluster: clusterName(index), ...ACCOUNT }));
 
-/** The same clusters: a region has 50. */
+/** Selects the clusters of ITEMS: a region has 50. */
 const SELECTOR = `region in (${Array.from({ length: PASSES / 50 }, (_, index) => `r-${index}`).join(',')})`;
 
 interface PassList {
@@ -63,7 +63,7 @@ async function checkList(server: FleetServer): Promise<void> {
   }
 }
 
-/** The same 500 passes in one request and in 500 requests of one caller. */
+/** 500 passes in one request, beside as many requests of one caller for one pass each. */
 export async function benchPasses(settings: Settings): Promise<Report> {
   const ticks = await TickTimes.prepare();
   const server = await startFleetServer(pipelineFleet(), { nodeArgs: ticks.nodeArgs });

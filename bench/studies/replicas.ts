@@ -28,7 +28,7 @@ const IDLE_SECONDS = 5;
 
 const progress = (line: string): void => console.error(`  ${line}`);
 
-/** The same work for servers that are measured together: requests go to the first. */
+/** Servers that are measured together. Every side has the same work; requests go to its first server. */
 interface Side {
   readonly name: string;
   readonly servers: readonly FleetServer[];

@@ -23,7 +23,7 @@ export async function startEtcdFleets(): Promise<StartEtcdFleet> {
   return async (fleet) => (await startReplicas(fleet, 1))[0] as FleetServer;
 }
 
-/** The same for several replicas. */
+/** Starts one member of etcd. Returns a function that starts several replicas with a fleet in a new prefix of it. */
 export async function startEtcdReplicas(): Promise<StartReplicas> {
   setUpEtcd();
   const etcd = await startEtcd({ args: [QUOTA] });

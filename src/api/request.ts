@@ -113,7 +113,7 @@ export interface WatchSink {
   readonly pending: number;
   /** Writes whole frames. Returns false when the client is behind; `onDrain` is called when it has caught up. */
   write(frames: Uint8Array): boolean;
-  /** The same for frames that other watchers are sent too. */
+  /** Writes whole frames that other watchers are sent too, like `write`. */
   writeShared(frames: SharedFrames): boolean;
   /** Writes frames of this client only, in pieces, which are copied. */
   writeOwn(pieces: readonly Uint8Array[]): boolean;
@@ -124,6 +124,6 @@ export interface WatchSink {
   end(): void;
   /** Closes the connection without flushing: for a client that is too far behind. */
   destroy(): void;
-  /** The same after an unexpected error, which is logged. */
+  /** Logs an unexpected error, and closes the connection without flushing. */
   fail(error: unknown): void;
 }

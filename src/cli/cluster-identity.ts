@@ -12,7 +12,7 @@ export async function clusterIdentity(cluster: Pick<Transport, 'request'>, signa
   return uid;
 }
 
-/** The same with a warning if it cannot be read: a cluster can be registered without it. */
+/** The UID of kube-system; undefined, with a warning, if it cannot be read: a cluster can be registered without it. */
 export async function readIdentity(context: Context, cluster: Pick<Transport, 'request'>): Promise<string | undefined> {
   try {
     return await clusterIdentity(cluster);

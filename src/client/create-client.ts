@@ -48,7 +48,7 @@ export interface Client {
   readonly productName: string;
   /** Lists all clusters that the caller may see. */
   listClusters(options?: ListOptions): Promise<ClusterList>;
-  /** The same list page by page, at one resourceVersion. Throws a 410 StatusError if that version has expired. */
+  /** Lists all clusters page by page, at one resourceVersion. Throws a 410 StatusError if that version has expired. */
   clusterPages(options?: ListOptions): AsyncGenerator<ClusterList>;
   /** Watches these clusters and reconnects after interruptions. */
   watchClusters(options?: WatchOptions): AsyncGenerator<ClusterEvent>;

@@ -58,7 +58,7 @@ export function duration(min: string, max: string): Parse<number> {
   };
 }
 
-/** The same, or `0` for never. */
+/** A Go duration between two others, in milliseconds, or `0` for never. */
 export function durationOrNever(min: string, max: string): Parse<number> {
   const parse = duration(min, max);
   return (text, context) => {

@@ -150,7 +150,7 @@ export class Exchange {
     return this.#warnings?.headers ?? NO_WARNINGS;
   }
 
-  /** The same, as they were given. */
+  /** The texts of `warnings`, as they were given. */
   get warningTexts(): readonly string[] {
     return this.#warnings?.texts ?? NO_WARNINGS;
   }

@@ -52,7 +52,7 @@ export const takeBodySeat: StageRun = (x, { flowControl }) => {
 
 /** While a body is received there is no work to do, so the request gives its seat back. */
 export function leaveSeat(x: Exchange): void {
-  // Without a caller, no stage has run that has to run again.
+  // A form has no caller yet, so no stage has to run again.
   x.waitedForBody = x.caller !== undefined;
   x.seat?.release();
 }

@@ -20,7 +20,7 @@ export interface StageParts {
   /** Whether credentials and permissions may be decided from memory. */
   readonly freshness: Pick<Freshness, 'proveCurrent' | 'whenCurrent'>;
   readonly authenticate: (authorization: string | undefined, warn: (text: string) => void) => MaybePromise<Caller>;
-  /** The same for a token in a form. */
+  /** Authenticates the token in a form. */
   readonly authenticateToken: (token: Secret) => MaybePromise<Caller>;
   /** Called with the connection of every caller who authenticates. */
   readonly onAuthenticated: (socket: Socket) => void;

@@ -112,7 +112,7 @@ const wasAsked = ({ parentPid }: Context, credential: CachedCredential): boolean
 const isDue = (context: Context, credential: CachedCredential): boolean =>
   wasAsked(context, credential) || Math.abs(context.now() - credential.checkedAt) >= CHECK_MS;
 
-/** The same credential if it is still accepted, or else a new one. */
+/** The old credential if it is still accepted, or else a new one. */
 async function renew(
   context: Context,
   old: CachedCredential | undefined,

@@ -6,5 +6,5 @@ import { isPrint } from '../../api/codec/go-text/go-unicode.ts';
  */
 export const terminalSafe = (text: string): string => [...text].map((rune) => (isPrint(rune) ? rune : '?')).join('');
 
-/** The same for a text of several lines. Further lines are indented, so that none looks like another message. */
+/** `terminalSafe` for several lines. Further lines are indented, so that none looks like another message. */
 export const terminalSafeLines = (text: string): string => text.split('\n').map(terminalSafe).join('\n  ');

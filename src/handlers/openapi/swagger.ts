@@ -88,7 +88,7 @@ export const SWAGGER_PROTOBUF = {
   answered: 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf',
 } as const;
 
-/** The same document as protobuf. The field numbers are those of gnostic's `OpenAPIv2.proto`. */
+/** The Swagger document as protobuf. The field numbers are those of gnostic's `OpenAPIv2.proto`. */
 export function swaggerProtobuf({ swagger, info, paths, definitions }: Json): Uint8Array {
   const { title, version } = info as Json;
   return message(

@@ -67,7 +67,7 @@ function requireOwnPass({ catalog, reader }: PassParts, request: ApiRequest): St
   const kind = catalog.passes;
   const { caller, target } = request;
   const entry = reader.find(kind, objectKeyOf(request, kind));
-  // The same for the pass of another and for one that does not exist.
+  // One error for the pass of another and for one that does not exist.
   if (entry === undefined || !isOwn(entry, caller)) throw notFound(kind, target.name);
   // The approval was for the requester, and an impersonator is another person.
   if (caller.impersonator !== undefined) {
@@ -199,7 +199,7 @@ const accountTarget = (
   account: { readonly cluster: string; readonly namespace: string; readonly name: string },
 ): Target => ({ ...target, group: '', version: 'v1', resource: 'serviceaccounts', ...account });
 
-/** The same request about another object. `request` must not be spread: its signal is a getter. */
+/** The request, about another object. `request` must not be spread: its signal is a getter. */
 const requestFor = (request: ApiRequest, target: Target, body: RequestBody): ApiRequest => ({
   caller: request.caller,
   actor: request.actor,

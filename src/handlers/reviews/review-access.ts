@@ -34,7 +34,7 @@ export const reviewSubject: Review = (parts, { target }, sent) => {
   return { metadata: {}, spec, status: statusFor(parts, identityOf(spec), target.cluster, spec) };
 };
 
-/** The same in the namespace of the path, and for resources only. */
+/** Whether a request of any user for a resource would be allowed in the namespace of the path. */
 export const reviewLocalSubject: Review = (parts, { target }, sent) => {
   const { metadata: { namespace: _, ...metadata } = {}, spec = {} } = sent as SubjectAccessReview;
   refuse([

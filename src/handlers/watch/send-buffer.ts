@@ -21,7 +21,7 @@ export const writeBytesFor = (watchers: number): number =>
 
 /** A client that is further behind is disconnected: the server does not wait for slow clients. */
 const MAX_BEHIND = { bytes: 1024 * 1024, events: 1_000 };
-/** The same while the connection accepts writes, so that the server is late and not the client. Bounds the memory. */
+/** The limit while the connection accepts writes: the server is late, not the client. Bounds the memory. */
 const MAX_LATE = { bytes: 8 * 1024 * 1024, events: 8_000 };
 
 /** Joins frames to batches of about `maxBytes`. */

@@ -36,8 +36,8 @@ export function preserveHiddenFields(
 }
 
 /**
- * The same for a caller who does not see the hidden fields. Endpoints that wait for confirmation are among them, and
- * stay: `checkHiddenFields` has refused others.
+ * Preserves the hidden fields for a caller who does not see them. Endpoints that wait for confirmation are among them,
+ * and stay: `checkHiddenFields` has refused others.
  */
 export function preserveUnseenFields(
   parts: Pick<WriteParts, 'publicView'>,

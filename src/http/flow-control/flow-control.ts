@@ -32,7 +32,7 @@ export interface FlowControl {
   rejection(level: PriorityLevelName): ApiError;
   /** To be awaited before a rejection is sent; false when the connection is to be closed instead. */
   delayRejection(level: PriorityLevelName, flow: string): MaybePromise<boolean>;
-  /** The same before a 401. Many users may share an address, so its delay is shorter. */
+  /** To be awaited before a 401, like `delayRejection`. Many users may share an address, so its delay is shorter. */
   delayUnauthorized(address: string): MaybePromise<boolean>;
   /** For metrics. */
   usage(): Readonly<Record<PriorityLevelName, PriorityLevelUsage>>;

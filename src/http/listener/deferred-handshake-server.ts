@@ -25,7 +25,7 @@ export class DeferredHandshakeServer extends Server<typeof IncomingMessage, type
     if (event !== 'connection') return super.emit(event, ...args);
     const [socket] = args as [Socket];
     this.#admit(socket, () => {
-      // TLS reads it, too, and would pause the connection within it.
+      // tls.Server reads pauseOnConnect as well, and would pause the TLS socket.
       this.pauseOnConnect = false;
       super.emit('connection', socket);
       this.pauseOnConnect = true;

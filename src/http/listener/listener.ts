@@ -44,7 +44,7 @@ export interface ListenerOptions {
   readonly strictTransportSecurity?: string | undefined;
   /** Further connections are refused until one closes. */
   readonly maxConnections?: number;
-  /** The same for those from one address. */
+  /** Further connections from one address are refused until one of them closes. */
   readonly maxConnectionsPerAddress?: number;
   /**
    * With TLS, how many handshakes a second begin for one address without a caller who authenticates; 0 for no limit.

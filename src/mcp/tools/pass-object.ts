@@ -100,7 +100,7 @@ export const tokensOf = (pass: unknown): { id: string; expires?: string }[] =>
     }),
   );
 
-/** The same tokens. One that the cluster has issued itself is not revoked with the pass. */
+/** The tokens that were issued for the pass. One that the cluster has issued itself is not revoked with the pass. */
 export const redeemedTokens = (pass: unknown): { isRevocable: boolean }[] =>
   tokensIn(pass).map((token) => ({ isRevocable: memberOf(token, 'revocable') !== false }));
 

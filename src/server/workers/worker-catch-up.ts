@@ -44,7 +44,7 @@ export class WorkerCatchUp {
 
 /** How a worker and the other workers of its address keep up with each other's writes (docs/adr/0024). */
 export interface Siblings {
-  /** The same store. A write returns when the other workers act on it. */
+  /** A store whose writes return when the other workers act on them. */
   withCatchUp(store: Store): Store;
   /** Called before this worker decides anything: from now on, the writes of others wait for it. */
   decideFrom(freshness: Pick<Freshness, 'catchUp'>): Promise<void>;
