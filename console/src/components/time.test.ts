@@ -1,5 +1,7 @@
-import { afterEach, expect, it, vi } from 'vitest';
-import { describeLocalTime, formatTime } from './time.tsx';
+import { createElement } from 'react';
+import { renderToStaticMarkup } from 'react-dom/server';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { Age, describeLocalTime, formatTime, Remaining, Time } from './time.tsx';
 
 afterEach(() => vi.unstubAllEnvs());
 
@@ -17,4 +19,22 @@ it.each([
 it('a time that is not known has no zone', () => {
   expect(formatTime(Number.NaN)).toBe('unknown');
   expect(describeLocalTime('12026-11-18T17:00')).toBe('In your time zone.');
+});
+
+describe('a time that no date can hold', () => {
+  it.each([
+    ['Time', Time],
+    ['Age', Age],
+    ['Remaining', Remaining],
+  ])('is shown as unknown: %s', (_, component) => {
+    for (const at of [8.64e15 + 1, -9e15, Infinity, Number.NaN, 'tomorrow', '+999999-01-01T00:00:00Z']) {
+      const shown = renderToStaticMarkup(createElement(component, { at }));
+      expect(shown.replace(' title="unknown"', ''), String(at)).toBe('<time>unknown</time>');
+    }
+  });
+});
+
+it('a time has its ISO form, for programs', () => {
+  const shown = renderToStaticMarkup(createElement(Time, { at: '2026-11-16T23:05:10Z' }));
+  expect(shown).toContain('dateTime="2026-11-16T23:05:10.000Z"');
 });

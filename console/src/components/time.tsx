@@ -34,7 +34,8 @@ interface MomentProps {
   readonly at: number | string;
 }
 
-const millisecondsOf = (at: number | string): number => (typeof at === 'number' ? at : Date.parse(at));
+/** NaN for what is no time, or too far away for a date. */
+const millisecondsOf = (at: number | string): number => new Date(at).getTime();
 
 const isoOf = (at: number): string | undefined => (Number.isNaN(at) ? undefined : new Date(at).toISOString());
 
