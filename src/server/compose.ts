@@ -2,6 +2,7 @@ import { createAddressRules, isThisMachine } from '../api/address-rules.ts';
 import { createCatalog } from '../api/catalog.ts';
 import { seatsPerFlow } from '../api/flow-control-limits.ts';
 import { fleetKey } from '../api/object-key.ts';
+import { readinessCounts } from '../clusters/readiness-counts.ts';
 import { interfaceAddresses, openUpstream } from '../clusters/upstream/upstream.ts';
 import type { ServeOptions } from '../config/serve-options.ts';
 import { defaultBaseUrl } from '../config/values.ts';
@@ -226,6 +227,7 @@ export async function compose(
       },
       cacheCapacity: options.history.revisions,
       objects: () => catalog.storedKinds.map((kind) => ({ ...kind, count: reader.cache(kind).current.size })),
+      clusters: () => readinessCounts(reader.cache(catalog.clusters)),
       clockSkew: () => clock.skewSeconds,
       keys: () => keyRing.entries(),
       failingCallers: callers.failing,

@@ -110,6 +110,24 @@ test('the store, the caches, the keys, the audit log and the event loop', async 
   expect(await sampleOf('nodejs_eventloop_lag_p99_seconds')).toBeGreaterThan(0);
 });
 
+test('clusters by the status of their condition Ready', async () => {
+  const counts = async (): Promise<number[]> =>
+    Promise.all(['True', 'False', 'Unknown'].map((status) => sampleOf('clusterpass_clusters', `ready="${status}"`)));
+  const [ready = 0, notReady = 0, unknown = 0] = await counts();
+  const headers = { 'Content-Type': 'application/merge-patch+json' };
+  for (const [status, expected] of [
+    ['False', [ready, notReady + 1, unknown - 1]],
+    ['True', [ready + 1, notReady, unknown - 1]],
+    ['Unknown', [ready, notReady, unknown]],
+  ]) {
+    const body = { status: { conditions: [{ type: 'Ready', status, reason: 'Set' }] } };
+    const patched = await server.call('PATCH', `${CLUSTERS}/alpha/status`, { body, headers });
+    expect(patched.code, patched.text).toBe(200);
+    expect(await counts()).toEqual(expected);
+  }
+  expect((await scrape()).match(/^clusterpass_clusters\{/gm)).toHaveLength(3);
+});
+
 describe('what is drawn and what alerts', () => {
   const file = (path: string): Promise<string> =>
     readFile(fileURLToPath(new URL(`../../${path}`, import.meta.url)), 'utf8');

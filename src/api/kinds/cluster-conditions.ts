@@ -22,6 +22,14 @@ export const PENDING_REASON = `${PROBE_PREFIX}Pending`;
 export const conditionOf = ({ conditions }: ClusterStatus, type: string): ClusterCondition | undefined =>
   conditions?.find((condition) => condition.type === type);
 
+/** What a condition can say. Without the condition, it is unknown. */
+export const CONDITION_STATUSES = ['True', 'False', 'Unknown'] as const;
+export type ConditionStatus = (typeof CONDITION_STATUSES)[number];
+
+/** Another writer may have stored another text, which counts as unknown. */
+export const readyStatus = (status: ClusterStatus): ConditionStatus =>
+  CONDITION_STATUSES.find((known) => known === conditionOf(status, READY)?.status) ?? 'Unknown';
+
 /**
  * The status with this condition, or without it if there is no conclusion. Conditions of other types stay. The same
  * status is returned if nothing changes but times.

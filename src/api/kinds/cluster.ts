@@ -5,6 +5,7 @@ import { checkEach, type FieldError, required, tooLong, unsupportedValue } from 
 import type { ApiObject, Kind } from '../kind.ts';
 import { validateProbeChoice } from '../probe-annotation.ts';
 import { clusterColumns } from './cluster-columns.ts';
+import { readyStatus } from './cluster-conditions.ts';
 import {
   DEFAULT_CHECKS,
   type EndpointChecks,
@@ -141,6 +142,9 @@ function endpointsText(object: ApiObject, productName: string): string {
   return serverEndpoints.length > 1 ? JSON.stringify(serverEndpoints) : '';
 }
 
+/** The derived field of clusters that holds the status of their condition `Ready`. */
+export const READY_FIELD = 'status.ready';
+
 export function clusterKind(productName: string, checks: EndpointChecks = DEFAULT_CHECKS): Kind {
   const field = endpointsField(productName);
   const { holdChanges = false, now } = checks;
@@ -165,6 +169,7 @@ export function clusterKind(productName: string, checks: EndpointChecks = DEFAUL
     derivedFields: {
       [CONTROLLER_FIELD]: controllerText,
       [ENDPOINTS_FIELD]: (object) => endpointsText(object, productName),
+      [READY_FIELD]: (object) => readyStatus(statusOf(object)),
     },
     ...bodySchema(
       Type.Object(

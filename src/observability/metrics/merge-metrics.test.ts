@@ -62,6 +62,7 @@ it('has a rule for every gauge of ours', async () => {
     cache: { revision: 0, ready: true, catchUp: async () => true },
     cacheCapacity: 0,
     objects: () => [],
+    clusters: () => ({}),
     keys: () => [],
     clockSkew: () => 0,
     failingCallers: { files: () => ({}), issuers: () => ({}) },

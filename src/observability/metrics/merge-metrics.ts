@@ -25,6 +25,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   apiserver_watch_cache_resource_version: 'min',
   watch_cache_capacity: 'min',
   apiserver_resource_objects: 'max',
+  clusterpass_clusters: 'max',
   clusterpass_signing_key_age_seconds: 'max',
   clusterpass_audit_log_failing: 'max',
   clusterpass_caller_file_failing: 'max',

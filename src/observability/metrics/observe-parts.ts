@@ -16,6 +16,8 @@ interface ObservedParts {
   /** How many events of each kind a watch can resume over. */
   readonly cacheCapacity: number;
   readonly objects: () => readonly { readonly group: string; readonly resource: string; readonly count: number }[];
+  /** The number of clusters, by the status of their condition `Ready`. */
+  readonly clusters: () => Readonly<Record<string, number>>;
   readonly keys: () => readonly {
     readonly kid: string;
     readonly state: string;
@@ -77,6 +79,9 @@ export function observeParts({ registry }: Metrics, parts: ObservedParts): void 
   });
   gauge('apiserver_resource_objects', 'Stored objects, by resource.', ['group', 'resource'], function () {
     for (const { group, resource, count } of parts.objects()) this.set({ group, resource }, count);
+  });
+  gauge('clusterpass_clusters', 'Clusters, by the status of their condition Ready.', ['ready'], function () {
+    for (const [ready, count] of Object.entries(parts.clusters())) this.set({ ready }, count);
   });
   gauge(
     'clusterpass_signing_key_age_seconds',
