@@ -173,6 +173,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
         if (!(await freshness.whenCurrent(CURRENT_MS))) throw new Error('the cache is behind the store');
       },
     },
+    isStarting: () => opened === undefined,
     // Callers from these files are refused. The others are served.
     warnings: {
       'token-file': () => {

@@ -11,6 +11,8 @@ export interface HttpServerOptions
   /** By name; all must pass for the server to be ready. */
   readonly checks: HealthOptions['checks'];
   readonly warnings?: NonNullable<HealthOptions['warnings']>;
+  /** While this is true, checks that fail are not logged: the log says what the start waits for. */
+  readonly isStarting: () => boolean;
 }
 
 export interface HttpServer
@@ -20,12 +22,14 @@ export interface HttpServer
 
 /** A listener whose requests go down the pipeline, with health and version, which need to know only the listener. */
 export function createHttpServer(options: HttpServerOptions): HttpServer {
-  const { logger, checks, warnings = {}, version, paths, observe } = options;
+  const { logger, checks, warnings = {}, isStarting, version, paths, observe } = options;
   const listener = createListener(options);
   const { isDraining } = listener;
   // Without a stack: a load balancer asks every second or two.
-  const onFailure = (check: string, reason: unknown): void =>
+  const onFailure = (check: string, reason: unknown): void => {
+    if (isStarting()) return;
     logger.warn({ check, reason: reason instanceof Error ? reason.message : String(reason) }, 'health check failed');
+  };
   const serve = createPipeline({
     ...options,
     paths: firstOf([healthRoutes({ checks, warnings, isDraining, onFailure }), versionRoutes(version), paths]),

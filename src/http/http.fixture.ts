@@ -117,6 +117,7 @@ export async function startFixture(
     observeArrival: () => {},
     observeStart: () => {},
     beforeRelease: async () => {},
+    isStarting: () => false,
     version: { version: '0.1.0' },
     checks: {},
     ...overrides,

@@ -69,6 +69,9 @@ describeWithEtcd('B33: a start while etcd is unreachable', () => {
     expect(started.output.text).not.toMatch(GRPC);
     expect(await codeOf(`${started.url}/livez`)).toBe(200);
     expect(await codeOf(`${started.url}/readyz`)).toBe(503);
+    // The lines above say why, and a probe asks every few seconds.
+    await expect.poll(() => started.output.text).toContain('"path":"/readyz","code":503');
+    expect(started.output.text).not.toContain('health check failed');
     expect(started.child.exitCode).toBeNull();
     await etcd.members[0]?.restart();
     await expect.poll(() => codeOf(`${started.url}/readyz`)).toBe(200);
