@@ -107,7 +107,6 @@ export const CLUSTERPASS_ANSWER = list({
     expires: 'string',
     type: 'string',
     version: 'any',
-    token: 'string',
     expirationTimestamp: 'string',
     continue: 'string',
     reason: 'string',

@@ -119,7 +119,10 @@ describe('tokens', () => {
     ['no status', {}],
     ['no token', { status: { expirationTimestamp: '2026-09-01T13:00:00Z' } }],
     ['an empty token', { status: { token: '', expirationTimestamp: '2026-09-01T13:00:00Z' } }],
+    ['a token that is no text', { status: { token: 1, expirationTimestamp: '2026-09-01T13:00:00Z' } }],
     ['no time', { status: { token: 'abc' } }],
+    ['a time that is no text', { status: { token: 'abc', expirationTimestamp: 5 } }],
+    ['no object', null],
     ['a time that is none', { status: { token: 'abc', expirationTimestamp: 'tomorrow' } }],
   ])('are not taken from an answer with %s', async (_, answer) => {
     const { client } = await serve(json(201, answer));

@@ -73,20 +73,23 @@ async function send(
   };
   const { value, headers, warnings } = await parts.transport.request<TokenRequest>('POST', path, {
     body,
+    expects: 'unchecked',
     ...(dryRun === true ? { query: { dryRun: 'All' } } : {}),
     ...(signal === undefined ? {} : { signal }),
   });
-  const { token = '', expirationTimestamp } = value.status ?? {};
+  const { token, expirationTimestamp } = (value as TokenRequest | null)?.status ?? {};
+  // A proxy may have answered, with anything.
+  const isToken = typeof token === 'string' && token !== '';
   if (
-    expirationTimestamp === undefined ||
+    typeof expirationTimestamp !== 'string' ||
     Number.isNaN(Date.parse(expirationTimestamp)) ||
-    (token === '' && dryRun !== true)
+    !(isToken || dryRun === true)
   ) {
     throw new ConnectionError('the response contains no token');
   }
   const date = Date.parse(headers.get('date') ?? '');
   return {
-    token,
+    token: isToken ? token : '',
     expirationTimestamp,
     issuedAt: Number.isNaN(date) ? parts.timing.now() : date,
     warnings,

@@ -36,8 +36,8 @@ interface SentOptions {
 }
 
 export interface RequestOptions<T = unknown> extends SentOptions {
-  /** The parts that the answer must have. */
-  readonly expects?: Expected;
+  /** The parts that the answer must have; `unchecked` if the caller checks the types of its fields, too. */
+  readonly expects?: Expected | 'unchecked';
   /** Returns what the server sent that it must not send, if anything: the request fails, with an error that says so. */
   readonly check?: (value: T) => string | undefined;
 }
@@ -81,7 +81,8 @@ export class Transport {
       throw this.#withSource(new ConnectionError(`${this.#root} sent a response that is not JSON`, { cause: error }));
     }
     const { answerFields = KUBERNETES_ANSWER } = this.#options;
-    const problem = wrongTypeIn(value, answerFields, options.expects) ?? options.check?.(value);
+    const { expects, check } = options;
+    const problem = (expects === 'unchecked' ? undefined : wrongTypeIn(value, answerFields, expects)) ?? check?.(value);
     if (problem !== undefined) throw this.#withSource(new ConnectionError(`${this.#root} sent ${problem}`));
     return { ...reply, value };
   }
