@@ -89,6 +89,8 @@ export interface ResourceType extends BodyType {
   readonly resource: string;
   readonly singular: string;
   readonly shortNames: readonly string[];
+  /** Names for several kinds together, as `all` in `kubectl get all`. */
+  readonly categories?: readonly string[];
   readonly namespaced: boolean;
 }
 

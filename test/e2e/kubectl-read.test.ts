@@ -170,6 +170,13 @@ describeWithKubectl('kubectl looks around', () => {
     expect([rows[0], rows[1]?.slice(0, -1)]).toEqual([header, cells]);
   });
 
+  it('get all: the pods of a cluster', async () => {
+    const pods = '/orchestrator/alpha/api/v1/namespaces/ci/pods';
+    await create(server, pods, { metadata: { name: 'of-all' } });
+    expect(await kubectlOk(server, ['get', 'all', '-n', 'ci', '-o', 'name'], ALPHA)).toBe('pod/of-all\n');
+    await remove(server, `${pods}/of-all`);
+  });
+
   it('get --subresource=status: the same table', async () => {
     const [header, row] = lines(await kubectlOk(server, ['get', 'cluster', 'alpha', '--subresource=status']));
     expect(header).toEqual(['NAME', 'READY', 'TYPE', 'VERSION', 'AGE']);

@@ -173,6 +173,7 @@ export const podKind: Kind = {
   resource: 'pods',
   singular: 'pod',
   shortNames: ['po'],
+  categories: ['all'],
   namespaced: true,
   hasStatus: false,
   nameRule: 'subdomain',

@@ -37,6 +37,7 @@ function resourceOf({ kind, body, verbs }: ServedResource, all: readonly ServedR
     singularResource: kind.singular,
     verbs,
     ...(kind.shortNames.length === 0 ? {} : { shortNames: kind.shortNames }),
+    ...(kind.categories === undefined ? {} : { categories: kind.categories }),
     ...(subresources.length === 0
       ? {}
       : {

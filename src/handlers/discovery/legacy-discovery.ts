@@ -54,6 +54,7 @@ function entryOf({ kind, subresource, body, verbs }: ServedResource): object {
   return {
     ...head,
     ...(kind.shortNames.length === 0 ? {} : { shortNames: kind.shortNames }),
+    ...(kind.categories === undefined ? {} : { categories: kind.categories }),
     storageVersionHash: storageVersionHash(kind),
   };
 }
