@@ -70,8 +70,8 @@ export type PolicyMoment = number;
 
 /**
  * A permission changed without a write, because its time was over: between this revision and the next. State and events
- * up to the revision are from before the change. `last` is the moment of the change before this one: if no write came in
- * between, this one is behind it, as long as numbers are that exact.
+ * up to the revision are from before the change. `last` is the moment of the change before this one: if no write came
+ * in between, this one is behind it, as long as numbers are that exact.
  */
 export function justAfter(revision: number, last: PolicyMoment = 0): PolicyMoment {
   if (last < revision + 0.5) return revision + 0.5;

@@ -108,7 +108,7 @@ describeWithBrowser('signing in to the console at an identity provider', () => {
   it('refreshes the ID token, uses each refresh token once and stores none', async () => {
     const { page, problems } = await signedIn();
     // They have no file with a token.
-    await page.getByText(`clusterpass login --issuer-url ${provider.url}`).waitFor();
+    await page.getByText(`clusterpass login \\ --server ${server.url}`).waitFor();
     const before = asked('POST /token');
     for (const round of [1, 2]) {
       // Fifty minutes later: the token expires in ten minutes.

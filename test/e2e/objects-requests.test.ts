@@ -140,7 +140,9 @@ describe('paths', () => {
       `${RBAC}/namespaces/ci/clusterroles`,
       `${RBAC}/roles/x`,
       '/orchestrator/alpha/api/v1/pods/x',
+      '/orchestrator/alpha/apis/clusterregistry.k8s.io/v1alpha1/clusters',
       '/orchestrator/alpha/auth/v1/clusters',
+      `/orchestrator/alpha${RBAC}/clusterroles`,
       // R-03
       inNamespace('serviceaccounts/builder/scale'),
       inNamespace('pods/web-0/status'),
@@ -188,22 +190,13 @@ describe('paths', () => {
     });
 
     it.each([
-      [
-        'rolebindings',
-        `${RBAC}/namespaces/ci/rolebindings`,
-        '; the annotation clusterpass.dev/clusters limits a binding',
-      ],
-      ['clusterroles', `${RBAC}/clusterroles/view`, '; the annotation clusterpass.dev/clusters limits a binding'],
-      ['clusters', CLUSTERS, 'URL)'],
-    ])('R-03: below the path of a cluster, %s are of the fleet', async (resource, path, words) => {
-      for (const method of ['GET', 'POST', 'DELETE']) {
-        const { code, json } = await server.call(method, `/orchestrator/alpha${path}`);
-        expect([code, json.reason, json.details]).toEqual([404, 'NotFound', {}]);
-        expect(json.message).toContain(`${resource} are of the fleet: send this request to the address of the server`);
-        expect(json.message).toContain(words);
-      }
-      const refused = await server.call('GET', `/orchestrator/alpha${path}`, asUser('nobody'));
-      expect(refused.code).toBe(403);
+      ['rolebindings', `${RBAC}/namespaces/ci/rolebindings`],
+      ['clusterroles', `${RBAC}/clusterroles`],
+    ])('R-03: a create of %s below the path of a cluster is told where they are', async (resource, path) => {
+      const { code, json } = await server.call('POST', `/orchestrator/alpha${path}`);
+      expect([code, json.reason, json.details]).toEqual([404, 'NotFound', {}]);
+      expect(json.message).toContain(`${resource} are of the fleet: send this request to the address of the server`);
+      expect((await server.call('POST', `/orchestrator/alpha${path}`, asUser('nobody'))).code).toBe(403);
     });
 
     it('R-06: an unknown subresource of a cluster is not found', async () => {

@@ -1,6 +1,5 @@
 import { useState } from 'react';
 import type { Client } from '../../../src/client/index.ts';
-import { shellWord } from '../../../src/lib/shell-word.ts';
 import { CopyButton } from '../components/copy-button.tsx';
 import { DownloadIcon } from '../components/icons.tsx';
 import { Section } from '../components/section.tsx';
@@ -102,8 +101,7 @@ interface Command {
 
 const kubeconfigName = (cluster: string): string => `${cluster}.kubeconfig.yaml`;
 
-const PROVIDER_NOTE =
-  ' The identity provider may have another client ID for it. If you have a token: --token-file FILE.';
+const PROVIDER_NOTE = ' The login is at the identity provider of this page. If you have a token: --token-file FILE.';
 
 /** Shell commands. The server accepts only names without characters that a shell interprets, so they are not quoted. */
 function commandsFor(
@@ -120,12 +118,7 @@ function commandsFor(
       title: 'clusterpass',
       note: `The Clusterpass command line. Log in once, then create passes.${provider === undefined ? '' : PROVIDER_NOTE}`,
       text: [
-        ...(provider === undefined
-          ? [`clusterpass login --token-file ./token \\`]
-          : [
-              `clusterpass login --issuer-url ${shellWord(provider.issuer)} \\`,
-              `  --client-id ${shellWord(provider.clientId)} \\`,
-            ]),
+        ...(provider === undefined ? [`clusterpass login --token-file ./token \\`] : [`clusterpass login \\`]),
         `  --server ${server}${productOption}`,
         `clusterpass create token ${name} \\`,
         `  --namespace ${namespace} --cluster ${cluster}`,

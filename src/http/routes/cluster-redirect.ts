@@ -7,7 +7,7 @@ import { YamlSyntaxError } from '../../api/codec/yaml-tokens.ts';
 import { IN_CLUSTER_ANNOTATION, validateDomainKeys } from '../../api/domain-keys.ts';
 import { invalid, invalidValue } from '../../api/field-error.ts';
 import type { Kind, ObjectMeta } from '../../api/kind.ts';
-import { CLUSTERS_ANNOTATION, RBAC_GROUP } from '../../api/kinds/rbac.ts';
+import { CLUSTERS_ANNOTATION } from '../../api/kinds/rbac.ts';
 import { isDns1123Subdomain } from '../../api/names.ts';
 import type { ApiRequest, RequestBody } from '../../api/request.ts';
 import { ApiError, badRequest } from '../../api/status.ts';
@@ -44,17 +44,15 @@ export const livesInCluster = (resource: string, productName: string): ApiError 
       'deleted by clusterpass delete -f',
   );
 
-/** The answer to a request for a resource of the fleet below the path of a cluster. */
-export function livesAtFleet({ group, resource }: Kind, productName: string): ApiError {
-  const limit = group === RBAC_GROUP ? `; the annotation ${CLUSTERS_ANNOTATION} limits a binding to clusters` : '';
-  return new ApiError(
+/** The answer to a create of a role or binding below the path of a cluster. kubectl create shows it: no discovery. */
+export const livesAtFleet = (resource: string, productName: string): ApiError =>
+  new ApiError(
     404,
     'NotFound',
     `${resource} are of the fleet: send this request to the address of the server, without /${productName}/CLUSTER ` +
-      `(kubectl --server URL)${limit}`,
+      `(kubectl --server URL); the annotation ${CLUSTERS_ANNOTATION} limits a binding to clusters`,
     { details: {} },
   );
-}
 
 function clusterIn(metadata: ObjectMeta, kind: Kind, productName: string): string {
   const { name = '' } = metadata;

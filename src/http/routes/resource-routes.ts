@@ -1,5 +1,6 @@
 import { isTokenRequestList } from '../../api/authorization.ts';
 import type { Catalog } from '../../api/catalog.ts';
+import { RBAC_GROUP } from '../../api/kinds/rbac.ts';
 import { issuesToken } from '../../api/kinds/token-request.ts';
 import type { Accepted, ApiRequest, ApiResponse, Target, Verb } from '../../api/request.ts';
 import { ApiError, badRequest, notFound, pathNotFound, qualified } from '../../api/status.ts';
@@ -49,9 +50,10 @@ export function resourceRoutes(
       };
     },
     absence(target: Target): ApiError | undefined {
-      if (target.cluster === undefined) return undefined;
+      const { cluster, verb, group, resource } = target;
+      if (cluster === undefined || verb !== 'create' || group !== RBAC_GROUP) return undefined;
       const atFleet = findResource(catalog, { ...target, cluster: undefined });
-      return atFleet?.type === 'stored' ? livesAtFleet(atFleet.kind, productName) : undefined;
+      return atFleet?.type === 'stored' ? livesAtFleet(resource, productName) : undefined;
     },
   };
 }
