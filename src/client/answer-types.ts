@@ -145,9 +145,9 @@ const MAX_KEY_LENGTH = 64;
  * known fields that are null become an empty list, or are removed.
  */
 export function wrongTypeIn(answer: unknown, type: AnswerFields, expected?: Expected): string | undefined {
-  const wrong = wrongType(answer, typeFor(answer, type), '');
-  if (wrong !== undefined || expected === undefined) return wrong;
-  return missingPart(answer as Answer, expected);
+  const wrong = wrongType(answer, typeFor(answer, type));
+  if (wrong !== undefined) return `${wrong.path.slice(1) || 'an answer'} ${wrong.problem}`;
+  return expected === undefined ? undefined : missingPart(answer as Answer, expected);
 }
 
 interface Answer {
@@ -170,23 +170,30 @@ function typeFor(answer: unknown, type: AnswerFields): AnswerFields {
   return isStatus ? { ...type, status: 'string' } : type;
 }
 
-function wrongType(value: unknown, type: AnswerType, path: string): string | undefined {
-  if (Array.isArray(type)) return wrongElement(value, type[0] as AnswerType, path);
-  if (typeof type === 'object') return wrongField(value, type as AnswerFields, path);
-  return type === 'any' || typeof value === type ? undefined : mismatch(value, `a ${type}`, path);
+/** The path is made where a type is wrong: most answers have none. */
+interface WrongType {
+  /** `.items[0].metadata`; empty for the answer itself. */
+  readonly path: string;
+  readonly problem: string;
 }
 
-function wrongElement(value: unknown, type: AnswerType, path: string): string | undefined {
-  if (!Array.isArray(value)) return mismatch(value, 'a list', path);
-  for (const [index, element] of value.entries()) {
-    const wrong = wrongType(element, type, `${path}[${index}]`);
-    if (wrong !== undefined) return wrong;
+function wrongType(value: unknown, type: AnswerType): WrongType | undefined {
+  if (Array.isArray(type)) return wrongElement(value, type[0] as AnswerType);
+  if (typeof type === 'object') return wrongField(value, type as AnswerFields);
+  return type === 'any' || typeof value === type ? undefined : mismatch(value, `a ${type}`);
+}
+
+function wrongElement(value: unknown, type: AnswerType): WrongType | undefined {
+  if (!Array.isArray(value)) return mismatch(value, 'a list');
+  for (let index = 0; index < value.length; index++) {
+    const wrong = wrongType(value[index], type);
+    if (wrong !== undefined) return { ...wrong, path: `[${index}]${wrong.path}` };
   }
   return undefined;
 }
 
-function wrongField(value: unknown, fields: AnswerFields, path: string): string | undefined {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return mismatch(value, 'an object', path);
+function wrongField(value: unknown, fields: AnswerFields): WrongType | undefined {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return mismatch(value, 'an object');
   const object = value as Record<string, unknown>;
   for (const key of Object.keys(object)) {
     const type = typeOf(fields, key);
@@ -194,10 +201,10 @@ function wrongField(value: unknown, fields: AnswerFields, path: string): string 
     if (object[key] === null) {
       if (Array.isArray(type)) object[key] = [];
       else delete object[key];
-    } else {
-      const wrong = wrongType(object[key], type, `${path === '' ? '' : `${path}.`}${key.slice(0, MAX_KEY_LENGTH)}`);
-      if (wrong !== undefined) return wrong;
+      continue;
     }
+    const wrong = wrongType(object[key], type);
+    if (wrong !== undefined) return { ...wrong, path: `.${key.slice(0, MAX_KEY_LENGTH)}${wrong.path}` };
   }
   return undefined;
 }
@@ -207,9 +214,10 @@ function typeOf(fields: AnswerFields, key: string): AnswerType | undefined {
   return fields['*'] ?? (key.endsWith('ApiEndpoints') ? fields['*ApiEndpoints'] : undefined);
 }
 
-function mismatch(value: unknown, wanted: string, path: string): string {
-  return `${path === '' ? 'an answer' : path} as ${nameOf(value)}, not ${wanted}`;
-}
+const mismatch = (value: unknown, wanted: string): WrongType => ({
+  path: '',
+  problem: `as ${nameOf(value)}, not ${wanted}`,
+});
 
 function nameOf(value: unknown): string {
   if (value === null || value === undefined) return String(value);
