@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { reviewReach } from './access-reviews.ts';
 import { createClient } from './create-client.ts';
 import { ConnectionError, StatusError } from './errors.ts';
 import { cluster, fakeTiming, json, type Responder, scriptServer, status } from './script-server.fixture.ts';
@@ -65,6 +66,14 @@ describe('lists', () => {
     const problem = `${url} sent the same continue token for two pages of /auth/v1/clusters`;
     await expect(client.listClusters()).rejects.toThrow(new ConnectionError(problem));
     expect(requests).toHaveLength(tokens.length);
+  });
+
+  it('of a reach review end with an error if the server sends the same continue token again', async () => {
+    const review = json(201, { status: { clusters: [{ name: 'a' }], continue: 'x' } });
+    const { client, requests, url } = await serve(review, review);
+    const problem = `${url} sent the same continue token for two pages of /apis/clusterpass.dev/v1alpha1/subjectreachreviews`;
+    await expect(reviewReach(client, undefined, { user: 'jane' })).rejects.toThrow(new ConnectionError(problem));
+    expect(requests).toHaveLength(2);
   });
 
   it('end with an error if the pages stay empty', async () => {
