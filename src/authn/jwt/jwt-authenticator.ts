@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { compactVerify, errors } from 'jose';
 import type { Caller, OAuthClient } from '../../api/caller.ts';
 import type { JsonObject } from '../../lib/json-object.ts';
@@ -73,15 +74,7 @@ export function createJwtAuthenticator({ config, keys, mcpAudience, now }: JwtAu
     const segments = splitToken(token);
     if (segments === undefined) throw new TokenRejected('token is malformed');
     const header = readHeader(segments);
-    const candidates = await keys.find(header.kid);
-    if (candidates.length === 0) throw new TokenRejected(keys.isFailing() ? NOT_FETCHED : NO_KEYS);
-    const { thumbprint } = await signingKey(token, header.alg, candidates).catch(async (error: unknown) => {
-      if (!(error instanceof TokenRejected)) throw error;
-      const tried = new Set(candidates.map((key) => key.thumbprint));
-      const others = (await keys.findAgain(header.kid)).filter((key) => !tried.has(key.thumbprint));
-      if (others.length === 0) throw error;
-      return signingKey(token, header.alg, others);
-    });
+    const { thumbprint } = await findSigningKey(token, header);
     const claims = decodeJsonSegment(segments.payload);
     if (claims === undefined || claims.iss !== config.issuer.url) throw new TokenRejected('token issuer is invalid');
     const audiences = acceptedAudiences(claims.aud, config.issuer.audiences);
@@ -99,6 +92,22 @@ export function createJwtAuthenticator({ config, keys, mcpAudience, now }: JwtAu
       isForMcp: mcpAudience !== undefined && audiences.includes(mcpAudience),
     };
     return signed;
+  }
+
+  async function findSigningKey(token: string, { kid, alg }: Pick<JwtHeader, 'kid' | 'alg'>): Promise<IssuerKey> {
+    const verify = (candidates: readonly IssuerKey[]): Promise<IssuerKey> => {
+      if (candidates.length === 0) throw new TokenRejected(keys.isFailing() ? NOT_FETCHED : NO_KEYS);
+      return signingKey(token, alg, candidates);
+    };
+    const found = await keys.find(kid);
+    try {
+      return await verify(found);
+    } catch (error) {
+      if (!(error instanceof TokenRejected) || found.length === 0) throw error;
+      const again = await keys.findAgain(kid);
+      if (isDeepStrictEqual(again.map(useOf), found.map(useOf))) throw error;
+      return verify(again);
+    }
   }
 
   /** Everything that can change after the signature was verified. */
@@ -172,6 +181,9 @@ const NOT_FETCHED = `${NO_KEYS}: the keys of the issuer could not be fetched`;
 
 /** Without a `kid`, at most 8 keys of the algorithm are tried. */
 const MAX_TRIES = 8;
+
+/** What decides whether a key verifies a token. */
+const useOf = ({ thumbprint, algorithms }: IssuerKey): object => ({ thumbprint, algorithms });
 
 const usableKeys = (keys: readonly IssuerKey[], alg: string): readonly IssuerKey[] =>
   keys.filter(({ algorithms }) => algorithms.includes(alg)).slice(0, MAX_TRIES);
