@@ -265,6 +265,18 @@ describe('B30: decisions from memory', () => {
     expect([freshness.isUnreachable, freshness.proveCurrent()]).toEqual([true, true]);
   });
 
+  it('are not made because the store did not answer before a pause', async () => {
+    const { state, freshness, pass } = open();
+    state.answers = false;
+    await pass(2_000);
+    expect([freshness.isUnreachable, freshness.proveCurrent()]).toEqual([true, true]);
+    state.pausedMs = 60_000;
+    expect([freshness.isUnreachable, freshness.proveCurrent()]).toEqual([false, false]);
+    // It does not answer after the pause, either.
+    await pass(1_000);
+    expect([freshness.isUnreachable, freshness.proveCurrent()]).toEqual([true, true]);
+  });
+
   it('wait after a sleep of the machine, during which the monotonic clock stands still', async () => {
     const { state, freshness, decided, pass } = open();
     await pass(1_000);

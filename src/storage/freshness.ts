@@ -27,8 +27,10 @@ const UNREACHABLE_AFTER_MS = 700;
 const LATE = 1.3;
 const MAX_PROOFS_RUNNING = 16;
 const ASK_UNREACHABLE_MS = 1_000;
-/** A read of the store that has failed by itself has failed within this time; see READ_TIMEOUT of etcd. */
-const READ_MS = 2_300;
+/** A read of the store that has failed by itself has failed within this time. */
+export const MAX_READ_MS = 2_300;
+/** A silence that was noticed earlier says nothing: this process may have been suspended since. */
+const SILENCE_MS = 2_000;
 /** How long a proof may take. */
 const PROOF_MS = 4_000;
 
@@ -54,7 +56,8 @@ export class Freshness {
   #provenAt = Number.NEGATIVE_INFINITY;
   #provenRevision: Revision = 0;
   #answeredAt = Number.NEGATIVE_INFINITY;
-  #isUnreachable = false;
+  /** When it was last noticed that the store does not answer. It is asked several times a second. */
+  #silentAt = Number.NEGATIVE_INFINITY;
   #isReplaced = false;
   readonly #wallNow: () => number;
   /** The wall clock minus the monotonic clock, at the last look. */
@@ -87,7 +90,7 @@ export class Freshness {
 
   /** The store has answered no request for UNREACHABLE_AFTER_MS. */
   get isUnreachable(): boolean {
-    return this.#isUnreachable;
+    return this.#silentAt >= this.#now() - SILENCE_MS;
   }
 
   /** How many calls of `whenCurrent` wait. */
@@ -101,7 +104,7 @@ export class Freshness {
     this.#noticeSleep();
     // Caches that are refilled go back to an older state, which may lack what the proof was about.
     if (this.#hasApplied(this.#provenRevision)) {
-      if (this.#isUnreachable || this.#provenAt >= this.#now() - MAX_AGE_MS) return true;
+      if (this.isUnreachable || this.#provenAt >= this.#now() - MAX_AGE_MS) return true;
     }
     return this.#proveFromMemory();
   }
@@ -134,7 +137,7 @@ export class Freshness {
   async catchUp(timeoutMs: number): Promise<boolean> {
     const asked = this.#now();
     // A store that is known to be unreachable gets less time.
-    const answerMs = this.#isUnreachable ? Math.min(timeoutMs, ASK_UNREACHABLE_MS) : timeoutMs;
+    const answerMs = this.isUnreachable ? Math.min(timeoutMs, ASK_UNREACHABLE_MS) : timeoutMs;
     const revision = this.#store.knownRevision?.() ?? (await firstWithin(answerMs, this.#ask()));
     if (revision === undefined) throw new StorageError('unavailable', 'the store did not answer in time');
     return this.#reach(revision, asked, timeoutMs);
@@ -152,7 +155,7 @@ export class Freshness {
     if (!hasSlept) return;
     this.#resumedAt = now;
     this.#provenAt = Number.NEGATIVE_INFINITY;
-    this.#isUnreachable = false;
+    this.#silentAt = Number.NEGATIVE_INFINITY;
   }
 
   async #ask(): Promise<Revision> {
@@ -169,7 +172,7 @@ export class Freshness {
 
   #answered(): void {
     this.#answeredAt = this.#now();
-    this.#isUnreachable = false;
+    this.#silentAt = Number.NEGATIVE_INFINITY;
   }
 
   async #reach(revision: Revision, asked: number, timeoutMs: number): Promise<boolean> {
@@ -186,7 +189,7 @@ export class Freshness {
   #proveFromMemory(): boolean {
     const revision = this.#store.knownRevision?.();
     if (revision === undefined || !this.#hasApplied(revision)) return false;
-    this.#isUnreachable = false;
+    this.#silentAt = Number.NEGATIVE_INFINITY;
     this.#proven(this.#now(), revision);
     return true;
   }
@@ -212,7 +215,7 @@ export class Freshness {
       await this.#reach(revision, asked, PROOF_MS);
     } catch {
       // `catchUp` reports the error to its callers. One that comes late says nothing about the store, as above.
-      if (this.#now() - asked <= READ_MS * LATE) this.#noAnswer(asked);
+      if (this.#now() - asked <= MAX_READ_MS * LATE) this.#noAnswer(asked);
     } finally {
       clearTimeout(silence);
       this.#running -= 1;
@@ -222,8 +225,8 @@ export class Freshness {
   #noAnswer(asked: number): void {
     this.#noticeSleep();
     if (asked < this.#resumedAt) return;
-    if (this.#isReplaced || this.#answeredAt >= asked || this.#isUnreachable) return;
-    this.#isUnreachable = true;
+    if (this.#isReplaced || this.#answeredAt >= asked) return;
+    this.#silentAt = this.#now();
     this.#wake();
   }
 
@@ -238,7 +241,7 @@ export class Freshness {
   #wake(): void {
     if (this.#isReplaced || this.#waiters.size === 0 || !this.#hasApplied(this.#provenRevision)) return;
     for (const waiter of this.#waiters) {
-      if (!this.#isUnreachable && waiter.since > this.#provenAt) continue;
+      if (!this.isUnreachable && waiter.since > this.#provenAt) continue;
       this.#waiters.delete(waiter);
       waiter.resolve();
     }

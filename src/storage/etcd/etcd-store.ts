@@ -14,6 +14,7 @@ import {
   type Write,
   type WriteResult,
 } from '../contract.ts';
+import { MAX_READ_MS } from '../freshness.ts';
 import { isCompacted, isFuture, toStorageError } from './etcd-errors.ts';
 import { RevisionHead, watchStream } from './etcd-watch.ts';
 import type { KeySpace } from './key-space.ts';
@@ -24,7 +25,7 @@ import type { StoreMeta } from './store-meta.ts';
 import { creationOf, failedKey, transactionFor } from './transaction.ts';
 
 /** A read is sent to a second member soon. Attempts are long, so that reads succeed on slow members, too. */
-const READ_TIMEOUT: CallTimeout = { attemptMs: 1_500, totalMs: 2_300, hedgeMs: 250 };
+const READ_TIMEOUT: CallTimeout = { attemptMs: 1_500, totalMs: MAX_READ_MS, hedgeMs: 250 };
 const PAGE_TIMEOUT: CallTimeout = { attemptMs: 5_000, totalMs: 10_000, hedgeMs: 1_500 };
 /** Reads of the revision share a call. After this time a further read starts another one. */
 const OVERLAP_MS = 100;
