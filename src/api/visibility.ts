@@ -62,7 +62,6 @@ export interface ApprovalRule {
 }
 
 /**
-/**
  * When permissions change: with the write of a revision, or just after it. Every revision is a moment, and moments are
  * compared as numbers; the functions below tell which revision one belongs to.
  */

@@ -86,6 +86,18 @@ describe('a binding with an expiry', () => {
     expect(policy.decide(person('jane'), ask({ verb: 'get' })).allowed).toBe(true);
   });
 
+  test('B13: does not hold at a moment after it has expired again', () => {
+    const { clock, world, jane } = fleet();
+    const { policy } = world;
+    for (const time of [END, END - 1, END]) {
+      clock.now = time;
+      expect(policy.decide(jane, ask({ verb: 'get' })).allowed).toBe(time < END);
+    }
+    const last = policy.recordExpired().at(-1) ?? 0;
+    world.put(binding('later', 'ClusterRole/all', ['User:jane']));
+    expect(policy.decideAt(jane, ask({ verb: 'get' }), last).allowed).toBe(false);
+  });
+
   test('the rules of its subjects count as changed, so that nothing cached is used', () => {
     const { clock, world, jane } = fleet();
     const before = world.policy.ruleFor(jane, 'watch');

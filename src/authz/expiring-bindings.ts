@@ -22,8 +22,8 @@ export class ExpiringBindings {
   #newlyExpired: BindingFacts[] = [];
   #heldAgain: BindingFacts[] = [];
   /**
-   * When a binding expired, and when it held again, by its id and expiry. Owned by this table. A
-   * binding whose entry was evicted counts as one that held for as long as it was stored.
+   * When a binding expired, and when it held again, by its id and expiry. Owned by this table. A binding whose entry
+   * was evicted counts as one that held for as long as it was stored.
    */
   readonly #gaps = new Cache<string, { readonly from: PolicyMoment; readonly to: PolicyMoment }>({
     maxEntries: MAX_EXPIRED,
@@ -105,7 +105,8 @@ export class ExpiringBindings {
     const to = moment();
     for (const facts of held) {
       const gap = this.#gaps.get(expiryKey(facts));
-      if (gap !== undefined) this.#gaps.set(expiryKey(facts), { ...gap, to });
+      const hasExpiredAgain = this.#expired.has(bindingId(facts.namespace, facts.name));
+      if (gap !== undefined && !hasExpiredAgain) this.#gaps.set(expiryKey(facts), { ...gap, to });
     }
     return held;
   }

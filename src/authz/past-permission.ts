@@ -67,6 +67,9 @@ export function createPastPermission(parts: PastPermissionParts): PastPermission
   };
 }
 
-/** Whether events can follow this change before the next one, which may be just after the same revision. */
+/**
+ * Whether events can follow this change before the next one, which may be just after the same revision. The event of a
+ * write follows the change that it makes; the client has that of the first moment.
+ */
 const hasEvents = (change: PolicyMoment, index: number, changes: readonly PolicyMoment[]): boolean =>
-  revisionOf(changes[index + 1] ?? Number.POSITIVE_INFINITY) > change;
+  (index > 0 && revisionOf(change) === change) || revisionOf(changes[index + 1] ?? Number.POSITIVE_INFINITY) > change;

@@ -83,7 +83,7 @@ describe('B13: when the clock of the server jumps', () => {
       expect(refused.code, refused.text).toBe(503);
       expect(refused.headers.get('retry-after')).toBe('5');
       expect(refused.json.message).toMatch(
-        /^no tokens are signed at the moment: the clock of this server is \d+ seconds/,
+        /^no tokens are issued at the moment: the clock of this server is \d+ seconds/,
       );
     }
     const rotation = await server.call('POST', KEYS, { body: ROTATE });

@@ -1,7 +1,6 @@
 /**
  * The field numbers of Kubernetes' protobuf messages (generated.proto of each API group), by the `goType` of a schema.
- * The types of the fields are in the schema. A type that is missing here cannot be sent as
- * protobuf: 415.
+ * The types of the fields are in the schema. A type that is missing here cannot be sent as protobuf: 415.
  */
 export const PROTOBUF_FIELDS: Readonly<Record<string, Readonly<Record<string, number>>>> = {
   // meta/v1

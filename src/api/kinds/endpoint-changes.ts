@@ -58,7 +58,7 @@ export function deriveEndpointFields(
   if (old === undefined) return object;
   const [spec, oldSpec] = [specOf(object), specOf(old)];
   const confirmed = endpointsHeld(object, old, rules);
-  const settled = withConfirmed(object, confirmedIn(oldSpec), confirmed);
+  const next = withConfirmed(object, confirmedIn(oldSpec), confirmed);
   const now = toTimestamp(rules.now());
   const before = statusOf(object);
   let status = before;
@@ -71,7 +71,7 @@ export function deriveEndpointFields(
   if (hasMoved && isProbeReason(conditionOf(status, READY)?.reason)) {
     status = withCondition(status, READY, NOT_PROBED, now);
   }
-  return status === before ? settled : { ...settled, status };
+  return status === before ? next : { ...next, status };
 }
 
 /** A value that a caller invented is left in the object: `validateConfirmed` refuses it. */

@@ -70,9 +70,7 @@ async function revokeToken(parts: IssuedTokenParts, request: ApiRequest): Promis
   else if (Object.keys(preconditions ?? {}).length > 0) throw notFound(kind, jti);
   if (!dryRun) {
     const requester = entry?.labels?.[REQUESTER_LABEL];
-    // A damaged record has no valid expiry.
-    const expiresAt = Number.isNaN(entry?.expiresAt) ? undefined : entry?.expiresAt;
-    await parts.revocations.revoke(jti, request.caller.as(undefined), expiresAt, requester);
+    await parts.revocations.revoke(jti, request.caller.as(undefined), entry?.expiresAt, requester);
     request.annotate(REVOKED_CREDENTIAL_ID, credentialIdOf(jti));
     if (entry !== undefined) await removeRecord(parts, jti);
   }

@@ -2,6 +2,7 @@ import type { Caller } from '../../api/caller.ts';
 import type { WatchSink } from '../../api/request.ts';
 import { SharedFrames } from '../../api/shared-frames.ts';
 import { ApiError, gone, unauthorized } from '../../api/status.ts';
+import type { PolicyMoment } from '../../api/visibility.ts';
 import type { ReadableState } from '../../objects/readable.ts';
 import type { Broadcaster, BroadcastWatcher, PermissionChange } from './broadcaster.ts';
 import { type CatchUpParts, framesBetween, framesOfChange, framesOfState, withBookmark } from './catch-up.ts';
@@ -40,8 +41,8 @@ export class Watcher implements BroadcastWatcher {
   #view: WatchView;
   /** While it catches up: every event up to this revision has been written, or is in `#source`. */
   #position = 0;
-  /** Expirations up to this revision have been sent to the client. */
-  #followedExpiry = 0;
+  /** Expirations up to this moment have been sent to the client. */
+  #followedExpiry: PolicyMoment = 0;
   #state: 'catching-up' | 'live' | 'closed' = 'catching-up';
   /** The frames that are still to be written while it catches up. */
   #source: Iterator<Frame> | undefined;

@@ -120,6 +120,8 @@ it('B30: if one member refuses this process and none answers it, etcd has refuse
   );
   const codeOf = (problems: [object, unknown][]) => noMember('be read', [one, two], new Map(problems)).code;
   expect(codeOf([[one, silent]])).toBe('unavailable');
+  // It has expired, and the next call has another one.
+  expect(codeOf([[one, serviceError(status.UNAUTHENTICATED, 'etcdserver: invalid auth token')]])).toBe('unavailable');
   expect(codeOf([[two, refused]])).toBe('refused');
   expect(
     codeOf([

@@ -157,7 +157,7 @@ export function toWriteError(error: unknown, doing: string, member?: string): St
   return new StorageError('unknown-outcome', `${failure.message}; the outcome is unknown`, { cause: error });
 }
 
-/** None of the members could be used: what is wrong with each. `refused` if one of them refuses this process. */
+/** None of the members could be used: what is wrong with each. `refused` if one of them refused the TLS handshake. */
 export function noMember(
   doing: string,
   members: readonly { readonly address: string }[],
@@ -167,6 +167,6 @@ export function noMember(
     const error = problems.get(member);
     return `${member.address}: ${error === undefined ? NO_ANSWER : problemOf(error)}`;
   });
-  const code = [...problems.values()].some((error) => codeOf(error) === 'refused') ? 'refused' : 'unavailable';
+  const code = [...problems.values()].some(isHandshakeRefusal) ? 'refused' : 'unavailable';
   return new StorageError(code, `etcd could not ${doing}: ${each.join('; ')}`);
 }

@@ -74,7 +74,7 @@ export class ClockGuard {
   requireRight(): void {
     const skew = this.#check();
     if (skew === undefined) return;
-    throw unavailable(`no tokens are signed at the moment: ${sentence(skew)}`, RETRY_SECONDS);
+    throw unavailable(`no tokens are issued at the moment: ${sentence(skew)}`, RETRY_SECONDS);
   }
 
   /** The skew, if the clock is wrong. */
@@ -85,7 +85,7 @@ export class ClockGuard {
     // One line when it begins and one when it ends, not one for each request.
     if (isWrong !== this.#isWrong) {
       this.#isWrong = isWrong;
-      if (isWrong) logger.warn({ seconds: Math.round(skew / 1000) }, `no tokens are signed: ${sentence(skew)}`);
+      if (isWrong) logger.warn({ seconds: Math.round(skew / 1000) }, `no tokens are issued: ${sentence(skew)}`);
       else logger.info({}, 'the clock of this server is right again: tokens are signed');
     }
     if (!isWrong) return undefined;

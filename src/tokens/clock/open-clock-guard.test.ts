@@ -90,7 +90,7 @@ describe('B13: nothing is signed while the clock is wrong', () => {
         code: 503,
         reason: 'ServiceUnavailable',
         message:
-          'no tokens are signed at the moment: the clock of this server is 3600 seconds behind the time of its store',
+          'no tokens are issued at the moment: the clock of this server is 3600 seconds behind the time of its store',
         details: { retryAfterSeconds: 5 },
       });
     }
@@ -100,7 +100,7 @@ describe('B13: nothing is signed while the clock is wrong', () => {
     clock.ahead = 0;
     guard.requireRight();
     expect(logged).toEqual([
-      'no tokens are signed: the clock of this server is 3600 seconds behind the time of its store',
+      'no tokens are issued: the clock of this server is 3600 seconds behind the time of its store',
       'the clock of this server is right again: tokens are signed',
     ]);
   });

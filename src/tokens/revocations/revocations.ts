@@ -63,7 +63,9 @@ export function createRevocations(parts: RevocationParts): Revocations {
     requesterLabelOf: (jti) => reader.find(kind, fleetKey(jti))?.labels?.[REQUESTER_LABEL],
 
     async revoke(jti, by, expiresAt, requester) {
-      const until = (expiresAt ?? (await latestExpiry())) + MARGIN_MS;
+      // A damaged record has an expiry that is no time.
+      const isKnown = expiresAt !== undefined && !Number.isNaN(expiresAt);
+      const until = (isKnown ? expiresAt : await latestExpiry()) + MARGIN_MS;
       const spec: RevokedTokenSpec = {
         revokedBy: { username: by.name, ...(by.uid === '' ? {} : { uid: by.uid }) },
         expirationTimestamp: toTimestamp(until),
