@@ -75,6 +75,8 @@ export function SignedInApp({ signedIn, settings, onSignOut }: SignedInAppProps)
     void fleet.run(controller.signal);
     return () => controller.abort();
   }, [fleet]);
+  // A run would go on with the token after the sign-out.
+  useEffect(() => () => revocations.stop(), [revocations]);
   useFocusOnNewPage('name' in route ? route.name : route.page);
   useEffect(() => {
     document.title = `${titleOf(route)} · Clusterpass`;

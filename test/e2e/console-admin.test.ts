@@ -293,6 +293,26 @@ describeWithBrowser('the console for those who run the fleet', () => {
       expect(await isAccepted(token)).toBe(false);
     });
 
+    it('a sign-out stops the revocation of passes: requests under way are aborted, and no other is sent', async () => {
+      const tokens = await Promise.all(Array.from({ length: 5 }, () => issue('shop/deployer', 'dana')));
+      const { page } = await pages.openFresh();
+      const [sent, aborted]: [string[], string[]] = [[], []];
+      await page.route('**/issuedtokens/*', (route) => void sent.push(route.request().url()));
+      page.on('requestfailed', (request) => {
+        if (request.method() === 'DELETE') aborted.push(request.url());
+      });
+      await signIn(page, server, await tokenFor('dana'), '#/passes?account=shop%2Fdeployer');
+      await page.getByLabel('Select all shown passes').check();
+      await page.getByRole('button', { name: /^Revoke \d passes$/ }).click();
+      await page.getByRole('button', { name: 'Revoke now' }).click();
+      await expect.poll(() => sent.length).toBe(4);
+      await page.locator('.menu summary').click();
+      await page.getByRole('button', { name: 'Sign out' }).click();
+      await expect.poll(() => aborted.toSorted()).toEqual(sent.toSorted());
+      expect(sent).toHaveLength(4);
+      expect(await Promise.all(tokens.map(isAccepted))).toEqual(Array(5).fill(true));
+    });
+
     it('a person gets a pass as itself where a rule allows it; the admin token is offered none', async () => {
       const apiGroup = 'rbac.authorization.k8s.io';
       const rules = [{ apiGroups: ['clusterregistry.k8s.io'], resources: ['clusters/userpass'], verbs: ['create'] }];

@@ -58,11 +58,12 @@ export const PassesPage = memo(function PassesPage(props: PassesPageProps) {
   const { busy: isListing, problem, run } = useAction();
   const count = useFocusAfterChange<HTMLParagraphElement>(asked.length > 0);
   const chosen = list.passes.filter(({ metadata }) => selected.has(metadata.name));
-  // Passes that could not be revoked are selected for another attempt.
+  // Passes that were not revoked are selected for another attempt.
   // biome-ignore lint/correctness/useExhaustiveDependencies: finished says when there is another result
   useEffect(() => {
-    const failed = revocations.run?.failures.map(({ pass }) => pass.metadata.name) ?? [];
-    setSelected((old) => new Set([...old, ...failed]));
+    const { failures = [], untried = [] } = revocations.run ?? {};
+    const left = [...failures.map(({ pass }) => pass), ...untried];
+    setSelected((old) => new Set([...old, ...left.map(({ metadata }) => metadata.name)]));
   }, [revocations, finished]);
   const revoke = (): void => {
     setQuestion(NO_QUESTION);

@@ -16,7 +16,7 @@ export function RevocationNotice({ runs }: { readonly runs: RevocationRuns }) {
     );
   }
   return (
-    <div className="notice page-notice" role={run.failures.length === 0 ? 'status' : 'alert'}>
+    <div className="notice page-notice" role={notRevoked(run) === 0 ? 'status' : 'alert'}>
       <Result run={run} />
       <button type="button" className="button small" onClick={() => runs.dismiss()}>
         Dismiss
@@ -25,15 +25,19 @@ export function RevocationNotice({ runs }: { readonly runs: RevocationRuns }) {
   );
 }
 
-function Result({ run: { total, failures } }: { readonly run: RevocationRun }) {
-  if (failures.length === 0) {
+const notRevoked = ({ failures, untried }: RevocationRun): number => failures.length + untried.length;
+
+function Result({ run }: { readonly run: RevocationRun }) {
+  const { total, failures, untried } = run;
+  const left = notRevoked(run);
+  if (left === 0) {
     return <p>{`${quantity(total, 'pass', 'passes')} ${total === 1 ? 'was' : 'were'} revoked.`}</p>;
   }
   const more = failures.length - MAX_FAILURES;
   return (
     <div>
       <strong>
-        {`${failures.length.toLocaleString()} of ${quantity(total, 'pass', 'passes')} ${failures.length === 1 ? 'was' : 'were'} not revoked`}
+        {`${left.toLocaleString()} of ${quantity(total, 'pass', 'passes')} ${left === 1 ? 'was' : 'were'} not revoked`}
       </strong>
       <ul>
         {failures.slice(0, MAX_FAILURES).map(({ pass, message }) => (
@@ -43,6 +47,11 @@ function Result({ run: { total, failures } }: { readonly run: RevocationRun }) {
         ))}
         {more > 0 && <li>and {more} more</li>}
       </ul>
+      {untried.length > 0 && (
+        <p>
+          {`The server rejected your token, so ${quantity(untried.length, 'pass', 'passes')} ${untried.length === 1 ? 'was' : 'were'} not tried. Sign in again to revoke the rest.`}
+        </p>
+      )}
     </div>
   );
 }

@@ -1,4 +1,4 @@
-import type { Client, TrackedToken } from '../../../src/client/index.ts';
+import { type Client, isStatus, type TrackedToken } from '../../../src/client/index.ts';
 import { errorMessage } from '../error-message.ts';
 
 /** Requests at a time. A browser has six connections to a server over HTTP/1.1, and the watch needs one. */
@@ -13,7 +13,10 @@ export interface RevocationFailure {
 export interface RevocationRun {
   readonly total: number;
   readonly done: number;
+  /** Grows while the run is under way. */
   readonly failures: readonly RevocationFailure[];
+  /** The passes that were left when the server rejected the token, or when the run was stopped. */
+  readonly untried: readonly TrackedToken[];
   readonly isRunning: boolean;
 }
 
@@ -22,6 +25,7 @@ export class RevocationRuns {
   readonly #client: Pick<Client, 'revokeToken'>;
   readonly #listeners = new Set<() => void>();
   #run: RevocationRun | undefined;
+  #stopping = new AbortController();
   #finished = 0;
 
   constructor(client: Pick<Client, 'revokeToken'>) {
@@ -46,30 +50,36 @@ export class RevocationRuns {
   /** Does nothing while a run is under way. */
   async start(passes: readonly TrackedToken[]): Promise<void> {
     if (this.#run?.isRunning === true) return;
-    let run: RevocationRun = { total: passes.length, done: 0, failures: [], isRunning: true };
+    this.#stopping = new AbortController();
+    const { signal } = this.#stopping;
+    const failures: RevocationFailure[] = [];
+    let run: RevocationRun = { total: passes.length, done: 0, failures, untried: [], isRunning: true };
     this.#set(run);
     const waiting = passes.values();
+    let isRejected = false;
     const revokeWaiting = async (): Promise<void> => {
-      for (const pass of waiting) {
-        const message = await this.#revoke(pass);
-        const failures = message === '' ? run.failures : [...run.failures, { pass, message }];
-        run = { ...run, done: run.done + 1, failures };
+      while (!isRejected && !signal.aborted) {
+        const { value: pass } = waiting.next();
+        if (pass === undefined) return;
+        try {
+          await this.#client.revokeToken(pass.metadata.name, { signal });
+        } catch (error) {
+          // The client has tried another token, if there is one: the server would reject every further request.
+          isRejected ||= isStatus(error, 401);
+          failures.push({ pass, message: errorMessage(error) });
+        }
+        run = { ...run, done: run.done + 1 };
         this.#set(run);
       }
     };
     await Promise.all(Array.from({ length: PARALLEL }, revokeWaiting));
     this.#finished++;
-    this.#set({ ...run, isRunning: false });
+    this.#set({ ...run, untried: [...waiting], isRunning: false });
   }
 
-  /** Why it failed; `""` if it did not. */
-  async #revoke({ metadata }: TrackedToken): Promise<string> {
-    try {
-      await this.#client.revokeToken(metadata.name);
-      return '';
-    } catch (error) {
-      return errorMessage(error);
-    }
+  /** Ends the current run, if there is one. Requests under way are aborted, so that none is sent again. */
+  stop(): void {
+    this.#stopping.abort();
   }
 
   /** Forgets a run that has ended. */
