@@ -179,18 +179,37 @@ describe('clusterpass login with the provider that the server names', () => {
     expect((await running.stop()).code).toBe(1);
   });
 
-  it('does not use one that a login at another server has: a token for one is valid at the other', async () => {
+  it.each<[string, () => { issuer: string; clientId?: string }]>([
+    ['as the login has it', () => ({ issuer: provider.url })],
+    ['with another client', () => ({ issuer: provider.url, clientId: 'console' })],
+    ['with a slash', () => ({ issuer: `${provider.url}/` })],
+    ['with a dot segment', () => ({ issuer: `${provider.url}/./` })],
+    ['with a scheme in capitals', () => ({ issuer: provider.url.replace('https', 'HTTPS') })],
+    ['with another spelling of the host', () => ({ issuer: provider.url.replace('127.0.0.1', '127.1') })],
+  ])('does not use one that a login at another server has, %s', async (_, named) => {
     await signIn();
-    const other = await scriptServer([settings({ issuer: provider.url, clientId: CLIENT_ID })]);
+    const { issuer, clientId = CLIENT_ID } = named();
+    const other = await scriptServer([settings({ issuer, clientId })]);
     onTestFinished(other.close);
+    const before = provider.requests.length;
     expect(await person.fails(['login', '--server', other.url])).toBe(
-      `error: ${other.url} names the identity provider ${provider.url} and the client ID ${CLIENT_ID}, which your login ` +
-        `at ${server.url} uses: a token for one server is valid at the other. If both are yours, set --issuer-url and ` +
-        '--client-id\n',
+      `error: ${other.url} names the identity provider ${issuer} and the client ID ${clientId}. Your login at ` +
+        `${server.url} uses this provider, and a token for one server may be valid at the other. If both are yours, set ` +
+        '--issuer-url and --client-id\n',
     );
     expect(other.requests.map(({ path, authorization }) => [path, authorization])).toEqual([
       ['/console/settings.json', undefined],
     ]);
+    expect(provider.requests.slice(before)).toEqual([]);
+  });
+
+  it('does not use one that a login at another server has by the address of its metadata', async () => {
+    const args = LOGIN();
+    args[4] = `${provider.url}/.well-known/openid-configuration`;
+    await signIn(args);
+    const other = await scriptServer([settings({ issuer: provider.url, clientId: CLIENT_ID })]);
+    onTestFinished(other.close);
+    expect(await person.fails(['login', '--server', other.url])).toContain('uses this provider');
   });
 
   it.each<[string, unknown, RegExp]>([
@@ -205,6 +224,11 @@ describe('clusterpass login with the provider that the server names', () => {
       'no URL',
       { issuer: '\u001b[2J', clientId: 'x' },
       /names the identity provider "\?\[2J", which is not an https URL/,
+    ],
+    [
+      'metadata, whose issuer discovery does not check',
+      { issuer: 'https://id.example.com/.well-known/openid-configuration', clientId: 'x' },
+      /names the identity provider "https:\/\/id\.example\.com\/\.well-known\S+", which is not an issuer URL/,
     ],
   ])('is an error if the server names %s', async (_, named, problem) => {
     const other = await scriptServer([settings(named)]);

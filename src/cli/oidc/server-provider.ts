@@ -24,11 +24,11 @@ export async function settingsFromServer(
   const { server } = connection;
   checkIssuer(issuerUrl, server);
   const found = terminalSafe(`${server} names the identity provider ${issuerUrl} and the client ID ${clientId}`);
-  const other = serverWith(settings, server, logins);
+  const other = serverWith(issuerUrl, server, logins);
   if (other !== undefined) {
     throw new CliError(
-      `${found}, which your login at ${other} uses: a token for one server is valid at the other. If both are yours, ` +
-        'set --issuer-url and --client-id',
+      `${found}. Your login at ${other} uses this provider, and a token for one server may be valid at the other. If ` +
+        'both are yours, set --issuer-url and --client-id',
     );
   }
   context.err.write(`${found}.\n`);
@@ -51,18 +51,32 @@ async function providerOf(context: Context, connection: Connection): Promise<Cli
   }
 }
 
-/** RFC 8252 section 8.3. A server elsewhere must not direct this machine to a port of itself. */
+/**
+ * RFC 8252 section 8.3. A server elsewhere must not direct this machine to a port of itself. Discovery does not compare
+ * the issuer in metadata that is named by its own address.
+ */
 function checkIssuer(issuer: string, server: string): void {
-  const { protocol, hostname } = URL.canParse(issuer) ? new URL(issuer) : { protocol: '', hostname: '' };
+  const { protocol, hostname, href } = URL.canParse(issuer)
+    ? new URL(issuer)
+    : { protocol: '', hostname: '', href: '' };
   const isLocal = protocol === 'http:' && isLoopback(hostname) && isLoopback(new URL(server).hostname);
-  if (protocol === 'https:' || isLocal) return;
+  const problem =
+    protocol !== 'https:' && !isLocal ? 'an https URL' : href.includes('/.well-known/') ? 'an issuer URL' : undefined;
+  if (problem === undefined) return;
   const named = JSON.stringify(terminalSafe(issuer));
-  throw new CliError(`${server} names the identity provider ${named}, which is not an https URL`);
+  throw new CliError(`${server} names the identity provider ${named}, which is not ${problem}`);
 }
 
-/** A server with a login of the same client. A hostile server could name that client to get a token for that server. */
-const serverWith = (settings: ClientSettings, server: string, { logins }: Logins): string | undefined =>
+/**
+ * A server with a login at the same provider. A hostile server could name that provider to get a token for that server,
+ * also with another client: a server may accept several, and the client ID of a console is public.
+ */
+const serverWith = (issuerUrl: string, server: string, { logins }: Logins): string | undefined =>
   Object.entries(logins).find(
     ([other, { session }]) =>
-      other !== server && session?.issuerUrl === settings.issuerUrl && session.clientId === settings.clientId,
+      other !== server && session !== undefined && comparable(session.issuerUrl) === comparable(issuerUrl),
   )?.[0];
+
+/** One text for all URLs with which discovery finds the same issuer. */
+const comparable = (issuerUrl: string): string =>
+  (URL.canParse(issuerUrl) ? new URL(issuerUrl).href : issuerUrl).replace(/\/(?:\.well-known\/.*)?$/, '');
