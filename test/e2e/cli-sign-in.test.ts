@@ -212,6 +212,15 @@ describe('clusterpass login with the provider that the server names', () => {
     expect(await person.fails(['login', '--server', other.url])).toContain('uses this provider');
   });
 
+  it('does not get the client secret', async () => {
+    const other = await scriptServer([settings({ issuer: provider.url, clientId: CLIENT_ID })]);
+    onTestFinished(other.close);
+    expect(await person.fails(['login', '--server', other.url, '--client-secret-file', TLS.keyFile])).toBe(
+      'error: --client-secret-file: set --issuer-url, too. A provider that the server names does not get the secret\n',
+    );
+    expect(other.requests).toEqual([]);
+  });
+
   it.each<[string, unknown, RegExp]>([
     ['no provider', undefined, /^error: \S+ names no identity provider: set --issuer-url URL and --client-id ID/],
     ['another type', { issuer: 5, clientId: 'x' }, /^error: \S+ names no identity provider: set --issuer-url/],

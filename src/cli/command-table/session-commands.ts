@@ -34,7 +34,10 @@ export const SESSION_COMMANDS: readonly Command[] = [
         doc: 'Client ID of this program at the provider.',
         variable: 'CLUSTERPASS_CLIENT_ID',
       },
-      { flags: '--client-secret-file <file>', doc: 'File with the client secret, if the client has one.' },
+      {
+        flags: '--client-secret-file <file>',
+        doc: 'File with the client secret, if the client has one. A provider that the server names does not get it: set `--issuer-url`, too.',
+      },
       {
         flags: '--scopes <scopes>',
         doc: 'Comma-separated scopes to request besides `openid`. Defaults to those of `profile`, `email`, `groups` and `offline_access` that the provider supports.',

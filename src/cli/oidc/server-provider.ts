@@ -17,6 +17,11 @@ export async function settingsFromServer(
   connection: Connection,
   logins: Logins,
 ): Promise<ClientSettings | undefined> {
+  if (invocation.text('clientSecretFile') !== undefined) {
+    throw new CliError(
+      '--client-secret-file: set --issuer-url, too. A provider that the server names does not get the secret',
+    );
+  }
   const named = await providerOf(context, connection);
   const settings = named && (await clientSettings(context, invocation, named));
   if (settings === undefined) return undefined;
