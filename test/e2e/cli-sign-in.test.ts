@@ -160,7 +160,7 @@ describe('clusterpass login at an identity provider', () => {
 
 describe('clusterpass login with the provider that the server names', () => {
   const FOUND = (): string =>
-    `${server.url} names the identity provider ${provider.url} and the client ID ${CLIENT_ID}.\n`;
+    `${server.url} names the identity provider ${provider.url}/ and the client ID ${CLIENT_ID}.\n`;
   const AT_SERVER = (): string[] => ['login', '--server', server.url, '--issuer-certificate-authority', TLS.caFile];
 
   it('needs no flags for the provider, and says what it found', async () => {
@@ -193,7 +193,7 @@ describe('clusterpass login with the provider that the server names', () => {
     onTestFinished(other.close);
     const before = provider.requests.length;
     expect(await person.fails(['login', '--server', other.url])).toBe(
-      `error: ${other.url} names the identity provider ${issuer} and the client ID ${clientId}. Your login at ` +
+      `error: ${other.url} names the identity provider ${provider.url}/ and the client ID ${clientId}. Your login at ` +
         `${server.url} uses this provider, and a token for one server may be valid at the other. If both are yours, set ` +
         '--issuer-url and --client-id\n',
     );
@@ -221,18 +221,39 @@ describe('clusterpass login with the provider that the server names', () => {
     expect(other.requests).toEqual([]);
   });
 
+  it.each(['https', 'http'])('is not this machine if the server is elsewhere: %s', async (scheme) => {
+    const issuer = `${scheme}://127.0.0.1:4`;
+    const other = await scriptServer([settings({ issuer, clientId: 'x' })]);
+    onTestFinished(other.close);
+    // Not an address of loopback by its text, and reaches this machine.
+    const elsewhere = other.url.replace('127.0.0.1', '0.0.0.0');
+    expect(await person.fails(['login', '--server', elsewhere, '--insecure-skip-tls-verify'])).toBe(
+      `error: ${elsewhere} names the identity provider "${issuer}/", which is on this machine\n`,
+    );
+  });
+
   it.each<[string, unknown, RegExp]>([
     ['no provider', undefined, /^error: \S+ names no identity provider: set --issuer-url URL and --client-id ID/],
     ['another type', { issuer: 5, clientId: 'x' }, /^error: \S+ names no identity provider: set --issuer-url/],
     [
       'plain HTTP',
       { issuer: 'http://id.example.com', clientId: 'x' },
-      /names the identity provider "http:\/\/id\.example\.com", which is not an https URL/,
+      /names the identity provider "http:\/\/id\.example\.com\/", which is not an https URL/,
     ],
     [
       'no URL',
       { issuer: '\u001b[2J', clientId: 'x' },
       /names the identity provider "\?\[2J", which is not an https URL/,
+    ],
+    [
+      'a host with a letter that looks like another',
+      { issuer: 'http://\u0456d.example.com', clientId: 'x' },
+      /names the identity provider "http:\/\/xn--d-evb\.example\.com\/", which is not an https URL/,
+    ],
+    [
+      'a user in the URL',
+      { issuer: 'https://id.example.com@id.invalid', clientId: 'x' },
+      /names the identity provider "https:\/\/id\.example\.com@id\.invalid\/", which contains credentials/,
     ],
     [
       'metadata, whose issuer discovery does not check',

@@ -27,8 +27,8 @@ export async function settingsFromServer(
   if (settings === undefined) return undefined;
   const { issuerUrl, clientId } = settings;
   const { server } = connection;
-  checkIssuer(issuerUrl, server);
-  const found = terminalSafe(`${server} names the identity provider ${issuerUrl} and the client ID ${clientId}`);
+  const printed = checkedIssuer(issuerUrl, server);
+  const found = terminalSafe(`${server} names the identity provider ${printed} and the client ID ${clientId}`);
   const other = serverWith(issuerUrl, server, logins);
   if (other !== undefined) {
     throw new CliError(
@@ -56,20 +56,26 @@ async function providerOf(context: Context, connection: Connection): Promise<Cli
   }
 }
 
-/**
- * RFC 8252 section 8.3. A server elsewhere must not direct this machine to a port of itself. Discovery does not compare
- * the issuer in metadata that is named by its own address.
- */
-function checkIssuer(issuer: string, server: string): void {
-  const { protocol, hostname, href } = URL.canParse(issuer)
-    ? new URL(issuer)
-    : { protocol: '', hostname: '', href: '' };
-  const isLocal = protocol === 'http:' && isLoopback(hostname) && isLoopback(new URL(server).hostname);
-  const problem =
-    protocol !== 'https:' && !isLocal ? 'an https URL' : href.includes('/.well-known/') ? 'an issuer URL' : undefined;
-  if (problem === undefined) return;
-  const named = JSON.stringify(terminalSafe(issuer));
-  throw new CliError(`${server} names the identity provider ${named}, which is not ${problem}`);
+/** The URL as it is resolved, with the host in ASCII: the text of the server may look like another one. */
+function checkedIssuer(issuer: string, server: string): string {
+  const url = URL.canParse(issuer) ? new URL(issuer) : undefined;
+  const problem = problemOf(url, isLoopback(new URL(server).hostname));
+  if (url !== undefined && problem === undefined) return url.href;
+  const named = JSON.stringify(terminalSafe(url?.href ?? issuer));
+  throw new CliError(`${server} names the identity provider ${named}, which ${problem}`);
+}
+
+function problemOf(url: URL | undefined, isServerLocal: boolean): string | undefined {
+  if (url === undefined) return 'is not an https URL';
+  const { protocol, hostname, username, password, href } = url;
+  const isLocal = isLoopback(hostname);
+  // A server elsewhere must not direct this machine to a port of itself.
+  if (isLocal && !isServerLocal) return 'is on this machine';
+  // RFC 8252 section 8.3.
+  if (protocol !== 'https:' && !(protocol === 'http:' && isLocal)) return 'is not an https URL';
+  if (username !== '' || password !== '') return 'contains credentials';
+  // Discovery does not compare the issuer in metadata that is named by its own address.
+  return href.includes('/.well-known/') ? 'is not an issuer URL' : undefined;
 }
 
 /**
