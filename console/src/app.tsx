@@ -40,6 +40,7 @@ function WithSession({ settings }: { settings: Settings }) {
     [settings],
   );
   const state = useSyncExternalStore(session.subscribe, () => session.state);
+  const [unrevoked, setUnrevoked] = useState(0);
   const { provider } = settings;
   useEffect(() => {
     if (provider !== undefined && isRedirectFromProvider()) {
@@ -49,6 +50,10 @@ function WithSession({ settings }: { settings: Settings }) {
     }
   }, [session, provider]);
   if (state.phase === 'restoring') return <Starting />;
-  if (state.phase === 'signed-out') return <SignInPage session={session} provider={provider} {...state} />;
-  return <SignedInApp signedIn={state} settings={settings} onSignOut={() => session.signOut()} />;
+  if (state.phase === 'signed-out') {
+    return <SignInPage session={session} provider={provider} unrevoked={unrevoked} {...state} />;
+  }
+  return (
+    <SignedInApp signedIn={state} settings={settings} onSignOut={() => session.signOut()} onUnrevoked={setUnrevoked} />
+  );
 }

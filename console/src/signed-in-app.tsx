@@ -10,7 +10,7 @@ import { navigationFor } from './navigation.ts';
 import { Page } from './page.tsx';
 import { PageBoundary } from './page-boundary.tsx';
 import { RevocationNotice } from './passes/revocation-notice.tsx';
-import { RevocationRuns } from './passes/revocation-run.ts';
+import { RevocationRuns, unrevokedIn } from './passes/revocation-run.ts';
 import { PermissionsNotice } from './permissions/permissions-notice.tsx';
 import { usePermissions } from './permissions/use-permissions.ts';
 import { useHasRequests } from './requests/use-has-requests.ts';
@@ -26,9 +26,11 @@ interface SignedInAppProps {
   readonly signedIn: SignedIn;
   readonly settings: Settings;
   readonly onSignOut: () => void;
+  /** Gets the number of passes that the last revocation left when the session ends. Must be stable. */
+  readonly onUnrevoked: (count: number) => void;
 }
 
-export function SignedInApp({ signedIn, settings, onSignOut }: SignedInAppProps) {
+export function SignedInApp({ signedIn, settings, onSignOut, onUnrevoked }: SignedInAppProps) {
   const { client, user, retryNow } = signedIn;
   const watch = useMemo(
     () => new SharedWatch({ client, user, retryNow, checkSession: () => reviewSelf(client) }),
@@ -76,7 +78,13 @@ export function SignedInApp({ signedIn, settings, onSignOut }: SignedInAppProps)
     return () => controller.abort();
   }, [fleet]);
   // A run would go on with the token after the sign-out.
-  useEffect(() => () => revocations.stop(), [revocations]);
+  useEffect(
+    () => () => {
+      revocations.stop();
+      onUnrevoked(revocations.run === undefined ? 0 : unrevokedIn(revocations.run));
+    },
+    [revocations, onUnrevoked],
+  );
   useFocusOnNewPage('name' in route ? route.name : route.page);
   useEffect(() => {
     document.title = `${titleOf(route)} · Clusterpass`;

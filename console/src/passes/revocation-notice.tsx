@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from 'react';
 import { quantity } from '../../../src/lib/quantity.ts';
-import type { RevocationRun, RevocationRuns } from './revocation-run.ts';
+import { type RevocationRun, type RevocationRuns, unrevokedIn } from './revocation-run.ts';
 
 const MAX_FAILURES = 5;
 
@@ -16,7 +16,7 @@ export function RevocationNotice({ runs }: { readonly runs: RevocationRuns }) {
     );
   }
   return (
-    <div className="notice page-notice" role={notRevoked(run) === 0 ? 'status' : 'alert'}>
+    <div className="notice page-notice" role={unrevokedIn(run) === 0 ? 'status' : 'alert'}>
       <Result run={run} />
       <button type="button" className="button small" onClick={() => runs.dismiss()}>
         Dismiss
@@ -25,11 +25,9 @@ export function RevocationNotice({ runs }: { readonly runs: RevocationRuns }) {
   );
 }
 
-const notRevoked = ({ failures, untried }: RevocationRun): number => failures.length + untried.length;
-
 function Result({ run }: { readonly run: RevocationRun }) {
   const { total, failures, untried } = run;
-  const left = notRevoked(run);
+  const left = unrevokedIn(run);
   if (left === 0) {
     return <p>{`${quantity(total, 'pass', 'passes')} ${total === 1 ? 'was' : 'were'} revoked.`}</p>;
   }

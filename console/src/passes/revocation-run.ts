@@ -20,6 +20,9 @@ export interface RevocationRun {
   readonly isRunning: boolean;
 }
 
+/** The passes of a run that the server has not confirmed as revoked. */
+export const unrevokedIn = ({ total, done, failures }: RevocationRun): number => total - done + failures.length;
+
 /** Revokes passes one run after the other. It outlives the page of passes, so that leaving it loses no failure. */
 export class RevocationRuns {
   readonly #client: Pick<Client, 'revokeToken'>;

@@ -11,11 +11,13 @@ interface SignInPageProps {
   readonly provider: Provider | undefined;
   /** Whether the previous session has expired. */
   readonly expired: boolean;
+  /** How many passes the last revocation of the previous session left. */
+  readonly unrevoked: number;
   /** The error of a sign-in with the provider or with a stored token. */
   readonly problem: string;
 }
 
-export function SignInPage({ session, provider, expired, problem: initialProblem }: SignInPageProps) {
+export function SignInPage({ session, provider, expired, unrevoked, problem: initialProblem }: SignInPageProps) {
   const id = useId();
   const tokenField = useRef<HTMLInputElement>(null);
   const providerButton = useRef<HTMLButtonElement>(null);
@@ -68,6 +70,12 @@ export function SignInPage({ session, provider, expired, problem: initialProblem
           <div className="notice" role="status">
             <strong>Your session has expired</strong>
             <p>Sign in again to continue.</p>
+          </div>
+        )}
+        {unrevoked > 0 && (
+          <div className="notice" role="status">
+            <strong>The revocation of passes is not complete</strong>
+            <p>{`Up to ${unrevoked.toLocaleString()} of the selected passes were not revoked.`}</p>
           </div>
         )}
         {provider !== undefined && (
