@@ -212,6 +212,14 @@ describe('clusterpass login with the provider that the server names', () => {
     expect(await person.fails(['login', '--server', other.url])).toContain('uses this provider');
   });
 
+  it('is named as such if it cannot be used', async () => {
+    const other = await scriptServer([settings({ issuer: 'https://127.0.0.1:4', clientId: 'x' })]);
+    onTestFinished(other.close);
+    expect(await person.fails(['login', '--server', other.url])).toMatch(
+      /^error: the identity provider of this server \(--issuer-url selects another\): "https:\S+:4" cannot be used: /m,
+    );
+  });
+
   it('does not get the client secret', async () => {
     const other = await scriptServer([settings({ issuer: provider.url, clientId: CLIENT_ID })]);
     onTestFinished(other.close);

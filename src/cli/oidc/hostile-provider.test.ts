@@ -135,7 +135,7 @@ it('a discovery document without an endpoint that a sign-in needs is an error th
       signInWithBrowser(context, found, { port: 0, browser: false, prompt: '', signal }),
     );
     expect(await refusalOf(result)).toBe(
-      `--issuer-url: the metadata of ${new URL(issuer).host} has no ${missing}, which a sign-in needs`,
+      `the metadata of ${new URL(issuer).host} has no ${missing}, which a sign-in needs`,
     );
     expect(context.written.err).toBe('');
   }

@@ -93,7 +93,7 @@ export function requireEndpoint(
 ): void {
   if (configuration.serverMetadata()[endpoint] !== undefined) return;
   const { host } = new URL(settings.issuerUrl);
-  throw new CliError(`--issuer-url: the metadata of ${host} has no ${endpoint}, which a sign-in needs`);
+  throw new CliError(`the metadata of ${host} has no ${endpoint}, which a sign-in needs`);
 }
 
 /** RFC 8252 section 8.3: plain HTTP is allowed on loopback only. */

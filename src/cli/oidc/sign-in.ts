@@ -82,9 +82,10 @@ async function requestTokens(context: Context, invocation: Invocation, settings:
     throw new CliError(stopped.aborted ? 'interrupted before the sign-in' : 'no sign-in within ten minutes');
   }
 
-  /** What names the provider. Where the last login did, the flag selects another one. */
+  /** What names the provider. Without a flag or a variable it is the last login or the server. */
   function sourceOf(): string {
-    const isVariable = invocation.text('issuerUrl') === undefined && Boolean(context.env.CLUSTERPASS_ISSUER_URL);
-    return isVariable ? 'CLUSTERPASS_ISSUER_URL' : '--issuer-url';
+    if (invocation.text('issuerUrl') !== undefined) return '--issuer-url';
+    if (context.env.CLUSTERPASS_ISSUER_URL) return 'CLUSTERPASS_ISSUER_URL';
+    return 'the identity provider of this server (--issuer-url selects another)';
   }
 }
