@@ -238,9 +238,13 @@ describe('clusterpass logout', () => {
       stdout: `Logged out of ${third}.\n`,
       stderr: `Still logged in to ${server.url}, ${second}: select one with --server URL.\n`,
     });
-    const said = `error: no current login: select one with --server (${server.url}, ${second})`;
-    expect(await person.fails(['whoami'])).toBe(`${said}\n`);
-    expect(await person.fails(['logout'])).toBe(`${said} or use --all\n`);
+    const both = `(${server.url}, ${second})`;
+    expect(await person.fails(['whoami'])).toBe(
+      `error: no current login: choose one with clusterpass servers use, or set --server ${both}\n`,
+    );
+    expect(await person.fails(['logout'])).toBe(
+      `error: no current login: select one with --server ${both} or use --all\n`,
+    );
     // A command over all servers needs no current one.
     expect(await person.run(['get', 'clusters'])).toMatchObject({ code: 0 });
     expect(await person.run(['logout', '--server', `${second}`])).toMatchObject({

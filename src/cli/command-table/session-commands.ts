@@ -8,7 +8,7 @@ export const SESSION_COMMANDS: readonly Command[] = [
     details:
       'You sign in at an identity provider: that of `--issuer-url` and `--client-id`, else the one that the server names ' +
       'for its console (`--console-oidc-issuer`), which is printed. It is not used if your login at another server has the ' +
-      'same provider: set the flags if you trust both servers. You sign in in a browser on this machine ' +
+      'same provider: set the flags if you trust both servers. The sign-in is in a browser on this machine ' +
       '(authorization code flow with PKCE; the provider must allow the redirect URI `http://127.0.0.1/callback` with any ' +
       'port), or in a browser on any machine (`--device`, the device flow). The address is printed; a browser is opened ' +
       'only if stderr is a terminal. The server gets the ID token. It is refreshed shortly before it expires, by one ' +
@@ -94,7 +94,7 @@ export const SESSION_COMMANDS: readonly Command[] = [
     details:
       'The refresh token of a login at an identity provider is revoked there, if the provider supports it. The ' +
       'kubeconfigs of `clusterpass pass request` for this server are deleted; others are not changed. Without `--server`, ' +
-      'the login at the current server is removed; `--all` removes every login. If one login is left, it becomes the default; of several ' +
+      'the login at the current server is removed; `--all` removes every login. If one login is left, it becomes the current server; of several ' +
       'none does: select one with `--server`.',
     connects: false,
     flags: [

@@ -106,7 +106,9 @@ describe('a connection', () => {
       [{}, { CLUSTERPASS_TOKEN: 'z' }],
       [{}, { CLUSTERPASS_TOKEN_FILE: '/z' }],
     ] as const) {
-      await expect(serversOf(options, env)).rejects.toThrow('no current login: select one with --server');
+      await expect(serversOf(options, env)).rejects.toThrow(
+        'no current login: choose one with clusterpass servers use, or set --server',
+      );
     }
   });
 });

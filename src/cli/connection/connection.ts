@@ -47,7 +47,10 @@ export async function resolveConnection(context: Context, invocation: Invocation
   const given = givenServer(context, invocation) ?? logins.current;
   if (given === undefined) {
     const servers = Object.keys(logins.logins);
-    if (servers.length > 0) throw new UsageError(`no current login: select one with --server (${servers.join(', ')})`);
+    if (servers.length > 0) {
+      const how = 'choose one with clusterpass servers use, or set --server';
+      throw new UsageError(`no current login: ${how} (${servers.join(', ')})`);
+    }
     throw new UsageError('no server: run clusterpass login --server URL, or set --server or CLUSTERPASS_SERVER');
   }
   return connectionTo(context, invocation, logins, serverAt(logins, given));
