@@ -237,6 +237,35 @@ describe('clusterpass exec', () => {
     });
   });
 
+  it('ends its token requests and starts no other when it is interrupted', async () => {
+    let requests = 0;
+    const silent = createServer((request, response) => {
+      if (request.method === 'POST') {
+        requests += 1;
+        return;
+      }
+      const serverEndpoints = [{ serverAddress: 'https://cluster.example.com' }];
+      const items = Array.from({ length: 20 }, (_, at) => ({
+        metadata: { name: `c${at}`, uid: `c${at}` },
+        spec: { orchestratorApiEndpoints: { serverEndpoints } },
+      }));
+      response.setHeader('Content-Type', 'application/json');
+      response.end(JSON.stringify({ metadata: { resourceVersion: '1' }, items }));
+    }).listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    onTestFinished(() => {
+      silent.closeAllConnections();
+      silent.close();
+    });
+    const running = jane.start(['exec', '--all', '--as', 'ci/builder', '--', 'true'], {
+      CLUSTERPASS_SERVER: `http://127.0.0.1:${(silent.address() as AddressInfo).port}`,
+    });
+    await expect.poll(() => requests, { timeout: 10_000 }).toBe(16);
+    running.child.kill('SIGINT');
+    expect(await running.ended).toMatchObject({ stderr: 'error: interrupted\n' });
+    expect(requests).toBe(16);
+  });
+
   it('does not wait for a command that hangs', async () => {
     const { code, stderr } = await jane.run([...EXEC, '--timeout', '1s', '--', 'sh', '-c', 'sleep 600; true']);
     expect([code, stderr]).toEqual([1, expect.stringContaining('error: alpha: no result within 1 s\n')]);

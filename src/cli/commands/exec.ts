@@ -55,7 +55,7 @@ export const run: Run = async (context, invocation) => {
         named?.clusters.get(server) ??
         (await server.client.listClusters(labelSelector === undefined ? {} : { labelSelector })).items;
       count += clusters.length;
-      const settings = { servers, invocation, subject, expirationSeconds, failures };
+      const settings = { servers, invocation, subject, expirationSeconds, failures, signal };
       const runAll = (targets: readonly Target[]): Promise<unknown> =>
         Promise.all(
           targets.map((target) =>
@@ -150,6 +150,8 @@ interface TargetSettings {
   readonly subject: PassSubject;
   readonly expirationSeconds: number | undefined;
   readonly failures: Map<string, string>;
+  /** Of an interrupt. It ends the requests for tokens. */
+  readonly signal: AbortSignal;
 }
 
 interface Target extends ExecTarget {
@@ -211,7 +213,8 @@ async function targetsOf(
   clusters: readonly Cluster[],
   settings: TargetSettings,
 ): Promise<Target[]> {
-  const { servers, invocation, subject, expirationSeconds, failures } = settings;
+  const { servers, invocation, subject, expirationSeconds, failures, signal } = settings;
+  if (signal.aborted) return [];
   const env = environmentFor(context, server.connection);
   const localAddress = await localAddressTo(server.connection.server);
   const labelOf = (cluster: string): string => clusterLabel(servers, server, cluster);
@@ -226,7 +229,10 @@ async function targetsOf(
     ...(expirationSeconds === undefined ? {} : { expirationSeconds }),
   };
   const requested = [...endpoints.keys()].map((cluster) => ({ cluster, ...wanted }));
-  const passes: readonly IssuedPass[] = await server.client.createPasses(requested);
+  const passes = await server.client.createPasses(requested, { signal }).catch((error: unknown): IssuedPass[] => {
+    if (signal.aborted) return [];
+    throw error;
+  });
   const namespace = subject === 'me' ? undefined : subject.namespace;
   const issuedAt = context.now();
   return passes.flatMap(({ cluster = '<unknown>', token, expirationTimestamp, error }) => {
