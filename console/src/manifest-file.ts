@@ -1,5 +1,5 @@
-/** `<source>:<file>`, set by the server. */
-const ORIGIN_ANNOTATION = 'clusterpass.dev/manifest';
+/** `<source>:<file>`, set by the server. As in src/api/domain-keys.ts, whose imports need modules of Node. */
+const MANIFEST_ANNOTATION = 'clusterpass.dev/manifest';
 
 interface Annotated {
   readonly annotations?: Readonly<Record<string, string>>;
@@ -7,4 +7,4 @@ interface Annotated {
 
 /** The file of the manifests that an object comes from; `""` if it was created in another way. */
 export const manifestFileOf = ({ annotations = {} }: Annotated): string =>
-  (annotations[ORIGIN_ANNOTATION] ?? '').replace(/^[^:]*:/, '');
+  (annotations[MANIFEST_ANNOTATION] ?? '').replace(/^[^:]*:/, '');

@@ -141,8 +141,8 @@ export type Expected = 'object' | 'list' | 'metadata' | 'items';
 const MAX_KEY_LENGTH = 64;
 
 /**
- * Says which field of an answer has another type, e.g. `items as a number, not a list`. Null means absence, as in Go:
- * known fields that are null become an empty list, or are removed.
+ * Returns which field of an answer has another type, e.g. `items as a number, not a list`. Changes the answer: null
+ * means absence, as in Go, so known fields that are null become an empty list, or are removed.
  */
 export function wrongTypeIn(answer: unknown, type: AnswerFields, expected?: Expected): string | undefined {
   const wrong = wrongType(answer, typeFor(answer, type));
