@@ -145,6 +145,16 @@ describe('AuditEventReview', () => {
     expect(changes.events.map(({ resource }) => resource)).not.toContain('auditeventreviews');
   });
 
+  it('A9: lists only what was refused or failed', async () => {
+    const token = asUser('carl').token;
+    const path = (name: string): string => `/apis/${REGISTRY_GROUP}/v1alpha1/clusters/${name}`;
+    expect((await server.call('DELETE', path('alpha'), { token })).code).toBe(403);
+    expect((await server.call('GET', path('alpha'), { token })).code).toBe(200);
+    const { events } = await eventsOf(EVENTS, { user: 'carl', failuresOnly: true });
+    expect(events[0]).toMatchObject({ verb: 'delete', resource: 'clusters', cluster: 'alpha', code: 403 });
+    expect(events.every(({ code = 0 }) => code >= 400)).toBe(true);
+  });
+
   it('A9: lists a request that names the resource of these reviews in what a caller writes', async () => {
     const headers = { 'user-agent': 'auditeventreviews/1', 'audit-id': 'auditeventreviews' };
     const path = `/apis/${REGISTRY_GROUP}/v1alpha1/clusters/auditeventreviews`;

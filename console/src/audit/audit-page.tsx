@@ -17,6 +17,7 @@ export const AuditPage = memo(function AuditPage({ client, clusterNames, query }
   const fields = useFields('audit', query);
   const isPaused = fields.get('paused') === 'true';
   const showsReads = fields.get('reads') === 'true';
+  const showsFailuresOnly = fields.get('failures') === 'true';
   const { feed, isLoaded, problem } = useEventFeed(
     client,
     undefined,
@@ -25,6 +26,7 @@ export const AuditPage = memo(function AuditPage({ client, clusterNames, query }
       user: fields.get('user'),
       credentialID: fields.get('pass').toLowerCase(),
       changesOnly: !showsReads,
+      failuresOnly: showsFailuresOnly,
     },
     !isPaused,
   );
@@ -75,7 +77,15 @@ export const AuditPage = memo(function AuditPage({ client, clusterNames, query }
             checked={showsReads}
             onChange={(event) => fields.set({ reads: event.target.checked ? 'true' : '' })}
           />
-          <span>Also requests that only read</span>
+          <span>Also reads</span>
+        </label>
+        <label className="check filter-check">
+          <input
+            type="checkbox"
+            checked={showsFailuresOnly}
+            onChange={(event) => fields.set({ failures: event.target.checked ? 'true' : '' })}
+          />
+          <span>Only failures</span>
         </label>
         <label className="check filter-check">
           <input

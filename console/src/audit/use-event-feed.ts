@@ -7,7 +7,7 @@ import { addEvents, type EventFeed, NO_EVENTS } from './event-feed.ts';
 
 export type EventFilter = Pick<
   NonNullable<AuditEventReview['spec']>,
-  'cluster' | 'user' | 'credentialID' | 'changesOnly'
+  'cluster' | 'user' | 'credentialID' | 'changesOnly' | 'failuresOnly'
 >;
 
 const INTERVAL_MS = 3_000;

@@ -14,6 +14,7 @@ export const auditEventReviewType = grantReview(
           user: text('Only events of this user, or of callers who acted as this user.'),
           credentialID: text('Only events that issued, revoked or used the token with this id (`jti`).'),
           changesOnly: flag('Leaves out dry runs, and requests that only read, unless they were refused.'),
+          failuresOnly: flag('Only requests that were refused or failed: with a status code of 400 or more.'),
           limit: int64('At most so many events; 100 by default, 500 at most.'),
           instance: text('The `status.instance` of the review before.'),
           after: int64('The `status.sequence` of the review before: only later events, if the same process answers.'),
@@ -73,6 +74,7 @@ export interface AuditEventReview {
     user?: string;
     credentialID?: string;
     changesOnly?: boolean;
+    failuresOnly?: boolean;
     limit?: number;
     instance?: string;
     after?: number;

@@ -87,14 +87,15 @@ const isBefore = ({ time = '' }: AuditEventSummary, created: string): boolean =>
 
 function matches(
   event: AuditEventSummary,
-  { cluster, user = '', credentialID = '', changesOnly = false }: Spec,
+  { cluster, user = '', credentialID = '', changesOnly = false, failuresOnly = false }: Spec,
 ): boolean {
   const ids = [event.credentialID, event.issuedCredentialID, event.revokedCredentialID];
   return (
     (cluster === '' || event.cluster === cluster) &&
     (user === '' || event.user === user || event.impersonatedUser === user) &&
     (credentialID === '' || ids.includes(credentialID)) &&
-    !(changesOnly && isRead(event))
+    !(changesOnly && isRead(event)) &&
+    !(failuresOnly && (event.code ?? 0) < 400)
   );
 }
 
