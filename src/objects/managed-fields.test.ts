@@ -74,7 +74,20 @@ describe('AP-61: managedFields that would be too large', () => {
     const full = readManagers(many(MAX_PATHS));
     expect(() => checkManagedFieldsSize(kind, 'a', full)).not.toThrow();
     const more = new Map([...full, ...readManagers([entry('more', labels('one'))])]);
-    expect(() => checkManagedFieldsSize(kind, 'a', more)).toThrow('metadata.managedFields: Too many');
+    expect(() => checkManagedFieldsSize(kind, 'a', more)).toThrow(
+      'metadata.managedFields: Too many: 5001: must have at most 5000 fields of all managers together',
+    );
+  });
+
+  test('are refused with the limit that they exceed', () => {
+    const managers = readManagers(Array.from({ length: 101 }, (_, index) => entry(`m${index}`, labels('one'))));
+    expect(() => checkManagedFieldsSize(kind, 'a', managers)).toThrow(
+      'metadata.managedFields: Too many: 101: must have at most 100 managers',
+    );
+    const [first, second] = ['a', 'b'].map((name) => readManagers([entry(name, labels(name.repeat(300_000)))]));
+    expect(() => checkManagedFieldsSize(kind, 'a', new Map([...(first ?? []), ...(second ?? [])]))).toThrow(
+      /metadata\.managedFields: Too many: 6\d{5}: must have at most 524288 characters of the names of the fields$/,
+    );
   });
 
   test('are not read to their end', () => {

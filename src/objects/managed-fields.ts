@@ -1,10 +1,10 @@
 import { printableErrors } from '../api/codec/go-text/go-unicode.ts';
-import { type FieldError, invalid, invalidValue, tooLong, tooMany } from '../api/field-error.ts';
+import { type FieldError, invalid, invalidValue, tooLong } from '../api/field-error.ts';
 import { type ApiObject, apiVersionOf, type Kind, type ManagedFieldsEntry } from '../api/kind.ts';
 import { isJsonObject } from '../lib/json-object.ts';
 import { setOf } from './patches/apply/field-set.ts';
 import { FieldsError, FieldsTooLarge } from './patches/apply/fields-v1.ts';
-import { isTooLarge, MAX_PATHS, type Managers, readManagers, writeManagers } from './patches/apply/managers.ts';
+import { excessOf, type Managers, readManagers, writeManagers } from './patches/apply/managers.ts';
 import type { FieldRules } from './patches/apply/ownership.ts';
 import type { JsonObject, JsonValue } from './patches/json-value.ts';
 
@@ -135,6 +135,10 @@ export function entryErrors(entries: readonly ManagedFieldsEntry[]): FieldError[
 
 /** Refuses an apply that would make `managedFields` too large. Other writes drop it instead (AP-61). */
 export function checkManagedFieldsSize(kind: Kind, name: string, managers: Managers): void {
-  if (!isTooLarge(managers)) return;
-  throw invalid(kind, name, [tooMany('metadata.managedFields', managers.size, MAX_PATHS)]);
+  const excess = excessOf(managers);
+  if (excess === undefined) return;
+  const { count, limit } = excess;
+  throw invalid(kind, name, [
+    { type: 'tooMany', field: 'metadata.managedFields', value: count, detail: `must have ${limit}` },
+  ]);
 }

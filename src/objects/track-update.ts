@@ -11,7 +11,7 @@ import {
   storedManagers,
   type WrittenPart,
 } from './managed-fields.ts';
-import { isTooLarge, type Managers } from './patches/apply/managers.ts';
+import { excessOf, type Managers } from './patches/apply/managers.ts';
 import { updateManagers } from './patches/apply/ownership.ts';
 
 export interface TrackedWrite {
@@ -42,7 +42,7 @@ export function trackUpdate(kind: Kind, write: TrackedWrite): ManagedFieldsEntry
     updater: { name: manager, subresource: part === 'status' ? 'status' : '' },
     now: toTimestamp(now),
   });
-  return isTooLarge(after) ? undefined : storedEntries(kind, after);
+  return excessOf(after) === undefined ? storedEntries(kind, after) : undefined;
 }
 
 /**

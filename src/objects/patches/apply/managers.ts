@@ -125,14 +125,23 @@ export function capUpdaters(managers: Managers): Managers {
   return capped;
 }
 
-/** kube-apiserver bounds neither the number of appliers nor their sets. */
-export function isTooLarge(managers: Managers): boolean {
-  if (managers.size > MAX_MANAGERS) return true;
+/** A limit that the managers of an object exceed. */
+export interface ManagersExcess {
+  readonly count: number;
+  /** What is counted, with the limit. */
+  readonly limit: string;
+}
+
+/** Undefined for managers within the limits. kube-apiserver bounds neither the number of appliers nor their sets. */
+export function excessOf(managers: Managers): ManagersExcess | undefined {
+  if (managers.size > MAX_MANAGERS) return { count: managers.size, limit: `at most ${MAX_MANAGERS} managers` };
   let [paths, text] = [0, 0];
   for (const { set } of managers.values()) {
     const size = sizeOf(set);
     paths += size.paths;
     text += size.text;
   }
-  return paths > MAX_PATHS || text > MAX_TEXT;
+  if (paths > MAX_PATHS) return { count: paths, limit: `at most ${MAX_PATHS} fields of all managers together` };
+  if (text > MAX_TEXT) return { count: text, limit: `at most ${MAX_TEXT} characters of the names of the fields` };
+  return undefined;
 }
