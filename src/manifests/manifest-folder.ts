@@ -139,13 +139,17 @@ export class ManifestFolder {
       logger.warn({ path, ...position, conflict: message }, 'a manifest took over fields of another manager');
     }
     this.#once('applied', JSON.stringify([state, problems]), () => {
-      for (const { message, ...position } of problems) {
+      for (const { message, ...position } of unread) {
         logger.error({ path, ...position, problem: message }, 'a manifest was left out');
+      }
+      for (const { message, ...position } of unwritten) {
+        logger.error({ path, ...position, problem: message }, 'a manifest could not be written: it is tried again');
       }
       for (const { message, ...position } of warnings) {
         logger.warn({ path, ...position, warning: message }, 'a manifest was applied in part');
       }
-      logger.info({ path, applied, problems: problems.length }, 'manifests applied');
+      const what = problems.length === 0 ? 'manifests applied' : 'manifests applied in part';
+      logger.info({ path, applied, problems: problems.length }, what);
       if (surplus > 0) {
         logger.info({ path, surplus }, 'objects that are no longer in the manifests stay: see --manifests-prune');
       }
