@@ -38,6 +38,31 @@ export interface ApiRequest {
   readonly willAnswer: (code: number) => void;
 }
 
+/** Requires the optional fields too: the compiler reports a field that a copy of T lacks. */
+type EveryField<T> = { readonly [K in keyof Required<T>]: T[K] };
+
+/** The request, about another object. `request` must not be spread: some of its fields are getters of a class. */
+export const requestAbout = (request: ApiRequest, target: Target, body: RequestBody): EveryField<ApiRequest> => ({
+  caller: request.caller,
+  actor: request.actor,
+  agent: request.agent,
+  target,
+  query: request.query,
+  body,
+  warn: request.warn,
+  path: request.path,
+  accept: request.accept,
+  auditId: request.auditId,
+  annotate: request.annotate,
+  nameObject: (name) => request.nameObject(name),
+  willAnswer: request.willAnswer,
+  clientAddress: request.clientAddress,
+  userAgent: request.userAgent,
+  get signal() {
+    return request.signal;
+  },
+});
+
 /** The audit annotation of a deletion that was only tried: its options can be in the body. */
 export const DRY_RUN_ANNOTATION = 'clusterpass.dev/dry-run';
 

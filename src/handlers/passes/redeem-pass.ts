@@ -7,7 +7,7 @@ import { type PassSpec, type PassStatus, passAccount, passSpec, passStatus } fro
 import { TOKEN_ANNOTATIONS, type TokenRequest, tokenRequestType } from '../../api/kinds/token-request.ts';
 import { isTokenId } from '../../api/names.ts';
 import { fleetKey } from '../../api/object-key.ts';
-import type { ApiRequest, ApiResponse, RequestBody, Target } from '../../api/request.ts';
+import { type ApiRequest, type ApiResponse, requestAbout, type Target } from '../../api/request.ts';
 import { type ApiError, conflict, forbidden, notFound } from '../../api/status.ts';
 import { quantity } from '../../lib/quantity.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
@@ -45,7 +45,7 @@ export function createRedeemHandler(parts: PassParts): (request: ApiRequest) => 
     const { seconds, tokenRequest } = tokenRequestFor(parts, pass, annotations);
     const account = passAccount(pass.spec);
     const body = { bytes: Buffer.from(JSON.stringify(tokenRequest)), mediaType: 'application/json' };
-    return parts.issueToken(requestFor(request, accountTarget(target, account), body), {
+    return parts.issueToken(requestAbout(request, accountTarget(target, account), body), {
       seconds,
       agent: pass.spec.client?.id,
       mayIn: audiencePermission(parts, request, account, holderOf(pass.spec.client)),
@@ -198,24 +198,3 @@ const accountTarget = (
   target: Target,
   account: { readonly cluster: string; readonly namespace: string; readonly name: string },
 ): Target => ({ ...target, group: '', version: 'v1', resource: 'serviceaccounts', ...account });
-
-/** The request, about another object. `request` must not be spread: its signal is a getter. */
-const requestFor = (request: ApiRequest, target: Target, body: RequestBody): ApiRequest => ({
-  caller: request.caller,
-  actor: request.actor,
-  target,
-  query: request.query,
-  body,
-  warn: request.warn,
-  path: request.path,
-  accept: request.accept,
-  auditId: request.auditId,
-  annotate: request.annotate,
-  nameObject: (name) => request.nameObject(name),
-  willAnswer: request.willAnswer,
-  clientAddress: request.clientAddress,
-  userAgent: request.userAgent,
-  get signal() {
-    return request.signal;
-  },
-});
