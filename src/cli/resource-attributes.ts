@@ -1,11 +1,32 @@
 import { createCatalog } from '../api/catalog.ts';
 import { SUBRESOURCES } from '../api/subresources.ts';
-import type { ResourceAttributes } from '../client/access-reviews.ts';
+import type { NonResourceAttributes, ResourceAttributes } from '../client/access-reviews.ts';
 import type { Client } from '../client/create-client.ts';
 import { isClusterType } from './clusters.ts';
 import { CliError, type Context, type Invocation } from './command.ts';
 import { checkClusterName } from './connection/one-server.ts';
 import { findKind, requireCluster } from './object-path.ts';
+
+export type AskedAction =
+  | { readonly resourceAttributes: ResourceAttributes }
+  | { readonly nonResourceAttributes: NonResourceAttributes };
+
+/** What VERB and TYPE ask about: resources, or a path of the server that starts with `/`. As in kubectl. */
+export function askedAction(
+  context: Context,
+  invocation: Invocation,
+  client: Client,
+  verb: string,
+  type: string,
+  name: string | undefined,
+): AskedAction {
+  if (!type.startsWith('/')) {
+    return { resourceAttributes: attributesOf(context, invocation, client, verb, type, name) };
+  }
+  if (name !== undefined) throw new CliError('a path cannot be combined with NAME');
+  if (invocation.text('subresource') !== undefined) throw new CliError('--subresource cannot be used with a path');
+  return { nonResourceAttributes: { path: type, verb } };
+}
 
 /** The attributes of VERB and TYPE, TYPE/NAME or TYPE NAME, with kubectl's meaning. */
 export function attributesOf(
@@ -17,7 +38,8 @@ export function attributesOf(
   nameArgument: string | undefined,
 ): ResourceAttributes {
   const [resourceText = '', slashed, ...rest] = type.split('/');
-  if (rest.length > 0 || slashed === '') throw new CliError(`${JSON.stringify(type)} is not TYPE or TYPE/NAME`);
+  if (resourceText === '' || rest.length > 0 || slashed === '')
+    throw new CliError(`${JSON.stringify(type)} is not TYPE or TYPE/NAME`);
   if (slashed !== undefined && nameArgument !== undefined) throw new CliError('TYPE/NAME cannot be combined with NAME');
   const subresource = invocation.text('subresource');
   if (slashed !== undefined && subresource === undefined) checkNoSubresource(resourceText, slashed);

@@ -394,7 +394,7 @@ describeWithBrowser('the console', () => {
     }
     await page.getByRole('button', { name: 'Check' }).click();
     await page.getByText('Yes, you can get a pass for shop/deployer in prod-eu-1').waitFor();
-    expect(await page.locator('.grant-path').innerText()).toContain('use-deployer');
+    expect(await page.locator('.grant-path').innerText()).toContain('create-serviceaccounts-token-deployer');
   });
 
   it('tells a user without access that there are no clusters', async () => {

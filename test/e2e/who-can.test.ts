@@ -495,7 +495,7 @@ describe('clusterpass auth why', () => {
   const token = ['create', 'serviceaccounts/builder', '--subresource', 'token', '-n', 'ci', '--cluster', 'alpha'];
 
   it('names the binding behind a yes', async () => {
-    expect(await admin.ok(['auth', 'why', ...token])).toBe('yes\nThe group system:masters may do everything.\n');
+    expect(await admin.ok(['auth', 'why', ...token])).toBe('yes\nmembers of system:masters may do everything\n');
     expect(await admin.ok(['auth', 'why', ...token, '--user', 'carl'])).toMatch(
       /^yes\nRBAC: allowed by ClusterRoleBinding "granted-\d+" of ClusterRole "granted-\d+" to User "carl"\n$/,
     );
@@ -535,6 +535,22 @@ describe('clusterpass auth why', () => {
       }
     }
     for (const question of asked) expect(await admin.ok(question)).toMatch(/^yes\n/);
+  });
+
+  it('of a path of the server', async () => {
+    const question = ['auth', 'why', 'get', '/metrics', '--user', 'kim'];
+    const { code, stdout, stderr } = await admin.run(question);
+    expect([code, stderr]).toEqual([1, '']);
+    expect(stdout).toContain('- nonResourceURLs:\n  - /metrics\n  verbs:\n  - get\n');
+    await admin.ok(['apply', '-f', '-'], { stdin: stdout });
+    expect(await admin.ok(question)).toMatch(/^yes\nRBAC: allowed by ClusterRoleBinding "get-metrics-kim-/);
+    expect(await admin.fails([...question, 'x'])).toBe('error: a path cannot be combined with NAME\n');
+    expect(await admin.fails([...question, '--subresource', 'x'])).toBe(
+      'error: --subresource cannot be used with a path\n',
+    );
+    expect(await admin.fails(['request', 'create', 'get', '/metrics', '--cluster', 'alpha', '--reason', 'x'])).toBe(
+      'error: "/metrics" is not TYPE or TYPE/NAME\n',
+    );
   });
 
   it('about others it needs a permission', async () => {

@@ -1,19 +1,19 @@
 import { CopyButton } from '../components/copy-button.tsx';
-import { linkTo } from '../router.ts';
 import type { AccessRequest, AccessResult } from './access-review.ts';
 import { GrantPath } from './grant-path.tsx';
-import { roleManifest } from './role-manifest.ts';
+import { requestCommand, requestLink } from './request-access.ts';
 
 interface AccessResultCardProps {
   readonly request: AccessRequest;
   readonly result: AccessResult;
-  readonly username: string;
+  /** The objects that would allow what is denied. */
+  readonly manifest: string;
   /** The user may create access requests. */
   readonly mayRequest: boolean;
 }
 
 /** Allowed: the binding and the role. Denied: the role and the binding that would allow it. */
-export function AccessResultCard({ request, result, username, mayRequest }: AccessResultCardProps) {
+export function AccessResultCard({ request, result, manifest, mayRequest }: AccessResultCardProps) {
   const action = actionOf(request);
   if (result.allowed) {
     return (
@@ -23,7 +23,6 @@ export function AccessResultCard({ request, result, username, mayRequest }: Acce
       </section>
     );
   }
-  const manifest = roleManifest(request, username);
   return (
     <section className="card access-result access-denied" aria-label="Result">
       <h2>No, you cannot {action}</h2>
@@ -32,28 +31,37 @@ export function AccessResultCard({ request, result, username, mayRequest }: Acce
           ? 'No role binding grants you this permission.'
           : `No valid role binding grants you this permission: ${result.text}`}
       </p>
-      {mayRequest && (
-        <a className="button" href={requestLink(request)}>
-          Ask for access
-        </a>
-      )}
+      {mayRequest && <AskForAccess request={request} />}
       <p>An administrator can apply this manifest to grant you exactly this permission:</p>
-      <div className="code">
-        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: keyboard users must be able to scroll it */}
-        <pre tabIndex={0}>{manifest}</pre>
-        <CopyButton text={manifest} label="the manifest" />
-      </div>
+      <Code text={manifest} label="the manifest" />
     </section>
   );
 }
 
-/** The form asks for clusters and accounts only. */
-const requestLink = ({ cluster, namespace, name, resource, subresource }: AccessRequest): string =>
-  linkTo('requests', {
-    cluster: cluster ?? name ?? '',
-    account:
-      cluster !== undefined && resource === 'serviceaccounts' && subresource === 'token' ? `${namespace}/${name}` : '',
-  });
+function AskForAccess({ request }: { readonly request: AccessRequest }) {
+  const link = requestLink(request);
+  if (link !== undefined) {
+    return (
+      <a className="button" href={link}>
+        Ask for access
+      </a>
+    );
+  }
+  return (
+    <>
+      <p>You can ask for it with this command:</p>
+      <Code text={requestCommand(request)} label="the command" />
+    </>
+  );
+}
+
+const Code = ({ text, label }: { readonly text: string; readonly label: string }) => (
+  <div className="code">
+    {/* biome-ignore lint/a11y/noNoninteractiveTabindex: keyboard users must be able to scroll it */}
+    <pre tabIndex={0}>{text}</pre>
+    <CopyButton text={text} label={label} />
+  </div>
+);
 
 function actionOf({ cluster, verb, group, resource, subresource, namespace, name }: AccessRequest): string {
   if (cluster === undefined) return `see the cluster ${name}`;

@@ -1,8 +1,9 @@
 import { type FormEvent, memo, useState } from 'react';
+import { allowingObjects } from '../../../src/api/allowing-objects.ts';
 import type { Client } from '../../../src/client/index.ts';
 import { Section } from '../components/section.tsx';
 import { Segments, TextField } from '../components/text-field.tsx';
-import { errorMessage } from '../error-message.ts';
+import { useAction } from '../hooks/use-action.ts';
 import { ServerControls } from '../hooks/use-connected.tsx';
 import { AccessResultCard } from './access-result.tsx';
 import {
@@ -13,6 +14,7 @@ import {
   toIssuePass,
   toViewCluster,
 } from './access-review.ts';
+import { manifestText } from './manifest-text.ts';
 
 interface CanIPageProps {
   readonly client: Client;
@@ -39,12 +41,12 @@ interface Form {
 }
 
 interface Check {
-  readonly request?: AccessRequest;
-  readonly result?: AccessResult;
+  readonly request: AccessRequest;
+  readonly result: AccessResult;
+  /** The objects that would allow what is denied; `""` if it is allowed. */
+  readonly manifest: string;
   /** The user may ask for what is denied. */
-  readonly mayRequest?: boolean;
-  readonly problem?: string;
-  readonly busy: boolean;
+  readonly mayRequest: boolean;
 }
 
 /** `kubectl auth can-i` as a form. Memoized, because the fleet renders up to ten times a second. */
@@ -59,18 +61,13 @@ export const CanIPage = memo(function CanIPage(props: CanIPageProps) {
     verb: 'get',
     resource: 'pods',
   });
-  const [check, setCheck] = useState<Check>({ busy: false });
+  const [check, setCheck] = useState<Check>();
+  const { busy, problem, run } = useAction();
   const change = (part: Partial<Form>): void => setForm({ ...form, ...part });
   const submit = async (event: FormEvent): Promise<void> => {
     event.preventDefault();
-    const request = requestOf(form);
-    setCheck({ request, busy: true });
-    try {
-      const result = await checkAccess(client, request);
-      setCheck({ request, result, mayRequest: !result.allowed && (await mayAsk(client, form)), busy: false });
-    } catch (error) {
-      setCheck({ problem: errorMessage(error), busy: false });
-    }
+    setCheck(undefined);
+    await run(async () => setCheck(await checkOf(client, username, form)));
   };
   return (
     <div className="page-body stack">
@@ -127,27 +124,31 @@ export const CanIPage = memo(function CanIPage(props: CanIPageProps) {
                   </>
                 )}
               </div>
-              <button type="submit" className="button primary" disabled={check.busy}>
-                {check.busy ? 'Checking…' : 'Check'}
+              <button type="submit" className="button primary" disabled={busy}>
+                {busy ? 'Checking…' : 'Check'}
               </button>
             </form>
           </ServerControls>
         </Section>
         <div className="column" aria-live="polite">
-          {check.problem !== undefined && <p className="problem">{check.problem}</p>}
-          {check.result !== undefined && check.request !== undefined && (
-            <AccessResultCard
-              request={check.request}
-              result={check.result}
-              username={username}
-              mayRequest={check.mayRequest === true}
-            />
-          )}
+          {problem !== '' && <p className="problem">{problem}</p>}
+          {check !== undefined && <AccessResultCard {...check} />}
         </div>
       </div>
     </div>
   );
 });
+
+async function checkOf(client: Client, username: string, form: Form): Promise<Check> {
+  const request = requestOf(form);
+  const result = await checkAccess(client, request);
+  if (result.allowed) return { request, result, manifest: '', mayRequest: false };
+  const [mayRequest, manifest] = await Promise.all([
+    mayAsk(client, form),
+    manifestText(allowingObjects(request, { kind: 'User', name: username })),
+  ]);
+  return { request, result, manifest, mayRequest };
+}
 
 /** In this cluster: a binding can allow it in some clusters only. */
 const mayAsk = async (client: Client, { action, cluster, namespace }: Form): Promise<boolean> =>

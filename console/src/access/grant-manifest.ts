@@ -1,4 +1,4 @@
-import { sha256 } from '../../../src/lib/sha256.ts';
+import { hashedName } from '../../../src/api/name-part.ts';
 
 /** The common grants, as a form. */
 export interface GrantDraft {
@@ -103,21 +103,13 @@ const accountRole = (name: string, namespace: string, account: string): RbacObje
 const endOf = ({ until }: GrantDraft): string =>
   until === '' ? '' : new Date(until).toISOString().replace('.000Z', 'Z');
 
-const MAX_WORDS_LENGTH = 200;
-
-/** `team-shop-sees-env-dev-1a2b3c4d`: words for readers, and a hash, because other grants can have the same words. */
+/** `team-shop-sees-env-dev-1a2b3c4d` */
 function nameOf(draft: GrantDraft): string {
   const { subjectKind, subject, action, namespace, account, where, cluster } = draft;
+  const what = action === 'view' ? 'sees' : action === 'account' ? `gets ${account} passes in` : 'gets passes in';
+  const clusters = where === 'all' ? 'all clusters' : where === 'cluster' ? cluster : draft.labels;
   const identity = [subjectKind, subject, action, namespace, account, selectorOf(draft), endOf(draft)];
-  const hash = sha256(JSON.stringify(identity)).slice(0, 8);
-  const what = action === 'view' ? 'sees' : action === 'account' ? `gets-${account}-passes-in` : 'gets-passes-in';
-  const clusters = where === 'all' ? 'all-clusters' : where === 'cluster' ? cluster : draft.labels;
-  const words = `${subject}-${what}-${clusters}`
-    .toLowerCase()
-    .replaceAll(/[^a-z0-9-]+/g, '-')
-    .slice(0, MAX_WORDS_LENGTH)
-    .replaceAll(/^-+|-+$/g, '');
-  return `${words}-${hash}`;
+  return hashedName([subject, what, clusters], identity);
 }
 
 /** The path at which an object is created. */

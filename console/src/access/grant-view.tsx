@@ -13,6 +13,7 @@ import { useQuery } from '../hooks/use-query.ts';
 import { createGrant, tryGrant } from './create-grant.ts';
 import { GrantEffect } from './grant-effect.tsx';
 import { type GrantDraft, grantObjects, missingInGrant, NEW_GRANT } from './grant-manifest.ts';
+import { manifestText } from './manifest-text.ts';
 
 interface GrantViewProps {
   readonly client: Client;
@@ -34,11 +35,7 @@ export function GrantView({ client, clusterNames, rows }: GrantViewProps) {
   const key = missing === '' ? JSON.stringify(draft) : '';
   const objects = missing === '' ? grantObjects(draft) : [];
   const dryRun = useDryRun(key, () => tryGrant(client, objects));
-  const yaml = useQuery(dryRun.checked, async () => {
-    if (dryRun.checked === '') return '';
-    const { stringify } = await import('yaml');
-    return objects.map((object) => stringify(object, { lineWidth: 0 })).join('---\n');
-  });
+  const yaml = useQuery(dryRun.checked, async () => (dryRun.checked === '' ? '' : manifestText(objects)));
   const apply = async (event: FormEvent): Promise<void> => {
     event.preventDefault();
     if (!dryRun.isAccepted) return;

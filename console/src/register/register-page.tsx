@@ -1,4 +1,5 @@
 import { type FormEvent, memo, useState } from 'react';
+import { namePart } from '../../../src/api/name-part.ts';
 import { reviewClusterGrants } from '../../../src/client/fleet-reviews.ts';
 import type { Client } from '../../../src/client/index.ts';
 import { CaFingerprints } from '../certificates/ca-fingerprints.tsx';
@@ -146,9 +147,4 @@ export const RegisterPage = memo(function RegisterPage({ client, fleetQuery }: {
 });
 
 /** Contexts of clouds are paths and addresses: the last part is the name of the cluster. */
-const suggestedName = (context: string): string =>
-  (context.split(/[/@:]/).at(-1) ?? '')
-    .toLowerCase()
-    .replaceAll(/[^a-z0-9-]+/g, '-')
-    .replaceAll(/^-+|-+$/g, '')
-    .slice(0, 63);
+const suggestedName = (context: string): string => namePart(context.split(/[/@:]/).at(-1) ?? '', 63);

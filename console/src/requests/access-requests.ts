@@ -3,6 +3,7 @@ import type {
   AccessRequestStatus,
   RequestDecision,
 } from '../../../src/api/kinds/access-request-spec.ts';
+import { namePart } from '../../../src/api/name-part.ts';
 import type { Client } from '../../../src/client/index.ts';
 import { readPages } from '../../../src/client/list-pages.ts';
 
@@ -59,17 +60,12 @@ export async function createRequest(
   username: string,
   spec: AccessRequestSpec,
 ): Promise<AccessRequestObject> {
-  const word = username
-    .toLowerCase()
-    .replaceAll(/[^a-z0-9]+/g, '-')
-    .replaceAll(/^-+|-+$/g, '')
-    .slice(0, 40);
   const { value } = await client.request<AccessRequestObject>('POST', REQUESTS, {
     query: { fieldManager: 'clusterpass-console' },
     body: {
       apiVersion: 'clusterpass.dev/v1alpha1',
       kind: 'AccessRequest',
-      metadata: { generateName: `${word || 'request'}-` },
+      metadata: { generateName: `${namePart(username) || 'request'}-` },
       spec,
     },
   });

@@ -49,7 +49,7 @@ export const ACCESS_COMMANDS: readonly Command[] = [
       '`create` `subjectaccessreviews`.',
     arguments: [
       { name: '<VERB>', doc: '`get`, `list`, `create`...' },
-      { name: '<TYPE>', doc: 'Resource, or `TYPE/NAME`.' },
+      { name: '<TYPE>', doc: 'Resource, `TYPE/NAME`, or a path that starts with `/`.' },
       { name: '[NAME]', doc: 'Name of an object.' },
     ],
     flags: [

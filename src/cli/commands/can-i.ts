@@ -4,11 +4,10 @@ import { CliError, type Context, type Invocation, type Run } from '../command.ts
 import { connect } from '../connection/connection.ts';
 import { renderTable } from '../output/table.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
-import { attributesOf, checkCluster } from '../resource-attributes.ts';
+import { askedAction, checkCluster } from '../resource-attributes.ts';
 
 /** Prints `yes` and exits with 0, or `no` and exits with 1. With `--list`, prints all allowed actions. */
 export const run: Run = async (context, invocation) => {
-  const cluster = invocation.text('cluster');
   if (invocation.is('list')) {
     if (invocation.args.length > 0) throw new CliError('VERB and TYPE cannot be used with --list');
     return printRules(context, invocation, await connect(context, invocation));
@@ -17,13 +16,8 @@ export const run: Run = async (context, invocation) => {
   if (verb === undefined || type === undefined) throw new CliError('you must specify VERB and TYPE, or --list');
   const client = await connect(context, invocation);
   checkCluster(invocation, client, type);
-  const status = await reviewAccess(
-    client,
-    cluster,
-    type.startsWith('/')
-      ? { nonResourceAttributes: { path: type, verb } }
-      : { resourceAttributes: attributesOf(context, invocation, client, verb, type, name) },
-  );
+  const asked = askedAction(context, invocation, client, verb, type, name);
+  const status = await reviewAccess(client, invocation.text('cluster'), asked);
   const allowed = status.allowed === true;
   if (!invocation.is('quiet')) {
     const reason = !allowed && status.reason ? ` - ${terminalSafe(status.reason)}` : '';

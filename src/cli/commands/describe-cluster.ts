@@ -1,4 +1,3 @@
-import { MASTERS } from '../../api/caller.ts';
 import { exactDuration, humanAge } from '../../api/codec/go-text/human-duration.ts';
 import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
 import { reviewAccess, reviewSelf } from '../../client/access-reviews.ts';
@@ -12,6 +11,7 @@ import { describeError, isObjectError } from '../describe-error.ts';
 import { findClusters } from '../find-clusters.ts';
 import { renderTable } from '../output/table.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
+import { whyAllowed } from '../why-allowed.ts';
 
 /** Without `--server`, of all servers with a login. */
 export const run: Run = async (context, invocation) => {
@@ -58,14 +58,11 @@ async function detailsOf({ client }: NamedServer, full: Cluster): Promise<Detail
 }
 
 async function whyVisible(client: Client, name: string): Promise<string> {
-  const { allowed, reason } = await reviewAccess(client, undefined, {
+  const status = await reviewAccess(client, undefined, {
     resourceAttributes: { verb: 'get', group: CLUSTER_GROUP, resource: 'clusters', name },
   });
-  if (reason) return reason;
-  if (allowed !== true) return 'you may list it, but not get it';
-  // RBAC is not evaluated for members of this group, so no rule can be named.
-  const { groups = [] } = (await reviewSelf(client)).status?.userInfo ?? {};
-  return groups.includes(MASTERS) ? `you are in ${MASTERS}` : 'you are allowed, but no rule is named';
+  if (status.allowed !== true) return status.reason || 'you may list it, but not get it';
+  return whyAllowed(status, async () => (await reviewSelf(client)).status?.userInfo?.groups ?? []);
 }
 
 /** The list must not push the rest of the description off the screen. */
@@ -128,8 +125,8 @@ const clean = (row: readonly (string | undefined)[]): string[] => row.map((cell)
 
 function section(title: string, names: readonly string[], rows: readonly (readonly string[])[]): string {
   if (rows.length === 0) return renderTable([[title, '<none>']]);
-  const lines = [names, names.map((name) => '-'.repeat(name.length)), ...rows];
-  return `${title}\n${renderTable(lines.map((row) => ['', ...clean(row)].map((cell, index) => (index === 1 ? `  ${cell}` : cell))).map((row) => row.slice(1)))}`;
+  const lines = [names, names.map((name) => '-'.repeat(name.length)), ...rows].map(clean);
+  return `${title}\n${renderTable(lines.map(([first, ...others]) => [`  ${first}`, ...others]))}`;
 }
 
 /** One line per pair, with the title on the first. */

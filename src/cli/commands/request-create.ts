@@ -1,13 +1,13 @@
 import { createCatalog } from '../../api/catalog.ts';
 import type { ApiObject } from '../../api/kind.ts';
 import type { AccessRequestSpec } from '../../api/kinds/access-request-spec.ts';
+import { namePart } from '../../api/name-part.ts';
 import { type ResourceAttributes, reviewSelf } from '../../client/access-reviews.ts';
 import type { Client } from '../../client/create-client.ts';
 import { objectName, REQUESTS } from '../approvable.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
 import { isDryRun } from '../dry-run.ts';
-import { namePart } from '../name-part.ts';
 import { findKind } from '../object-path.ts';
 import { printerFor } from '../output/printer.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';

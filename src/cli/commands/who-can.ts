@@ -13,7 +13,7 @@ import { objectPath } from '../object-path.ts';
 import { printerFor } from '../output/printer.ts';
 import { renderTable } from '../output/table.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
-import { attributesOf } from '../resource-attributes.ts';
+import { type AskedAction, askedAction } from '../resource-attributes.ts';
 import { parseServiceAccount } from '../service-account.ts';
 
 /** Lists who may do something, with the binding and the role behind each. */
@@ -25,9 +25,7 @@ export const run: Run = async (context, invocation) => {
   const status = await reviewResourceAccess(
     client,
     invocation.text('cluster'),
-    type?.startsWith('/') && verb !== undefined
-      ? { nonResourceAttributes: { path: type, verb } }
-      : { resourceAttributes: verb === undefined ? reachOf(invocation) : asked(verb) },
+    verb === undefined ? { resourceAttributes: reachOf(invocation) } : asked(verb),
   );
   const cluster = invocation.text('cluster');
   const absentCluster = cluster === undefined ? undefined : await absenceOf(client, clusterPath(cluster));
@@ -45,9 +43,9 @@ export const run: Run = async (context, invocation) => {
   if (status.evaluationError) context.err.write(`Warning: ${terminalSafe(status.evaluationError)}\n`);
   return 0;
 
-  function asked(askedVerb: string): ResourceAttributes {
+  function asked(askedVerb: string): AskedAction {
     if (invocation.text('account') !== undefined) throw new CliError('--account cannot be combined with VERB and TYPE');
-    return attributesOf(context, invocation, client, askedVerb, type ?? '', name);
+    return askedAction(context, invocation, client, askedVerb, type ?? '', name);
   }
 };
 

@@ -1,0 +1,65 @@
+import { expect, it } from 'vitest';
+import { type Action, type AllowedSubject, allowingObjects } from './allowing-objects.ts';
+import type { ApiObject } from './kind.ts';
+import { CLUSTERS_ANNOTATION, RBAC_GROUP } from './kinds/rbac.ts';
+
+const carl: AllowedSubject = { kind: 'User', name: 'carl' };
+const pass = { verb: 'create', resource: 'serviceaccounts', subresource: 'token', namespace: 'ci', name: 'builder' };
+const see = { verb: 'get', group: 'clusterregistry.k8s.io', resource: 'clusters', name: 'prod-eu-1' };
+
+const objectsFor = (action: Action, subject = carl): ApiObject[] => allowingObjects(action, subject) as ApiObject[];
+
+it('allows a pass of one service account in one cluster', () => {
+  const [role, binding] = objectsFor({ ...pass, cluster: 'prod-eu-1' });
+  expect(role).toMatchObject({
+    apiVersion: `${RBAC_GROUP}/v1`,
+    kind: 'Role',
+    metadata: { namespace: 'ci' },
+    rules: [{ apiGroups: [''], resources: ['serviceaccounts/token'], resourceNames: ['builder'], verbs: ['create'] }],
+  });
+  expect(binding).toMatchObject({
+    kind: 'RoleBinding',
+    metadata: {
+      name: expect.stringMatching(/^create-serviceaccounts-token-builder-carl-prod-eu-1-[0-9a-f]{8}$/),
+      namespace: 'ci',
+      annotations: { [CLUSTERS_ANNOTATION]: 'kubernetes.io/metadata.name=prod-eu-1' },
+    },
+    subjects: [{ apiGroup: RBAC_GROUP, kind: 'User', name: 'carl' }],
+    roleRef: { apiGroup: RBAC_GROUP, kind: 'Role', name: role?.metadata.name },
+  });
+});
+
+it('allows to see one cluster, also in lists', () => {
+  const [role, binding] = objectsFor(see);
+  expect(role).toMatchObject({
+    kind: 'ClusterRole',
+    rules: [{ resources: ['clusters'], resourceNames: ['prod-eu-1'], verbs: ['get', 'list', 'watch'] }],
+  });
+  expect(binding).toMatchObject({
+    kind: 'ClusterRoleBinding',
+    metadata: { annotations: { [CLUSTERS_ANNOTATION]: 'kubernetes.io/metadata.name=prod-eu-1' } },
+  });
+  for (const other of [
+    { ...see, verb: 'delete' },
+    { ...see, verb: 'get', subresource: 'status' },
+  ]) {
+    expect(objectsFor(other)[0]).toMatchObject({ rules: [{ verbs: [other.verb] }] });
+  }
+});
+
+it('allows a path of the server, which belongs to no cluster', () => {
+  const [role, binding] = objectsFor({ verb: 'get', path: '/metrics' });
+  expect(role).toMatchObject({ kind: 'ClusterRole', rules: [{ nonResourceURLs: ['/metrics'], verbs: ['get'] }] });
+  expect(binding?.metadata.annotations).toBeUndefined();
+});
+
+it('gives objects that allow something else other names', () => {
+  const bindings = [
+    objectsFor({ ...pass, cluster: 'a' }),
+    objectsFor({ ...pass, cluster: 'b' }),
+    objectsFor({ ...pass, cluster: 'a' }, { kind: 'User', name: 'Carl' }),
+    objectsFor({ ...pass, cluster: 'a' }, { kind: 'Group', name: 'carl' }),
+    objectsFor({ ...pass, cluster: 'a', verb: 'get' }),
+  ].map(([, binding]) => binding?.metadata.name);
+  expect(new Set(bindings).size).toBe(bindings.length);
+});

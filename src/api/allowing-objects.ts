@@ -1,0 +1,82 @@
+import { CLUSTER_GROUP } from './kinds/cluster-spec.ts';
+import type { PolicyRule } from './kinds/rbac.ts';
+import { hashedName } from './name-part.ts';
+
+// As in kinds/rbac.ts, whose schemas are too large for the console.
+const RBAC_GROUP = 'rbac.authorization.k8s.io';
+const CLUSTERS_ANNOTATION = 'clusterpass.dev/clusters';
+
+/** One action: on resources, or on a path. */
+export type Action =
+  | {
+      readonly verb: string;
+      readonly group?: string;
+      readonly resource: string;
+      readonly subresource?: string;
+      readonly namespace?: string;
+      readonly name?: string;
+      /** The cluster in which it is asked for; undefined for the API of the fleet. */
+      readonly cluster?: string | undefined;
+    }
+  | { readonly verb: string; readonly path: string };
+
+export interface AllowedSubject {
+  readonly kind: 'User' | 'Group';
+  readonly name: string;
+}
+
+/** A role and a binding that allow the action to the subject, and nothing else. */
+export function allowingObjects(action: Action, subject: AllowedSubject): object[] {
+  const { rule, words, namespace, cluster } = grantOf(action);
+  const roleName = hashedName(words, rule);
+  const roleKind = namespace === undefined ? 'ClusterRole' : 'Role';
+  const scope = namespace === undefined ? {} : { namespace };
+  const annotations = { [CLUSTERS_ANNOTATION]: `kubernetes.io/metadata.name=${cluster}` };
+  return [
+    { apiVersion: `${RBAC_GROUP}/v1`, kind: roleKind, metadata: { name: roleName, ...scope }, rules: [rule] },
+    {
+      apiVersion: `${RBAC_GROUP}/v1`,
+      kind: `${roleKind}Binding`,
+      metadata: {
+        name: hashedName([...words, subject.name, cluster], [rule, subject, cluster]),
+        ...scope,
+        ...(cluster === undefined ? {} : { annotations }),
+      },
+      subjects: [{ apiGroup: RBAC_GROUP, ...subject }],
+      roleRef: { apiGroup: RBAC_GROUP, kind: roleKind, name: roleName },
+    },
+  ];
+}
+
+interface Grant {
+  readonly rule: PolicyRule;
+  readonly words: readonly (string | undefined)[];
+  readonly namespace?: string | undefined;
+  /** The only cluster in which the binding holds. */
+  readonly cluster?: string | undefined;
+}
+
+function grantOf(action: Action): Grant {
+  if ('path' in action) {
+    // Paths are those of the server: a binding for some clusters does not hold for them.
+    const { verb, path } = action;
+    return { rule: { nonResourceURLs: [path], verbs: [verb] }, words: [verb, path] };
+  }
+  const { verb, group = '', resource, subresource, namespace, name } = action;
+  const isCluster = group === CLUSTER_GROUP && resource === 'clusters';
+  const isSeen = isCluster && verb === 'get' && subresource === undefined && name !== undefined;
+  const rule = {
+    apiGroups: [group],
+    resources: [subresource === undefined ? resource : `${resource}/${subresource}`],
+    ...(name === undefined ? {} : { resourceNames: [name] }),
+    // Who sees a cluster also finds it in lists: `get` alone would leave it out of `get clusters` and of the console.
+    verbs: isSeen ? ['get', 'list', 'watch'] : [verb],
+  };
+  return {
+    rule,
+    words: [verb, resource, subresource, name],
+    namespace,
+    // A Cluster object belongs to the cluster that it describes.
+    cluster: action.cluster ?? (isCluster ? name : undefined),
+  };
+}
