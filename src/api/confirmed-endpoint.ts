@@ -13,7 +13,7 @@ export const CONFIRM_VERB = 'confirm';
 export const CONFIRMED_FIELD = 'confirmedEndpoints';
 
 /** The endpoints as they were written last: perhaps not confirmed. */
-export const endpointsOf = (object: ApiObject, productName: string): ApiEndpoints =>
+export const writtenEndpoints = (object: ApiObject, productName: string): ApiEndpoints =>
   ((object.spec as Record<string, unknown> | undefined)?.[endpointsField(productName)] ?? {}) as ApiEndpoints;
 
 /** Whether the cluster issues its own tokens, and the server forwards token requests to it. */
@@ -22,7 +22,7 @@ export const issuesItself = (object: ApiObject): boolean => controllerOf(object)
 /** The endpoints that clients use, and this server too: the confirmed ones. */
 export const endpointsInForce = (object: ApiObject, productName: string): ApiEndpoints =>
   ((object.spec as Record<string, unknown> | undefined)?.[CONFIRMED_FIELD] as ApiEndpoints | undefined) ??
-  endpointsOf(object, productName);
+  writtenEndpoints(object, productName);
 
 const factsOf = ({ serverEndpoints = [], caBundle = '' }: ApiEndpoints): [string[][], string] => [
   serverEndpoints.map(({ clientCIDR = '', serverAddress = '' }) => [clientCIDR, serverAddress]),
@@ -49,7 +49,7 @@ function digestOf(object: ApiObject, endpoints: ApiEndpoints): string {
  * valid for another.
  */
 export const endpointDigest = (object: ApiObject, productName: string): string =>
-  digestOf(object, endpointsOf(object, productName));
+  digestOf(object, writtenEndpoints(object, productName));
 
 /** Whether the credential may be sent to the endpoints in force. */
 export const isConfirmed = (object: ApiObject, productName: string): boolean =>

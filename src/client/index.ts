@@ -27,7 +27,7 @@ export {
   type ClusterEvent,
   type ClusterList,
   type ClusterSelection,
-  endpointsOf,
+  endpointsInForce,
   type IssuedToken,
   type ListOptions,
   type TokenOptions,

@@ -8,7 +8,7 @@ export interface Cluster extends ApiObject {
   apiVersion: string;
   kind: string;
   metadata: ObjectMeta & { name: string };
-  /** The endpoints are in `<product name>ApiEndpoints`: `endpointsOf` finds them for any product name. */
+  /** The endpoints are in `<product name>ApiEndpoints`: `endpointsInForce` finds them for any product name. */
   spec?: Record<string, unknown>;
   status?: ClusterStatus;
 }
@@ -134,7 +134,7 @@ const ENDPOINTS = /^[a-z0-9]+ApiEndpoints$/i;
  * The endpoints and the CA of a cluster, for any product name. If a change of them waits for confirmation, these are
  * the confirmed ones, in the full view too.
  */
-export function endpointsOf(cluster: Cluster): ApiEndpoints {
+export function endpointsInForce(cluster: Cluster): ApiEndpoints {
   const spec = cluster.spec ?? {};
   if (spec[CONFIRMED_ENDPOINTS] !== undefined) return spec[CONFIRMED_ENDPOINTS] as ApiEndpoints;
   const field = Object.keys(spec).find((key) => ENDPOINTS.test(key));

@@ -1,7 +1,7 @@
 import { addressFor } from '../api/choose-endpoint.ts';
 import type { ApiObject } from '../api/kind.ts';
 import { MANAGER_LABEL, PROFILE_GROUP, PROFILE_RESOURCE, toClusterProfile } from '../api/profile-of-cluster.ts';
-import { type Cluster, endpointsOf } from '../client/types.ts';
+import { type Cluster, endpointsInForce } from '../client/types.ts';
 import { type Desired, keyOf, type Ownership } from './plan.ts';
 
 /** Clusters of Clusterpass as ClusterProfiles of a hub: what is written there, and whose it is. */
@@ -31,7 +31,7 @@ export const profilesPath = (version: string, namespace: string): string =>
 
 /** The profile of a cluster, without the fields that the hub sets. */
 function exportedProfile(cluster: Cluster, version: string, settings: ExportSettings): Desired {
-  const endpoints = endpointsOf(cluster);
+  const endpoints = endpointsInForce(cluster);
   const { serverEndpoints = [] } = endpoints;
   const { endpointFor, namespace } = settings;
   const server = addressFor(serverEndpoints, endpointFor) || undefined;

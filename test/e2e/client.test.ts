@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Client, type ClusterEvent, createClient, endpointsOf, StatusError } from '../../src/client/index.ts';
+import { type Client, type ClusterEvent, createClient, endpointsInForce, StatusError } from '../../src/client/index.ts';
 import { addCluster, grantClusters, patchCluster, rebind, relabel, removeCluster } from './support/fleet.ts';
 import { createAccount, createNamespace } from './support/objects.ts';
 import { type Server, startServer, tokenOf } from './support/server.ts';
@@ -75,7 +75,7 @@ describe('lists', () => {
 
   it('find the endpoints', async () => {
     const { items } = await clientOf().listClusters({ fieldSelector: 'metadata.name=prod-1' });
-    expect(items.map(endpointsOf)).toEqual([
+    expect(items.map(endpointsInForce)).toEqual([
       { serverEndpoints: [{ clientCIDR: '0.0.0.0/0', serverAddress: 'https://10.0.0.1' }] },
     ]);
   });

@@ -57,7 +57,7 @@ describe('the published client', () => {
             'StatusError',
             'clusterPrefix',
             'createClient',
-            'endpointsOf',
+            'endpointsInForce',
             'isStatus',
             'reviewAccess',
             'reviewRules',

@@ -1,4 +1,4 @@
-import { type Cluster, endpointsOf, type ServerEndpoint } from '../../../src/client/index.ts';
+import { type Cluster, endpointsInForce, type ServerEndpoint } from '../../../src/client/index.ts';
 
 const PREFIX = 'clusterpass.dev/';
 /** Used if the server does not announce a maximum. */
@@ -19,7 +19,7 @@ export interface ClusterDetails {
 
 export function detailsOf(cluster: Cluster): ClusterDetails {
   const { annotations = {} } = cluster.metadata;
-  const { serverEndpoints = [], caBundle } = endpointsOf(cluster);
+  const { serverEndpoints = [], caBundle } = endpointsInForce(cluster);
   const seconds = Number(annotations[`${PREFIX}max-expiration-seconds`]);
   return {
     issuer: annotations[`${PREFIX}issuer`] ?? '',

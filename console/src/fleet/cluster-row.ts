@@ -1,4 +1,4 @@
-import { type Cluster, type ClusterCondition, endpointsOf } from '../../../src/client/index.ts';
+import { type Cluster, type ClusterCondition, endpointsInForce } from '../../../src/client/index.ts';
 
 /** The status of the Ready condition. */
 export type Readiness = 'ready' | 'not-ready' | 'unknown';
@@ -46,7 +46,7 @@ export function rowOf(cluster: Cluster, highlighted: boolean): ClusterRow {
   const { name, labels = {}, deletionTimestamp } = cluster.metadata;
   const { type = '', version = '' } = cluster.status ?? {};
   const ready = cluster.status?.conditions?.find((condition) => condition.type === 'Ready');
-  const endpoint = endpointsOf(cluster).serverEndpoints?.at(-1)?.serverAddress ?? '';
+  const endpoint = endpointsInForce(cluster).serverEndpoints?.at(-1)?.serverAddress ?? '';
   const labelTexts = Object.entries(labels).map(([key, value]) => `${key}=${value}`);
   const isTerminating = deletionTimestamp !== undefined;
   const reason = isTerminating ? 'Terminating' : (ready?.reason ?? '');

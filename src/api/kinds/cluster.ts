@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { bodySchema } from '../codec/shape.ts';
-import { CONFIRMED_FIELD, endpointsInForce, endpointsOf } from '../confirmed-endpoint.ts';
+import { CONFIRMED_FIELD, endpointsInForce, writtenEndpoints } from '../confirmed-endpoint.ts';
 import { checkEach, type FieldError, required, tooLong, unsupportedValue } from '../field-error.ts';
 import type { ApiObject, Kind } from '../kind.ts';
 import { validateProbeChoice } from '../probe-annotation.ts';
@@ -212,8 +212,8 @@ export function clusterKind(productName: string, checks: EndpointChecks = DEFAUL
         ? []
         : [
             ...validateEndpoints(
-              endpointsOf(object, productName),
-              old === undefined ? [] : [endpointsOf(old, productName), endpointsInForce(old, productName)],
+              writtenEndpoints(object, productName),
+              old === undefined ? [] : [writtenEndpoints(old, productName), endpointsInForce(old, productName)],
               `spec.${field}`,
               checks,
             ),

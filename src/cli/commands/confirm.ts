@@ -3,7 +3,7 @@ import {
   CONFIRMED_FIELD,
   endpointDigest,
   endpointsInForce,
-  endpointsOf,
+  writtenEndpoints,
 } from '../../api/confirmed-endpoint.ts';
 import { conditionOf, ENDPOINTS_CONFIRMED } from '../../api/kinds/cluster-conditions.ts';
 import type { ApiEndpoints } from '../../api/kinds/cluster-endpoints.ts';
@@ -55,7 +55,7 @@ export const run: Run = async (context, invocation) => {
 
 function factsOf(cluster: Cluster, productName: string): string[][] {
   const controller = controllerOf(cluster);
-  const written = endpointsOf(cluster, productName);
+  const written = writtenEndpoints(cluster, productName);
   const inForce = endpointsInForce(cluster, productName);
   return [
     ...(controller === undefined ? [] : [['Credential:', `${controller.namespace}/${controller.name}`]]),

@@ -2,7 +2,7 @@ import { exactDuration, humanAge } from '../../api/codec/go-text/human-duration.
 import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
 import { reviewAccess, reviewSelf } from '../../client/access-reviews.ts';
 import type { Client } from '../../client/create-client.ts';
-import { type Cluster, endpointsOf, type UsableAccounts } from '../../client/types.ts';
+import { type Cluster, endpointsInForce, type UsableAccounts } from '../../client/types.ts';
 import { clusterReferences } from '../cluster-references.ts';
 import { fieldSelectorFor } from '../clusters.ts';
 import { CliError, type Context, type Run } from '../command.ts';
@@ -74,7 +74,7 @@ const COMPUTED = 'clusterpass.dev/';
 /** The server is given if there are several. */
 function describe(context: Context, { cluster, reason, accounts }: Details, server: NamedServer | undefined): string {
   const { name, labels = {}, annotations = {}, creationTimestamp } = cluster.metadata;
-  const { serverEndpoints = [], caBundle } = endpointsOf(cluster);
+  const { serverEndpoints = [], caBundle } = endpointsInForce(cluster);
   const { type, version, conditions = [] } = cluster.status ?? {};
   const age = (time: string | undefined): string => humanAge(time ?? null, context.now());
   const own = Object.entries(annotations).filter(([key]) => !key.startsWith(COMPUTED));

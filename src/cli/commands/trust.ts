@@ -5,7 +5,7 @@ import { connect, rootCertificates } from 'node:tls';
 import { addressFor } from '../../api/choose-endpoint.ts';
 import { COMPUTED_ANNOTATIONS } from '../../api/domain-keys.ts';
 import type { Client } from '../../client/create-client.ts';
-import { type Cluster, endpointsOf } from '../../client/types.ts';
+import { type Cluster, endpointsInForce } from '../../client/types.ts';
 import { fieldSelectorFor, getCluster } from '../clusters.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { type Connection, clientFor, resolveConnection } from '../connection/connection.ts';
@@ -117,7 +117,7 @@ async function refresh(
   if (name === undefined) return undefined;
   const connection = await resolveConnection(context, invocation);
   const { issuer, audience, cluster } = await issuerOf(await clientFor(context, connection), name);
-  const { serverEndpoints = [], caBundle } = endpointsOf(cluster);
+  const { serverEndpoints = [], caBundle } = endpointsInForce(cluster);
   const localAddress = await localAddressTo(connection.server);
   const address = addressFor(serverEndpoints, localAddress);
   if (address === undefined) throw new CliError(`${terminalSafe(name)} has no address`);

@@ -1,6 +1,6 @@
 import { addressFor } from '../../api/choose-endpoint.ts';
 import { isDns1123Subdomain } from '../../api/names.ts';
-import { type Cluster, endpointsOf } from '../../client/types.ts';
+import { type Cluster, endpointsInForce } from '../../client/types.ts';
 
 /** Where kubectl reaches a cluster. */
 export interface ClusterEndpoint {
@@ -13,7 +13,7 @@ export interface ClusterEndpoint {
 export function endpointFor(cluster: Cluster, localAddress: string | undefined): ClusterEndpoint | string {
   // The name becomes an argument of a program and part of a file name.
   if (isDns1123Subdomain(cluster.metadata.name).length > 0) return 'not a valid cluster name';
-  const { serverEndpoints = [], caBundle } = endpointsOf(cluster);
+  const { serverEndpoints = [], caBundle } = endpointsInForce(cluster);
   const server = addressFor(serverEndpoints, localAddress);
   return server?.startsWith('https://') === true ? { server, caBundle } : 'it has no https address';
 }

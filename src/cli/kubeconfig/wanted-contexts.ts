@@ -1,6 +1,6 @@
 import { endpointsFingerprint } from '../../api/confirmed-endpoint.ts';
 import { kubeconfigFor } from '../../api/kubeconfig-document.ts';
-import { type Cluster, endpointsOf } from '../../client/types.ts';
+import { type Cluster, endpointsInForce } from '../../client/types.ts';
 import { CliError } from '../command.ts';
 import type { NamedServer } from '../connection/all-servers.ts';
 import type { PassSubject } from '../service-account.ts';
@@ -45,7 +45,7 @@ export function wantedContext(
     ...namesBy(template),
     ...(template === CLUSTER_TEMPLATE ? { qualified: namesBy(QUALIFIED_TEMPLATE) } : {}),
     cluster: first.cluster,
-    endpoints: endpointsFingerprint(endpointsOf(cluster)),
+    endpoints: endpointsFingerprint(endpointsInForce(cluster)),
     exec: { ...user.user.exec, command },
     namespace: account.namespace,
   };
