@@ -16,9 +16,6 @@ export const CONFIRMED_FIELD = 'confirmedEndpoints';
 export const writtenEndpoints = (object: ApiObject, productName: string): ApiEndpoints =>
   ((object.spec as Record<string, unknown> | undefined)?.[endpointsField(productName)] ?? {}) as ApiEndpoints;
 
-/** Whether the cluster issues its own tokens, and the server forwards token requests to it. */
-export const issuesItself = (object: ApiObject): boolean => controllerOf(object) !== undefined;
-
 /** The endpoints that clients use, and this server too: the confirmed ones. */
 export const endpointsInForce = (object: ApiObject, productName: string): ApiEndpoints =>
   ((object.spec as Record<string, unknown> | undefined)?.[CONFIRMED_FIELD] as ApiEndpoints | undefined) ??

@@ -5,7 +5,7 @@ const view = createPublicView({
   productName: 'orchestrator',
   issuerOf: (cluster) => `https://passes.example/orchestrator/${cluster}`,
   maxExpirationSeconds: 3_600,
-  issuesItself: ({ spec }) => JSON.stringify(spec)?.includes('controller') === true,
+  issuesOwnTokens: ({ spec }) => JSON.stringify(spec)?.includes('controller') === true,
 });
 const CLUSTER = { apiVersion: 'clusterregistry.k8s.io/v1alpha1', kind: 'Cluster' };
 const COMPUTED = {

@@ -11,7 +11,7 @@ export interface PublicViewOptions {
   readonly issuerOf: (cluster: string) => string;
   readonly maxExpirationSeconds: number;
   /** Whether this cluster issues its own tokens: then only it knows their issuer and audience. */
-  readonly issuesItself: (object: ApiObject) => boolean;
+  readonly issuesOwnTokens: (object: ApiObject) => boolean;
 }
 
 /**
@@ -44,7 +44,7 @@ function publicMetadata(object: ApiObject, options: PublicViewOptions): ObjectMe
     const isHidden = key !== TOKEN_CHECKS_ANNOTATION && HIDDEN_PREFIXES.some((prefix) => key.startsWith(prefix));
     if (!isHidden) annotations[key] = value;
   }
-  if (!options.issuesItself(object)) {
+  if (!options.issuesOwnTokens(object)) {
     annotations[COMPUTED_ANNOTATIONS.issuer] = issuer;
     annotations[COMPUTED_ANNOTATIONS.audience] = issuer;
   }

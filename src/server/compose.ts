@@ -7,7 +7,7 @@ import { interfaceAddresses, openUpstream } from '../clusters/upstream/upstream.
 import type { ServeOptions } from '../config/serve-options.ts';
 import { defaultBaseUrl } from '../config/values.ts';
 import { createIssuerIndex } from '../handlers/issuer-index.ts';
-import { issuesItselfWith } from '../handlers/token/forward-token.ts';
+import { issuesOwnTokensWith } from '../handlers/token/forward-token.ts';
 import { openForwarding } from '../handlers/token/open-forwarding.ts';
 import { createViews } from '../handlers/views.ts';
 import { createApiServer } from '../http/api-server.ts';
@@ -244,7 +244,7 @@ export async function compose(
         reader,
         views,
         issuerOf: issuers.issuerFor,
-        issuesOwnTokens: issuesItselfWith(forwarding?.forward),
+        issuesOwnTokens: issuesOwnTokensWith(forwarding?.forward),
       }),
       store,
       cache: reflector,

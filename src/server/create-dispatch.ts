@@ -34,7 +34,7 @@ import { createReviewHandler } from '../handlers/reviews/create-review.ts';
 import type { ReviewParts, ReviewToken } from '../handlers/reviews/review.ts';
 import { signingKeyVerbs } from '../handlers/signing-keys/signing-key-verbs.ts';
 import { createActorClaim, createPersonActor } from '../handlers/token/actor-claim.ts';
-import { type ForwardToken, issuesItselfWith } from '../handlers/token/forward-token.ts';
+import { type ForwardToken, issuesOwnTokensWith } from '../handlers/token/forward-token.ts';
 import { createIssueTokenHandler } from '../handlers/token/issue-token.ts';
 import { createIssueUserpassHandler } from '../handlers/token/issue-userpass.ts';
 import type { Views } from '../handlers/views.ts';
@@ -163,7 +163,7 @@ function passParts(
     issueToken,
     clusterOfIssuer: issuers.clusterOfIssuer,
     clusterOfPeopleIssuer: issuers.clusterOfPeopleIssuer,
-    issuesOwnTokens: issuesItselfWith(forward),
+    issuesOwnTokens: issuesOwnTokensWith(forward),
     randomBytes,
   };
 }
@@ -228,7 +228,7 @@ function createTokenHandlers({
     createUserpass: createIssueUserpassHandler({
       ...issuing,
       peopleIssuerOf: issuers.peopleIssuerFor,
-      issuesOwnTokens: issuesItselfWith(forward),
+      issuesOwnTokens: issuesOwnTokensWith(forward),
       actorOf: createPersonActor(actors),
     }),
   };

@@ -1,4 +1,4 @@
-import { issuesItself } from '../api/confirmed-endpoint.ts';
+import { controllerOf } from '../api/kinds/cluster-spec.ts';
 import type { ProberParts } from '../clusters/prober/open-prober.ts';
 import type { ServeOptions } from '../config/serve-options.ts';
 import { unverifiableToken } from '../lib/unverifiable-token.ts';
@@ -20,7 +20,7 @@ export function createKeyRefresh({ options, issuers, keyRing, count }: KeyRefres
   return {
     times: () => refreshTimes(keyRing.revocations()),
     tokenFor: (cluster) => {
-      if (credentialsDir !== undefined && issuesItself(cluster)) return undefined;
+      if (credentialsDir !== undefined && controllerOf(cluster) !== undefined) return undefined;
       const issuer = issuers.issuerFor(cluster.metadata.name ?? '');
       return unverifiableToken({ issuer, audience: issuer, algorithm, now: Date.now() });
     },

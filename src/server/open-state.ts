@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Catalog } from '../api/catalog.ts';
-import { issuesItself } from '../api/confirmed-endpoint.ts';
+import { controllerOf } from '../api/kinds/cluster-spec.ts';
 import { installBootstrapRoles } from '../authz/install-bootstrap-roles.ts';
 import { reportUnusableBindings } from '../authz/unusable-bindings.ts';
 import type { ServeOptions } from '../config/serve-options.ts';
@@ -87,7 +87,7 @@ export async function openState(parts: StateParts): Promise<State> {
     productName: options.productName,
     issuerOf: issuers.issuerFor,
     maxExpirationSeconds: options.maxTokenExpirationSeconds,
-    issuesItself: (object) => options.credentialsDir !== undefined && issuesItself(object),
+    issuesOwnTokens: (object) => options.credentialsDir !== undefined && controllerOf(object) !== undefined,
     historyRevisions: options.history.revisions,
     bookmarkIntervalMs: BOOKMARK_INTERVAL_MS,
     delay: async (ms) => delay(ms, undefined, { ref: false }),

@@ -135,11 +135,11 @@ export function audiencePermission(
 
 function durationOf(parts: PassParts, { durationSeconds }: PassSpec, cluster: StoredObject): number {
   const { maxDurationSeconds: max } = parts.limits;
-  const issuesItself = parts.issuesOwnTokens(cluster);
-  const seconds = durationSeconds ?? (issuesItself ? max : MIN_PASS_SECONDS);
+  const issuesOwnTokens = parts.issuesOwnTokens(cluster);
+  const seconds = durationSeconds ?? (issuesOwnTokens ? max : MIN_PASS_SECONDS);
   const wrong = (why: string): FieldError => invalidValue('spec.durationSeconds', seconds, why);
   if (seconds > max) requireValid(parts, [wrong(`must be no more than ${max} seconds`)]);
-  if (issuesItself && seconds < MIN_SECONDS_OF_ISSUING_CLUSTER) {
+  if (issuesOwnTokens && seconds < MIN_SECONDS_OF_ISSUING_CLUSTER) {
     const why = `must be at least ${MIN_SECONDS_OF_ISSUING_CLUSTER} seconds: the cluster issues its own tokens, of ten minutes at least`;
     requireValid(parts, [wrong(why)]);
   }

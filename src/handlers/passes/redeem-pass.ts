@@ -101,21 +101,21 @@ function tokenRequestFor(
   // Another cluster may have the name by now.
   if (cluster?.uid !== status.clusterUID) throw conflict(kind, name, 'the cluster was deleted');
   if (isAccountDeleted(parts, account, status)) throw conflict(kind, name, ACCOUNT_DELETED);
-  const issuesItself = cluster !== undefined && parts.issuesOwnTokens(cluster);
-  if (issuesItself && seconds < MIN_REQUESTED_SECONDS) {
+  const issuesOwnTokens = cluster !== undefined && parts.issuesOwnTokens(cluster);
+  if (issuesOwnTokens && seconds < MIN_REQUESTED_SECONDS) {
     const end = `it ends in ${quantity(Math.max(0, seconds), 'second')}`;
     const why = `${end}, and the cluster issues no token for less than ${MIN_REQUESTED_SECONDS}: ask for another pass`;
     throw conflict(kind, name, why);
   }
   if (seconds < 1) throw conflict(kind, name, 'less than a second of it is left: ask for another pass');
-  const uid = issuesItself ? undefined : status.serviceAccountUID;
+  const uid = issuesOwnTokens ? undefined : status.serviceAccountUID;
   const tokenRequest = {
     // The account may be replaced until the token is issued. Where the cluster issues it, the account may be unknown
     // here, or have another UID.
     metadata: { annotations, ...(uid === undefined ? {} : { uid }) },
     spec: {
       audiences: spec.audiences ?? [],
-      expirationSeconds: issuesItself ? MIN_REQUESTED_SECONDS : Math.max(seconds, MIN_REQUESTED_SECONDS),
+      expirationSeconds: issuesOwnTokens ? MIN_REQUESTED_SECONDS : Math.max(seconds, MIN_REQUESTED_SECONDS),
     },
   };
   return { seconds, tokenRequest };

@@ -60,7 +60,7 @@ export type ForwardToken = (
 ) => Promise<ApiObject>;
 
 /** Without --credentials-dir the server issues for every cluster. */
-export const issuesItselfWith = (forward: ForwardToken | undefined): ((cluster: StoredObject) => boolean) =>
+export const issuesOwnTokensWith = (forward: ForwardToken | undefined): ((cluster: StoredObject) => boolean) =>
   forward === undefined ? () => false : issuesOwnTokens;
 
 const TIMEOUT_MS = 10_000;

@@ -74,7 +74,7 @@ export async function openApiCore(store: Store, windowSize: number, now: () => n
   const { publicView, reflector, reader, writer, policy, broadcaster, propagation } = createObjects({
     catalog,
     store,
-    issuesItself: () => false,
+    issuesOwnTokens: () => false,
     productName: 'orchestrator',
     issuerOf: (cluster) => `https://passes.example/orchestrator/${cluster}`,
     maxExpirationSeconds: 3_600,
