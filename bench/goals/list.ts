@@ -1,6 +1,6 @@
 import { requestText } from '../support/client.ts';
 import { clusterFleet } from '../support/cluster-fleet.ts';
-import { compareRequests, type Row, type Settings } from '../support/compare.ts';
+import { compareRequests, type Settings, type TableRow } from '../support/compare.ts';
 import { Driver } from '../support/driver.ts';
 import { checkedList, listWorks } from '../support/lists.ts';
 import { startFleetServer, startFloor } from '../support/processes.ts';
@@ -16,7 +16,7 @@ const SHORT_LIST = { items: 200, warmUp: 40_000 };
 export async function benchList(settings: Settings): Promise<Report> {
   const server = await startFleetServer(clusterFleet({ clusters: CLUSTERS, bindings: 1_000 }));
   const driver = new Driver();
-  const rows: Row[] = [];
+  const rows: TableRow[] = [];
   for (const work of Object.values(listWorks(CLUSTERS))) {
     const floor = await startFloor('bytes', await checkedList(server, work));
     const { name, path, items, connections } = work;

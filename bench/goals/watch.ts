@@ -1,6 +1,6 @@
 import { expectEqual } from '../support/client.ts';
 import { clusterFleet } from '../support/cluster-fleet.ts';
-import { alternate, type Goal, type Round, type Row, rowOf, type Settings } from '../support/compare.ts';
+import { alternate, type Goal, type Round, rowOf, type Settings, type TableRow } from '../support/compare.ts';
 import { Driver } from '../support/driver.ts';
 import type { Requests } from '../support/driver-process.ts';
 import { type FleetServer, type ServerProcess, startFleetServer, startFloor } from '../support/processes.ts';
@@ -55,7 +55,7 @@ async function compareWatches(
   drivers: WatchDrivers,
   { name, about, watchers, changes: total, writers, warmUps, goal }: WatchWork,
   settings: Settings,
-): Promise<Row> {
+): Promise<TableRow> {
   const frame = await sampleFrame(server);
   const floor = await startFloor('watch');
   const post = `POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: ${frame.length}\r\n\r\n${frame.toString()}`;

@@ -11,7 +11,7 @@ import { Agent, get } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { type Server, startServer } from '../../test/e2e/support/server.ts';
-import { type CostlyRequest, type Row, rows } from '../support/costly-requests.ts';
+import { type CostlyRequest, type CostlyRow, costlyRows } from '../support/costly-requests.ts';
 import { GRANTER } from '../support/demo-paths.ts';
 import { faultyRows } from '../support/faulty-requests.ts';
 
@@ -96,7 +96,7 @@ interface Measured {
   readonly busiest: number;
 }
 
-async function measure(row: Row, warm: boolean): Promise<Measured> {
+async function measure(row: CostlyRow, warm: boolean): Promise<Measured> {
   const server = await startServer({ args: ['--demo'], users: { [GRANTER]: [] } });
   try {
     for (const request of row.before ?? []) {
@@ -122,7 +122,7 @@ async function measure(row: Row, warm: boolean): Promise<Measured> {
 }
 
 /** A row that takes too long is measured up to three times. The least counts: other work on the machine only adds. */
-async function measureAgain(row: Row, warm: boolean): Promise<Measured> {
+async function measureAgain(row: CostlyRow, warm: boolean): Promise<Measured> {
   let least = await measure(row, warm);
   for (let more = 2; more > 0 && least.busiest >= LIMIT_MS; more--) {
     const next = await measure(row, warm);
@@ -134,7 +134,7 @@ async function measureAgain(row: Row, warm: boolean): Promise<Measured> {
 const { warm, rows: word } = parseArgs({
   options: { warm: { type: 'boolean', default: false }, rows: { type: 'string', default: '' } },
 }).values;
-const chosen = [...rows, ...faultyRows].filter(({ name }) => name.includes(word));
+const chosen = [...costlyRows, ...faultyRows].filter(({ name }) => name.includes(word));
 if (chosen.length === 0) throw new Error(`--rows: no row has "${word}" in its name`);
 const ms = (value: number): string => `${value.toFixed(0)} ms`;
 const columns = (cells: readonly string[]): string => cells.map((cell) => cell.padStart(8)).join('');

@@ -1,5 +1,5 @@
 /**
- * A server restarts, and all of its watches come back at once. Exits with 1 when a watch had to list again, when a
+ * A server restarts, and all of its watches come back at once. Exits with 1 when a watch cannot resume, when a
  * rejection was not a 429 with Retry-After, when it took more than a minute, or when tokens were slow meanwhile. Then
  * 1,000 clients begin a handshake in the same moment, and tokens must not be slow either. The watches then connect to a
  * floor, which only accepts them.
@@ -61,7 +61,10 @@ async function openWatches(port: number, resourceVersion: string): Promise<Watch
       const localAddress = `127.0.1.${index + 1}`;
       const job: WatchJob = { port, watches, localAddress, token: READER.token, resourceVersion };
       client.send(job);
-      const [outcome] = (await once(client, 'message')) as [WatchOutcome];
+      const exit = once(client, 'exit').then(([code]) => {
+        throw new Error(`a client process with watches ended with ${code}`);
+      });
+      const [outcome] = (await Promise.race([once(client, 'message'), exit])) as [WatchOutcome];
       return outcome;
     }),
   );
@@ -74,7 +77,6 @@ async function openWatches(port: number, resourceVersion: string): Promise<Watch
     seconds: Math.max(...outcomes.map(({ seconds }) => seconds)),
     codes,
     withoutRetryAfter: sum((each) => each.withoutRetryAfter),
-    relisted: sum((each) => each.relisted),
     failed: sum((each) => each.failed),
     timedOut: sum((each) => each.timedOut),
   };
@@ -101,9 +103,10 @@ class TokenCaller {
     const work = { requests: { same: this.#request }, connections: TOKEN_CONNECTIONS, total: rate, rate };
     const times: number[] = [];
     let isOver = false;
-    void other.finally(() => {
+    const end = (): void => {
       isOver = true;
-    });
+    };
+    void other.then(end, end);
     while (!isOver) times.push(...((await this.#driver.send({ do: 'work', ...work })) as Done).milliseconds);
     return times;
   }
@@ -163,7 +166,7 @@ try {
   ticks.takeLongest();
   const watches = openWatches(server.port, version);
   const tokens = await caller.requestDuring(watches, TOKENS_PER_SECOND);
-  const { seconds, codes, withoutRetryAfter, relisted, failed, timedOut } = await watches;
+  const { seconds, codes, withoutRetryAfter, failed, timedOut } = await watches;
   const longestTick = ticks.takeLongest();
   const used = cpus().map((cpu, index) => cpu - (before.cpus[index] ?? 0));
   const megabytes = memoryOfAll(server.pid) - before.megabytes;
@@ -182,7 +185,6 @@ try {
   );
   console.log(`status        ${JSON.stringify(codes)}, without Retry-After ${withoutRetryAfter}`);
   console.log(`connections   ${failed} failed and were opened again, ${timedOut} of them after ten seconds`);
-  console.log(`listed again  ${relisted}`);
   console.log(
     `tokens        p99 ${p99.toFixed(0)} ms, longest ${Math.max(...tokens).toFixed(0)} ms of ${tokens.length}`,
   );
@@ -196,12 +198,11 @@ try {
   console.log(`memory        ${kilobytes} KB for each watch; the floor ${floor.kilobytes.toFixed(0)} KB`);
   const holds =
     withoutRetryAfter === 0 &&
-    relisted === 0 &&
     Object.keys(codes).every((code) => code === '200' || code === '429') &&
     seconds <= LIMIT_SECONDS &&
     p99 <= LIMIT_TOKEN_MS &&
     hellos.p99 <= LIMIT_TOKEN_MS;
-  const goal = `none lists again, only 429 with Retry-After, ${LIMIT_SECONDS} s, tokens p99 ${LIMIT_TOKEN_MS} ms`;
+  const goal = `all resume, only 429 with Retry-After, ${LIMIT_SECONDS} s, tokens p99 ${LIMIT_TOKEN_MS} ms`;
   console.log(`goal          ${goal}: ${holds ? 'holds' : 'MISSED'}`);
   process.exitCode = holds ? 0 : 1;
 } catch (error) {

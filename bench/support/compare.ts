@@ -7,7 +7,7 @@ import type { ServerProcess } from './processes.ts';
 export type Spread = readonly [median: number, lowest: number, highest: number];
 
 /** One row of the table: Clusterpass beside a floor. */
-export interface Row {
+export interface TableRow {
   readonly name: string;
   readonly unit: string;
   /** What Clusterpass does in this row, and what the floor does. */
@@ -72,7 +72,7 @@ export async function alternate(
   return results;
 }
 
-export function rowOf(about: Pick<Row, 'name' | 'unit' | 'about' | 'goal'>, { ours, floor }: Rounds): Row {
+export function rowOf(about: Pick<TableRow, 'name' | 'unit' | 'about' | 'goal'>, { ours, floor }: Rounds): TableRow {
   const pairs = ours.map((mine, index) => [mine, floor[index] as Round] as const);
   return {
     ...about,
@@ -113,9 +113,9 @@ export interface Comparison {
 
 /** Sends the same requests to Clusterpass and to the floor, in alternation. */
 export async function compareRequests(
-  about: Pick<Row, 'name' | 'unit' | 'about' | 'goal'>,
+  about: Pick<TableRow, 'name' | 'unit' | 'about' | 'goal'>,
   { driver, server, floor, work, settings, warmUp }: Comparison,
-): Promise<Row> {
+): Promise<TableRow> {
   // As many as `calibrate` sends to the server.
   await driver.run(floor, { ...work, total: 2 * warmUp });
   const total = await calibrate(driver, server, work, settings, warmUp);
@@ -126,6 +126,6 @@ export async function compareRequests(
   return rowOf(about, await alternate(settings, run(server), run(floor)));
 }
 
-export function holds({ goal, cpuShare, rateShare }: Row): boolean {
+export function holds({ goal, cpuShare, rateShare }: TableRow): boolean {
   return 'rateShare' in goal ? rateShare[0] >= goal.rateShare : cpuShare[0] >= goal.cpuShare;
 }

@@ -1,3 +1,4 @@
+import { envelope, message } from '../../test/e2e/support/protobuf.ts';
 import { times } from './demo-paths.ts';
 
 /** Bodies that are costly to parse, sent as token requests. Every kind of object is parsed by the same code. */
@@ -11,7 +12,7 @@ export interface CostlyBody {
 /** The largest body that the server accepts. */
 const LIMIT = 3_145_728;
 const YAML = 'application/yaml';
-const PROTOBUF = 'application/vnd.kubernetes.protobuf';
+export const PROTOBUF = 'application/vnd.kubernetes.protobuf';
 
 const audience = (inside: string): string => `{"spec":{"audiences":["${inside}"]}}`;
 const filled = (piece: string, room = LIMIT - 64): string => piece.repeat(Math.floor(room / piece.length));
@@ -107,34 +108,27 @@ const yamls: readonly CostlyBody[] = [
   yaml('30,000 documents', '---\n'.repeat(30_000), 400),
 ];
 
-const envelope = (raw: Buffer): Buffer<ArrayBuffer> =>
-  Buffer.concat([Buffer.from([0x6b, 0x38, 0x73, 0x00]), field(2, raw)]);
-function field(number: number, bytes: Buffer): Buffer {
-  const length: number[] = [];
-  for (let left = bytes.length; ; left = Math.floor(left / 128)) {
-    length.push(left >= 128 ? (left % 128) | 0x80 : left);
-    if (left < 128) break;
-  }
-  return Buffer.concat([Buffer.from([(number << 3) | 2, ...length]), bytes]);
-}
+/** The protobuf of a token request with these bytes as its spec. */
+export const tokenRequestOf = (spec: Uint8Array): Buffer<ArrayBuffer> =>
+  Buffer.from(envelope('authentication.k8s.io/v1', 'TokenRequest', message({ 2: spec })));
 
 const protobufs: readonly CostlyBody[] = [
   {
     name: 'A19: protobuf: a million empty audiences',
-    body: envelope(field(2, Buffer.alloc(2_000_000, Buffer.from([0x0a, 0x00])))),
+    body: tokenRequestOf(Buffer.alloc(2_000_000, Buffer.from([0x0a, 0x00]))),
     codes: [400],
     type: PROTOBUF,
   },
   {
     name: 'A19: protobuf: 4,900 audiences',
-    body: envelope(field(2, Buffer.concat(times(4_900, () => field(1, Buffer.from('a')))))),
-    codes: [201, 422],
+    body: tokenRequestOf(message({ 1: times(4_900, () => 'a') })),
+    codes: [422],
     type: PROTOBUF,
   },
-  { name: 'A19: protobuf: 3 MB of zeros', body: envelope(Buffer.alloc(3_000_000)), codes: [400], type: PROTOBUF },
+  { name: 'A19: protobuf: 3 MB of zeros', body: tokenRequestOf(Buffer.alloc(3_000_000)), codes: [400], type: PROTOBUF },
   {
     name: 'A19: protobuf: 3 MB of text',
-    body: envelope(field(2, field(1, Buffer.alloc(3_000_000, 0xff)))),
+    body: tokenRequestOf(message({ 1: Buffer.alloc(3_000_000, 0xff) })),
     codes: [400],
     type: PROTOBUF,
   },

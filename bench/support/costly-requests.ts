@@ -17,7 +17,7 @@ export interface CostlyRequest {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-export interface Row {
+export interface CostlyRow {
   readonly name: string;
   readonly request: CostlyRequest;
   /** The status codes that are right; 0 is a closed connection. */
@@ -72,7 +72,7 @@ const ofPath = (path: string) => ({ verbs: ['get'], nonResourceURLs: [path] });
 const grant = (rules: object[]) =>
   post(`${RBAC}/clusterroles?dryRun=All`, role('wanted', rules), { token: GRANTER_TOKEN });
 
-const grants: readonly Row[] = [
+const grants: readonly CostlyRow[] = [
   {
     name: 'A19: a role of 1,000 rules, written by who holds 20,000',
     before: holding((n) => times(1_000, (i) => ofPods(`r-${n}-${i}`))),
@@ -117,7 +117,7 @@ const secrets = (count: number, reversed = false) =>
   times(count, (i) => ({ name: `s${reversed ? count - 1 - i : i}` }));
 const many = post(ACCOUNTS, { metadata: { name: 'many' }, secrets: secrets(1_000) });
 
-const writes: readonly Row[] = [
+const writes: readonly CostlyRow[] = [
   {
     name: 'A19: 4,900 finalizers',
     request: post(ACCOUNTS, { metadata: { name: 'x', finalizers: times(4_900, (i) => `a.io/${i}`) } }),
@@ -253,7 +253,7 @@ const writes: readonly Row[] = [
 
 const asked = (attributes: object) => ({ spec: { resourceAttributes: { verb: 'get', ...attributes } } });
 
-const reviews: readonly Row[] = [
+const reviews: readonly CostlyRow[] = [
   {
     name: 'A19: a review that has 4,900 empty requirements, as YAML',
     request: post(
@@ -286,7 +286,7 @@ const large = post(ACCOUNTS, {
   },
 });
 
-const reads: readonly Row[] = [
+const reads: readonly CostlyRow[] = [
   { name: 'N-01: a large object as YAML', before: [large], request: get(`${ACCOUNTS}/large`, YAML), codes: [200] },
   { name: 'N-01: a list with a large object as YAML', before: [large], request: get(ACCOUNTS, YAML), codes: [200] },
   { name: 'F-13: a large object, indented', before: [large], request: get(`${ACCOUNTS}/large?pretty=1`), codes: [200] },
@@ -342,7 +342,7 @@ function jwt(header: object, claims: string): string {
   return `${part(JSON.stringify(header))}.${part(claims)}.${'A'.repeat(86)}`;
 }
 
-const clusters300: readonly Row[] = reads.map((row) =>
+const clusters300: readonly CostlyRow[] = reads.map((row) =>
   row.name.includes('300 clusters') ? { ...row, before: times(300, (i) => post(CLUSTERS, clusterOf(i))) } : row,
 );
 
@@ -354,10 +354,10 @@ function clusterOf(index: number): object {
   };
 }
 
-const bodyRows: readonly Row[] = bodies.map(({ name, codes, ...body }) => ({
+const bodyRows: readonly CostlyRow[] = bodies.map(({ name, codes, ...body }) => ({
   name,
   codes,
   request: { method: 'POST', path: TOKEN, ...body },
 }));
 
-export const rows: readonly Row[] = [...bodyRows, ...writes, ...reviews, ...grants, ...clusters300];
+export const costlyRows: readonly CostlyRow[] = [...bodyRows, ...writes, ...reviews, ...grants, ...clusters300];

@@ -11,7 +11,8 @@ import {
   YAML_FAULTS,
 } from '../../test/fuzz/support/faults.ts';
 import { HOSTILE_FIELDS } from '../../test/fuzz/support/field-sets.ts';
-import type { CostlyRequest, Row } from './costly-requests.ts';
+import { PROTOBUF, tokenRequestOf } from './costly-bodies.ts';
+import type { CostlyRequest, CostlyRow } from './costly-requests.ts';
 import { CLUSTERS, RBAC, TOKEN } from './demo-paths.ts';
 
 /** Requests that are wrong in many places. The fuzzers combine the same faults (`test/fuzz/faults.test.ts`). */
@@ -32,23 +33,23 @@ const ITEMS = 500;
 /** Of each frame the faults that come first: a row takes more than a second. */
 const PIECES = 4;
 
-const REFUSED = [400, 413, 422] as const;
+interface Format {
+  readonly name: string;
+  readonly faults: readonly Faults[];
+  readonly roomFor: (frame: Faults) => number;
+  readonly requestFor: (text: string) => CostlyRequest;
+  /** The status code of the response, 400 by default. */
+  readonly codeFor?: (frame: Faults, piece: string) => number;
+}
 
-function rowsOf(
-  format: string,
-  faults: readonly Faults[],
-  roomFor: (frame: Faults) => number,
-  requestFor: (text: string) => CostlyRequest,
-): Row[] {
-  return faults.flatMap((frame) =>
+const rowsOf = ({ name, faults, roomFor, requestFor, codeFor = () => 400 }: Format): CostlyRow[] =>
+  faults.flatMap((frame) =>
     frame.pieces.slice(0, PIECES).map((piece) => ({
-      name: `A19: faults: ${format}: ${frame.name} of ${JSON.stringify(piece).slice(0, 40)}`,
+      name: `A19: faults: ${name}: ${frame.name} of ${JSON.stringify(piece).slice(0, 40)}`,
       request: requestFor(filled(frame, piece, roomFor(frame))),
-      // Some faults are none where they are repeated, and are answered.
-      codes: [200, 201, ...REFUSED],
+      codes: [codeFor(frame, piece)],
     })),
   );
-}
 
 const post = (path: string, body: string, type = 'application/json'): CostlyRequest => ({
   method: 'POST',
@@ -83,17 +84,7 @@ const PROTOBUF_FAULTS: readonly [name: string, hex: string][] = [
 
 function protobufOf(hex: string): Buffer<ArrayBuffer> {
   const piece = Buffer.from(hex, 'hex');
-  const spec = Buffer.alloc(Math.floor(3_000_000 / piece.length) * piece.length, piece);
-  return Buffer.concat([Buffer.from([0x6b, 0x38, 0x73, 0x00]), field(2, field(2, spec))]);
-}
-
-function field(number: number, bytes: Buffer): Buffer {
-  const length: number[] = [];
-  for (let left = bytes.length; ; left >>>= 7) {
-    length.push(left >= 128 ? (left & 0x7f) | 0x80 : left);
-    if (left < 128) break;
-  }
-  return Buffer.concat([Buffer.from([(number << 3) | 2, ...length]), bytes]);
+  return tokenRequestOf(Buffer.alloc(Math.floor(3_000_000 / piece.length) * piece.length, piece));
 }
 
 const MERGE = 'application/merge-patch+json';
@@ -118,61 +109,78 @@ const managedFieldsOf = (fieldsV1: unknown): CostlyRequest => ({
 
 const perScalar = (frame: Faults): boolean => frame.name.includes('scalar');
 
-export const faultyRows: readonly Row[] = [
-  ...rowsOf(
-    'YAML',
-    YAML_FAULTS,
-    (frame) => (perScalar(frame) ? YAML : YAML_TOKENS),
-    (text) => post(TOKEN, text, 'application/yaml'),
-  ),
-  ...rowsOf(
-    'JSON',
-    JSON_FAULTS,
-    () => BODY,
-    (text) => post(text.includes('"Cluster"') ? CLUSTERS : TOKEN, text),
-  ),
+/** Valid: the values of a set may be empty. */
+const isSetOfCommas = (frame: Faults, piece: string): boolean => frame.name === 'set' && piece === ',';
+
+export const faultyRows: readonly CostlyRow[] = [
+  ...rowsOf({
+    name: 'YAML',
+    faults: YAML_FAULTS,
+    roomFor: (frame) => (perScalar(frame) ? YAML : YAML_TOKENS),
+    requestFor: (text) => post(TOKEN, text, 'application/yaml'),
+    // A control character in quotes and a comment are parsed. The object has no audience.
+    codeFor: (_, piece) => (piece === '\u0001' || piece === ' #' ? 422 : 400),
+  }),
+  ...rowsOf({
+    name: 'JSON',
+    faults: JSON_FAULTS,
+    roomFor: () => BODY,
+    requestFor: (text) => post(text.includes('"Cluster"') ? CLUSTERS : TOKEN, text),
+  }),
   ...PROTOBUF_FAULTS.map(([name, hex]) => ({
     name: `A19: faults: protobuf: ${name}`,
-    request: { method: 'POST', path: TOKEN, body: protobufOf(hex), type: 'application/vnd.kubernetes.protobuf' },
-    codes: REFUSED,
+    request: { method: 'POST', path: TOKEN, body: protobufOf(hex), type: PROTOBUF },
+    codes: [400],
   })),
-  ...rowsOf('form', FORM_FAULTS, () => FORM, form),
+  ...rowsOf({
+    name: 'form',
+    faults: FORM_FAULTS,
+    roomFor: () => FORM,
+    requestFor: form,
+    // An introspection answers that the token is not active.
+    codeFor: (frame) => (frame.name === 'token' ? 200 : 400),
+  }),
   {
     name: `A19: faults: a list of ${ITEMS} passes with wrong names`,
     request: post(
       '/auth/v1/passes',
       JSON.stringify({ items: Array(ITEMS).fill({ cluster: '!'.repeat(1_000), namespace: '"'.repeat(1_000) }) }),
     ),
-    codes: [200, ...REFUSED],
+    // Each item of the response has its own status.
+    codes: [200],
   },
-  ...rowsOf(
-    'PEM',
-    PEM_FAULTS,
-    () => PEM,
-    (pem) => post(`${CLUSTERS}?dryRun=All`, clusterWith(pem)),
-  ),
-  ...rowsOf(
-    'selector of a binding',
-    LABEL_SELECTOR_FAULTS,
-    () => SELECTOR,
-    (selector) => post(`${RBAC}/clusterrolebindings?dryRun=All`, bindingWith(selector)),
-  ),
+  ...rowsOf({
+    name: 'PEM',
+    faults: PEM_FAULTS,
+    roomFor: () => PEM,
+    requestFor: (pem) => post(`${CLUSTERS}?dryRun=All`, clusterWith(pem)),
+    codeFor: () => 422,
+  }),
+  ...rowsOf({
+    name: 'selector of a binding',
+    faults: LABEL_SELECTOR_FAULTS,
+    roomFor: () => SELECTOR,
+    requestFor: (selector) => post(`${RBAC}/clusterrolebindings?dryRun=All`, bindingWith(selector)),
+    codeFor: (frame, piece) => (isSetOfCommas(frame, piece) ? 201 : 422),
+  }),
   ...HOSTILE_FIELDS.map(({ name, fieldsV1 }) => ({
     name: `A19: faults: managedFields: ${name}`,
     request: managedFieldsOf(fieldsV1),
-    // 400: a key that is too long for any body.
-    codes: [200, 400],
+    // A key of 1 MB is too long for any body.
+    codes: [Object.keys(Object(fieldsV1)).some((key) => key.length >= 1_000_000) ? 400 : 200],
   })),
-  ...rowsOf(
-    'label selector',
-    LABEL_SELECTOR_FAULTS,
-    () => QUERY,
-    (text) => select('labelSelector', text),
-  ),
-  ...rowsOf(
-    'field selector',
-    FIELD_SELECTOR_FAULTS,
-    () => QUERY,
-    (text) => select('fieldSelector', text),
-  ),
+  ...rowsOf({
+    name: 'label selector',
+    faults: LABEL_SELECTOR_FAULTS,
+    roomFor: () => QUERY,
+    requestFor: (text) => select('labelSelector', text),
+    // `a,a,...,a` is a valid selector. The one of a binding above has too many requirements.
+    codeFor: (frame, piece) => (isSetOfCommas(frame, piece) || piece === 'a,' ? 200 : 400),
+  }),
+  ...rowsOf({
+    name: 'field selector',
+    faults: FIELD_SELECTOR_FAULTS,
+    roomFor: () => QUERY,
+    requestFor: (text) => select('fieldSelector', text),
+  }),
 ];

@@ -1,4 +1,4 @@
-import { holds, type Row, type Spread } from './compare.ts';
+import { holds, type Spread, type TableRow } from './compare.ts';
 import { threeDigits } from './numbers.ts';
 
 /** A single figure. Without `limit` and `least` it has no goal. */
@@ -23,7 +23,7 @@ export interface Curve {
 }
 
 export interface Report {
-  readonly rows?: readonly Row[];
+  readonly rows?: readonly TableRow[];
   readonly figures?: readonly Figure[];
   readonly curves?: readonly Curve[];
 }
@@ -53,7 +53,7 @@ export function table(lines: readonly (readonly string[])[]): string {
 export const share = ([median, lowest, highest]: Spread): string =>
   `${threeDigits(median)} (${threeDigits(lowest)}-${threeDigits(highest)})`;
 
-const goalText = ({ goal }: Row): string =>
+const goalText = ({ goal }: TableRow): string =>
   'rateShare' in goal ? `rate >= ${threeDigits(goal.rateShare)}` : `CPU >= ${threeDigits(goal.cpuShare)}`;
 
 const verdict = (good: boolean): string => (good ? 'holds' : 'MISSED');
@@ -65,7 +65,7 @@ const growth = ({ points }: Curve): number => (points.at(-1)?.y ?? Number.NaN) /
 
 const curveHolds = (curve: Curve): boolean => curve.limit === undefined || growth(curve) <= curve.limit;
 
-function printRows(rows: readonly Row[]): void {
+function printRows(rows: readonly TableRow[]): void {
   const head = ['work', 'Clusterpass', 'floor', 'share by rate', 'CPU each', 'floor', 'share by CPU', 'goal', 'result'];
   const lines = rows.map((row) => [
     row.name,

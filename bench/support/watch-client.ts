@@ -1,8 +1,8 @@
 /**
  * A client process with many watches, which behave like those of client-go: each has its own connection and a full TLS
- * handshake, gives up after ten seconds without one, and tries again with the backoff of a reflector. After an
- * interruption each resumes at its last resourceVersion, waits as long as `Retry-After` says after a 429, and lists
- * again after a 410 or ten failures.
+ * handshake, gives up after ten seconds without one, and tries again with the backoff of a reflector. Each resumes at
+ * the resourceVersion of the job, and waits as long as `Retry-After` says after a 429. The process fails at the first
+ * 410 and when a watch fails ten times in a row: a reflector would then list again.
  */
 import { connect, type TLSSocket } from 'node:tls';
 
@@ -23,8 +23,6 @@ export interface WatchOutcome {
   readonly codes: Readonly<Record<string, number>>;
   /** Of these, rejections without `Retry-After`. */
   readonly withoutRetryAfter: number;
-  /** Watches that had to list again. */
-  readonly relisted: number;
   /** Connections that failed or were closed before a response. */
   readonly failed: number;
   /** Of these, those without a handshake after ten seconds. */
@@ -39,7 +37,7 @@ const MAX_FAILURES = 10;
 function openAll({ port, watches, localAddress, token, resourceVersion }: WatchJob): Promise<WatchOutcome> {
   const begun = performance.now();
   const codes: Record<string, number> = {};
-  let [withoutRetryAfter, relisted, failed, timedOut, opened] = [0, 0, 0, 0, 0];
+  let [withoutRetryAfter, failed, timedOut, opened] = [0, 0, 0, 0];
   const request = [
     `GET /auth/v1/clusters?watch=1&allowWatchBookmarks=true&resourceVersion=${resourceVersion} HTTP/1.1`,
     'Host: 127.0.0.1',
@@ -47,10 +45,11 @@ function openAll({ port, watches, localAddress, token, resourceVersion }: WatchJ
     `Authorization: Bearer ${token}`,
     '\r\n',
   ].join('\r\n');
-  return new Promise((resolve) => {
+  return new Promise((resolve, reject) => {
+    const failToResume = (reason: string): void => reject(new Error(`a watch would have to list again: ${reason}`));
     const retry = (afterMs: number, failures: number): void => {
-      if (failures === MAX_FAILURES) relisted += 1;
-      setTimeout(open, afterMs * (1 + Math.random()), failures);
+      if (failures === MAX_FAILURES) failToResume(`${MAX_FAILURES} connections in a row failed`);
+      else setTimeout(open, afterMs * (1 + Math.random()), failures);
     };
     const open = (failures: number): void => {
       let head = '';
@@ -73,7 +72,7 @@ function openAll({ port, watches, localAddress, token, resourceVersion }: WatchJ
       });
       socket.on('data', (chunk: Buffer) => {
         if (isAnswered) {
-          if (chunk.includes('"code":410')) relisted += 1;
+          if (chunk.includes('"code":410')) failToResume('410 in an event');
           return;
         }
         head += chunk.toString('latin1');
@@ -81,12 +80,12 @@ function openAll({ port, watches, localAddress, token, resourceVersion }: WatchJ
         isAnswered = true;
         const code = head.slice(9, 12);
         codes[code] = (codes[code] ?? 0) + 1;
-        if (head.includes('"code":410')) relisted += 1;
+        if (head.includes('"code":410')) failToResume(`410 in a response with status ${code}`);
         if (code === '200') {
           opened += 1;
           if (opened === watches) {
             const seconds = (performance.now() - begun) / 1000;
-            resolve({ seconds, codes, withoutRetryAfter, relisted, failed, timedOut });
+            resolve({ seconds, codes, withoutRetryAfter, failed, timedOut });
           }
           return;
         }

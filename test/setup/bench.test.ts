@@ -1,18 +1,23 @@
-import { spawnSync } from 'node:child_process';
+import { fork, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, test } from 'vitest';
-import { alternate, holds, type Row, rowOf } from '../../bench/support/compare.ts';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { alternate, holds, rowOf, type TableRow } from '../../bench/support/compare.ts';
 import { FleetIndex } from '../../bench/support/duties/fleet-index.ts';
 import { Refusal } from '../../bench/support/duties/response.ts';
 import { parseStrictly } from '../../bench/support/duties/strict-json.ts';
 import { median, percentile } from '../../bench/support/numbers.ts';
 import { type MixedRequest, mixedRequests, tokenFleet } from '../../bench/support/token-fleet.ts';
+import type { WatchJob } from '../../bench/support/watch-client.ts';
+import { selfSigned } from '../../src/clusters/upstream/certificates.fixture.ts';
 
 const BENCH = fileURLToPath(new URL('../../bench/', import.meta.url));
 
 const round = (rate: number, cpuPerUnit: number) => ({ rate, cpuPerUnit });
-const row = (goal: Row['goal']): Row =>
+const row = (goal: TableRow['goal']): TableRow =>
   rowOf(
     { name: 'x', unit: 'units', about: '', goal },
     {
@@ -114,6 +119,24 @@ describe('a floor with duties', () => {
     expect(index.reasonFor(member, question, 'c-00000002')).toBeUndefined();
     expect(index.reasonFor(member, question, 'c-00000101')).toBeUndefined();
     expect(index.reasonFor(member, 'delete /serviceaccounts', 'c-00000001')).toBeUndefined();
+  });
+});
+
+describe('the client with many watches', () => {
+  test('fails at a 410, because it does not list again', async () => {
+    const { cert, key } = selfSigned('server');
+    const server = createServer({ cert, key }, (_, response) => response.writeHead(410).end('{"code":410}'));
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const client = fork(`${BENCH}support/watch-client.ts`, { stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
+    onTestFinished(() => {
+      client.kill();
+      server.close();
+    });
+    client.send({ port, watches: 1, localAddress: '127.0.0.1', token: 'x', resourceVersion: '1' } satisfies WatchJob);
+    const [code] = await once(client, 'exit');
+    expect(code).toBe(1);
   });
 });
 
