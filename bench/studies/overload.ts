@@ -39,7 +39,7 @@ const requestOf = kind === 'tokens' ? demoTokenRequest : listRequest;
 const steady = (forSeconds: number): Promise<Outcome> =>
   startLoad({ port, requests: STEADY.map(requestOf), connections: 32, rate: STEADY_RATE, seconds: forSeconds });
 const greedy = (connections: number): Promise<Outcome> =>
-  startLoad({ port, requests: [requestOf('greedy')], connections, rate: 0, seconds });
+  startLoad({ port, requests: [requestOf('greedy')], connections, seconds });
 
 const sum = (codes: Outcome['codes'], match: RegExp): number =>
   Object.entries(codes).reduce((total, [code, count]) => total + (match.test(code) ? count : 0), 0);

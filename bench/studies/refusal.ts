@@ -62,7 +62,6 @@ async function cost(server: Server, connections: number, status: string): Promis
     port: portOf(server),
     requests: CALLERS.map(demoTokenRequest),
     connections,
-    rate: 0,
     seconds: Number(seconds),
   });
   const used = cpuOf(server.pid) - before;

@@ -23,7 +23,7 @@ export interface Work {
   /** How many responses complete the work. */
   readonly total: number;
   /**
-   * Requests a second of all connections together; by default each sends the next request after the response. Times
+   * Requests a second of all connections together; 0, the default: each sends the next request after the response. Times
    * count from when a request was due, so that a slow server does not hide its delay by getting fewer requests.
    */
   readonly rate?: number;
@@ -149,7 +149,7 @@ function sourceOf(requests: Requests): () => Buffer | string {
   };
 }
 
-function work({ requests, total, rate }: Work): Promise<Done> {
+function work({ requests, total, rate = 0 }: Work): Promise<Done> {
   const milliseconds: number[] = [];
   const next = sourceOf(requests);
   let sent = 0;
@@ -160,17 +160,17 @@ function work({ requests, total, rate }: Work): Promise<Done> {
       for (const event of ['data', 'error', 'close']) socket.removeAllListeners(event);
       let sentAt = 0;
       let pending = false;
-      let due = rate === undefined ? 0 : begun + (index * 1000) / rate;
+      let due = rate === 0 ? 0 : begun + (index * 1000) / rate;
       const send = (): void => {
         pending = sent < total;
         if (!pending) return;
         sent++;
         const data = next();
-        sentAt = rate === undefined ? performance.now() : due;
+        sentAt = rate === 0 ? performance.now() : due;
         socket.write(data);
       };
       const sendWhenDue = (): void => {
-        if (rate === undefined) send();
+        if (rate === 0) send();
         else setTimeout(send, Math.max(0, due - performance.now()));
       };
       readResponses(
@@ -179,7 +179,7 @@ function work({ requests, total, rate }: Work): Promise<Done> {
           milliseconds.push(performance.now() - sentAt);
           if (milliseconds.length === total) resolve({ seconds: (performance.now() - begun) / 1000, milliseconds });
           else {
-            due += (sockets.length * 1000) / (rate ?? Number.POSITIVE_INFINITY);
+            due += (sockets.length * 1000) / rate;
             sendWhenDue();
           }
         },

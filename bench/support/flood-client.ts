@@ -13,8 +13,8 @@ export interface FloodJob {
   /** Index in the list of `createFloods`. */
   readonly flood: number;
   readonly seconds: number;
-  /** Attempts a second; 0 for as many as possible. */
-  readonly rate: number;
+  /** Attempts a second; 0, the default: as many as possible. */
+  readonly rate?: number;
 }
 
 export interface FloodOutcome {
@@ -29,7 +29,7 @@ const FROM = '127.0.0.2';
 /** An attempt without a response ends after this. */
 const PATIENCE_MS = 8_000;
 
-async function work({ port, token, flood: index, seconds, rate }: FloodJob): Promise<FloodOutcome> {
+async function work({ port, token, flood: index, seconds, rate = 0 }: FloodJob): Promise<FloodOutcome> {
   const flood = createFloods(token)[index];
   if (flood === undefined) throw new Error(`there is no flood ${index}`);
   const start = performance.now();

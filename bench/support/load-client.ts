@@ -9,8 +9,8 @@ export interface Job {
   /** Request texts, one for each caller. Connection n sends text n, modulo their number. */
   readonly requests: readonly string[];
   readonly connections: number;
-  /** Requests a second of all connections together; 0 sends the next request as soon as the response is there. */
-  readonly rate: number;
+  /** Requests a second of all connections together; 0, the default: each sends the next request after the response. */
+  readonly rate?: number;
   readonly seconds: number;
 }
 
@@ -26,7 +26,7 @@ export interface Outcome {
 /** How long a request may be pending after the time is over. It then counts neither as success nor as failure. */
 const GRACE_MS = 2_000;
 
-async function work({ port, requests, connections, rate, seconds }: Job): Promise<Outcome> {
+async function work({ port, requests, connections, rate = 0, seconds }: Job): Promise<Outcome> {
   const start = performance.now();
   const end = start + seconds * 1000;
   const codes: Record<string, number> = {};
