@@ -23,8 +23,8 @@ export interface Work {
   /** How many responses complete the work. */
   readonly total: number;
   /**
-   * Requests a second of all connections together; 0, the default: each sends the next request after the response. Times
-   * count from when a request was due, so that a slow server does not hide its delay by getting fewer requests.
+   * Requests a second of all connections together; 0, the default: each sends the next request after the response.
+   * Times count from when a request was due, so that a slow server does not hide its delay by getting fewer requests.
    */
   readonly rate?: number;
 }
