@@ -47,6 +47,6 @@ if (process.argv.includes('admin-token')) {
   });
 }
 
-addCommands(program, context, finish);
+addCommands(program, process.argv.slice(2), context, finish);
 
 await program.parseAsync();

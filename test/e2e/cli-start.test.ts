@@ -1,7 +1,9 @@
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
+import { COMMANDS } from '../../src/cli/command-table/commands.ts';
 import { run } from './support/run.ts';
+import { runCommand } from './support/run-command.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 const WITH_SETUP = fileURLToPath(new URL('../../scripts/with-setup.mjs', import.meta.url));
@@ -25,6 +27,21 @@ it('the help of serve fits into 80 columns', async () => {
   const { stdout } = await run(['serve', '--help']);
   expect(stdout).toContain('--cluster-networks');
   expect(stdout.split('\n').filter(({ length }) => length > 80)).toEqual([]);
+});
+
+// A command line that starts with the name of a command has only the commands of that name, and `help` has all.
+it('help COMMAND prints what COMMAND --help prints', async () => {
+  const input = { env: {}, cwd: process.cwd(), stdin: '' };
+  for (const { path } of [...COMMANDS, { path: ['get'] }, { path: [] }]) {
+    const { stdout } = await runCommand([...path, '--help'], input);
+    expect(stdout, path.join(' ')).toContain(`Usage: clusterpass ${path.join(' ')}`);
+    expect((await runCommand(['help', ...path], input)).stdout).toBe(stdout);
+  }
+});
+
+it('a command that does not exist is compared with all commands', async () => {
+  const { stderr } = await runCommand(['whoamy'], { env: {}, cwd: process.cwd(), stdin: '' });
+  expect(stderr).toContain("unknown command 'whoamy'\n(Did you mean whoami?)");
 });
 
 /** Prints the packages whose modules are loaded. */

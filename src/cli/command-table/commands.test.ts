@@ -52,7 +52,7 @@ describe('the table of commands', () => {
     const program = new Command().exitOverride();
     const codes: number[] = [];
     const context = fakeContext({ HOME: '/nonexistent' });
-    addCommands(program, context, (code) => codes.push(code));
+    addCommands(program, ['credential'], context, (code) => codes.push(code));
     await program.parseAsync(['node', 'x', 'credential', '--cluster', 'a', '--as', '-x/-y']);
     expect(codes).toEqual([2]);
     expect(context.written.err).toContain('"-x/-y" is not a service account');
@@ -61,7 +61,7 @@ describe('the table of commands', () => {
   it('makes help that fits into 80 columns', () => {
     const context = fakeContext({});
     const program = newProgram(context);
-    addCommands(program, context, () => {});
+    addCommands(program, [], context, () => {});
     const all = program.commands.flatMap((command) => [command, ...command.commands]);
     const lines = all.flatMap((command) => command.helpInformation().split('\n'));
     // A usage is one line, with the aliases of its command.

@@ -54,7 +54,7 @@ export async function runCommand(args: readonly string[], { env, cwd, stdin }: C
     const { runStoreCommand } = await import('../../../src/server/store-command.ts');
     addStoreCommands(program.command('store'), context, runStoreCommand, finish);
   }
-  addCommands(program, context, finish);
+  addCommands(program, args, context, finish);
   try {
     await program.parseAsync(args, { from: 'user' });
   } catch (error) {
