@@ -103,6 +103,7 @@ describe('loadServeOptions', () => {
         tracing: undefined,
         logLevel: 'info',
         demo: false,
+        demoPrune: false,
       },
       warnings: [],
     });
@@ -269,6 +270,9 @@ describe('decision 14: plain HTTP only on loopback', () => {
   it('a folder that is not there is not compared with, and a store is checked', () => {
     expect(problems(['--manifests-prune'])).toEqual([
       '--manifests-prune is set and --manifests is not: there is no folder to compare with',
+    ]);
+    expect(problems(['--demo', '--demo-prune'])).toEqual([
+      '--demo loads the demo fleet and --demo-prune deletes it: choose one',
     ]);
     expect(problems(['--store', 'etcd://etcd.example:2379'])).toEqual([
       expect.stringMatching(/^--store: etcd\.example would be reached without TLS/),

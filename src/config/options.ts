@@ -298,7 +298,12 @@ export const OPTIONS = {
   demo: option({
     parse: boolean,
     default: 'false',
-    doc: 'Loads the demo fleet: 12 clusters with their objects, and three callers with different rights.',
+    doc: 'Loads the demo fleet: 12 clusters with their objects, and three callers with different rights. A later start without it is refused while their grants are in the store.',
+  }),
+  demoPrune: option({
+    parse: boolean,
+    default: 'false',
+    doc: 'Deletes the objects of `--demo` from the store at the start. A cluster or a namespace stays while it contains other objects.',
   }),
 } as const;
 

@@ -95,6 +95,8 @@ export interface ServeOptions {
   readonly tracing: { readonly endpoint: string; readonly perMillion: number } | undefined;
   readonly logLevel: OptionValues['logLevel'];
   readonly demo: boolean;
+  /** Delete the objects of the demo. */
+  readonly demoPrune: boolean;
 }
 
 /** Validates options against each other and derives defaults from other options. */
@@ -196,6 +198,7 @@ export function resolveOptions(values: OptionValues): { options: ServeOptions; p
         : { endpoint: values.tracingEndpoint, perMillion: values.tracingSamplingRatePerMillion },
     logLevel: values.logLevel,
     demo: values.demo,
+    demoPrune: values.demoPrune,
   };
   const problems = [
     ...listenProblems(values),
@@ -258,10 +261,16 @@ function mcpProblems(values: OptionValues): string[] {
   return problems;
 }
 
-const manifestsProblems = ({ manifests, manifestsPrune }: OptionValues): string[] =>
-  manifestsPrune && manifests === undefined
-    ? ['--manifests-prune is set and --manifests is not: there is no folder to compare with']
-    : [];
+function manifestsProblems({ manifests, manifestsPrune, demo, demoPrune }: OptionValues): string[] {
+  const problems: string[] = [];
+  if (manifestsPrune && manifests === undefined) {
+    problems.push('--manifests-prune is set and --manifests is not: there is no folder to compare with');
+  }
+  if (demo && demoPrune) {
+    problems.push('--demo loads the demo fleet and --demo-prune deletes it: choose one');
+  }
+  return problems;
+}
 
 /** kube-apiserver's --audit-log-maxsize counts megabytes of 1024 * 1024 bytes. */
 const MEGABYTE = 1024 * 1024;

@@ -1,16 +1,33 @@
 import { createCatalog } from '../api/catalog.ts';
+import { kindPrefix } from '../api/object-key.ts';
+import { originOf } from '../api/origin-annotation.ts';
 import type { ServeOptions } from '../config/serve-options.ts';
 import { programFile } from '../lib/program-files.ts';
+import type { ApplyParts } from '../manifests/apply-manifests.ts';
 import { ManifestFolder, type ManifestFolderOptions } from '../manifests/manifest-folder.ts';
+import { pruneManifests } from '../manifests/prune-manifests.ts';
+import type { Logger } from '../observability/logger.ts';
+import { soleLeadership } from '../storage/leadership.ts';
 
+/** The grants of the demo are in the store, and the demo is not served; the message is for the operator. */
+export class DemoGrants extends Error {
+  override readonly name = 'DemoGrants';
+}
+
+type ManifestOptions = Pick<ServeOptions, 'demo' | 'demoPrune' | 'manifests' | 'manifestsPrune'>;
+
+const DEMO = 'demo';
 const DEMO_FOLDER = programFile('demo');
 /** The product name in the demo manifests, whatever --product-name says. */
 const DEMO_PRODUCT_NAME = 'orchestrator';
 const POLL_MS = 1_000;
 
-/** Applies the demo manifests and those of --manifests, and follows their changes. A part of `compose`. */
+/**
+ * Applies the demo manifests and those of --manifests, and follows their changes. Without --demo it throws DemoGrants
+ * if an earlier start has left the grants of the demo. A part of `compose`.
+ */
 export async function openManifests(
-  options: Pick<ServeOptions, 'demo' | 'manifests' | 'manifestsPrune'>,
+  options: ManifestOptions,
   parts: Pick<ManifestFolderOptions, 'parts' | 'logger' | 'countConflicts'>,
 ): Promise<{ stop(): Promise<void> }> {
   const folders: ManifestFolder[] = [];
@@ -23,6 +40,8 @@ export async function openManifests(
       await folder.start();
       folders.push(folder);
     }
+    if (options.demoPrune) await pruneDemo(parts.parts, parts.logger);
+    if (!options.demo) requireNoDemoGrants(parts.parts);
   } catch (error) {
     await stop();
     throw error;
@@ -34,13 +53,33 @@ function sourcesOf({
   demo,
   manifests,
   manifestsPrune: prune,
-}: Pick<ServeOptions, 'demo' | 'manifests' | 'manifestsPrune'>): Pick<
-  ManifestFolderOptions,
-  'source' | 'path' | 'writtenFor' | 'prune'
->[] {
+}: ManifestOptions): Pick<ManifestFolderOptions, 'source' | 'path' | 'writtenFor' | 'prune'>[] {
   const writtenFor = createCatalog({ productName: DEMO_PRODUCT_NAME });
   return [
-    ...(demo ? [{ source: 'demo', path: DEMO_FOLDER, writtenFor }] : []),
+    ...(demo ? [{ source: DEMO, path: DEMO_FOLDER, writtenFor }] : []),
     ...(manifests === undefined ? [] : [{ source: 'manifests', path: manifests, prune }]),
   ];
+}
+
+async function pruneDemo(parts: ApplyParts, logger: Logger): Promise<void> {
+  // Every replica may delete the demo: all have the same manifests of it, none.
+  const none = { manifests: [], problems: [], warnings: [] };
+  const { removed, kept } = await pruneManifests({ ...parts, leadership: soleLeadership }, DEMO, none, 100);
+  for (const one of removed) logger.warn({ ...one }, 'removed: it came with --demo');
+  for (const one of kept) logger.warn({ ...one }, 'not removed, although it came with --demo');
+}
+
+/** The groups of the demo have names that an identity provider may use, too. */
+function requireNoDemoGrants({ catalog, reader }: ApplyParts): void {
+  const grants = [catalog.clusterRoleBindings, catalog.roleBindings].flatMap((kind) => {
+    const names = [...reader.cache(kind).current.scan(kindPrefix(kind))]
+      .filter((entry) => originOf(entry.object().metadata)?.startsWith(`${DEMO}:`) === true)
+      .map(({ namespace, name }) => (namespace === '' ? name : `${namespace}/${name}`));
+    return names.length === 0 ? [] : [`${kind.resource} ${names.join(', ')}`];
+  });
+  if (grants.length === 0) return;
+  throw new DemoGrants(
+    `the store has grants of --demo, which would hold for real users: ${grants.join(' and ')}; ` +
+      'start once with --demo-prune to delete the objects of the demo, or use another --data-dir or --store',
+  );
 }

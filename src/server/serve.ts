@@ -11,6 +11,7 @@ import { type Logger, openServerLog, type ServerLog } from '../observability/log
 import { SignerFailed } from '../tokens/external/signer-client.ts';
 import type { Program } from './compose.ts';
 import { inventoryOf } from './inventory.ts';
+import { DemoGrants } from './open-manifests.ts';
 import { openStore } from './open-store.ts';
 import { ATTEMPT_MS } from './wait-for-store.ts';
 import { welcome } from './welcome.ts';
@@ -108,7 +109,7 @@ function stopSignal(): Promise<NodeJS.Signals> {
 }
 
 /** Errors whose message is written for the operator. */
-const OPERATOR_ERRORS = [UnsafeFile, TokenFileError, AuthenticationConfigError, SignerFailed, WorkerFailed];
+const OPERATOR_ERRORS = [UnsafeFile, TokenFileError, AuthenticationConfigError, SignerFailed, DemoGrants, WorkerFailed];
 
 /** The message of an error that the operator can fix; the stack of any other. */
 function explain(error: unknown, { listen, dataDir }: ServeOptions): string {

@@ -1,7 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Answer, type Server, startServer } from './support/server.ts';
+import { createNamespace } from './support/objects.ts';
+import { logLines, run } from './support/run.ts';
+import { type Answer, type Server, startServer, tokenOf } from './support/server.ts';
 import { brief, Watch } from './support/watch.ts';
 
 /** The fleet of --demo, from start to stop. */
@@ -85,5 +87,48 @@ describe('the first steps', () => {
 
   it('stops when asked', async () => {
     expect(await server.stop()).toBe(0);
+  });
+});
+
+describe('the same data without --demo', () => {
+  const GRANTS = '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings';
+  const demoGrants = async ({ call }: Server): Promise<string[]> =>
+    (await call('GET', GRANTS)).json.items
+      .map(({ metadata }: { metadata: { name: string } }) => metadata.name)
+      .filter((name: string) => name.startsWith('demo-'));
+
+  it.each(['1', '2'])('is not served while the grants of the demo are in it: --workers %s', async (workers) => {
+    const args = ['serve', '--data-dir', server.dataDir, '--listen', '127.0.0.1:0', '--workers', workers];
+    const { code, stderr, stdout } = await run(args);
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).toContain('clusterrolebindings demo-carl-view, demo-platform-admins-issue,');
+    expect(stderr).toContain('and rolebindings ci/demo-carl-issue');
+    expect(stderr).toContain('start once with --demo-prune');
+    expect(stderr).not.toMatch(/\n\s+at /);
+  });
+
+  it('is served with --demo-prune, which deletes what came with the demo, and from then on', async () => {
+    const { dataDir } = server;
+    server = await startServer({ dataDir, args: ['--demo'] });
+    await createNamespace(server, 'real', 'dev-eu-1');
+    await server.stop();
+
+    server = await startServer({ dataDir, args: ['--demo-prune'], users: { real: ['platform-admins'] } });
+    expect(await demoGrants(server)).toEqual([]);
+    expect((await server.call('GET', '/auth/v1/clusters', { token: tokenOf('real') })).json.items).toEqual([]);
+    // The cluster of another's object stays, as does what was not made by the demo.
+    const { json } = await server.call('GET', '/auth/v1/clusters');
+    expect(json.items.map(({ metadata }: { metadata: { name: string } }) => metadata.name)).toEqual([
+      'dev-eu-1',
+      'zebra',
+    ]);
+    const kept = logLines(server.output.stderr).filter(
+      ({ msg }) => msg === 'not removed, although it came with --demo',
+    );
+    expect(kept).toMatchObject([{ resource: 'clusters', name: 'dev-eu-1' }]);
+    await server.stop();
+
+    server = await startServer({ dataDir });
+    expect(await demoGrants(server)).toEqual([]);
   });
 });
