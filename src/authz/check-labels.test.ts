@@ -49,7 +49,7 @@ describe('A30: bindings that begin to hold', () => {
     expect(refusal(minting(selector), before, after) !== undefined).toBe(isRefused);
   });
 
-  it('are forgotten when they are removed, rewritten, or have no subjects or no role', () => {
+  it('are forgotten when they are removed, rewritten, or have no subjects', () => {
     const fleet = minting('env=prod', 'env=prod');
     const [first, second] = ['b0', 'b1'].map((name) => binding(name, 'ClusterRole/mint', [], { clusters: 'env=prod' }));
     fleet.remove(first as ApiObject);
@@ -59,8 +59,23 @@ describe('A30: bindings that begin to hold', () => {
     fleet.put(binding('b1', 'ClusterRole/mint', ['User:x'], { clusters: 'env=test' }));
     expect(refusal(fleet, {}, { env: 'prod' })).toBeUndefined();
     expect(refusal(fleet, {}, { env: 'test' })).toContain('ClusterRoleBinding/b1');
-    fleet.remove(role('mint', TOKEN));
-    expect(refusal(fleet, {}, { env: 'test' })).toBeUndefined();
+  });
+
+  it.each([
+    ['deleted', minting('env=prod').remove(role('mint', TOKEN))],
+    ['not created yet', new Fleet().put(binding('b0', 'ClusterRole/mint', ['User:x'], { clusters: 'env=prod' }))],
+  ])('count as granting everything while their role is %s', (_, fleet) => {
+    // What the role had, and anything less than everything, is not enough.
+    fleet.put(role('held', TOKEN), binding('held', 'ClusterRole/held', ['User:carl']));
+    expect(refusal(fleet, {}, { env: 'prod' })).toBe(
+      'clusters.clusterregistry.k8s.io "a" is forbidden: user "carl" (groups=[]) may not set ' +
+        'these labels: with these labels ClusterRoleBinding/b0 would begin to hold in cluster "a", and its ClusterRole ' +
+        '"mint" does not exist: it could be created with any permissions',
+    );
+    expect(refusal(fleet, undefined, { env: 'prod' })).toContain('does not exist');
+    const all: Rules = [{ verbs: ['*'], apiGroups: ['*'], resources: ['*'] }];
+    fleet.put(role('all', all), binding('all', 'ClusterRole/all', ['User:carl']));
+    expect(refusal(fleet, {}, { env: 'prod' })).toBeUndefined();
   });
 
   it('are compared with what an account holds in its home cluster, if that is the cluster', () => {

@@ -8,18 +8,18 @@ import { CLUSTER_GROUP } from '../api/kinds/cluster-spec.ts';
 import { forbidden } from '../api/status.ts';
 import { type ClusterView, viewCluster } from './cluster-selector.ts';
 import { type Coverage, coverageBy } from './covers.ts';
-import { describeRules, describeUser } from './escalation.ts';
+import { describeRules, describeUser, FULL_AUTHORITY } from './escalation.ts';
 import { requirePermission } from './forbidden.ts';
 import { type ComparisonBudget, HeldRules, MAX_COST } from './held-rules.ts';
 import type { Policy } from './policy.ts';
 import type { Rule } from './rules.ts';
-import type { BeginningGrant } from './selector-index.ts';
 
 /**
  * Bindings select clusters by their labels, so a caller who may write a cluster could give it the label of a binding,
  * and with it permissions to itself or to others. Writing a cluster is therefore checked as if the bindings that begin
  * to hold in it were written: the caller must hold in this cluster, as it was before the write, what they grant, or the
- * verb `escalate` on the cluster. What is held until some time counts only for bindings that expire no later. See
+ * verb `escalate` on the cluster. What is held until some time counts only for bindings that expire no later. A binding
+ * whose role does not exist counts as one that grants everything: the role may be created later, with any rules. See
  * ADR 23.
  */
 
@@ -58,7 +58,11 @@ function checkBeginning(policy: LabelPolicy, caller: Identity, before: ClusterVi
   if (before.exists && isDeepStrictEqual(before.labels, after.labels)) return;
   if (policy.decide(caller, clusterQuestion('escalate', name)).allowed) return;
   // Paths belong to no cluster: a binding that is restricted to clusters never grants one.
-  const grants = [...policy.beginningGrants(before, after)].map((grant) => ({ ...grant, rules: withoutPaths(grant) }));
+  const grants = [...policy.beginningGrants(before, after)].map((grant) => ({
+    ...grant,
+    rules: withoutPaths(grant.rules ?? FULL_AUTHORITY),
+    roleExists: grant.rules !== undefined,
+  }));
   if (grants.length === 0) return;
 
   const user = caller.as(name);
@@ -66,7 +70,7 @@ function checkBeginning(policy: LabelPolicy, caller: Identity, before: ClusterVi
   const wanted = grants.flatMap(({ rules }) => rules);
   // By the expiry of the grants: nearly always there is one, that of bindings without an expiry.
   const fleetWide = new Map<number, HeldRules>();
-  for (const { binding, namespace, rules, until } of grants) {
+  for (const { binding, role, namespace, rules, roleExists, until } of grants) {
     const held = fleetWide.get(until) ?? new HeldRules(policy.rulesHeldIn(before, user, '', until), wanted, budget);
     fleetWide.set(until, held);
     let { missing, tooMany }: Coverage = coverageBy(held, rules);
@@ -75,9 +79,11 @@ function checkBeginning(policy: LabelPolicy, caller: Identity, before: ClusterVi
       ({ missing, tooMany } = coverageBy(local, missing));
     }
     if (missing.length === 0) continue;
-    const why = tooMany
-      ? 'grants more RBAC permissions than can be compared'
-      : `grants RBAC permissions not currently held there:\n${describeRules(missing)}`;
+    const why = !roleExists
+      ? `its ${role.kind} ${goQuote(role.name)} does not exist: it could be created with any permissions`
+      : tooMany
+        ? 'grants more RBAC permissions than can be compared'
+        : `grants RBAC permissions not currently held there:\n${describeRules(missing)}`;
     const refusal = `with these labels ${binding} would begin to hold in cluster ${goQuote(name)}, and ${why}`;
     throw forbidden(
       { group: CLUSTER_GROUP, resource: 'clusters' },
@@ -87,5 +93,5 @@ function checkBeginning(policy: LabelPolicy, caller: Identity, before: ClusterVi
   }
 }
 
-const withoutPaths = ({ rules }: BeginningGrant): Rule[] =>
+const withoutPaths = (rules: readonly Rule[]): Rule[] =>
   rules.filter(({ resources }) => resources.length > 0).map((rule) => ({ ...rule, nonResourceURLs: [] }));

@@ -55,7 +55,8 @@ export function checkGrant(
 }
 
 const EVERYWHERE: Reach = { kind: 'everywhere' };
-const FULL_AUTHORITY = readRules([
+/** All permissions: what an aggregation, or a role that does not exist yet, can come to grant. */
+export const FULL_AUTHORITY = readRules([
   { verbs: ['*'], apiGroups: ['*'], resources: ['*'] },
   { verbs: ['*'], nonResourceURLs: ['*'] },
 ]);

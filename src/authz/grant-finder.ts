@@ -27,7 +27,10 @@ export function* findGrants(
   }
 }
 
-/** The bindings that hold in a cluster before or after a change of its labels. Undefined for every other one. */
+/**
+ * The bindings that hold in a cluster before or after a change of its labels, also those whose role does not exist: it
+ * may be created later. Undefined for every other one.
+ */
 export function* findGrantsIn(
   bindings: Iterable<CompiledBinding>,
   before: ClusterView,
@@ -35,7 +38,7 @@ export function* findGrantsIn(
 ): Generator<GrantInCluster | undefined> {
   for (const binding of bindings) {
     const [holdsBefore, holdsAfter] = [bindingAppliesIn(binding, before), bindingAppliesIn(binding, after)];
-    const isGrant = (holdsBefore || holdsAfter) && binding.role.exists && binding.facts.subjects.length > 0;
+    const isGrant = (holdsBefore || holdsAfter) && binding.facts.subjects.length > 0;
     yield isGrant ? { grant: binding.facts, before: holdsBefore, after: holdsAfter } : undefined;
   }
 }

@@ -380,8 +380,8 @@ class CompiledPolicy implements Policy {
   *beginningGrants(before: ClusterView, after: ClusterView): Generator<BeginningGrant> {
     this.#dropExpired();
     for (const { id, facts, role } of this.#selectors.beginning(before, after)) {
-      if (!role.exists) continue;
-      yield { binding: id, namespace: facts.namespace, rules: role.index.rules, until: facts.expiresAt };
+      const rules = role.exists ? role.index.rules : undefined;
+      yield { binding: id, role: role.key, namespace: facts.namespace, rules, until: facts.expiresAt };
     }
   }
 }

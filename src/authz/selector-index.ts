@@ -1,5 +1,6 @@
 import { type ClusterSelector, type ClusterView, labelText } from './cluster-selector.ts';
 import { type CompiledBinding, NO_LABEL } from './compiled-rbac.ts';
+import type { RoleKey } from './rbac-objects.ts';
 import type { Rule } from './rules.ts';
 
 /** A binding that begins to hold in a cluster. */
@@ -8,7 +9,9 @@ export interface BeginningGrant {
   readonly binding: string;
   /** `""` for a ClusterRoleBinding. */
   readonly namespace: string;
-  readonly rules: readonly Rule[];
+  readonly role: RoleKey;
+  /** Undefined when the role does not exist: it may be created later, with any rules. */
+  readonly rules: readonly Rule[] | undefined;
   /** When it expires, in epoch milliseconds; Infinity when it does not. */
   readonly until: number;
 }

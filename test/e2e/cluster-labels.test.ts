@@ -136,6 +136,37 @@ describe('A30: a label that a binding selects', () => {
     expect((await post(server, ASK, { path, ...asUser('tagger') })).code).toBe(403);
   });
 
+  it('nor while the role of the binding is deleted, to be created again', async () => {
+    const roles = `${RBAC}/clusterroles`;
+    const replaced = { metadata: { name: `replaced-${name}` }, rules: [TOKEN] };
+    await create(server, roles, replaced);
+    await create(server, `${RBAC}/clusterrolebindings`, {
+      metadata: { name: `replaced-${name}`, annotations: { 'clusterpass.dev/clusters': `zone=${name}` } },
+      subjects: [user('tagger')],
+      roleRef: { apiGroup: RBAC_GROUP, kind: 'ClusterRole', name: `replaced-${name}` },
+    });
+    expect((await server.call('DELETE', `${roles}/replaced-${name}`)).code).toBe(200);
+    const refused = await patch('tagger', { zone: name });
+    expect(refused.code).toBe(403);
+    expect(refused.json.message).toContain(
+      `with these labels ClusterRoleBinding/replaced-${name} would begin to hold in cluster "${name}", and its ` +
+        `ClusterRole "replaced-${name}" does not exist`,
+    );
+    const body = clusterBody({ zone: name }, `${name}-new`);
+    expect((await server.call('POST', CLUSTERS, { body, ...asUser('tagger') })).code).toBe(403);
+    // The review that the console shows names it, too.
+    const review = await server.call(
+      'POST',
+      `/orchestrator/${name}/apis/clusterpass.dev/v1alpha1/clustergrantreviews`,
+      { body: { spec: { labels: { zone: name } } } },
+    );
+    expect(review.json.status.grants).toContainEqual(
+      expect.objectContaining({ role: { kind: 'ClusterRole', name: `replaced-${name}` }, change: 'Begins' }),
+    );
+    expect((await patch('escalator', { zone: name })).code).toBe(200);
+    await create(server, roles, replaced);
+  });
+
   it('nor by removing a label that a binding excludes', async () => {
     await bind('not-dev', `env!=dev,kubernetes.io/metadata.name=${name}`);
     const answer = await patch('tagger', { env: null });

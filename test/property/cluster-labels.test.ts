@@ -222,7 +222,12 @@ function covers(held: Rule, part: Rule): boolean {
   );
 }
 
-/** All bindings with the rules of their roles, by a scan of the objects. */
+const EVERYTHING = readRules([{ verbs: ['*'], apiGroups: ['*'], resources: ['*'] }]);
+
+/**
+ * All bindings with the rules of their roles, by a scan of the objects. `wanted`: what must be held where they begin to
+ * hold. A role that does not exist may be created with any rules.
+ */
 function boundRules(fleet: Fleet) {
   const snapshot = fleet.snapshot();
   return fleet
@@ -236,7 +241,7 @@ function boundRules(fleet: Fleet) {
         roleRef.kind === 'Role' ? snapshot.role(roleRef.namespace, roleRef.name) : snapshot.clusterRole(roleRef.name);
       const own =
         found === undefined ? [] : found.kind === 'Role' ? readRules(found.rules) : effectiveRules(found, snapshot);
-      return { id: bindingId(namespace, name), facts, rules: own };
+      return { id: bindingId(namespace, name), facts, rules: own, wanted: found === undefined ? EVERYTHING : own };
     });
 }
 
@@ -254,7 +259,7 @@ function unheldBindings(fleet: Fleet, caller: Caller, { before, after }: World):
   );
   return all
     .filter((each) => each.facts.subjects.length > 0 && holdsIn(each, next) && !holdsIn(each, old))
-    .filter(({ facts: { namespace }, rules: wanted }) => {
+    .filter(({ facts: { namespace }, wanted }) => {
       const usable = held.filter(({ facts }) => facts.namespace === '' || facts.namespace === namespace);
       return partsOf(wanted).some((part) => !usable.some((each) => each.rules.some((rule) => covers(rule, part))));
     })
