@@ -6,7 +6,10 @@ import { controllerOf, endpointsField } from './kinds/cluster-spec.ts';
 /** Set by an administrator who has checked the endpoints to which the credential of a cluster would be sent. */
 export const CONFIRMED_ANNOTATION = 'clusterpass.dev/confirmed-endpoint';
 
-/** The verb on the cluster that setting the annotation requires. Permission to update the cluster is not enough. */
+/**
+ * The verb on the cluster that setting the annotation requires, and TOKEN_CHECKS_ANNOTATION. Permission to update the
+ * cluster is not enough.
+ */
 export const CONFIRM_VERB = 'confirm';
 
 /** In the spec of a cluster whose endpoints were changed and not confirmed: the confirmed endpoints. */

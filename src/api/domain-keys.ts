@@ -57,9 +57,11 @@ export const JOINED_ANNOTATION = 'clusterpass.dev/joined-with';
 
 /**
  * `webhook`: the API server of the cluster asks for each token whether it is accepted, so that a revocation reaches it.
- * Set by the operator. The command line and the console derive from it when a revocation takes effect.
+ * Set by the operator, with the verb `CONFIRM_VERB`. The command line and the console derive from it when a revocation
+ * takes effect.
  */
 export const TOKEN_CHECKS_ANNOTATION = 'clusterpass.dev/token-checks';
+export const TOKEN_CHECKS_CHOICES = ['webhook'];
 
 /** Annotations that describe the tokens of a cluster; computed for each view, never stored. */
 export const COMPUTED_ANNOTATIONS = {

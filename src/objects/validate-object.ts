@@ -1,3 +1,4 @@
+import { validateChoice } from '../api/annotation-choice.ts';
 import { goQuote } from '../api/codec/go-text/go-quote.ts';
 import { IN_CLUSTER_ANNOTATION, isDomainKey, PROTECTED_LABEL_PREFIX, validateDomainKeys } from '../api/domain-keys.ts';
 import {
@@ -9,7 +10,6 @@ import {
   required,
   tooLong,
   tooMany,
-  unsupportedValue,
 } from '../api/field-error.ts';
 import type { ApiObject, Kind, ObjectMeta, UnchangedParts } from '../api/kind.ts';
 import {
@@ -69,8 +69,7 @@ export function validateObject(
     ...validateClustersAnnotation(kind, object.metadata, old?.metadata),
     ...validateExpiry(kind, object.metadata, old?.metadata),
     ...validateBoundCluster(kind, object.metadata, old?.metadata),
-    ...validateWord(kind, AGENTS_ANNOTATION, [AGENTS_ALLOWED], object.metadata, old?.metadata),
-    ...validateWord(kind, APPROVAL_ANNOTATION, BINDING_APPROVALS, object.metadata, old?.metadata),
+    ...validatePassAnnotations(kind, object.metadata, old?.metadata),
     ...validateInClusterAnnotation(kind, object.metadata, cluster),
     ...kind.validate(object, old, unchanged),
   ];
@@ -143,18 +142,13 @@ function validateBoundCluster(kind: Kind, metadata: ObjectMeta, old: ObjectMeta 
   return [invalidValue(path, text, 'must be NAME/UID of a cluster')];
 }
 
-/** An annotation of a binding with one of some words. */
-function validateWord(
-  kind: Kind,
-  annotation: string,
-  words: readonly string[],
-  metadata: ObjectMeta,
-  old: ObjectMeta | undefined,
-): FieldError[] {
-  const word = metadata.annotations?.[annotation];
-  if (word === undefined || !kind.resource.endsWith('rolebindings')) return [];
-  if (word === old?.annotations?.[annotation] || words.includes(word)) return [];
-  return [unsupportedValue(`metadata.annotations[${annotation}]`, word, words)];
+/** Which passes a binding gives to whom. */
+function validatePassAnnotations(kind: Kind, metadata: ObjectMeta, old: ObjectMeta | undefined): FieldError[] {
+  if (!kind.resource.endsWith('rolebindings')) return [];
+  return [
+    ...validateChoice(AGENTS_ANNOTATION, [AGENTS_ALLOWED], metadata, old),
+    ...validateChoice(APPROVAL_ANNOTATION, BINDING_APPROVALS, metadata, old),
+  ];
 }
 
 /** Room for 2,000 names of clusters. Parsing three megabytes of selector took 500 ms, and this much takes 15. */

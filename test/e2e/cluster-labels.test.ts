@@ -278,3 +278,49 @@ describe('A30: a protected label', () => {
     ]);
   });
 });
+
+describe('A44: the statement that a cluster asks for each token', () => {
+  const KEY = 'clusterpass.dev/token-checks';
+  const annotate = (who: string, value: string | null): Promise<Answer> =>
+    server.call('PATCH', `${CLUSTERS}/${name}`, {
+      body: { metadata: { annotations: { [KEY]: value } } },
+      headers: MERGE_PATCH,
+      ...asUser(who),
+    });
+
+  it('is made with the verb confirm, and withdrawn without it', async () => {
+    const refused = await annotate('tagger', 'webhook');
+    expect([refused.code, refused.json.message]).toEqual([
+      403,
+      `clusters.${REGISTRY_GROUP} "${name}" is forbidden: User "tagger" cannot confirm resource "clusters" in API group ` +
+        `"${REGISTRY_GROUP}" at the cluster scope`,
+    ]);
+    const body = {
+      ...clusterBody({}, `${name}-new`),
+      metadata: { name: `${name}-new`, annotations: { [KEY]: 'webhook' } },
+    };
+    expect((await server.call('POST', CLUSTERS, { body, ...asUser('tagger') })).code).toBe(403);
+    await grant(server, { to: 'guardian', rules: [may('confirm', 'clusters', REGISTRY_GROUP)] });
+    expect((await annotate('guardian', 'webhook')).code).toBe(200);
+    // A write that leaves it as it is.
+    expect((await annotate('tagger', 'webhook')).code).toBe(200);
+    expect((await annotate('tagger', null)).code).toBe(200);
+    expect((await annotate('tagger', 'webhook')).code).toBe(403);
+  });
+
+  it('is the word webhook', async () => {
+    const answer = await server.call('POST', CLUSTERS, {
+      body: { ...clusterBody({}), metadata: { name: `${name}-word`, annotations: { [KEY]: 'Webhook' } } },
+    });
+    expect([answer.code, answer.json.details?.causes]).toEqual([
+      422,
+      [
+        {
+          reason: 'FieldValueNotSupported',
+          message: 'Unsupported value: "Webhook": supported values: "webhook"',
+          field: `metadata.annotations[${KEY}]`,
+        },
+      ],
+    ]);
+  });
+});

@@ -1,9 +1,11 @@
 import { Type } from 'typebox';
+import { validateChoice } from '../annotation-choice.ts';
 import { bodySchema } from '../codec/shape.ts';
 import { CONFIRMED_FIELD, endpointsInForce, writtenEndpoints } from '../confirmed-endpoint.ts';
+import { TOKEN_CHECKS_ANNOTATION, TOKEN_CHECKS_CHOICES } from '../domain-keys.ts';
 import { checkEach, type FieldError, required, tooLong, unsupportedValue } from '../field-error.ts';
 import type { ApiObject, Kind } from '../kind.ts';
-import { validateProbeChoice } from '../probe-annotation.ts';
+import { PROBE_ANNOTATION, PROBE_CHOICES } from '../probe-annotation.ts';
 import { clusterColumns } from './cluster-columns.ts';
 import { readyStatus } from './cluster-conditions.ts';
 import {
@@ -219,7 +221,8 @@ export function clusterKind(productName: string, checks: EndpointChecks = DEFAUL
             ),
             ...validateConfirmed(object, old, changes),
           ]),
-      ...validateProbeChoice(object.metadata, old?.metadata),
+      ...validateChoice(PROBE_ANNOTATION, PROBE_CHOICES, object.metadata, old?.metadata),
+      ...validateChoice(TOKEN_CHECKS_ANNOTATION, TOKEN_CHECKS_CHOICES, object.metadata, old?.metadata),
       ...(unchanged.has('status') ? [] : validateStatus(statusOf(object))),
     ],
     columns: clusterColumns(productName),
