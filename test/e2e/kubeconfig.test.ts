@@ -341,7 +341,7 @@ describe('clusterpass kubeconfig', () => {
         '',
       ].join('\n');
       await writeFile(file('a'), before, { mode: 0o644 });
-      await writeFile(file('b'), 'untouched');
+      await writeFile(file('b'), 'kind: Config # untouched');
       await jane.run(AS, { env: { KUBECONFIG: `${file('a')}:${file('b')}` } });
       const after = await readFile(file('a'), 'utf8');
       for (const comment of ['# mine', '# by hand']) expect(after).toContain(comment);
@@ -350,7 +350,7 @@ describe('clusterpass kubeconfig', () => {
       expect(Object.keys(is)).toEqual(Object.keys(was));
       expect(await contexts('a')).toEqual(['home', 'dev-1', 'dev-2']);
       expect((await config('a'))['current-context']).toBe('home');
-      expect(await readFile(file('b'), 'utf8')).toBe('untouched');
+      expect(await readFile(file('b'), 'utf8')).toBe('kind: Config # untouched');
       expect((await stat(file('a'))).mode & 0o777).toBe(0o600);
     });
 
@@ -463,13 +463,13 @@ describe('clusterpass kubeconfig', () => {
       await writeFile(file('taken'), text);
       const { code, stderr } = await jane.run([...AS, '--output', 'taken']);
       expect(code).toBe(1);
-      expect(stderr).toContain('error: context "dev-1" exists already and was not written by clusterpass');
+      expect(stderr).toMatch(/error: context "dev-1" exists already in .*taken and was not written by clusterpass/);
       const written = await config('taken');
       expect(written.contexts[0]).toEqual({ name: 'dev-1', context: { cluster: 'x', user: 'y' } });
       expect(await contexts('taken')).toEqual(['dev-1', 'dev-2']);
       // Another account for the same clusters would have the same names.
       expect((await jane.run(['kubeconfig', '--as', 'ci/other', '--output', 'taken'])).stderr).toMatch(
-        /context "dev-2" exists already and is for ci\/builder/,
+        /context "dev-2" exists already in .*taken and is for ci\/builder/,
       );
       expect((await jane.run([...AS, '--output', 'taken', '--context-name', '{cluster}-{account}'])).code).toBe(0);
       expect(await contexts('taken')).toEqual(['dev-1', 'dev-2-builder', 'dev-1-builder']);

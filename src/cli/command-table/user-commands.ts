@@ -167,7 +167,7 @@ export const USER_COMMANDS: readonly Command[] = [
     summary: 'Write a kubeconfig with a context for every cluster that you may see.',
     details:
       'Contexts are added to the first file of `$KUBECONFIG` (or `~/.kube/config`), mode 0600. Entries of other programs ' +
-      'are not changed, and a name that is in use is an error. The command recognizes its own entries by an extension: a ' +
+      'are not changed, and a name that is in use in one of its files is an error. The command recognizes its own entries by an extension: a ' +
       'context that you renamed keeps its name, and your namespace, proxy and other settings in it stay. No secret is ' +
       'written: kubectl runs `clusterpass credential` when it needs a token, with your login or the variables of its ' +
       'environment, not with `--token` or `--token-file` of this command. The address is the first endpoint whose ' +

@@ -17,8 +17,12 @@ export const configFolder = (env: Context['env']): string =>
 /** The folder of cached tokens. */
 export const cacheFolder = (env: Context['env']): string => join(base(env, 'XDG_CACHE_HOME', '.cache'), 'clusterpass');
 
-/** The kubeconfig that kubectl writes: the first file of $KUBECONFIG, else ~/.kube/config. */
-export function kubeconfigFile(env: Context['env']): string {
-  const first = (env.KUBECONFIG ?? '').split(process.platform === 'win32' ? ';' : ':').find((path) => path !== '');
-  return first ?? join(home(env), '.kube', 'config');
+/** The files that kubectl reads: those of $KUBECONFIG, else ~/.kube/config. */
+export function kubeconfigFiles(env: Context['env']): readonly [string, ...string[]] {
+  const separator = process.platform === 'win32' ? ';' : ':';
+  const [first, ...others] = (env.KUBECONFIG ?? '').split(separator).filter((path) => path !== '');
+  return first === undefined ? [join(home(env), '.kube', 'config')] : [first, ...others];
 }
+
+/** The file that kubectl writes new entries to. */
+export const kubeconfigFile = (env: Context['env']): string => kubeconfigFiles(env)[0];

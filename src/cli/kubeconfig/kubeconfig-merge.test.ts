@@ -163,12 +163,63 @@ describe('merging', () => {
         wanted('b'),
       ]);
       expect(collisions).toEqual([
-        expect.stringMatching(/^\w+ ".*" exists already and was not written by clusterpass/),
+        expect.stringMatching(/^\w+ ".*" exists already in the kubeconfig and was not written by clusterpass/),
       ]);
       expect(names(text)).toContain('b');
       expect(read(text)[section][0]).toEqual({ name });
     },
   );
+
+  describe('beside other files of $KUBECONFIG', () => {
+    const mine = 'current-context: mine\ncontexts: [{name: a, context: {}}]';
+    const beside = (text: string) => ({ path: '/first', others: [{ path: '/other', text }] });
+
+    it('does not hide a context of another file', () => {
+      const { collisions, text } = mergeKubeconfig(undefined, [wanted('a'), wanted('b')], beside(mine));
+      expect(collisions).toEqual([expect.stringMatching(/^context "a" exists already in \/other and was not written/)]);
+      expect(names(text)).toEqual(['b']);
+      const ours = mergeKubeconfig(undefined, [wanted('a')]).text;
+      expect(mergeKubeconfig(undefined, [wanted('a')], beside(ours)).collisions).toEqual([]);
+    });
+
+    it.each(['current-context: mine', 'current-context: ""', 'contexts: [{name: x, context: {}}]'])(
+      'leaves the current context to %s',
+      (text) => {
+        expect(mergeKubeconfig(undefined, [wanted('b')], beside(text)).selected).toBeUndefined();
+      },
+    );
+
+    it('selects a context if no file has one', () => {
+      const others = [{ path: '/absent', text: undefined }];
+      expect(mergeKubeconfig(undefined, [wanted('b')], { others }).selected).toBe('b');
+    });
+  });
+
+  it('keeps the numbers of other programs as they were written', () => {
+    const clusters =
+      '- {name: x, cluster: {extensions: [{name: y, extension: {id: 12345678901234567890, zip: 0123}}]}}';
+    const { text } = mergeKubeconfig(`clusters:\n${clusters}\n`, [wanted('a')]);
+    expect(text).toContain('id: 12345678901234567890, zip: 0123');
+  });
+
+  it('leaves a file in JSON in JSON', () => {
+    const before = '{"kind":"Config","clusters":[],"contexts":[],"users":[],"preferences":{"n":1.50,"on":true}}';
+    const { text } = mergeKubeconfig(before, [wanted('a')]);
+    expect(JSON.parse(text).contexts).toMatchObject([{ name: 'a', context: { namespace: 'ci' } }]);
+    expect(text).toContain('"n": 1.50');
+    expect(mergeKubeconfig(text, [wanted('a')]).changed).toBe(false);
+  });
+
+  it('names the file that it cannot use', () => {
+    const merge = (text: string) => () => mergeKubeconfig(text, [wanted('a')], { path: '/k' });
+    expect(merge('a: [')).toThrow(/^\/k cannot be parsed, and is not changed: /);
+    expect(merge('[]')).toThrow('/k is not a kubeconfig, and is not changed');
+    expect(merge('kind: Config\n---\nkind: Config')).toThrow('/k has several YAML documents; it is not changed');
+  });
+
+  it('keeps the comments of a file without entries', () => {
+    expect(mergeKubeconfig('# mine\n', [wanted('a')]).text).toMatch(/^# mine\n/);
+  });
 
   it('does not overwrite the context of another server', () => {
     const { text } = mergeKubeconfig(undefined, [wanted('a')]);

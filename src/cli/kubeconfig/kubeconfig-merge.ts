@@ -1,4 +1,4 @@
-import { type Document, isMap, isNode, isSeq, parseDocument } from 'yaml';
+import { type Document, isMap, isNode, isSeq, parseDocument, type ScalarTag, type Tags } from 'yaml';
 import type { ExecConfig } from '../../api/kubeconfig-document.ts';
 import { CliError } from '../command.ts';
 import { yamlProblem } from '../describe-error.ts';
@@ -82,19 +82,37 @@ export interface MergeOptions {
   readonly acceptChanges?: boolean;
   /** Contexts that fail now. Another one becomes the current context, if there is one. */
   readonly isFailing?: (context: Pick<WrittenContext, 'server' | 'cluster'>) => boolean;
+  /** The path of the file, for messages. */
+  readonly path?: string;
+  /** The files that kubectl reads with this one (`$KUBECONFIG`). They are not changed. */
+  readonly others?: readonly KubeconfigText[];
+}
+
+export interface KubeconfigText {
+  readonly path: string;
+  /** Undefined if the file does not exist. */
+  readonly text: string | undefined;
 }
 
 /**
  * Adds and updates contexts in the text of a kubeconfig, and removes those of the servers of `prune` for clusters that
  * are not visible. Other entries, comments and the order stay. In our entries, only our fields are set. A context whose
- * cluster has another address or CA is not updated, unless `acceptChanges` is set: kubectl would send tokens there.
+ * cluster has another address or CA is not updated, unless `acceptChanges` is set: kubectl would send tokens there. In
+ * kubectl an entry of this file hides those of its name in `others`, so names in use there are collisions, too.
  */
 export function mergeKubeconfig(
   text: string | undefined,
   wanted: readonly WantedContext[],
-  { prune = [], acceptChanges = false, isFailing = () => false }: MergeOptions = {},
+  {
+    prune = [],
+    acceptChanges = false,
+    isFailing = () => false,
+    path = 'the kubeconfig',
+    others = [],
+  }: MergeOptions = {},
 ): MergeResult {
-  const file = new KubeconfigDocument(text);
+  const file = new KubeconfigDocument({ path, text });
+  const all = [file, ...others.map((other) => new KubeconfigDocument(other))];
   const removed = prune.flatMap(({ server, visible }) => file.prune(server, visible));
   const written: WrittenContext[] = [];
   const added: string[] = [];
@@ -102,8 +120,10 @@ export function mergeKubeconfig(
   const moved: EndpointChange[] = [];
   const collisions: string[] = [];
   for (const each of wanted) {
-    const context = file.withName(each);
-    const problem = file.collision(context);
+    const isOfAnother = all.some((document) => document.isOfAnother(each.contextName, each.key.server));
+    const context = file.withName(each, isOfAnother);
+    const names = file.namesToSet(context);
+    const problem = all.map((document) => document.collision(context, names)).find((found) => found !== undefined);
     if (problem !== undefined) {
       collisions.push(problem);
       continue;
@@ -119,7 +139,7 @@ export function mergeKubeconfig(
     else if (before !== name) renamed.push({ from: before, to: name });
   }
   const first = written.find((each) => !isFailing(each)) ?? written[0];
-  const selected = file.selectIfNone(first?.contextName);
+  const selected = all.some((document) => document.hasChoice) ? undefined : file.select(first?.contextName);
   const lost = removed.find((name) => name === file.current);
   const done = { written, added, renamed, removed, moved, selected, lost, collisions };
   return { text: file.changed ? file.toString() : (text ?? ''), changed: file.changed, ...done };
@@ -127,26 +147,44 @@ export function mergeKubeconfig(
 
 const EMPTY = 'apiVersion: v1\nkind: Config\nclusters: []\nusers: []\ncontexts: []\n';
 
+const NUMBERS: ReadonlySet<string> = new Set(['tag:yaml.org,2002:int', 'tag:yaml.org,2002:float']);
+
+/** Numbers are written as they were read: one of another program may have more digits than JavaScript keeps. */
+const withNumbersAsRead = (tags: Tags): Tags =>
+  tags.map((tag) => {
+    if (typeof tag !== 'object' || !NUMBERS.has(tag.tag)) return tag;
+    const { stringify = ({ value }) => String(value), ...rest } = tag as ScalarTag;
+    return { ...rest, stringify: (node, ...context) => node.source ?? stringify(node, ...context) };
+  });
+
 class KubeconfigDocument {
+  readonly #path: string;
   readonly #document: Document;
+  readonly #isJson: boolean;
   /** The entries as they are in the document. Reading all of them for each of 500 contexts would take half a minute. */
   readonly #read = new Map<Section, Entry[]>();
   /** The servers of contexts that were removed, by name. */
   readonly #removed = new Map<string, string>();
   changed = false;
 
-  constructor(text: string | undefined) {
-    const document = parseDocument(text === undefined || text.trim() === '' ? EMPTY : text);
+  constructor({ path, text = '' }: KubeconfigText) {
+    const document: Document = parseDocument(text, { customTags: withNumbersAsRead });
     const [problem] = document.errors;
+    if (problem?.code === 'MULTIPLE_DOCS') throw new CliError(`${path} has several YAML documents; it is not changed`);
     if (problem !== undefined) {
-      throw new CliError(`cannot parse the kubeconfig, which is not changed: ${yamlProblem(problem)}`);
+      throw new CliError(`${path} cannot be parsed, and is not changed: ${yamlProblem(problem)}`);
     }
-    if (!isMap(document.contents)) throw new CliError('the file is not a kubeconfig and is not changed');
+    // Without entries, a file has at most comments, which stay.
+    document.contents ??= parseDocument(EMPTY).contents;
+    if (!isMap(document.contents)) throw new CliError(`${path} is not a kubeconfig, and is not changed`);
+    this.#path = path;
     this.#document = document;
+    this.#isJson = isJson(text);
   }
 
   toString(): string {
-    return this.#document.toString({ lineWidth: 0, indentSeq: false });
+    const quoted = this.#isJson ? ({ defaultKeyType: 'QUOTE_DOUBLE', defaultStringType: 'QUOTE_DOUBLE' } as const) : {};
+    return this.#document.toString({ lineWidth: 0, indentSeq: false, ...quoted });
   }
 
   #entries(section: Section): Entry[] {
@@ -170,12 +208,11 @@ class KubeconfigDocument {
   }
 
   /** With its qualified name, if it needs one. A context that is in the file keeps the form of its name. */
-  withName(wanted: WantedContext): WantedContext {
-    const { key, contextName, qualified, isShared = false } = wanted;
+  withName(wanted: WantedContext, isOfAnother: boolean): WantedContext {
+    const { key, qualified, isShared = false } = wanted;
     if (qualified === undefined) return wanted;
     const name = this.#own('contexts', key)?.mark?.name;
-    const isQualified =
-      name === undefined ? isShared || this.#isOfAnother(contextName, key.server) : name === qualified.contextName;
+    const isQualified = name === undefined ? isShared || isOfAnother : name === qualified.contextName;
     return isQualified ? { ...wanted, ...qualified } : wanted;
   }
 
@@ -184,7 +221,7 @@ class KubeconfigDocument {
    * current context that is missing in a file with contexts of other servers: under its name kubectl would act on
    * another cluster.
    */
-  #isOfAnother(contextName: string, server: string): boolean {
+  isOfAnother(contextName: string, server: string): boolean {
     const contexts = this.#entries('contexts');
     const others = contexts.filter(({ mark }) => mark !== undefined && mark.server !== server);
     if (others.some(({ name }) => name === contextName)) return true;
@@ -192,20 +229,26 @@ class KubeconfigDocument {
     return others.length > 0 && this.current === contextName && !contexts.some(({ name }) => name === contextName);
   }
 
-  /** The reason why a context cannot be written; undefined if it can. */
-  collision(wanted: WantedContext): string | undefined {
-    for (const section of SECTION_NAMES) {
-      const name = nameFor(section, wanted);
-      const other = this.#entries(section).find((entry) => entry.name === name);
-      if (other === undefined || (other.mark !== undefined && sameKey(other.mark, wanted.key))) continue;
-      // An entry that the user renamed keeps its name, so it does not need this one.
+  /** The names that the entries of a context get. One that the user renamed keeps its name. */
+  namesToSet(wanted: WantedContext): ReadonlyMap<Section, string> {
+    const isFree = (section: Section): boolean => {
       const own = this.#own(section, wanted.key);
-      if (own !== undefined && isRenamed(own)) continue;
+      return own === undefined || !isRenamed(own);
+    };
+    return new Map(SECTION_NAMES.filter(isFree).map((section) => [section, nameFor(section, wanted)]));
+  }
+
+  /** The reason why a context cannot be written; undefined if it can. */
+  collision({ key }: WantedContext, names: ReadonlyMap<Section, string>): string | undefined {
+    for (const [section, name] of names) {
+      const other = this.#entries(section).find((entry) => entry.name === name);
+      if (other === undefined || (other.mark !== undefined && sameKey(other.mark, key))) continue;
       const owner =
         other.mark === undefined
           ? 'was not written by clusterpass'
           : `is for ${other.mark.account} at ${other.mark.server}`;
-      return `${SECTIONS[section]} ${JSON.stringify(name)} exists already and ${owner}; it is not changed (see --context-name)`;
+      const entry = `${SECTIONS[section]} ${JSON.stringify(name)}`;
+      return `${entry} exists already in ${this.#path} and ${owner}; it is not changed (see --context-name)`;
     }
     return undefined;
   }
@@ -259,7 +302,7 @@ class KubeconfigDocument {
     const sequence = this.#document.get(section);
     if (!isSeq(sequence)) throw new CliError(`${section} of the kubeconfig is not a list`);
     // An empty list is in flow style ([]), which would put all entries on one line.
-    if (sequence.items.length === 0) sequence.flow = false;
+    if (sequence.items.length === 0 && !this.#isJson) sequence.flow = false;
     sequence.items.push(this.#document.createNode(entry));
     this.#read.get(section)?.push(this.#readEntry(section, sequence.items.length - 1));
     this.changed = true;
@@ -286,13 +329,16 @@ class KubeconfigDocument {
   }
 
   /**
-   * Without a current context kubectl connects to localhost:8080. A choice of the user is never changed: not the empty
-   * value that `kubectl config unset` writes, nor a missing one beside contexts of other programs.
+   * Whether the user has chosen the current context, which is then never changed. The empty value that `kubectl config
+   * unset` writes is a choice, and so is a missing one beside contexts of other programs.
    */
-  selectIfNone(name: string | undefined): string | undefined {
-    if (name === undefined || this.current !== undefined) return undefined;
-    if (this.#entries('contexts').some(({ mark }) => mark === undefined)) return undefined;
-    this.#change(['current-context'], name);
+  get hasChoice(): boolean {
+    return this.current !== undefined || this.#entries('contexts').some(({ mark }) => mark === undefined);
+  }
+
+  /** Without a current context kubectl connects to localhost:8080. */
+  select(name: string | undefined): string | undefined {
+    if (name !== undefined) this.#change(['current-context'], name);
     return name;
   }
 
@@ -310,6 +356,15 @@ class KubeconfigDocument {
       this.#read.delete(section);
     }
     return removed.reverse();
+  }
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
   }
 }
 

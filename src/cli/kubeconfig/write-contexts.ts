@@ -8,7 +8,7 @@ import { CliError, type Context, type Invocation } from '../command.ts';
 import type { NamedServer } from '../connection/all-servers.ts';
 import { withLock } from '../files/file-lock.ts';
 import { readText, writePrivate } from '../files/files.ts';
-import { kubeconfigFile } from '../files/folders.ts';
+import { kubeconfigFile, kubeconfigFiles } from '../files/folders.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
 import { type PassSubject, tokenProblems } from '../service-account.ts';
 import { type MergeOptions, type MergeResult, mergeKubeconfig, type WantedContext } from './kubeconfig-merge.ts';
@@ -147,13 +147,16 @@ function mergeToStdout({ out }: Context, wanted: readonly WantedContext[], optio
 }
 
 async function mergeIntoFile(
-  { err }: Context,
+  { env, err }: Context,
   file: string,
   wanted: readonly WantedContext[],
   options: MergeOptions,
 ): Promise<MergeResult> {
+  const all = kubeconfigFiles(env);
+  const paths = file === all[0] ? all.slice(1) : [];
   const result = await withLock(file, { waitMs: LOCK_WAIT_MS, err }, async () => {
-    const merged = mergeKubeconfig(await readText(file), wanted, options);
+    const others = await Promise.all(paths.map(async (path) => ({ path, text: await readText(path) })));
+    const merged = mergeKubeconfig(await readText(file), wanted, { ...options, path: file, others });
     if (merged.changed) await writePrivate(file, merged.text);
     return merged;
   });
