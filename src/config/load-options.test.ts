@@ -201,8 +201,8 @@ describe('loadServeOptions', () => {
 
   it.each([
     ['--service-account-max-token-expiration', '59m', 'from 1h to 4294967296s'],
-    ['--mcp-max-duration', '16m', 'from 10m to 15m'],
-    ['--mcp-max-duration', '9m', 'from 10m to 15m'],
+    ['--pass-max-duration', '16m', 'from 10m to 15m'],
+    ['--pass-max-duration', '9m', 'from 10m to 15m'],
   ])('%s %s is out of bounds', (flag, value, bounds) => {
     expect(problems([flag, value])).toEqual([`${flag}: "${value}" cannot be used: expected a duration ${bounds}`]);
   });
@@ -282,7 +282,7 @@ describe('decision 14: plain HTTP only on loopback', () => {
   it('lifetimes in seconds are never longer than their options', () => {
     const { options } = load([
       ...['--service-account-max-token-expiration', '3600500ms', '--max-access-request-duration', '3600500ms'],
-      ...['--mcp-max-duration', '600500ms'],
+      ...['--pass-max-duration', '600500ms'],
     ]);
     expect(options.maxTokenExpirationSeconds).toBe(3_600);
     expect(options.accessRequests.maxDurationSeconds).toBe(3_600);

@@ -1,7 +1,7 @@
 import { option } from './option.ts';
 import { boolean, duration, integer, issuerUrls, origins } from './values.ts';
 
-/** Options of agents and of the passes that they ask for. */
+/** Options of the Model Context Protocol over HTTP. */
 export const MCP_OPTIONS = {
   mcp: option({
     parse: boolean,
@@ -19,18 +19,6 @@ export const MCP_OPTIONS = {
     parse: origins,
     repeatable: true,
     doc: 'An origin of web pages that may call `/mcp`, e.g. `https://agent.example.com`. Requests with another `Origin` header are refused; requests without one do not come from web pages.',
-  }),
-  mcpMaxHandles: option({
-    value: 'N',
-    parse: integer(1, 1_000),
-    default: '10',
-    doc: 'How many passes (`passes.clusterpass.dev`) of one requester and client may be waiting or ready at a time; further ones are rejected until one ends.',
-  }),
-  mcpMaxPending: option({
-    value: 'N',
-    parse: integer(1, 1_000),
-    default: '3',
-    doc: 'How many of them may wait for an approval at a time.',
   }),
   mcpCallsPerMinute: option({
     value: 'N',
@@ -55,11 +43,5 @@ export const MCP_OPTIONS = {
     parse: duration('1s', '30s'),
     default: '30s',
     doc: 'How long a call at `/mcp` may take. A longer one is answered with 504.',
-  }),
-  mcpMaxDuration: option({
-    value: 'DURATION',
-    parse: duration('10m', '15m'),
-    default: '15m',
-    doc: 'The longest duration of a pass. A longer one is rejected. No token of a pass outlives it.',
   }),
 } as const;

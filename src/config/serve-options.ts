@@ -159,9 +159,9 @@ export function resolveOptions(values: OptionValues): { options: ServeOptions; p
       retentionMs: values.accessRequestRetention,
     },
     passes: {
-      maxHandles: values.mcpMaxHandles,
-      maxPending: values.mcpMaxPending,
-      maxDurationSeconds: Math.floor(values.mcpMaxDuration / 1000),
+      maxHandles: values.passMaxHandles,
+      maxPending: values.passMaxPending,
+      maxDurationSeconds: Math.floor(values.passMaxDuration / 1000),
     },
     peoplePrefix: values.peoplePrefix,
     signingAlgorithm: values.signingAlgorithm,

@@ -56,6 +56,24 @@ export const TOKEN_OPTIONS = {
     default: '168h',
     doc: 'How long finished access requests (denied, withdrawn, expired) are kept. The audit log keeps who asked and who decided.',
   }),
+  passMaxHandles: option({
+    value: 'N',
+    parse: integer(1, 1_000),
+    default: '10',
+    doc: 'How many passes (`passes.clusterpass.dev`) of one requester and client may be waiting or ready at a time; further ones are rejected until one ends.',
+  }),
+  passMaxPending: option({
+    value: 'N',
+    parse: integer(1, 1_000),
+    default: '3',
+    doc: 'How many of them may wait for an approval at a time.',
+  }),
+  passMaxDuration: option({
+    value: 'DURATION',
+    parse: duration('10m', '15m'),
+    default: '15m',
+    doc: 'The longest duration of a pass. A longer one is rejected. No token of a pass outlives it.',
+  }),
   peoplePrefix: option({
     value: 'PREFIX',
     parse: namePrefix,

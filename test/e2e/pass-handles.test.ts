@@ -47,7 +47,7 @@ beforeAll(async () => {
   server = await startServer({
     users,
     tls: true,
-    args: ['--audit-log-path', join(folder, 'audit.log'), '--mcp-max-handles', '4'],
+    args: ['--audit-log-path', join(folder, 'audit.log'), '--pass-max-handles', '4'],
   });
   await createObjects(server);
   const agents = 'allow';
