@@ -84,9 +84,11 @@ export const ANONYMOUS = 'system:anonymous';
 export const UNAUTHENTICATED = 'system:unauthenticated';
 export const SERVICE_ACCOUNTS_GROUP = 'system:serviceaccounts';
 
+/** The user names of service accounts in their cluster begin with it. */
+export const ACCOUNT_PREFIX = 'system:serviceaccount:';
+
 /** The user name of a service account in its cluster, and the subject of its tokens. */
-export const accountUserName = (namespace: string, name: string): string =>
-  `system:serviceaccount:${namespace}:${name}`;
+export const accountUserName = (namespace: string, name: string): string => `${ACCOUNT_PREFIX}${namespace}:${name}`;
 
 /** The user name of a service account outside of its cluster: cluster, namespace and name. */
 export const FOREIGN_ACCOUNT = /^system:cluster:([^:]+):serviceaccount:([^:]+):([^:]+)$/;

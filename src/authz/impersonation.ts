@@ -1,5 +1,6 @@
 import type { Authorizer, Decision, ResourceQuestion } from '../api/authorization.ts';
 import {
+  ACCOUNT_PREFIX,
   ANONYMOUS,
   AUTHENTICATED,
   type Caller,
@@ -51,8 +52,6 @@ interface Account {
   readonly namespace: string;
   readonly name: string;
 }
-
-const ACCOUNT_PREFIX = 'system:serviceaccount:';
 
 /** The account of a user name; undefined for any other name, also for one that only begins like it (IMP-20). */
 function splitAccount(userName: string): Account | undefined {

@@ -6,7 +6,7 @@ import { fieldRules, plainObject, storedManagers } from '../objects/managed-fiel
 import { type ApplyInput, applyConfig, BEFORE_FIRST_APPLY } from '../objects/patches/apply/apply-config.ts';
 import { applyConflict } from '../objects/patches/apply/conflict-error.ts';
 import { difference, setOf, without } from '../objects/patches/apply/field-set.ts';
-import { identityOf, type Managers } from '../objects/patches/apply/managers.ts';
+import { type Managers, managerKey } from '../objects/patches/apply/managers.ts';
 import type { JsonObject, JsonValue } from '../objects/patches/json-value.ts';
 
 /** The field manager of manifests folders. */
@@ -65,13 +65,13 @@ const OF_CONTROLLERS = setOf(['f:finalizers', 'f:ownerReferences'].map((field) =
 function withEarlierFields(kind: Kind, managers: Managers): Managers {
   const of = { apiVersion: apiVersionOf(kind), subresource: '' };
   const folder = { ...of, name: MANIFESTS_MANAGER, operation: 'Apply' } as const;
-  const earlierId = identityOf({ ...of, name: BEFORE_FIRST_APPLY, operation: 'Update' });
+  const earlierId = managerKey({ ...of, name: BEFORE_FIRST_APPLY, operation: 'Update' });
   const earlier = managers.get(earlierId);
-  if (earlier === undefined || managers.has(identityOf(folder))) return managers;
+  if (earlier === undefined || managers.has(managerKey(folder))) return managers;
   const set = without(earlier.set, OF_CONTROLLERS);
   return new Map(managers)
     .set(earlierId, { ...earlier, set: difference(earlier.set, set) })
-    .set(identityOf(folder), { ...folder, time: earlier.time, set });
+    .set(managerKey(folder), { ...folder, time: earlier.time, set });
 }
 
 /** Without the fields of a file that a server wrote: they are no configuration. */

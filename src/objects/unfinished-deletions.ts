@@ -63,7 +63,7 @@ export class UnfinishedDeletions implements ReflectorListener<StoredObject> {
     const id = idOf(parent);
     const now = this.#now();
     this.#marked.delete(id);
-    this.#deleted.set(id, { parent: identityOf(parent), dueAt: now + RETRY_MS });
+    this.#deleted.set(id, { parent: withoutValue(parent), dueAt: now + RETRY_MS });
     for (const [oldest, { dueAt }] of this.#deleted) {
       if (dueAt + FORGET_MS > now) return;
       this.#deleted.delete(oldest);
@@ -87,14 +87,13 @@ export class UnfinishedDeletions implements ReflectorListener<StoredObject> {
   #mark(parent: StoredObject): void {
     const id = idOf(parent);
     if (parent.deletionTimestamp === undefined || this.#marked.has(id)) return;
-    this.#marked.set(id, { parent: identityOf(parent), dueAt: this.#now() + RETRY_MS });
+    this.#marked.set(id, { parent: withoutValue(parent), dueAt: this.#now() + RETRY_MS });
   }
 }
 
 const idOf = ({ key, createRevision }: ParentVersion): string => `${createRevision} ${key}`;
 
-/** Without the value of the object. */
-function identityOf(parent: ParentVersion): ParentVersion {
+function withoutValue(parent: ParentVersion): ParentVersion {
   const { kind, key, cluster, namespace, name, createRevision } = parent;
   return { kind, key, cluster, namespace, name, createRevision };
 }

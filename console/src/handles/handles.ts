@@ -1,3 +1,4 @@
+import { accountUserName } from '../../../src/api/caller.ts';
 import type { ClusterGrant } from '../../../src/api/kinds/cluster-grant-review.ts';
 import type { PassSpec, PassStatus } from '../../../src/api/kinds/pass-spec.ts';
 import type { Client } from '../../../src/client/index.ts';
@@ -60,7 +61,7 @@ export function grantsTo(
   const groups = ['system:serviceaccounts', `system:serviceaccounts:${namespace}`, 'system:authenticated'];
   const isAccount = (subject: ClusterGrant['subjects'][number]): boolean => {
     if (subject.kind === 'Group') return groups.includes(subject.name);
-    if (subject.kind === 'User') return subject.name === `system:serviceaccount:${namespace}:${name}`;
+    if (subject.kind === 'User') return subject.name === accountUserName(namespace, name);
     return subject.namespace === namespace && subject.name === name;
   };
   return grants.filter(({ subjects }) => subjects.some(isAccount));

@@ -34,7 +34,7 @@ export const run: Run = async (context, invocation) => {
     clusterSide: 'SourceConnected',
     flags: mirrorFlags(invocation),
     open: async ({ reporter, wake, signal }): Promise<Sides> => {
-      const id = await identityOf(source, server, cluster, signal);
+      const id = await registeredIdentity(source, server, cluster, signal);
       const identity = new CheckedIdentity(source, id);
       const informersOf = (transport: Transport, base: string, side: ConditionType, onConnected = () => {}) => {
         const connections = new Connections(reporter, side);
@@ -90,7 +90,7 @@ function mirrorFlags(invocation: Invocation): SyncFlags {
 }
 
 /** The identity of the cluster, which must be the registered one. */
-async function identityOf(
+async function registeredIdentity(
   source: ClusterConnection,
   server: Transport,
   cluster: string,

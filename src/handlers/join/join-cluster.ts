@@ -44,7 +44,7 @@ export function createJoinHandler(parts: JoinParts): (request: ApiRequest) => Pr
       // After a crash that came before it.
       const isFinished = bootstrapStatus(token).registeredTimestamp !== undefined;
       if (!isFinished && !options.dryRun) await finish(parts, token);
-      return writeResponse(parts, request, clusters, identityOf(existing), { code: 200 });
+      return writeResponse(parts, request, clusters, onlyIdentity(existing), { code: 200 });
     }
     if (bootstrapStatus(token).registeredTimestamp !== undefined) throw spent(parts, token);
 
@@ -89,7 +89,7 @@ function joinedCluster({ catalog, reader }: JoinParts, token: ApiObject, name: s
 }
 
 /** The token registers and does not read: what others wrote to the cluster since then is not for its holder. */
-function identityOf({
+function onlyIdentity({
   apiVersion,
   kind,
   metadata: { name = '', uid = '', creationTimestamp = '' },

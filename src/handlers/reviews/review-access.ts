@@ -31,7 +31,7 @@ export const reviewSelfAccess: Review = (parts, { caller, target }, sent) => {
 export const reviewSubject: Review = (parts, { target }, sent) => {
   const { metadata = {}, spec = {} } = sent as SubjectAccessReview;
   refuse([...subjectErrors(spec), ...metadataErrors(metadata, 'must be empty')]);
-  return { metadata: {}, spec, status: statusFor(parts, identityOf(spec), target.cluster, spec) };
+  return { metadata: {}, spec, status: statusFor(parts, sameUserEverywhere(spec), target.cluster, spec) };
 };
 
 /** Whether a request of any user for a resource would be allowed in the namespace of the path. */
@@ -42,7 +42,7 @@ export const reviewLocalSubject: Review = (parts, { target }, sent) => {
     ...metadataErrors(metadata, 'must be empty except for namespace'),
     ...localErrors(spec, target.namespace),
   ]);
-  const status = statusFor(parts, identityOf(spec), target.cluster, spec);
+  const status = statusFor(parts, sameUserEverywhere(spec), target.cluster, spec);
   return { metadata: { namespace: target.namespace }, spec, status };
 };
 
@@ -74,7 +74,7 @@ function statusFor(
 }
 
 /** The user as named, with the groups as named: the same under every path. */
-function identityOf({ user: name = '', groups = [], extra = {}, uid = '' }: SubjectSpec): Identity {
+function sameUserEverywhere({ user: name = '', groups = [], extra = {}, uid = '' }: SubjectSpec): Identity {
   const user: User = { name, uid, groups, extra };
   return { as: () => user };
 }

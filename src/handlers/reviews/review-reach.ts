@@ -1,5 +1,12 @@
 import { clusterQuestion, type Decision, type ResourceQuestion, userpassQuestion } from '../../api/authorization.ts';
-import { AUTHENTICATED, FOREIGN_ACCOUNT, type Identity, SERVICE_ACCOUNTS_GROUP, type User } from '../../api/caller.ts';
+import {
+  AUTHENTICATED,
+  accountUserName,
+  FOREIGN_ACCOUNT,
+  type Identity,
+  SERVICE_ACCOUNTS_GROUP,
+  type User,
+} from '../../api/caller.ts';
 import { type FieldError, invalid, invalidValue } from '../../api/field-error.ts';
 import {
   type GrantPath,
@@ -30,7 +37,7 @@ export const reviewReach: Review = async (parts, request, sent) => {
   const errors = specErrors(spec);
   if (errors.length > 0) throw invalid(subjectReachReviewType, '', errors);
   await parts.reader.catchUp();
-  const review = new ReachReview(parts, request, identityOf(spec));
+  const review = new ReachReview(parts, request, subjectByCluster(spec));
   const status = await review.run(spec.limit ?? DEFAULT_LIMIT, spec.continue ?? '');
   return { metadata: {}, spec, status };
 };
@@ -45,13 +52,13 @@ function specErrors({ user = '', groups = [], limit }: NonNullable<SubjectReachR
 }
 
 /** The name of an account at the fleet names its cluster; there it is the local account. */
-function identityOf({ user: name = '', groups = [] }: NonNullable<SubjectReachReview['spec']>): Identity {
-  const [, home, namespace, account] = FOREIGN_ACCOUNT.exec(name) ?? [];
+function subjectByCluster({ user: name = '', groups = [] }: NonNullable<SubjectReachReview['spec']>): Identity {
+  const [, home, namespace = '', account = ''] = FOREIGN_ACCOUNT.exec(name) ?? [];
   const user: User = { name, uid: '', groups, extra: {} };
   if (home === undefined) return { as: () => user };
   const local: User = {
     ...user,
-    name: `system:serviceaccount:${namespace}:${account}`,
+    name: accountUserName(namespace, account),
     groups: [SERVICE_ACCOUNTS_GROUP, `${SERVICE_ACCOUNTS_GROUP}:${namespace}`, AUTHENTICATED, ...groups],
   };
   const foreign: User = { ...user, groups: [`system:cluster:${home}:serviceaccounts`, AUTHENTICATED, ...groups] };

@@ -7,7 +7,7 @@ import {
   permissionAskedFor,
   type ResourceQuestion,
 } from '../../api/authorization.ts';
-import { MASTERS, SERVICE_ACCOUNTS_GROUP } from '../../api/caller.ts';
+import { ACCOUNT_PREFIX, MASTERS, SERVICE_ACCOUNTS_GROUP } from '../../api/caller.ts';
 import { invalid } from '../../api/field-error.ts';
 import {
   type GrantedSubject,
@@ -95,7 +95,7 @@ const subjectsOf = (grant: Grant, cluster: string | undefined): GrantedSubject[]
 /** Outside of a cluster no caller has these names: there an account is `system:cluster:…`. */
 const isLocalAccount = ({ kind, name }: BoundSubject): boolean =>
   kind === 'user'
-    ? name.startsWith('system:serviceaccount:')
+    ? name.startsWith(ACCOUNT_PREFIX)
     : name === SERVICE_ACCOUNTS_GROUP || name.startsWith(`${SERVICE_ACCOUNTS_GROUP}:`);
 
 const sortKey = ({ kind, namespace, name, binding }: GrantedSubject): string =>

@@ -121,7 +121,7 @@ export class AuditFile {
   async #check(): Promise<void> {
     this.#checkedAt = this.#options.now();
     const found = await stat(this.#options.path).catch(() => undefined);
-    if (found === undefined || identityOf(found) !== this.#identity) return this.close();
+    if (found === undefined || inodeOf(found) !== this.#identity) return this.close();
     this.#size = found.size;
   }
 
@@ -134,7 +134,7 @@ export class AuditFile {
     );
     try {
       const stats = await handle.stat();
-      this.#identity = identityOf(stats);
+      this.#identity = inodeOf(stats);
       this.#realPath = await realpath(path);
       this.#isRegular = stats.isFile();
       this.#size = stats.size;
@@ -209,7 +209,7 @@ const isBackup = (file: string, name: string, ext: string): boolean =>
   file.endsWith(ext) &&
   STAMP.test(file.slice(name.length + 1, file.length - ext.length));
 
-const identityOf = ({ dev, ino }: { dev: number; ino: number }): string => `${dev}:${ino}`;
+const inodeOf = ({ dev, ino }: { dev: number; ino: number }): string => `${dev}:${ino}`;
 
 async function writeWhenRead(handle: FileHandle, bytes: Uint8Array, offset: number): Promise<number> {
   for (let waited = 0; ; waited += PIPE_RETRY_MS) {

@@ -2,7 +2,7 @@ import { equalJson, type JsonObject } from '../json-value.ts';
 import { type FieldSet, union, without } from './field-set.ts';
 import { fieldSetOf } from './field-set-of.ts';
 import { forgiveLastApplied, withLastApplied } from './last-applied.ts';
-import { identityOf, type Manager, type Managers } from './managers.ts';
+import { type Manager, type Managers, managerKey } from './managers.ts';
 import { merge } from './merge.ts';
 import {
   afterWrite,
@@ -58,7 +58,7 @@ function applyTo(rules: FieldRules, input: ApplyInput): Applied {
   const { config, manager: name, subresource, now, force } = input;
   const live = input.live ?? {};
   const applier = { name, operation: 'Apply', apiVersion: rules.apiVersion, subresource } as const;
-  const id = identityOf(applier);
+  const id = managerKey(applier);
   const last = input.managers.get(id);
   const set = without(fieldSetOf(config, rules.shape), rules.ignored);
   const claimed = new Map(input.managers).set(id, { ...applier, time: last?.time, set });

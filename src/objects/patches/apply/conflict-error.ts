@@ -3,7 +3,7 @@ import { goQuote } from '../../../api/codec/go-text/go-quote.ts';
 import { ApiError, type StatusCause } from '../../../api/status.ts';
 import { pathsOf } from './field-set.ts';
 import { pathText } from './fields-v1.ts';
-import { identityOf, type Manager } from './managers.ts';
+import { type Manager, managerKey } from './managers.ts';
 import type { Conflict } from './ownership.ts';
 
 /** Of paths in one answer. An object has at most a few hundred that several managers own. */
@@ -11,7 +11,7 @@ const MAX_CAUSES = 1_000;
 
 /** AP-31 to AP-35: the 409 of an apply. */
 export function applyConflict(conflicts: readonly Conflict[]): ApiError {
-  const sorted = [...conflicts].sort((a, b) => compareBytes(identityOf(a.manager), identityOf(b.manager)));
+  const sorted = [...conflicts].sort((a, b) => compareBytes(managerKey(a.manager), managerKey(b.manager)));
   const found = sorted.map(({ manager, paths }) => ({
     who: managerText(manager),
     fields: [...pathsOf(paths)].map(pathText),

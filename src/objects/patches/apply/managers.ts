@@ -20,7 +20,7 @@ export interface Manager {
   readonly set: FieldSet;
 }
 
-/** By identity. */
+/** By `managerKey`. */
 export type Managers = ReadonlyMap<string, Manager>;
 
 export type ManagerId = Pick<Manager, 'name' | 'operation' | 'apiVersion' | 'subresource'>;
@@ -30,8 +30,8 @@ export const MAX_PATHS = 5_000;
 /** Characters of their names. */
 const MAX_TEXT = 512 * 1024;
 
-/** AP-37: the identity of a manager. Its text is that of kube-apiserver, by which conflicts are sorted (AP-33). */
-export function identityOf({ name, operation, apiVersion, subresource }: ManagerId): string {
+/** AP-37: what distinguishes managers. The text is that of kube-apiserver, by which conflicts are sorted (AP-33). */
+export function managerKey({ name, operation, apiVersion, subresource }: ManagerId): string {
   return toJson({
     manager: name,
     operation,
@@ -54,7 +54,7 @@ export function readManagers(entries: readonly ManagedFieldsEntry[]): Managers {
     if (fieldsType !== 'FieldsV1') throw new FieldsError('fieldsType must be `FieldsV1`');
     const set = readFields((fieldsV1 ?? null) as JsonValue, budget);
     const manager = { name, operation, apiVersion, subresource, time, set };
-    managers.set(identityOf(manager), manager);
+    managers.set(managerKey(manager), manager);
   }
   return managers;
 }
@@ -114,7 +114,7 @@ export function capUpdaters(managers: Managers): Managers {
       continue;
     }
     const bucket = { name: OLD_UPDATES, operation: 'Update', apiVersion, subresource: '' } as const;
-    const bucketId = identityOf(bucket);
+    const bucketId = managerKey(bucket);
     const united = capped.get(bucketId) ?? capped.get(first);
     if (!capped.has(bucketId)) capped.delete(first);
     capped.delete(id);

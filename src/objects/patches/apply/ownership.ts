@@ -2,7 +2,7 @@ import type { StructShape } from '../../../api/codec/shape.ts';
 import type { JsonObject, JsonValue } from '../json-value.ts';
 import { type Comparison, compare, excluding } from './compare.ts';
 import { difference, type FieldSet, intersection, setOf, union } from './field-set.ts';
-import { capUpdaters, identityOf, type Manager, type ManagerId, type Managers } from './managers.ts';
+import { capUpdaters, type Manager, type ManagerId, type Managers, managerKey } from './managers.ts';
 
 /** What a write needs to know of the kind and of the path that it was sent to. */
 export interface FieldRules {
@@ -79,7 +79,7 @@ export function updateManagers(rules: FieldRules, { before, after, managers, upd
   const owned = ownedPaths(union(comparison.modified, comparison.added));
   if (!owned.isEmpty) {
     const manager = { ...updater, operation: 'Update', apiVersion: rules.apiVersion } as const;
-    const id = identityOf(manager);
+    const id = managerKey(manager);
     const before = next.get(id);
     next.set(id, { ...manager, time: now, set: before === undefined ? owned : union(owned, before.set) });
   }
