@@ -110,7 +110,7 @@ test.each([
   ["0440, root's, in a group that is not ours", { uid: 0, gid: 100, mode: 0o100440 }, true],
   ["0440, root's group: its members are other users", { uid: 0, gid: 0, mode: 0o100440 }, true],
   ['0460: the group could change it', { uid: 0, gid: 65532, mode: 0o100460 }, true],
-  ['0444: everybody can read it', { uid: 0, gid: 65532, mode: 0o100444 }, true],
+  ['0444: all users can read it', { uid: 0, gid: 65532, mode: 0o100444 }, true],
 ])('A1: %s', (_, found, open) => {
   expect(isOpenToOthers(found, [0, 65532])).toBe(open);
 });

@@ -219,7 +219,7 @@ describe('an answer that quotes the caller does not quote megabytes', () => {
     ],
     ['metadata', { metadata: { name: LONG }, spec: { resourceAttributes: {} } }],
     ['a path', { spec: { resourceAttributes: {}, nonResourceAttributes: { path: LONG } } }],
-  ])('%s in a review, which everybody may ask for', async (_, body) => {
+  ])('%s in a review, which every user may create', async (_, body) => {
     const { code, text } = await server.call('POST', REVIEWS, { body, token: tokenOf('nobody') });
     expect(code).toBe(422);
     expect(text.length).toBeLessThan(SMALL);

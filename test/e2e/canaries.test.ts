@@ -175,8 +175,8 @@ it('a credential that cannot be used, a provider that fails, and every kind of w
   await call('GET', `${CLUSTERS}/real`);
 });
 
-describe('nothing of it', () => {
-  it('is in a log, an audit log, metrics, a trace, an answer to anybody, or what a crash leaves behind', async () => {
+describe('no canary', () => {
+  it('is in a log, an audit log, metrics, a trace, a response, or the files that remain after a crash', async () => {
     const last = await call('GET', '/metrics');
     await eventsOf(join(folder, 'audit', 'audit.log'), last.headers.get('audit-id'));
     // Spans are sent together, and a crash would take along those that wait.

@@ -216,7 +216,7 @@ describeWithEtcd('B12: replicas while etcd is in trouble', () => {
     const [sleeper, other] = replicas[0].pid === first ? replicas : [replicas[1], replicas[0]];
     process.kill(first, 'SIGSTOP');
     await eventually(async () => expect(await leader()).toBe(other.pid));
-    // It wakes up, and knows before it answers anybody that its time is over.
+    // It continues, and knows before its first response that its lease has expired.
     process.kill(first, 'SIGCONT');
     expect(await believes(sleeper)).toBe(false);
     await eventually(async () => expect(await believes(other)).toBe(true));

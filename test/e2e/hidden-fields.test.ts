@@ -271,7 +271,7 @@ describe('by patches and past versions', () => {
       expect(answer.text).not.toContain(CANARY);
     });
 
-    it.each(PLACES)('copy %s to the status, which everybody sees', async (from) => {
+    it.each(PLACES)('copy %s to the status, which every caller sees', async (from) => {
       const operations = [
         { op: 'add', path: '/status', value: {} },
         { op: 'copy', from, path: '/status/version' },

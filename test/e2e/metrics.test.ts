@@ -31,7 +31,7 @@ const sampleOf = async (name: string, ...labels: string[]): Promise<number> => {
   return Number(found[0]?.split(' ').at(-1) ?? 0);
 };
 
-test('take a permission of their own, for the path', async () => {
+test('require a permission for their path', async () => {
   expect((await server.call('GET', '/metrics', asUser('jane'))).code).toBe(403);
   expect((await server.call('GET', '/metrics', { token: null })).code).toBe(401);
   expect((await server.call('POST', '/metrics', { body: {} })).code).toBe(405);

@@ -380,7 +380,7 @@ describe('names', () => {
       });
     });
 
-    it('labels, annotations and finalizers have rules of their own', async () => {
+    it('labels, annotations and finalizers have separate rules', async () => {
       const of = kindCase('Cluster');
       const metadata = {
         name: 'labelled',

@@ -65,7 +65,7 @@ describe('verbs', () => {
     const watch = await Watch.open(server, `${of.path}?watch=true&fieldSelector=metadata.name=no-containers`);
     expect((await watch.next())?.object.spec).toEqual(spec);
     watch.close();
-    // Neither a patch, whose base is the object, nor a PUT of what was read stores it: nobody owns it.
+    // Neither a patch, whose base is the object, nor a PUT of the object as it was read stores it: no manager owns it.
     const labels = { a: '1' };
     for (const headers of [PATCH, { 'Content-Type': 'application/strategic-merge-patch+json' }]) {
       await server.call('PATCH', named(of, 'no-containers'), { body: { metadata: { labels } }, headers });

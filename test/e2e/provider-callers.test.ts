@@ -11,7 +11,7 @@ import { brief, Watch } from './support/watch.ts';
 let folder: string;
 let file: string;
 let provider: IdentityProvider;
-/** Never answers anybody. */
+/** Accepts connections and never responds. */
 let silent: IdentityProvider;
 let server: Server;
 let started: number;

@@ -70,7 +70,7 @@ async function expectNoInternalError(server: Server, existing: Existing): Promis
 const failed = (outcomes: readonly Outcome[], label: string): boolean =>
   outcomes.some((outcome) => outcome.label === label && isExpected(outcome));
 
-/** Requests that reach a write of the store by routes of their own. */
+/** Requests that write to the store, each from another handler. */
 const WRITING = [
   ...['an approval', 'a registration by a bootstrap token', 'a redemption', 'a revocation of a pass'],
   ...['a pass for a person', 'an exchange', 'an exchange for a person', 'an exchange of a handle'],
@@ -95,7 +95,7 @@ describe('B32: no fault of an embedded store is a 500', () => {
     expect(failed(outcomes, 'create signingkeys')).toBe(true);
     expect(failed(outcomes, 'delete issuedtokens')).toBe(true);
     expect(WRITING.filter((label) => !failed(outcomes, label))).toEqual([]);
-    // Its items have codes of their own.
+    // Each item has its own status code.
     expect(outcomes.find(({ label }) => label === 'a list of passes')?.text).toMatch(/"code":\s*503/);
     await allow('unlimited');
   });

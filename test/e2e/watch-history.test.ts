@@ -155,7 +155,7 @@ describe('A17: whenever a client lost its connection, it ends up with what it ma
     );
     const seen = await first.until(isEnd);
     first.close();
-    // A mark that everybody gets to see last: what a change of rules tells is not in the order of versions.
+    // Every watch sees this change last. Events of a change of permissions are not in the order of versions.
     const end = String(await touch(server, `${stem}-end`, 'end'));
     expected.set(`${stem}-end`, end);
     const untilEnd = ({ object }: WatchEvent): boolean => object.metadata.resourceVersion === end;

@@ -15,7 +15,7 @@ const versionOf = ({ object }: WatchEvent): number => Number(object.metadata.res
 
 let times = 0;
 
-/** Everybody writes at once while `during` runs; gives every version that was written, in order. */
+/** Eight writers write at once while `during` runs. Returns all versions that were written, in order. */
 async function whileWriting(during: () => Promise<void>): Promise<number[]> {
   const versions: number[] = [];
   // What stands there already is no write, and has the version of one before.
@@ -55,7 +55,7 @@ describe('B4: where a list or the initial events end, the watch begins', () => {
     for (const name of NAMES) await addCluster(server, name);
   });
 
-  it('list, then watch from its version, while everybody writes: no gap, nothing twice', async () => {
+  it('list, then watch from its version, during writes: no gap, nothing twice', async () => {
     const seams: { listed: Map<string, number>; from: number; watch: Watch }[] = [];
     const written = await whileWriting(async () => {
       for (let round = 0; round < 40; round++) {
@@ -77,7 +77,7 @@ describe('B4: where a list or the initial events end, the watch begins', () => {
     }
   });
 
-  it('initial events, their mark, then live, while everybody writes: no gap, nothing twice', async () => {
+  it('initial events, their mark, then live, during writes: no gap, nothing twice', async () => {
     const watches: Watch[] = [];
     const written = await whileWriting(async () => {
       for (let round = 0; round < 40; round++) {

@@ -253,8 +253,8 @@ describe('ResourceAccessReview', () => {
     for (const name of bindings) await remove(server, `${path}/${name}`);
   });
 
-  it('says the same as reviews of everybody', async () => {
-    const everybody = [
+  it('says the same as a SubjectAccessReview of each subject', async () => {
+    const subjects = [
       ...['owner', 'carl', 'nobody', 'system:serviceaccount:ci:other', 'system:serviceaccount:ci:builder'].map(
         (name) => ({ entry: `User:${name}`, spec: { user: name } }),
       ),
@@ -266,7 +266,7 @@ describe('ResourceAccessReview', () => {
           name.replace(/^ServiceAccount:/, 'User:system:serviceaccount:ci:'),
         ),
       );
-      for (const { entry, spec } of everybody) {
+      for (const { entry, spec } of subjects) {
         const body = { spec: { ...spec, resourceAttributes: account } };
         const { allowed } = await review(server, inCluster(SAR, cluster), body, server.adminToken);
         expect(allowed, `${entry} in ${cluster}`).toBe(found.has(entry));

@@ -329,7 +329,7 @@ describe('compiled policy', () => {
     );
   });
 
-  it('finds who can do something: the same as to ask for everybody, one by one', () => {
+  it('finds the same subjects that may do something as a decision for each of them', () => {
     fc.assert(
       fc.property(histories, crowded, (history, isCrowded) => {
         const fleet = new Fleet();

@@ -4,13 +4,23 @@ import { beforeAll, describe, expect, it } from 'vitest';
 
 const ROOT = join(import.meta.dirname, '../..');
 const SOURCES = ['src', 'console/src', 'bench', 'scripts', 'test'].map((folder) => `${folder}/**/*.{ts,tsx,mjs}`);
+const DOCUMENTS = ['*.md', 'docs/**/*.md'];
 const IS_TEST = /^test\/|\.(?:test|fixture)\.tsx?$/;
+
+const PRONOUNS = /\b(?:whoever|whomever|nobody|somebody|everybody|anybody|anew)\b|\bof (?:its|their) own\b(?! [$a-z])/i;
+/** In a test: a comment, or the title of a test or a group. The rest is data, for example the names of users. */
+const IS_PROSE = /^\s*(?:\/\/|\/?\*|(?:it|test|describe)\b|\]\)\()/;
 
 describe('sources', () => {
   const files = new Map<string, string>();
+  const documents = new Map<string, string>();
 
   beforeAll(async () => {
-    for await (const file of glob(SOURCES, { cwd: ROOT })) files.set(file, await readFile(join(ROOT, file), 'utf8'));
+    const read = async (into: Map<string, string>, patterns: readonly string[]): Promise<void> => {
+      for await (const file of glob(patterns, { cwd: ROOT })) into.set(file, await readFile(join(ROOT, file), 'utf8'));
+    };
+    await read(files, SOURCES);
+    await read(documents, DOCUMENTS);
     expect(files.size).toBeGreaterThan(1_000);
   });
 
@@ -28,6 +38,17 @@ describe('sources', () => {
         ),
     );
     expect(wide).toEqual([]);
+  });
+
+  it('name the caller, the server or the object, and use no indefinite pronoun for it', () => {
+    const vague = [...files, ...documents].flatMap(([file, text]) =>
+      text
+        .split('\n')
+        .flatMap((line, index) =>
+          PRONOUNS.test(line) && (!IS_TEST.test(file) || IS_PROSE.test(line)) ? [`${file}:${index + 1}`] : [],
+        ),
+    );
+    expect(vague).toEqual([]);
   });
 
   it('cache by value: no map that is keyed by the identity of an object', () => {

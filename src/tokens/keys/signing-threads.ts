@@ -37,7 +37,7 @@ const startWorker = (workerData: SigningWorkerData): Thread =>
   new Worker(workerEntry('tokens/keys/signing-worker'), { name: 'signer', workerData, resourceLimits: HEAP });
 
 /**
- * Signs with one key, in threads of its own, so that the event loop serves requests meanwhile (A23). Inputs of one tick
+ * Signs with one key, in separate threads, so that the event loop serves requests meanwhile (A23). Inputs of one tick
  * of the event loop go to a thread in one message. With a task of Node's thread pool for each input, a token request
  * took 1.14 to 1.22 times the CPU time on a loaded machine (ADR 47).
  *

@@ -23,7 +23,7 @@ export async function readLines(path: string): Promise<AuditEvent[]> {
     .map((line) => JSON.parse(line));
 }
 
-/** The events of one request, as soon as there are so many. Lines may be written after the answer. */
+/** The events of one request, once there are `count`. Lines may be written after the response. */
 export async function eventsOf(path: string, auditId: string | null, count = 1): Promise<AuditEvent[]> {
   let found: AuditEvent[] = [];
   const look = async () => {
@@ -34,7 +34,7 @@ export async function eventsOf(path: string, auditId: string | null, count = 1):
   return found;
 }
 
-/** The bytes of all files beside it, itself included. */
+/** The bytes of all files in the directory of the audit log. */
 export async function allAuditBytes(path: string): Promise<string> {
   const dir = dirname(path);
   const files = await readdir(dir);

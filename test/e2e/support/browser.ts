@@ -48,7 +48,7 @@ export async function openPage(
     timezoneId: 'UTC',
   });
   const page = await context.newPage();
-  // As long as expect.poll waits: a busy machine is slow and not red.
+  // As long as expect.poll waits: a busy machine must not fail a test.
   page.setDefaultTimeout(60_000);
   const problems: string[] = [];
   const requested: string[] = [];

@@ -13,7 +13,7 @@ export type { CliResult };
 export interface CliOptions {
   readonly stdin?: string;
   readonly env?: Readonly<Record<string, string>>;
-  /** As the program of a user, with everything that Node does at a start; much slower. */
+  /** In a separate process, as users run it, with the start of Node; much slower. */
   readonly inProcess?: false;
   /** The exit code of a command that fails, if it is not 1. */
   readonly exitCode?: number;
@@ -75,14 +75,14 @@ export class Person {
     return running.ended;
   }
 
-  /** What it prints when all goes well; anything else fails the test with what it said. */
+  /** Its standard output. A command that fails fails the test, with its standard error. */
   async ok(args: readonly string[], options?: CliOptions): Promise<string> {
     const { code, stdout, stderr } = await this.run(args, options);
     expect(code, `clusterpass ${args.join(' ')}\n${stdout}${stderr}`).toBe(0);
     return stdout;
   }
 
-  /** What it says when it fails as it should. */
+  /** The standard error of a command that must fail. */
   async fails(args: readonly string[], options?: CliOptions): Promise<string> {
     const { code, stdout, stderr } = await this.run(args, options);
     expect(code, `clusterpass ${args.join(' ')}\n${stdout}${stderr}`).toBe(options?.exitCode ?? 1);
@@ -117,7 +117,7 @@ export class Running {
     }));
   }
 
-  /** Resolves once this is true of what it has written. */
+  /** Resolves when the predicate is true of the output so far. */
   async until(test: (running: this) => boolean): Promise<void> {
     while (!test(this))
       await Promise.race([

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 
 /** Handshakes that no client library would send. */
 
-/** Bytes behind their length, in so many octets. */
+/** Bytes after their length, which takes `octets` bytes. */
 function counted(octets: number, ...parts: readonly Uint8Array[]): Buffer {
   const content = Buffer.concat(parts);
   const length = Buffer.alloc(octets);
@@ -15,7 +15,7 @@ const extension = (type: number, ...parts: readonly Uint8Array[]): Buffer =>
 
 export interface HelloOptions {
   readonly name: Uint8Array;
-  /** Protocols for after the handshake. */
+  /** Of ALPN. */
   readonly protocols?: readonly Uint8Array[];
 }
 
@@ -27,7 +27,7 @@ export function clientHello({ name, protocols }: HelloOptions): Buffer {
   const extensions = counted(
     2,
     extension(0x0000, counted(2, bytes(0), counted(2, name))),
-    // Curves, point formats and signatures, without which the server has nothing to choose from.
+    // Curves, point formats and signature algorithms: without them the server can choose none.
     extension(0x000a, counted(2, bytes(0x00, 0x1d, 0x00, 0x17))),
     extension(0x000b, counted(1, bytes(0))),
     extension(0x000d, counted(2, bytes(0x04, 0x03, 0x08, 0x04, 0x04, 0x01))),
@@ -43,5 +43,5 @@ export function clientHello({ name, protocols }: HelloOptions): Buffer {
   ]);
   return Buffer.concat([bytes(0x16, 3, 1), counted(2, bytes(1), counted(3, hello)), closeNotify]);
 }
-/** The client says good-bye in the same breath, so that the server ends the connection whatever it made of the name. */
+/** Sent right after the ClientHello: the server closes the connection, whether it knows the name or not. */
 const closeNotify = bytes(0x15, 3, 3, 0, 2, 1, 0);

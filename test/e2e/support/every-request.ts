@@ -38,7 +38,7 @@ const EXISTING = 'existing';
 const SERVER_GROUP = '/apis/clusterpass.dev/v1alpha1';
 const BOOTSTRAP_TOKEN = bootstrapToken(EXISTING, Buffer.alloc(32, 7));
 
-/** Of kinds that tests do not create like others. */
+/** Of kinds that tests create in another way than the others. */
 const SPECIAL: Readonly<Record<string, object>> = {
   signingkeys: { apiVersion: 'clusterpass.dev/v1alpha1', kind: 'SigningKey' },
   issuedtokens: {},
@@ -121,7 +121,7 @@ function kindRequests(): EveryRequest[] {
         case 'watch':
           return { ...request, path: `${collection}?watch=true&timeoutSeconds=1` };
         case 'deletecollection':
-          // None matches: the objects are for the other requests.
+          // Matches no object, because the other requests need them.
           return { ...request, path: `${collection}?labelSelector=no-such-label` };
         case 'create':
           return { ...request, path: collection, body: known ? objectOf(known, { generateName: 'new-' }) : content };

@@ -5,11 +5,11 @@ export interface ExpectedStatus {
   readonly code: number;
   readonly reason: string;
   readonly message: string;
-  /** Absent means that the answer must have none. */
+  /** Absent: the response must have none. */
   readonly details?: object;
 }
 
-/** An error answer is a Status, whole and in its order (F-01, F-02, decision 11), with the headers every answer has. */
+/** The response is a whole Status, with its fields in order (F-01, F-02, decision 11), and with the usual headers. */
 export function expectStatus(answer: Answer, { code, reason, message, details }: ExpectedStatus): void {
   expect(answer.text.trimStart().startsWith('{'), answer.text).toBe(true);
   const expected = {
@@ -30,7 +30,7 @@ export function expectStatus(answer: Answer, { code, reason, message, details }:
   expect(answer.headers.get('audit-id')).toMatch(/^\S+$/);
 }
 
-/** nothing tells why, and decision 8: the header that says what is missing. */
+/** the message does not say why. Decision 8: a header says what is missing. */
 export function expectUnauthorized(answer: Answer): void {
   expectStatus(answer, { code: 401, reason: 'Unauthorized', message: 'Unauthorized' });
   expect(answer.text).toBe(

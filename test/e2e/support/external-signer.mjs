@@ -1,4 +1,4 @@
-/** A small external signer, as an operator might write one: reads questions from stdin, answers on stdout. */
+/** A small external signer, as an operator might write one: requests on stdin, responses on stdout. */
 import { createPrivateKey, createPublicKey, sign } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';

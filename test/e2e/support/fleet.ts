@@ -3,7 +3,7 @@ import { CLUSTERS, RBAC } from './paths.ts';
 import type { Answer, Server } from './server.ts';
 import { tokenOf } from './server.ts';
 
-/** Clusters and who may see them: what the tests of lists and watches share. */
+/** Clusters, and permissions to see them, for the tests of lists and watches. */
 
 export const PUBLIC_LIST = '/auth/v1/clusters';
 
@@ -22,7 +22,7 @@ async function succeed(answer: Promise<Answer>): Promise<Answer> {
 
 const versionIn = ({ json }: Answer): number => Number(json.metadata.resourceVersion);
 
-/** Makes a cluster; gives its resourceVersion. */
+/** Creates a cluster. Returns its resourceVersion. */
 export async function addCluster(server: Server, name: string, parts: ClusterParts = {}): Promise<number> {
   const { labels, annotations, spec, metadata } = parts;
   const body = {
@@ -34,7 +34,7 @@ export async function addCluster(server: Server, name: string, parts: ClusterPar
   return versionIn(await succeed(server.call('POST', CLUSTERS, { body })));
 }
 
-/** Merges into a cluster; gives its new resourceVersion. */
+/** Merges a patch into a cluster. Returns its new resourceVersion. */
 export async function patchCluster(server: Server, name: string, patch: object): Promise<number> {
   const headers = { 'Content-Type': 'application/merge-patch+json' };
   return versionIn(await succeed(server.call('PATCH', `${CLUSTERS}/${name}`, { body: patch, headers })));
@@ -43,7 +43,7 @@ export async function patchCluster(server: Server, name: string, patch: object):
 export const relabel = (server: Server, name: string, labels: Record<string, string | null>): Promise<number> =>
   patchCluster(server, name, { metadata: { labels } });
 
-/** Changes something that everybody sees. */
+/** Changes an annotation, which every reader of the cluster sees. */
 export const touch = (server: Server, name: string, note: string): Promise<number> =>
   patchCluster(server, name, { metadata: { annotations: { note } } });
 
@@ -56,11 +56,11 @@ export const VIEW = ['get', 'list', 'watch'];
 export interface Grant {
   readonly verbs?: readonly string[];
   readonly names?: readonly string[];
-  /** The label selector of the clusters in which it holds; everywhere without it. */
+  /** The selector of clusters of the binding; without it, the binding is for all clusters. */
   readonly clusters?: string;
 }
 
-/** A role about clusters and its binding to a user, both under this name. */
+/** A role for clusters and its binding to a user. Both have this name. */
 export async function grantClusters(server: Server, name: string, user: string, options: Grant = {}): Promise<void> {
   await setRole(server, name, options);
   await bindRole(server, name, user, options.clusters);
@@ -84,7 +84,7 @@ export async function bindRole(server: Server, name: string, user: string, clust
   return versionIn(await succeed(server.call('POST', `${RBAC}/clusterrolebindings`, { body })));
 }
 
-/** Changes where a binding holds. */
+/** Changes the selector of clusters of a binding. */
 export async function rebind(server: Server, name: string, clusters: string | null): Promise<void> {
   const body = { metadata: { annotations: { 'clusterpass.dev/clusters': clusters } } };
   const headers = { 'Content-Type': 'application/merge-patch+json' };
@@ -102,9 +102,9 @@ export const listAs = (server: Server, user: string, query = ''): Promise<Answer
 export const namesIn = ({ json }: Answer): string[] =>
   json.items.map((item: { metadata: { name: string } }) => item.metadata.name);
 
-/** The version a list was true at. */
+/** The resourceVersion of a list. */
 export const revisionOf = ({ json }: Answer): string => json.metadata.resourceVersion;
 
-/** The store's version now. */
+/** The current resourceVersion of the store. */
 export const revisionNow = async (server: Server): Promise<number> =>
   Number(revisionOf(await server.call('GET', `${PUBLIC_LIST}?limit=1`)));

@@ -10,11 +10,11 @@ import { nginx } from '../../../scripts/setup-nginx.mjs';
 import { freePorts } from '../../conformance/etcd-process.ts';
 import { TLS } from './server.ts';
 
-/** The real nginx and the real HAProxy with the files of deploy/, which differ in addresses and paths only. */
+/** The real nginx and HAProxy, with the files of deploy/. Only addresses and paths are changed. */
 export interface ForeignProxy {
   readonly url: string;
   readonly port: number;
-  /** What it has written down about requests so far, in the form that its file in deploy/ asks for. */
+  /** Its access log so far, in the format that its file in deploy/ sets. */
   log(): Promise<ProxyLine[]>;
   destroy(): Promise<void>;
 }
@@ -23,7 +23,7 @@ export interface ForeignProxy {
 export interface ProxyLine {
   readonly clientAddress: string;
   readonly clientPort: number;
-  /** Undefined when it did not ask the server, or got no answer from it. */
+  /** Undefined when it sent the server no request, or got no response. */
   readonly auditId: string | undefined;
   readonly code: number;
   readonly method: string;
@@ -38,7 +38,7 @@ export interface ProxyKind {
 
 type Changes = readonly (readonly [from: string | RegExp, to: string])[];
 
-/** A file of deploy/, in which each change has to find its place. */
+/** A file of deploy/ with these changes. Each of them must apply. */
 async function adapted(path: string, changes: Changes): Promise<string> {
   let text = await readFile(fileURLToPath(new URL(`../../../deploy/${path}`, import.meta.url)), 'utf8');
   for (const [from, to] of changes) {
@@ -65,7 +65,7 @@ const startNginx = async (upstreamPort: number, changes: Changes): Promise<Forei
     ...changes,
   ]);
   await writeFile(join(folder, 'clusterpass.conf'), file);
-  // What Debian's own nginx.conf has in its place. One process, so that all clients share its connections.
+  // Debian's nginx.conf sets these folders. One process, so that all clients share its connections.
   const places = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((n) => `${n}_temp_path ${folder}/${n};`);
   const main = join(folder, 'nginx.conf');
   await writeFile(
@@ -86,7 +86,7 @@ export const NGINX: ProxyKind = {
   start: (upstreamPort) => startNginx(upstreamPort, []),
 };
 
-/** Says of every body that it is shorter than it is: then what follows is a request to the server. */
+/** States a shorter length for every body: the server reads the rest as another request. */
 export const LYING_NGINX: ProxyKind = {
   name: 'an nginx that lies',
   program: nginx,
@@ -124,7 +124,7 @@ export const HAPROXY: ProxyKind = {
   start: (upstreamPort) => startHaproxy(upstreamPort, []),
 };
 
-/** As much sharing as HAProxy can do. */
+/** Shares connections to the server as widely as HAProxy can. */
 export const SHARING_HAPROXY: ProxyKind = {
   name: 'HAProxy with http-reuse always',
   program: haproxy,
@@ -170,7 +170,7 @@ async function listening(child: ChildProcess, port: number, problem: () => strin
   }
 }
 
-/** Time, address and port, audit id, code, duration, method, path. What else it says is not about requests. */
+/** Time, address and port, audit id, code, duration, method, path. Other lines are not about requests. */
 const LINE = /^\S+ (\d+\.\d+\.\d+\.\d+):(\d+) (\S+) (\d+) [\d.+-]+ (\S+) (.*)$/gm;
 
 const linesOf = (text: string): ProxyLine[] =>

@@ -5,13 +5,13 @@ import { decodeJwt, decodeProtectedHeader } from 'jose';
 import type { Server } from './server.ts';
 
 /**
- * Signs any claims with the server's own key, as a defect or a thief of the key could. The server must have been
+ * Signs any claims with the server's own key, as a bug or a thief of the key could. The server must have been
  * started with a data directory of `dataDirWithKey`.
  */
 export interface Forger {
   readonly key: KeyObject;
   readonly kid: string;
-  /** The claims of the genuine token, changed; `undefined` removes one. */
+  /** Changes claims of the genuine token; `undefined` removes one. */
   claims(changes?: Record<string, unknown>): Record<string, unknown>;
   forge(parts?: { header?: object; payload?: object | string }): string;
 }

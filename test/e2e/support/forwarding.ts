@@ -85,7 +85,7 @@ interface Condition {
   readonly message: string;
 }
 
-/** Waits until the condition has this reason: it is written after the answer. */
+/** Waits until the condition has this reason: it is written after the response. */
 export async function conditionOf({ server }: Forwarding, name: string, reason: string): Promise<Condition> {
   const find = async (): Promise<Condition | undefined> => {
     const { json } = await server.call('GET', `${CLUSTERS}/${name}`);
@@ -98,12 +98,12 @@ export async function conditionOf({ server }: Forwarding, name: string, reason: 
 
 const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
 
-/** A token in the shape of kube-apiserver's. Its signature is no signature: the server has no key to check it with. */
+/** A token in the shape of kube-apiserver's. It is not signed: the server has no key to verify it with. */
 export function jwt(claims: object, header: object = { alg: 'RS256', kid: 'k' }): string {
   return `${encode(header)}.${encode(claims)}.${Buffer.from('signature').toString('base64url')}`;
 }
 
-/** What the request asks for. */
+/** The claims that a token request asks for. */
 export function claimsFor(seen: SeenRequest): Record<string, unknown> {
   const [, namespace = '', name = ''] = /namespaces\/([^/]+)\/serviceaccounts\/([^/]+)\/token$/.exec(seen.path) ?? [];
   const { spec } = JSON.parse(seen.body) as { spec: { audiences: string[]; expirationSeconds: number } };

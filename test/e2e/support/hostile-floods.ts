@@ -1,17 +1,17 @@
 /**
- * What floods are made of: A20, and what of A18, A19 and A21 comes as one. `npm run bench -- floods` sends them for
- * long.
+ * The requests of floods: A20, and those of A18, A19 and A21 that a client can repeat. `npm run bench -- floods` sends
+ * them for minutes.
  */
 import { clientHello } from './client-hello.ts';
 import { refusedRequests } from './hostile-wire.ts';
 
 export interface Flood {
   readonly name: string;
-  /** Bytes of one attempt; each attempt takes the next. */
+  /** The bytes of an attempt. Each attempt sends the next of them. */
   readonly sent: readonly (string | Uint8Array)[];
   /** `raw`: the bytes are the handshake. `new`: TLS, a connection for each. `kept`: TLS, connections are used again. */
   readonly over: 'raw' | 'new' | 'kept';
-  /** Leaves right after sending, without waiting for an answer. */
+  /** Closes the connection right after sending, without waiting for a response. */
   readonly leaves?: true;
 }
 
@@ -33,11 +33,11 @@ const SETTINGS = 4;
 const WINDOW_UPDATE = 8;
 const CONTINUATION = 9;
 const HUNDRED = Array.from({ length: 100 }, (_, index) => index * 2 + 1);
-/** As a client of HTTP/2 begins, whatever was agreed on. */
+/** The start of an HTTP/2 client, whatever ALPN chose. */
 const preface = (...frames: readonly Buffer[]): Buffer =>
   Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), frame(SETTINGS, 0, 0), ...frames]);
 const increment = Buffer.from([0x7f, 0xff, 0xff, 0xff]);
-/** `:method: GET` by its index (RFC 7541 appendix A), and then what is no field at all. */
+/** `:method: GET` by its index (RFC 7541 appendix A), and then bytes that are no field. */
 const fields = Buffer.from([0x82]);
 const malformed = Buffer.alloc(64, 0xff);
 

@@ -1,16 +1,16 @@
-/** Bytes that are sent to the listener, directly and through proxies of other makers: C-H, A20, A22. */
+/** Bytes that are sent to the listener, directly and through nginx and HAProxy: C-H, A20, A22. */
 
-/** What the bytes are about: the same corpus is sent to different servers. */
+/** Paths and headers of the requests, because the corpus is sent to different servers. */
 export interface Aim {
   /** A path to GET. */
   readonly get: string;
   /** A path to POST to. */
   readonly post: string;
-  /** Header lines, `Host` among them, each with its end. */
+  /** Header lines, `Host` among them, each with its CRLF. */
   readonly head: string;
 }
 
-/** Requests that must never reach a handler, and what they get; each answered once, then closed. */
+/** Requests that must not reach a handler, with the status code. Each gets one response, then the connection closes. */
 export function refusedRequests({ get, post, head }: Aim): readonly [name: string, code: number, bytes: string][] {
   return [
     [
@@ -82,15 +82,15 @@ export function refusedRequests({ get, post, head }: Aim): readonly [name: strin
 }
 
 /**
- * Requests that end in two places, depending on who reads them, with another request between the two. The listener
- * refuses each, except those that are `lawful`: of these the body is plain, and only looks like a request.
+ * Requests whose end depends on the parser, with another request between the two possible ends. The listener refuses
+ * each, except those that are `lawful`: their body is a body, and only looks like a request.
  */
 export function splitRequests({ get, post, head }: Aim, inner: string): readonly SplitRequest[] {
   const json = `${head}Content-Type: application/json\r\n`;
   const start = `POST ${post} HTTP/1.1\r\n${json}`;
-  /** Nothing by chunks and then the inner request, or all of it as one body. */
+  /** By chunks: an empty body, then the inner request. By the length: one body. */
   const ended = `0\r\n\r\n${inner}`;
-  /** The inner request in a chunk, or, by the length of its first line, behind it. */
+  /** By chunks: the inner request in a chunk. By the length of the first line: after the body. */
   const size = `${inner.length.toString(16)}\r\n`;
   const chunk = `${size}${inner}\r\n0\r\n\r\n`;
   const all = `Content-Length: ${ended.length}\r\n`;

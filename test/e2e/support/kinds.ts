@@ -2,21 +2,21 @@ import { createCluster, createNamespace } from './objects.ts';
 import { CLUSTERS, RBAC, RBAC_GROUP } from './paths.ts';
 import type { Server } from './server.ts';
 
-/** Every kind of the catalog as tests need it: where it lives, a small object, and a change to make to it. */
+/** Every kind of the catalog: its path, a small object, and a change of that object. */
 export interface KindCase {
   readonly kind: string;
   readonly resource: string;
   readonly group: string;
   readonly apiVersion: string;
   readonly style: 'builtin' | 'custom';
-  /** The path of a collection; the objects of a case live here. */
+  /** The path of the collection that holds the objects of a case. */
   readonly path: string;
   readonly namespace?: string;
-  /** What an object has beyond its metadata. */
+  /** The object without its metadata. */
   readonly content: object;
   /** The same with one change. */
   readonly changed: object;
-  /** What answers have of `content`, with defaults and computed fields. */
+  /** `content` in responses, with defaults and computed fields. */
   readonly defaults?: object;
   readonly hasStatus: boolean;
   readonly countsGenerations: boolean;
@@ -79,7 +79,7 @@ export const KINDS: readonly KindCase[] = [
     resource: 'pods',
     path: `${IN_CLUSTER}/namespaces/ci/pods`,
     content: {},
-    // A pod can be put on a node once.
+    // A pod can be bound to a node once.
     changed: { spec: { nodeName: 'node-1' } },
     defaults: { spec: { serviceAccountName: 'default', containers: [] } },
   },
@@ -153,7 +153,7 @@ export const objectOf = (of: KindCase, metadata: object, content: object = of.co
 
 /** `clusters.clusterregistry.k8s.io`, or `pods` */
 export const qualified = ({ group, resource }: KindCase): string => (group === '' ? resource : `${resource}.${group}`);
-/** As errors about validation name it. */
+/** As validation errors name it. */
 export const qualifiedKind = ({ group, kind }: KindCase): string => (group === '' ? kind : `${kind}.${group}`);
 
 export const details = ({ group, resource }: KindCase, name: string): object => ({

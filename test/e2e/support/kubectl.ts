@@ -15,9 +15,9 @@ export interface KubectlOptions {
   /** Defaults to the administrator. */
   readonly token?: string;
   readonly env?: Readonly<Record<string, string>>;
-  /** Ends it (SIGTERM) when this is true of what it has written so far: for what does not end by itself. */
+  /** Ends a command that does not end by itself (SIGTERM) when this is true of its output so far. */
   readonly until?: (stdout: string) => boolean;
-  /** Called with what it has said so far, whenever it says something. */
+  /** Called at each output, with the whole output so far. */
   readonly onSaid?: (stderr: string) => void;
 }
 
@@ -67,7 +67,7 @@ export async function kubectl(
   }
 }
 
-/** What it prints when all goes well; anything else fails the test with what it said. */
+/** Its standard output. A command that fails fails the test, with its standard error. */
 export async function kubectlOk(
   server: Pick<Server, 'url' | 'adminToken'>,
   args: readonly string[],
@@ -80,7 +80,7 @@ export async function kubectlOk(
 
 export const describeWithKubectl = (name: string, tests: () => void): void => describeWith(program, name, tests);
 
-/** kubectl alone, for what needs no server or finds it in its own files. */
+/** kubectl without arguments for a server: the command needs none, or its kubeconfig names one. */
 export async function kubectlBinary(args: readonly string[], env: Readonly<Record<string, string>>): Promise<string> {
   const child = spawn(KUBECTL, args, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...ENV, ...env } });
   const output = { stdout: '', stderr: '' };

@@ -1,7 +1,7 @@
 /**
- * For `node --import`: the clock of the process is off by what a file says, in milliseconds, if there is one at the
- * start; at SIGUSR2 it is read again, and the process says so. The file is named by CLUSTERPASS_TEST_CLOCK. Timers go
- * on as they do when the clock of a machine is set.
+ * For `node --import`: moves the clock of the process by the milliseconds in a file. The file is read at the start, if
+ * there is one, and at each SIGUSR2, which the process reports. CLUSTERPASS_TEST_CLOCK names the file. Timers do not
+ * change, as when the clock of a machine is set.
  */
 import { existsSync, readFileSync } from 'node:fs';
 

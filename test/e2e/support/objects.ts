@@ -31,8 +31,8 @@ export const createCluster = (server: Server, name: string, labels: Record<strin
   });
 
 /**
- * An account, another in a namespace and a third in a cluster, of which finalizers keep the account, the namespace and
- * the cluster when `leave` deletes them.
+ * Three accounts: one is being deleted after `leave`, one is in a namespace and one in a cluster that is being deleted.
+ * Finalizers keep the account, the namespace and the cluster.
  */
 export async function createLeaving(server: Server) {
   const metadata = (name: string) => ({ name, finalizers: ['example.com/wait'] });
@@ -44,7 +44,7 @@ export async function createLeaving(server: Server) {
   const labels = { env: 'prod' };
   await create(server, CLUSTERS, { ...type, metadata: { ...metadata('leaving-cluster'), labels } });
   await createNamespace(server, 'ci', 'leaving-cluster');
-  // Finalizers of the accounts: else these would be deleted with the namespace and the cluster, at once.
+  // Finalizers of the accounts: without them these would be deleted at once, with the namespace and the cluster.
   for (const [namespace, cluster] of [
     ['leaving-namespace', 'alpha'],
     ['ci', 'leaving-cluster'],
@@ -77,7 +77,7 @@ export const createPod = (server: Server, name: string, spec: object, namespace 
 export const createSecret = (server: Server, name: string, namespace = 'ci', cluster = 'alpha') =>
   create(server, inNamespace('secrets', namespace, cluster), { metadata: { name } });
 
-/** Two clusters with the same names in them, and in `alpha` things to bind a token to. */
+/** Two clusters with the same names in them, and in `alpha` objects that a token can be bound to. */
 export async function createObjects(server: Server) {
   await createCluster(server, 'alpha', { env: 'prod' });
   await createCluster(server, 'beta', { env: 'dev' });
@@ -102,7 +102,7 @@ export const ASK = { spec: { audiences: [] } };
 export const post = (server: Server, body: unknown, options: CallOptions & { path?: string } = {}): Promise<Answer> =>
   server.call('POST', options.path ?? tokenPath(), { body, ...options });
 
-/** A token that must be granted. */
+/** A token. The test fails if the server refuses it. */
 export async function issue(server: Server, path = tokenPath(), spec: object = { audiences: [] }): Promise<string> {
   const answer = await server.call('POST', path, { body: { spec } });
   expect(answer.code, answer.text).toBe(201);

@@ -10,7 +10,7 @@ export interface OpenSocket {
   rest(): Promise<string>;
 }
 
-/** A connection that a test drives byte by byte. Rejects when it is refused. */
+/** A connection whose bytes a test writes itself. Rejects when the connection is refused. */
 export async function openSocket(server: Server): Promise<OpenSocket> {
   const { hostname, port } = new URL(server.url);
   const socket = connect(Number(port), hostname);
@@ -19,7 +19,7 @@ export async function openSocket(server: Server): Promise<OpenSocket> {
   socket.setEncoding('utf8').on('data', (text: string) => {
     received += text;
   });
-  // A reset shows as an end that came too early.
+  // After a reset, the text that a test waits for is missing.
   socket.on('error', () => {});
   const closed = once(socket, 'close');
   return {

@@ -1,4 +1,4 @@
-/** Collections of the fleet, as the API has them. */
+/** Paths of collections of the fleet. */
 
 export const CLUSTERS = '/apis/clusterregistry.k8s.io/v1alpha1/clusters';
 export const RBAC_GROUP = 'rbac.authorization.k8s.io';

@@ -1,6 +1,6 @@
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 
-/** Writes protobuf by hand: tests must be able to say what no well-behaved client does. */
+/** Writes protobuf field by field: tests also send messages that no client library can write. */
 export type ProtoValue = string | Uint8Array | number | Proto | readonly (string | Proto)[];
 export type Proto = { readonly [field: number]: ProtoValue };
 
@@ -21,6 +21,6 @@ export function message(fields: Proto): Uint8Array {
 
 const MAGIC = Uint8Array.of(0x6b, 0x38, 0x73, 0x00);
 
-/** `runtime.Unknown` around a message, after the bytes that say it is one. */
+/** A message in a `runtime.Unknown`, after Kubernetes' magic number. */
 export const envelope = (apiVersion: string, kind: string, raw: Uint8Array): Uint8Array =>
   Buffer.concat([MAGIC, message({ 1: { 1: apiVersion, 2: kind }, 2: raw })]);

@@ -9,7 +9,7 @@ import { Provider } from 'oidc-provider';
 import { TLS } from './server.ts';
 import { distrust, trust } from './trust.ts';
 
-/** A real identity provider on loopback, over TLS. Anybody may sign in, with any password. */
+/** A real identity provider on loopback, over TLS. Every name can sign in, with any password. */
 export interface IdentityProvider {
   readonly url: string;
   /** The origin of its token endpoint. */
@@ -19,9 +19,9 @@ export interface IdentityProvider {
   readonly requests: string[];
   /** The tokens that clients have revoked, in order. */
   readonly revoked: string[];
-  /** A token as the provider itself would sign it, but for what is given. */
+  /** A token that the provider signs, with these changes. */
   sign(claims: object, header?: object): Promise<string>;
-  /** What a person does in a browser: signs in, agrees, and goes where they are sent. Gives the last page. */
+  /** As a person in a browser: signs in, consents, and follows the redirects. Returns the last page. */
   visit(url: string, user: string): Promise<string>;
   /** Whether the token endpoint refuses every request from now on. */
   refuseTokens(refuses: boolean): void;
@@ -35,9 +35,9 @@ const KID = 'provider-key';
 
 export interface ProviderOptions {
   readonly idTokenSeconds?: number;
-  /** Tokens are to be had at another origin than the issuer's. */
+  /** The token endpoint has another origin than the issuer. */
   readonly tokensElsewhere?: boolean;
-  /** By name; everybody else is in none. */
+  /** By user name. Other users are in no group. */
   readonly groups?: Readonly<Record<string, readonly string[]>>;
 }
 
@@ -89,7 +89,7 @@ export async function startProvider({
         id_token_signed_response_alg: 'ES256',
       },
     ],
-    // Pages may ask it, as providers allow for the pages that they know.
+    // CORS: pages may call it, as providers allow for the clients that they know.
     clientBasedCORS: () => true,
     jwks: { keys: [{ ...privateKey.export({ format: 'jwk' }), kid: KID, alg: 'ES256', use: 'sig' }] },
     cookies: { keys: [randomBytes(16).toString('hex')] },

@@ -9,8 +9,8 @@ import { ask, type ProxyAnswer, sendBytes } from './proxy-clients.ts';
 import { type Server, tokenOf } from './server.ts';
 
 /**
- * mallory sends the hostile corpus through a proxy while anna requests what only she requests, and then everybody's
- * word is compared: what the clients got, what the proxy has written down, and what the server has.
+ * mallory sends the hostile corpus through a proxy while anna sends requests that mallory never sends. Then the
+ * responses of both clients, the log of the proxy and the audit log of the server are compared.
  */
 
 const TOKEN_PATH = '/orchestrator/prod-eu-1/api/v1/namespaces/ci/serviceaccounts/builder/token';
@@ -18,14 +18,14 @@ const TOKEN_PATH = '/orchestrator/prod-eu-1/api/v1/namespaces/ci/serviceaccounts
 export const PLAIN_REQUEST = `GET ${CLUSTERS}/first HTTP/1.1\r\nHost: localhost\r\n\r\n`;
 
 export interface AttackOptions {
-  /** What mallory sends before each hostile request, and waits for the answer to. */
+  /** Sent by mallory before each hostile request; each is sent when the response to the one before has come. */
   readonly opening?: readonly string[];
   /** One request of the corpus by its name, instead of all. */
   readonly only?: string;
 }
 
 export interface AttackOutcome {
-  /** What does not fit together, in sentences. */
+  /** The contradictions, in sentences. */
   readonly problems: readonly string[];
   /** How many requests the server has seen. */
   readonly served: number;
@@ -38,7 +38,7 @@ interface Witness {
   readonly events: readonly AuditEvent[];
 }
 
-/** The corpus, and behind each request one that makes the proxy close the connection. */
+/** The corpus. After each request comes one that makes the proxy close the connection. */
 function corpus(): readonly (readonly [name: string, bytes: string])[] {
   const head = `Host: localhost\r\nAuthorization: Bearer ${tokenOf('mallory')}\r\n`;
   const get = (name: string, more = ''): string => `GET ${CLUSTERS}/${name} HTTP/1.1\r\n${head}${more}\r\n`;
@@ -55,7 +55,7 @@ export async function attack(
   { opening = [], only }: AttackOptions = {},
 ): Promise<AttackOutcome> {
   const auditLog = join(server.dataDir, 'audit', 'audit.log');
-  /** The audit log is written in order: with this request it has everything before it. */
+  /** Waits until all events so far are written: the audit log has them in order, and this request is the last. */
   const written = async (): Promise<string | null> => {
     const marker = (await server.call('GET', '/version')).headers.get('audit-id');
     await eventsOf(auditLog, marker);
@@ -82,7 +82,7 @@ export async function attack(
   const events = (await readAudit(auditLog)).filter(
     ({ auditID, requestURI }) => !before.has(auditID) && auditID !== marker && requestURI !== '/readyz',
   );
-  // The proxy writes its log when an answer has been given.
+  // The proxy writes its log after the response.
   const last = innocent.at(-1)?.port;
   const linesOf = async (port: number | undefined): Promise<number> =>
     (await proxy.log()).filter(({ clientPort }) => clientPort === port).length;
@@ -91,14 +91,14 @@ export async function attack(
   return { problems: [...misled(witness), ...mixedUp(witness), ...unknown(witness)], served: events.length };
 }
 
-/** Answers that are not about what was asked. */
+/** Responses to anna that do not belong to her request. */
 const misled = ({ innocent }: Witness): string[] =>
   innocent.flatMap(({ code, text }, i) => {
     const expected = `\\"innocent-${i}\\" is forbidden: User \\"anna\\"`;
     return code === 403 && text.includes(expected) ? [] : [`innocent-${i} got ${code} ${text}`];
   });
 
-/** Answers that the proxy gave to another client, and more or fewer of them than it had requests. */
+/** Responses that the proxy sent to another client, and clients with more or fewer responses than requests. */
 function mixedUp({ innocent, hostile, lines }: Witness): string[] {
   const problems: string[] = [];
   const clientOf = new Map(lines.map(({ auditId, clientPort }) => [auditId, clientPort]));
@@ -116,14 +116,14 @@ function mixedUp({ innocent, hostile, lines }: Witness): string[] {
   return problems;
 }
 
-/** Requests that the server has seen and the proxy has not, or not as the same, or not of the same caller. */
+/** Requests that the server got and the proxy did not send, or with another path or caller. */
 function unknown({ innocent, lines, events }: Witness): string[] {
   const problems: string[] = [];
   const lineOf = new Map(lines.map((line) => [line.auditId, line]));
   for (const { auditID, requestURI, user } of events) {
     const line = lineOf.get(auditID);
     if (line === undefined) problems.push(`the proxy does not know of ${auditID} ${requestURI}`);
-    // The proxy decodes what it writes down; where there is nothing to decode, both have to say the same.
+    // The proxy logs a decoded path. Where there is nothing to decode, both logs must have the same path.
     else if (/^[\w./-]+$/.test(requestURI) && line.path !== requestURI) {
       problems.push(`${auditID} is ${line.path} to the proxy and ${requestURI} to the server`);
     }

@@ -1,13 +1,13 @@
 import { type Agent, request } from 'node:https';
 import { connect } from 'node:tls';
 
-/** Those who talk to a proxy: one who asks properly, and one who sends whatever bytes there are. */
+/** Clients of a proxy: one sends valid requests, the other one any bytes. */
 
 export interface ProxyAnswer {
-  /** Of the client: by it the proxy's log tells clients apart. */
+  /** Of the client: identifies the connection in the proxy's log. */
   readonly port: number;
   readonly code: number;
-  /** Undefined when the proxy answered by itself. */
+  /** Undefined for a response of the proxy itself. */
   readonly auditId: string | undefined;
   readonly text: string;
 }
@@ -17,7 +17,7 @@ export interface ProxyRequest {
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array;
-  /** Where the request comes from: all of 127.0.0.0/8 is this machine. */
+  /** The address of the client: all of 127.0.0.0/8 is this machine. */
   readonly from?: string;
   readonly agent?: Agent;
 }
@@ -34,7 +34,7 @@ export function ask(
         headers: { ...length, ...headers },
       },
       (response) => {
-        // At the end of the answer the socket may serve another request already.
+        // When the response has ended, the socket may already have another request.
         const { localPort = 0 } = response.socket;
         let text = '';
         response.setEncoding('utf8').on('data', (part: string) => {
@@ -58,8 +58,8 @@ export function ask(
 }
 
 /**
- * Sends bytes as they are over one connection, each part when the one before has been answered, and gives the answers
- * that came until the proxy closed it. The last part has to make it do so.
+ * Sends bytes as they are over one connection, each part after the response to the one before. Returns the responses
+ * until the proxy closes the connection, which the last part must make it do.
  */
 export function sendBytes(
   port: number,
@@ -78,16 +78,16 @@ export function sendBytes(
     });
     socket.setEncoding('latin1').on('data', (text: string) => {
       received += text;
-      // A part that is waited for is a plain request: its answer is JSON with an end.
+      // All parts but the last are valid requests: their responses are JSON with a known end.
       if (rest.length > 0 && received.endsWith('}\n')) send();
     });
-    // A reset shows as answers that are missing.
+    // After a reset, responses are missing.
     socket.on('error', () => {});
     socket.once('close', () => resolve({ port: clientPort, answers: answersIn(clientPort, received) }));
   });
 }
 
-/** No body that the server or a proxy sends has such a line in it. */
+/** The body of no response contains such a line. */
 const STATUS_LINE = /(?=HTTP\/1\.[01] \d{3} )/;
 
 const answersIn = (port: number, received: string): ProxyAnswer[] =>

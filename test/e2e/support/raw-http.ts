@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import type { Server } from './server.ts';
 
-/** Sends bytes as they are (clients repair paths and headers) and gives all bytes that come back. */
+/** Sends bytes as they are, because clients normalize paths and headers. Returns all bytes of the response. */
 export function sendRaw(server: Server, request: string | Uint8Array): Promise<string> {
   const { hostname, port } = new URL(server.url);
   return new Promise((resolve, reject) => {

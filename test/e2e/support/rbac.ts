@@ -16,11 +16,11 @@ export interface Grant {
   /** A name, or a whole subject. */
   readonly to: string | object;
   readonly rules: readonly PolicyRule[];
-  /** With one it is a RoleBinding there, otherwise a ClusterRoleBinding. */
+  /** With a namespace the binding is a RoleBinding in it, otherwise a ClusterRoleBinding. */
   readonly namespace?: string;
   /** The selector of `clusterpass.dev/clusters`. */
   readonly clusters?: string;
-  /** Of the binding: `agents`, `approval`, without their domain. */
+  /** Annotations of the binding, without their domain: `agents`, `approval`. */
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
@@ -35,7 +35,7 @@ export const may = (verb: string, resource: string, apiGroup = '', resourceNames
 
 let counter = 0;
 
-/** A ClusterRole and a binding to it, made by the administrator; gives the way to take both back. */
+/** Creates a ClusterRole and a binding to it as the administrator. Returns a function that deletes both. */
 export async function grant(
   server: Server,
   { to, rules, namespace, clusters, annotations: words = {} }: Grant,

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { type Etcd, freePorts } from '../../conformance/etcd-process.ts';
 import { type Server, startServer } from './server.ts';
 
-/** Several real servers on one etcd, as they would be on several machines: a folder for each, and one key for all. */
+/** Several real servers on one etcd, as on several machines: each has its own folder, and all have the same key. */
 export interface Replicas {
   readonly servers: readonly [Server, Server, ...Server[]];
   destroy(): Promise<void>;
@@ -23,7 +23,7 @@ export async function startReplicas(
   }: {
     count?: number;
     users?: Readonly<Record<string, readonly string[]>>;
-    /** Through which addresses the n-th replica reaches the members. */
+    /** The addresses of the etcd members for the n-th replica. */
     endpointsOf?: (replica: number) => readonly string[];
     args?: readonly string[];
     /** Further arguments of the n-th replica. */

@@ -8,7 +8,7 @@ export interface Ended {
   readonly stderr: string;
 }
 
-/** Runs the program to its end, through another one if need be: for starts that are meant to fail. */
+/** Runs the program until it exits, if wanted through another program: for starts that must fail. */
 export async function run(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
@@ -29,7 +29,7 @@ export async function run(
   return { code, ...output };
 }
 
-/** The lines of a log; throws when one is not JSON. */
+/** The lines of a log. Throws when one is not JSON. */
 export const logLines = (text: string): Record<string, unknown>[] =>
   text
     .split('\n')

@@ -14,12 +14,12 @@ export interface Server {
   readonly dataDir: string;
   readonly adminToken: string;
   readonly pid: number;
-  /** Everything the process wrote so far. */
+  /** The output of the process so far. */
   readonly output: { stdout: string; stderr: string };
   call(method: string, path: string, options?: CallOptions): Promise<Answer>;
   /** With `unreadLog`: reads standard error from now on. */
   readLog(): void;
-  /** Asks it to stop; resolves with the exit code. The data directory stays. */
+  /** SIGTERM. Resolves with the exit code. The data directory stays. */
   stop(): Promise<number | null>;
   /** SIGKILL. */
   kill(): Promise<void>;
@@ -32,7 +32,7 @@ export interface Server {
 export interface CallOptions {
   /** Defaults to the administrator; null sends none. */
   readonly token?: string | null;
-  /** A string or bytes are sent as they are, anything else as JSON. */
+  /** A string or bytes are sent as they are, other values as JSON. */
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
@@ -66,7 +66,7 @@ export interface ServerOptions {
   readonly unreadLog?: boolean;
 }
 
-/** For loopback only, good for a hundred years; the key of the authority that signed it was thrown away. */
+/** For loopback only, valid for a hundred years. The key of its authority was deleted. */
 export const TLS = {
   caFile: fileURLToPath(new URL('tls/ca.crt', import.meta.url)),
   certFile: fileURLToPath(new URL('tls/server.crt', import.meta.url)),
@@ -78,7 +78,7 @@ chmodSync(TLS.keyFile, 0o600);
 
 export const tokenOf = (user: string): string => `token-of-${user}-0123456789`;
 
-/** How long the first server of a test process has for ending in good order. */
+/** How long the first server of a test process may take to stop after SIGTERM. */
 const STOP_MS = 5_000;
 let hasKeptCompiledCode = false;
 
@@ -115,7 +115,7 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
     });
   if (options.unreadLog !== true) readLog();
   const announced = await announcedUrl(child, output);
-  // The public address need not be where it listens: several replicas have one.
+  // The public address may differ from the address of the listener: several replicas share one.
   const atHome = options.port !== undefined && args.includes('--base-url');
   const url = atHome ? `${options.tls === true ? 'https' : 'http'}://127.0.0.1:${options.port}` : announced;
   const adminToken = (await readFile(join(dataDir, 'admin.token'), 'utf8')).trim();
@@ -139,7 +139,7 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
     },
     restart: () => startServer({ ...options, dataDir, port: Number(new URL(url).port) }),
     destroy: async () => {
-      // Node writes what it compiled (NODE_COMPILE_CACHE) when a process ends, but not when it is killed.
+      // Node writes its compile cache (NODE_COMPILE_CACHE) when a process exits, but not when it is killed.
       const signal = hasKeptCompiledCode ? 'SIGKILL' : 'SIGTERM';
       hasKeptCompiledCode = true;
       const tooLate = setTimeout(() => child.kill('SIGKILL'), STOP_MS);
@@ -151,7 +151,7 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
   };
 }
 
-/** Resolves when the program says where it serves; rejects with what it wrote when it ends before. */
+/** Resolves with the URL that the program prints. Rejects with its standard error when it exits before. */
 async function announcedUrl(child: ChildProcess, output: Server['output']): Promise<string> {
   return new Promise((resolve, reject) => {
     const look = (): void => {
@@ -174,7 +174,7 @@ async function call(
   const response = await fetch(`${url}${path}`, {
     method,
     headers: {
-      // A user agent of our own: answers to curl and browsers are indented.
+      // Not the user agent of curl or a browser, whose responses are indented.
       'User-Agent': 'clusterpass-test',
       ...(token === null ? {} : { Authorization: `Bearer ${token}` }),
       ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),

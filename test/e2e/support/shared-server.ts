@@ -4,9 +4,9 @@ import { type Server, startServer } from './server.ts';
 
 /**
  * One server for all test files of a worker that need nothing but a server without options and without objects. A start
- * takes most of the CPU time of a short file. A file gets the server with its objects removed; what stays is history:
- * versions, metrics, revocations, audit events. A file that depends on those, or that stops, stalls or floods its
- * server, starts its own.
+ * takes most of the CPU time of a short file. A file gets the server with its objects removed. Resource versions,
+ * metrics, revocations and audit events stay. A file that depends on those, or that stops, stalls or floods its server,
+ * starts a separate one.
  */
 
 /** Callers without groups. */
@@ -76,7 +76,7 @@ const finish = async (server: Server, path: string): Promise<void> => {
 };
 const isHeld = ({ metadata }: Found): boolean => metadata.finalizers !== undefined;
 
-/** Removes all of a collection, also what waits for its finalizers. */
+/** Deletes all objects of a collection, also those that wait for their finalizers. */
 async function removeAll(server: Server, path: string, query = ''): Promise<void> {
   const removed = await server.call('DELETE', `${path}?${query}`);
   expect(removed.code, removed.text).toBe(200);
@@ -84,7 +84,7 @@ async function removeAll(server: Server, path: string, query = ''): Promise<void
   for (const { metadata } of held) await finish(server, `${path}/${metadata.name}`);
 }
 
-/** A cluster that is removed waits for the finalizers of what is in it. */
+/** Removes the finalizers of all objects in a cluster: a cluster that is being deleted waits for them. */
 async function finishContent(server: Server, cluster: string): Promise<void> {
   const root = `/orchestrator/${cluster}/api/v1`;
   for (const resource of ['namespaces', 'serviceaccounts', 'pods', 'secrets']) {
@@ -115,7 +115,7 @@ async function removeObjects(server: Server): Promise<void> {
     await removeAll(server, `${RBAC}/${resource}`, NOT_BUILT_IN);
   }
   await removeAll(server, CLUSTERS);
-  // What is in a cluster is removed after the answer, and the cluster after that.
+  // The objects of a cluster are deleted after the response, and the cluster after them.
   await vi.waitFor(
     async () => {
       const left = await list(server, CLUSTERS);

@@ -21,7 +21,7 @@ export class SignedInPages {
     this.#url = url;
   }
 
-  /** A page in a browser context of its own, without a user; it is closed after the test. */
+  /** A page in a separate browser context, where no user has signed in. It is closed after the test. */
   async openFresh(): Promise<Visit> {
     const visit = await openPage(this.#browser);
     this.#fresh.push(visit);

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect } from 'vitest';
 import type { Server } from './server.ts';
 
-/** A data directory with a signing key of an older release, which the server takes over: so the test has it, too. */
+/** A data directory with a signing key in the format of an older release. The server uses it, and the test knows it. */
 export async function dataDirWithKey(): Promise<{ dataDir: string; key: KeyObject; file: string }> {
   const dataDir = await mkdtemp(join(tmpdir(), 'clusterpass-e2e-'));
   await mkdir(join(dataDir, 'keys'), { mode: 0o700 });

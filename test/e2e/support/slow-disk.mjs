@@ -1,7 +1,7 @@
 /**
- * For `node --import`: SQLite works as on a disk in trouble as long as a file is there. With a number in the file each
- * operation takes so many milliseconds longer; without one it waits until the file is gone. The file is named by
- * CLUSTERPASS_TEST_DISK.
+ * For `node --import`: SQLite works as on a slow disk while a file exists. A number in the file is the delay of each
+ * operation in milliseconds. With an empty file, operations wait until the file is deleted. CLUSTERPASS_TEST_DISK names
+ * the file.
  */
 import { readFileSync } from 'node:fs';
 import { DatabaseSync, StatementSync } from 'node:sqlite';
@@ -10,7 +10,7 @@ const file = process.env.CLUSTERPASS_TEST_DISK ?? '';
 const cell = new Int32Array(new SharedArrayBuffer(4));
 const POLL_MS = 10;
 
-/** What the file says; undefined when there is none. */
+/** The content of the file; undefined when there is none. */
 function trouble() {
   try {
     return readFileSync(file, 'utf8');

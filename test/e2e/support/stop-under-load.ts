@@ -7,18 +7,18 @@ import { Watch } from './watch.ts';
 
 export interface Load {
   readonly watches: number;
-  /** Requests a second, where the machine is fast enough. */
+  /** Requests a second, if the machine is fast enough. */
   readonly rate: number;
-  /** The server gets SIGTERM when so many were answered. */
+  /** The server gets SIGTERM after this many responses. */
   readonly before: number;
-  /** How long requests still come after readiness has failed, until a load balancer would have noticed. */
+  /** How long requests continue after readiness has failed: until a load balancer would have noticed. */
   readonly noticedAfterMs?: number;
 }
 
 export interface Stopped {
-  /** How often each answer came; the message of an error in its place. */
+  /** The number of responses by status code, or by the message of an error. */
   readonly answers: Readonly<Record<string, number>>;
-  /** Answers that came after SIGTERM. */
+  /** Responses after SIGTERM. */
   readonly whileStopping: number;
   /** Names of the clusters whose creation was acknowledged. */
   readonly acknowledged: readonly string[];
@@ -27,18 +27,18 @@ export interface Stopped {
   readonly ready: number;
   readonly exitCode: number | null;
   readonly exitSeconds: number;
-  /** Answers a second until SIGTERM. */
+  /** Responses a second until SIGTERM. */
   readonly reached: number;
 }
 
-/** One request in so many creates a cluster; the others ask for tokens. */
+/** One request of this many creates a cluster; the others request tokens. */
 const WRITE_EVERY = 20;
-/** A server that does not keep up is not asked for more. */
+/** Pending requests at most: a server that does not keep up gets no more. */
 const MOST_AT_ONCE = 64;
 
 /**
- * Stops a server that is asked all the time, as behind a load balancer: requests come over kept connections for as long
- * as it says that it is ready.
+ * Stops a server under load, as behind a load balancer: requests come over persistent connections as long as the server
+ * reports that it is ready.
  */
 export async function stopUnderLoad(
   server: Server,

@@ -3,7 +3,7 @@ import { NO_PROGRESS } from '../../../src/cli/progress.ts';
 import type { Person } from './cli.ts';
 import type { Server } from './server.ts';
 
-/** A command that runs until it is stopped, in this process. */
+/** A command that runs in this process until it is stopped. */
 export interface StartedCommand {
   readonly written: { readonly out: string; readonly err: string };
   stop(): Promise<number | undefined>;

@@ -3,14 +3,14 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 export interface Relay {
   readonly url: string;
-  /** How many connections went through it. */
+  /** The number of connections so far. */
   readonly opened: number;
   close(): Promise<void>;
 }
 
 /**
- * Another port of the same server, as behind a proxy. A server refuses to register its own address as a cluster. Tests
- * in which it stands in for the API of a cluster register this address.
+ * Another port of the same server, as behind a proxy. A server refuses to register its own address as a cluster, so
+ * tests that use a server as the API of a cluster register this address.
  */
 export async function openRelay(url: string): Promise<Relay> {
   const { hostname, port, protocol } = new URL(url);

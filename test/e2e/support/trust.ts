@@ -1,12 +1,12 @@
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 
 const USUAL = getCACertificates('default');
-/** By who asked for it: the same authority may be trusted for several servers. */
+/** By the argument `who`: several servers may have the same authority. */
 const trusted = new Map<string, string>();
 
 /**
- * This process trusts an authority until `who` is done: the next test file in it may look at what is not trusted.
- * Commands that must not trust it run in a process of their own (`inProcess: false`).
+ * This process trusts an authority until `distrust(who)`: the next test file in the process may test what happens
+ * without it. Commands that must not trust it run in a separate process (`inProcess: false`).
  */
 export function trust(who: string, pem: string): void {
   trusted.set(who, pem);

@@ -40,7 +40,7 @@ export class Watch {
     return result.done === true ? undefined : result.value;
   }
 
-  /** The next so many events. */
+  /** The next `count` events. */
   async take(count: number): Promise<WatchEvent[]> {
     const events: WatchEvent[] = [];
     while (events.length < count) {
@@ -51,7 +51,7 @@ export class Watch {
     return events;
   }
 
-  /** Everything up to and including the first event that the test recognizes. */
+  /** All events up to and including the first one for which the predicate is true. */
   async until(found: (event: WatchEvent) => boolean): Promise<WatchEvent[]> {
     const events: WatchEvent[] = [];
     for (;;) {
@@ -62,7 +62,7 @@ export class Watch {
     }
   }
 
-  /** Everything until the server ends the stream. */
+  /** All events until the server ends the stream. */
   async rest(): Promise<WatchEvent[]> {
     return this.until(() => false);
   }
