@@ -101,7 +101,7 @@ export function faultsOf(
       end: async () => {
         await end(leader);
         const old = replicas[leader];
-        // It knows before it answers that its time is over.
+        // It knows before its first response that its lease has expired.
         const both =
           old !== undefined && (await leads(old)) && (await leaderAmong(replicas, leader, takeoverMs)) !== undefined;
         if (both) onProblem('two leaders', `replica ${leader} still leads after another has taken over`);

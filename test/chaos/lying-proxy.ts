@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import { createServer, type Server as HttpServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** What a broken server could do, one at a time. Each must be found by the checker. */
+/** The faults of a broken server, one at a time. The checker must find each. */
 export type Lie = 'lost write' | 'event twice' | 'missed event' | 'stale read' | 'late revocation';
 
-/** Between the clients and a replica: passes everything on, and lies now and then. */
+/** Between the clients and a replica: forwards most requests, and gives some a false response. */
 export class LyingProxy {
   readonly url: string;
   readonly #server: HttpServer;
@@ -44,7 +44,7 @@ export class LyingProxy {
     const key = `${req.method} ${path} ${req.headers.authorization}`;
     const old = this.#old.get(key);
     const isRead = req.method === 'GET' && !path.includes('watch=');
-    // A watch, the health and what a client needs in order to begin are left alone.
+    // Watches, health checks and the first requests of a client are forwarded.
     const now = this.#isTurn();
     if (this.lie === 'late revocation' && isRead && path.startsWith('/auth/v1/clusters') && old?.code === 200) {
       return void res.writeHead(200, { 'Content-Type': 'application/json' }).end(old.body);
@@ -61,7 +61,7 @@ export class LyingProxy {
     { key, isRead, drops }: { key: string; isRead: boolean; drops: boolean },
   ): void {
     const { hostname, port } = this.#target;
-    // A dry run is answered like a write, and is none.
+    // A dry run has the response of a write, and writes nothing.
     const path = drops ? `${req.url}${req.url?.includes('?') ? '&' : '?'}dryRun=All` : req.url;
     const onward = request({ hostname, port, path, method: req.method, headers: req.headers, agent: false });
     onward.on('error', () => res.destroy());

@@ -5,8 +5,8 @@ import { type Lie, LyingProxy } from './lying-proxy.ts';
 import { runChaos } from './run.ts';
 
 /**
- * A checker that finds nothing is believed only if it finds what is there: tests with a replica that lies. Afterwards
- * the deployment is as it was.
+ * Tests of the checker: with a replica that gives false responses, it must find each of them. Afterwards the
+ * deployment is unchanged.
  */
 export function checkPlantedViolations(deployed: () => Deployment): void {
   let proxy: LyingProxy;
@@ -46,7 +46,7 @@ export function checkPlantedViolations(deployed: () => Deployment): void {
         await expect.poll(() => progress.writes).toBeGreaterThan(10);
         await expect.poll(() => progress.revocations).toBeGreaterThan(1);
         proxy.lie = lie;
-        // Until it is found, or was not found for as long as the others took.
+        // Until it is found, or for as long as it took to find the others.
         const goal = { writes: progress.writes + 60, revocations: progress.revocations + 8 };
         if (kind === undefined) {
           await expect

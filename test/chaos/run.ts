@@ -68,7 +68,7 @@ export interface Outcome {
 const CONTENDED = 'contended';
 const CONTENDERS = 3;
 const SETTLE_MS = 1_000;
-/** A replica that reaches etcd again notices by its next question. */
+/** A replica that reaches etcd again notices it with its next request. */
 const CUT_OFF_MS = 2_000;
 /** docs/reliability.md: another replica leads within ten seconds after a death. A busy machine is given more. */
 const TAKEOVER_MS = 20_000;

@@ -19,7 +19,7 @@ const TYPES: readonly BodyType[] = [
 ];
 const MODES = ['Ignore', 'Warn', 'Strict'] as const;
 
-/** Names that mean something to us, and names that mean something to JavaScript. */
+/** Names of fields of the API, and names that are special in JavaScript. */
 const names = fc.oneof(
   fc.constantFrom('apiVersion', 'kind', 'metadata', 'name', 'labels', 'annotations', 'spec', 'audiences', 'rules'),
   fc.constantFrom('expirationSeconds', 'boundObjectRef', 'uid', 'status', 'token', 'verbs', 'preconditions', 'dryRun'),
@@ -64,7 +64,7 @@ const strings = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 8 }),
 );
 
-/** JSON as text, so that keys may repeat and numbers may be any. */
+/** JSON as text, so that keys can repeat and numbers can have any form. */
 const { json } = fc.letrec<{ json: string; object: string; list: string }>((tie) => ({
   json: fc.oneof(
     { maxDepth: 5, withCrossShrink: true },
@@ -113,7 +113,7 @@ const read = (bytes: Uint8Array, mediaType: string): void => {
   }
 };
 
-describe('C-B: whatever a body holds, it is read or refused', () => {
+describe('C-B: any body is read or refused', () => {
   fuzz('JSON', mutated(json, SPICE), (text) => read(Buffer.from(text), 'application/json'), {
     found: [
       '{"__proto__":{"polluted":1}}',

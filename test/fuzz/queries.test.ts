@@ -29,7 +29,7 @@ const pieces = fc.oneof(
 );
 const selectors = fc.array(pieces, { maxLength: 14 }).map((parts) => parts.join(''));
 
-describe('C-G: whatever a selector says', () => {
+describe('C-G: any selector', () => {
   const printed = <S>(parse: (text: string) => S, text: string, meaning: (selector: S) => unknown = String): void => {
     let selector: S;
     try {
@@ -38,14 +38,14 @@ describe('C-G: whatever a selector says', () => {
       expect(error).toBeInstanceOf(SelectorSyntaxError);
       return;
     }
-    // What was understood can be said again, and means the same.
+    // A selector that was parsed, printed and parsed again is the same selector.
     expect(meaning(parse(String(selector)))).toEqual(meaning(selector));
   };
   fuzz('labels: it is understood or refused', selectors, (text) => {
     printed(parseLabelSelector, text);
   });
   fuzz(
-    'fields: it is understood or refused',
+    'fields: it is parsed or refused',
     selectors,
     (text) => {
       // The terms are in the order of the text, in which `==` comes before `=`.
@@ -55,7 +55,7 @@ describe('C-G: whatever a selector says', () => {
   );
 });
 
-describe('C-G: whatever a query says', () => {
+describe('C-G: any query', () => {
   const parameter = fc.constantFrom(
     'limit',
     'continue',

@@ -24,10 +24,10 @@ async function isRefused(text: string): Promise<void> {
   expect(outcome).toBeUndefined();
 }
 
-describe('C-D: a token that we did not issue is refused, and nothing breaks', () => {
+describe('C-D: a token that the server did not issue is refused, without an internal error', () => {
   const spice = ['.', '=', '-', '_', '+', '/', 'A', ' ', '\n', '\u0000', 'é', 'eyJ'];
-  fuzz('one of ours, changed', mutated(fc.constant('TOKEN'), spice), async (change) => {
-    // The word stands for the token: what is added is before it, after it or in the middle.
+  fuzz('an issued token, changed', mutated(fc.constant('TOKEN'), spice), async (change) => {
+    // TOKEN is replaced by an issued token: characters are added before it, after it or inside it.
     const text = change.includes('TOKEN')
       ? change.replace('TOKEN', token)
       : `${token.slice(0, change.length * 20)}${change}${token.slice(change.length * 20)}`;
@@ -35,7 +35,7 @@ describe('C-D: a token that we did not issue is refused, and nothing breaks', ()
   });
 
   fuzz(
-    'one of ours with one character replaced',
+    'an issued token with one character replaced',
     fc.tuple(fc.nat(), fc.constantFrom(...'ABCabc019-_'.split(''))),
     async ([where, letter]) => {
       const at = where % token.length;

@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.server.close());
 
-/** Sends everything, says that nothing more comes, and gives what came back. */
+/** Sends the bytes, ends its side of the connection, and returns the response. */
 const exchange = (bytes: string): Promise<string> =>
   new Promise((resolve) => {
     const socket = connect(fixture.port, '127.0.0.1');
@@ -116,9 +116,9 @@ const request = fc
       [`${method} ${target} ${version}`, 'Host: z', ...header, '', ''].slice(0).join(end || '\r\n') + body,
   );
 
-describe('C-H: whatever bytes come', () => {
+describe('C-H: any bytes', () => {
   fuzz(
-    'they are answered with HTTP, never with a 5xx, and the next one is served',
+    'get an HTTP response, never a 5xx, and the next connection is served',
     fc.array(
       fc.oneof(
         { weight: 9, arbitrary: request },

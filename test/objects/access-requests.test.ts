@@ -16,7 +16,7 @@ import { soleLeadership } from '../../src/storage/leadership.ts';
 import { at, catalog, inFolder, make, type Objects, object, openObjects } from './object-store.ts';
 
 /**
- * Decisions, crashes between their writes, and the end of requests, in a real database and with a clock of the test.
+ * Decisions, crashes between their writes, and the end of requests, in a real database and with a manual clock.
  */
 
 const START = Date.UTC(2026, 10, 16, 12);

@@ -53,7 +53,7 @@ it('A29: a role that is deleted grants nothing, also while a finalizer keeps it'
       [true, true],
       [false, false],
     ]);
-    // Who may not bind a role cannot prepare a binding for the next one of its name.
+    // A caller who may not bind a role cannot prepare a binding for the next role of that name.
     expect(policy.rulesOf({ kind: 'ClusterRole', namespace: '', name: 'r' })).toBeUndefined();
     updater.onReset(reflector.revision);
     expect(decisions()).toEqual([false, false]);

@@ -17,7 +17,7 @@ import { soleLeadership } from '../../src/storage/leadership.ts';
 import { createRevocations } from '../../src/tokens/revocations/revocations.ts';
 import { at, catalog, inFolder, make, object, openObjects } from './object-store.ts';
 
-/** Passes over time, and crashes between their writes, in a real database and with a clock of the test. */
+/** Passes over time, and crashes between their writes, in a real database and with a manual clock. */
 
 const START = Date.UTC(2026, 10, 16, 12);
 const MINUTE = 60_000;

@@ -474,7 +474,7 @@ it('of many requests of a caller in the same moment, only those with room are wr
   });
 });
 
-it('B15: who requests through many accounts has one limit: that of the person, or of the accounts of the cluster', async () => {
+it('B15: a person who requests tokens through many accounts has one limit, and so have the accounts of a cluster', async () => {
   await withStore(async (store) => {
     const program = await start(store);
     const { tracked } = program;

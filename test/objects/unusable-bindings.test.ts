@@ -3,7 +3,7 @@ import { storageKey } from '../../src/api/object-key.ts';
 import { reportUnusableBindings } from '../../src/authz/unusable-bindings.ts';
 import { at, catalog, inFolder, openObjects } from './object-store.ts';
 
-it('A29: a stored binding with a key that was meant as ours is reported, at the start and when it is written', async () => {
+it('A29: a stored binding with a misspelled key of Clusterpass is reported, at the start and when it is written', async () => {
   await inFolder(async (file) => {
     const { store, reader, reflector, close } = await openObjects(file);
     const kind = catalog.clusterRoleBindings;

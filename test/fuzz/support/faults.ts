@@ -1,5 +1,5 @@
 /**
- * Texts that are wrong in many places, by format: a frame, and pieces that are faults where they stand. The fuzzers
+ * Texts that are wrong in many places, by format: a frame, and pieces that are faults inside it. The fuzzers
  * combine them, and `npm run bench -- event-loop` sends each at the largest size that is accepted. A parser that makes
  * an Error of every fault takes seconds for some of them (A19).
  */

@@ -11,11 +11,11 @@ const SHORT_RUNS = 300;
 export interface FuzzOptions<T> {
   /** For targets that take longer. */
   readonly runs?: number;
-  /** What was found once, and must not come back. */
+  /** Inputs that failed once. Every run repeats them. */
   readonly found?: readonly T[];
 }
 
-/** One property of everything that a grammar can say. On failure the report has the seed and the smallest input. */
+/** A property of all texts of a grammar. The report of a failure has the seed and the smallest input. */
 export function fuzz<T>(
   name: string,
   inputs: fc.Arbitrary<T>,
@@ -35,7 +35,7 @@ export function fuzz<T>(
     await fc.assert(
       fc.asyncProperty(inputs, async (input) => {
         await holds(input);
-        // A19: nothing that was read may have reached what every object inherits.
+        // A19: parsing must not have changed Object.prototype.
         expect(Object.keys(Object.prototype)).toEqual([]);
         expect(({} as Record<string, unknown>).polluted).toBeUndefined();
       }),
@@ -44,7 +44,7 @@ export function fuzz<T>(
   });
 }
 
-/** It is read, or refused with a clear 4xx; whatever else is thrown would have been a 500. */
+/** It is read, or refused with a clear 4xx. Any other error would be a 500. */
 export function readsOrRefuses<T>(read: () => T): T | undefined {
   try {
     return read();
