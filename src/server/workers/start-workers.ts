@@ -16,7 +16,7 @@ export class WorkerFailed extends Error {
   override readonly name = 'WorkerFailed';
 }
 
-/** Longer than the drain timeout of a worker. */
+/** Beyond --shutdown-delay; longer than the drain timeout of a worker. */
 const STOP_MS = 35_000;
 /** Backoff between two starts of a worker that exits before it serves. */
 const BACKOFF_MS = [100, 1_000, 5_000, 30_000];
@@ -79,7 +79,14 @@ export async function startWorkers(options: ServeOptions, logger: Logger): Promi
   const stop = async (): Promise<void> => {
     stopping = true;
     for (const timer of timers) clearTimeout(timer);
-    await Promise.all([...workers].map(stopWorker));
+    const timeoutMs = options.shutdownDelayMs + STOP_MS;
+    await Promise.all(
+      [...workers].map(async (worker) => {
+        if (!(await stopWorker(worker, timeoutMs))) return;
+        const text = 'a worker did not stop in time and was killed: requests in flight were lost';
+        logger.error({ worker: worker.id, timeoutMs }, text);
+      }),
+    );
     await opened?.store.close();
   };
 
@@ -104,13 +111,18 @@ async function addressOf({ host, port }: ServeOptions['listen']): Promise<string
   return `${name}:${free}`;
 }
 
-async function stopWorker(worker: Worker): Promise<void> {
-  if (worker.isDead()) return;
+/** True if the worker had to be killed. */
+async function stopWorker(worker: Worker, timeoutMs: number): Promise<boolean> {
+  if (worker.isDead()) return false;
   const exited = once(worker, 'exit');
   send(worker, { stop: true });
-  const late = setTimeout(() => worker.process.kill('SIGKILL'), STOP_MS);
+  let wasKilled = false;
+  const late = setTimeout(() => {
+    wasKilled = worker.process.kill('SIGKILL');
+  }, timeoutMs);
   await exited;
   clearTimeout(late);
+  return wasKilled;
 }
 
 /** A message to a worker that has exited is dropped; the exit handler does the rest. */

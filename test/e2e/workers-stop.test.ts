@@ -1,0 +1,31 @@
+import { readFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import { describe, it } from 'vitest';
+import { logLines } from './support/run.ts';
+import { startServer } from './support/server.ts';
+
+/** A worker that is not told to wait has 35 seconds to stop. The tests are concurrent: they only wait. */
+const STOP_MS = 35_000;
+
+describe.concurrent('a stop of workers', { timeout: 180_000 }, () => {
+  it('waits for a --shutdown-delay of any length', async ({ expect, onTestFinished }) => {
+    const server = await startServer({ args: ['--workers', '2', '--shutdown-delay', '38s'] });
+    onTestFinished(() => server.destroy());
+    const ended = server.stop();
+    await delay(STOP_MS + 1_500);
+    expect((await server.call('GET', '/livez')).code).toBe(200);
+    expect(await ended).toBe(0);
+    expect(logLines(server.output.stderr).filter(({ level }) => level === 'error')).toEqual([]);
+  });
+
+  it('kills a worker that does not stop, and says so', async ({ expect, onTestFinished }) => {
+    const server = await startServer({ args: ['--workers', '2'] });
+    onTestFinished(() => server.destroy());
+    const workers = readFileSync(`/proc/${server.pid}/task/${server.pid}/children`, 'utf8').trim().split(' ');
+    process.kill(Number(workers[0]), 'SIGSTOP');
+    expect(await server.stop()).toBe(0);
+    expect(logLines(server.output.stderr).filter(({ level }) => level === 'error')).toMatchObject([
+      { msg: 'a worker did not stop in time and was killed: requests in flight were lost', timeoutMs: STOP_MS },
+    ]);
+  });
+});
