@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { requireMountedSecret, UnsafeFile } from './secret-file.ts';
 
@@ -39,6 +40,23 @@ export async function readKeyPair(files: KeyPairFiles, createContext: (pair: Key
     throw new UnsafeFile(`${files.certFile} and ${files.keyFile} ${problem}`);
   }
   return pair;
+}
+
+/** In milliseconds. Of the first certificate of a file, which is that of the key. */
+export interface Validity {
+  readonly from: number;
+  readonly until: number;
+}
+
+export function validityOf({ cert }: KeyPair): Validity {
+  const { validFromDate, validToDate } = new X509Certificate(cert);
+  return { from: validFromDate.getTime(), until: validToDate.getTime() };
+}
+
+/** Undefined for a certificate that is valid now. */
+export function validityProblem({ from, until }: Validity, now: number): string | undefined {
+  if (now > until) return `has expired: it was valid until ${new Date(until).toISOString()}`;
+  return now < from ? `is not valid yet: it is valid from ${new Date(from).toISOString()}` : undefined;
 }
 
 async function readFiles({ certFile, keyFile }: KeyPairFiles): Promise<KeyPair> {

@@ -18,6 +18,7 @@ export interface CertificateOptions {
   readonly names?: readonly string[];
   readonly commonName?: string;
   readonly isAuthority?: boolean;
+  readonly notBefore?: number;
   readonly notAfter?: number;
   readonly keyType?: 'ec' | 'rsa';
 }
@@ -43,6 +44,7 @@ function issuing(options: CertificateOptions, issuer: Issuer | undefined): Autho
 function make(options: CertificateOptions, issuer: Issuer | undefined) {
   const { names = [], commonName = names[0] ?? 'test', isAuthority = false } = options;
   const { notAfter = Date.now() + DAY_MS } = options;
+  const { notBefore = Math.min(Date.now(), notAfter) - DAY_MS } = options;
   const { publicKey, privateKey } =
     options.keyType === 'rsa'
       ? generateKeyPairSync('rsa', { modulusLength: 2048 })
@@ -59,7 +61,7 @@ function make(options: CertificateOptions, issuer: Issuer | undefined) {
     der(0x02, Buffer.from([1 + Math.floor(Math.random() * 120), 1, 2, 3])),
     algorithm,
     issuer?.name ?? name,
-    sequence(time(Math.min(Date.now(), notAfter) - DAY_MS), time(notAfter)),
+    sequence(time(notBefore), time(notAfter)),
     name,
     publicKey.export({ type: 'spki', format: 'der' }),
     ...(extensions.length === 0 ? [] : [der(0xa3, sequence(...extensions))]),

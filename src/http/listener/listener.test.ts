@@ -337,6 +337,8 @@ describe('TLS', () => {
     new: selfSigned('new'),
     rsa: selfSigned('rsa', { keyType: 'rsa' }),
     short: selfSigned('short', { notAfter: Date.now() + 3_600_000 }),
+    expired: selfSigned('expired', { notAfter: Date.now() - 3_600_000 }),
+    early: selfSigned('early', { notBefore: Date.now() + 3_600_000 }),
   };
   const install = (cert: string, key = cert): void => {
     writeFileSync(certFile, pairs[cert]?.cert ?? '');
@@ -388,6 +390,36 @@ describe('TLS', () => {
     install('old');
     await server.reloadCertificate();
     expect(await servedName(port)).toBe('old');
+  });
+
+  test('a certificate that is not valid now does not replace one that is', async () => {
+    install('old');
+    const { port, server, lines } = await startFixture(undefined, { tls: { certFile, keyFile } });
+    for (const [name, problem] of [
+      ['expired', /tls\.crt has expired: it was valid until \d{4}-/],
+      ['early', /tls\.crt is not valid yet: it is valid from \d{4}-/],
+    ] as const) {
+      install(name);
+      await server.reloadCertificate();
+      await server.reloadCertificate();
+      expect(await servedName(port)).toBe('old');
+      expect(lines.filter((line) => problem.test(line))).toHaveLength(1);
+    }
+    expect(lines.join()).not.toContain('certificate reloaded');
+  });
+
+  test('a start with a certificate that is not valid now is warned of, and any other one replaces it', async () => {
+    install('expired');
+    const { port, server, lines } = await startFixture(undefined, { tls: { certFile, keyFile } });
+    expect(lines.filter((line) => line.includes('clients refuse the TLS certificate'))).toHaveLength(1);
+    install('early');
+    await server.reloadCertificate();
+    expect(await servedName(port)).toBe('early');
+    expect(lines.filter((line) => line.includes('clients refuse the TLS certificate'))).toHaveLength(2);
+    install('new');
+    await server.reloadCertificate();
+    expect(await servedName(port)).toBe('new');
+    expect(lines.filter((line) => line.includes('clients refuse the TLS certificate'))).toHaveLength(2);
   });
 
   test('a renewed certificate is taken up without a call', async () => {

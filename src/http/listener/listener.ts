@@ -130,6 +130,7 @@ export function createListener(options: ListenerOptions): Listener {
       files: tls,
       use: (pair) => tlsServer?.setSecureContext({ ...tlsOptions(limits.handshakeTimeoutMs), ...pair }),
       checkMs: limits.certificateCheckMs,
+      now: Date.now,
       logger,
     });
 

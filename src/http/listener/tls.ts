@@ -1,6 +1,14 @@
-import { constants, X509Certificate } from 'node:crypto';
+import { constants } from 'node:crypto';
 import { createSecureContext, type TlsOptions } from 'node:tls';
-import { type KeyPair, type KeyPairFiles, readKeyPair } from '../../lib/key-pair-files.ts';
+import {
+  type KeyPair,
+  type KeyPairFiles,
+  readKeyPair,
+  type Validity,
+  validityOf,
+  validityProblem,
+} from '../../lib/key-pair-files.ts';
+import { UnsafeFile } from '../../lib/secret-file.ts';
 import type { Logger } from '../../observability/logger.ts';
 
 /**
@@ -34,18 +42,20 @@ interface CertificateOptions {
   /** Called with each certificate that comes into use. */
   readonly use: (pair: KeyPair) => void;
   readonly checkMs: number;
+  readonly now: () => number;
   readonly logger: Logger;
 }
 
 /**
  * The certificate of a listener, which is renewed while it listens. It compares contents, not times: secrets mounted by
  * Kubernetes change when a symbolic link is replaced, which file watchers miss. A pair that cannot be used is reported
- * once and the one in use stays: perhaps only half of the renewal has been written.
+ * once and the one in use stays: perhaps only half of the renewal has been written. So does a certificate that is valid
+ * now if the other one is not.
  */
 export class ServedCertificate {
   readonly #options: CertificateOptions;
   #inUse: KeyPair | undefined;
-  #expiry: number | undefined;
+  #validity: Validity | undefined;
   #reported = '';
   #timer: NodeJS.Timeout | undefined;
 
@@ -55,7 +65,7 @@ export class ServedCertificate {
 
   /** When the certificate in use expires, in milliseconds; undefined before `start`. */
   get expiry(): number | undefined {
-    return this.#expiry;
+    return this.#validity?.until;
   }
 
   /** Throws when the first certificate cannot be used. */
@@ -70,8 +80,10 @@ export class ServedCertificate {
     if (this.#inUse === undefined) return;
     try {
       const pair = await readKeyPair(files, createSecureContext);
+      const isSame = isSamePair(pair, this.#inUse);
+      if (!isSame) this.#requireAsValid(pair);
       this.#reported = '';
-      if (isSamePair(pair, this.#inUse)) return;
+      if (isSame) return;
       this.#use(pair);
       logger.info({ certFile: files.certFile }, 'TLS certificate reloaded');
     } catch (error) {
@@ -86,11 +98,22 @@ export class ServedCertificate {
     clearInterval(this.#timer);
   }
 
+  /** Throws if the certificate in use is valid now and this one is not. */
+  #requireAsValid(pair: KeyPair): void {
+    const { files, now } = this.#options;
+    const problem = validityProblem(validityOf(pair), now());
+    const isInUseValid = this.#validity !== undefined && validityProblem(this.#validity, now()) === undefined;
+    if (problem !== undefined && isInUseValid) throw new UnsafeFile(`${files.certFile} ${problem}`);
+  }
+
   #use(pair: KeyPair): void {
-    this.#options.use(pair);
-    // The first certificate of the file is that of the key.
-    this.#expiry = new X509Certificate(pair.cert).validToDate.getTime();
+    const { files, now, logger, use } = this.#options;
+    use(pair);
+    this.#validity = validityOf(pair);
     this.#inUse = pair;
+    const problem = validityProblem(this.#validity, now());
+    if (problem !== undefined)
+      logger.warn({ problem: `${files.certFile} ${problem}` }, 'clients refuse the TLS certificate');
   }
 }
 
