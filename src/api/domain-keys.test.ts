@@ -88,6 +88,37 @@ describe('A29: labels of the domain', () => {
   });
 
   it.each([
+    ['protected.clusterpas.dev/env', 'env'],
+    ['protected.clusterpass.io/env', 'env'],
+    ['protectd.clusterpass.com/env', 'env'],
+    ['clusterpass.io/env', 'env'],
+    ['cluster-pass.dev/env', 'env'],
+    ['protected/env', 'env'],
+    ['protected.example.com/env', 'env'],
+    ['clusterpass-protected/env', 'env'],
+    ['clusterpass-protected-env', 'env'],
+    ['protected.clusterpass.dev.env', 'env'],
+  ])('%s on a cluster was meant as a protected one', (key, name) => {
+    const meant = `did you mean "protected.clusterpass.dev/${name}"?`;
+    expect(labelDetails('Cluster', { [key]: 'prod' })).toEqual([expect.stringContaining(meant)]);
+    expect(labelDetails('Secret', { [key]: 'prod' }).length).toBe(key.includes('clusterpass.dev') ? 1 : 0);
+    // A stored one stays until it is changed.
+    expect(validateDomainKeys('Cluster', { labels: { [key]: 'prod' } }, { labels: { [key]: 'prod' } })).toEqual([]);
+  });
+
+  it.each([
+    'protected',
+    'protected-by',
+    'example.com/protected',
+    'topology.cluster.x-k8s.io/owned',
+    'clusterclass.example.com/name',
+    'clusters.example.com/env',
+    'kubernetes.io/metadata.name',
+  ])('%s on a cluster is a label of its own', (key) => {
+    expect(labelDetails('Cluster', { [key]: 'x' })).toEqual([]);
+  });
+
+  it.each([
     'clusterpass.dev.io/clusters',
     'clusterpass-clusters',
     'clusterpass.dev.clusters',

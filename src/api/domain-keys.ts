@@ -73,6 +73,9 @@ export const COMPUTED_ANNOTATIONS = {
 /** Labels of a cluster below this prefix are set and removed only with the verb `PROTECT_VERB`. */
 export const PROTECTED_LABEL_PREFIX = 'protected.clusterpass.dev/';
 
+/** A computed label: for the selectors of bindings, every cluster has it with its name as the value. */
+export const NAME_LABEL = 'kubernetes.io/metadata.name';
+
 /** The verb on the cluster that a change of its protected labels requires. */
 export const PROTECT_VERB = 'protect';
 
@@ -132,7 +135,7 @@ const isNear = (text: string, other: string): boolean =>
   Math.abs(text.length - other.length) <= MAX_DISTANCE && distance(text, other) <= MAX_DISTANCE;
 
 /** Whether the key is in our domain. Kubernetes accepts capitals in the prefix of an annotation. */
-export function isDomainKey(key: string): boolean {
+function isDomainKey(key: string): boolean {
   const prefix = key.slice(0, Math.max(0, key.indexOf('/'))).toLowerCase();
   return prefix === DOMAIN || prefix.endsWith(`.${DOMAIN}`);
 }
@@ -213,6 +216,40 @@ export function unknownAnnotationText(kind: string, key: string): string {
   return `is not an annotation of a ${kind}, which has ${known.map((each) => JSON.stringify(each)).join(', ')}`;
 }
 
+const PROTECTED = 'protected';
+
+/** Within two typing errors of the product, and a word of Cluster API. */
+const CLUSTER_CLASS = 'clusterclass';
+
+/**
+ * The protected label that was probably meant by a label of a cluster: the domain, a misspelling of it, or another
+ * domain that begins with `protected` (`protected.clusterpas.dev/env`, `protected/env`, `clusterpass-protected-env`).
+ * Such a label would look protected and would not be.
+ */
+function meantProtectedLabel(key: string): string | undefined {
+  if (key.startsWith(PROTECTED_LABEL_PREFIX)) return undefined;
+  const slash = key.indexOf('/');
+  const words = (slash < 0 ? key : key.slice(0, slash)).toLowerCase().split(/[^a-z0-9]+/);
+  const isProduct = (word: string): boolean => word !== CLUSTER_CLASS && isNear(word, PRODUCT);
+  const isProtected = (word: string): boolean => isNear(word, PROTECTED);
+  const hasProduct = words.some(isProduct) || words.join('').includes(PRODUCT);
+  const name = slash < 0 ? words.filter((word) => !isProduct(word) && !isProtected(word)).at(-1) : key.slice(slash + 1);
+  const meant = `${PROTECTED_LABEL_PREFIX}${name ?? 'NAME'}`;
+  if (key.toLowerCase().includes(DOMAIN)) return meant;
+  // Without a domain, one of the words alone is an ordinary name: `protected-by`, `clusterpass-owner`.
+  if (slash < 0) return hasProduct && words.some(isProtected) ? meant : undefined;
+  return hasProduct || isProtected(words[0] ?? '') ? meant : undefined;
+}
+
+/**
+ * The label that was probably meant by a key in the selector of a binding. A label that no cluster has makes `!=`,
+ * `notin` and `!` select every cluster.
+ */
+export function meantClusterLabel(key: string): string | undefined {
+  if (key === NAME_LABEL) return undefined;
+  return isNear(nameIn(key).toLowerCase(), nameIn(NAME_LABEL)) ? NAME_LABEL : meantProtectedLabel(key);
+}
+
 /** The first label that an object of this kind cannot have; see `validateDomainKeys`. */
 export const unknownLabel = (kind: string, labels: Readonly<Record<string, unknown>>): string | undefined =>
   Object.keys(labels).find((key) => !isKnownLabel(kind, key));
@@ -226,15 +263,19 @@ export function unknownLabelText(kind: string, key: string): string {
   );
   if (meant !== undefined) return `is not a label; did you mean the annotation ${JSON.stringify(meant)}?`;
   if (kind !== 'Cluster') return `a ${kind} has no labels of ${DOMAIN}`;
-  const protectedKey = `${PROTECTED_LABEL_PREFIX}${nameIn(key)}`;
-  return `the domain ${DOMAIN} is reserved; did you mean ${JSON.stringify(protectedKey)}?`;
+  const reserved = isDomainKey(key)
+    ? `the domain ${DOMAIN} is reserved`
+    : 'looks like a protected label and is not one';
+  return `${reserved}; did you mean ${JSON.stringify(meantProtectedLabel(key))}?`;
 }
 
 /** Of a binding, also a label that was meant as the annotation is refused. */
-const isKnownLabel = (kind: string, key: string): boolean =>
-  LABELS.get(key)?.includes(kind) === true ||
-  (kind === 'Cluster' && key.startsWith(PROTECTED_LABEL_PREFIX)) ||
-  !looksLikeOurs(key, BINDINGS.includes(kind) ? annotationsOf(kind) : []);
+function isKnownLabel(kind: string, key: string): boolean {
+  if (kind === 'Cluster') return meantProtectedLabel(key) === undefined;
+  return (
+    LABELS.get(key)?.includes(kind) === true || !looksLikeOurs(key, BINDINGS.includes(kind) ? annotationsOf(kind) : [])
+  );
+}
 
 /**
  * Refuses keys of our domain that objects of this kind do not have. A stored pair is accepted: it must not block other

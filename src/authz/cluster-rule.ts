@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { NAME_LABEL } from '../api/domain-keys.ts';
 import {
   ALL_VISIBLE,
   type ClusterLabels,
@@ -11,7 +12,6 @@ import {
   type ClusterSelector,
   type ClusterView,
   labelText,
-  NAME_LABEL,
   type RequiredLabel,
   viewCluster,
 } from './cluster-selector.ts';

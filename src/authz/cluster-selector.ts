@@ -1,8 +1,6 @@
+import { NAME_LABEL } from '../api/domain-keys.ts';
 import type { ClusterLabels } from '../api/visibility.ts';
 import type { LabelSelector, Requirement } from '../objects/selectors/label-selector.ts';
-
-/** A computed label: for selectors, every cluster has it with its name as the value. */
-export const NAME_LABEL = 'kubernetes.io/metadata.name';
 
 /** What selectors match against. */
 export interface ClusterView {

@@ -1,6 +1,6 @@
 import { validateChoice } from '../api/annotation-choice.ts';
 import { goQuote } from '../api/codec/go-text/go-quote.ts';
-import { IN_CLUSTER_ANNOTATION, isDomainKey, PROTECTED_LABEL_PREFIX, validateDomainKeys } from '../api/domain-keys.ts';
+import { IN_CLUSTER_ANNOTATION, meantClusterLabel, validateDomainKeys } from '../api/domain-keys.ts';
 import {
   checkEach,
   type FieldError,
@@ -173,11 +173,13 @@ function validateClustersAnnotation(kind: Kind, metadata: ObjectMeta, old: Objec
     const { length } = requirements;
     if (length === 0) return [wrong(EMPTY_SELECTOR)];
     if (length > MAX_REQUIREMENTS) return [tooMany(field, length, MAX_REQUIREMENTS)];
-    // No cluster can have such a label, so `!=` and `notin` would select every cluster.
-    const reserved = requirements.find(({ key }) => isDomainKey(key) && !key.startsWith(PROTECTED_LABEL_PREFIX));
-    if (reserved === undefined) return [];
-    const meant = `${PROTECTED_LABEL_PREFIX}${reserved.key.slice(reserved.key.indexOf('/') + 1)}`;
-    return [wrong(`no cluster can have the label ${goQuote(reserved.key)}; did you mean ${goQuote(meant)}?`)];
+    for (const { key } of requirements) {
+      const meant = meantClusterLabel(key);
+      if (meant !== undefined) {
+        return [wrong(`selects by the label ${goQuote(key)}; did you mean ${goQuote(meant)}?`)];
+      }
+    }
+    return [];
   } catch (error) {
     if (!(error instanceof SelectorSyntaxError)) throw error;
     return [wrong(error.message)];

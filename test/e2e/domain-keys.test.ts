@@ -64,6 +64,28 @@ describe('A29: a misspelled key on a binding grants nothing', () => {
     expect(await seenByMia()).toBe(0);
   });
 
+  it.each([
+    ['protected.clusterpas.dev/env!=prod', 'protected.clusterpas.dev/env', 'protected.clusterpass.dev/env'],
+    ['protected.clusterpass.io/env', 'protected.clusterpass.io/env', 'protected.clusterpass.dev/env'],
+    ['env,!protected/env', 'protected/env', 'protected.clusterpass.dev/env'],
+    ['kubernetes.io/metadata.names!=alpha', 'kubernetes.io/metadata.names', 'kubernetes.io/metadata.name'],
+    ['k8s.io/metadata.name notin (alpha)', 'k8s.io/metadata.name', 'kubernetes.io/metadata.name'],
+    ['metadata.name!=alpha', 'metadata.name', 'kubernetes.io/metadata.name'],
+  ])('nor does the selector %s', async (selector, key, meant) => {
+    const answer = await bind('mistaken', { annotations: { 'clusterpass.dev/clusters': selector } });
+    expect([answer.code, answer.json.details?.causes]).toEqual([
+      422,
+      [
+        {
+          reason: 'FieldValueInvalid',
+          message: `Invalid value: "${selector}": selects by the label "${key}"; did you mean "${meant}"?`,
+          field: 'metadata.annotations[clusterpass.dev/clusters]',
+        },
+      ],
+    ]);
+    expect(await seenByMia()).toBe(0);
+  });
+
   it('nor does a patch that renames the key of a binding', async () => {
     expect((await bind('right', { annotations: { 'clusterpass.dev/clusters': 'env=dev' } })).code).toBe(201);
     expect(await seenByMia()).toBe(1);
@@ -81,6 +103,7 @@ describe('A29: other kinds', () => {
     ['a role', `${RBAC}/clusterroles`, { annotations: { 'clusterpass.dev/clusters': 'env=dev' } }, 'RoleBinding'],
     ['a cluster', CLUSTERS, { annotations: { 'clusterpass.dev/prob': 'disabled' } }, 'clusterpass.dev/probe'],
     ['a cluster', CLUSTERS, { labels: { 'clusterpass.dev/env': 'x' } }, 'protected.clusterpass.dev/env'],
+    ['a cluster', CLUSTERS, { labels: { 'protected.clusterpas.dev/env': 'x' } }, 'protected.clusterpass.dev/env'],
     [
       'an account',
       inNamespace('serviceaccounts'),

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
+import { NAME_LABEL } from '../../src/api/domain-keys.ts';
 import { BOUND_ANNOTATION, CLUSTERS_ANNOTATION } from '../../src/api/kinds/rbac.ts';
 import { storageKey } from '../../src/api/object-key.ts';
-import { NAME_LABEL } from '../../src/authz/cluster-selector.ts';
 import { createPolicy, type Policy } from '../../src/authz/policy.ts';
 import { clusterLabelsAt, PolicyUpdater, rbacSnapshotAt } from '../../src/authz/policy-updater.ts';
 import { binding, person, role } from '../../src/authz/rbac.fixture.ts';
