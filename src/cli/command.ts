@@ -33,7 +33,10 @@ export interface Flag {
   /** In commander's notation: `-o, --output <format>`. */
   readonly flags: string;
   readonly doc: string;
+  /** Commands read it with `Invocation.value`, `number` and `seconds`. */
   readonly default?: string;
+  /** Long names of flags that cannot be given together with this one. */
+  readonly conflicts?: readonly string[];
   /** May be given more than once; the values are a list. */
   readonly repeatable?: boolean;
   /** The environment variable that sets the same value. */
@@ -82,6 +85,10 @@ export interface Progress {
   count(done: number, total: number): void;
 }
 
+/** The name of a flag in `Invocation`: `dryRun` for `--dry-run`. */
+export const optionName = (long: string): string =>
+  long.slice('--'.length).replaceAll(/-(.)/g, (_, letter: string) => letter.toUpperCase());
+
 /** The parsed command line. */
 export class Invocation {
   readonly args: readonly string[];
@@ -99,7 +106,7 @@ export class Invocation {
     return this.#flags.reduce((text, { flags, variable = '', field }) => {
       const [long] = /--[a-z-]+/.exec(flags) ?? [];
       if (field === undefined || long === undefined) return text;
-      const option = long.slice(2).replaceAll(/-(.)/g, (_, letter: string) => letter.toUpperCase());
+      const option = optionName(long);
       const name = this.#options[option] === undefined && env[variable] ? variable : long;
       // Not the field of a longer path, nor a part of a longer word.
       return text.replaceAll(new RegExp(`(?<![\\w.])${field.source}(?:\\[[^\\]]*\\])?(?![\\w.]*\\w)`, 'g'), name);
@@ -110,6 +117,13 @@ export class Invocation {
   text(name: string): string | undefined {
     const value = this.#options[name];
     return typeof value === 'string' ? value : undefined;
+  }
+
+  /** The value of a flag that has a default in the table. */
+  value(name: string): string {
+    const value = this.text(name);
+    if (value === undefined) throw new Error(`the flag ${name} has no default`);
+    return value;
   }
 
   required(name: string, flag: string): string {
@@ -132,10 +146,9 @@ export class Invocation {
     return Array.isArray(value) ? value.map(String) : [];
   }
 
-  /** A whole number that is not negative. */
-  number(name: string, flag: string): number | undefined {
-    const value = this.text(name);
-    if (value === undefined) return undefined;
+  /** A whole number that is not negative, of a flag that has a default. */
+  number(name: string, flag: string): number {
+    const value = this.value(name);
     if (!/^\d{1,9}$/.test(value)) throw new UsageError(`${flag}: ${JSON.stringify(value)} is not a whole number`);
     return Number(value);
   }
@@ -147,12 +160,12 @@ export class Invocation {
 }
 
 export function parseSeconds(value: string | undefined, flag: string): number | undefined {
-  if (value === undefined || value === '0' || value === '0s') return undefined;
+  if (value === undefined || value === '0') return undefined;
   const milliseconds = parseDuration(value);
-  if (milliseconds === undefined || milliseconds <= 0) {
+  if (milliseconds === undefined) {
     throw new UsageError(`${flag}: ${JSON.stringify(value)} is not a duration such as 10m, 1h30m or 90s`);
   }
-  return Math.ceil(milliseconds / 1000);
+  return milliseconds === 0 ? undefined : Math.ceil(milliseconds / 1000);
 }
 
 /** An error that the user can correct. The message is one sentence, printed after `error: `. */

@@ -4,7 +4,7 @@ export type DryRun = 'none' | 'client' | 'server';
 
 /** `client`: the command sends no change. `server`: the server checks the change and does not persist it. */
 export function dryRunOf(invocation: Invocation, supported: readonly DryRun[] = ['none', 'server', 'client']): DryRun {
-  const value = invocation.text('dryRun') ?? 'none';
+  const value = invocation.value('dryRun');
   const found = supported.find((each) => each === value);
   if (found === undefined) {
     throw new CliError(

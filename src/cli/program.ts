@@ -1,8 +1,17 @@
 import { Command as Commander, Option } from 'commander';
-import { CliError, type Command, type Context, type Flag, Invocation, type Run, UsageError } from './command.ts';
+import {
+  CliError,
+  type Command,
+  type Context,
+  type Flag,
+  Invocation,
+  optionName,
+  type Run,
+  UsageError,
+} from './command.ts';
 import { commandLine } from './command-line.ts';
 import { COMMANDS, GROUPS } from './command-table/commands.ts';
-import { CONNECTION_FLAGS, flagsOf } from './command-table/flags.ts';
+import { CONNECTION_FLAGS, docOf, flagsOf } from './command-table/flags.ts';
 import { failureText } from './describe-error.ts';
 import { HELP_LAYOUT } from './help-layout.ts';
 import { loadCommand } from './load-command.ts';
@@ -121,11 +130,13 @@ function groupOf(program: Commander, groups: Map<string, Commander>, name: strin
 
 const collect = (value: string, before: string[] | undefined): string[] => [...(before ?? []), value];
 
-function optionFor({ flags, doc, repeatable, default: fallback, variable }: Flag): Option {
+function optionFor(flag: Flag): Option {
+  const { flags, repeatable, default: fallback, conflicts = [], variable } = flag;
+  const doc = docOf(flag);
   const option = new Option(flags, plain(variable === undefined ? doc : `${doc} (variable: ${variable})`));
   if (repeatable === true) option.argParser(collect);
   if (fallback !== undefined) option.default(fallback);
-  return option;
+  return option.conflicts(conflicts.map(optionName));
 }
 
 /** The table is written in Markdown for docs/cli.md; a terminal shows no code spans. */

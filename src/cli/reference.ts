@@ -1,6 +1,6 @@
 import type { Command, Flag } from './command.ts';
 import { COMMANDS } from './command-table/commands.ts';
-import { CONNECTION_FLAGS } from './command-table/flags.ts';
+import { CONNECTION_FLAGS, docOf } from './command-table/flags.ts';
 import { LOCAL_COMMANDS } from './command-table/local-commands.ts';
 
 const HEAD = `# Commands of \`clusterpass\`
@@ -29,9 +29,10 @@ a token in a variable only to the server in \`CLUSTERPASS_SERVER\`, if that is s
 const cell = (text: string): string => text.replaceAll('|', '\\|');
 
 function flagTable(flags: readonly Flag[]): string {
-  const rows = flags.map(({ flags: name, doc, default: fallback, repeatable, variable }) => {
+  const rows = flags.map((flag) => {
+    const { flags: name, default: fallback, repeatable, variable } = flag;
     const notes = [
-      doc,
+      docOf(flag),
       ...(repeatable === true ? ['May be repeated.'] : []),
       ...(fallback === undefined ? [] : [`Default: \`${fallback}\`.`]),
       ...(variable === undefined ? [] : [`Variable: \`${variable}\`.`]),

@@ -57,7 +57,7 @@ export function attributesOf(
     verb,
     group: resourceText === '*' ? '*' : group,
     resource,
-    ...(allNamespaces ? {} : { namespace: invocation.text('namespace') ?? 'default' }),
+    ...(allNamespaces ? {} : { namespace: invocation.value('namespace') }),
     ...(name === undefined ? {} : { name }),
     ...(subresource === undefined ? {} : { subresource }),
   };

@@ -21,7 +21,10 @@ const TARGET = {
 };
 
 /** Runs a script of sh. `$PID` is a file for the id of a process; `stopAt` interrupts the command once it is there. */
-async function runScript(script: string, { timeoutMs = 60_000, stopAt = 'never' as 'never' | 'start' | 'pid' } = {}) {
+async function runScript(
+  script: string,
+  { timeoutMs = 60_000 as number | undefined, stopAt = 'never' as 'never' | 'start' | 'pid' } = {},
+) {
   const kubeconfigs = await mkdtemp(join(folder, 'kubeconfigs-'));
   const file = join(folder, 'pid');
   const context = { ...fakeContext({}), cwd: folder };
@@ -56,6 +59,10 @@ describe('a command for a cluster', () => {
     // The end of the output shows that no child is left.
     const { failure } = await runScript('sleep 600; true', { timeoutMs: 500 });
     expect(failure).toBe('no result within 0.5 s');
+  });
+
+  it.each([2 ** 31, undefined])('is not ended by a timeout of %s ms', async (timeoutMs) => {
+    expect((await runScript('sleep 0.1', { timeoutMs })).failure).toBeUndefined();
   });
 
   it('is ended with its children by an interrupt', async () => {

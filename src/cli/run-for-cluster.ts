@@ -14,6 +14,9 @@ const KILL_AFTER_MS = 2_000;
 /** How long the output of a killed command is waited for: a process that left its process group may hold the pipe. */
 const DRAIN_MS = 500;
 
+/** Node fires a longer timer at once. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
 /** A signal to a process group reaches the command and its children. Windows has no process groups. */
 const HAS_GROUPS = process.platform !== 'win32';
 const running = new Set<ChildProcess>();
@@ -36,7 +39,8 @@ export interface ExecTarget extends ClusterEndpoint {
 
 interface ExecSettings {
   readonly command: readonly string[];
-  readonly timeoutMs: number;
+  /** Undefined: no limit. */
+  readonly timeoutMs: number | undefined;
   /** For kubeconfigs with tokens: mode 0700, removed at the end. */
   readonly folder: string;
   readonly signal: AbortSignal;
@@ -86,10 +90,11 @@ export async function runForCluster(
       killing = setTimeout(() => resolve('killed'), DRAIN_MS);
     }, KILL_AFTER_MS);
   };
-  const timer = setTimeout(() => {
+  const onTimeout = (): void => {
     isLate = true;
     stop();
-  }, timeoutMs);
+  };
+  const timer = timeoutMs === undefined ? undefined : setTimeout(onTimeout, Math.min(timeoutMs, MAX_TIMER_MS));
   signal.addEventListener('abort', stop);
   const failure = await ended;
   clearTimeout(timer);
@@ -103,7 +108,7 @@ export async function runForCluster(
   }
   running.delete(child);
   await rm(file, { force: true });
-  return isLate ? `no result within ${timeoutMs / 1000} s` : failure;
+  return isLate ? `no result within ${(timeoutMs ?? 0) / 1000} s` : failure;
 }
 
 function kill(child: ChildProcess, signal: NodeJS.Signals): void {

@@ -2,7 +2,6 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { run as runMirror } from '../../src/cli/commands/mirror.ts';
 import { FakeHub } from '../../src/sync/hub.fixture.ts';
 import { Person } from './support/cli.ts';
 import { addCluster, removeCluster } from './support/fleet.ts';
@@ -248,7 +247,7 @@ describe('clusterpass mirror', () => {
 
   it('follows the cluster across restarts of both: a node, another object of the same name, a deletion', async () => {
     const path = tokenPath('builder', 'ci', 'real');
-    const mirror = startCommand(runMirror, { person: admin, server }, { cluster: 'real', kubeconfig: 'edge.yaml' });
+    const mirror = startCommand('mirror', { person: admin, server }, { cluster: 'real', kubeconfig: 'edge.yaml' });
     put('pods', 'builder-0', 'uid-of-pod', { spec: { serviceAccountName: 'builder', nodeName: 'node-1' } }, 'ci');
     await expect.poll(async () => (await server.call('GET', pod)).json.spec.nodeName).toBe('node-1');
     const boundObjectRef = { kind: 'Pod', apiVersion: 'v1', name: 'builder-0', uid: 'uid-of-pod' };
@@ -278,7 +277,7 @@ describe('clusterpass mirror', () => {
   });
 
   it('A49: writes nothing if the kubeconfig leads to another cluster, also after an interruption', async () => {
-    const mirror = startCommand(runMirror, { person: admin, server }, { cluster: 'real', kubeconfig: 'edge.yaml' });
+    const mirror = startCommand('mirror', { person: admin, server }, { cluster: 'real', kubeconfig: 'edge.yaml' });
     await expect.poll(() => mirror.written.err).toMatch(/\d names? taken/);
     await cluster.stop();
     cluster.remove('/namespaces', 'kube-system');
@@ -322,7 +321,7 @@ describe('clusterpass mirror', () => {
 
   it('says which of the two refuses it', async () => {
     const options = { cluster: 'missing', kubeconfig: 'edge.yaml' };
-    const mirror = startCommand(runMirror, { person: admin, server }, options);
+    const mirror = startCommand('mirror', { person: admin, server }, options);
     await expect.poll(() => mirror.written.err).toContain('Connected=False');
     await mirror.stop();
     expect(mirror.written.err).toBe('TargetConnected=False: clusters.clusterregistry.k8s.io "missing" not found\n');

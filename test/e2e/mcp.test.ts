@@ -445,7 +445,8 @@ describe('MC-02, MC-60, MC-61: the clients of the SDK run every tool', () => {
 
   it.each([
     [['--max-result-bytes', '100'], '--max-result-bytes: expected a whole number from 8192 to 1048576'],
-    [['--call-timeout', '6m'], '--call-timeout: expected a duration of at most 5m'],
+    [['--call-timeout', '6m'], '--call-timeout: expected a duration from 1s to 5m'],
+    [['--call-timeout', '0'], '--call-timeout: expected a duration from 1s to 5m'],
   ])('MC-78: %j is refused', async (flags, message) => {
     const person = await Person.at(stdioParameters().env);
     expect(await person.fails(['mcp', ...flags])).toContain(message);

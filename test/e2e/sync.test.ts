@@ -4,9 +4,6 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import type { ApiObject } from '../../src/api/kind.ts';
-import type { Run } from '../../src/cli/command.ts';
-import { run as runExport } from '../../src/cli/commands/sync-export.ts';
-import { run as runImport } from '../../src/cli/commands/sync-import.ts';
 import { createAuthority } from '../../src/clusters/upstream/certificates.fixture.ts';
 import { FakeHub } from '../../src/sync/hub.fixture.ts';
 import { Person } from './support/cli.ts';
@@ -53,8 +50,8 @@ afterAll(async () => {
 });
 
 /** Starts a command that runs until it is stopped, in this process. */
-const start = (run: Run, options: Readonly<Record<string, unknown>>): StartedCommand =>
-  startCommand(run, { person: admin, server }, { kubeconfig, ...options });
+const start = (name: 'sync export' | 'sync import', options: Readonly<Record<string, unknown>>): StartedCommand =>
+  startCommand(name, { person: admin, server }, { kubeconfig, ...options });
 
 const profiles = (): string[] => [...hub.objects(PROFILES).keys()].sort();
 
@@ -135,7 +132,7 @@ describe('clusterpass sync export', () => {
     expect(await admin.fails([...once, '--kubeconfig', 'down.yaml'])).toBe(
       `Unable to connect to the server: ${url} cannot be reached: connect ECONNREFUSED 127.0.0.1:1 ${where}\n`,
     );
-    const started = start(runExport, { kubeconfig: file, namespace: 'inv' });
+    const started = start('sync export', { kubeconfig: file, namespace: 'inv' });
     await expect.poll(() => started.written.err).toContain('TargetConnected=False');
     await started.stop();
     expect(started.written.err).toContain(`${url} cannot be reached`);
@@ -149,7 +146,7 @@ describe('clusterpass sync export', () => {
     });
     const where = `context "hub" of ${kubeconfig}`;
     expect(await admin.fails(once)).toBe(`error: You must be logged in to the server (Unauthorized), ${where}\n`);
-    const started = start(runExport, { namespace: 'inv' });
+    const started = start('sync export', { namespace: 'inv' });
     await expect.poll(() => started.written.err).toContain('TargetConnected=False');
     await started.stop();
     expect(started.written.err).toContain(`(${where})\n`);
@@ -178,7 +175,7 @@ describe('clusterpass sync export', () => {
 
   it('follows the fleet while the hub and the server restart', async () => {
     await hub.stop();
-    const sync = start(runExport, {
+    const sync = start('sync export', {
       namespace: 'inv',
       selector: 'env=prod',
       prune: true,
@@ -473,7 +470,7 @@ describe('clusterpass sync import', () => {
   });
 
   it('follows the hub across restarts, and keeps clusters whose Secret cannot be read', async () => {
-    const sync = start(runImport, {
+    const sync = start('sync import', {
       from: 'capi',
       hubName: 'hub',
       allNamespaces: true,

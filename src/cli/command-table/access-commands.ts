@@ -29,7 +29,11 @@ export const ACCESS_COMMANDS: readonly Command[] = [
       { ...namespace, default: 'default' },
       { flags: '-A, --all-namespaces', doc: 'Check the action in all namespaces.' },
       cluster('Check in this cluster. Required for objects inside clusters. If unset, checks the API of the fleet.'),
-      { flags: '--list', doc: 'Print all allowed actions.' },
+      {
+        flags: '--list',
+        doc: 'Print all allowed actions.',
+        conflicts: ['--subresource', '--all-namespaces', '--quiet'],
+      },
       { flags: '-q, --quiet', doc: 'Suppress output and only return the exit code.' },
       noHeaders,
     ],

@@ -16,7 +16,7 @@ export const AGENT_COMMANDS: readonly Command[] = [
         doc: 'The longest result of a tool, from 8192 to 1048576.',
         default: '65536',
       },
-      { flags: '--call-timeout <duration>', doc: 'How long a call may take, at most 5m.', default: '30s' },
+      { flags: '--call-timeout <duration>', doc: 'How long a call may take, from 1s to 5m.', default: '30s' },
     ],
     notRun: 'they wait for messages on stdin',
     examples: ['clusterpass mcp', 'clusterpass mcp --read-only'],

@@ -58,6 +58,34 @@ describe('the table of commands', () => {
     expect(context.written.err).toContain('"-x/-y" is not a service account');
   });
 
+  it('names existing flags as conflicts', () => {
+    for (const command of COMMANDS) {
+      const names = flagsOf(command).flatMap(({ flags }) => flags.match(/--[a-z-]+/g) ?? []);
+      for (const { conflicts = [] } of flagsOf(command)) expect(names).toEqual(expect.arrayContaining([...conflicts]));
+    }
+  });
+
+  it.each([
+    ['sync export --once --metrics-listen x', '--metrics-listen', '--once'],
+    ['sync import --once --metrics-listen x', '--metrics-listen', '--once'],
+    ['mirror --once --metrics-listen x', '--metrics-listen', '--once'],
+    ['create token --as-me -n ci', '--as-me', '--namespace'],
+    ['create token --as-me --for-cluster', '--as-me', '--for-cluster'],
+    ['create token --as-me --audience x', '--as-me', '--audience'],
+    ['create token --as-me --bound-object-name x', '--as-me', '--bound-object-name'],
+    ['auth can-i --list -A', '--list', '--all-namespaces'],
+    ['auth can-i --list -q', '--list', '--quiet'],
+    ['auth can-i --list --subresource token', '--list', '--subresource'],
+  ])('refuses flags of which one would be ignored: %s', async (line, one, other) => {
+    const context = fakeContext({ HOME: '/nonexistent' });
+    const program = newProgram(context).exitOverride();
+    addCommands(program, context, () => {});
+    await expect(program.parseAsync(['node', 'x', ...line.split(' ')])).rejects.toMatchObject({ exitCode: 1 });
+    expect(context.written.err).toMatch(
+      new RegExp(`^error: option '.*${one}.*' cannot be used with option '.*${other}.*'\nSee `),
+    );
+  });
+
   it('makes help that fits into 80 columns', () => {
     const context = fakeContext({});
     const program = newProgram(context);

@@ -44,6 +44,10 @@ export const flagsOf = ({ flags = [], connects = true }: Pick<Command, 'flags' |
   ...(connects ? CONNECTION_FLAGS : []),
 ];
 
+/** The meaning of a flag, for help and docs/cli.md. */
+export const docOf = ({ doc, conflicts = [] }: Flag): string =>
+  conflicts.length === 0 ? doc : `${doc} Not with ${conflicts.map((name) => `\`${name}\``).join(', ')}.`;
+
 // Flags that several commands have.
 
 export const output = (formats: string): Flag => ({
@@ -81,3 +85,25 @@ export const filename: Flag = {
 };
 
 export const noHeaders: Flag = { flags: '--no-headers', doc: "Don't print headers." };
+
+/** How a command connects to a cluster that is not Clusterpass. */
+export const kubeconfigFlags = (of: 'hub' | 'cluster'): readonly Flag[] => [
+  {
+    flags: '--kubeconfig <file>',
+    doc:
+      `Kubeconfig of the ${of}. Defaults to the cluster of the pod, else to the first file of \`$KUBECONFIG\`, else to ` +
+      '`~/.kube/config`. Its user has a token or a client certificate: exec plugins are not supported.',
+  },
+  { flags: '--context <context>', doc: 'Context of the kubeconfig. Defaults to the current context.' },
+];
+
+/** Of a command that reconciles once, or until it is stopped. */
+export const loopFlags = (dryRunFlag: Flag): readonly Flag[] => [
+  { flags: '--once', doc: 'Reconcile once and end. The exit code is 1 if anything is not synchronized then.' },
+  dryRunFlag,
+  {
+    flags: '--metrics-listen <address>',
+    doc: 'Serve `/metrics`, `/livez` and `/readyz` at this address, e.g. `0.0.0.0:9090`.',
+    conflicts: ['--once'],
+  },
+];

@@ -1,16 +1,5 @@
-import type { Command, Flag } from '../command.ts';
-import { cluster, dryRun } from './flags.ts';
-
-/** The cluster in which a command runs. */
-const OWN_CLUSTER_FLAGS: readonly Flag[] = [
-  {
-    flags: '--kubeconfig <file>',
-    doc:
-      'Kubeconfig of the cluster. Defaults to the cluster of the pod, else to the first file of `$KUBECONFIG`, else to ' +
-      '`~/.kube/config`. Its user has a token or a client certificate: exec plugins are not supported.',
-  },
-  { flags: '--context <context>', doc: 'Context of the kubeconfig. Defaults to the current context.' },
-];
+import type { Command } from '../command.ts';
+import { cluster, dryRun, kubeconfigFlags, loopFlags } from './flags.ts';
 
 /** Commands by which a cluster registers and describes itself. */
 export const JOIN_COMMANDS: readonly Command[] = [
@@ -51,7 +40,7 @@ export const JOIN_COMMANDS: readonly Command[] = [
       'other clusters need `--address`. Repeated with the same token and name, it succeeds and changes nothing.',
     arguments: [{ name: '<NAME>', doc: 'Name of the cluster. Must match the pattern of the token.' }],
     flags: [
-      ...OWN_CLUSTER_FLAGS,
+      ...kubeconfigFlags('cluster'),
       {
         flags: '--address <URL>',
         doc: 'Address of the API server for clients outside of the cluster. Defaults to that of the kubeconfig.',
@@ -84,18 +73,13 @@ export const JOIN_COMMANDS: readonly Command[] = [
       'another cluster than the one that is registered, nothing is written.',
     flags: [
       cluster('Name of the cluster in Clusterpass. Required.'),
-      ...OWN_CLUSTER_FLAGS,
+      ...kubeconfigFlags('cluster'),
       { flags: '--without-pods', doc: 'Leave out Pods: no permission to read them is needed.' },
-      { flags: '--once', doc: 'Reconcile once and end. The exit code is 1 if anything is not synchronized then.' },
-      {
+      ...loopFlags({
         flags: '--dry-run <none|client>',
         doc: 'With `--once`, `client`: print the changes without sending them.',
         default: 'none',
-      },
-      {
-        flags: '--metrics-listen <address>',
-        doc: 'Serve `/metrics`, `/livez` and `/readyz` at this address, e.g. `0.0.0.0:9090`. Not with `--once`.',
-      },
+      }),
     ],
     notRun: 'they need a cluster',
     examples: [

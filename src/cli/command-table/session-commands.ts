@@ -53,7 +53,8 @@ export const SESSION_COMMANDS: readonly Command[] = [
       { flags: '--device', doc: 'Sign in with a browser on another machine (device flow).' },
       {
         flags: '--callback-port <port>',
-        doc: 'Local port of the redirect URI, for providers that need a fixed one. Defaults to any free port.',
+        doc: 'Local port of the redirect URI, for providers that need a fixed one. 0: any free port.',
+        default: '0',
       },
       { flags: '--no-browser', doc: 'Print the address without opening a browser.' },
     ],

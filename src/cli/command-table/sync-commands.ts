@@ -1,18 +1,7 @@
 import type { Command, Flag } from '../command.ts';
-import { dryRunWithClient } from './flags.ts';
+import { dryRunWithClient, kubeconfigFlags, loopFlags } from './flags.ts';
 
-/** The flags of both directions: the hub, the bound for deletions, one reconciliation or the loop. */
-const HUB_FLAGS: readonly Flag[] = [
-  {
-    flags: '--kubeconfig <file>',
-    doc:
-      'Kubeconfig of the hub. Defaults to the cluster of the pod, else to the first file of `$KUBECONFIG`, else to ' +
-      '`~/.kube/config`. Its user has a token or a client certificate: exec plugins are not supported.',
-  },
-  { flags: '--context <context>', doc: 'Context of the kubeconfig. Defaults to the current context.' },
-];
-
-const LOOP_FLAGS: readonly Flag[] = [
+const SYNC_FLAGS: readonly Flag[] = [
   { flags: '--prune', doc: 'Delete objects that this command has created and whose source is gone.' },
   {
     flags: '--max-delete <number>',
@@ -24,12 +13,7 @@ const LOOP_FLAGS: readonly Flag[] = [
     doc: 'Time in which deletions count together. Without `--once`, nothing is deleted for this long after the start: a restart must not begin to count again.',
     default: '10m',
   },
-  { flags: '--once', doc: 'Reconcile once and end. The exit code is 1 if anything is not synchronized then.' },
-  dryRunWithClient,
-  {
-    flags: '--metrics-listen <address>',
-    doc: 'Serve `/metrics`, `/livez` and `/readyz` at this address, e.g. `0.0.0.0:9090`. Not with `--once`.',
-  },
+  ...loopFlags(dryRunWithClient),
 ];
 
 /** Commands that keep a hub and the fleet in step. */
@@ -44,7 +28,7 @@ export const SYNC_COMMANDS: readonly Command[] = [
       '`--prune` it deletes profiles that it has written and whose cluster is gone or no longer visible. A caller that ' +
       'lost its permissions sees an empty fleet: `--max-delete` keeps that from emptying the hub.',
     flags: [
-      ...HUB_FLAGS,
+      ...kubeconfigFlags('hub'),
       { flags: '-n, --namespace <namespace>', doc: 'Namespace of the profiles. Required.' },
       { flags: '-l, --selector <selector>', doc: 'Label selector of the clusters.' },
       {
@@ -57,7 +41,7 @@ export const SYNC_COMMANDS: readonly Command[] = [
         flags: '--endpoint-for <address>',
         doc: 'Choose the endpoint of each cluster as for a client at this IP address. Defaults to the endpoint for every client.',
       },
-      ...LOOP_FLAGS,
+      ...SYNC_FLAGS,
     ],
     notRun: 'they need a hub',
     examples: [
@@ -78,7 +62,7 @@ export const SYNC_COMMANDS: readonly Command[] = [
       'cannot be read stays as it is.',
     flags: [
       { flags: '--from <capi|ocm|clusterprofile>', doc: 'What to read in the hub. Required.' },
-      ...HUB_FLAGS,
+      ...kubeconfigFlags('hub'),
       {
         flags: '--hub-name <name>',
         doc: 'Name of the hub in the annotation, different for each hub. Defaults to the host of its address. Required in a Pod without `--kubeconfig`, where that host is the same in many clusters.',
@@ -105,7 +89,7 @@ export const SYNC_COMMANDS: readonly Command[] = [
         flags: '--manager <name>',
         doc: 'With `--from clusterprofile`: leave out profiles of this manager. Defaults to `clusterpass`.',
       },
-      ...LOOP_FLAGS,
+      ...SYNC_FLAGS,
     ],
     notRun: 'they need a hub',
     examples: [

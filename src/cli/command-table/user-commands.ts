@@ -71,6 +71,10 @@ export const USER_COMMANDS: readonly Command[] = [
       {
         flags: '--as-me',
         doc: 'Request a pass for yourself, for a cluster that accepts people (`clusterpass trust --people`).',
+        conflicts: [
+          ...['--namespace', '--audience', '--for-cluster'],
+          ...['--bound-object-kind', '--bound-object-name', '--bound-object-uid'],
+        ],
       },
       { ...namespace, default: 'default' },
       audience,
@@ -249,7 +253,7 @@ export const USER_COMMANDS: readonly Command[] = [
       { flags: '--parallel <number>', doc: 'How many commands run at the same time.', default: '16' },
       {
         flags: '--timeout <duration>',
-        doc: 'How long the command and its children may take for one cluster.',
+        doc: 'How long the command and its children may take for one cluster. 0: no limit.',
         default: '60s',
       },
       {

@@ -12,6 +12,7 @@ export const run: Run = async (context, invocation) => {
     if (invocation.args.length > 0) throw new CliError('VERB and TYPE cannot be used with --list');
     return printRules(context, invocation, await connect(context, invocation));
   }
+  if (invocation.isOff('headers')) throw new CliError('--no-headers cannot be set without --list');
   const [verb, type, name] = invocation.args;
   if (verb === undefined || type === undefined) throw new CliError('you must specify VERB and TYPE, or --list');
   const client = await connect(context, invocation);
@@ -28,7 +29,7 @@ export const run: Run = async (context, invocation) => {
 };
 
 async function printRules(context: Context, invocation: Invocation, client: Client): Promise<number> {
-  const rules = await reviewRules(client, invocation.text('cluster'), invocation.text('namespace') ?? 'default');
+  const rules = await reviewRules(client, invocation.text('cluster'), invocation.value('namespace'));
   if (rules.evaluationError)
     context.err.write(`Warning: the list may be incomplete: ${terminalSafe(rules.evaluationError)}\n`);
   const cell = (values: readonly string[] | undefined): string => `[${(values ?? []).map(terminalSafe).join(' ')}]`;

@@ -52,12 +52,8 @@ type AccountOptions = Omit<TokenOptions, keyof UserpassOptions>;
 /** What a request for an account has beyond one for a person. */
 function accountOptions(invocation: Invocation): AccountOptions | 'me' {
   const [name] = invocation.args;
-  const audiences = invocation.list('audience');
-  const boundObjectRef = boundObject(invocation);
   if (invocation.is('asMe')) {
-    if (name !== undefined || audiences.length > 0 || boundObjectRef !== undefined) {
-      throw new CliError('--as-me takes no service account, no --audience and no bound object');
-    }
+    if (name !== undefined) throw new CliError('--as-me takes no service account');
     return 'me';
   }
   if (name === undefined) throw new CliError('name the service account, or set --as-me');
@@ -66,10 +62,11 @@ function accountOptions(invocation: Invocation): AccountOptions | 'me' {
     const hint = account === '' || more.length > 0 ? '' : `: use ${account} -n ${namespace}`;
     throw new CliError(`${JSON.stringify(name)} is not the name of a service account${hint}`);
   }
+  const boundObjectRef = boundObject(invocation);
   return {
-    namespace: invocation.text('namespace') ?? 'default',
+    namespace: invocation.value('namespace'),
     name,
-    audiences,
+    audiences: invocation.list('audience'),
     forCluster: invocation.is('forCluster'),
     ...(boundObjectRef === undefined ? {} : { boundObjectRef }),
   };

@@ -30,9 +30,10 @@ export const run: Run = async (context, invocation) => {
   const subject = passSubject(invocation);
   if (subject === undefined) throw new CliError('set --as or --as-me');
   const command = invocation.args;
-  const parallel = invocation.number('parallel', '--parallel') ?? 16;
+  const parallel = invocation.number('parallel', '--parallel');
   if (parallel < 1) throw new CliError('--parallel must be at least 1');
-  const timeoutMs = (invocation.seconds('timeout', '--timeout') ?? 60) * 1000;
+  const timeoutSeconds = invocation.seconds('timeout', '--timeout');
+  const timeoutMs = timeoutSeconds === undefined ? undefined : timeoutSeconds * 1000;
   const expirationSeconds = invocation.seconds('duration', '--duration');
   const labelSelector = checkedSelection(invocation);
   const servers = await connectAll(context, invocation);

@@ -42,7 +42,7 @@ export const run: Run = async (context, invocation) => {
   };
   const table = tableFor(context, invocation, servers, await localAddresses(invocation, servers));
   if (watching) return watch(context, invocation, { servers, selection, print, table, reference: first });
-  const limit = invocation.number('chunkSize', '--chunk-size') ?? 500;
+  const limit = invocation.number('chunkSize', '--chunk-size');
   const { items, problems, failed } =
     references.length > 0
       ? await getEach(context, servers, references)

@@ -107,5 +107,5 @@ function labelsOf({ metadata: { labels = {} } }: ApiObject): string {
 
 function nothingFound({ namespaced }: Kind, invocation: Invocation): string {
   if (!namespaced || invocation.is('allNamespaces')) return 'No resources found';
-  return `No resources found in ${invocation.text('namespace') ?? 'default'} namespace.`;
+  return `No resources found in ${invocation.value('namespace')} namespace.`;
 }

@@ -3,7 +3,7 @@ import { clusterLabel, clusterReferences, clustersNamed, namesAt } from '../clus
 import { CliError, type Run } from '../command.ts';
 import { askAll, connectAll, type NamedServer } from '../connection/all-servers.ts';
 import { execCommand } from '../kubeconfig/exec-command.ts';
-import { CLUSTER_TEMPLATE, checkedTemplate } from '../kubeconfig/wanted-contexts.ts';
+import { checkedTemplate } from '../kubeconfig/wanted-contexts.ts';
 import { warnOfTokenFlag } from '../kubeconfig/warn-of-token-flag.ts';
 import { watchContexts } from '../kubeconfig/watch-contexts.ts';
 import {
@@ -20,7 +20,7 @@ export const run: Run = async (context, invocation) => {
   const isServer = invocation.is('serverContext');
   const account = passSubject(invocation);
   if (account === undefined && !isServer) throw new CliError('--as is required, or --as-me');
-  const template = checkedTemplate(invocation.text('contextName') ?? CLUSTER_TEMPLATE);
+  const template = checkedTemplate(invocation.value('contextName'));
   const labelSelector = invocation.text('selector');
   const names = invocation.list('cluster');
   if (names.length > 0 && labelSelector !== undefined) throw new CliError('selectors cannot be combined with names');

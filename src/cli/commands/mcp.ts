@@ -41,19 +41,21 @@ export const run: Run = async (context, invocation) => {
   return 0;
 };
 
-/** MC-78 */
+/** The largest result and the longest call (MC-78). */
 interface Bounds {
   readonly maxResultBytes: number;
   readonly callSeconds: number;
 }
 
 function boundsOf(invocation: Invocation): Bounds {
-  const maxResultBytes = invocation.number('maxResultBytes', '--max-result-bytes') ?? 65_536;
+  const maxResultBytes = invocation.number('maxResultBytes', '--max-result-bytes');
   if (maxResultBytes < 8_192 || maxResultBytes > 1_048_576) {
     throw new UsageError('--max-result-bytes: expected a whole number from 8192 to 1048576');
   }
-  const callSeconds = invocation.seconds('callTimeout', '--call-timeout') ?? 30;
-  if (callSeconds > 300) throw new UsageError('--call-timeout: expected a duration of at most 5m');
+  const callSeconds = invocation.seconds('callTimeout', '--call-timeout');
+  if (callSeconds === undefined || callSeconds > 300) {
+    throw new UsageError('--call-timeout: expected a duration from 1s to 5m');
+  }
   return { maxResultBytes, callSeconds };
 }
 

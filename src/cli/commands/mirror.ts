@@ -17,9 +17,8 @@ import type { ConditionType, Reporter } from '../../sync/reporter.ts';
 import { clusterIdentity } from '../cluster-identity.ts';
 import { CliError, type Invocation, type Run } from '../command.ts';
 import { resolveConnection } from '../connection/connection.ts';
-import { dryRunOf } from '../dry-run.ts';
 import { type ClusterConnection, connectCluster, connectServer } from '../sync/cluster-connection.ts';
-import { runSync, ServerRequestError, type Sides, type SyncFlags } from '../sync/run-sync.ts';
+import { onceFlags, runSync, ServerRequestError, type Sides, type SyncFlags } from '../sync/run-sync.ts';
 
 /** Keeps copies of the namespaces, service accounts and Pods of a cluster. */
 export const run: Run = async (context, invocation) => {
@@ -82,12 +81,12 @@ function* objectsOf(informers: Iterable<Informer>): Generator<ApiObject> {
  * Deletions have no bound: Pods come and go in hundreds, and an account that is deleted in the cluster must not get
  * tokens here. A cluster answers 403 to a caller that lost its permissions, not with an empty list.
  */
-function mirrorFlags(invocation: Invocation): SyncFlags {
-  const isOnce = invocation.is('once');
-  const dryRun = dryRunOf(invocation, ['none', 'client']);
-  if (dryRun !== 'none' && !isOnce) throw new CliError('--dry-run needs --once');
-  return { prune: true, maxDelete: Number.POSITIVE_INFINITY, pruneWindow: '0s', isOnce, dryRun };
-}
+const mirrorFlags = (invocation: Invocation): SyncFlags => ({
+  prune: true,
+  maxDelete: Number.POSITIVE_INFINITY,
+  pruneWindow: '0s',
+  ...onceFlags(invocation, ['none', 'client']),
+});
 
 /** The identity of the cluster, which must be the registered one. */
 async function registeredIdentity(

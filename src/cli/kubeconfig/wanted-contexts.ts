@@ -15,7 +15,7 @@ export interface ContextSettings {
 }
 
 /** The default. */
-export const CLUSTER_TEMPLATE = '{cluster}';
+const CLUSTER_TEMPLATE = '{cluster}';
 const QUALIFIED_TEMPLATE = '{server}/{cluster}';
 
 /** The context of a cluster, or the reason why it has none. */

@@ -4,11 +4,11 @@ import { Reconciler, type ReconcilerOptions } from '../../sync/reconciler.ts';
 import { Reporter } from '../../sync/reporter.ts';
 import { Wakeup } from '../../sync/wakeup.ts';
 import { CliError, type Context, type Invocation } from '../command.ts';
-import { dryRunNote, dryRunOf } from '../dry-run.ts';
+import { type DryRun, dryRunNote, dryRunOf } from '../dry-run.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
 import { serveStatus } from './status-server.ts';
 
-/** What both directions of `clusterpass sync` share: flags, one reconciliation or the loop, and the exit code. */
+/** What the commands that keep two sides in step share: flags, one reconciliation or the loop, and the exit code. */
 
 export interface SyncFlags {
   readonly prune: boolean;
@@ -16,23 +16,22 @@ export interface SyncFlags {
   /** As it was given. */
   readonly pruneWindow: string;
   readonly isOnce: boolean;
-  readonly dryRun: 'none' | 'client' | 'server';
+  readonly dryRun: DryRun;
 }
 
-const DEFAULT_MAX_DELETE = 5;
-const DEFAULT_PRUNE_WINDOW = '10m';
+/** The flags of both directions of `clusterpass sync`. */
+export const syncFlags = (invocation: Invocation): SyncFlags => ({
+  prune: invocation.is('prune'),
+  maxDelete: invocation.number('maxDelete', '--max-delete'),
+  pruneWindow: invocation.value('pruneWindow'),
+  ...onceFlags(invocation),
+});
 
-export function syncFlags(invocation: Invocation): SyncFlags {
-  const dryRun = dryRunOf(invocation);
+export function onceFlags(invocation: Invocation, supported?: readonly DryRun[]): Pick<SyncFlags, 'isOnce' | 'dryRun'> {
+  const dryRun = dryRunOf(invocation, supported);
   const isOnce = invocation.is('once');
   if (dryRun !== 'none' && !isOnce) throw new CliError('--dry-run needs --once');
-  return {
-    prune: invocation.is('prune'),
-    maxDelete: invocation.number('maxDelete', '--max-delete') ?? DEFAULT_MAX_DELETE,
-    pruneWindow: invocation.text('pruneWindow') ?? DEFAULT_PRUNE_WINDOW,
-    isOnce,
-    dryRun,
-  };
+  return { isOnce, dryRun };
 }
 
 /** The two sides, once they can be read. */

@@ -1,4 +1,7 @@
-import { type Context, Invocation, type Run } from '../../../src/cli/command.ts';
+import { type Command, type Context, Invocation, optionName } from '../../../src/cli/command.ts';
+import { COMMANDS } from '../../../src/cli/command-table/commands.ts';
+import { flagsOf } from '../../../src/cli/command-table/flags.ts';
+import { loadCommand } from '../../../src/cli/load-command.ts';
 import { NO_PROGRESS } from '../../../src/cli/progress.ts';
 import type { Person } from './cli.ts';
 import type { Server } from './server.ts';
@@ -10,7 +13,7 @@ export interface StartedCommand {
 }
 
 export function startCommand(
-  run: Run,
+  name: 'mirror' | 'sync export' | 'sync import',
   { person, server }: { readonly person: Person; readonly server: Server },
   options: Readonly<Record<string, unknown>>,
 ): StartedCommand {
@@ -33,7 +36,10 @@ export function startCommand(
     progress: NO_PROGRESS,
     stopped: () => stop.signal,
   };
-  const ended = Promise.resolve(run(context, new Invocation([], options)));
+  const command = COMMANDS.find(({ path }) => path.join(' ') === name);
+  if (command === undefined) throw new Error(`there is no command ${name}`);
+  const invocation = new Invocation([], { ...defaultsOf(command), ...options });
+  const ended = loadCommand(command).then((run) => run(context, invocation));
   return {
     written,
     stop: () => {
@@ -42,3 +48,10 @@ export function startCommand(
     },
   };
 }
+
+const defaultsOf = (command: Command): Record<string, string> =>
+  Object.fromEntries(
+    flagsOf(command).flatMap(({ flags, default: fallback }) =>
+      fallback === undefined ? [] : [[optionName(/--[a-z-]+/.exec(flags)?.[0] ?? ''), fallback]],
+    ),
+  );
