@@ -43,7 +43,7 @@ async function readTexts(context: Context, filename: string): Promise<{ source: 
 }
 
 /** JSON is YAML, so one parser reads both. */
-function* objectsIn(source: string, text: string): Generator<ApiObject> {
+function* objectsIn(source: string, text: string): Generator<unknown> {
   const documents = parseAllDocuments(text);
   if (!Array.isArray(documents)) return;
   for (const document of documents) {
@@ -52,12 +52,14 @@ function* objectsIn(source: string, text: string): Generator<ApiObject> {
     const value: unknown = document.toJS();
     if (value === null || value === undefined) continue;
     const { kind, items } = value as { kind?: unknown; items?: unknown };
-    if (typeof kind === 'string' && kind.endsWith('List') && Array.isArray(items)) yield* items as ApiObject[];
-    else yield value as ApiObject;
+    if (typeof kind === 'string' && kind.endsWith('List') && Array.isArray(items)) yield* items;
+    else yield value;
   }
 }
 
-function toManifest(invocation: Invocation, catalog: Catalog, source: string, object: ApiObject): Manifest {
+function toManifest(invocation: Invocation, catalog: Catalog, source: string, value: unknown): Manifest {
+  // An item of a list can be null, or of any other type.
+  const object = (value ?? {}) as ApiObject;
   const { apiVersion, kind: kindName, metadata } = object;
   if (typeof apiVersion !== 'string' || typeof kindName !== 'string' || typeof metadata?.name !== 'string') {
     throw new CliError(`${source}: an object needs apiVersion, kind and metadata.name`);

@@ -91,6 +91,10 @@ describe('clusterpass token list and revoke, by selection', () => {
     expect(await ids()).toHaveLength(1);
     await admin.ok(['token', 'revoke', '--all']);
     expect(await ids()).toHaveLength(0);
+    for (const dryRun of ['none', 'client']) {
+      const none = await admin.run(['token', 'revoke', '--all', '--dry-run', dryRun]);
+      expect(none).toEqual({ code: 0, stdout: '', stderr: 'No resources found\n' });
+    }
   });
 
   it('what is wrong with the arguments', async () => {

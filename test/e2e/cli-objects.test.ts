@@ -113,6 +113,7 @@ metadata: {name: delta}
   });
 
   it.each([
+    ['kind: List\nitems: [null]\n', 'error: stdin: an object needs apiVersion, kind and metadata.name'],
     ['kind: Cluster\n', 'error: stdin: an object needs apiVersion, kind and metadata.name'],
     [
       'apiVersion: v1\nkind: Widget\nmetadata: {name: x}\n',

@@ -302,9 +302,13 @@ describe('list and revoke', () => {
         `${server.url}/orchestrator/alpha/`,
       ]) {
         const stdin = `${segment({ alg: 'ES256' })}.${segment({ jti, iss })}.c2ln`;
-        const { code, stdout, stderr } = await admin.run(['token', 'revoke', '-'], { stdin });
-        expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-        expect(stderr).toBe(`error: token ${jti} was issued by ${iss} and must be revoked there\n`);
+        for (const dryRun of ['none', 'client']) {
+          expect(await admin.run(['token', 'revoke', '-', '--dry-run', dryRun], { stdin })).toEqual({
+            code: 1,
+            stdout: '',
+            stderr: `error: token ${jti} was issued by ${iss} and must be revoked there\n`,
+          });
+        }
       }
     });
 

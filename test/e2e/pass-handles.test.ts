@@ -529,7 +529,7 @@ describe('the command line', () => {
     expect(args).toEqual(['credential', '--server', server.url, '--cluster', 'alpha', '--pass', name]);
     expect(await ann.ok(['pass', 'list', '--phase', 'Ready'])).toContain(name);
     expect(await ann.ok(['pass', 'show', name])).toMatch(
-      /^Handle: +pass_.*^Account: +ci\/builder$.*^Duration: +10m$.*^Phase: +Ready$/ms,
+      /^Handle: +pass_.*^Account: +ci\/builder$.*^Duration: +10m$.*^Redeemable: +only on .*^Phase: +Ready$/ms,
     );
     expect(JSON.parse(await ann.ok(['pass', 'show', name, '-o', 'json'])).metadata.name).toBe(name);
     const { token } = JSON.parse(await ann.ok(args)).status;

@@ -28,7 +28,7 @@ export const run: Run = showApprovable(PASSES, (pass) => {
     ['Audiences:', audiences?.join(', ')],
     ['Purpose:', purpose],
     ['Duration:', exactDuration(durationSeconds ?? 0)],
-    ['Redeemed:', codeChallenge === undefined ? undefined : 'on the machine that requested it'],
+    ['Redeemable:', codeChallenge === undefined ? undefined : 'only on the machine that requested it'],
     ['Phase:', status.phase],
     ['Approval:', status.approval],
     ['Expires:', passExpiry(pass)],

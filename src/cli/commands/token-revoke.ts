@@ -7,7 +7,7 @@ import { fieldSelectorFor } from '../clusters.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { clientFor, resolveConnection } from '../connection/connection.ts';
 import { describeError } from '../describe-error.ts';
-import { dryRunOf } from '../dry-run.ts';
+import { dryRunNote, dryRunOf } from '../dry-run.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
 import { parseTokenReference, type TokenReference } from '../token-id.ts';
 import { givenTokenSelector } from '../token-selection.ts';
@@ -22,14 +22,11 @@ export const run: Run = async (context, invocation) => {
   if (isSelected === invocation.args.length > 0) {
     throw new CliError('you must specify token IDs, or --cluster, --account, --requester or --all');
   }
+  const dryRun = dryRunOf(invocation, ['none', 'client']);
   const given = await readTokens(context, invocation);
   const connection = await resolveConnection(context, invocation);
   const client = await clientFor(context, connection);
   const tokens = isSelected ? await selectedTokens(client, selection) : given;
-  if (dryRunOf(invocation, ['none', 'client']) === 'client') {
-    for (const { id } of tokens) context.out.write(`token ${id} revoked at ${connection.server} (dry run)\n`);
-    return 0;
-  }
   if (tokens.length === 0) context.err.write('No resources found\n');
   let failed = false;
   for (const token of tokens) {
@@ -41,9 +38,9 @@ export const run: Run = async (context, invocation) => {
         throw new CliError(`token ${id} was issued by ${where} and must be revoked there`);
       }
       const known = await knownFacts(client, token);
-      await client.revokeToken(id);
-      context.out.write(`token ${id} revoked at ${connection.server}\n`);
-      context.err.write(`${stillAccepted(known, await clustersThatAsk(client, known))}\n`);
+      if (dryRun === 'none') await client.revokeToken(id);
+      context.out.write(`token ${id} revoked at ${connection.server}${dryRunNote[dryRun]}\n`);
+      if (dryRun === 'none') context.err.write(`${stillAccepted(known, await clustersThatAsk(client, known))}\n`);
     } catch (error) {
       const text = describeError(error);
       if (text === undefined) throw error;
