@@ -99,7 +99,7 @@ export async function parseTokenTable(text: string, warn: (problem: string) => v
     if (++warnings <= MAX_WARNINGS) warn(problem);
   };
   for (const { line, fields } of parseCsv(text)) {
-    if (slice.isOver) await slice.next();
+    if (slice.isUsedUp) await slice.next();
     const [token, name, uid, groups = ''] = fields;
     if (token === undefined || name === undefined || uid === undefined) {
       throw new CsvError(line, `needs at least 3 columns (token, user name, user uid), found ${fields.length}`);

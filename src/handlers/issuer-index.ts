@@ -44,7 +44,7 @@ export function createIssuerIndex(parts: IssuerIndexParts): IssuerIndex {
     const issuers: string[] = [];
     let seen = 0;
     for (const cluster of selectAll(reader.cache(kind).snapshot, selection)) {
-      if (++seen % CLUSTERS_PER_CLOCK_READ === 0 && slice.isOver) await slice.next();
+      if (++seen % CLUSTERS_PER_CLOCK_READ === 0 && slice.isUsedUp) await slice.next();
       if (issuesOwnTokens(cluster)) continue;
       const issuer = issuerOf(cluster.name);
       issuers.push(JSON.stringify({ cluster: cluster.name, issuer, jwks_uri: keySetAddress(issuer) }));

@@ -52,7 +52,7 @@ export function createListAccountsHandler(parts: ListAccountsParts): (request: A
         incomplete = true;
         break;
       }
-      if (++checked % CHECKS_PER_CLOCK_READ === 0 && slice.isOver) await slice.next();
+      if (++checked % CHECKS_PER_CLOCK_READ === 0 && slice.isUsedUp) await slice.next();
       if (isUsable(tokenQuestion({ cluster, namespace, name }))) items.push({ namespace, name });
     }
     const value = {

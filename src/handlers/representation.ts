@@ -73,7 +73,7 @@ export async function renderItems(
   // Of its final size: the array lives until a slow client has read the list, and a grown one has a third to spare.
   const items = new Array<Uint8Array>(entries.length);
   for (let start = 0; start < entries.length; start += ITEMS_PER_CLOCK_READ) {
-    if (start > 0 && slice.isOver) await slice.next();
+    if (start > 0 && slice.isUsedUp) await slice.next();
     const end = Math.min(start + ITEMS_PER_CLOCK_READ, entries.length);
     for (let index = start; index < end; index++) {
       items[index] = render(representation, entries[index] as ReadableObject);

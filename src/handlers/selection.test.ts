@@ -130,7 +130,7 @@ describe('a selection', () => {
     ])('A19: is searched in many ticks, in the state of its beginning (%s)', async (text, found) => {
       let ticks = 0;
       const slice = {
-        isOver: true,
+        isUsedUp: true,
         next: async () => {
           ticks += 1;
           // A write between two ticks.

@@ -18,7 +18,7 @@ export interface Selection {
 }
 
 /** An expired object is not listed, though it may still be stored. A watch still sends its deletion. */
-export const isOver = ({ now }: Selection, entry: ReadableObject): boolean =>
+export const hasExpired = ({ now }: Selection, entry: ReadableObject): boolean =>
   now !== undefined && entry.isExpired(now());
 
 export const isVisible = (selection: Selection, entry: ReadableObject): boolean =>
@@ -35,7 +35,7 @@ export function includes(selection: Selection, entry: ReadableObject): boolean {
 }
 
 const isListed = (selection: Selection, entry: ReadableObject): boolean =>
-  includes(selection, entry) && !isOver(selection, entry);
+  includes(selection, entry) && !hasExpired(selection, entry);
 
 export interface Page<E extends ReadableObject = ReadableObject> {
   readonly items: readonly E[];
@@ -100,7 +100,7 @@ async function pick<E extends ReadableObject>(
   let remaining = 0;
   let seen = 0;
   for (const entry of entries) {
-    if (++seen % OBJECTS_PER_CLOCK_READ === 0 && slice.isOver) await slice.next();
+    if (++seen % OBJECTS_PER_CLOCK_READ === 0 && slice.isUsedUp) await slice.next();
     if (!isWanted(entry)) continue;
     if (items.length === max) {
       remaining += 1;

@@ -45,7 +45,7 @@ async function issueAll(x: Exchange, parts: StageParts): Promise<void> {
     while (next < requested.length && x.deadline.isOpen) {
       const index = next++;
       items[index] = await issueOne(x, parts, requested[index] ?? {}, index);
-      if (slice.isOver) await slice.next();
+      if (slice.isUsedUp) await slice.next();
     }
   };
   await Promise.all(Array.from({ length: Math.min(CONCURRENCY, requested.length) }, issueSome));

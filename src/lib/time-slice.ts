@@ -4,7 +4,7 @@ import { setImmediate as nextTick } from 'node:timers/promises';
 const SLICE_MS = 0.5;
 
 /**
- * Bounds how long a loop over many objects holds the event loop: the loop checks `isOver` now and then and awaits
+ * Bounds how long a loop over many objects holds the event loop: the loop checks `isUsedUp` now and then and awaits
  * `next()` before it goes on.
  */
 export class TimeSlice {
@@ -19,7 +19,7 @@ export class TimeSlice {
     this.#request = request;
   }
 
-  get isOver(): boolean {
+  get isUsedUp(): boolean {
     return performance.now() >= this.#end;
   }
 

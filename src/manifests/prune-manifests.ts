@@ -92,7 +92,7 @@ async function planPruning({ catalog, reader }: ApplyParts, source: string, { ma
   // Kinds that only the server writes are not in files, and may have many objects.
   for (const kind of catalog.kinds.filter(({ verbs }) => verbs === undefined).toReversed()) {
     for (const entry of reader.cache(kind).current.scan(kindPrefix(kind))) {
-      if (slice.isOver) await slice.next();
+      if (slice.isUsedUp) await slice.next();
       // An object that is being deleted waits for its finalizers.
       if (entry.deletionTimestamp !== undefined) continue;
       if (originOf(entry.object().metadata)?.startsWith(`${source}:`) !== true) continue;

@@ -86,7 +86,7 @@ export async function readManifests(root: string, options: ReadOptions): Promise
       for (const { document, line, parse } of documentsIn(path, await readText(path))) {
         const position = { file, document, line };
         // A folder may have thousands of documents, and it is read again while requests are served.
-        if (slice.isOver) await slice.next();
+        if (slice.isUsedUp) await slice.next();
         try {
           const content = parse();
           if (content === null) continue;

@@ -99,7 +99,7 @@ export class DeletionPropagation {
     const slice = new TimeSlice();
     const failures: unknown[] = [];
     for (const parent of unfinished.takeDue()) {
-      if (slice.isOver) await slice.next();
+      if (slice.isUsedUp) await slice.next();
       const current = reader.find(parent.kind, parent);
       try {
         if (current?.createRevision === parent.createRevision) await this.#finish(current);

@@ -29,7 +29,7 @@ export class PendingCreations {
       if (refused !== undefined) return create(refused);
       await this.#inFlight.released(key);
       // All that wait are told at once, and a check reads up to a thousand objects.
-      while (this.#slice.isOver) await this.#slice.next();
+      while (this.#slice.isUsedUp) await this.#slice.next();
     }
     const release = this.#inFlight.add(key);
     return create(undefined).finally(release);

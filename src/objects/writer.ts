@@ -194,7 +194,7 @@ export class ObjectWriter {
     const metadata = { ...this.#computedIn(kind), keepStatus, origin };
     const slice = new TimeSlice();
     const prepared = prepareForCreate(kind, objectKey, sent, stamp, metadata, track);
-    if (slice.isOver) await slice.next();
+    if (slice.isUsedUp) await slice.next();
     const object = derive?.(prepared) ?? prepared;
     // The refusals of `derive` take precedence.
     if (refused !== undefined) throw refused;
@@ -238,10 +238,10 @@ export class ObjectWriter {
       const { current, object: old } = await this.#current(kind, objectKey, preconditions);
       const slice = new TimeSlice();
       const sent = await change(old);
-      if (slice.isOver) await slice.next();
+      if (slice.isUsedUp) await slice.next();
       const track = this.#tracking(kind, options, part, sent, old);
       const prepared = prepareForUpdate(kind, sent, old, part, { ...this.#computedIn(kind), origin }, track);
-      if (slice.isOver) await slice.next();
+      if (slice.isUsedUp) await slice.next();
       const next = withOldTimes(prepared, old);
       admit?.(next, old);
       const context = { cluster: objectKey.cluster, old, unchanged: unchangedParts(next, old) };

@@ -5,21 +5,21 @@ beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 describe('a deadline', () => {
-  it('aborts at the deadline, with isOver', () => {
-    const { signal, isOver } = startDeadline(1_000, undefined);
+  it('aborts at the deadline, with hasPassed', () => {
+    const { signal, hasPassed } = startDeadline(1_000, undefined);
     vi.advanceTimersByTime(999);
-    expect([signal.aborted, isOver()]).toEqual([false, false]);
+    expect([signal.aborted, hasPassed()]).toEqual([false, false]);
     vi.advanceTimersByTime(1);
-    expect([signal.aborted, isOver(), (signal.reason as Error).name]).toEqual([true, true, 'TimeoutError']);
+    expect([signal.aborted, hasPassed(), (signal.reason as Error).name]).toEqual([true, true, 'TimeoutError']);
   });
 
   it('aborts with the signal of the caller, for its reason', () => {
     const by = new AbortController();
-    const { signal, isOver } = startDeadline(1_000, by.signal);
+    const { signal, hasPassed } = startDeadline(1_000, by.signal);
     const reason = new Error('gone');
     by.abort(reason);
     vi.advanceTimersByTime(2_000);
-    expect([signal.reason, isOver()]).toEqual([reason, false]);
+    expect([signal.reason, hasPassed()]).toEqual([reason, false]);
   });
 
   it('is aborted from the start with an aborted signal', () => {

@@ -2,7 +2,7 @@ export interface Deadline {
   /** Aborts at the deadline, or with the caller's signal. */
   readonly signal: AbortSignal;
   /** Whether it aborted because of the deadline. */
-  isOver(): boolean;
+  hasPassed(): boolean;
   /** The work is done. */
   clear(): void;
 }
@@ -13,17 +13,17 @@ export interface Deadline {
  */
 export function startDeadline(ms: number, by: AbortSignal | undefined): Deadline {
   const controller = new AbortController();
-  let isOver = false;
+  let hasPassed = false;
   const abort = (): void => controller.abort(by?.reason);
   const timer = setTimeout(() => {
-    isOver = !controller.signal.aborted;
+    hasPassed = !controller.signal.aborted;
     controller.abort(new DOMException('the deadline has passed', 'TimeoutError'));
   }, ms);
   if (by?.aborted === true) abort();
   by?.addEventListener('abort', abort);
   return {
     signal: controller.signal,
-    isOver: () => isOver,
+    hasPassed: () => hasPassed,
     clear: () => {
       clearTimeout(timer);
       by?.removeEventListener('abort', abort);

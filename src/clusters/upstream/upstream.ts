@@ -75,7 +75,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
           return await roundTrip(connection, request, credential, deadline.signal);
         } catch (error) {
           // An abort by the caller is not a failure of the cluster.
-          if (request.signal?.aborted === true && !deadline.isOver()) throw request.signal.reason;
+          if (request.signal?.aborted === true && !deadline.hasPassed()) throw request.signal.reason;
           const failure = explainFailure(error, credential?.type === 'certificate');
           const wasClosed = failure.reason === 'network' && connection.isReused;
           if (!wasClosed || isRetry || request.method !== 'GET') throw failure;

@@ -67,8 +67,8 @@ async function decide(
     if (!isPossible) throw conflict(kind, entry.name, `it is ${phase}`);
   }
   const { expirationTimestamp = '' } = requestStatus(old);
-  const isOver = isOpenPhase(phase) && !(Date.parse(expirationTimestamp) > now());
-  if (isOver && wanted.type !== 'Withdrawn') throw conflict(kind, entry.name, 'it has expired');
+  const hasExpired = isOpenPhase(phase) && !(Date.parse(expirationTimestamp) > now());
+  if (hasExpired && wanted.type !== 'Withdrawn') throw conflict(kind, entry.name, 'it has expired');
 
   const time = toTimestamp(now());
   const condition: RequestCondition = { ...wanted, status: 'True', lastTransitionTime: time };

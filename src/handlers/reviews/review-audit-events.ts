@@ -43,7 +43,7 @@ export const reviewAuditEvents: Review = async ({ recentEvents, catalog, reader 
   const slice = new TimeSlice(request);
   let incomplete = false;
   for (const found of recentEvents.find(textsOf(wanted), after)) {
-    if (slice.isOver) await slice.next();
+    if (slice.isUsedUp) await slice.next();
     const event = found === undefined ? undefined : summaryOf(JSON.parse(found.line) as AuditLine, wanted);
     if (event === undefined || !matches(event, wanted) || isBefore(event, created)) continue;
     incomplete = events.length >= limit;

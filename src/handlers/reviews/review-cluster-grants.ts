@@ -31,7 +31,7 @@ export const reviewClusterGrants: Review = async ({ authorizer }, request, sent)
   let isShortened = false;
   const isKnown = authorizer.decide(caller, clusterQuestion('get', cluster)).allowed;
   for (const found of authorizer.grantsIn({ cluster, isKnown, labels: spec.labels })) {
-    if (slice.isOver) await slice.next();
+    if (slice.isUsedUp) await slice.next();
     if (found === undefined || !mayReadBinding(authorizer, caller, found.grant)) continue;
     isShortened = grants.length >= MAX_GRANTS;
     if (isShortened) break;

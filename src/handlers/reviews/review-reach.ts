@@ -85,7 +85,7 @@ class ReachReview {
     let last = after;
     for (const name of this.#clusterNames()) {
       if (name <= after || (target.cluster !== undefined && name !== target.cluster)) continue;
-      if (this.#slice.isOver) await this.#slice.next();
+      if (this.#slice.isUsedUp) await this.#slice.next();
       if (!this.#isSeen(name)) continue;
       // After the permission: neither the end of a page nor its cursor tells of clusters that the caller may not get.
       if (clusters.length >= limit || this.#checked >= MAX_CHECKED) return { clusters, continue: last };
@@ -109,7 +109,7 @@ class ReachReview {
     const { catalog, reader } = this.#parts;
     const { snapshot } = reader.cache(catalog.serviceAccounts);
     for (const { namespace, name } of snapshot.scan(collectionPrefix(catalog.serviceAccounts, cluster, ''))) {
-      if (this.#slice.isOver) await this.#slice.next();
+      if (this.#slice.isUsedUp) await this.#slice.next();
       const token = aboutAccount(cluster, namespace, name, 'token');
       const decision = this.#decide(token);
       if (!decision.allowed) continue;

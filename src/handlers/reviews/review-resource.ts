@@ -50,7 +50,7 @@ export const reviewResource: Review = async ({ authorizer }, request, sent) => {
   let isShortened = false;
   const isKnown = cluster === undefined || authorizer.decide(caller, clusterQuestion('get', cluster)).allowed;
   for (const grant of authorizer.grantsOf(question, { isKnown })) {
-    if (slice.isOver) await slice.next();
+    if (slice.isUsedUp) await slice.next();
     if (grant === undefined || !mayReadBinding(authorizer, caller, grant)) continue;
     isShortened = subjects.length + grant.subjects.length > MAX_SUBJECTS;
     if (isShortened) break;

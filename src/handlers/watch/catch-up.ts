@@ -1,7 +1,7 @@
 import { type ApiError, gone } from '../../api/status.ts';
 import { type PolicyMoment, revisionBefore } from '../../api/visibility.ts';
 import type { ReadableCache, ReadableEvent, ReadableState, ReplayedState } from '../../objects/readable.ts';
-import { candidatesFor, includes, isOver, isVisible, type Selection } from '../selection.ts';
+import { candidatesFor, hasExpired, includes, isVisible, type Selection } from '../selection.ts';
 import {
   addedFrame,
   bookmarkFrame,
@@ -32,7 +32,7 @@ export function* framesOfState(
   for (const entry of candidatesFor(snapshot, selection)) {
     // A slow client may lose a permission while it reads, so the present view decides as well.
     const now = views.current();
-    const isShown = includes(selection, entry) && isVisible(now.selection, entry) && !isOver(now.selection, entry);
+    const isShown = includes(selection, entry) && isVisible(now.selection, entry) && !hasExpired(now.selection, entry);
     yield isShown ? addedFrame(now.representation, entry) : NO_FRAME;
   }
   if (bookmarkRevision !== undefined) {

@@ -1,5 +1,5 @@
 import type { ReadableObject, ReadableState } from '../../objects/readable.ts';
-import { candidatesFor, entriesAt, includes, isOver, type Selection } from '../selection.ts';
+import { candidatesFor, entriesAt, hasExpired, includes, type Selection } from '../selection.ts';
 
 /** An object that became visible, or that is no longer visible. */
 export interface Difference {
@@ -55,7 +55,7 @@ function* compare(state: ReadableState, before: Selection, after: Selection): Ge
   const lookup = before.rule && after.rule?.differsFrom?.(before.rule);
   const entries = lookup && entriesAt(state, after.prefix, lookup);
   for (const entry of entries ?? candidatesFor(state, after)) {
-    const isShown = includes(after, entry) && !includes(before, entry) && !isOver(after, entry);
+    const isShown = includes(after, entry) && !includes(before, entry) && !hasExpired(after, entry);
     yield isShown ? { entry, isShown } : undefined;
   }
   for (const entry of entries ?? candidatesFor(state, before)) {

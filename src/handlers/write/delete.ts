@@ -100,7 +100,7 @@ export async function deleteCollection(
     items.push(...removed.flat().map((entry) => renderItem(representation, entry)));
     // A dry run does not wait for the store, so it yields here. A real deletion runs to its end, even when the client
     // has disconnected: `slice.next` would throw then.
-    if (options.dryRun && slice.isOver) await slice.next();
+    if (options.dryRun && slice.isUsedUp) await slice.next();
   }
   const resourceVersion = String(parts.reader.revision);
   return {
