@@ -330,7 +330,7 @@ describe('an export into a hub', () => {
     source.put(cluster('b'));
     source.put(cluster('c'));
     now = 540_000;
-    expect(await reconcile()).toMatchObject({ plan: { held: ['inventory/a'] }, delayedMs: 60_000 });
+    expect(await reconcile()).toMatchObject({ plan: { held: ['inventory/a'] }, retryInMs: 60_000 });
     expect(lines.find((line) => line.startsWith('PruneAllowed'))).toContain(
       '1 object would be deleted: nothing is deleted in the first 10m',
     );
@@ -382,8 +382,8 @@ describe('an export into a hub', () => {
       source.put(cluster('a', { index: String(index) }));
       return reconcile();
     };
-    for (let index = 0; index < 10; index++) expect(await flap(index)).toMatchObject({ delayedMs: 0 });
-    expect(await flap(10)).toMatchObject({ delayedMs: 30_000 });
+    for (let index = 0; index < 10; index++) expect(await flap(index)).toMatchObject({ retryInMs: 0 });
+    expect(await flap(10)).toMatchObject({ retryInMs: 30_000 });
     expect(profile('a')?.metadata.labels).toMatchObject({ index: '9' });
     now = 30_000;
     await flap(11);

@@ -4,7 +4,7 @@ import { backoffMs, type Timing } from '../client/timing.ts';
 import { inParallel } from '../lib/in-parallel.ts';
 import { TokenBuckets } from '../lib/token-buckets.ts';
 import { type Desired, keyOf, type Ownership, type Plan, planChanges, type Update } from './plan.ts';
-import type { ReconcileResult, Reporter, SourceProblem } from './reporter.ts';
+import type { Reporter, SourceProblem, WriteResult } from './reporter.ts';
 import type { Wakeup } from './wakeup.ts';
 
 /** What the source has. */
@@ -49,6 +49,13 @@ export interface ReconcilerOptions {
   readonly planOnly: boolean;
   readonly reporter: Reporter;
   readonly timing: Timing;
+}
+
+interface ReconcileResult {
+  readonly plan: Plan;
+  readonly failed: number;
+  /** Milliseconds until a reconciliation without an event can do more; 0: none is needed. */
+  readonly retryInMs: number;
 }
 
 /** Requests in flight. */
@@ -104,11 +111,10 @@ export class Reconciler {
       keyOf: this.#keyOf,
     });
     reporter.planned(plan, state.problems, { maxDelete, removedRecently: removals.count });
-    const result = { plan, ...(await this.#execute(plan)) };
-    reporter.reconciled(result);
-    // A deletion that waits for the end of the window needs no event to be made.
-    const waitsMs = plan.held.length > 0 ? removals.windowEndsInMs : 0;
-    return waitsMs > 0 && result.delayedMs === 0 ? { ...result, delayedMs: waitsMs } : result;
+    const written = await this.#execute(plan);
+    reporter.reconciled(plan, written);
+    const heldMs = plan.held.length > 0 ? Math.max(0, removals.windowEndsInMs) : 0;
+    return { plan, failed: written.failed, retryInMs: written.delayedMs || heldMs };
   }
 
   /** How many were deleted within the window; undefined while what was deleted before the start is not known. */
@@ -137,7 +143,7 @@ export class Reconciler {
       try {
         const result = await this.reconcile();
         failures = result !== undefined && result.failed > 0 ? failures + 1 : 0;
-        waitMs = Math.min(RESYNC_MS, result?.delayedMs || RESYNC_MS);
+        waitMs = Math.min(RESYNC_MS, result?.retryInMs || RESYNC_MS);
       } catch (error) {
         failures++;
         reporter.failed(error as Error);
@@ -146,7 +152,7 @@ export class Reconciler {
     }
   }
 
-  async #execute(plan: Plan): Promise<{ failed: number; delayedMs: number }> {
+  async #execute(plan: Plan): Promise<WriteResult> {
     const { target, reporter, planOnly } = this.#options;
     const tasks: Task[] = [
       ...plan.creates.map((desired) => ({

@@ -2,8 +2,8 @@ import { Counter, Gauge, Registry } from '@prometheus-io/client';
 import { quantity } from '../lib/quantity.ts';
 import type { Plan } from './plan.ts';
 
-export interface ReconcileResult {
-  readonly plan: Plan;
+/** The writes of a plan. */
+export interface WriteResult {
   readonly failed: number;
   /** Milliseconds until an object that was written too often may be written again; 0 without one. */
   readonly delayedMs: number;
@@ -151,7 +151,7 @@ export class Reporter {
     this.#refusals.set(key, text);
   }
 
-  reconciled({ plan, failed, delayedMs }: ReconcileResult): void {
+  reconciled(plan: Plan, { failed, delayedMs }: WriteResult): void {
     const written = plan.creates.length + plan.updates.length - failed;
     this.#objects.set({ state: 'synced' }, plan.unchanged + Math.max(0, written));
     const waiting = [
