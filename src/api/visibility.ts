@@ -61,28 +61,35 @@ export interface ApprovalRule {
   changesWith(cluster: string, before: ClusterLabels | undefined, after: ClusterLabels | undefined): boolean;
 }
 
-/**
- * When permissions change: with the write of a revision, or just after it. Every revision is a moment, and moments are
- * compared as numbers; the functions below tell which revision one belongs to.
- */
-export type PolicyMoment = number;
+/** When permissions change: with the write of a revision, or after it without a write. */
+export interface PolicyMoment {
+  readonly revision: number;
+  /** 0: the write of the revision. From 1 on: the changes after it without a write, in order. */
+  readonly change: number;
+}
+
+export const atRevision = (revision: number): PolicyMoment => ({ revision, change: 0 });
+
+/** Before every change. */
+export const BEGINNING = atRevision(0);
+
+/** Negative if `a` is before `b`, 0 if they are the same moment. */
+export const compareMoments = (a: PolicyMoment, b: PolicyMoment): number =>
+  a.revision - b.revision || a.change - b.change;
+
+export const laterMoment = (a: PolicyMoment, b: PolicyMoment): PolicyMoment => (compareMoments(a, b) < 0 ? b : a);
 
 /**
  * A permission changed without a write, because its time was over: between this revision and the next. State and events
- * up to the revision are from before the change. `last` is the moment of the change before this one: if no write came
- * in between, this one is behind it, as long as numbers are that exact.
+ * up to the revision are from before the change. `last` is the moment of the change before this one.
  */
-export function justAfter(revision: number, last: PolicyMoment = 0): PolicyMoment {
-  if (last < revision + 0.5) return revision + 0.5;
-  const behind = (last + revision + 1) / 2;
-  return behind < revision + 1 ? behind : last;
-}
-
-/** The revision of the objects at this moment. */
-export const revisionOf = (moment: PolicyMoment): number => Math.floor(moment);
+export const justAfter = (revision: number, last: PolicyMoment = BEGINNING): PolicyMoment => ({
+  revision,
+  change: last.revision === revision ? last.change + 1 : 1,
+});
 
 /** The last revision whose state and events are from before a change at this moment. */
-export const revisionBefore = (moment: PolicyMoment): number => Math.ceil(moment) - 1;
+export const revisionBefore = ({ revision, change }: PolicyMoment): number => (change === 0 ? revision - 1 : revision);
 
 /** Permissions with an expiry. A decision never counts one that has expired; open watches have to follow. */
 export interface ExpiringPermissions {

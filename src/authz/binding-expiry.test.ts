@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { EXPIRES_ANNOTATION } from '../api/kinds/rbac.ts';
 import { refusalIfAny } from '../api/refusal.fixture.ts';
-import { justAfter } from '../api/visibility.ts';
+import { atRevision, compareMoments, justAfter, type PolicyMoment } from '../api/visibility.ts';
 import { checkGrant } from './escalation.ts';
 import { ask, askCluster, binding, Fleet, person, role } from './rbac.fixture.ts';
 
@@ -49,7 +49,7 @@ describe('a binding with an expiry', () => {
     const held = world.revision;
     clock.now = END + 7_200_000;
     expect([may(), policy.ruleFor(jane, 'list').all]).toEqual([false, false]);
-    expect(policy.recordExpired()).toEqual([held + 0.5]);
+    expect(policy.recordExpired()).toEqual([justAfter(held)]);
     // The role may have been replaced meanwhile.
     const all = { verbs: ['*'], apiGroups: ['*'], resources: ['*'] };
     world.remove(role('all', [all]));
@@ -57,11 +57,12 @@ describe('a binding with an expiry', () => {
     clock.now = END - 500;
     expect([may(), policy.ruleFor(jane, 'list').all, policy.hasUnrecorded]).toEqual([true, true, true]);
     expect([...policy.expiredBindings()].map(({ name }) => name)).toEqual(['odd']);
-    expect([policy.recordExpired(), policy.recordExpired()]).toEqual([[held + 2.5], []]);
-    expect(policy.changedAt(jane)).toBe(held + 2.5);
+    expect([policy.recordExpired(), policy.recordExpired()]).toEqual([[justAfter(held + 2)], []]);
+    expect(policy.changedAt(jane)).toEqual(justAfter(held + 2));
     // What was decided in between stays decided.
-    const decidedAt = (revision: number) => policy.decideAt(jane, ask({ verb: 'get' }), revision).allowed;
-    expect([held, held + 0.5, held + 2, held + 2.5].map(decidedAt)).toEqual([true, false, false, true]);
+    const decidedAt = (moment: PolicyMoment) => policy.decideAt(jane, ask({ verb: 'get' }), moment).allowed;
+    const moments = [atRevision(held), justAfter(held), atRevision(held + 2), justAfter(held + 2)];
+    expect(moments.map(decidedAt)).toEqual([true, false, false, true]);
     world.remove(longer);
     clock.now = END;
     expect(may()).toBe(false);
@@ -73,15 +74,23 @@ describe('a binding with an expiry', () => {
     clock.now = END;
     policy.recordExpired();
     clock.now = END - 1;
-    expect(policy.recordExpired()).toEqual([revision + 0.75]);
+    expect(policy.recordExpired()).toEqual([{ revision, change: 2 }]);
     // It expires and holds again before watches have followed.
     clock.now = END;
     policy.decide(person('jane'), ask({ verb: 'get' }));
     clock.now = END - 1;
-    expect(policy.recordExpired()).toEqual([revision + 0.875, revision + 0.9375]);
+    expect(policy.recordExpired()).toEqual([
+      { revision, change: 3 },
+      { revision, change: 4 },
+    ]);
+    let last = { revision, change: 4 };
     for (let i = 0; i < 200; i++) {
       clock.now = i % 2 === 0 ? END : END - 1;
-      for (const at of policy.recordExpired()) expect(at).toBeLessThan(revision + 1);
+      for (const moment of policy.recordExpired()) {
+        expect(compareMoments(moment, last)).toBeGreaterThan(0);
+        expect(moment.revision).toBe(revision);
+        last = moment;
+      }
     }
     expect(policy.decide(person('jane'), ask({ verb: 'get' })).allowed).toBe(true);
   });
@@ -93,7 +102,7 @@ describe('a binding with an expiry', () => {
       clock.now = time;
       expect(policy.decide(jane, ask({ verb: 'get' })).allowed).toBe(time < END);
     }
-    const last = policy.recordExpired().at(-1) ?? 0;
+    const last = policy.recordExpired().at(-1) ?? atRevision(0);
     world.put(binding('later', 'ClusterRole/all', ['User:jane']));
     expect(policy.decideAt(jane, ask({ verb: 'get' }), last).allowed).toBe(false);
   });
@@ -102,9 +111,9 @@ describe('a binding with an expiry', () => {
     const { clock, world, jane } = fleet();
     const before = world.policy.ruleFor(jane, 'watch');
     world.put(role('other', []));
-    expect(world.policy.changedAt(jane)).toBeLessThan(world.revision);
+    expect(world.policy.changedAt(jane).revision).toBeLessThan(world.revision);
     clock.now = END;
-    expect(world.policy.changedAt(jane)).toBe(justAfter(world.revision));
+    expect(world.policy.changedAt(jane)).toEqual(justAfter(world.revision));
     expect(world.policy.ruleFor(jane, 'watch').fingerprint).not.toBe(before.fingerprint);
   });
 
@@ -117,7 +126,8 @@ describe('a binding with an expiry', () => {
     clock.now = END;
     world.policy.recordExpired();
     world.remove(lasting);
-    const rules = [end, justAfter(end), world.revision].map((moment) => world.policy.ruleAt(jane, 'list', moment));
+    const moments = [atRevision(end), justAfter(end), atRevision(world.revision)];
+    const rules = moments.map((moment) => world.policy.ruleAt(jane, 'list', moment));
     expect(rules.map((rule) => ['a', 'b'].filter((name) => rule.admits(name, {})))).toEqual([['a', 'b'], ['a'], []]);
   });
 
@@ -154,7 +164,7 @@ describe('a binding with an expiry', () => {
     const held = world.revision;
     const grantedAt = (revision: number) =>
       [jane, person('kim'), person('ann')].map(
-        (caller) => world.policy.decideAt(caller, ask({ verb: 'get' }), revision).allowed,
+        (caller) => world.policy.decideAt(caller, ask({ verb: 'get' }), atRevision(revision)).allowed,
       );
     clock.now = END;
     world.policy.recordExpired();

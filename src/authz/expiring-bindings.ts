@@ -1,5 +1,5 @@
 import type { ApiObject } from '../api/kind.ts';
-import type { PolicyMoment } from '../api/visibility.ts';
+import { compareMoments, type PolicyMoment } from '../api/visibility.ts';
 import { Cache } from '../lib/cache.ts';
 import type { CompiledBinding } from './compiled-rbac.ts';
 import { type BindingFacts, bindingId, readExpiry } from './rbac-objects.ts';
@@ -25,7 +25,7 @@ export class ExpiringBindings {
    * When a binding expired, and when it held again, by its id and expiry. Owned by this table. A binding whose entry
    * was evicted counts as one that held for as long as it was stored.
    */
-  readonly #gaps = new Cache<string, { readonly from: PolicyMoment; readonly to: PolicyMoment }>({
+  readonly #gaps = new Cache<string, { readonly from: PolicyMoment; readonly to?: PolicyMoment }>({
     maxEntries: MAX_EXPIRED,
   });
 
@@ -93,7 +93,7 @@ export class ExpiringBindings {
     this.#newlyExpired = [];
     if (expired.length === 0) return NONE;
     const from = moment();
-    for (const facts of expired) this.#gaps.set(expiryKey(facts), { from, to: Number.POSITIVE_INFINITY });
+    for (const facts of expired) this.#gaps.set(expiryKey(facts), { from });
     return expired;
   }
 
@@ -119,7 +119,8 @@ export class ExpiringBindings {
     const expiresAt = readExpiry(object);
     if (!Number.isFinite(expiresAt)) return expiresAt > 0;
     const gap = this.#gaps.get(expiryKey({ namespace, name, expiresAt }));
-    return gap === undefined || moment < gap.from || moment >= gap.to;
+    if (gap === undefined || compareMoments(moment, gap.from) < 0) return true;
+    return gap.to !== undefined && compareMoments(moment, gap.to) >= 0;
   }
 
   #findNext(): void {

@@ -3,7 +3,7 @@ import type { Catalog } from '../api/catalog.ts';
 import type { Kind } from '../api/kind.ts';
 import { kindPrefix } from '../api/object-key.ts';
 import type { ApiRequest } from '../api/request.ts';
-import { type PolicyMoment, revisionOf } from '../api/visibility.ts';
+import { atRevision, compareMoments, type PolicyMoment } from '../api/visibility.ts';
 import type { ObjectReader } from '../objects/reader.ts';
 import { questionOf } from './forbidden.ts';
 import type { Policy } from './policy.ts';
@@ -14,8 +14,8 @@ interface PastPermissionParts {
   readonly policy: Pick<Policy, 'decideAt' | 'decideForAnyLabels' | 'changedAt'>;
   /** Kinds whose objects are filtered one by one. `Views` decides about those. */
   readonly isFiltered: (kind: Kind) => boolean;
-  /** Revisions of policy changes; undefined when they are no longer known. */
-  readonly policyChangesBetween: (after: number, upTo: number) => readonly number[] | undefined;
+  /** Undefined when they are no longer known. */
+  readonly policyChangesBetween: (after: number, upTo: number) => readonly PolicyMoment[] | undefined;
 }
 
 /** Whether a request for a past state was allowed then, for kinds that are allowed or not as a whole. */
@@ -32,8 +32,8 @@ const MAX_CHANGES = 8;
 export function createPastPermission(parts: PastPermissionParts): PastPermission {
   const { catalog, reader, policy, isFiltered } = parts;
 
-  /** The revisions at which a cluster got other labels, was created or deleted; undefined when they are unknown. */
-  const labelChanges = (cluster: string, from: number, upTo: number): number[] | undefined => {
+  /** The moments at which a cluster got other labels, was created or deleted; undefined when they are unknown. */
+  const labelChanges = (cluster: string, from: number, upTo: number): PolicyMoment[] | undefined => {
     const key = `${kindPrefix(catalog.clusters)}${cluster}`;
     return reader
       .cache(catalog.clusters)
@@ -42,12 +42,12 @@ export function createPastPermission(parts: PastPermissionParts): PastPermission
         const isOfCluster = (after ?? before)?.key === key && revision <= upTo;
         return isOfCluster && JSON.stringify(before?.labels) !== JSON.stringify(after?.labels);
       })
-      .map(({ revision }) => revision);
+      .map(({ revision }) => atRevision(revision));
   };
 
   return {
     isRefusedAt: (request, kind, revision) =>
-      !isFiltered(kind) && !policy.decideAt(request.caller, questionOf(request), revision).allowed,
+      !isFiltered(kind) && !policy.decideAt(request.caller, questionOf(request), atRevision(revision)).allowed,
 
     isRefusedBetween: (request, kind, from, upTo) => {
       if (isFiltered(kind)) return false;
@@ -55,13 +55,14 @@ export function createPastPermission(parts: PastPermissionParts): PastPermission
       // P-19: allowed by every set of rules.
       if (caller.as(target.cluster).groups.includes(MASTERS)) return false;
       const question = questionOf(request);
-      const isUnchanged = policy.changedAt(caller) <= from;
+      const start = atRevision(from);
+      const isUnchanged = compareMoments(policy.changedAt(caller), start) <= 0;
       if (isUnchanged && policy.decideForAnyLabels(caller, question).allowed) return false;
       const policyChanges = isUnchanged ? [] : parts.policyChangesBetween(from, upTo);
       const changesInCluster = target.cluster === undefined ? [] : labelChanges(target.cluster, from, upTo);
       if (policyChanges === undefined || policyChanges.length > MAX_CHANGES) return true;
       if (changesInCluster === undefined || changesInCluster.length > MAX_CHANGES) return true;
-      const moments = [...[from, ...policyChanges].filter(hasEvents), ...changesInCluster];
+      const moments = [...[start, ...policyChanges].filter(hasEvents), ...changesInCluster];
       return moments.some((moment) => !policy.decideAt(caller, question, moment).allowed);
     },
   };
@@ -71,5 +72,7 @@ export function createPastPermission(parts: PastPermissionParts): PastPermission
  * Whether events can follow this change before the next one, which may be just after the same revision. The event of a
  * write follows the change that it makes; the client has that of the first moment.
  */
-const hasEvents = (change: PolicyMoment, index: number, changes: readonly PolicyMoment[]): boolean =>
-  (index > 0 && revisionOf(change) === change) || revisionOf(changes[index + 1] ?? Number.POSITIVE_INFINITY) > change;
+function hasEvents({ revision, change }: PolicyMoment, index: number, changes: readonly PolicyMoment[]): boolean {
+  const next = changes[index + 1];
+  return (index > 0 && change === 0) || next === undefined || next.revision > revision;
+}

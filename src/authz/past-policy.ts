@@ -4,8 +4,8 @@ import type { Caller, User } from '../api/caller.ts';
 import {
   type ClusterLabels,
   type ClusterVisibility,
+  compareMoments,
   type PolicyMoment,
-  revisionOf,
   type VisibilityRule,
 } from '../api/visibility.ts';
 import type { Cache } from '../lib/cache.ts';
@@ -51,7 +51,7 @@ export function createPastPolicy(parts: PastPolicyParts): PastPolicy {
       ...dropped.filter((each) => each.namespace === namespace).map(({ name }) => name),
       ...identities(caller).flatMap((user) => [...bindingsOf(user, namespace)].map(({ facts }) => facts.name)),
     ];
-    return withBindings(parts.snapshot(revisionOf(moment)), namesIn, (binding) => expiring.heldAt(binding, moment));
+    return withBindings(parts.snapshot(moment.revision), namesIn, (binding) => expiring.heldAt(binding, moment));
   };
 
   return {
@@ -61,8 +61,8 @@ export function createPastPolicy(parts: PastPolicyParts): PastPolicy {
      * compares the two follows it when it arrives.
      */
     ruleAt: (caller, verb, moment) => {
-      if (present.changedAt(caller) <= moment) return present.ruleFor(caller, verb);
-      return rules.getOrCompute(`at ${moment} ${verb} ${caller.key}`, () =>
+      if (compareMoments(present.changedAt(caller), moment) <= 0) return present.ruleFor(caller, verb);
+      return rules.getOrCompute(`at ${moment.revision}/${moment.change} ${verb} ${caller.key}`, () =>
         clusterRule(referenceRuleSource(snapshotFor(caller, moment), caller, verb)),
       );
     },
@@ -70,8 +70,8 @@ export function createPastPolicy(parts: PastPolicyParts): PastPolicy {
     /** If neither the rules of the caller nor the labels of the cluster changed since, the decision is that of now. */
     decideAt: (caller, question, moment) => {
       const { cluster } = question;
-      const labelsAt = (name: string): ClusterLabels | undefined => parts.labelsAt(name, revisionOf(moment));
-      if (present.changedAt(caller) <= moment) {
+      const labelsAt = (name: string): ClusterLabels | undefined => parts.labelsAt(name, moment.revision);
+      if (compareMoments(present.changedAt(caller), moment) <= 0) {
         const decision = present.decideForAnyLabels(caller, question);
         if (decision.allowed || cluster === undefined) return decision;
         if (isDeepStrictEqual(labelsAt(cluster), labelsOf(cluster))) return present.decide(caller, question);

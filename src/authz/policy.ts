@@ -18,6 +18,8 @@ import { type Caller, type Identity, MASTERS, type User } from '../api/caller.ts
 import type { Kind } from '../api/kind.ts';
 import {
   type ApprovalRule,
+  atRevision,
+  BEGINNING,
   type ClusterVisibility,
   type ExpiringPermissions,
   justAfter,
@@ -110,7 +112,7 @@ class CompiledPolicy implements Policy {
   /** The latest revision of the store that is known, also of changes that do not concern the policy. */
   #revision = 0;
   /** When watches last followed an expiry. */
-  #recordedAt: PolicyMoment = 0;
+  #recordedAt = BEGINNING;
 
   constructor(options: PolicyOptions) {
     const { labelsOf, labelsAt, snapshot, now = Date.now, maxRules = 10_000, maxIdleSubjects = 10_000 } = options;
@@ -149,7 +151,10 @@ class CompiledPolicy implements Policy {
     for (const role of this.#roles.set(key, object)) {
       for (const binding of role.bindings) {
         for (const scope of this.#subjects.scopesOf(binding)) scope.updateResolution(binding);
-        this.#subjects.markChanged(binding.facts.subjects, { generation: this.#generation, moment: revision });
+        this.#subjects.markChanged(binding.facts.subjects, {
+          generation: this.#generation,
+          moment: atRevision(revision),
+        });
       }
     }
   }
@@ -163,7 +168,7 @@ class CompiledPolicy implements Policy {
     this.#expiring.forget(id);
     // One that has expired is added, too: the next decision drops it first.
     const after = facts && new CompiledBinding(facts, this.#roles.findOrReserve(facts.roleRef));
-    this.#replace(id, before, after, revision);
+    this.#replace(id, before, after, atRevision(revision));
   }
 
   #replace(

@@ -1,5 +1,5 @@
 import type { Caller, User } from '../api/caller.ts';
-import type { PolicyMoment } from '../api/visibility.ts';
+import { BEGINNING, laterMoment, type PolicyMoment } from '../api/visibility.ts';
 import { ScopeBindings } from './binding-index.ts';
 import type { CompiledBinding } from './compiled-rbac.ts';
 import { reasonText, type Subject } from './rbac-objects.ts';
@@ -23,11 +23,11 @@ export class SubjectEntry {
   }
 }
 
-const INITIAL: PolicyVersion = { generation: 0, moment: 0 };
+const INITIAL: PolicyVersion = { generation: 0, moment: BEGINNING };
 
 const later = (a: PolicyVersion, b: PolicyVersion): PolicyVersion => ({
   generation: Math.max(a.generation, b.generation),
-  moment: Math.max(a.moment, b.moment),
+  moment: laterMoment(a.moment, b.moment),
 });
 
 /** Finds the bindings of a caller without a scan of those of others. */

@@ -6,7 +6,12 @@ import { type ContinueState, createContinueTokens } from './continue-token.ts';
 const key = Buffer.alloc(32, 7);
 const tokens = createContinueTokens({ key });
 const SCOPE = '["clusters","","","a=b","","alice"]';
-const state: ContinueState = { revision: 120, after: '/registry/clusters/prod-eu', remaining: 7, policyRevision: 3 };
+const state: ContinueState = {
+  revision: 120,
+  after: '/registry/clusters/prod-eu',
+  remaining: 7,
+  policyMoment: { revision: 3, change: 1 },
+};
 
 function refusal(token: string, scope = SCOPE): string {
   try {

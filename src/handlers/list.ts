@@ -2,6 +2,7 @@ import { apiVersionOf, type Kind, storedKindOf } from '../api/kind.ts';
 import { fleetKey } from '../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../api/request.ts';
 import { ApiError, gone } from '../api/status.ts';
+import { atRevision, BEGINNING, compareMoments, type PolicyMoment } from '../api/visibility.ts';
 import { TimeSlice } from '../lib/time-slice.ts';
 import type { ReadableState } from '../objects/readable.ts';
 import type { ObjectReader } from '../objects/reader.ts';
@@ -64,8 +65,8 @@ export async function listObjects(
           () => tooOld(parts, scope, state),
         );
   const isPaged = source.limit > 0 || state !== undefined;
-  const policyRevision = isPaged ? views.changedAt(kind, request.caller) : 0;
-  const knownRemaining = state && knownRemainingOf(state, policyRevision, selection);
+  const policyMoment = isPaged ? views.changedAt(kind, request.caller) : BEGINNING;
+  const knownRemaining = state && knownRemainingOf(state, policyMoment, selection);
   const pageRequest = {
     limit: source.limit,
     ...(state === undefined ? {} : { after: state.after }),
@@ -73,7 +74,7 @@ export async function listObjects(
   };
   const slice = new TimeSlice(request);
   const page = await selectPage(source.snapshot, selection, pageRequest, slice);
-  const next = nextPageOf(page, source.revision, policyRevision);
+  const next = nextPageOf(page, source.revision, policyMoment);
   // The next page needs this state. If the cache has advanced meanwhile, its history still has it.
   if (next !== undefined && source.revision === reader.revision) reader.readable(kind).pin();
   const token = next === undefined ? '' : continueTokens.seal(next, scope());
@@ -91,18 +92,23 @@ export async function listObjects(
  * expires.
  */
 function knownRemainingOf(
-  { remaining, revision, policyRevision }: ContinueState,
-  presentPolicyRevision: number,
+  { remaining, revision, policyMoment }: ContinueState,
+  presentMoment: PolicyMoment,
   { now, rule }: Selection,
 ): number | undefined {
-  const isOfSameRules = policyRevision === presentPolicyRevision && (rule === undefined || rule.all);
+  const isSameMoment = policyMoment !== undefined && compareMoments(policyMoment, presentMoment) === 0;
+  const isOfSameRules = isSameMoment && (rule === undefined || rule.all);
   return isOfSameRules && revision !== -1 && now === undefined ? remaining : undefined;
 }
 
 /** Where the next page starts; undefined when this is the last one. */
-function nextPageOf({ items, remaining }: Page, revision: number, policyRevision: number): ContinueState | undefined {
+function nextPageOf(
+  { items, remaining }: Page,
+  revision: number,
+  policyMoment: PolicyMoment,
+): ContinueState | undefined {
   const last = items.at(-1);
-  return remaining > 0 && last !== undefined ? { revision, after: last.key, remaining, policyRevision } : undefined;
+  return remaining > 0 && last !== undefined ? { revision, after: last.key, remaining, policyMoment } : undefined;
 }
 
 /** A continue token is valid for this list and this caller only. */
@@ -157,7 +163,7 @@ function asOf(
   if (isRefusedAt(request, kind, revision)) throw gone(TOO_OLD);
   const { caller, target } = request;
   const present = (name: string): StoredObject | undefined => reader.find(storedKindOf(kind), fleetKey(name));
-  const rule = inBothStates(views.ruleAt(kind, caller, 'list', revision), selection.rule, present);
+  const rule = inBothStates(views.ruleAt(kind, caller, 'list', atRevision(revision)), selection.rule, present);
   const whole = views.wholeAt(kind, caller, target.alwaysPublic, revision);
   return {
     selection: { ...selection, rule },

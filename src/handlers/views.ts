@@ -8,10 +8,12 @@ import { collectionPrefix } from '../api/object-key.ts';
 import type { ApiRequest, Query } from '../api/request.ts';
 import { ApiError, badRequest, gone } from '../api/status.ts';
 import {
+  atRevision,
+  BEGINNING,
   type ClusterVisibility,
+  laterMoment,
   NONE_VISIBLE,
   type PolicyMoment,
-  revisionOf,
   type VisibilityRule,
 } from '../api/visibility.ts';
 import { visibleRequests } from './approvals/visible-requests.ts';
@@ -58,10 +60,10 @@ export function createViews(
   const isFiltered = (kind: Kind): boolean =>
     storedKindOf(kind) === clusters || kind === issuedTokens || isApprovable(kind);
   const changedAt = (kind: Kind, caller: Caller): PolicyMoment => {
-    if (!isFiltered(kind)) return 0;
+    if (!isFiltered(kind)) return BEGINNING;
     const moment = visibility.changedAt(caller);
     const followsLabels = isApprovable(kind) && rule(kind, caller, 'list')?.changesWith !== undefined;
-    return followsLabels ? Math.max(moment, labelsChangedAt()) : moment;
+    return followsLabels ? laterMoment(moment, atRevision(labelsChangedAt())) : moment;
   };
   return {
     isFiltered,
@@ -70,8 +72,8 @@ export function createViews(
       if (storedKindOf(kind) === clusters) return visibility.ruleAt(caller, verb, moment);
       // Past rules are known for clusters only: the client has to list again. What ended just after the revision does
       // not count: a list at that revision is no newer, and its client would never get further.
-      const changed = revisionOf(changedAt(kind, caller));
-      if (changed > moment) throw gone(`too old resource version: ${revisionOf(moment)} (${changed})`);
+      const { revision } = changedAt(kind, caller);
+      if (revision > moment.revision) throw gone(`too old resource version: ${moment.revision} (${revision})`);
       return rule(kind, caller, verb);
     },
     whole: (kind, caller, alwaysPublic) => {
@@ -80,7 +82,7 @@ export function createViews(
     },
     wholeAt: (kind, caller, alwaysPublic, revision) => {
       if (kind !== clusters) return undefined;
-      return alwaysPublic ? NONE_VISIBLE : visibility.ruleAt(caller, 'update', revision);
+      return alwaysPublic ? NONE_VISIBLE : visibility.ruleAt(caller, 'update', atRevision(revision));
     },
     changedAt,
     now,

@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import { NAME_LABEL } from '../../src/api/domain-keys.ts';
 import { BOUND_ANNOTATION, CLUSTERS_ANNOTATION } from '../../src/api/kinds/rbac.ts';
 import { storageKey } from '../../src/api/object-key.ts';
+import { atRevision } from '../../src/api/visibility.ts';
 import { createPolicy, type Policy } from '../../src/authz/policy.ts';
 import { clusterLabelsAt, PolicyUpdater, rbacSnapshotAt } from '../../src/authz/policy-updater.ts';
 import { binding, person, role } from '../../src/authz/rbac.fixture.ts';
@@ -41,7 +42,7 @@ it('A29: a role that is deleted grants nothing, also while a finalizer keeps it'
       ['has-r', 'has-sum'].map((name) =>
         revision === undefined
           ? policy.decide(person(name), PODS).allowed
-          : policy.decideAt(person(name), PODS, revision).allowed,
+          : policy.decideAt(person(name), PODS, atRevision(revision)).allowed,
       );
     await reader.catchUp();
     const before = reflector.revision;
@@ -109,13 +110,16 @@ it('A29: a binding that is bound to a cluster ends with the event by which anoth
     const after = reflector.revision;
     expect(orphanedAt).toBe(after);
     // A watch that resumes from before the end gets the deletion: it was allowed then.
-    expect([before, after].map((revision) => policy.decideAt(jane, PODS, revision).allowed)).toEqual([true, false]);
+    expect([before, after].map((revision) => policy.decideAt(jane, PODS, atRevision(revision)).allowed)).toEqual([
+      true,
+      false,
+    ]);
 
     // A replica that starts now, and a past that is judged by the stored bindings.
     updater.onReset(reflector.revision);
     expect(await isAllowed()).toBe(false);
     await grant('again', `a/${uidOfA()}`);
-    expect([await isAllowed(), policy.decideAt(jane, PODS, after).allowed]).toEqual([true, false]);
+    expect([await isAllowed(), policy.decideAt(jane, PODS, atRevision(after)).allowed]).toEqual([true, false]);
     await objects.close();
   });
 });

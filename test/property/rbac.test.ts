@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { Decision, PathQuestion, ResourceQuestion } from '../../src/api/authorization.ts';
 import type { Caller } from '../../src/api/caller.ts';
 import type { ApiObject } from '../../src/api/kind.ts';
-import type { VisibilityRule } from '../../src/api/visibility.ts';
+import { atRevision, type VisibilityRule } from '../../src/api/visibility.ts';
 import { clusterRule } from '../../src/authz/cluster-rule.ts';
 import { account, ask, askCluster, binding, Fleet, person, type Rules, role } from '../../src/authz/rbac.fixture.ts';
 import { bindingId } from '../../src/authz/rbac-objects.ts';
@@ -363,11 +363,11 @@ describe('compiled policy', () => {
         const fleet = new Fleet({ maxRules, maxIdleSubjects: 2 });
         if (isCrowded) crowd(fleet);
         for (const change of history) {
-          const before = CALLERS.map((caller) => fleet.policy.changedAt(caller));
+          const before = CALLERS.map((caller) => fleet.policy.changedAt(caller).revision);
           const rulesBefore = CALLERS.map((caller) => VERBS.map((verb) => fleet.policy.ruleFor(caller, verb)));
           take(fleet, change);
           CALLERS.forEach((caller, index) => {
-            const changedAt = fleet.policy.changedAt(caller);
+            const changedAt = fleet.policy.changedAt(caller).revision;
             expect(changedAt).toBeGreaterThanOrEqual(before[index] ?? 0);
             expect(changedAt).toBeLessThanOrEqual(fleet.revision);
             VERBS.forEach((verb, at) => {
@@ -406,7 +406,7 @@ describe('compiled policy', () => {
               for (const verb of VERBS) {
                 const { fingerprint } = referenceRule(fleet, caller, verb, revision);
                 const at = (): unknown => [caller.key, verb, revision];
-                same(fleet.policy.ruleAt(caller, verb, revision).fingerprint, fingerprint, at);
+                same(fleet.policy.ruleAt(caller, verb, atRevision(revision)).fingerprint, fingerprint, at);
                 if (revision < fleet.revision) continue;
                 same(fleet.policy.ruleFor(caller, verb).fingerprint, fingerprint, at);
               }
@@ -435,7 +435,7 @@ describe('compiled policy', () => {
           for (const caller of CALLERS) {
             for (const question of [...asked, ask({ verb: 'list' })]) {
               const model = referenceDecide(fleet.snapshot(revision), labelsAt, caller, question).allowed;
-              const { allowed } = fleet.policy.decideAt(caller, question, revision);
+              const { allowed } = fleet.policy.decideAt(caller, question, atRevision(revision));
               same(allowed, model, () => [caller.key, question, revision]);
             }
           }

@@ -1,7 +1,7 @@
 import type { Caller } from '../../api/caller.ts';
 import type { Kind } from '../../api/kind.ts';
 import { collectionPrefix, kindPrefix } from '../../api/object-key.ts';
-import type { ExpiringPermissions, PolicyMoment } from '../../api/visibility.ts';
+import { atRevision, BEGINNING, type ExpiringPermissions, type PolicyMoment } from '../../api/visibility.ts';
 import type { ProjectionListener } from '../../objects/projected-cache.ts';
 import type { ReadableEvent, ReadableObject } from '../../objects/readable.ts';
 import { frameFor } from './frames.ts';
@@ -75,7 +75,7 @@ export class Broadcaster implements ProjectionListener {
   /** The first policy change that has not taken effect yet. */
   #policyChangedAt: PolicyMoment | undefined;
   #revision = 0;
-  #expiredAt: PolicyMoment = 0;
+  #expiredAt = BEGINNING;
   #labelsChangedAt = 0;
   #lastId = 0;
   readonly joinBatches = createJoinCache();
@@ -183,7 +183,7 @@ export class Broadcaster implements ProjectionListener {
       group.frames.push(frame);
       this.#dirty.add(group);
     }
-    if (isPolicy) this.#recordPolicyChange(revision);
+    if (isPolicy) this.#recordPolicyChange(atRevision(revision));
     else if (kind === this.#options.clusters && !sameLabels(before, after)) {
       this.#labelsChangedAt = revision;
       this.#checkWatchesIn(key, before, after);
@@ -215,7 +215,7 @@ export class Broadcaster implements ProjectionListener {
 
   /** A recreated cluster invalidated bindings. Its event, at this revision, comes next: watches follow before it. */
   onBindingsOrphaned(revision: number): void {
-    this.#recordPolicyChange(revision);
+    this.#recordPolicyChange(atRevision(revision));
   }
 
   /**

@@ -76,7 +76,7 @@ function* replay({ events, intervals, upTo, state }: Past, now: () => WatchView)
     if (before !== undefined && state !== undefined) {
       yield* framesOfChange(new ViewChange(state, before, selection), from, now);
     }
-    const end = intervals[index + 1]?.from ?? upTo;
+    const end = intervals[index + 1]?.from.revision ?? upTo;
     for (let event = events[next]; event !== undefined && event.revision <= end; event = events[++next]) {
       const view = now();
       const frame = frameFor(selection, view.representation, event, view.selection);

@@ -1,4 +1,4 @@
-import { type PolicyMoment, revisionOf } from '../../api/visibility.ts';
+import { atRevision, BEGINNING, compareMoments, type PolicyMoment } from '../../api/visibility.ts';
 
 /** Far more than `MAX_INTERVALS` of one watch. */
 const MAX_MOMENTS = 1_000;
@@ -7,7 +7,7 @@ const MAX_MOMENTS = 1_000;
 export class PolicyMoments {
   /** Those after `#knownFrom`, in order. */
   #moments: PolicyMoment[] = [];
-  #knownFrom: PolicyMoment = 0;
+  #knownFrom = BEGINNING;
 
   add(moment: PolicyMoment): void {
     this.#moments.push(moment);
@@ -20,14 +20,15 @@ export class PolicyMoments {
 
   /** Those after one revision, up to another; undefined when they are no longer known. */
   between(after: number, upTo: number): readonly PolicyMoment[] | undefined {
-    if (after < this.#knownFrom) return undefined;
+    const start = atRevision(after);
+    if (compareMoments(start, this.#knownFrom) < 0) return undefined;
     // A change just after `upTo` has happened: the next event is not there yet.
-    return this.#moments.filter((moment) => moment > after && revisionOf(moment) <= upTo);
+    return this.#moments.filter((moment) => compareMoments(moment, start) > 0 && moment.revision <= upTo);
   }
 
   /** The changes before this revision are not known. */
   reset(revision: number): void {
     this.#moments = [];
-    this.#knownFrom = revision;
+    this.#knownFrom = atRevision(revision);
   }
 }

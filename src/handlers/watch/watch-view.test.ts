@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { createCatalog } from '../../api/catalog.ts';
 import type { ApiRequest } from '../../api/request.ts';
 import { ApiError } from '../../api/status.ts';
-import { ALL_VISIBLE, NONE_VISIBLE, type VisibilityRule } from '../../api/visibility.ts';
+import { ALL_VISIBLE, atRevision, NONE_VISIBLE, type VisibilityRule } from '../../api/visibility.ts';
 import { parseListOptions } from '../options/list-options.ts';
 import type { Views } from '../views.ts';
 import { createWatchViews, type WatchViews } from './watch-view.ts';
@@ -23,7 +23,7 @@ function viewsOf(policy: Policy, query = 'watch=1', as: ApiRequest['accept']['as
     rule: () => ({ ...policy.rule }),
     ruleAt: () => ({ ...policy.rule }),
     whole: () => ({ ...policy.whole }),
-    changedAt: () => 100,
+    changedAt: () => atRevision(100),
     now: () => 0,
   } as unknown as Views;
   const request = {
@@ -34,7 +34,7 @@ function viewsOf(policy: Policy, query = 'watch=1', as: ApiRequest['accept']['as
   } as unknown as ApiRequest;
   const parts = {
     views,
-    policyChangesBetween: () => policy.changes,
+    policyChangesBetween: () => policy.changes?.map(atRevision),
     isRefusedBetween: () => false,
     watchId: ++lastWatchId,
   };
@@ -81,8 +81,8 @@ describe('the group of a watch', () => {
 describe('the intervals of a watch', () => {
   it('begin at its resource version, and at each policy change after it', () => {
     const { intervals } = viewsOf({ ...policy(), changes: [12, 15] });
-    expect(intervals(10, 20).map((interval) => interval.from)).toEqual([10, 12, 15]);
-    expect(intervals(100, 120).map((interval) => interval.from)).toEqual([100]);
+    expect(intervals(10, 20).map((interval) => interval.from.revision)).toEqual([10, 12, 15]);
+    expect(intervals(100, 120).map((interval) => interval.from.revision)).toEqual([100]);
   });
 
   it.each([

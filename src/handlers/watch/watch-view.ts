@@ -1,7 +1,7 @@
 import type { Kind } from '../../api/kind.ts';
 import type { ApiRequest } from '../../api/request.ts';
 import { gone } from '../../api/status.ts';
-import { type PolicyMoment, revisionBefore } from '../../api/visibility.ts';
+import { atRevision, compareMoments, type PolicyMoment, revisionBefore } from '../../api/visibility.ts';
 import type { ListOptions } from '../options/list-options.ts';
 import { columnsOnce, type Representation } from '../representation.ts';
 import type { Selection } from '../selection.ts';
@@ -77,12 +77,14 @@ export function createWatchViews(
     intervals: (from, upTo) => {
       // The events would show what the caller could not see when they happened.
       if (isRefusedBetween(from, upTo)) throw gone(`too old resource version: ${from} (${upTo})`);
-      const changes = views.changedAt(kind, caller) <= from ? [] : policyChangesBetween(from, upTo);
+      const start = atRevision(from);
+      const isUnchanged = compareMoments(views.changedAt(kind, caller), start) <= 0;
+      const changes = isUnchanged ? [] : policyChangesBetween(from, upTo);
       if (changes === undefined || changes.length > MAX_INTERVALS) {
         const oldest = changes?.at(-MAX_INTERVALS);
         throw gone(`too old resource version: ${from} (${oldest === undefined ? upTo : revisionBefore(oldest) + 1})`);
       }
-      return [from, ...changes].map((moment) => ({
+      return [start, ...changes].map((moment) => ({
         from: moment,
         selection: { ...base, rule: views.ruleAt(kind, caller, 'watch', moment) },
       }));

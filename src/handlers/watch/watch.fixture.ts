@@ -4,7 +4,7 @@ import { kindPrefix } from '../../api/object-key.ts';
 import type { WatchSink } from '../../api/request.ts';
 import type { SharedFrames } from '../../api/shared-frames.ts';
 import type { ApiError } from '../../api/status.ts';
-import type { VisibilityRule } from '../../api/visibility.ts';
+import { atRevision, type VisibilityRule } from '../../api/visibility.ts';
 import { parseFieldSelector } from '../../objects/selectors/field-selector.ts';
 import { parseLabelSelector } from '../../objects/selectors/label-selector.ts';
 import { StoredObject } from '../../objects/stored-object.ts';
@@ -149,7 +149,7 @@ export class WatchHarness {
       const before = this.#rules.findLast(({ revision }) => revision <= from);
       const later = this.#rules.filter(({ revision }) => revision > from && revision <= upTo);
       return [{ revision: from, rule: before?.rule }, ...later].map(({ revision, rule }) => ({
-        from: revision,
+        from: atRevision(revision),
         selection: this.#selectionOf(rule),
       }));
     },

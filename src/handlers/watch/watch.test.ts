@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { at, catalog, inFolder, make, openObjects } from '../../../test/objects/object-store.ts';
 import type { ApiRequest } from '../../api/request.ts';
-import { ALL_VISIBLE } from '../../api/visibility.ts';
+import { ALL_VISIBLE, BEGINNING } from '../../api/visibility.ts';
 import { parseListOptions } from '../options/list-options.ts';
 import type { Views } from '../views.ts';
 import { Broadcaster } from './broadcaster.ts';
@@ -26,7 +26,7 @@ it('B4: initial events show the state of their bookmark, however slowly the clie
           rule: () => ALL_VISIBLE,
           ruleAt: () => ALL_VISIBLE,
           whole: () => ALL_VISIBLE,
-          changedAt: () => 0,
+          changedAt: () => BEGINNING,
           now: Date.now,
         } as unknown as Views,
         broadcaster,

@@ -2,7 +2,7 @@ import type { Caller } from '../../api/caller.ts';
 import type { WatchSink } from '../../api/request.ts';
 import { SharedFrames } from '../../api/shared-frames.ts';
 import { ApiError, gone, unauthorized } from '../../api/status.ts';
-import type { PolicyMoment } from '../../api/visibility.ts';
+import { atRevision, BEGINNING, compareMoments } from '../../api/visibility.ts';
 import type { ReadableState } from '../../objects/readable.ts';
 import type { Broadcaster, BroadcastWatcher, PermissionChange } from './broadcaster.ts';
 import { type CatchUpParts, framesBetween, framesOfChange, framesOfState, withBookmark } from './catch-up.ts';
@@ -42,7 +42,7 @@ export class Watcher implements BroadcastWatcher {
   /** While it catches up: every event up to this revision has been written, or is in `#source`. */
   #position = 0;
   /** Expirations up to this moment have been sent to the client. */
-  #followedExpiry: PolicyMoment = 0;
+  #followedExpiry = BEGINNING;
   #state: 'catching-up' | 'live' | 'closed' = 'catching-up';
   /** The frames that are still to be written while it catches up. */
   #source: Iterator<Frame> | undefined;
@@ -87,7 +87,7 @@ export class Watcher implements BroadcastWatcher {
   /** Writes the events after this revision. */
   startAfter(revision: number): void {
     this.#position = revision;
-    this.#followedExpiry = revision;
+    this.#followedExpiry = atRevision(revision);
     this.#catchUp();
   }
 
@@ -104,7 +104,8 @@ export class Watcher implements BroadcastWatcher {
       }
       // V-11: a revision in the future; events before it are not shown.
       if (this.#position > broadcaster.revision) return;
-      if (this.#position === broadcaster.revision && broadcaster.expiredAt <= this.#followedExpiry) {
+      const hasFollowed = compareMoments(broadcaster.expiredAt, this.#followedExpiry) <= 0;
+      if (this.#position === broadcaster.revision && hasFollowed) {
         const view = views.current();
         if (!broadcaster.hasFollowedExpirations) return;
         this.#view = view;
