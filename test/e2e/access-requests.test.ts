@@ -15,7 +15,7 @@ import { personAt } from './support/scripted.ts';
 import { type Server, startServer, TLS } from './support/server.ts';
 import { Watch } from './support/watch.ts';
 
-/** People ask for access, others approve it, and it ends by itself. */
+/** Users request access, others approve it, and it expires. */
 
 const GROUP = 'clusterpass.dev';
 const PATH = `/apis/${GROUP}/v1alpha1/accessrequests`;
@@ -88,7 +88,7 @@ const listed = async (user: string): Promise<string[]> =>
   );
 
 describe('an access request', () => {
-  it('is approved by another, grants until it ends, and is withdrawn', async () => {
+  it('is approved by another user, grants access until it expires, and is withdrawn', async () => {
     const { json: created } = await ask('jane', {
       ...builder,
       requestedBy: { username: 'boss' },
@@ -129,7 +129,7 @@ describe('an access request', () => {
     expect((await server.call('GET', `${RBAC}/namespaces/ci/roles/clusterpass:access-request:${name}`)).code).toBe(404);
   });
 
-  it('is not approved for what is being deleted, which finalizers keep', async () => {
+  it('is not approved for an object that is being deleted and has finalizers', async () => {
     const { scopes, leave } = await createLeaving(server);
     const names = new Map<string, string>();
     for (const [what, scope] of Object.entries(scopes)) names.set(what, await asked('jane', { ...builder, ...scope }));
@@ -161,7 +161,7 @@ describe('an access request', () => {
     expect(await passOf('jane')).toBe(403);
   });
 
-  it('A31: is not approved in place of one that had its name, if the decision says which', async () => {
+  it('A31: is not approved by a decision with the UID of an earlier request of the same name', async () => {
     const { name, uid } = (await ask('jane')).json.metadata;
     expect((await server.call('DELETE', `${PATH}/${name}`, asUser('jane'))).code).toBe(200);
     const other = { ...builder, serviceAccount: { namespace: 'ci', name: 'deployer' } };
@@ -188,7 +188,7 @@ describe('an access request', () => {
     expect(json.items.filter((item: { metadata: { name: string } }) => item.metadata.name.endsWith(name))).toHaveLength(
       1,
     );
-    // An approval and a withdrawal at the same time: whatever comes first, nothing is granted in the end.
+    // An approval and a withdrawal at the same time: in either order, nothing is granted afterwards.
     const other = await asked('joe');
     const [, withdrawn] = await Promise.all([decide('lea', other, 'Approved'), decide('joe', other, 'Withdrawn')]);
     expect([withdrawn?.code, await passOf('joe')]).toEqual([200, 403]);
@@ -260,7 +260,7 @@ describe('A31: who may do what', () => {
     }
   });
 
-  it('asking needs a rule, and tells nothing about clusters', async () => {
+  it('a request needs a rule, and its response says nothing about clusters', async () => {
     const refused = (user: string, cluster: string) => ask(user, { ...builder, cluster });
     const texts = await Promise.all(
       ['alpha', 'beta', 'missing'].map(async (name) => (await refused('nobody', name)).text),
@@ -278,7 +278,7 @@ describe('A31: who may do what', () => {
     }
   });
 
-  it('an approval that is refused tells nothing about clusters', async () => {
+  it('the response to a refused approval says nothing about clusters', async () => {
     await grant(server, { to: 'wide', rules: [APPROVE] });
     const texts = await Promise.all(
       ['beta', 'missing'].map(async (cluster) => {
@@ -347,7 +347,7 @@ describe('A31: who may do what', () => {
       (await decide('lea', name, 'Approved', {}, headers('max'))).code,
     ];
     expect(await codes(own)).toEqual([403, 403, 403]);
-    // A request that lea makes as jane is hers as well.
+    // A request that lea makes as jane is also a request of lea.
     const impersonated = await server.call('POST', PATH, {
       ...asUser('lea'),
       headers: { ...headers('jane'), 'Impersonate-Group': 'devs' },
@@ -364,7 +364,7 @@ describe('A31: who may do what', () => {
     expect(await codes('as-jane')).toEqual([403, 403, 403]);
     expect((await decide('max', 'as-jane', 'Denied')).code).toBe(200);
 
-    // A pass that the requester asked for is the requester, whatever account it is of.
+    // A pass that the requester asked for acts as the requester, for any account.
     await grant(server, {
       to: { kind: 'ServiceAccount', namespace: 'ci', name: 'builder' },
       rules: [TOKENS, APPROVE],
@@ -381,7 +381,7 @@ describe('A31: who may do what', () => {
     expect([(await by(ofLea)).code, (await by(ofAdmin)).code]).toEqual([403, 200]);
   });
 
-  it('an approver grants only what it holds there, for as long', async () => {
+  it('an approver grants only its own permissions in the cluster, and no longer than they last', async () => {
     const name = await asked('joe');
     const { code, json } = await decide('weak', name, 'Approved');
     expect([code, json.message]).toEqual([403, expect.stringContaining('not currently held in cluster "alpha" until')]);
@@ -392,7 +392,7 @@ describe('A31: who may do what', () => {
     await decide('joe', other, 'Withdrawn');
   });
 
-  it('one caller has a bound', async () => {
+  it('the requests of one caller are limited', async () => {
     const names = await Promise.all([1, 2, 3, 4].map(() => asked('joe')));
     const { code, json } = await ask('joe');
     expect([code, json.message]).toEqual([403, expect.stringContaining('User "joe" has 4 open access requests')]);
@@ -401,7 +401,7 @@ describe('A31: who may do what', () => {
     for (const name of names) await server.call('DELETE', `${PATH}/${name}`, asUser('joe'));
   });
 
-  it('what is requested cannot be changed, and the server alone writes its fields', async () => {
+  it('the spec of a request cannot be changed, and only the server writes its status', async () => {
     const name = await asked('jane');
     const before = (await server.call('GET', `${PATH}/${name}`)).json;
     const put = (object: object) => server.call('PUT', `${PATH}/${name}`, { body: object });
@@ -496,7 +496,7 @@ describe('the command line', () => {
     expect(await jane.fails(['request', 'create', '--cluster', 'alpha'])).toContain('--reason is required');
   });
 
-  it('goes on after a request that may not exist, and says so', async () => {
+  it('continues after a request that may not exist, and reports it', async () => {
     const [jane, lea] = [await at('jane'), await at('lea')];
     onTestFinished(async () => void (await Promise.all([jane.leave(), lea.leave()])));
     const [first, second] = [await asked('jane'), await asked('jane')];
@@ -548,7 +548,7 @@ describe('the command line', () => {
     );
   });
 
-  it('warns of a permission that the cluster itself would have to give', async () => {
+  it('warns of a permission that only the cluster itself can grant', async () => {
     const jane = await at('jane');
     onTestFinished(() => jane.leave());
     const flags = ['--cluster', 'alpha', '--reason', 'x', '--dry-run', 'server'];

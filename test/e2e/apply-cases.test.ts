@@ -6,7 +6,7 @@ import { type Server, tokenOf } from './support/server.ts';
 import { beforeAllWithServer } from './support/shared-server.ts';
 
 /**
- * Requests of server-side apply and the answers that kube-apiserver 1.36.4 gave to them, replayed. A cluster was
+ * Replays requests of server-side apply, and compares the responses with those of kube-apiserver 1.36.4. A cluster was
  * recorded as a custom resource with the same fields; the other kinds are built in.
  *
  * In the recorded bodies uids are `<uid>`, times `<time>`, and versions `<rv1>`, `<rv2>` in the order in which a case
@@ -76,7 +76,7 @@ const CALLERS_MISTAKE = {
   expect: asBadRequest,
 };
 
-/** Answers of steps that differ; the others are as recorded. */
+/** Responses of steps that differ from the recording. */
 const inSteps =
   (answers: Readonly<Record<number, Differs>>): Differs =>
   (expected, step) =>
@@ -251,7 +251,7 @@ function send(step: Step, answers: readonly Json[]) {
   });
 }
 
-/** Puts values of earlier answers into a step. */
+/** Puts values of earlier responses into a step. */
 function fill(value: unknown, answers: readonly Json[]): Json {
   const text = JSON.stringify(value)
     .replaceAll('{run}', run)
@@ -261,7 +261,7 @@ function fill(value: unknown, answers: readonly Json[]): Json {
   return JSON.parse(text) as Json;
 }
 
-/** Replaces what differs from run to run by the words of the recording. */
+/** Replaces values that differ from run to run by the placeholders of the recording. */
 class Shown {
   readonly #case: Case;
   readonly #versions: string[] = [];
@@ -275,7 +275,7 @@ class Shown {
     return this.sort(this.#replace(body, []));
   }
 
-  /** Managers and causes in one order, where the recorded order does not count. */
+  /** Sorts managers and causes where the recorded order does not count. */
   sort(value: Json): Json {
     if (Array.isArray(value)) return value.map((item) => this.sort(item));
     if (value === null || typeof value !== 'object') return value;

@@ -5,8 +5,8 @@ import { user } from './support/rbac.ts';
 import { type Server, startServer, tokenOf } from './support/server.ts';
 
 /**
- * A19, C-B: one request must not hold up the others, nor be answered with many times its size. These look at the limits
- * that see to it; what is left to do within them is measured by bench/event-loop.mjs.
+ * A19, C-B: one request must not delay the others, nor get a response of many times its size. These tests check the
+ * limits. `npm run bench -- event-loop` measures requests within them.
  */
 
 let server: Server;
@@ -24,7 +24,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.destroy());
 
-describe('A19: what would take too long is refused', () => {
+describe('A19: a request that would take too long is refused', () => {
   it.each<[string, string, object, Record<string, string>]>([
     ['finalizers', ACCOUNTS, { metadata: { name: 'x', finalizers: times(101, (i) => `a.io/${i}`) } }, {}],
     ['owners', ACCOUNTS, { metadata: { name: 'x', ownerReferences: times(101, (i) => ({ uid: `${i}` })) } }, {}],
@@ -111,7 +111,7 @@ describe('A19: what would take too long is refused', () => {
     ]);
   });
 
-  it('more audiences than can be meant, though they are equal', async () => {
+  it('too many audiences, though they are equal', async () => {
     const body = { spec: { token: 'x', audiences: times(129, () => '<') } };
     const { code, json } = await server.call('POST', TOKEN_REVIEWS, { body });
     expect(code).toBe(422);
@@ -126,7 +126,7 @@ describe('A19: what would take too long is refused', () => {
     expect(answer.json.message).toBe('a list of the patch has more than 1000 elements');
   });
 
-  it('a role that would have to be compared with too much', async () => {
+  it('a role that would need too many comparisons', async () => {
     const role = (name: string, rules: object[]) => ({ metadata: { name }, rules });
     const paths = (prefix: string, count: number) => [
       { verbs: ['get'], nonResourceURLs: times(count, (i) => `${prefix}/${i}/*`) },
@@ -163,7 +163,7 @@ const cluster = (spec: object) => ({
 });
 const EMPTY = times(4_900, () => ({}));
 
-describe('an answer that lists faults has an end', () => {
+describe('the list of faults in a response is limited', () => {
   it.each<[string, string, () => object]>([
     ['rules', `${RBAC}/clusterroles`, () => ({ metadata: { name: 'x' }, rules: EMPTY.slice(0, 1_000) })],
     [
@@ -196,7 +196,7 @@ describe('an answer that lists faults has an end', () => {
 const LONG = '\u{1f600}'.repeat(500_000);
 const about = (boundObjectRef: object) => ({ spec: { audiences: [], boundObjectRef } });
 
-describe('an answer that quotes the caller does not quote megabytes', () => {
+describe('a response does not repeat megabytes of the request', () => {
   it.each<[string, string, object]>([
     ['the name of an object', ACCOUNTS, { metadata: { name: LONG } }],
     ['a label', ACCOUNTS, { metadata: { name: 'x', labels: { a: LONG } } }],
@@ -235,7 +235,7 @@ describe('an answer that quotes the caller does not quote megabytes', () => {
   });
 });
 
-describe('bodies that are refused or answered at once', () => {
+describe('bodies that get a response at once', () => {
   it.each<[string, number, string, string]>([
     ['100,000 levels', 400, 'application/json', '['.repeat(100_000)],
     ['200,000 keys', 400, 'application/json', `{${times(200_000, (i) => `"k${i}":1`).join(',')}}`],

@@ -21,7 +21,7 @@ const isAlert = (answer: string): boolean => answer.charCodeAt(0) === 0x15;
 const isServerHello = (answer: string): boolean => answer.charCodeAt(0) === 0x16 && answer.charCodeAt(5) === 2;
 
 describe('C-H, A20: the name in a TLS handshake', () => {
-  it('the hello of this test is one that is answered', async () => {
+  it('the ClientHello of this test gets a response', async () => {
     expect(isServerHello(await sendRaw(server, clientHello({ name: Buffer.from('localhost') })))).toBe(true);
   });
 
@@ -42,7 +42,7 @@ describe('C-H, A20: the name in a TLS handshake', () => {
 });
 
 describe('floods', () => {
-  /** Sends one attempt, and leaves when there is an answer or the connection is closed. */
+  /** Sends one attempt, and ends with the response or when the connection is closed. */
   function send({ over, leaves }: Flood, bytes: string | Uint8Array): Promise<void> {
     const port = Number(new URL(server.url).port);
     return new Promise((resolve) => {
@@ -69,7 +69,7 @@ describe('floods', () => {
     },
   );
 
-  it('A20: none of it was an unexpected error', () => {
+  it('A20: the floods caused no unexpected error', () => {
     expect(server.output.stderr).not.toMatch(/"level":"(error|fatal)"|uncaught|unhandled/i);
   });
 });

@@ -5,7 +5,7 @@ import { type Aim, splitRequests } from './support/hostile-wire.ts';
 import { sendRaw } from './support/raw-http.ts';
 import { type Server, startServer } from './support/server.ts';
 
-/** A16, A22, C-C, C-H against the real program; what the listener alone refuses is in wire.test.ts. */
+/** A16, A22, C-C, C-H against the real program. Tests of the listener alone are in wire.test.ts. */
 
 let server: Server;
 let carl: string;
@@ -26,8 +26,8 @@ const codes = async (bytes: string): Promise<string[]> =>
 const authorization = (): string => `Host: x\r\nAuthorization: Bearer ${server.adminToken}\r\n`;
 const smuggled = (): string => `GET /auth/v1/clusters HTTP/1.1\r\n${authorization()}\r\n`;
 
-describe('A22: what is in a body is never a request', () => {
-  it('the request behind it is answered, and it is not', async () => {
+describe('A22: a body is never read as a request', () => {
+  it('the request after the body gets a response, and the body gets none', async () => {
     const inner = smuggled();
     const head = `GET /livez HTTP/1.1\r\nHost: x\r\nContent-Length: ${inner.length}\r\n\r\n`;
     expect(await codes(`${head}${inner}${LIVE}`)).toEqual(['200', '200']);
@@ -50,7 +50,7 @@ describe('A22: what is in a body is never a request', () => {
     const request = splitRequests(aim(), smuggled()).find((one) => one.name === name);
     if (request === undefined) throw new Error(`there is no request named ${name}`);
     const text = await sendRaw(server, Buffer.from(request.bytes, 'latin1'));
-    // What the request between the two ends would have got.
+    // The response that the request between the two ends would have got.
     expect(text).not.toContain('ClusterList');
     const answers = [...text.matchAll(/HTTP\/1\.1 (?!100 )(\d+)/g)].map(([, code]) => code);
     if (request.lawful) expect(answers).toHaveLength(1);
@@ -85,7 +85,7 @@ describe('C-C: only one header says who is calling', () => {
     ['400', 'Impersonate-Users'],
   ])('A15: %s for %s', async (code, name) => {
     const head = `GET /metrics HTTP/1.1\r\n${authorization()}`;
-    // Naming the header in Connection does not take it away.
+    // A header that is named in Connection still counts.
     expect(await codes(`${head}Connection: ${name}, close\r\n${name}: x\r\n\r\n`)).toEqual([code]);
   });
 
@@ -127,7 +127,7 @@ describe('A16: one reading of a path', () => {
     ['/apis/clusterregistry.k8s.io/v2/clusters/NAME'],
     ['/auth/v1/clusters/NAME/kubeconfig?as=ci/builder'],
     ['/orchestrator/NAME/api/v1/namespaces'],
-  ])('A7: %s does not tell what is hidden from what is not there', async (path) => {
+  ])('A7: %s has the same response for a hidden object and for one that does not exist', async (path) => {
     const ask = async (name: string): Promise<[number, string]> => {
       const { code, text } = await server.call('GET', path.replace('NAME', name), { token: carl });
       return [code, text.replaceAll(name, 'NAME')];

@@ -18,7 +18,7 @@ const ISSUED = 'authentication.kubernetes.io/issued-credential-id';
 let server: Server;
 let dir: string;
 /**
- * What `--audit-log-path` names: a link, so that the disk under it can be changed. So is the path of the security log.
+ * The value of `--audit-log-path`: a link, so that a test can change the disk. So is the path of the security log.
  */
 let path: string;
 let securityPath: string;
@@ -45,7 +45,7 @@ afterAll(async () => {
 });
 
 describe('one event per request', () => {
-  test('A9: a token: who, what, why, and its id; on the disk before the token is out', async () => {
+  test('A9: a token: its requester, account, reason and id are on disk before the token is sent', async () => {
     const answer = await post(server, ASK, { ...asUser('jane'), headers: { 'User-Agent': 'kubectl/v1.36.4 (linux)' } });
     // Not polled: the line is there before the token is released.
     const found = (await readAudit(log)).filter(({ auditID }) => auditID === answer.headers.get('audit-id'));
@@ -93,7 +93,7 @@ describe('one event per request', () => {
     });
   });
 
-  test('what is refused, and why, without the message', async () => {
+  test('a refused request, with the reason and without the message', async () => {
     const forbidden = await post(server, ASK, asUser('nobody'));
     const [event] = await eventsOf(log, forbidden.headers.get('audit-id'));
     expect(event.responseStatus).toEqual({ metadata: {}, status: 'Failure', reason: 'Forbidden', code: 403 });
@@ -108,7 +108,7 @@ describe('one event per request', () => {
     expect(third).not.toHaveProperty('objectRef');
   });
 
-  test('a create has the name of its object, also one that the server made, and one that was refused', async () => {
+  test('a create has the name of its object, also if the server generated it or refused the request', async () => {
     const binding = (metadata: object) => ({
       apiVersion: 'rbac.authorization.k8s.io/v1',
       kind: 'ClusterRoleBinding',
@@ -229,18 +229,18 @@ test('A8, A10: no secret is written anywhere, wherever it was put', async () => 
   for (const [name, text] of Object.entries(outputs)) {
     for (const secret of secrets) expect(text.includes(secret), `${secret} in ${name}`).toBe(false);
   }
-  // One line each, whatever was sent, and at the highest verbosity.
+  // One line for each request, at the highest verbosity.
   await expect.poll(() => server.output.stderr).toContain('"level":"debug"');
   for (const line of server.output.stderr.trimEnd().split('\n')) JSON.parse(line);
 });
 
-/** The link leads somewhere else from one moment to the next. */
+/** Changes the target of the link atomically. */
 async function changeDisk(target: string, link = path): Promise<void> {
   await symlink(target, `${link}.new`);
   await rename(`${link}.new`, link);
 }
 
-describe('A41: the record of who got what is kept apart from what anyone can have written', () => {
+describe('A41: the record of permissions and tokens is in a separate log, which callers cannot fill', () => {
   const RBAC = '/apis/rbac.authorization.k8s.io/v1/clusterroles';
   const ROLE = { metadata: { name: 'audited' }, rules: [] };
   const KEYS = '/apis/clusterpass.dev/v1alpha1/signingkeys';
@@ -268,7 +268,7 @@ describe('A41: the record of who got what is kept apart from what anyone can hav
     expect(await users()).toContain('system:clusterpass:bootstrap-roles');
   });
 
-  test('what was refused, read or tried is not there', async () => {
+  test('refused requests, reads and dry runs are not in it', async () => {
     const answers = [
       await post(server, ASK, asUser('nobody')),
       await post(server, ASK, { token: 'nobody-knows-this-token' }),
@@ -286,7 +286,7 @@ describe('A41: the record of who got what is kept apart from what anyone can hav
     }
   });
 
-  test('of what was refused, the path is short', async () => {
+  test('the path of a refused request is shortened', async () => {
     const long = 'a'.repeat(4_000);
     const refused = await server.call('GET', `${CLUSTERS}/${long}`, { token: 'nobody-knows-this-token' });
     const [event] = await eventsOf(log, refused.headers.get('audit-id'));
@@ -296,7 +296,7 @@ describe('A41: the record of who got what is kept apart from what anyone can hav
   });
 });
 
-test('A9: a full disk stops tokens and nothing else, and what follows needs no restart', async () => {
+test('A9: a full disk stops tokens and nothing else, and the recovery needs no restart', async () => {
   const codeOfToken = async (): Promise<number> => (await post(server, ASK)).code;
   await changeDisk('/dev/full', securityPath);
   await expect.poll(codeOfToken).toBe(503);
@@ -320,14 +320,14 @@ test('A9: a full disk stops tokens and nothing else, and what follows needs no r
   const jti = `JTI=${decodeJwt(answer.json.status.token).jti}`;
   const events = await readLines(next);
   expect(events.some(({ annotations }) => annotations[ISSUED] === jti)).toBe(true);
-  // What was refused is recorded as refused, and what happened meanwhile was kept.
+  // Refused requests are recorded as refused, and the events of the meantime are not lost.
   const [event] = await eventsOf(log, refused.headers.get('audit-id'));
   expect(event).toMatchObject({ responseStatus: { code: 503, reason: 'ServiceUnavailable' } });
   await expect.poll(() => server.output.stderr).toContain('the audit log cannot be written');
   await expect.poll(() => server.output.stderr).toContain('the audit log can be written again');
 });
 
-test('A9, B20: an audit log that stalls stops tokens and nothing else, and what follows needs no restart', async () => {
+test('A9, B20: an audit log that stalls stops tokens and nothing else, and the recovery needs no restart', async () => {
   const pipe = join(dir, 'pipe');
   await promisify(execFile)('mkfifo', [pipe]);
   const reader = await open(pipe, constants.O_RDWR | constants.O_NONBLOCK);

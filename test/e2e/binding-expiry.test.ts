@@ -10,7 +10,7 @@ import { inCluster } from './support/reviews.ts';
 import { type Server, startServer } from './support/server.ts';
 import { Watch } from './support/watch.ts';
 
-/** Bindings that end by themselves. */
+/** Bindings that expire. */
 
 const NAMESPACES = inCluster('/api/v1/namespaces');
 const BINDINGS = `${RBAC}/clusterrolebindings`;

@@ -26,8 +26,8 @@ import { run } from './support/run.ts';
 import { type Answer, TLS, tokenOf } from './support/server.ts';
 
 /**
- * A8: secrets that the server holds or receives, with every log at its most verbose. No secret is in anything that it
- * wrote or answered. What callers put into their own requests is in audit.test.ts.
+ * A8: secrets that the server holds or receives, with every log at its most verbose. No secret is in a file, a log or a
+ * response of the server. Secrets in requests are in audit.test.ts.
  */
 
 const canary = (of: string): string => `canary-${of}-${randomBytes(12).toString('hex')}`;
@@ -50,7 +50,7 @@ const collector = createServer(async (req, res) => {
   for await (const chunk of req) spans += chunk;
   res.end('{}');
 });
-/** Bodies and headers of all answers. */
+/** Bodies and headers of all responses. */
 const answers: string[] = [];
 const call = async (...args: Parameters<Forwarding['server']['call']>): Promise<Answer> => {
   const answer = await forwarding.server.call(...args);
@@ -108,7 +108,7 @@ afterAll(async () => {
 const REAL = tokenPath('builder', 'ci', 'real');
 const { credential, upstream } = SECRETS;
 
-/** Hostile answers of a cluster that contain a secret, or repeat what it was sent. */
+/** Hostile responses of a cluster that contain a secret, or repeat the request. */
 const REVEALING: readonly [string, FakeApiServer['answer']][] = [
   ['a token that says something else', () => tokenAnswer(jwt({ sub: upstream, iss: credential }))],
   ['a token whose id is the credential', (seen) => tokenAnswer(jwt({ ...claimsFor(seen), jti: credential }))],
@@ -179,7 +179,7 @@ describe('no canary', () => {
   it('is in a log, an audit log, metrics, a trace, a response, or the files that remain after a crash', async () => {
     const last = await call('GET', '/metrics');
     await eventsOf(join(folder, 'audit', 'audit.log'), last.headers.get('audit-id'));
-    // Spans are sent together, and a crash would take along those that wait.
+    // Spans are sent in batches, and a crash would lose those that wait.
     await expect.poll(() => spans).toContain('/orchestrator/real/');
     process.kill(forwarding.server.pid, 'SIGUSR2');
     await expect.poll(async () => (await readdir(folder)).some((name) => name.startsWith('report.'))).toBe(true);
@@ -192,7 +192,7 @@ describe('no canary', () => {
       spans,
       answers: answers.join('\n'),
     };
-    // Each of them has something to say of what happened.
+    // Each of these files has content.
     expect(outputs.stderr).toContain('crashed on purpose');
     expect(outputs.stderr).toContain('"level":"debug"');
     expect(outputs.report).toContain('crashed on purpose');
@@ -206,7 +206,7 @@ describe('no canary', () => {
     }
   });
 
-  it('is in what is said of a start that fails', async () => {
+  it('is in the output of a start that fails', async () => {
     const secret = canary('start');
     const file = join(folder, 'secret');
     await writeFile(file, `${secret},"broken\n`, { mode: 0o600 });
@@ -218,7 +218,7 @@ describe('no canary', () => {
       const data = join(folder, `data-${index}`);
       const { code, stdout, stderr } = await run(['serve', '--data-dir', data, '--listen', '127.0.0.1:0', ...args]);
       expect(code, args[0]).toBeGreaterThan(0);
-      // Not in hexadecimal either, as the beginning of what cannot be read is shown to callers.
+      // Nor in hexadecimal: callers are shown the first bytes of a value that cannot be decoded.
       for (const form of [secret, Buffer.from(secret.slice(0, 12)).toString('hex')]) {
         expect(`${stdout}${stderr}`, args[0]).not.toContain(form);
       }

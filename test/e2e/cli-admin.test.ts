@@ -8,7 +8,7 @@ import { describeWithKubectl, kubectlBinary } from './support/kubectl.ts';
 import { bind, createCluster, createNamespace, createObjects } from './support/objects.ts';
 import { type Server, startServer, TLS, tokenOf } from './support/server.ts';
 
-/** Commands for those who run the fleet: every kind, all passes, and kubectl at Clusterpass itself. */
+/** Commands for administrators: every kind, all passes, and kubectl with Clusterpass itself. */
 
 let server: Server;
 let admin: Person;
@@ -39,7 +39,7 @@ describe('clusterpass get', () => {
       expect(item).toMatchObject({ kind: expect.any(String), apiVersion: expect.any(String) });
   });
 
-  it('a table, names, and what is not there', async () => {
+  it('a table, names, and objects that do not exist', async () => {
     const ci = ['--cluster', 'alpha', '-n', 'ci'];
     const text = await admin.ok(['get', 'sa', ...ci, '--show-labels']);
     expect(text).toMatch(/^NAME +.*AGE +LABELS\nbuilder +/);
@@ -97,7 +97,7 @@ describe('clusterpass token list and revoke, by selection', () => {
     }
   });
 
-  it('what is wrong with the arguments', async () => {
+  it('wrong arguments', async () => {
     const text = 'you must specify token IDs, or --cluster, --account, --requester or --all';
     expect(await admin.fails(['token', 'revoke'])).toContain(text);
     expect(await admin.fails(['token', 'revoke', '--all', '2b1f7f0e-52a4-4f0a-9c37-3e1f0a2b4c5d'])).toContain(text);

@@ -33,7 +33,7 @@ afterAll(async () => {
   await forwarding.destroy();
 });
 
-/** As kubectl runs it: every run has this process as its parent, so each but the first is a retry. */
+/** As kubectl runs it: all runs have the same parent process, so each but the first counts as a retry. */
 async function tokenOf(args: readonly string[] = CREDENTIAL, env: Record<string, string> = {}): Promise<string> {
   return JSON.parse(await person.ok(args, { env, inProcess: false })).status.token;
 }
@@ -193,7 +193,7 @@ describe('the plugin of a controller', () => {
     expect(gone.stderr).toBe(
       'Unable to connect to the server: http://127.0.0.1:1 cannot be reached: connection refused\n',
     );
-    // Of what the user has set: the flag, else the variable.
+    // The source that the user has set: the flag, else the variable.
     const short = plugin({ clusterName: 'own' }, { args: ['--duration', '1m'] });
     expect(short.stderr).toMatch(/^Error from server \(Invalid\): .*: --duration: Invalid value: 60: .*\n$/);
     const bySetting = plugin({ clusterName: 'own' }, { env: { CLUSTERPASS_DURATION: '1m' } });

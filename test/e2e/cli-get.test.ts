@@ -46,7 +46,7 @@ beforeAllWithServer(async (shared) => {
         type: 'Ready',
         status: 'True',
         reason: 'Fine',
-        // What a hostile or careless writer might send to a terminal.
+        // Control characters that a hostile or careless writer might put into an object.
         message: 'all \u001b[31mred\u001b[0m',
         lastTransitionTime: '2020-01-01T00:00:00Z',
       },
@@ -97,7 +97,7 @@ describe('clusterpass get clusters', () => {
     const { stdout } = await admin.run(['get', 'cluster', 'dev-1', 'nope', '-o', 'json']);
     expect(JSON.parse(stdout)).toMatchObject({ kind: 'List', items: [{ metadata: { name: 'dev-1' } }] });
     expect(await admin.fails(['get', 'cluster', 'nope', 'no'])).toBe(missing + missing.replace('nope', 'no'));
-    // What is wrong with all of them is said once.
+    // An error of all of them is printed once.
     expect(await admin.fails(['get', 'cluster', 'dev-1', 'prod-1', '--token', 'wrong'])).toMatch(
       /^error: .*Unauthorized\), the token of --token: .*\n$/,
     );
@@ -125,7 +125,7 @@ describe('clusterpass get clusters', () => {
     expect(await admin.fails(['get', 'clusters', '-o', 'xml'])).toMatch(/^error: unable to match a printer .* "xml"/);
   });
 
-  it('-o=name is -o name, and what is no format is an error', async () => {
+  it('-o=name is -o name, and an unknown format is an error', async () => {
     const names = await admin.ok(['get', 'clusters', '-o', 'name']);
     expect(await admin.ok(['get', 'clusters', '-o=name'])).toBe(names);
     expect(await admin.ok(['get', 'clusters', '-oname'])).toBe(names);
@@ -215,7 +215,7 @@ describe('clusterpass get clusters', () => {
     }
   });
 
-  it('-w shows what there is, then every change', async () => {
+  it('-w shows all objects, then every change', async () => {
     const running = admin.start(['get', 'clusters', '-w', '-l', 'env=dev']);
     await running.until(({ stdout }) => stdout.includes('dev-1'));
     await addCluster(server, 'dev-2', { labels: { env: 'dev' } });
@@ -241,13 +241,13 @@ describe('clusterpass get clusters', () => {
     expect(await admin.fails(['get', 'clusters', 'nope', '-w'])).toMatch(/NotFound/);
   });
 
-  it('a reader that goes away is no error', async () => {
+  it('a pipe that its reader closes is no error', async () => {
     const running = admin.start(['get', 'clusters', '-o', 'json']);
     running.child.stdout?.destroy();
     expect((await running.ended).stderr).toBe('');
   });
 
-  it('what cannot be understood ends with 1 and one hint', async () => {
+  it('wrong usage ends with 1 and one hint', async () => {
     expect(await admin.fails(['get', 'clusters', '--bad'])).toBe(
       "error: unknown option '--bad'\nSee 'clusterpass get clusters --help' for usage.\n",
     );
@@ -341,14 +341,14 @@ describe('clusterpass describe cluster', () => {
     expect(await joe.fails(['describe', 'cluster', 'prod-1'])).toMatch(/Forbidden/);
   });
 
-  it('goes on after one that is not there', async () => {
+  it('continues after a cluster that does not exist', async () => {
     const { code, stdout, stderr } = await admin.run(['describe', 'cluster', 'nope', 'dev-1', 'no', 'prod-1']);
     expect(code).toBe(1);
     expect(stdout).toMatch(/^Name: +dev-1\n.*\n\n\nName: +prod-1\n/s);
     expect(stderr.match(/NotFound/g)).toHaveLength(2);
   });
 
-  it('an administrator sees it by the group, which no rule is asked about', async () => {
+  it('an administrator sees it by the group, which needs no rule', async () => {
     const text = await admin.ok(['describe', 'cluster', 'prod-1']);
     expect(text).toMatch(/^Visible because: +members of system:masters may do everything$/m);
   });

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { json, type Responder } from '../../src/client/script-server.fixture.ts';
 import { personAt } from './support/scripted.ts';
 
-/** Texts of a server that is not to be trusted: none of them reaches the terminal as it is. */
+/** Texts of a hostile server: their control characters do not reach the terminal. */
 
 const EVIL = '\u001b]0;pwned\u0007\u009b2J\r';
 const UNPRINTABLE = /[^\P{C}\n]/u;

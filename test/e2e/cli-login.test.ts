@@ -25,7 +25,7 @@ async function logIn(): Promise<void> {
 }
 
 describe('clusterpass login', () => {
-  it('tries the token, keeps it for its owner only, and learns the product name', async () => {
+  it('tests the token, stores it for its owner only, and learns the product name', async () => {
     const said = await person.ok(['login', '--server', `${server.url}/`, '--token', tokenOf('jane')]);
     expect(said).toBe(`Logged in to ${server.url} as "jane".\n`);
     expect(JSON.parse(await readFile(person.loginsFile, 'utf8'))).toEqual({
@@ -43,14 +43,14 @@ describe('clusterpass login', () => {
     expect(await person.ok(['whoami', '-o', 'jsonpath={.status.userInfo.username}'], { env })).toBe('jane');
   });
 
-  it('a wrong token is refused and not kept', async () => {
+  it('a wrong token is refused and not stored', async () => {
     expect(await person.fails(['login', '--server', server.url, '--token', 'wrong'])).toBe(
       'error: the server refused the token of --token\n',
     );
     await expect(stat(person.loginsFile)).rejects.toThrow('ENOENT');
   });
 
-  it('says what is missing, and never asks', async () => {
+  it('names what is missing, and never prompts', async () => {
     expect(await person.fails(['login', '--server', server.url])).toMatch(
       /^error: \S+ names no identity provider: set --issuer-url URL and --client-id ID, or --token-file FILE/,
     );
@@ -92,7 +92,7 @@ describe('clusterpass login', () => {
   });
 });
 
-describe('a token is sent to no other server than its own:', () => {
+describe('a token is sent only to its own server:', () => {
   /** Records requests, and refuses them. */
   let other: Awaited<ReturnType<typeof scriptServer>>;
   const sentToOther = (): string[] => other.requests.flatMap(({ authorization }) => authorization ?? []);
@@ -156,7 +156,7 @@ describe('a token is sent to no other server than its own:', () => {
 });
 
 describe('clusterpass whoami', () => {
-  it('shows who the server takes one for', async () => {
+  it('shows the user as the server sees it', async () => {
     await logIn();
     expect(await person.ok(['whoami'])).toBe(
       'ATTRIBUTE   VALUE\nUsername    jane\nUID         uid-jane\nGroups      [team-shop system:authenticated]\n',
@@ -177,7 +177,7 @@ describe('clusterpass whoami', () => {
     expect(await person.ok([...name, '--token', tokenOf('jane'), '--token-file', file])).toBe('jane');
   });
 
-  it('a token that is refused is said to come from a flag, a file, a variable or the login, and what to do', async () => {
+  it('the error for a refused token names its source (a flag, a file, a variable or the login) and what to do', async () => {
     const file = join(person.home, 'token');
     await writeFile(file, 'wrong-in-file');
     const refused = 'error: You must be logged in to the server (Unauthorized), ';
@@ -210,14 +210,14 @@ describe('clusterpass whoami', () => {
     expect(await person.fails(whoami)).toBe(`${refused}${login}: run clusterpass login --server ${server.url}\n`);
   });
 
-  it('an address that does not answer is said in one line', async () => {
+  it('an address that does not respond is one line', async () => {
     const said = await person.fails(['whoami', '--server', 'http://127.0.0.1:9', '--token', 'x']);
     expect(said).toMatch(/^Unable to connect to the server: http:\/\/127\.0\.0\.1:9 cannot be reached: .*\n$/);
   });
 });
 
 describe('clusterpass logout', () => {
-  it('forgets the login and what was fetched with it, and nothing else', async () => {
+  it('deletes the login and the tokens that were fetched with it, and nothing else', async () => {
     await logIn();
     await writeFile(join(person.home, 'kubeconfig'), 'kept');
     expect(await person.ok(['logout'])).toBe(`Logged out of ${server.url}.\n`);
@@ -226,7 +226,7 @@ describe('clusterpass logout', () => {
     expect(await readFile(join(person.home, 'kubeconfig'), 'utf8')).toBe('kept');
   });
 
-  it('of the current one leaves the others: none of several takes its place unasked, and the only one does', async () => {
+  it('of the current login keeps the others: the only one left becomes the current one, and of several none does', async () => {
     await logIn();
     const [second, third] = ['localhost', '127.0.0.2'].map((host) => server.url.replace('127.0.0.1', host));
     const { logins } = JSON.parse(await readFile(person.loginsFile, 'utf8'));
@@ -256,7 +256,7 @@ describe('clusterpass logout', () => {
     expect(await person.run(['logout'])).toMatchObject({ code: 0, stderr: '' });
   });
 
-  it('--all forgets every one', async () => {
+  it('--all deletes all logins', async () => {
     await logIn();
     const second = server.url.replace('127.0.0.1', 'localhost');
     await person.ok(['login', '--server', second, '--token', tokenOf('jane')]);

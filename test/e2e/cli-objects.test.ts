@@ -40,7 +40,7 @@ metadata:
 `;
 
 describe('clusterpass apply', () => {
-  it('creates, changes, and leaves what is as it should be', async () => {
+  it('creates and changes objects, and leaves unchanged ones alone', async () => {
     const apply = ['apply', '-f', '-'];
     expect(await admin.ok(apply, { stdin: FLEET })).toBe(
       'cluster.clusterregistry.k8s.io/gamma created\nnamespace/shop created\n',
@@ -96,7 +96,7 @@ describe('clusterpass apply', () => {
     expect((await server.call('GET', path)).code).toBe(200);
   });
 
-  it('one that fails does not stop the others, and the end is 1', async () => {
+  it('an object that fails does not stop the others, and the exit code is 1', async () => {
     const stdin = `${FLEET}
 apiVersion: clusterregistry.k8s.io/v1alpha1
 kind: Cluster
@@ -148,7 +148,7 @@ metadata: {name: delta}
     expect(await admin.ok(['apply', '-f', '-'], { stdin })).toBe('cluster.clusterregistry.k8s.io/alpha unchanged\n');
   });
 
-  it('--server-side: managers, conflicts by field, and what is gone from the file', async () => {
+  it('--server-side: managers, conflicts by field, and fields that were removed from the file', async () => {
     const cluster = (labels: string): string =>
       `apiVersion: clusterregistry.k8s.io/v1alpha1\nkind: Cluster\nmetadata: {name: shared, labels: ${labels}}\n`;
     const apply = (labels: string, ...args: string[]) =>
@@ -177,7 +177,7 @@ metadata: {name: delta}
     }
   });
 
-  it('needs a file, and one that is there', async () => {
+  it('needs a file that exists', async () => {
     expect(await admin.fails(['apply'])).toBe('error: must specify -f\n');
     expect(await admin.fails(['apply', '-f', 'nope.yaml'])).toBe(
       'error: cannot read nope.yaml: no such file or directory\n',
@@ -190,7 +190,7 @@ metadata: {name: delta}
     );
   });
 
-  it('a dry run does not look for things inside what it would create', async () => {
+  it('a dry run does not look for objects inside a cluster that it would create', async () => {
     const account = (cluster: string): string => `apiVersion: v1
 kind: ServiceAccount
 metadata:
@@ -219,7 +219,7 @@ metadata:
     ];
     expect(await admin.ok(dryRun, { stdin })).toBe(expected.join('\n'));
     expect((await server.call('GET', `${CLUSTERS}/epsilon`)).code).toBe(404);
-    // Without what it would live in, it is still an error.
+    // Without its cluster or namespace in the file, it is still an error.
     expect(await admin.fails(dryRun, { stdin: account('epsilon') })).toMatch(/NotFound/);
     expect(await admin.ok(['apply', '-f', '-'], { stdin })).toBe(expected.join('\n').replaceAll(/ \(.*\)/g, ''));
   });
@@ -444,7 +444,7 @@ describe('clusterpass register', () => {
     expect(text).not.toContain('secret-of-dev');
   });
 
-  it('one that does not tell its identity is registered without', async () => {
+  it('a cluster without an identity is registered without one', async () => {
     isShy = true;
     const { code, stdout, stderr } = await admin.run(['register', 'dev-12', '--kubeconfig', 'dev.yaml']);
     isShy = false;
@@ -454,7 +454,7 @@ describe('clusterpass register', () => {
     expect((await server.call('GET', `${CLUSTERS}/dev-12`)).json.metadata.annotations).toBeUndefined();
   });
 
-  it('who may create clusters, but not write their status, is warned', async () => {
+  it('warns a caller who may create clusters, but not write their status', async () => {
     const path = '/apis/rbac.authorization.k8s.io/v1';
     const metadata = { name: 'jane-creates' };
     const rules = [{ apiGroups: ['clusterregistry.k8s.io'], resources: ['clusters'], verbs: ['create'] }];
@@ -473,7 +473,7 @@ describe('clusterpass register', () => {
     expect((await server.call('GET', `${CLUSTERS}/dev-13`)).code).toBe(200);
   });
 
-  it('what does not answer as the cluster is not registered, unless one insists', async () => {
+  it('an address that does not respond like a cluster is registered only on request', async () => {
     const flags = ['register', 'dev-10', '--kubeconfig', 'dev.yaml', '--context', 'two'];
     expect(await admin.fails(flags)).toMatch(/^error: cannot read the version of the cluster: .*--offline/);
     expect((await server.call('GET', `${CLUSTERS}/dev-10`)).code).toBe(404);

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { checkAtCluster, checkAtServer } from '../../src/cli/connection/check-token.ts';
 import { Person } from './support/cli.ts';
 
-/** The proxy tunnels to no one: what matters is who asks it. No name of the test exists. */
+/** The proxy refuses all tunnels: the tests check who requests one. No host name of the tests exists. */
 const asked = new Set<string>();
 const proxy: Server = createServer().on('connect', (request, socket) => {
   asked.add(request.url ?? '');

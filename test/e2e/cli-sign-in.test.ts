@@ -46,7 +46,7 @@ afterEach(() => person.leave());
 const logins = async () => JSON.parse(await readFile(person.loginsFile, 'utf8'));
 const sessionOf = async () => (await logins()).logins[server.url].session;
 
-/** As if time had passed: the token is about to end, and has to be refreshed. */
+/** As if time had passed: the token is about to expire, and must be refreshed. */
 async function age(changes: object = { refreshAt: 0 }): Promise<void> {
   const found = await logins();
   Object.assign(found.logins[server.url].session, changes);
@@ -111,7 +111,7 @@ describe('clusterpass login at an identity provider', () => {
     expect(await sessionOf()).toMatchObject({ issuerUrl: provider.url, clientId: CLIENT_ID, subject: 'jane' });
     expect(await person.ok(WHO)).toBe('id:jane');
 
-    // The next login needs to be told nothing again.
+    // The next login needs no flags.
     await signIn(['login']);
   });
 
@@ -123,7 +123,7 @@ describe('clusterpass login at an identity provider', () => {
     expect(await running.ended).toMatchObject({ code: 0, stdout: `Logged in to ${server.url} as "id:jane".\n` });
   });
 
-  it('says what is wrong, and keeps nothing', async () => {
+  it('names what is wrong, and stores nothing', async () => {
     const refused = [...LOGIN()];
     refused[4] = 'https://127.0.0.1:4';
     expect(await person.fails(refused)).toMatch(
@@ -289,7 +289,7 @@ describe('one login serves every command', () => {
     const after = await sessionOf();
     expect(after.id).toBe(id);
     expect(after.refreshToken).not.toBe(before);
-    // The provider ends a session whose refresh token comes twice: it has not.
+    // The provider ends a session whose refresh token is used twice. It did not.
     await age();
     expect(await person.ok(WHO)).toBe('id:jane');
   });
@@ -310,7 +310,7 @@ describe('one login serves every command', () => {
     expect(said).toMatch(
       /^error: the login for \S+ has expired \(\S+ refused: .*\): run clusterpass login --server http/,
     );
-    // A8: neither what was refused nor what has expired.
+    // A8: neither the refused nor the expired token.
     for (const secret of ['canary-refresh-token', 'eyJ']) expect(said).not.toContain(secret);
     await age({ refreshAt: 0, expiresAt: 0, refreshToken: undefined });
     expect(await person.fails(WHO)).toMatch(/has expired, and the identity provider gave no refresh token: run/);

@@ -59,7 +59,7 @@ describe('create', () => {
       expect(stdout).toMatch(/^eyJ/);
     });
 
-    it('insists on a lifetime, and says when the cluster will not accept it', async () => {
+    it('requires a lifetime on request, and warns when the cluster will not accept the token', async () => {
       const short = await jane.run([...CREATE, '--duration', '1000h', '--min-duration', '25h']);
       expect({ code: short.code, stdout: short.stdout }).toEqual({ code: 1, stdout: '' });
       expect(short.stderr).toContain('the longest lifetime that is granted here is 86400 seconds');
@@ -145,14 +145,14 @@ describe('create', () => {
       expect(share).toBeCloseTo(0.2, 1);
     });
 
-    it('another version, and what is no JSON, fails in one sentence', async () => {
+    it('another version, or text that is not JSON, fails with one sentence', async () => {
       const fails = (info: string) => jane.fails(CREDENTIAL, { env: { KUBERNETES_EXEC_INFO: info }, exitCode: 2 });
       const other = '{"apiVersion":"client.authentication.k8s.io/v1alpha1"}';
       expect(await fails(other)).toMatch(/^error: KUBERNETES_EXEC_INFO requests .*\n$/);
       expect(await fails('{')).toMatch(/^error: .* is not JSON\n$/);
     });
 
-    it('keeps the token for its owner, and uses it again', async () => {
+    it('stores the token for its owner, and uses it again', async () => {
       const first = await jane.ok(CREDENTIAL);
       expect(await jane.ok(CREDENTIAL)).toBe(first);
       expect(
@@ -181,7 +181,7 @@ describe('create', () => {
       }
       tokens.add(JSON.parse(await jane.ok(CREDENTIAL, { env: { CLUSTERPASS_TOKEN: server.adminToken } })).status.token);
       expect(tokens.size).toBe(6);
-      // The login of one who may not is not served what the login of another fetched.
+      // A login without the permission does not get the token that another login fetched.
       expect(await jane.fails(CREDENTIAL, { env: { CLUSTERPASS_TOKEN: tokenOf('joe') } })).toMatch(/Forbidden/);
     });
 
@@ -190,7 +190,7 @@ describe('create', () => {
       expect(new Set(answers).size).toBe(1);
     });
 
-    it('a login that is no longer good, and an account that is not there, in one sentence', async () => {
+    it('an expired login, and an account that does not exist, are one sentence each', async () => {
       expect(await jane.fails(CREDENTIAL, { env: { CLUSTERPASS_TOKEN: 'expired' } })).toBe(
         'error: the server refused the token in CLUSTERPASS_TOKEN: set a valid one, or unset the variable\n',
       );
@@ -201,7 +201,7 @@ describe('create', () => {
       expect(without).toMatch(/^error: --as .* is required\n$/);
     });
 
-    it('logout forgets it', async () => {
+    it('logout deletes it', async () => {
       await jane.ok(['login', '--token', tokenOf('jane')]);
       const env = { CLUSTERPASS_TOKEN: '' };
       const first = await jane.ok(CREDENTIAL, { env });
@@ -218,7 +218,7 @@ describe('list and revoke', () => {
 
   beforeAll(async () => {
     [admin, jane] = await Promise.all([Person.as(server), Person.as(server, 'jane')]);
-    // What the tests above have requested is listed, too.
+    // The tokens of the tests above are listed, too.
     const names = (await admin.run(['token', 'list', '-o', 'jsonpath={.items[*].metadata.name}'])).stdout.split(' ');
     await admin.run(['token', 'revoke', ...names]);
   });
@@ -236,7 +236,7 @@ describe('list and revoke', () => {
   };
 
   describe('clusterpass token', () => {
-    it('a tracked token is listed, and taken back by its id', async () => {
+    it('a tracked token is listed, and revoked by its id', async () => {
       const { stdout, stderr } = await jane.run([...CREATE, '--tracked']);
       const token = stdout.trim();
       const jti = jtiOf(token);
@@ -272,7 +272,7 @@ describe('list and revoke', () => {
       await jane.ok(['token', 'revoke', jtiOf(token)]);
     });
 
-    it('a token on stdin is taken back, and neither printed nor sent', async () => {
+    it('a token on stdin is revoked, and neither printed nor sent', async () => {
       const token = await issue(server);
       const result = await admin.run(['token', 'revoke', '-'], { stdin: `${token}\n` });
       expect(result).toEqual({
@@ -322,7 +322,7 @@ describe('list and revoke', () => {
       expect(await jane.ok(['token', 'revoke', '-'], { stdin: `JTI=${other}\n` })).toBe(revoked(other));
     });
 
-    it('one that may not be revoked does not stop the others', async () => {
+    it('a token that may not be revoked does not stop the others', async () => {
       const token = (await jane.ok([...CREATE, '--tracked'])).trim();
       const unknown = randomUUID();
       const { code, stdout, stderr } = await jane.run(['token', 'revoke', unknown, jtiOf(token)]);
@@ -330,7 +330,7 @@ describe('list and revoke', () => {
       expect(stderr).toContain(`issuedtokens.clusterpass.dev "${unknown}" is forbidden`);
     });
 
-    it('what is neither a token nor an id is not repeated', async () => {
+    it('text that is neither a token nor an id is not repeated', async () => {
       for (const stdin of [
         '',
         'secret',

@@ -13,7 +13,7 @@ import { CLUSTERS } from './support/paths.ts';
 import { WHO } from './support/reviews.ts';
 import { type Server, startServer, TLS, tokenOf } from './support/server.ts';
 
-/** `clusterpass trust`: what a cluster needs to believe us. */
+/** `clusterpass trust`: what a cluster needs in order to accept tokens of the server. */
 
 let server: Server;
 let person: Person;
@@ -50,7 +50,7 @@ describe('clusterpass trust', () => {
     expect(issuer).toMatchObject({ url, audiences: [url], certificateAuthority: await readFile(TLS.caFile, 'utf8') });
   });
 
-  it('takes the authority that the issuer shows, if this machine trusts it', async () => {
+  it('takes the authority from the connection to the issuer, if this machine trusts it', async () => {
     const out = await person.ok(['trust', 'alpha'], { env: { NODE_EXTRA_CA_CERTS: TLS.caFile } });
     const { certificateAuthority } = parse(out).jwt[0].issuer;
     expect(withoutNewline(certificateAuthority)).toBe(withoutNewline(await readFile(TLS.caFile, 'utf8')));
@@ -62,7 +62,7 @@ describe('clusterpass trust', () => {
     expect(out).toContain('# No certificateAuthority: the certificate of the issuer was not verified.');
   });
 
-  it('is not written for a cluster that is not there, or not for you', async () => {
+  it('is not written for a cluster that does not exist, or that the caller may not get', async () => {
     const ca = ['--certificate-authority', TLS.caFile];
     expect(await person.fails(['trust', 'alhpa', ...ca])).toContain('"alhpa" not found');
     const env = { CLUSTERPASS_TOKEN: tokenOf('jane') };
@@ -235,15 +235,15 @@ describe('--as-me', () => {
   });
 });
 
-/** A second service stands for the API server: what it takes from the file it takes as kube-apiserver does. */
-describe('what it printed, where it is used', () => {
+/** A second server in place of the API server: it reads the file as kube-apiserver does. */
+describe('the printed configuration in use', () => {
   let other: Server;
   const user = async (token: string) => (await other.call('POST', WHO, { body: {}, token })).json.status?.userInfo;
 
   beforeAll(async () => {
     const file = join(server.dataDir, 'printed.yaml');
     const printed = parse(await person.ok(['trust', 'alpha', '--people', ...CA]));
-    // The names of the system are the API server's own to give. A second service gives them to its own accounts alone.
+    // Only the API server itself may give names of the system. The second server gives them to its own accounts only.
     const { username, groups } = printed.jwt[0].claimMappings;
     for (const mapping of [username, groups]) {
       mapping.expression = mapping.expression.replaceAll('"system:', '"there:');
@@ -307,12 +307,12 @@ describe('what it printed, where it is used', () => {
   });
 });
 
-describe('looking at a certificate', () => {
-  it('A13: one that this machine does not trust is a problem, and so is no answer', async () => {
+describe('the check of a certificate', () => {
+  it('A13: a certificate that this machine does not trust is an error, and so is no response', async () => {
     const other: TlsServer = createServer({ cert: await readFile(TLS.certFile), key: await readFile(TLS.keyFile) });
     await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
     const { port } = other.address() as { port: number };
-    // For the name that it is asked by, the certificate says nothing.
+    // The certificate is not for this name.
     expect(await presentedRoot({ host: 'localhost.localdomain', port })).toHaveProperty('problem');
     await new Promise((resolve) => other.close(resolve));
     expect(await presentedRoot({ host: '127.0.0.1', port })).toHaveProperty('problem');

@@ -116,7 +116,7 @@ describe('the official JavaScript client', () => {
     expect(seen).toEqual(['ADDED watched', 'MODIFIED watched', 'MODIFIED watched', 'DELETED watched']);
   });
 
-  it('keeps an informer in step through a restart of the server', async () => {
+  it('keeps an informer up to date across a restart of the server', async () => {
     const { informer } = clusterInformer();
     const found = (name: string): Promise<void> =>
       new Promise((resolve) => {
@@ -155,7 +155,7 @@ describe('an informer of the official JavaScript client', () => {
   });
   afterAll(() => fleet.destroy());
 
-  it('follows permission in mid-watch, by the one watch it opened', async () => {
+  it('follows changes of permissions with the watch that it opened', async () => {
     await grantClusters(fleet, 'jane-sees', 'jane', { clusters: 'env=dev' });
     const { informer, lists, told } = clusterInformer(fleet, tokenOf('jane'));
     await informer.start();
@@ -176,7 +176,7 @@ describe('an informer of the official JavaScript client', () => {
     await informer.stop();
   });
 
-  it('V-10: starts over by itself when what it knows is too old (410), and misses nothing', async () => {
+  it('V-10: lists again by itself when its version is too old (410), and misses nothing', async () => {
     const { informer, lists, told } = clusterInformer(fleet);
     const broken = new Promise<unknown>((resolve) => informer.on('error', resolve));
     await informer.start();
@@ -189,7 +189,7 @@ describe('an informer of the official JavaScript client', () => {
     await removeCluster(fleet, 'dev-1');
     for (let count = 0; count < 2 * HISTORY; count++) await touch(fleet, 'prod-1', `change ${count}`);
     expect(lists()).toBe(1);
-    // It goes on from the version it had. Only the server's 410 makes it list again.
+    // It resumes from its last version. Only the server's 410 makes it list again.
     await informer.start();
     await told('delete dev-1');
     await told('add dev-2');
@@ -222,7 +222,7 @@ function clusterInformer(at: Server = server, token?: string) {
   return { informer, lists: () => lists, told: listener(informer) };
 }
 
-/** Resolves once the informer has told this (`add dev-1`) again since it was last waited for. */
+/** Resolves when the informer has reported this (`add dev-1`) since the last call for it. */
 function listener(informer: ClusterInformer): (what: string) => Promise<void> {
   const untaken: string[] = [];
   let wake = (): void => {};

@@ -62,7 +62,7 @@ class Follower {
 }
 
 describe('lists', () => {
-  it('show each caller what it may see, whatever the size of the pages', async () => {
+  it('show each caller the clusters that it may see, for any page size', async () => {
     const names = async (user: string | undefined, limit: number): Promise<string[]> =>
       (await clientOf(user).listClusters({ limit })).items.map(({ metadata }) => metadata.name);
     expect(await names(undefined, 1)).toEqual(['dev-1', 'dev-2', 'prod-1']);
@@ -108,7 +108,7 @@ describe('tokens', () => {
     ).rejects.toMatchObject({ code: 403, reason: 'Forbidden' });
   });
 
-  it('a source gives one token to many, and the token is accepted', async () => {
+  it('a token source gives many callers one token, and the token is accepted', async () => {
     const source = clientOf().tokenSource({ cluster: 'prod-1', namespace: 'ci', name: 'builder' });
     const [first, second] = await Promise.all([source.token(), source.token()]);
     expect(first).toBe(second);
@@ -132,7 +132,7 @@ describe('watches', () => {
     await rebind(server, 'jane-sees', 'env=dev');
   });
 
-  it('go on when the server was away, and tell what happened since', async () => {
+  it('continue after an outage of the server, and report the changes of the meantime', async () => {
     const follower = new Follower(clientOf(), 'env=dev');
     expect(await follower.take(2)).toEqual(['ADDED dev-1', 'ADDED dev-2']);
     // Reads on, so that it notices.
@@ -144,7 +144,7 @@ describe('watches', () => {
     await addCluster(server, 'dev-3', { labels: { env: 'dev' } });
     expect(await follower.take(1)).toEqual(['ADDED dev-3']);
     await removeCluster(server, 'dev-3');
-    // First it is marked, then what lived in it goes, then it goes itself.
+    // It is marked, its objects are deleted, and then it is deleted.
     expect(await follower.take(2)).toEqual(['MODIFIED dev-3', 'DELETED dev-3']);
     follower.close();
   });
@@ -154,7 +154,7 @@ describe('watches', () => {
     const from = await client.listClusters({ labelSelector: 'env=dev' });
     await addCluster(server, 'dev-4', { labels: { env: 'dev' } });
     await removeCluster(server, 'dev-2');
-    // More changes than are kept.
+    // More changes than the server keeps.
     for (let count = 0; count < 30; count += 1) {
       await patchCluster(server, 'prod-1', { metadata: { annotations: { count: String(count) } } });
     }

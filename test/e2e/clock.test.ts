@@ -15,9 +15,9 @@ const KEYS = '/apis/clusterpass.dev/v1alpha1/signingkeys';
 const ROTATE = { apiVersion: 'clusterpass.dev/v1alpha1', kind: 'SigningKey' };
 const SECOND = 1_000;
 const HOUR = 3_600 * SECOND;
-/** The shortest lifetime that there is. */
+/** The shortest lifetime of a token. */
 const LIFETIME = 600 * SECOND;
-/** The test itself takes time, and the clock goes on meanwhile: the edges are 59 and 61 s with this much to spare. */
+/** Seconds that the test itself may take: the edges are at 59 and 61 s. */
 const SPARE = 30 * SECOND;
 
 let server: Server;
@@ -51,7 +51,7 @@ afterAll(async () => {
 });
 
 describe('B13: when the clock of the server jumps', () => {
-  // Leeway is 60 s either way. The exact edges, to the millisecond, are in src/tokens/liveness.test.ts.
+  // The leeway is 60 s in both directions. The edges to the millisecond are in src/tokens/liveness.test.ts.
   it.each([
     ['back by less than the leeway', -(60 * SECOND - SPARE), 200],
     ['back by more than the leeway', -(60 * SECOND + SPARE), 401],
@@ -60,12 +60,12 @@ describe('B13: when the clock of the server jumps', () => {
     ['past the leeway after the end', LIFETIME + 60 * SECOND + SPARE, 401],
     ['ahead by an hour', HOUR, 401],
     ['to where it was', 0, 200],
-  ])('%s: an issued token is judged by the clock as it is', async (_, ms, code) => {
+  ])('%s: an issued token is verified with the current clock', async (_, ms, code) => {
     await moveClock(ms);
     expect(await codeFor(server, token)).toBe(code);
   });
 
-  it('an hour ahead: new tokens say so and are good, since the machine may have slept', async () => {
+  it('an hour ahead: new tokens have that time and are valid, because the machine may have slept', async () => {
     await moveClock(HOUR);
     const fresh = await issue(server);
     expect(Math.abs((decodeJwt(fresh).iat ?? 0) * 1000 - (Date.now() + HOUR))).toBeLessThan(SPARE);
@@ -74,7 +74,7 @@ describe('B13: when the clock of the server jumps', () => {
     expect(await codeFor(server, await issue(server))).toBe(200);
   });
 
-  it('an hour back: nothing is signed until it is set right; everything else goes on', async () => {
+  it('an hour back: nothing is signed until the clock is right; everything else is served', async () => {
     const watch = await Watch.open(server, `${CLUSTERS}?watch=true`);
     await watch.take((await server.call('GET', CLUSTERS)).json.items.length);
     await moveClock(-HOUR);
@@ -115,7 +115,7 @@ describe('B13: when the clock of the server jumps', () => {
     expect(await keys()).toBe(before);
   });
 
-  it('back while the server was away: it is noticed, by what the store says of the time', async () => {
+  it('back while the server was stopped: the server notices it by the time in the store', async () => {
     await server.stop();
     await writeFile(join(folder, 'clock'), String(-HOUR));
     server = await server.restart();
@@ -140,7 +140,7 @@ describeWithEtcd('B13: when the clock of one replica is wrong', () => {
     await etcd?.destroy();
   });
 
-  it('it signs nothing and the other does; when it is set right, it does too', async () => {
+  it('it signs nothing and the other replica does; with the right clock, both sign', async () => {
     const [right, wrong] = replicas.servers;
     await createObjects(right);
     const ask = (at: Server) => at.call('POST', tokenPath(), { body: { spec: { audiences: [] } } });

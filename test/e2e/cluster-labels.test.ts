@@ -186,9 +186,9 @@ describe('A30: a label that a binding selects', () => {
     expect(await labelsNow()).toEqual({ env: 'dev' });
   });
 
-  it('can be set by who holds the permissions in this cluster, may escalate, or is an administrator', async () => {
+  it('can be set by a caller who holds the permissions in this cluster, may escalate, or is an administrator', async () => {
     expect((await patch('holder', { env: 'prod' })).code).toBe(200);
-    // It is no dev cluster any more, so this caller holds nothing there, and cannot give it back.
+    // It is no dev cluster any more, so this caller holds nothing there, and cannot set the label again.
     expect((await patch('holder', { env: 'dev' })).code).toBe(403);
     expect((await patch('escalator', { env: 'dev' })).code).toBe(200);
     expect(
@@ -204,7 +204,7 @@ describe('A30: a label that a binding selects', () => {
       ...asUser('escalator'),
     });
     expect(created.code, created.text).toBe(201);
-    // What the holder may do in clusters of the environment dev is no permission in a new cluster.
+    // A permission in clusters of the environment dev is no permission in a new cluster.
     const dev = { body: clusterBody({ env: 'prod' }, `${name}-c`), ...asUser('holder') };
     expect((await server.call('POST', CLUSTERS, dev)).code).toBe(403);
   });
@@ -261,7 +261,7 @@ describe('A30: a protected label', () => {
     expect(await labelsNow()).toEqual({ env: 'dev' });
   });
 
-  it('nor does escalate suffice, and a new cluster has none without it', async () => {
+  it('is not set with the verb escalate, nor in a new cluster without the verb protect', async () => {
     expect((await patch('escalator', { [ENVIRONMENT]: 'prod' })).code).toBe(403);
     const body = clusterBody({ [ENVIRONMENT]: 'prod' }, `${name}-new`);
     const refused = await server.call('POST', CLUSTERS, { body, ...asUser('tagger') });

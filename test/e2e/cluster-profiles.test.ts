@@ -208,7 +208,7 @@ describe('cluster profiles', () => {
     ]);
     expect(Object.keys(lost[0]?.object)).toEqual(['apiVersion', 'kind', 'metadata']);
     watch.close();
-    // What a client that was away is sent says nothing of what it may not see by now.
+    // A client that resumes gets no content that it may no longer see.
     const again = await Watch.open(server, path, tokenOf('max'));
     const events = await again.until(({ type }) => type === 'BOOKMARK');
     expect(events.filter(({ type }) => type === 'ADDED' || type === 'MODIFIED')).toEqual([]);
@@ -217,7 +217,7 @@ describe('cluster profiles', () => {
 });
 
 describe('an informer of the official JavaScript client', () => {
-  it('CP-61: follows permission in mid-watch, by the one watch it opened', async () => {
+  it('CP-61: follows changes of permissions with the watch that it opened', async () => {
     await grantClusters(server, 'jane-sees', 'jane', { clusters: 'env=dev' });
     const config = new KubeConfig();
     config.loadFromOptions({

@@ -246,7 +246,7 @@ describe('A14: an edited endpoint', () => {
       ['a merge patch', MERGE],
       ['an apply', APPLY],
       ['a forced apply', FORCE],
-    ])('%s tells no right guess from a wrong one', async (_, way) => {
+    ])('%s has the same response to a right guess and to a wrong one', async (_, way) => {
       const guesses = [
         endpoints(evil.port, thief),
         endpoints(evil.port + 1, thief),
@@ -283,7 +283,7 @@ describe('A14: an edited endpoint', () => {
     });
   });
 
-  it('is withdrawn by writing what was before', async () => {
+  it('is withdrawn by writing the earlier endpoints', async () => {
     await redirect('delta');
     const answer = await patch('delta', { spec: { [FIELD]: endpoints(real.port) } });
     expect(answer.json.spec).toEqual({ [FIELD]: endpoints(real.port) });

@@ -15,9 +15,9 @@ it('R-10: until it can serve, paths other than health and version are 503 with R
   let started: Promise<Server> | undefined;
   let released = false;
   try {
-    // Who reads a pipe waits for the one who writes: the start lasts as long as this test wants it to.
+    // The reader of a named pipe waits for a writer, so this test decides when the start continues.
     execFileSync('mkfifo', ['-m', '600', configuration]);
-    // Before the program serves, it does not say where.
+    // The program prints its address only when it serves.
     const [port = 0] = await freePorts(1);
     started = startServer({ dataDir, port, users: { jane: [] }, args: ['--authentication-config', configuration] });
     const call = async (path: string, token?: string): Promise<Pick<Answer, 'code' | 'text' | 'headers' | 'json'>> => {

@@ -13,7 +13,7 @@ type AnyObject = any;
 const FORMS = ['', 'as=Table;v=v1;g=meta.k8s.io', 'as=PartialObjectMetadataList;v=v1;g=meta.k8s.io'];
 const PROFILES = '/apis/multicluster.x-k8s.io/v1alpha1/clusterprofiles';
 
-/** What another program wrote: of each kind two objects, whose metadata and whose content have wrong types. */
+/** Written by another program: two objects of each kind, one with wrong types in its metadata, one in its content. */
 const DAMAGE: Readonly<Record<string, (object: AnyObject) => void>> = {
   'wrong-metadata': (object) => {
     object.metadata.managedFields = 5;
@@ -91,7 +91,7 @@ describe('A18: objects in the store whose fields have wrong types', () => {
     expect(patched.code, patched.text).toBe(200);
   });
 
-  it('are left out of what is computed from them', async () => {
+  it('are left out of computed documents', async () => {
     const { code, text } = await server.call('GET', PROFILES);
     expect(code, text).toBe(200);
   });

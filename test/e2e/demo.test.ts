@@ -27,7 +27,7 @@ describe('accounts of the callers', () => {
   const named = ({ json }: Answer): string[] =>
     json.items.map(({ namespace, name }: { namespace: string; name: string }) => `${namespace}/${name}`);
 
-  it('tells each caller the accounts that they may ask a token of, and no others', async () => {
+  it('shows each caller the accounts for which it may request a token, and no others', async () => {
     const answer = await accountsOf('prod-eu-1', 'carl');
     expect([answer.code, answer.json.kind, answer.json.incomplete]).toEqual([200, 'UsableAccountList', false]);
     expect(named(answer)).toEqual(['ci/builder']);
@@ -40,7 +40,7 @@ describe('accounts of the callers', () => {
     ]);
   });
 
-  it('follows the rights of the moment', async () => {
+  it('follows the current permissions', async () => {
     const path = '/apis/rbac.authorization.k8s.io/v1/namespaces/shop/rolebindings/demo-team-shop-issue';
     const { json } = await server.call('GET', path);
     await server.call('DELETE', path);
@@ -50,7 +50,7 @@ describe('accounts of the callers', () => {
     expect(named(await accountsOf('dev-eu-1', 'devi'))).toEqual(['shop/deployer']);
   });
 
-  it('A7, decision 12: who may not see the cluster learns nothing, not even whether there is one', async () => {
+  it('A7, decision 12: a caller who may not see a cluster does not learn whether it exists', async () => {
     const hidden = await accountsOf('dev-eu-1', 'carl');
     const absent = await accountsOf('no-such', 'carl');
     expect([hidden.code, absent.code]).toEqual([403, 403]);
@@ -66,7 +66,7 @@ describe('the first steps', () => {
     expect(json.items).toHaveLength(12);
   });
 
-  it('issues a token that the service itself accepts', async () => {
+  it('issues a token that the server itself accepts', async () => {
     const path = '/orchestrator/prod-eu-1/api/v1/namespaces/ci/serviceaccounts/builder/token';
     const issued = await server.call('POST', path, { body: { spec: { audiences: [] } } });
     expect(issued.code).toBe(201);
@@ -85,7 +85,7 @@ describe('the first steps', () => {
     watch.close();
   });
 
-  it('stops when asked', async () => {
+  it('stops at SIGTERM', async () => {
     expect(await server.stop()).toBe(0);
   });
 });

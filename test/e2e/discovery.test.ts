@@ -6,7 +6,7 @@ import { expectStatus } from './support/expect-status.ts';
 import { type Answer, type Server, tokenOf } from './support/server.ts';
 import { beforeAllWithServer } from './support/shared-server.ts';
 
-/** Discovery and OpenAPI: what is served, as documents. */
+/** The documents of discovery and OpenAPI. */
 
 let server: Server;
 
@@ -249,7 +249,7 @@ describe('discovery', () => {
       }
     });
 
-    it('what is promised is served', async () => {
+    it('every resource in the documents is served', async () => {
       const { json } = await get(`${CLUSTER}/api/v1`);
       for (const { name, namespaced } of json.resources) {
         const [resource, subresource] = name.split('/');
@@ -283,7 +283,7 @@ describe('OpenAPI', () => {
       expect([again.code, again.text]).toEqual([304, '']);
     });
 
-    it('X-17: at a cluster the addresses have its prefix, whatever its name needs to be one', async () => {
+    it('X-17: at a cluster the addresses have its prefix, with its name percent-encoded', async () => {
       expect(await addressOf('api/v1', '/orchestrator/a')).toMatch(/^\/orchestrator\/a\/openapi\/v3\/api\/v1\?hash=/);
       const odd = await addressOf('api/v1', '/orchestrator/a%20%22b');
       expect(odd).toMatch(/^\/orchestrator\/a%20%22b\/openapi\/v3\/api\/v1\?hash=/);
@@ -349,7 +349,7 @@ describe('OpenAPI', () => {
   });
 
   describe('a document', () => {
-    it('X-17: with its hash it can be kept for good', async () => {
+    it('X-17: with its hash it can be cached for ever', async () => {
       const address = await addressOf(REGISTRY);
       const { code, headers } = await get(address);
       expect([code, headers.get('content-type')]).toEqual([200, 'application/json']);
@@ -361,7 +361,7 @@ describe('OpenAPI', () => {
       expect((await get(address, { 'If-None-Match': headers.get('etag') ?? '' })).code).toBe(304);
     });
 
-    it('X-17: without a hash it is not kept, with another one it is elsewhere', async () => {
+    it('X-17: without a hash it is not cached, with an old hash it is a redirect', async () => {
       const plain = await get(`/openapi/v3/${REGISTRY}`);
       expect([plain.code, plain.headers.get('cache-control')]).toEqual([200, 'no-cache, private']);
       for (const prefix of ['', '/orchestrator/a']) {

@@ -8,9 +8,9 @@ let server: Server;
 afterEach(() => server.destroy());
 
 describe('B16: a stop under load', () => {
-  // By count, so that it is the same on every machine; `npm run bench -- drain` is the one that holds it to a rate.
+  // By the number of requests, so that it is the same on every machine. `npm run bench -- drain` checks a rate.
   it('loses no request and no acknowledged write, and ends every watch with a bookmark', async () => {
-    // Long enough for this process to see that readiness has failed, on a busy machine too.
+    // Long enough for this process to notice that readiness has failed, on a busy machine too.
     server = await startServer({ args: ['--shutdown-delay', '3s'] });
     await createObjects(server);
     const stopped = await stopUnderLoad(server, { watches: 50, rate: 500, before: 100 });
@@ -18,7 +18,7 @@ describe('B16: a stop under load', () => {
     expect(stopped.whileStopping).toBeGreaterThan(0);
     expect(stopped.ready).toBe(503);
     expect(new Set(stopped.endings)).toEqual(new Set(['BOOKMARK']));
-    // The clients close their connections after that, so it waited for none of them. Had it given up waiting, answers
+    // The clients close their connections after that, so it waited for none of them. Had it given up, responses
     // and bookmarks would be missing. `npm run bench -- drain` limits the time.
     expect(stopped.exitCode).toBe(0);
 

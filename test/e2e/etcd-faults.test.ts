@@ -11,7 +11,7 @@ import { Watch, type WatchEvent } from './support/watch.ts';
 /** Far longer than a recovery takes, for slow machines. */
 const PATIENCE_MS = 60_000;
 
-/** Collects what a watch shows, for as long as it is open. */
+/** Collects the events of a watch while it is open. */
 class Follower {
   readonly versions: number[] = [];
   ended = false;
@@ -28,7 +28,7 @@ class Follower {
   }
 }
 
-/** Tries until it works. */
+/** Repeats a request until it succeeds. */
 async function eventually(action: () => Promise<unknown>): Promise<void> {
   const start = performance.now();
   for (;;) {
@@ -60,7 +60,7 @@ describeWithEtcd('B12: replicas while etcd is in trouble', () => {
     expect(answer.code, answer.text).toBe(503);
     expect(answer.headers.get('retry-after')).toMatch(/^\d+$/);
   };
-  /** All that was acknowledged, in order and once; what was refused may or may not have happened. */
+  /** The acknowledged writes, in order and once each. A refused write may have happened. */
   const expectAllSeen = async (): Promise<void> => {
     for (const follower of followers) {
       await expect.poll(() => follower.versions.includes(written.at(-1) ?? 0)).toBe(true);
@@ -94,7 +94,7 @@ describeWithEtcd('B12: replicas while etcd is in trouble', () => {
     await etcd?.destroy();
   });
 
-  it('one member of three dies: everything goes on at the others', async () => {
+  it('one member of three dies: the others serve everything', async () => {
     await etcd.members[2]?.kill();
     await Promise.all(replicas.map((replica) => eventually(() => write(replica, 'dead'))));
     expect((await replicas[1].call('GET', CLUSTERS)).code).toBe(200);
@@ -114,7 +114,7 @@ describeWithEtcd('B12: replicas while etcd is in trouble', () => {
     member?.signal('SIGCONT');
   });
 
-  it('without a quorum: 503 with Retry-After for what needs the store; the rest stays up, and it comes back by itself', async () => {
+  it('without a quorum: 503 with Retry-After for requests that need the store; others are served, and it recovers by itself', async () => {
     const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { audiences: [] } };
     await Promise.all(etcd.members.slice(0, 2).map((member) => member.kill()));
     await Promise.all(replicas.map(write503));
@@ -135,7 +135,7 @@ describeWithEtcd('B12: replicas while etcd is in trouble', () => {
     await expectAllSeen();
   });
 
-  it('every answer of etcd takes a second: what asks it is served a second later, and the rest at once', async () => {
+  it('every response of etcd takes a second: requests that need etcd take a second longer, and the others do not', async () => {
     const [slow] = replicas;
     const SECOND = 1_000;
     for (const proxy of proxies) proxy.slow(SECOND);
@@ -159,7 +159,7 @@ describeWithEtcd('B12: replicas while etcd is in trouble', () => {
     };
     // A watch that was fast is taken for dead, and opened again with more time. Until then reads may get a 503.
     await eventually(() => answered(CLUSTERS));
-    // Those who ask etcd wait for it: a write until its own event has come back as well.
+    // Requests to etcd wait for it, and a write also waits for its own event.
     expect(await servedAfter(() => answered(CLUSTERS))).toBeGreaterThanOrEqual(SECOND);
     expect(await servedAfter(() => write(slow, 'slow'))).toBeGreaterThanOrEqual(SECOND);
     await eventually(async () => expect(await took(() => answered('/readyz', null))).toBeGreaterThanOrEqual(SECOND));

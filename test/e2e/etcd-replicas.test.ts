@@ -118,7 +118,7 @@ describeWithEtcd('B8: replicas on one etcd', () => {
     const { token } = issued.json.status;
     expect((await replicas[1].call('GET', PUBLIC_LIST, { token })).code).toBe(200);
     await replicas[0].call('DELETE', '/orchestrator/alpha/api/v1/namespaces/ci/serviceaccounts/builder');
-    // The other hears of it through its watch: any fresh read there waits for that.
+    // The other replica gets the event through its watch. A consistent read there waits for it.
     await replicas[1].call('GET', CLUSTERS);
     expect((await replicas[1].call('GET', PUBLIC_LIST, { token })).code).toBe(401);
   });
@@ -156,7 +156,7 @@ describeWithEtcd('B8: replicas on one etcd', () => {
     const watch = await Watch.open(replicas[1], `${PUBLIC_LIST}?watch=true`, token);
     expect(watch.code).toBe(200);
     expect((await replicas[0].call('DELETE', `${issuedTokens}/${listed.metadata.name}`)).code).toBe(200);
-    // A review waits until it knows; a bearer is judged by what has arrived.
+    // A review waits for the newest state; a bearer token is verified with the state that has arrived.
     const review = { body: { spec: { token } } };
     expect((await replicas[1].call('POST', inCluster(TOKEN), review)).json.status).toEqual({
       user: {},
@@ -181,7 +181,7 @@ describeWithEtcd('B8: replicas on one etcd', () => {
     expect((await replicas[1].call('GET', PUBLIC_LIST, { token: tokenOf('nobody') })).code).toBe(401);
   });
 
-  it('B12: while etcd does not answer, a review calls no token good, and none bad', async () => {
+  it('B12: while etcd does not respond, a review neither accepts nor rejects a token', async () => {
     await createAccount(replicas[0], 'reviewed');
     const { token } = (await replicas[0].call('POST', tokenPath('reviewed'), { body: { spec: { audiences: [] } } }))
       .json.status;

@@ -63,7 +63,7 @@ describeWithEtcd('B30: one member of etcd hangs while something is taken away', 
         await expect.poll(() => isIn(server, token)).toBe(true);
         await expect.poll(() => sees(server)).toBe(true);
       }
-      // The last round takes the key of the token instead of the token.
+      // The last round revokes the key of the token instead of the token.
       const path = i === 2 ? `${SIGNING_KEYS}/${kid}` : `${ISSUED_TOKENS}/${decodeJwt(token).jti}`;
       stopped = etcd.members[i];
       stopped?.signal('SIGSTOP');
@@ -75,7 +75,7 @@ describeWithEtcd('B30: one member of etcd hangs while something is taken away', 
           expect({ tokenIsIn, janeSees }, where).toEqual({ tokenIsIn: false, janeSees: false });
       };
       await expectRefused(at, 'where it was acknowledged');
-      // That this takes at most a second is tested with a clock of the test: src/storage/freshness.test.ts.
+      // src/storage/freshness.test.ts tests with a manual clock that this takes at most a second.
       await expect.poll(async () => (await other.call('GET', CLUSTERS)).code).toBe(200);
       await expectRefused(other, 'elsewhere');
     },

@@ -62,7 +62,7 @@ describeWithEtcd('B33: a start while etcd is unreachable', () => {
       () => 0,
     );
 
-  it('waits and says so, is alive and not ready, and serves as soon as etcd is there', async () => {
+  it('waits and logs it, is alive and not ready, and serves as soon as etcd is reachable', async () => {
     const started = await start('one');
     await expect.poll(() => waits(started)).toBeGreaterThanOrEqual(2);
     expect(started.output.text).toContain(`${etcd.endpoints[0]}: nothing listens there`);

@@ -12,7 +12,7 @@ import { ASK, codeFor, createObjects, issue, post, tokenPath } from './support/o
 import { type Server, startServer } from './support/server.ts';
 import { dataDirWithKey, KEY_SET, keySetOf } from './support/signing-keys.ts';
 
-/** A1: the key is elsewhere, and the server only asks for signatures. */
+/** A1: the server does not have the key, and requests signatures. */
 
 const SIGNER = fileURLToPath(new URL('support/external-signer.mjs', import.meta.url));
 const KEYS = '/apis/clusterpass.dev/v1alpha1/signingkeys';
@@ -49,7 +49,7 @@ describe('with an external signer', () => {
     await jwtVerify(token, keySet, { issuer: `${server.url}/orchestrator/alpha` });
   });
 
-  it('what was signed here before stays valid and published', async () => {
+  it('tokens that the server signed before stay valid, and their key stays published', async () => {
     expect(await codeFor(server, before)).toBe(200);
     const { kid } = decodeProtectedHeader(before);
     expect((await keySetOf(server)).map((key) => key.kid)).toEqual(['hsm/slot 1', kid]);
@@ -67,7 +67,7 @@ describe('with an external signer', () => {
     );
   });
 
-  it('its keys are not ours to rotate or revoke', async () => {
+  it('the server cannot rotate or revoke its keys', async () => {
     const body = { apiVersion: 'clusterpass.dev/v1alpha1', kind: 'SigningKey' };
     expect((await server.call('POST', KEYS, { body })).code).toBe(409);
     const shown: { metadata: { name: string }; status: { state: string } }[] = (await server.call('GET', KEYS)).json
@@ -77,7 +77,7 @@ describe('with an external signer', () => {
     expect([answer.code, answer.json.message]).toEqual([409, expect.stringContaining('rotate and revoke them there')]);
   });
 
-  it.each(['HS256', 'crash'])('A1: %s gives 500 and no token; afterwards it goes on', async (wrong) => {
+  it.each(['HS256', 'crash'])('A1: %s gives 500 and no token, and the next request succeeds', async (wrong) => {
     await writeFile(lie, wrong);
     const answer = await post(server, ASK);
     expectStatus(answer, {
@@ -93,7 +93,7 @@ describe('with an external signer', () => {
     await expect.poll(async () => (await post(server, ASK)).code).toBe(201);
   });
 
-  it('a key that signed here before can be revoked, and its tokens are refused', async () => {
+  it('an earlier key of the server can be revoked, and its tokens are refused', async () => {
     const { kid } = decodeProtectedHeader(before);
     expect((await server.call('DELETE', `${KEYS}/${kid}`)).code).toBe(200);
     expect(await codeFor(server, before)).toBe(401);
@@ -102,7 +102,7 @@ describe('with an external signer', () => {
   });
 });
 
-describe('without one that answers', () => {
+describe('without a signer that responds', () => {
   it('the program does not start, and says why', async () => {
     const { dataDir } = await dataDirWithKey();
     const args = [

@@ -18,7 +18,7 @@ import { type Server, startServer } from './support/server.ts';
 import { openRelay, type Relay } from './support/tcp-relay.ts';
 import { Watch } from './support/watch.ts';
 
-/** A22 and the everyday behind nginx and HAProxy, which are set up as in deploy/. */
+/** A22 and common requests behind nginx and HAProxy, with the configuration of deploy/. */
 
 const TOKEN_PATH = '/orchestrator/prod-eu-1/api/v1/namespaces/ci/serviceaccounts/builder/token';
 const JSON_TYPE = { 'Content-Type': 'application/json' };
@@ -70,10 +70,10 @@ for (const { kind, opening } of [
   describeWith(kind.program, `attacks through ${kind.name}`, () => {
     const at = behind(kind);
 
-    it('A22: every answer is that of its request, and the server sees no request that the proxy does not', async () => {
+    it('A22: every response belongs to its request, and the server gets no request that the proxy did not send', async () => {
       const { problems, served } = await attack(server, at.proxy, { opening });
       expect(problems).toEqual([]);
-      // Or the requests did not meet, and there was nothing to mix up.
+      // Otherwise the requests did not share connections, and nothing could be mixed up.
       expect(at.relay.opened).toBeLessThan(served / 2);
     });
   });
@@ -82,9 +82,9 @@ for (const { kind, opening } of [
 describeWith(LYING_NGINX.program, `attacks through ${LYING_NGINX.name}`, () => {
   const at = behind(LYING_NGINX);
 
-  it('A22: would be seen, if there was a way', async () => {
+  it('A22: the test finds requests that are mixed up', async () => {
     const { problems } = await attack(server, at.proxy, { only: 'a body' });
-    // As a request that the proxy does not know of, or has for another: whichever of them is faster.
+    // As a request that the proxy does not know, or takes for another one: it depends on the timing.
     expect(problems.join('\n')).toContain('/clusters/smuggled');
   });
 });
@@ -93,7 +93,7 @@ for (const kind of [NGINX, HAPROXY]) {
   describeWith(kind.program, `behind ${kind.name}`, () => {
     const at = behind(kind);
 
-    it('a watch hears of a change at once, and ends when its client leaves', async () => {
+    it('a watch gets a change at once, and ends when its client disconnects', async () => {
       const watch = await Watch.open({ ...server, url: at.proxy.url }, `${CLUSTERS}?watch=true&labelSelector=is=new`);
       const auditId = watch.headers.get('audit-id');
       for (const name of [`${kind.program.name}-1`, `${kind.program.name}-2`]) {
@@ -113,7 +113,7 @@ for (const kind of [NGINX, HAPROXY]) {
       expect(ended.stage).toBe('ResponseComplete');
     });
 
-    it('A8: who asked for a token is in the log of the proxy, and not what they claim to be', async () => {
+    it('A8: the log of the proxy has the address of the client, not the one in its headers', async () => {
       const answer = await ask(at.proxy.port, {
         method: 'POST',
         path: `${TOKEN_PATH}?secret=canary`,
@@ -133,7 +133,7 @@ for (const kind of [NGINX, HAPROXY]) {
       await expect.poll(lines).toMatchObject([{ clientAddress: '127.0.0.2', code: 201, path: TOKEN_PATH }]);
     });
 
-    it('takes what the server takes, and no more', async () => {
+    it('accepts the same sizes as the server', async () => {
       const padded = (bytes: number): string => '{"spec":{"audiences":["vault"]}}'.padEnd(bytes);
       const send = (bytes: number) =>
         ask(at.proxy.port, {
