@@ -119,7 +119,7 @@ describe('A14, C-F: a credential is bound to the address and the CA', () => {
     expect((await ask(name)).code).toBe(502);
     expect(await conditionOf(forwarding, name, 'NotConfirmed')).toMatchObject({ status: 'False' });
     expect([cluster.requests, other.requests]).toEqual([[], []]);
-    // Nor can they confirm it, in any way of writing.
+    // Nor can the caller confirm it, with any verb.
     const value = await digestOf(name);
     expect((await annotate(name, value, tokenOf('registrar'))).json.message).toBe(
       `clusters.clusterregistry.k8s.io "${name}" is forbidden: User "registrar" cannot confirm resource "clusters" in API group "clusterregistry.k8s.io" at the cluster scope`,
@@ -142,7 +142,7 @@ describe('A14, C-F: a credential is bound to the address and the CA', () => {
     expect(other.requests).toEqual([]);
   });
 
-  it('who may confirm does, with kubectl’s patch, and a changed CA is then the one that counts', async () => {
+  it('a caller who may confirm does so with kubectl’s patch, and then the changed CA is used', async () => {
     await registered('rotated');
     const caBundle = Buffer.from(thief.cert).toString('base64');
     await patchSpec(server, 'rotated', {
@@ -162,7 +162,7 @@ describe('A14, C-F: a credential is bound to the address and the CA', () => {
     expect((await ask('stopped')).code).toBe(502);
   });
 
-  it('conditions of others stay, and a cluster that names no credential any more has none of ours', async () => {
+  it('conditions of other writers stay, and a cluster without a credential has no condition of the server', async () => {
     await registered('mixed');
     await conditionOf(forwarding, 'mixed', 'NotUsedYet');
     const conditions = [{ type: 'Ready', status: 'True', reason: 'Fine' }];
@@ -177,7 +177,7 @@ describe('A14, C-F: a credential is bound to the address and the CA', () => {
       .toEqual({ conditions, version: 'v1' });
   });
 
-  it('neither the condition nor the refusal tells which credential it is', async () => {
+  it('neither the condition nor the refusal names the credential', async () => {
     const list = await server.call('GET', '/auth/v1/clusters');
     expect(list.text).toContain('NotConfirmed');
     for (const secret of ['"fleet', 'canary', 'confirmed-endpoint', 'sha256-']) expect(list.text).not.toContain(secret);
@@ -191,7 +191,7 @@ describe('a cluster that changes who issues its tokens', () => {
     await createAccount(forwarding.server, 'builder', 'ci', 'turning');
   });
 
-  it('from when a cluster issues its tokens itself nothing is signed for it here, and after that again', async () => {
+  it('the server signs nothing for a cluster while that issues its own tokens', async () => {
     const path = tokenPath('builder', 'ci', 'turning');
     const controller = { kind: 'Secret', namespace: 'fleet', name: 'none' };
     for (let round = 0; round < 2; round++) {

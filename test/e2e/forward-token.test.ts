@@ -53,7 +53,7 @@ beforeEach(() => {
   cluster.requests.length = 0;
 });
 afterAll(async () => {
-  // A8: whatever happened in this file.
+  // A8: for all tests of this file.
   const output = `${server.output.stdout}${server.output.stderr}`;
   await forwarding.destroy();
   await cluster.close();
@@ -67,7 +67,7 @@ const ask = (spec: object = { audiences: [] }, options: CallOptions & { path?: s
 
 const refusal = (answer: Answer) => [answer.code, answer.json.reason, answer.json.message];
 
-describe('a cluster that issues for itself', () => {
+describe('a cluster that issues its own tokens', () => {
   it('delays only its own command of clusterpass exec', async () => {
     const { spec, ...object } = clusterObject({ name: 'ordinary', port: cluster.port, ca: authority.cert });
     const { orchestratorApiEndpoints } = spec;
@@ -89,7 +89,7 @@ describe('a cluster that issues for itself', () => {
     expect([code, stdout, stderr]).toEqual([0, 'ordinary: done\nreal: done\n', '']);
   });
 
-  it('is asked with the credential of the server, in a new request', async () => {
+  it('gets a new request, with the credential of the server', async () => {
     const boundObjectRef = { kind: 'Pod', apiVersion: 'v1', name: 'web-0', uid: 'uid-of-web-0' };
     cluster.answer = (seen) => {
       const claims = claimsFor(seen);
@@ -114,7 +114,7 @@ describe('a cluster that issues for itself', () => {
     expect(cluster.requests).toHaveLength(1);
     const [seen] = cluster.requests;
     expect([seen?.method, seen?.path]).toEqual(['POST', '/api/v1/namespaces/ci/serviceaccounts/builder/token']);
-    // A15: exactly these, whatever the caller sent.
+    // A15: exactly these headers, whatever the caller sent.
     expect(Object.keys(seen?.headers ?? {}).sort()).toEqual(
       ['accept', 'authorization', 'connection', 'content-length', 'content-type', 'host', 'user-agent'].sort(),
     );
@@ -183,7 +183,7 @@ describe('a cluster that issues for itself', () => {
       const review = '/orchestrator/itself/apis/authentication.k8s.io/v1/tokenreviews';
       const { json } = await real.call('POST', review, { body: { spec } });
       expect(json.status.user.username).toBe('system:serviceaccount:ci:builder');
-      // The server did not issue it, and does not take it.
+      // The server did not issue the token, and does not accept it.
       expect((await server.call('GET', '/auth/v1/clusters', { token })).code).toBe(401);
       const absent = await ask(undefined, { path: tokenPath('absent', 'ci', 'real') });
       expect(refusal(absent)).toEqual([404, 'NotFound', 'cluster "real": serviceaccounts "absent" not found']);
@@ -192,7 +192,7 @@ describe('a cluster that issues for itself', () => {
     }
   });
 
-  it('over TLS, with only the CA that it was registered with', async () => {
+  it('is reached over TLS, with its registered CA only', async () => {
     // The second server’s own certificate was signed by another authority than the one that is registered.
     const secure = await startApiServer(
       { cert: await readFile(TLS.certFile, 'utf8'), key: await readFile(TLS.keyFile, 'utf8') },
@@ -210,7 +210,7 @@ describe('a cluster that issues for itself', () => {
     expect(cluster.requests).toEqual([]);
   });
 
-  it('A15: a header that names others as belonging to the connection takes nothing away', async () => {
+  it('A15: a Connection header does not remove the headers that it names', async () => {
     const body = JSON.stringify({ spec: { audiences: [] } });
     const answer = await sendRaw(
       server,
@@ -246,7 +246,7 @@ describe('a cluster that issues for itself', () => {
     },
   );
 
-  it('A16: what is no name reaches no path', async () => {
+  it('A16: a text that is not a valid name does not become part of a path', async () => {
     for (const name of ['..', '%2e%2e', '..%2f..', 'a%2fb', 'A', 'a_b', '%00', '.', 'x'.repeat(254)]) {
       for (const path of [tokenPath(name, 'ci', 'real'), tokenPath('builder', name, 'real')]) {
         expect((await rawCall(server, 'POST', path, { body: '{"spec":{"audiences":[]}}' })).code).toBeGreaterThan(399);
@@ -274,7 +274,7 @@ describe('a cluster that issues for itself', () => {
     expect(JSON.parse(cluster.requests[0]?.body ?? '').spec.expirationSeconds).toBe(3606);
   });
 
-  it('a lifetime that the cluster shortens is a warning, and an error if the caller insisted on more', async () => {
+  it('a lifetime that the cluster shortens is a warning, and an error if the caller required more', async () => {
     cluster.answer = (seen) => {
       const claims = claimsFor(seen);
       return tokenAnswer(jwt({ ...claims, exp: (claims.iat as number) + 900 }));
@@ -344,7 +344,7 @@ describe('a cluster that issues for itself', () => {
     }
   });
 
-  it('its view says nothing about an issuer that is not ours', async () => {
+  it('its view does not show the issuer, which is not the server', async () => {
     const { json } = await server.call('GET', '/auth/v1/clusters?fieldSelector=metadata.name%3Dreal');
     expect(json.items[0].metadata.annotations).toEqual({ 'clusterpass.dev/max-expiration-seconds': '86400' });
     await createCluster(server, 'ours');
@@ -375,24 +375,24 @@ it('T-12j: a cluster that is being deleted is not asked', async () => {
   await patchSpec(server, 'leaving', { metadata: { finalizers: null } });
 });
 
-describe('C-I: what the cluster answers', () => {
+describe('C-I: the response of the cluster', () => {
   it.each([
     [400, 'BadRequest'],
     [404, 'NotFound'],
     [409, 'Conflict'],
     [422, 'Invalid'],
-  ])('a %i is about the request, and is passed on', async (code, reason) => {
+  ])('a %i is about the request, and is forwarded', async (code, reason) => {
     cluster.answer = () => statusAnswer(code, reason, 'because\r\nof \u001b[31mthis');
     expect(refusal(await ask())).toEqual([code, reason, 'cluster "real": because  of  [31mthis']);
   });
 
-  it('a namespace that is going away is about the request, too', async () => {
+  it('a namespace that is being deleted is about the request, too', async () => {
     const details = { causes: [{ reason: 'NamespaceTerminating' }] };
     cluster.answer = () => statusAnswer(403, 'Forbidden', 'being terminated', details);
     expect(refusal(await ask())).toEqual([403, 'Forbidden', 'cluster "real": being terminated']);
   });
 
-  it('a 429 is passed on with a pause', async () => {
+  it('a 429 is forwarded with Retry-After', async () => {
     cluster.answer = () => ({ status: 429, headers: { 'retry-after': '7' } });
     const answer = await ask();
     expect([answer.code, answer.headers.get('retry-after')]).toEqual([429, '7']);
@@ -434,7 +434,7 @@ describe('C-I: what the cluster answers', () => {
     expect(cluster.requests).toHaveLength(1);
   });
 
-  it('B15: one that does not answer holds one share of the seats, not those of other clusters', async () => {
+  it('B15: a cluster that does not respond uses its share of the seats, not those of other clusters', async () => {
     await createCluster(server, 'own');
     await createNamespace(server, 'ci', 'own');
     await createAccount(server, 'builder', 'ci', 'own');
@@ -447,7 +447,7 @@ describe('C-I: what the cluster answers', () => {
     // 32 connections to a cluster: the others wait for one.
     await expect.poll(() => cluster.requests.length).toBe(32);
     const text = expect.stringMatching(/^cluster "real" has not answered 50 token requests/);
-    // A request that comes before the last of them waits for the cluster, too: it is given up.
+    // A request that comes before the last of them waits for the cluster, too. The test aborts it.
     const next = async (): Promise<unknown> => {
       const answer = await ask(undefined, { signal: AbortSignal.timeout(1_000) }).catch(() => undefined);
       return answer && refusal(answer);
@@ -488,7 +488,7 @@ describe('C-I: what the cluster answers', () => {
     await impostor.close();
   });
 
-  it('headers of the answer are not relayed', async () => {
+  it('headers of the response are not forwarded', async () => {
     cluster.answer = (seen) => {
       const { body } = goodAnswer(seen);
       return {
@@ -504,7 +504,7 @@ describe('C-I: what the cluster answers', () => {
     expect(answer.headers.get('audit-id')).not.toBe('theirs');
   });
 
-  it('a header that breaks the line is no answer', async () => {
+  it('a response with a line break in a header is invalid', async () => {
     cluster.answer = (_, socket) => {
       socket.end('HTTP/1.1 201 Created\r\nWarning: 299 - "a\rSet-Cookie: b"\r\nContent-Length: 2\r\n\r\n{}');
       return undefined;

@@ -51,7 +51,7 @@ test('B15, A21: half-sent requests of service accounts delay no other caller, an
   expect((await server.call('GET', '/auth/v1/clusters', limit)).code).toBe(200);
   expect((await post(server, ASK, limit)).code).toBe(201);
   const codes = await Promise.all(answers);
-  // All accounts of a cluster have one share. They may not ask for tokens.
+  // All accounts of a cluster have one share. They may not request tokens.
   const count = (code: string): number => codes.filter((one) => one === code).length;
   expect(count('408')).toBe(100);
   expect(count('429')).toBe(ACCOUNTS * Math.ceil(EACH / 2) - 100);

@@ -19,7 +19,7 @@ import { type Answer, type Server, tokenOf } from './support/server.ts';
 import { beforeAllWithServer } from './support/shared-server.ts';
 import { Watch } from './support/watch.ts';
 
-/** Fields that are sent to those alone who may update a cluster. */
+/** Fields that only callers who may update a cluster see. */
 
 let server: Server;
 
@@ -28,7 +28,7 @@ beforeAllWithServer(async (shared) => {
 });
 
 describe('in lists and watches', () => {
-  /** In every field that is not on the list of what is shown. */
+  /** A canary in every field that the public view does not show. */
   const CANARY = 'canary-7f3a';
   const SECRETS = {
     annotations: {
@@ -69,8 +69,8 @@ describe('in lists and watches', () => {
     'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io',
   ];
 
-  describe('A17, C-G: what is sensitive', () => {
-    it('is in no byte of a list or an object, in whatever form, for who may only look', async () => {
+  describe('A17, C-G: a hidden field', () => {
+    it('is in no byte of a list or an object, in any form, for a caller who may only read', async () => {
       let shown = 0;
       for (const path of [PUBLIC_LIST, CLUSTERS, `${CLUSTERS}/one`]) {
         for (const accept of ACCEPTS) {
@@ -110,7 +110,7 @@ describe('in lists and watches', () => {
       });
     });
 
-    it('goes whole to who may update, from the API paths only', async () => {
+    it('is sent to a caller who may update, from the API paths only', async () => {
       for (const path of [CLUSTERS, `${CLUSTERS}/one`]) {
         const { text } = await server.call('GET', path, { token: tokenOf('editor') });
         expect(text).toContain(CANARY);
@@ -134,7 +134,7 @@ describe('in lists and watches', () => {
       expect(holds).toEqual({ one: true, two: false });
     });
 
-    it('a selector is no way to guess it', async () => {
+    it('cannot be guessed with a selector', async () => {
       const answers = await Promise.all(
         [`spec.authInfo.user.name=${CANARY}`, 'spec.authInfo.user.name=wrong'].map((selector) =>
           server.call('GET', `${PUBLIC_LIST}?fieldSelector=${encodeURIComponent(selector)}`, {
@@ -145,7 +145,7 @@ describe('in lists and watches', () => {
       expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
     });
 
-    it('is in no byte of a watch: added, modified, taken back, deleted', async () => {
+    it('is in no byte of a watch: added, modified, hidden again, deleted', async () => {
       const streams = ACCEPTS.filter((accept) => !accept.includes('yaml') && !accept.includes('List')).flatMap(
         (accept) =>
           [PUBLIC_LIST, CLUSTERS].flatMap((path) =>
@@ -174,7 +174,7 @@ describe('in lists and watches', () => {
         expect(JSON.stringify(events)).not.toContain(CANARY);
         watch.close();
       }
-      // The same stream does carry it for who may update: the canary sings.
+      // The same watch has the canary for a caller who may update.
       const editor = await Watch.open(
         server,
         `${CLUSTERS}?watch=true&fieldSelector=metadata.name%3Dlast`,
@@ -188,7 +188,7 @@ describe('in lists and watches', () => {
       editor.close();
     });
 
-    it('A18: is no longer sent to who may no longer update', async () => {
+    it('A18: is not sent to a caller who may no longer update', async () => {
       await setRole(server, 'demoted', { verbs: ['get', 'list', 'watch', 'update'] });
       await bindRole(server, 'demoted', 'demoted');
       const watch = await Watch.open(
@@ -208,7 +208,7 @@ describe('in lists and watches', () => {
       watch.close();
     });
 
-    it('is not told to who resumes a watch', async () => {
+    it('is not sent in a watch that resumes', async () => {
       const { json } = await server.call('GET', PUBLIC_LIST, { token: tokenOf('viewer') });
       const { annotations, spec } = SECRETS;
       await addCluster(server, 'four', { labels: { env: 'dev' }, annotations, spec });
@@ -225,7 +225,7 @@ describe('in lists and watches', () => {
 });
 
 describe('by patches and past versions', () => {
-  /** A17, finding 5: ways around the public view, for callers who may write but not update. */
+  /** A17: ways around the public view, for callers who may patch but not update. */
 
   const CANARY = 'canary-credential';
   const HIDDEN = {
@@ -260,7 +260,7 @@ describe('by patches and past versions', () => {
     '/metadata/finalizers/0',
   ];
 
-  describe('A17: a JSON patch moves nothing from where the caller may not look to where it may', () => {
+  describe('A17: a JSON patch moves no hidden value into a visible field', () => {
     it.each(PLACES)('copy %s to an annotation', async (from) => {
       const answer = await patch('patcher', 'live', [{ op: 'copy', from, path: '/metadata/annotations/seen' }]);
       expect(answer.text).not.toContain(CANARY);
@@ -286,7 +286,7 @@ describe('by patches and past versions', () => {
       expect(answer.text).not.toContain(CANARY);
     });
 
-    it.each(PLACES)('test %s does not tell a right guess from a wrong one', async (path) => {
+    it.each(PLACES)('test %s has the same response to a right guess and to a wrong one', async (path) => {
       const right = path.includes('finalizers') ? `example.com/${CANARY}` : CANARY;
       const guesses = [right, 'wrong'].map((value) => patch('patcher', 'live', [{ op: 'test', path, value }]));
       const [hit, miss] = await Promise.all(guesses);
@@ -294,7 +294,7 @@ describe('by patches and past versions', () => {
     });
   });
 
-  describe('A17: no write tells a right guess of a hidden value from a wrong one', () => {
+  describe('A17: a write has the same response to a right and to a wrong guess of a hidden value', () => {
     const CONFIRMED = 'clusterpass.dev/confirmed-endpoint';
     const IMPORTED = 'clusterpass.dev/imported-from';
     const APPLY = { 'Content-Type': 'application/apply-patch+yaml' };
@@ -408,7 +408,7 @@ describe('by patches and past versions', () => {
       expect([wrong.code, wrong.text]).toEqual([right.code, right.text]);
     });
 
-    it('what kubectl applied last is not replaced, whatever a patch says, and the version does not move', async () => {
+    it('the annotation last-applied-configuration is not replaced by any patch, and the version stays', async () => {
       const stored = async () => (await server.call('GET', `${CLUSTERS}/live`)).json.metadata;
       const { resourceVersion } = await stored();
       for (const value of [CANARY, 'wrong']) {
@@ -438,7 +438,7 @@ describe('by patches and past versions', () => {
       },
     );
 
-    it('what is shown can be applied, and who may update applies the rest', async () => {
+    it('visible fields can be applied, and a caller who may update applies the others', async () => {
       const shown = await apply('patcher', 'live', { metadata: { labels: { team: 'a' } } });
       expect(shown.code, shown.text).toBe(200);
       expect(shown.text).not.toContain(CANARY);
@@ -490,14 +490,14 @@ describe('by patches and past versions', () => {
     });
   });
 
-  describe('the answer to a patch is the view of who sent it', () => {
+  describe('the response to a patch is the view of its caller', () => {
     it('a merge patch shows nothing hidden', async () => {
       const answer = await patch('patcher', 'live', { metadata: { labels: { a: 'b' } } }, MERGE_PATCH);
       expect(answer.code).toBe(200);
       expect(answer.text).not.toContain(CANARY);
     });
 
-    it('a dry run that would bring the cluster within reach shows no more than before', async () => {
+    it('a dry run with labels that would allow more shows no more than before', async () => {
       const answer = await patch('owner', 'live', { metadata: { labels: { env: 'test' } } }, MERGE_PATCH);
       expect(answer.text).not.toContain(CANARY);
       const { json } = await server.call('GET', `${CLUSTERS}/live`);
@@ -505,11 +505,11 @@ describe('by patches and past versions', () => {
     });
   });
 
-  describe('C-G: what a patch does not mention stays, seen or not', () => {
+  describe('C-G: a field that a patch does not name stays, visible or hidden', () => {
     it.each<[string, unknown, Record<string, string>]>([
       ['a merge patch', { metadata: { annotations: null } }, MERGE_PATCH],
       ['a JSON patch', [{ op: 'remove', path: '/metadata/annotations' }], JSON_PATCH],
-    ])('%s that takes the annotations away leaves the finalizers', async (kind, body, headers) => {
+    ])('%s that removes the annotations keeps the finalizers', async (kind, body, headers) => {
       const name = kind.replaceAll(/[^a-z]/gi, '').toLowerCase();
       await addCluster(server, name, { labels: { env: 'live' }, ...HIDDEN });
       const answer = await server.call('PATCH', `${CLUSTERS}/${name}`, { body, headers, token: tokenOf('patcher') });

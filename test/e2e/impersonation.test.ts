@@ -67,7 +67,7 @@ describe('where an impersonation holds', () => {
     expect([code, json.message]).toEqual([422, expect.stringContaining('is the audience of cluster "beta"')]);
   });
 
-  it('a pass becomes what a rule allows in its cluster, and nothing else', async () => {
+  it('a pass may impersonate what a rule allows in its cluster, and nothing else', async () => {
     const undo = await grant(server, {
       to: { kind: 'ServiceAccount', namespace: 'ci', name: 'builder' },
       rules: [impersonate('carol')],
@@ -241,7 +241,7 @@ describeWithKubectl('kubectl --as', () => {
     expect((await kubectlOk(server, [...get, 'carol'], { ...alpha, ...asUser('alice') })).split('\n')).toEqual(
       expect.arrayContaining(['namespace/ci', 'namespace/shop']),
     );
-    // kubectl asks for the groups of the API first, and does not print the message of that answer.
+    // kubectl requests the API groups first, and does not print the message of that response.
     const canI = ['auth', 'can-i', 'list', 'namespaces', '--as', 'dave'];
     const refused = await kubectl(server, canI, { ...alpha, ...asUser('alice') });
     expect([refused.code, refused.stderr]).toEqual([

@@ -9,7 +9,7 @@ import { inCluster, review, TOKEN } from './support/reviews.ts';
 import { type Server, startServer, tokenOf } from './support/server.ts';
 import { brief, Watch } from './support/watch.ts';
 
-/** Which tokens are out, and how one is taken back before it ends. */
+/** The list of issued tokens, and how a token is revoked before it expires. */
 
 const GROUP = 'clusterpass.dev';
 const PATH = `/apis/${GROUP}/v1alpha1/issuedtokens`;
@@ -73,7 +73,7 @@ const success = (jti: string, uid?: string) => ({
 });
 
 describe('a tracked token', () => {
-  it('is listed with what was granted to whom, and never itself', async () => {
+  it('is listed with its requester, account and lifetime, without the token itself', async () => {
     const { token, jti } = await track('jane', {
       audiences: ['vault', 'registry'],
       expirationSeconds: 900,
@@ -119,7 +119,7 @@ describe('a tracked token', () => {
     expect(await namesFor('jane')).toEqual([]);
   });
 
-  it('must say so in words that are known', async () => {
+  it('needs a known value in its annotation', async () => {
     const body = { metadata: { annotations: { 'clusterpass.dev/tracked': 'yes' } }, spec: { audiences: [] } };
     const { code, json } = await server.call('POST', tokenPath(), { body });
     expect([code, json.details.causes[0].field]).toEqual([422, 'metadata.annotations[clusterpass.dev/tracked]']);
@@ -142,7 +142,7 @@ describe('a tracked token', () => {
 });
 
 describe('who sees and revokes what', () => {
-  it('one’s own without a rule, those of others with one; and without, no word on what exists', async () => {
+  it('a caller sees its own tokens without a rule and others with one; without, it does not learn what exists', async () => {
     const [janes, joes] = [await track('jane'), await track('joe')];
     expect(await namesFor('jane')).toEqual([janes.jti]);
     expect(await namesFor('joe')).toEqual([joes.jti]);
@@ -176,7 +176,7 @@ describe('who sees and revokes what', () => {
     for (const { jti } of tokens) await revoke(jti);
   });
 
-  it('nothing else can be done with them', async () => {
+  it('they have no other verbs', async () => {
     const body = { apiVersion: 'clusterpass.dev/v1alpha1', kind: 'IssuedToken', metadata: { name: UNKNOWN } };
     for (const [method, path] of [
       ['POST', PATH],
@@ -191,7 +191,7 @@ describe('who sees and revokes what', () => {
     expect((await server.call('GET', PATH, { token: null })).code).toBe(401);
   });
 
-  it('can-i knows', async () => {
+  it('a SelfSubjectAccessReview says the same', async () => {
     const may = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
     const ask = (verb: string) =>
       review(
@@ -249,14 +249,14 @@ describe('a revoked token', () => {
     },
   );
 
-  it('A8: nor is a token, and then it is not kept in the log', async () => {
+  it('A8: a token is no id either, and is not in the log', async () => {
     const token = await issue(server);
     expect((await revoke(token)).code).toBe(422);
     expectStatus(await revoke(token, 'joe'), forbidden('joe', 'delete', token));
     expect(await codeFor(server, token)).toBe(200);
   });
 
-  it('a dry run and a precondition that does not hold leave it alone', async () => {
+  it('a dry run and a failed precondition revoke nothing', async () => {
     const { token, jti } = await track('jane');
     const { uid } = (await server.call('GET', `${PATH}/${jti}`)).json.metadata;
     expect((await revoke(jti, undefined, { query: '?dryRun=All' })).json).toEqual(success(jti, uid));
@@ -278,7 +278,7 @@ describe('a revoked token', () => {
 });
 
 describe('a watch of them', () => {
-  it('tells each caller of what they see, and follows permission', async () => {
+  it('shows each caller the tokens that it may see, and follows changes of permissions', async () => {
     const before = await track('joe');
     const own = await Watch.open(server, `${PATH}?watch=true`, tokenOf('jane'));
     const janes = await track('jane');
@@ -332,6 +332,6 @@ describeWithKubectl('kubectl', () => {
   });
 });
 
-it('A8: no token is in what the server wrote', () => {
+it('A8: no token is in the output of the server', () => {
   expect(`${server.output.stdout}${server.output.stderr}`).not.toContain('eyJ');
 });

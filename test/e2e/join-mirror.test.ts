@@ -11,14 +11,14 @@ import { grant, may, user } from './support/rbac.ts';
 import { type Server, startServer, tokenOf } from './support/server.ts';
 import { startCommand } from './support/sync-command.ts';
 
-/** A cluster that registers itself, and keeps its accounts and Pods in step. */
+/** A cluster that registers itself, and mirrors its accounts and Pods. */
 
 const IDENTITY = 'aaaaaaaa-0000-4000-8000-000000000001';
 const BOOTSTRAP = '/apis/clusterpass.dev/v1alpha1/bootstraptokens';
 const AUDIT_EVENTS = '/apis/clusterpass.dev/v1alpha1/auditeventreviews';
 const ADDRESS = 'https://10.9.0.1:6443';
 
-/** What an administrator writes to the cluster. */
+/** The changes of an administrator in the cluster. */
 const SINCE = { name: 'edge-1', labels: { env: 'edge', owner: 'team-a' }, annotations: { contact: 'team-a' } };
 
 let server: Server;
@@ -66,7 +66,7 @@ describe('clusterpass join', () => {
       spec: { orchestratorApiEndpoints: { serverEndpoints: [{ serverAddress: ADDRESS }, { serverAddress: ADDRESS }] } },
     });
     expect((await joins('edge-1', token)).stdout).toContain('edge-1 is registered already');
-    // The repetition says that it is registered, and nothing that others wrote to it.
+    // The repeated request says that it is registered, and shows no field that others wrote.
     await admin.ok(['apply', '-f', '-'], { stdin: JSON.stringify(bodyOf('edge-1', { metadata: SINCE })) });
     const path = `${BOOTSTRAP}/edge/cluster`;
     const again = await server.call('POST', path, { token: token.trim(), body: bodyOf('edge-1') });
@@ -128,7 +128,7 @@ describe('clusterpass join', () => {
     expect((await server.call('POST', path, { token, body: bodyOf('edge-3') })).code).toBe(201);
   });
 
-  it('A49: opens nothing else, and ends with its deletion', async () => {
+  it('A49: gives no other access, and ends with its deletion', async () => {
     const token = (await create('narrow', '--name-pattern', 'edge-*')).trim();
     const codes = async (...calls: [string, string][]): Promise<number[]> =>
       Promise.all(calls.map(async ([method, path]) => (await server.call(method, path, { token })).code));
@@ -307,7 +307,7 @@ describe('clusterpass mirror', () => {
     );
   });
 
-  it('says which of the two refuses its credential', async () => {
+  it('names the server that refuses its credential', async () => {
     cluster.fault = () => ({ code: 401 });
     onTestFinished(() => {
       cluster.fault = () => undefined;
@@ -319,7 +319,7 @@ describe('clusterpass mirror', () => {
     expect(await admin.fails(once, { env })).toMatch(`${refused}, the token in CLUSTERPASS_TOKEN: set a valid one`);
   });
 
-  it('says which of the two refuses it', async () => {
+  it('names the server that refuses it', async () => {
     const options = { cluster: 'missing', kubeconfig: 'edge.yaml' };
     const mirror = startCommand('mirror', { person: admin, server }, options);
     await expect.poll(() => mirror.written.err).toContain('Connected=False');

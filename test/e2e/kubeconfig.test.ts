@@ -125,7 +125,7 @@ describe('from the API', () => {
       ]);
     });
 
-    it('goes by the address of the connection, not by what a header says', async () => {
+    it('is chosen by the address of the connection, not by a header', async () => {
       const forged = await get('alpha', server.adminToken, {
         'X-Forwarded-For': '10.1.2.3',
         'X-Real-IP': '10.1.2.3',
@@ -141,7 +141,7 @@ describe('from the API', () => {
       expect((await get('beta')).json.clusters[0].cluster.server).toBe('https://moved.example.com');
     });
 
-    it('cannot be had of a cluster without an address', async () => {
+    it('does not exist for a cluster without an address', async () => {
       expectStatus(await get('plain'), {
         code: 409,
         reason: 'Conflict',
@@ -151,7 +151,7 @@ describe('from the API', () => {
     });
   });
 
-  describe('who may have it', () => {
+  describe('permissions', () => {
     const refused = (user: string, name: string) => ({
       code: 403,
       reason: 'Forbidden',
@@ -176,13 +176,13 @@ describe('from the API', () => {
       expectUnauthorized(await server.call('GET', path('alpha'), { token: null }));
     });
 
-    it('permission comes before what was asked', async () => {
+    it('a caller without permission learns nothing about the parameters', async () => {
       const answer = await server.call('GET', path('beta', null), { token: tokenOf('kim') });
       expectStatus(answer, refused('kim', 'beta'));
     });
   });
 
-  describe('what can be asked', () => {
+  describe('parameters', () => {
     const ACCOUNT = 'the service account to get tokens for, as namespace/name, or me for passes of the person';
 
     it('the account is required', async () => {
@@ -201,7 +201,7 @@ describe('from the API', () => {
       }
     });
 
-    it('and must be names, since they become arguments of a program', async () => {
+    it('are valid names, because they become arguments of a program', async () => {
       const refuses = [
         'builder',
         '/',
@@ -314,7 +314,7 @@ describe('clusterpass kubeconfig', () => {
       expect(await readFile(file(), 'utf8')).not.toContain('token-of-jane');
     });
 
-    it('is the same as the server gives for one cluster', async () => {
+    it('is the same as the kubeconfig of the server for one cluster', async () => {
       await jane.run(AS);
       const path = '/auth/v1/clusters/dev-2/kubeconfig?as=ci%2Fbuilder';
       const { json } = await server.call('GET', path);
@@ -324,7 +324,7 @@ describe('clusterpass kubeconfig', () => {
       expect(written.clusters[1].cluster).toMatchObject(json.clusters[0].cluster);
     });
 
-    it('leaves alone what it did not write: the first file of KUBECONFIG, its comments, its order', async () => {
+    it('keeps entries of others: in the first file of KUBECONFIG, with comments and order', async () => {
       const before = [
         '# mine',
         'apiVersion: v1',
@@ -354,14 +354,14 @@ describe('clusterpass kubeconfig', () => {
       expect((await stat(file('a'))).mode & 0o777).toBe(0o600);
     });
 
-    it('writes nothing when there is nothing new', async () => {
+    it('writes nothing when nothing has changed', async () => {
       await jane.run(AS);
       const before = await stat(file());
       expect((await jane.run(AS)).stderr).toContain(`${file()}: up to date, 2 contexts\n`);
       expect((await stat(file())).ino).toBe(before.ino);
     });
 
-    it('says what it did and what comes next', async () => {
+    it('prints what it changed and the next command', async () => {
       const rule = {
         verbs: ['create'],
         apiGroups: [''],
@@ -397,7 +397,7 @@ describe('clusterpass kubeconfig', () => {
       expect(await said('--output', 'y', '-l', 'zone=c')).toBe(`${file('y')}: no contexts to write\n`);
     });
 
-    it('warns of an account that tokens will not be granted for, and ends with 0', async () => {
+    it('warns of an account whose tokens would be refused, and exits with 0', async () => {
       const refused = await jane.run(AS);
       expect(refused.code).toBe(0);
       expect(refused.stderr).toMatch(
@@ -449,7 +449,7 @@ describe('clusterpass kubeconfig', () => {
       expect(stdout).toMatch(/^Client Version/);
     });
 
-    it('a link stays a link', async () => {
+    it('a symbolic link stays one', async () => {
       await mkdir(file('dotfiles'));
       await writeFile(file('dotfiles/config'), '');
       await symlink(file('dotfiles/config'), file('link'));
@@ -457,7 +457,7 @@ describe('clusterpass kubeconfig', () => {
       expect(await contexts('dotfiles/config')).toEqual(['dev-1', 'dev-2']);
     });
 
-    it('a name that is taken is reported and left as it is', async () => {
+    it('an existing entry with the name is reported and kept', async () => {
       const text =
         'apiVersion: v1\nkind: Config\ncontexts:\n- name: dev-1\n  context: {cluster: x, user: y}\nclusters: []\nusers: []\n';
       await writeFile(file('taken'), text);
@@ -475,7 +475,7 @@ describe('clusterpass kubeconfig', () => {
       expect(await contexts('taken')).toEqual(['dev-1', 'dev-2-builder', 'dev-1-builder']);
     });
 
-    it('--prune takes away what is no longer seen, and nothing of anyone else', async () => {
+    it('--prune removes contexts of clusters that the caller no longer sees, and no others', async () => {
       await addCluster(server, 'gone', { labels: { env: 'dev' }, spec: endpoints(['0.0.0.0/0', 'https://gone']) });
       await jane.run(AS);
       expect(await contexts()).toEqual(['dev-1', 'dev-2', 'gone']);
@@ -490,7 +490,7 @@ describe('clusterpass kubeconfig', () => {
       expect(JSON.stringify([clusters, users])).not.toContain('gone');
     });
 
-    it('--prune leaves alone what a selector leaves out', async () => {
+    it('--prune keeps contexts that a selector does not match', async () => {
       await jane.run(AS);
       await jane.run([...AS, '-l', 'env=nowhere', '--prune']);
       expect(await contexts()).toEqual(['dev-1', 'dev-2']);
@@ -537,7 +537,7 @@ describe('clusterpass kubeconfig', () => {
       expect(await jane.fails(args)).toContain(message);
     });
 
-    it('a file that is no kubeconfig is left as it is', async () => {
+    it('a file that is no kubeconfig is not changed', async () => {
       for (const text of ['- a\n- b\n', 'a: [', 'just text']) {
         await writeFile(file('broken'), text);
         expect(await jane.fails([...AS, '--output', 'broken'])).toContain('not changed');
@@ -553,7 +553,7 @@ describe('clusterpass kubeconfig', () => {
   });
 
   describeWithKubectl('with kubectl', () => {
-    it('reads it, renames in it, and the renaming stays', async () => {
+    it('reads the file and renames a context, and the new name stays', async () => {
       await jane.run(AS);
       const kubectl = (args: string[]): Promise<string> => kubectlBinary(args, { KUBECONFIG: file(), HOME: jane.home });
       expect((await kubectl(['config', 'get-contexts', '-o', 'name'])).trim().split('\n')).toEqual(['dev-1', 'dev-2']);

@@ -3,7 +3,7 @@ import { describeWithKubectl, kubectl, kubectlOk } from './support/kubectl.ts';
 import { createObjects, inNamespace } from './support/objects.ts';
 import { type Server, startServer, tokenOf } from './support/server.ts';
 
-/** kubectl writes manifests as people have them for a real cluster. */
+/** kubectl with manifests for a real cluster. */
 
 let server: Server;
 
@@ -81,7 +81,7 @@ describeWithKubectl('S-10: kubectl with the manifest of a whole object, validate
     ['pod', POD],
     ['secret', SECRET],
     ['serviceaccount', ACCOUNT],
-  ])('%s: apply, replace, delete, create; one warning names what is dropped', async (resource, stdin) => {
+  ])('%s: apply, replace, delete, create; one warning names the dropped fields', async (resource, stdin) => {
     const run = async (...args: string[]): Promise<string> => {
       const { code, stdout, stderr } = await kubectl(server, [...args, '-f', '-'], { ...ALPHA, stdin });
       // kubectl reads YAML into a map, so it sends the fields in another order.
@@ -106,7 +106,7 @@ describeWithKubectl('S-10: kubectl with the manifest of a whole object, validate
     expect(text).not.toMatch(/sidecar|initContainers|canary|c2VjcmV0|fieldPath/);
   });
 
-  it('a pod is the one of its account, and its containers may change', async () => {
+  it('a pod keeps its account, and its containers may change', async () => {
     const path = `${inNamespace('pods', 'ci')}/shop`;
     const changed = POD.replace('- {name: sidecar', '- {name: proxy').replace('app: shop', 'app: store');
     const { code, stdout } = await kubectl(server, ['apply', '-f', '-'], { ...ALPHA, stdin: changed });
@@ -185,7 +185,7 @@ describe('X-20: objects inside clusters, at the paths of the fleet', () => {
       'cannot be handled as a ServiceAccount',
     ],
     ['no object', [], 400, 'cannot unmarshal array'],
-  ])('%s: what is missing', async (_, body, code, text) => {
+  ])('%s: the error names what is missing', async (_, body, code, text) => {
     const answer = await server.call('POST', path, { body });
     expect([answer.code, answer.json.message]).toEqual([code, expect.stringContaining(text)]);
   });
@@ -198,7 +198,7 @@ describe('X-20: objects inside clusters, at the paths of the fleet', () => {
     ['DELETE', path],
     ['POST', '/api/v1/serviceaccounts'],
     ['POST', `${path}/far/token`],
-  ])('%s %s: what to do instead, for every caller', async (method, at) => {
+  ])('%s %s: the error names the right path, for every caller', async (method, at) => {
     for (const token of [server.adminToken, tokenOf('jane')]) {
       const answer = await server.call(method, at, { token, ...(method === 'POST' ? { body: account({}) } : {}) });
       expect(answer.json).toMatchObject({
@@ -239,7 +239,7 @@ describeWithKubectl('X-20: kubectl at the fleet, with objects inside clusters', 
     );
   });
 
-  it('the permission is that at the cluster', async () => {
+  it('the permission in the cluster counts', async () => {
     const { code, stderr } = await kubectl(server, ['create', '-f', '-'], { stdin: stdin(), token: tokenOf('jane') });
     expect([code, stderr]).toEqual([
       1,
@@ -281,7 +281,7 @@ describeWithKubectl('server-side apply', () => {
       ({ manager, operation }: { manager: string; operation: string }) => `${manager} ${operation}`,
     );
 
-  it('S-10, X-20: at the fleet, of a whole pod: nothing is owned that is not kept', async () => {
+  it('S-10, X-20: at the fleet, with a whole pod: dropped fields have no manager', async () => {
     const stdin = POD.replace('name: shop', 'name: ssa').replace(
       'labels: {app: shop}',
       `labels: {app: shop}\n  annotations: {${IN_CLUSTER}: beta}`,
@@ -315,7 +315,7 @@ describeWithKubectl('server-side apply', () => {
     expect((await server.call('GET', path)).json.metadata.labels).toEqual({ a: '2' });
   });
 
-  it('AP-76: get shows the managers when asked', async () => {
+  it('AP-76: get --show-managed-fields shows the managers', async () => {
     const get = (...args: string[]) => kubectlOk(server, ['get', 'clusterrole', 'mine', '-o', 'yaml', ...args]);
     expect(await get()).not.toContain('managedFields');
     expect(await get('--show-managed-fields')).toMatch(/managedFields:[\s\S]*manager: kubectl\n/);

@@ -4,7 +4,7 @@ import { create, remove } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
 import { type Server, startServer, tokenOf } from './support/server.ts';
 
-/** What people type to look around, with the real kubectl, at the fleet and at a cluster. */
+/** Commands that read, with the real kubectl, at the fleet and at a cluster. */
 
 const ALPHA = { clusterPath: '/orchestrator/alpha' } as const;
 let server: Server;
@@ -90,7 +90,7 @@ describeWithKubectl('kubectl looks around', () => {
     );
   });
 
-  it('explain tells what a field means, and nothing is without words', async () => {
+  it('explain describes every field', async () => {
     const text = await kubectlOk(server, ['explain', 'cluster.spec.orchestratorApiEndpoints']);
     expect(text).toContain('Certificate authorities of the API server, PEM in base64.');
     for (const [what, at] of [
@@ -162,7 +162,7 @@ describeWithKubectl('kubectl looks around', () => {
       ['NAME', 'SERVICE ACCOUNT', 'NODE', 'AGE'],
       ['shown', 'default', 'node-1'],
     ],
-  ])('B-02: get %s: what is kept of them', async (resource, content, header, cells) => {
+  ])('B-02: get %s: the columns of stored fields', async (resource, content, header, cells) => {
     const path = `/orchestrator/alpha/api/v1/${resource === 'namespaces' ? '' : 'namespaces/ci/'}${resource}`;
     await create(server, path, { metadata: { name: 'shown' }, ...content });
     const rows = lines(await kubectlOk(server, ['get', resource, 'shown', '-n', 'ci'], ALPHA));
@@ -212,7 +212,7 @@ describeWithKubectl('kubectl looks around', () => {
     expect(await kubectlOk(server, ['get', 'clusters', ...args])).toBe(output);
   });
 
-  it('get --chunk-size of a table puts the pages together', async () => {
+  it('get --chunk-size joins the pages of a table', async () => {
     const rows = lines(await kubectlOk(server, ['get', 'clusters', '--chunk-size', '1', '--no-headers']));
     expect(rows.map(([name]) => name)).toEqual(['alpha', 'beta', 'gamma']);
   });
@@ -224,7 +224,7 @@ describeWithKubectl('kubectl looks around', () => {
     expect(yaml).toContain('serverAddress: https://alpha.example.com:6443');
   });
 
-  it('get as a viewer: only what it may see, and stripped', async () => {
+  it('get as a viewer: only visible clusters, in the public view', async () => {
     const viewer = { token: tokenOf('viewer') };
     expect(await kubectlOk(server, ['get', 'clusters', '-o', 'jsonpath={.items[*].metadata.name}'], viewer)).toBe(
       'beta gamma',
@@ -244,7 +244,7 @@ describeWithKubectl('kubectl looks around', () => {
     let labelled = false;
     const { stdout } = await kubectl(server, ['get', 'clusters', '-l', 'env=dev', '-w', '-L', 'note'], {
       until: (text) => {
-        // Once the list is printed: the watch goes on from exactly there, whether it stands already or not.
+        // After the list is printed: the watch continues from its version, whether it is open already or not.
         if (!labelled && text.includes('gamma')) {
           labelled = true;
           void kubectlOk(server, ['label', 'cluster', 'gamma', 'note=changed']);
@@ -272,7 +272,7 @@ describeWithKubectl('kubectl looks around', () => {
     expect((await status('False')).code).toBe(200);
     const watches = Promise.withResolvers<void>();
     const waiting = kubectl(server, ['wait', '--for=condition=Ready', 'cluster/gamma', '--timeout=25s', '-v=6'], {
-      // It says each request that it has sent.
+      // It prints each request that it has sent.
       onSaid: (text) => /[?&]watch=true/.test(text) && watches.resolve(),
     });
     await Promise.race([watches.promise, waiting]);
@@ -280,7 +280,7 @@ describeWithKubectl('kubectl looks around', () => {
     expect(await waiting).toMatchObject({ code: 0, stdout: 'cluster.clusterregistry.k8s.io/gamma condition met\n' });
   });
 
-  it('a role that is not there is what is missing, not its namespace', async () => {
+  it('the error for a missing role names the role, not its namespace', async () => {
     const { code, stderr } = await kubectl(server, ['get', 'role', 'x', '-n', 'ci']);
     expect([code, stderr]).toEqual([
       1,

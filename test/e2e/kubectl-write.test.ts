@@ -30,7 +30,7 @@ afterAll(() => server.destroy());
 
 const isInCluster = ({ path }: KindCase): boolean => path.startsWith('/orchestrator/alpha');
 
-/** Each run of kubectl is given one object of every kind that is served at an address. */
+/** Each run of kubectl gets one object of every kind that the address serves. */
 const PLACES = [
   { place: 'the fleet', at: {}, kinds: KINDS.filter((of) => !isInCluster(of)) },
   { place: 'a cluster', at: { clusterPath: '/orchestrator/alpha' }, kinds: KINDS.filter(isInCluster) },
@@ -54,7 +54,7 @@ for (const { place, at, kinds } of PLACES) {
   const count = (text: string, pattern: RegExp): number => text.match(pattern)?.length ?? 0;
 
   describeWithKubectl(`kubectl writes every kind at ${place}`, () => {
-    it('X-13, X-14: apply creates, leaves alone, changes', async () => {
+    it('X-13, X-14: apply creates objects, keeps unchanged ones, and changes others', async () => {
       const strict = ['apply', '--validate=strict', '-f', '-'];
       expect(await runOk(strict, (of) => objectOf(of, { name: 'applied' }))).toBe(lines('applied', 'created'));
       expect(await runOk(strict, (of) => objectOf(of, { name: 'applied' }))).toBe(lines('applied', 'unchanged'));
@@ -67,7 +67,7 @@ for (const { place, at, kinds } of PLACES) {
       for (const of of kinds) expect((await read(of, 'applied')).metadata.labels ?? {}).not.toHaveProperty('a');
     });
 
-    it('apply --dry-run=server and diff: change nothing, and say what would', async () => {
+    it('apply --dry-run=server and diff: change nothing, and print the difference', async () => {
       const before = (of: KindCase) => objectOf(of, { name: 'dry' });
       const dryRun = ['apply', '--dry-run=server', '-f', '-'];
       expect(await runOk(dryRun, before)).toBe(lines('dry', 'created (server dry run)'));
@@ -79,7 +79,7 @@ for (const { place, at, kinds } of PLACES) {
       for (const of of kinds) expect((await read(of, 'dry')).metadata.annotations).not.toHaveProperty('note');
     });
 
-    it('--validate=strict refuses a field that there is not', async () => {
+    it('--validate=strict refuses an unknown field', async () => {
       const apply = (validate: string) =>
         run(['apply', `--validate=${validate}`, '-f', '-'], (of) => ({
           ...objectOf(of, { name: 'odd' }),
@@ -93,7 +93,7 @@ for (const { place, at, kinds } of PLACES) {
       for (const { kind } of kinds) expect(warned.stderr).toContain(`Warning: unknown field "surprise${kind}"`);
     });
 
-    it('create, label, annotate, patch in two languages, replace, edit, delete', async () => {
+    it('create, label, annotate, two types of patch, replace, edit, delete', async () => {
       const object = (of: KindCase) => objectOf(of, { name: 'made' });
       const made = targets('made');
       expect(await runOk(['create', '-f', '-'], object)).toBe(lines('made', 'created'));
@@ -139,7 +139,7 @@ for (const { place, at, kinds } of PLACES) {
       }
     });
 
-    it('X-16, AP-70: apply --server-side creates, changes, meets a conflict and takes over', async () => {
+    it('X-16, AP-70: apply --server-side creates, changes, gets a conflict, and takes ownership by force', async () => {
       const apply = (env: string, ...args: string[]) =>
         run(['apply', '--server-side', '-f', '-', ...args], (of) => objectOf(of, { name: 'ssa', labels: { env } }));
       const applied = { code: 0, stdout: lines('ssa', 'serverside-applied'), stderr: '' };
@@ -184,7 +184,7 @@ describeWithKubectl('kubectl makes objects by itself', () => {
     expect(await kubectlOk(server, args, { clusterPath: '/orchestrator/alpha' })).toBe(output);
   });
 
-  it('apply of a list of secrets merges them by name, and removes what is gone from the file', async () => {
+  it('apply of a list of secrets merges them by name, and removes those that are no longer in the file', async () => {
     const account = (...names: string[]): string =>
       JSON.stringify({
         apiVersion: 'v1',
@@ -248,7 +248,7 @@ describeWithKubectl('kubectl create token', () => {
     expect(stderr).toContain(message);
   });
 
-  it('the token is good for kubectl itself', async () => {
+  it('kubectl can use the token itself', async () => {
     const token = (await kubectlOk(server, ['create', 'token', 'builder', '-n', 'ci'], ALPHA)).trim();
     expect(await kubectlOk(server, ['api-resources', '-o', 'name'], { ...ALPHA, token })).toContain('serviceaccounts');
     const { stderr } = await kubectl(server, ['get', 'pods', '-n', 'ci'], { ...ALPHA, token });
@@ -258,7 +258,7 @@ describeWithKubectl('kubectl create token', () => {
 
 const run = promisify(execFile);
 
-/** Says what it was called with, and gives the token that it finds in its environment. */
+/** A plugin that records its arguments, and returns the token of its environment. */
 const PLUGIN = `#!/bin/sh
 echo "$@" > "$HOME/called-with"
 echo "{\\"apiVersion\\":\\"client.authentication.k8s.io/v1\\",\\"kind\\":\\"ExecCredential\\",\\"status\\":{\\"token\\":\\"$TOKEN\\"}}"
@@ -272,7 +272,7 @@ describeWithKubectl('kubectl with the kubeconfig of a cluster', () => {
     relay = await openRelay(server.url);
     home = await mkdtemp(join(tmpdir(), 'clusterpass-kubeconfig-'));
     await writeFile(join(home, 'clusterpass'), PLUGIN, { mode: 0o755 });
-    // A cluster is reached without a path, and so is the fleet: it stands in for the cluster's API.
+    // The API of a cluster has no path prefix, and neither has the fleet, which stands in for it.
     const caBundle = (await readFile(TLS.caFile)).toString('base64');
     const serverEndpoints = [
       { clientCIDR: '10.0.0.0/8', serverAddress: 'https://unreachable.example.com' },
@@ -307,7 +307,7 @@ describeWithKubectl('kubectl with the kubeconfig of a cluster', () => {
     },
   );
 
-  it('gets a token by itself and is who the token says, with clusterpass as its plugin', async () => {
+  it('gets a token with clusterpass as its plugin, and acts as the account of the token', async () => {
     await createNamespace(server, 'ci', 'reached');
     await createAccount(server, 'builder', 'ci', 'reached');
     const person = await Person.at({ CLUSTERPASS_CA: TLS.caFile });
@@ -315,7 +315,7 @@ describeWithKubectl('kubectl with the kubeconfig of a cluster', () => {
       await person.ok(['login', '--server', server.url, '--token', server.adminToken]);
       await person.run(['kubeconfig', '--as', 'ci/builder', '--exec-command', LAUNCHER]);
       const env = { HOME: person.home, KUBECONFIG: join(person.home, '.kube/config') };
-      // All at once, with nothing kept from before: one of them asks for a token, and the others wait for it.
+      // All at once, with an empty cache: one of them requests a token, and the others wait for it.
       const kubectls = Array.from({ length: 4 }, () => kubectlBinary(['--context', 'reached', 'auth', 'whoami'], env));
       const said = await Promise.all(kubectls);
       for (const text of said) expect(text).toContain('system:cluster:reached:serviceaccount:ci:builder');

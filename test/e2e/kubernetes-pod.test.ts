@@ -87,7 +87,7 @@ describeWith(go, 'the pod of the Helm chart', () => {
   }, 600_000);
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  it('starts on its projected volume, answers its probes, and follows changed manifests without a restart', async () => {
+  it('starts on its projected volume, responds to its probes, and follows changed manifests without a restart', async () => {
     const values = [
       chartValues('default'),
       'tokenAuth: { secretName: static }',
@@ -110,7 +110,7 @@ describeWith(go, 'the pod of the Helm chart', () => {
     const data = join(folder, 'var/lib/clusterpass');
     mkdirSync(etc, { recursive: true });
     mkdirSync(data, { recursive: true, mode: 0o700 });
-    /** Renders the chart and mounts what it says. Paths of the options are moved into the folder. */
+    /** Renders the chart and mounts its volumes. Paths of the options are moved into the folder. */
     const mount = (text: string): Any => {
       const rendered = renderChart({ values: [...values, text] });
       const configMaps = rendered

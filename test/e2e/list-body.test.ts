@@ -42,7 +42,7 @@ describe('the body of a list', () => {
     );
   });
 
-  it('decision 9, L-11: who may see nothing gets an empty list', async () => {
+  it('decision 9, L-11: a caller who may see nothing gets an empty list', async () => {
     for (const path of [PUBLIC_LIST, CLUSTERS]) {
       const { code, json, text } = await server.call('GET', path, { token: tokenOf('nobody') });
       expect(code).toBe(200);
@@ -110,7 +110,7 @@ describe('the body of a list', () => {
   });
 });
 
-describe('section 5 and 7: who is asking', () => {
+describe('section 5 and 7: the caller', () => {
   it.each([
     ['no credentials', null],
     ['an unknown token', 'no-such-token-0123456789'],
@@ -120,11 +120,11 @@ describe('section 5 and 7: who is asking', () => {
     }
   });
 
-  it('401 comes before anything that is wrong with the request', async () => {
+  it('401 comes before other errors of the request', async () => {
     expectUnauthorized(await server.call('GET', `${PUBLIC_LIST}?limit=x`, { token: null }));
   });
 
-  it('A17, decision 12: a hidden name and an absent one answer alike', async () => {
+  it('A17, decision 12: a hidden name and an absent one have the same response', async () => {
     const [hidden, absent] = await Promise.all(
       ['a', 'zz'].map((name) => server.call('GET', `${CLUSTERS}/${name}`, { token: tokenOf('vince') })),
     );
@@ -184,7 +184,7 @@ describe('N-09: gzip', () => {
     await addCluster(server, 'large-2', { annotations: { note } });
   });
 
-  it('compresses what is larger than 131072 bytes, and says so', async () => {
+  it('compresses bodies of more than 131072 bytes, with Content-Encoding', async () => {
     const { head, body } = await raw(PUBLIC_LIST, 'deflate, gzip');
     expect(head).toMatch(/\r\nContent-Encoding: gzip(\r\n|$)/);
     expect(head).toMatch(/\r\nVary: Accept-Encoding(\r\n|$)/);

@@ -40,7 +40,7 @@ describe('options', () => {
     expectStatus(answer, { code: 400, reason: 'BadRequest', message });
   }
 
-  describe('C-G, L-20, L-26, V-04: what cannot be read is 400, in the words of Go', () => {
+  describe('C-G, L-20, L-26, V-04: an option that cannot be parsed is 400, with the message of Go', () => {
     it.each([
       ['limit=abc', 'strconv.ParseInt: parsing "abc": invalid syntax'],
       ['limit=', 'strconv.ParseInt: parsing "": invalid syntax'],
@@ -53,7 +53,7 @@ describe('options', () => {
     ])('%s', async (query, message) => {
       expectBadRequest(await list(query), message);
       expectBadRequest(await list(`watch=true&${query}`), message);
-      // Also for who may see nothing: the filter comes after the options.
+      // Also for a caller who may see nothing: the filter comes after the options.
       expectBadRequest(await listAs(server, 'nobody', `?${query}`), message);
     });
 
@@ -71,7 +71,7 @@ describe('options', () => {
       ['labelSelector=%ed%a0%80', 'the query is not valid UTF-8 when decoded'],
       ['labelSelector=a%zz', 'the query contains an invalid percent-escape'],
       ['labelSelector=a%', 'the query contains an invalid percent-escape'],
-    ])('%s is not replaced by something else', async (query, message) => {
+    ])('%s is an error, and not replaced by a default', async (query, message) => {
       expectBadRequest(await list(query), message);
     });
   });
@@ -115,11 +115,11 @@ describe('options', () => {
       ],
     ])('%s', async (_, query, message) => expectBadRequest(await list(query), message));
 
-    it('combining before fields that are not offered', async () => {
+    it('a combination of options before unsupported fields', async () => {
       expect((await list('fieldSelector=spec.foo%3Dx&resourceVersionMatch=Exact')).code).toBe(422);
     });
 
-    it('fields that are not offered before the resource version', async () => {
+    it('unsupported fields before the resource version', async () => {
       expectBadRequest(await list('fieldSelector=spec.foo%3Dx&continue=x'), 'field label not supported: spec.foo');
     });
   });
@@ -145,7 +145,7 @@ describe('options', () => {
     'resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided',
   );
 
-  describe('C-G, L-23: what cannot be combined is 422', () => {
+  describe('C-G, L-23: options that cannot be combined are 422', () => {
     it.each([
       ['resourceVersionMatch=Exact', [UNLESS_VERSION]],
       ['resourceVersionMatch=NotOlderThan', [UNLESS_VERSION]],
@@ -399,7 +399,7 @@ describe('forms', () => {
       await addCluster(server, 'w1', { labels: { forms: '' } });
       await touch(server, 'w1', 'changed');
       await removeCluster(server, 'w1');
-      // A cluster is first marked as going, then everything inside it goes, then it does.
+      // A cluster is marked first, then its objects are deleted, then it is deleted.
       const events = await watch.take(4);
       expect(events.map(({ type, object }) => [type, object.kind, object.rows[0].cells[0]])).toEqual([
         ['ADDED', 'Table', 'w1'],
@@ -475,7 +475,7 @@ describe('forms', () => {
 });
 
 describe('the resource and its schema', () => {
-  /** Facts about clusters as a resource: their place, their schema, their status, and the lists they come in. */
+  /** Facts about clusters as a resource: their path, schema, status and lists. */
 
   const GROUP = '/apis/clusterregistry.k8s.io/v1alpha1';
   const MERGE = { 'Content-Type': 'application/merge-patch+json' };
@@ -512,7 +512,7 @@ describe('the resource and its schema', () => {
       expect([token.group, token.version, token.kind]).toEqual(['authentication.k8s.io', 'v1', 'TokenRequest']);
     });
 
-    it('L-02: has one place; there is none inside a namespace', async () => {
+    it('L-02: has one path, outside of namespaces', async () => {
       for (const path of [`${GROUP}/namespaces/ci/clusters`, `${GROUP}/namespaces/ci/clusters/a`]) {
         for (const method of ['GET', 'DELETE']) expectStatus(await server.call(method, path), NOT_SERVED);
       }
@@ -578,7 +578,7 @@ describe('the resource and its schema', () => {
     const causesOf = ({ json }: Answer): string[] =>
       json.details.causes.map(({ reason, field }: { reason: string; field: string }) => `${field} ${reason}`);
 
-    it('keeps every field it has, and knows no other', async () => {
+    it('stores every known field, and no other', async () => {
       const created = await make('whole', SPEC, '?fieldValidation=Strict');
       expect([created.code, created.json.spec]).toEqual([201, SPEC]);
       const status = { conditions: [CONDITION], type: 'kind', version: 'v1.36.4' };
@@ -661,7 +661,7 @@ describe('the resource and its schema', () => {
       expect((await server.call('DELETE', `${CLUSTERS}/linked`)).text).not.toContain('selfLink');
     });
 
-    it('L-27: timeoutSeconds bounds the time a list may take, and a list in time does not notice', async () => {
+    it('L-27: timeoutSeconds limits the time of a list, and does not change a list that is in time', async () => {
       const { json } = await server.call('GET', `${PUBLIC_LIST}?timeoutSeconds=1`);
       expect(json.kind).toBe('ClusterList');
       const future = Number(json.metadata.resourceVersion) + 1_000;
@@ -673,7 +673,7 @@ describe('the resource and its schema', () => {
       expect((await server.call('GET', `${PUBLIC_LIST}?timeoutSeconds=abc`)).code).toBe(400);
     });
 
-    it('L-36: when a selector admits nothing more, the page is the last', async () => {
+    it('L-36: when no further item matches the selector, the page is the last', async () => {
       const first = await server.call('GET', `${PUBLIC_LIST}?limit=2&labelSelector=half%3D1`);
       expect(namesIn(first)).toEqual(['a', 'b']);
       expect([first.json.metadata.continue, first.json.metadata.remainingItemCount]).toEqual(['', undefined]);

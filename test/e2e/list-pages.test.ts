@@ -39,7 +39,7 @@ interface Walk {
   readonly names: string[];
 }
 
-/** All pages of a list, and between them whatever the test does. */
+/** All pages of a list. Calls `between` between two of them. */
 async function walk(user: string, query: string, between: () => Promise<unknown> = async () => {}): Promise<Walk> {
   const pages: Answer[] = [];
   for (let token = ''; ; ) {
@@ -112,7 +112,7 @@ describe('decision 10: pages', () => {
   });
 });
 
-describe('B5, L-33: all pages show one moment', () => {
+describe('B5, L-33: all pages show one revision', () => {
   it('whatever is written in between', async () => {
     const written = new Map<string, number[]>();
     const note = (name: string, version: number): void => {
@@ -142,7 +142,7 @@ describe('B5, L-33: all pages show one moment', () => {
         const items = pages.flatMap((page) => page.json.items);
         const exact = await listAs(server, 'vera', `?resourceVersion=${revision}&resourceVersionMatch=Exact`);
         expect(items).toEqual(exact.json.items);
-        // Against what the writers know: the last version of each that is not after the list.
+        // Compared with the writes: the last version of each object up to the list.
         for (const { metadata } of items) {
           const versions = written.get(metadata.name)?.filter((version) => version <= Number(revision)) ?? [];
           // A write may be seen before its writer has noted it.
@@ -174,7 +174,7 @@ describe('B5, L-33: all pages show one moment', () => {
   });
 });
 
-describe('decision 10: a token is good for one list of one caller', () => {
+describe('decision 10: a continue token is for one list of one caller', () => {
   const REFUSED = {
     code: 400,
     reason: 'BadRequest',
@@ -183,7 +183,7 @@ describe('decision 10: a token is good for one list of one caller', () => {
   const tokenFrom = async (user: string, query: string): Promise<string> =>
     (await listAs(server, user, `?limit=1${query}`)).json.metadata.continue;
 
-  it('not in the hands of another caller, even with the same rights', async () => {
+  it('not for another caller, even with the same permissions', async () => {
     const token = await tokenFrom('vince', '');
     expectStatus(await listAs(server, 'mallory', `?limit=1&continue=${token}`), REFUSED);
     expect((await listAs(server, 'vince', `?limit=1&continue=${token}`)).code).toBe(200);
@@ -197,7 +197,7 @@ describe('decision 10: a token is good for one list of one caller', () => {
     expectStatus(await server.call('GET', elsewhere, { token: tokenOf('vera') }), REFUSED);
   });
 
-  it('not changed in a single bit, and not in another spelling', async () => {
+  it('not with a changed bit, nor in another encoding', async () => {
     const token = await tokenFrom('vera', '');
     const bytes = Buffer.from(token, 'base64url');
     for (let at = 0; at < bytes.length; at += 11) {
@@ -209,7 +209,7 @@ describe('decision 10: a token is good for one list of one caller', () => {
     expectStatus(await listAs(server, 'vera', `?limit=1&continue=${token.slice(0, -1)}`), REFUSED);
   });
 
-  it('does not show where it points, by content or by length', async () => {
+  it('does not reveal its position, by content or by length', async () => {
     const tokens = await Promise.all(['vera', 'vince', 'eve'].map((user) => tokenFrom(user, '')));
     for (const token of tokens) {
       expect(Buffer.from(token, 'base64url').toString('latin1')).not.toMatch(/c-0|registry|revision/);
@@ -217,7 +217,7 @@ describe('decision 10: a token is good for one list of one caller', () => {
     expect(new Set(tokens.map((token) => token.length)).size).toBe(1);
   });
 
-  it('A18: of no use once the permission is gone', async () => {
+  it('A18: not after the permission has been removed', async () => {
     await grantClusters(server, 'brief', 'brief');
     const first = await listAs(server, 'brief', '?limit=10');
     expect(first.json.metadata.remainingItemCount).toBe(SIZE - 10);

@@ -47,7 +47,7 @@ describe('5.5: what label selectors select', () => {
     ['!toString', ['bare', 'dev-1', 'dev-2', 'prod-1', 'prod-2']],
   ])('%j', async (selector, names) => expect(await selected('labelSelector', selector)).toEqual(names));
 
-  it('selects among what the caller may see', async () => {
+  it('selects among the clusters that the caller may see', async () => {
     expect(namesIn(await listAs(server, 'vera', '?labelSelector=env!%3Ddev'))).toEqual(['prod-1', 'prod-2']);
   });
 });
@@ -57,7 +57,7 @@ const NAME_PART =
 const LABEL_VALUE =
   "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
 
-describe('C-G, 5.5: label selectors that cannot be understood are 400', () => {
+describe('C-G, 5.5: label selectors that cannot be parsed are 400', () => {
   it.each([
     ['a b', "unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt"],
     [',a', "found ',', expected: !, identifier, or 'end of string'"],
@@ -100,14 +100,14 @@ describe('L-40, L-42: what field selectors select', () => {
   });
 });
 
-describe('C-G, L-41, L-42: field selectors that cannot be understood are 400', () => {
+describe('C-G, L-41, L-42: field selectors that cannot be parsed are 400', () => {
   it.each([
     ['metadata.name', "invalid selector: 'metadata.name'; can't understand 'metadata.name'"],
     ['a=b,c', "invalid selector: 'a=b,c'; can't understand 'c'"],
     ['metadata.name=\\x', 'invalid field selector: invalid escape sequence: \\x'],
     ['metadata.name=a=b', 'invalid field selector: unescaped character in value: 61'],
     ['spec.foo=x', 'field label not supported: spec.foo'],
-    // A17: fields that are not shown cannot be asked about.
+    // A17: hidden fields cannot be selected by.
     ['spec.authInfo.user.name=x', 'field label not supported: spec.authInfo.user.name'],
     ['metadata.uid=x', 'field label not supported: metadata.uid'],
     // Clusters have no namespace here.

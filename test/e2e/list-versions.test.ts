@@ -20,12 +20,12 @@ afterAll(() => server.destroy());
 
 const list = (query: string): Promise<Answer> => server.call('GET', `${PUBLIC_LIST}?${query}`);
 
-/** More changes of clusters than are remembered. */
+/** More changes of clusters than the server keeps. */
 async function outliveHistory(): Promise<void> {
   for (let count = 0; count < 2 * HISTORY; count++) await touch(server, 'a', `change ${count}`);
 }
 
-describe('5.4: which state answers', () => {
+describe('5.4: the revision of the response', () => {
   const all = ['a', 'b', 'c', 'd'];
   it.each([
     ['unset', '', all, 'now'],
@@ -52,7 +52,7 @@ describe('5.4: which state answers', () => {
     expect(Number(revisionOf(second))).toBe(early);
   });
 
-  it('one object: as fresh as asked for', async () => {
+  it('one object: at least as new as requested', async () => {
     const now = await touch(server, 'd', 'fresh');
     for (const query of ['', '?resourceVersion=0', `?resourceVersion=${now}`]) {
       const { json } = await server.call('GET', `${CLUSTERS}/d${query}`);
@@ -72,7 +72,7 @@ describe('5.4: which state answers', () => {
 const CONTINUE_TOO_OLD =
   'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.';
 
-describe('B6, C-G, L-34: a state that is gone', () => {
+describe('B6, C-G, L-34: a revision that is too old', () => {
   it('is 410 for a version', async () => {
     const old = await revisionNow(server);
     await outliveHistory();
@@ -86,7 +86,7 @@ describe('B6, C-G, L-34: a state that is gone', () => {
     expect((await list(`resourceVersion=${old}`)).code).toBe(200);
   });
 
-  it('is 410 for a page, with a token that goes on where it ended, in the present', async () => {
+  it('is 410 for a page, with a continue token for the rest of the list at the newest revision', async () => {
     const first = await list('limit=2');
     expect(namesIn(first)).toEqual(['a', 'b']);
     await outliveHistory();
@@ -110,7 +110,7 @@ describe('B6, C-G, L-34: a state that is gone', () => {
     expect(namesIn(second)).toEqual(['bb', 'c']);
     expect(Number(revisionOf(second))).toBe(await revisionNow(server));
     expect(second.json.metadata.remainingItemCount).toBe(2);
-    // From here on the pages show one moment again.
+    // From here on the pages show one revision again.
     await removeCluster(server, 'd');
     const third = await list(`limit=2&continue=${second.json.metadata.continue}`);
     expect(namesIn(third)).toEqual(['d', 'e']);
@@ -118,7 +118,7 @@ describe('B6, C-G, L-34: a state that is gone', () => {
     expect(third.json.metadata.continue).toBe('');
   });
 
-  it('a fresh token is as much bound to its list as any other', async () => {
+  it('the new continue token is for this list only', async () => {
     const first = await list('limit=1');
     await outliveHistory();
     const expired = await list(`limit=1&continue=${first.json.metadata.continue}`);

@@ -161,7 +161,7 @@ it.concurrent('A40: removes up to a quarter with a warning and audit events, and
   expect(await followed.clusters()).toEqual(['unrelated']);
 });
 
-it.concurrent('A40: a cluster stays while others have something inside it, and goes when that is gone', async (context) => {
+it.concurrent('A40: a cluster stays while it contains objects of others, and is removed after those', async (context) => {
   const { expect } = context;
   const followed = await Followed.in(context);
   await followed.put('home', 'b', 'c', 'd');

@@ -30,7 +30,7 @@ import { authenticationConfig, CLIENT_ID, type IdentityProvider, startProvider }
 import { grant, may } from './support/rbac.ts';
 import { type Answer, type Server, startServer, TLS, tokenOf } from './support/server.ts';
 
-/** MCP over both transports, with the clients of the SDK as the oracle of the protocol. */
+/** MCP over both transports. The clients of the SDK check the protocol. */
 
 const CLUSTER_RULE = { verbs: ['get', 'list'], apiGroups: ['clusterregistry.k8s.io'], resources: ['clusters'] };
 const REQUEST_RULE = { verbs: ['create'], apiGroups: ['clusterpass.dev'], resources: ['accessrequests'] };
@@ -45,7 +45,7 @@ let resource: string;
 /** A token of jane for `/mcp`, and one for everything else. */
 let agentToken: string;
 let loginToken: string;
-/** All that clients were told. */
+/** All responses to clients. */
 const told: string[] = [];
 /** Tokens that passes were redeemed for. */
 const secrets: string[] = [];
@@ -167,7 +167,7 @@ describe('MC-40, MC-41: metadata of the protected resource', () => {
 describe('A35: tokens, MC-42, MC-43', () => {
   const challengeOf = ({ code, headers }: Answer): unknown[] => [code, headers.get('www-authenticate')];
 
-  it('without one, the challenge says where to get one', async () => {
+  it('without a token, the challenge names the metadata of the resource', async () => {
     const metadata = `resource_metadata="${server.url}${METADATA}/mcp"`;
     expect(challengeOf(await post({ token: null }))).toEqual([401, `Bearer ${metadata}, scope="clusterpass:read"`]);
     expect(challengeOf(await post({ token: 'wrong' }))).toEqual([
@@ -176,7 +176,7 @@ describe('A35: tokens, MC-42, MC-43', () => {
     ]);
   });
 
-  it('only tokens that were issued for /mcp are taken there', async () => {
+  it('only tokens that were issued for /mcp are accepted there', async () => {
     const tokens = [
       server.adminToken,
       tokenOf('carl'),
@@ -191,7 +191,7 @@ describe('A35: tokens, MC-42, MC-43', () => {
     for (const token of tokens) expect((await post({ token })).code).toBe(401);
   });
 
-  it('a token for /mcp opens nothing else, and one for both opens both', async () => {
+  it('a token for /mcp is accepted nowhere else, and one for both is accepted at both', async () => {
     expect(await codeFor(server, agentToken)).toBe(401);
     expect(await codeFor(server, await provider.sign({ sub: 'jane', aud: resource }))).toBe(401);
     const both = await provider.sign({ sub: 'jane', aud: [resource, CLIENT_ID] });
@@ -218,7 +218,7 @@ describe('A35: tokens, MC-42, MC-43', () => {
 });
 
 describe('A48: an agent acts as the person of its token', () => {
-  it('not as another, whom that person may impersonate', async () => {
+  it('not as a user whom that person may impersonate', async () => {
     const max = { to: 'id:max', rules: [may('create', 'serviceaccounts/token')] };
     const take = await grant(server, { ...max, clusters: 'env=dev', annotations: { agents: 'allow' } });
     const stop = await grant(server, { to: 'id:jane', rules: [may('impersonate', 'users', '', ['id:max'])] });
@@ -278,7 +278,7 @@ describe('MC-11 to MC-14, MC-18: requests', () => {
   });
 });
 
-/** What the clients have in common. */
+/** The common methods of the clients. */
 interface AnyClient {
   // biome-ignore lint/suspicious/noExplicitAny: two SDKs, two types
   listTools(): Promise<any>;
@@ -649,7 +649,7 @@ describe('MC-90: a binding with review-always', () => {
 });
 
 describe('records', () => {
-  it('MC-80: each request of a tool has its line, and so has the call', async () => {
+  it('MC-80: each request of a tool has an audit event, and so has the call', async () => {
     const { headers } = await call('clusters_list');
     const events = await eventsOf(audit, headers.get('audit-id'), 2);
     const agent = {
@@ -688,8 +688,8 @@ describe('records', () => {
     });
   });
 
-  it('no token is in any result, log, span or audit line', async () => {
-    // Spans are sent together.
+  it('no token is in a result, log, span or audit event', async () => {
+    // Spans are sent in batches.
     await expect.poll(() => spans).toContain('/mcp');
     const written = [told.join('\n'), server.output.stderr, spans, await allAuditBytes(audit)].join('\n');
     expect(told.length).toBeGreaterThan(80);

@@ -128,7 +128,7 @@ test('clusters by the status of their condition Ready', async () => {
   expect((await scrape()).match(/^clusterpass_clusters\{/gm)).toHaveLength(3);
 });
 
-describe('what is drawn and what alerts', () => {
+describe('the dashboard and the alerts', () => {
   const file = (path: string): Promise<string> =>
     readFile(fileURLToPath(new URL(`../../${path}`, import.meta.url)), 'utf8');
   /** Names of metrics in an expression: words that are neither functions, nor labels, nor in quotes. */
@@ -147,7 +147,7 @@ describe('what is drawn and what alerts', () => {
     );
   };
 
-  test('every metric of the alerts exists, and every alert has a line that says what to do', async () => {
+  test('every metric of the alerts exists, and docs/operations.md says what to do for every alert', async () => {
     const rules = parse(await file('deploy/prometheus/rules.yaml')).groups[0].rules as {
       alert: string;
       expr: string;

@@ -22,7 +22,7 @@ import type { Server } from './support/server.ts';
 import { beforeAllWithServer } from './support/shared-server.ts';
 import { brief, Watch } from './support/watch.ts';
 
-/** The fields of a Cluster, and what is deleted with a cluster or a namespace. */
+/** The fields of a Cluster, and the objects that are deleted with a cluster or a namespace. */
 
 let server: Server;
 
@@ -62,7 +62,7 @@ describe('the fields of a Cluster', () => {
       expect(kept.json.status).toEqual(STATUS);
     });
 
-    it('is written through the subresource, and nothing else is', async () => {
+    it('is written through the subresource, which writes nothing else', async () => {
       const made = await create(server, of.path, objectOf(of, { name: 'reported' }));
       const body = {
         ...made,
@@ -129,7 +129,7 @@ describe('the fields of a Cluster', () => {
       });
     });
 
-    it('of a namespace says what the namespace does', async () => {
+    it('of a namespace has its phase', async () => {
       const namespaces = kindCase('Namespace');
       const made = await create(server, namespaces.path, objectOf(namespaces, { name: 'ci' }));
       expect(made.status).toEqual({ phase: 'Active' });
@@ -159,7 +159,7 @@ describe('the fields of a Cluster', () => {
     });
   });
 
-  describe('what is hidden', () => {
+  describe('a hidden field', () => {
     const secretive = (name: string) => ({
       ...objectOf(of, {
         name,
@@ -169,7 +169,7 @@ describe('the fields of a Cluster', () => {
       spec: { ...(of.content as { spec: object }).spec, authInfo: { user: { kind: 'Secret', name: 'credential' } } },
     });
 
-    it('C-G: is not erased when a public view is sent back', async () => {
+    it('C-G: is not removed when the public view is sent back', async () => {
       const made = await create(server, of.path, secretive('hidden'));
       const list = await server.call('GET', '/auth/v1/clusters?fieldSelector=metadata.name%3Dhidden');
       const [view] = list.json.items;
@@ -185,7 +185,7 @@ describe('the fields of a Cluster', () => {
       expect(stored.metadata.annotations).toEqual({ 'kubectl.kubernetes.io/last-applied-configuration': '{}' });
     });
 
-    it('is kept when the spec is replaced, and goes when that is said', async () => {
+    it('is kept when the spec is replaced, and removed on request', async () => {
       const made = await create(server, of.path, secretive('kept'));
       const { finalizers: _, ...metadata } = made.metadata;
       const put = await server.call('PUT', named('kept'), { body: { ...made, metadata, ...of.changed } });
@@ -199,7 +199,7 @@ describe('the fields of a Cluster', () => {
       expect(gone.json.spec.authInfo).toBeUndefined();
     });
 
-    it('is not shown by a write to those who may not update', async () => {
+    it('is not in the response to a write of a caller who may not update', async () => {
       await create(server, of.path, secretive('patched'));
       const patch = { body: { metadata: { labels: { a: 'b' } } }, headers: PATCH, ...asUser('patcher') };
       const body = secretive('theirs');
@@ -216,7 +216,7 @@ describe('the fields of a Cluster', () => {
       }
     });
 
-    it('cannot be copied into sight, nor guessed, by a patch of those who may not update', async () => {
+    it('cannot be copied to a visible field, nor guessed, by a patch of a caller who may not update', async () => {
       const made = await create(server, of.path, secretive('guarded'));
       const headers = { 'Content-Type': 'application/json-patch+json' };
       const from = '/spec/authInfo/user/name';
@@ -269,7 +269,7 @@ describe('the fields of a Cluster', () => {
   const expired = createAuthority('old ca', { notAfter: Date.now() - 1000 });
   const encoded = (text: string): string => Buffer.from(text).toString('base64');
 
-  describe('C-F: an address means exactly what it shows', () => {
+  describe('C-F: an address has one meaning', () => {
     const at = 'spec.orchestratorApiEndpoints.serverEndpoints[0].serverAddress';
     const withAddress = (name: string, serverAddress: string) =>
       objectOf(of, { name }, { spec: { orchestratorApiEndpoints: { serverEndpoints: [{ serverAddress }] } } });
@@ -357,7 +357,7 @@ describe('the fields of a Cluster', () => {
             ]);
           }
         }
-        // Who says that it is not turned off has said nothing wrong.
+        // The value false is valid.
         const warned = await create({ serverEndpoints: [{ serverAddress }], [field]: false }, '?dryRun=All');
         expect([warned.code, warned.warnings]).toEqual([201, [`unknown field "${at}.${field}"`]]);
       },
@@ -404,7 +404,7 @@ describe('deletion propagation', () => {
   const RESOURCES = ['serviceaccounts', 'pods', 'secrets'];
   const HELD = ['example.com/hold'];
 
-  /** A namespace with one thing of each kind, and a token that hangs on it. */
+  /** A namespace with one object of each kind, and a token that depends on it. */
   async function furnish(namespace: string, cluster = 'alpha'): Promise<string> {
     await createNamespace(server, namespace, cluster);
     await createAccount(server, 'builder', namespace, cluster);
@@ -423,7 +423,7 @@ describe('deletion propagation', () => {
   }
 
   describe('a namespace', () => {
-    it('takes everything in it along, tokens included, and nothing beside it', async () => {
+    it('is deleted with its objects and tokens, and without other objects', async () => {
       const token = await furnish('gone');
       const neighbour = await furnish('gone-not');
       await remove(server, namespacePath('gone'));
@@ -437,7 +437,7 @@ describe('deletion propagation', () => {
       expect(await codeFor(server, token)).toBe(401);
     });
 
-    it('tells watchers of everything that goes with it', async () => {
+    it('has events for every object that is deleted with it', async () => {
       await furnish('watched');
       const { json } = await server.call('GET', inNamespace('pods', 'watched'));
       const { resourceVersion } = json.metadata;
@@ -457,7 +457,7 @@ describe('deletion propagation', () => {
       for (const watch of [...watches, namespaces]) watch.close();
     });
 
-    it('T-12j: takes nothing new while it waits for a finalizer, and its content goes at once', async () => {
+    it('T-12j: accepts no new objects while it waits for a finalizer, and its objects are deleted at once', async () => {
       const token = await furnish('held');
       await patch(namespacePath('held'), { metadata: { finalizers: HELD } });
       const answer = await server.call('DELETE', namespacePath('held'));
@@ -489,7 +489,7 @@ describe('deletion propagation', () => {
       expect((await server.call('GET', namespacePath('held'))).code).toBe(404);
     });
 
-    it('waits for the finalizers of what is in it', async () => {
+    it('waits for the finalizers of its objects', async () => {
       const token = await furnish('busy');
       const account = `${inNamespace('serviceaccounts', 'busy')}/builder`;
       await patch(account, { metadata: { finalizers: HELD } });
@@ -498,7 +498,7 @@ describe('deletion propagation', () => {
       const left = await server.call('GET', account);
       expect(left.json.metadata.deletionTimestamp).toMatch(/Z$/);
       expect(await countIn('busy')).toBe(1);
-      // K-20: a grace of a minute for what is on its way out.
+      // K-20: a token of an object that is being deleted is accepted for another minute.
       expect(await codeFor(server, token)).toBe(200);
       await patch(account, { metadata: { finalizers: null } });
       expect((await server.call('GET', account)).code).toBe(404);
@@ -506,7 +506,7 @@ describe('deletion propagation', () => {
       expect(await codeFor(server, token)).toBe(401);
     });
 
-    it('that is missing is what is missing', async () => {
+    it('that is missing is named in the error', async () => {
       const missing = { code: 404, reason: 'NotFound', message: 'namespaces "nowhere" not found' };
       for (const resource of RESOURCES) {
         const answer = await server.call('POST', inNamespace(resource, 'nowhere'), {
@@ -519,7 +519,7 @@ describe('deletion propagation', () => {
   });
 
   describe('a cluster', () => {
-    it('takes all its namespaces along, and those of no cluster whose name starts like its own', async () => {
+    it('is deleted with its namespaces, and without those of a cluster whose name has the same prefix', async () => {
       const tokens: string[] = [];
       for (const cluster of ['b', 'bb']) {
         await createCluster(server, cluster);
@@ -540,7 +540,7 @@ describe('deletion propagation', () => {
       expect(await codeFor(server, tokens[0] ?? '')).toBe(401);
     });
 
-    it('waits for finalizers inside it, takes nothing new, and goes with the last of them', async () => {
+    it('waits for finalizers inside it, accepts no new objects, and is deleted after the last of them', async () => {
       await createCluster(server, 'c');
       await furnish('ci', 'c');
       await furnish('shop', 'c');
@@ -578,7 +578,7 @@ describe('deletion propagation', () => {
       expect((await server.call('GET', namespacePath('ci', 'c'))).code).toBe(404);
     });
 
-    it('with much in it goes in one request', async () => {
+    it('with many objects is deleted by one request', async () => {
       await createCluster(server, 'full');
       for (const namespace of ['n1', 'n2', 'n3']) await createNamespace(server, namespace, 'full');
       // Thirty at a time: on a busy machine, more of one caller would be too many requests at once.
@@ -591,7 +591,7 @@ describe('deletion propagation', () => {
       expect((await server.call('GET', '/orchestrator/full/api/v1/serviceaccounts')).json.items).toEqual([]);
     });
 
-    it('leaves nothing behind of what is created while it goes', async () => {
+    it('is deleted with the objects that are created during its deletion', async () => {
       for (let round = 0; round < 10; round++) {
         await createCluster(server, 'raced');
         await createNamespace(server, 'ci', 'raced');
@@ -646,7 +646,7 @@ describe('deletion propagation', () => {
       expect(answers.map(({ text }) => text).join('') + kept + server.output.stderr).not.toContain(canary);
     });
 
-    it('has a type that stays', async () => {
+    it('has an immutable type', async () => {
       const made = await create(server, path, { metadata: { name: 'typed' }, type: 'kubernetes.io/tls' });
       expect(made.type).toBe('kubernetes.io/tls');
       const changed = await patch(`${path}/typed`, { type: 'Opaque' });

@@ -33,7 +33,7 @@ describe('paths', () => {
   const badPath = (message: string) => ({ code: 400, message });
   const refusedEscape = (text: string) => badPath(`the request path must not contain the escape "${text}"`);
 
-  describe('A16, C-G, M-06, M-07: a path is read once, and never repaired', () => {
+  describe('A16, C-G, M-06, M-07: a path is decoded once, and never normalized', () => {
     it.each<[string, { code: number; message: string }]>([
       [`${CLUSTERS}/..%2fsecrets`, refusedEscape('%2f')],
       [`${CLUSTERS}/a%2Fb`, refusedEscape('%2F')],
@@ -81,7 +81,7 @@ describe('paths', () => {
       expect(answer.code, answer.text).toBe(404);
     });
 
-    it('T-12a: an empty name before a subresource is a name that is missing', async () => {
+    it('T-12a: an empty name before a subresource is a missing name', async () => {
       const answer = await rawCall(server, 'POST', tokenPath(''), { body: '{}' });
       expect(answer.code).toBe(400);
       expect(JSON.parse(answer.text).message).toBe('name must be provided');
@@ -192,12 +192,15 @@ describe('paths', () => {
     it.each([
       ['rolebindings', `${RBAC}/namespaces/ci/rolebindings`],
       ['clusterroles', `${RBAC}/clusterroles`],
-    ])('R-03: a create of %s below the path of a cluster is told where they are', async (resource, path) => {
-      const { code, json } = await server.call('POST', `/orchestrator/alpha${path}`);
-      expect([code, json.reason, json.details]).toEqual([404, 'NotFound', {}]);
-      expect(json.message).toContain(`${resource} are of the fleet: send this request to the address of the server`);
-      expect((await server.call('POST', `/orchestrator/alpha${path}`, asUser('nobody'))).code).toBe(403);
-    });
+    ])(
+      'R-03: the error for a create of %s below the path of a cluster names the right path',
+      async (resource, path) => {
+        const { code, json } = await server.call('POST', `/orchestrator/alpha${path}`);
+        expect([code, json.reason, json.details]).toEqual([404, 'NotFound', {}]);
+        expect(json.message).toContain(`${resource} are of the fleet: send this request to the address of the server`);
+        expect((await server.call('POST', `/orchestrator/alpha${path}`, asUser('nobody'))).code).toBe(403);
+      },
+    );
 
     it('R-06: an unknown subresource of a cluster is not found', async () => {
       expectStatus(await server.call('GET', `${CLUSTERS}/alpha/scale`), {
@@ -221,7 +224,7 @@ describe('paths', () => {
       expect((await server.call('HEAD', `${CLUSTERS}/absent`)).code).toBe(404);
     });
 
-    it('L-14: the list of a namespace that is not there is empty', async () => {
+    it('L-14: the list of a namespace that does not exist is empty', async () => {
       const { code, json } = await server.call('GET', inNamespace('pods', 'nowhere'));
       expect({ code, items: json.items }).toEqual({ code: 200, items: [] });
     });
@@ -238,7 +241,7 @@ describe('paths', () => {
         };
         expectStatus(await server.call('GET', path), missing);
         expectStatus(await server.call('GET', `${path}?watch=true&timeoutSeconds=1`), missing);
-        // Nothing is told to callers without permission.
+        // Callers without permission do not learn it.
         const [refused, alike] = await Promise.all(
           ['nope', 'alpha'].map((cluster) => server.call('GET', path.replace('nope', cluster), asUser('nobody'))),
         );
@@ -247,7 +250,7 @@ describe('paths', () => {
       },
     );
 
-    it('L-14: nothing is deleted in a cluster that is not there, and the answer says so', async () => {
+    it('L-14: a deletion in a cluster that does not exist is an error', async () => {
       expectStatus(await server.call('DELETE', inNamespace('pods', 'ci', 'nope')), {
         code: 404,
         reason: 'NotFound',
@@ -421,7 +424,7 @@ describe('encodings', () => {
   };
 
   describe.each(KINDS)('$kind', (of) => {
-    it('travels as YAML both ways', async () => {
+    it('is accepted and returned as YAML', async () => {
       const made = await server.call('POST', of.path, {
         body: stringify(objectOf(of, { name: 'yaml', labels: { number: '1', yes: 'true' } })),
         headers: { 'Content-Type': YAML, Accept: YAML },
@@ -446,7 +449,7 @@ describe('encodings', () => {
       expect(missing.json).toMatchObject({ kind: 'Status', code: 404, reason: 'NotFound' });
     });
 
-    it('F-13, Q-10: is one line, or indented when asked', async () => {
+    it('F-13, Q-10: is one line, or indented on request', async () => {
       const { text } = await server.call('POST', of.path, { body: JSON.stringify(objectOf(of, { name: 'pretty' })) });
       expect(text).toMatch(/^[^\n]+\n$/);
       const value = JSON.parse(text);
@@ -470,7 +473,7 @@ describe('encodings', () => {
       expect(answer.text).not.toMatch(/bogus|extra/);
     });
 
-    it('Q-07: fieldValidation=Warn says so, and is what happens by default', async () => {
+    it('Q-07: fieldValidation=Warn, the default, sends warnings', async () => {
       for (const [query, name] of [
         ['', 'default'],
         ['?fieldValidation=', 'empty'],
@@ -528,7 +531,7 @@ describe('encodings', () => {
       expect(answer.warnings).toEqual(['unknown field "bogus"']);
     });
 
-    it('D-04, D-12: may leave its type out when it is built in, and only then', async () => {
+    it('D-04, D-12: needs no apiVersion and kind if its kind is built in', async () => {
       const { apiVersion: _, kind: __, ...rest } = objectOf(of, { name: 'typeless' });
       const answer = await server.call('POST', of.path, { body: rest });
       if (of.style === 'builtin') {
@@ -543,7 +546,7 @@ describe('encodings', () => {
       });
     });
 
-    it('D-07, D-08, D-13: is not taken for another type', async () => {
+    it('D-07, D-08, D-13: is refused with the apiVersion or kind of another type', async () => {
       const otherVersion = { ...objectOf(of, { name: 'typed' }), apiVersion: 'example.com/v9' };
       const otherKind = { ...objectOf(of, { name: 'typed' }), kind: 'Gadget' };
       const refused = (message: string) => ({ code: 400, reason: 'BadRequest', message });
@@ -580,7 +583,7 @@ describe('encodings', () => {
     });
   });
 
-  it('C-B: names of the language are only names', async () => {
+  it('C-B: names that are special in JavaScript are plain names', async () => {
     const of = kindCase('ServiceAccount');
     const body =
       '{"metadata":{"name":"proto","labels":{"__proto__":"x","constructor":"y"}},"__proto__":{"admin":true},"constructor":{"prototype":{}}}';

@@ -53,7 +53,7 @@ describe('verbs', () => {
     expect(await managersAfter({})).toEqual([]);
   });
 
-  it('an answer with a pod has an empty list of containers, which is not stored', async () => {
+  it('a response with a pod has an empty list of containers, which is not stored', async () => {
     const of = kindCase('Pod');
     const sent = { ...objectOf(of, { name: 'no-containers' }), spec: { nodeName: 'n', containers: [] } };
     const spec = { serviceAccountName: 'default', nodeName: 'n', containers: [] };
@@ -78,7 +78,7 @@ describe('verbs', () => {
   });
 
   describe.each(KINDS)('$kind', (of) => {
-    it('Z-01: is created with what the server sets, whatever the client said of it', async () => {
+    it('Z-01: is created with the fields of the server, whatever the client sent for them', async () => {
       const sent = objectOf(of, {
         name: 'made',
         labels: { app: 'x' },
@@ -153,7 +153,7 @@ describe('verbs', () => {
       expect(long.metadata.name).toMatch(/^a{58}.{5}$/);
     });
 
-    it('is not found when it is not there', async () => {
+    it('is 404 if it does not exist', async () => {
       const expected = {
         code: 404,
         reason: 'NotFound',
@@ -184,7 +184,7 @@ describe('verbs', () => {
       expect((await server.call('DELETE', named(of, 'seen'))).code).toBe(200);
       const events = await watch.until(({ type }) => type === 'DELETED');
       const order = events.map(brief).filter((text, index, all) => text !== all[index - 1]);
-      // What holds others is marked before it goes.
+      // An object that contains others is marked before it is deleted.
       expect(order).toEqual(['ADDED seen', 'MODIFIED seen', 'DELETED seen']);
       expect(events[1]?.object).toEqual(patched.json);
       expect(await namesIn(of, `?labelSelector=set%3D${label}`)).toEqual([]);
@@ -217,7 +217,7 @@ describe('verbs', () => {
       expect(patched.json).toEqual(made);
     });
 
-    it('is patched by merging, where null takes away', async () => {
+    it('is patched with a merge patch, in which null removes a field', async () => {
       await create(server, of.path, objectOf(of, { name: 'merged', labels: { a: '1', b: '2' } }));
       const body = { metadata: { labels: { a: null, c: '3' } }, ...of.changed };
       const answer = await server.call('PATCH', named(of, 'merged'), { body, headers: PATCH });
@@ -226,7 +226,7 @@ describe('verbs', () => {
       expect(answer.json).toMatchObject(of.changed);
     });
 
-    it('is patched by JSON Patch, all of it or nothing', async () => {
+    it('is patched with a JSON patch, completely or not at all', async () => {
       await create(server, of.path, objectOf(of, { name: 'stepped', labels: { a: '1' } }));
       const body = [
         { op: 'test', path: '/metadata/labels/a', value: '1' },
@@ -259,7 +259,7 @@ describe('verbs', () => {
       });
     });
 
-    it('is deleted, and says which one it was', async () => {
+    it('is deleted, and the response has its name and UID', async () => {
       const { metadata } = await create(server, of.path, objectOf(of, { name: 'deleted' }));
       const answer = await server.call('DELETE', named(of, 'deleted'));
       expect(answer.code).toBe(200);
@@ -275,7 +275,7 @@ describe('verbs', () => {
       expect(again.metadata.uid).not.toBe(metadata.uid);
     });
 
-    it('waits for its finalizers, and takes no new ones meanwhile', async () => {
+    it('waits for its finalizers, and accepts no new ones meanwhile', async () => {
       const made = await create(server, of.path, objectOf(of, { name: 'held', finalizers: ['example.com/a'] }));
       const answer = await server.call('DELETE', named(of, 'held'));
       expect(answer.code).toBe(200);
@@ -308,7 +308,7 @@ describe('verbs', () => {
       expect((await server.call('GET', named(of, 'held'))).code).toBe(404);
     });
 
-    it('is deleted in numbers, by selector and up to a limit', async () => {
+    it('is deleted by collection, with a selector and up to a limit', async () => {
       if (of.kind === 'Namespace') {
         // As in Kubernetes, all namespaces at once is too much for one request.
         const refused = await server.call('DELETE', `${of.path}?labelSelector=bulk`);
@@ -341,11 +341,11 @@ describe('dry run', () => {
   const PATCH = { 'Content-Type': 'application/merge-patch+json' };
   const DRY = '?dryRun=All';
   const named = (of: KindCase, name: string) => `${of.path}/${name}`;
-  /** Every object with its version. Not the version of the list: the server writes down the time now and then. */
+  /** Every object with its version. Not the version of the list: the server itself stores the time now and then. */
   const stored = async (of: KindCase): Promise<object[]> => (await server.call('GET', of.path)).json.items;
 
   describe.each(KINDS)('Z-04: a dry run on $kind', (of) => {
-    it('of create checks everything and keeps nothing', async () => {
+    it('of create runs all checks and stores nothing', async () => {
       const before = await stored(of);
       const answer = await server.call('POST', `${of.path}${DRY}`, { body: objectOf(of, { name: 'dry' }) });
       expect(answer.code, answer.text).toBe(201);
@@ -360,7 +360,7 @@ describe('dry run', () => {
       expect(await stored(of)).toEqual(before);
     });
 
-    it('of create meets what exists', async () => {
+    it('of create is 409 if the object exists', async () => {
       await create(server, of.path, objectOf(of, { name: 'there' }));
       expectStatus(await server.call('POST', `${of.path}${DRY}`, { body: objectOf(of, { name: 'there' }) }), {
         code: 409,
@@ -370,7 +370,7 @@ describe('dry run', () => {
       });
     });
 
-    it('of update and patch shows the outcome', async () => {
+    it('of update and patch has the result in the response', async () => {
       const made = await create(server, of.path, objectOf(of, { name: 'stays' }));
       const body = { ...made, ...of.changed };
       const put = await server.call('PUT', `${named(of, 'stays')}${DRY}`, { body });
@@ -385,12 +385,12 @@ describe('dry run', () => {
       expect((await server.call('PUT', `${named(of, 'stays')}${DRY}`, { body: stale })).code).toBe(409);
     });
 
-    it('of delete answers like a deletion', async () => {
+    it('of delete has the response of a deletion', async () => {
       const made = await create(server, of.path, objectOf(of, { name: 'kept' }));
       const asked = [
         await server.call('DELETE', `${named(of, 'kept')}${DRY}`),
         await server.call('DELETE', named(of, 'kept'), { body: { dryRun: ['All'] } }),
-        // With a body kube-apiserver looks at the query no more, and would delete.
+        // With a body, kube-apiserver ignores the query, and would delete the object.
         await server.call('DELETE', `${named(of, 'kept')}${DRY}`, { body: { gracePeriodSeconds: 0 } }),
       ];
       for (const answer of asked) {
@@ -472,7 +472,7 @@ describe('preconditions', () => {
       expect((await server.call('DELETE', named(of, 'moving'), { body: current })).code).toBe(200);
     });
 
-    it('is not taken for a namesake with another uid', async () => {
+    it('is refused with the UID of another object of its name', async () => {
       const { metadata } = await create(server, of.path, objectOf(of, { name: 'namesake' }));
       const { uid, resourceVersion } = metadata;
       const body = objectOf(of, { name: 'namesake', uid: 'other', resourceVersion }, of.changed);
@@ -519,7 +519,7 @@ describe('preconditions', () => {
       },
     );
 
-    it('is refused a version that no object can have', async () => {
+    it('is refused with an invalid resourceVersion', async () => {
       await create(server, of.path, objectOf(of, { name: 'odd' }));
       for (const resourceVersion of ['abc', '-1', '1e3', '9'.repeat(40)]) {
         const body = objectOf(of, { name: 'odd', resourceVersion }, of.changed);

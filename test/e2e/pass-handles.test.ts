@@ -24,7 +24,7 @@ import { CLUSTERS, RBAC } from './support/paths.ts';
 import { grant, may } from './support/rbac.ts';
 import { type Answer, type Server, startServer, TLS, tokenOf } from './support/server.ts';
 
-/** Passes as handles: people and agents ask for them, others approve them, and their requester redeems them. */
+/** Handles of passes: users and agents request them, others approve them, and the requester redeems them. */
 
 const GROUP = 'clusterpass.dev';
 const PATH = `/apis/${GROUP}/v1alpha1/passes`;
@@ -34,7 +34,7 @@ const FORM = { 'Content-Type': 'application/x-www-form-urlencoded' };
 const TOKENS = may('create', 'serviceaccounts/token');
 const HANDLE = /^pass_[a-z2-7]{32}$/;
 const AGENT = { client: { name: 'some-agent/1.0' } };
-/** In the audit events of passes: what they are for. */
+/** The annotations of audit events of passes. */
 const ACCOUNT = { 'clusterpass.dev/cluster': 'alpha', 'clusterpass.dev/service-account': 'ci/builder' };
 const APPROVED = { status: { conditions: [{ type: 'Approved', status: 'True' }] } };
 
@@ -101,7 +101,7 @@ const listed = async (user: string): Promise<string[]> =>
   );
 
 describe('A48, MC-75: a handle', () => {
-  it('gives no token until its requester redeems it, and takes all of them back', async () => {
+  it('gives a token only to its requester, and its revocation revokes all of its tokens', async () => {
     const { code, json: pass } = await ask('ann', { ...AGENT, requestedBy: { username: 'boss' } });
     const { name } = pass.metadata;
     expect([code, HANDLE.test(name)]).toEqual([201, true]);
@@ -160,7 +160,7 @@ describe('A48, MC-75: a handle', () => {
     );
   });
 
-  it('is refused with an audit event that has its account, as that of a refused token request', async () => {
+  it('is refused with an audit event that has its account, like that of a refused token request', async () => {
     const { code, headers } = await ask('eve');
     expect(code).toBe(403);
     const [event] = await eventsOf(join(folder, 'audit.log'), headers.get('audit-id'));
@@ -200,7 +200,7 @@ describe('A48, MC-75: a handle', () => {
     ['ann', { purpose: 'short' }, 422],
     ['ann', { purpose: 'x'.repeat(201) }, 422],
     ['ann', { purpose: 'two lines\nof it' }, 422],
-    // What a person reads must be what it says: text from right to left, and text that only a model reads.
+    // Approvers must read the whole text: right-to-left text and invisible characters are refused.
     ['ann', { purpose: 'read the \u202esgol' }, 422],
     ['ann', { purpose: 'read the logs\u{e0041}' }, 422],
     ['ann', { client: { name: 'agent\u200b' } }, 422],
@@ -233,7 +233,7 @@ describe('A48, MC-75: a handle', () => {
     await mark(null);
   });
 
-  it('has no name of the client, and is not changed', async () => {
+  it('has no name from the client, and is immutable', async () => {
     expect((await ask('ann', {}, { name: `pass_${'b'.repeat(32)}` })).code).toBe(422);
     expect((await ask('ann', {}, { generateName: 'pass_' })).code).toBe(422);
     const name = await asked('ann');
@@ -272,7 +272,7 @@ describe('A48, MC-75: a handle', () => {
     expect(await revoke('eve', name)).toBe(200);
   });
 
-  it('A4: is not made for what is being deleted, which finalizers keep', async () => {
+  it('A4: is not created for an object that is being deleted and has finalizers', async () => {
     const finalizers = ['example.com/wait'];
     const held = (path: string, name: string, type: object = {}) =>
       create(server, path, { ...type, metadata: { name, finalizers } });
@@ -294,7 +294,7 @@ describe('A48, MC-75: a handle', () => {
     expect(await revoke('boss', pass)).toBe(200);
   });
 
-  it('MC-78: a requester has a bound of them', async () => {
+  it('MC-78: a requester has a limited number of them', async () => {
     const names = await Promise.all(
       ['one', 'two', 'three', 'four'].map((n) => asked('pln', { purpose: `number ${n}` })),
     );
@@ -360,7 +360,7 @@ describe('A48: a handle with a code challenge (RFC 7636)', () => {
     const redeemed = [await by(codeVerifier), await exchange('ann', { scope, code_verifier: codeVerifier })];
     expect(redeemed.map(({ code }) => code)).toEqual([201, 200]);
     expect(redeemed.map(({ text }) => text.includes(codeVerifier))).toEqual([false, false]);
-    // It is the secret of a pass, and means nothing to other requests.
+    // The code verifier is for a pass only. Other requests with it are refused.
     const annotations = { 'clusterpass.dev/code-verifier': codeVerifier };
     const other = { metadata: { annotations }, spec: { audiences: [] } };
     expect((await server.call('POST', tokenPath(), { ...asUser('ann'), body: other })).code).toBe(422);
@@ -371,7 +371,7 @@ describe('A48: a handle with a code challenge (RFC 7636)', () => {
 });
 
 describe('A48, MC-90: an approval', () => {
-  it('confirm: the requester agrees, and no other', async () => {
+  it('confirm: only the requester approves', async () => {
     const name = await asked('con', AGENT);
     expect((await redeem('con', name)).code).toBe(409);
     const again = await ask('con', AGENT);
@@ -392,15 +392,15 @@ describe('A48, MC-90: an approval', () => {
     ]);
     expect((await redeem('con', name)).code).toBe(201);
     expect(await revoke('con', name)).toBe(200);
-    // A person needs none.
+    // A person needs no approval.
     expect((await ask('con', {}, {}, '?dryRun=All')).json.status).toMatchObject({ phase: 'Ready', approval: 'none' });
   });
 
-  it('review: another person agrees, and not the requester, who may review others', async () => {
+  it('review: another person approves, and not the requester, who may review passes of others', async () => {
     const name = await asked('rev', AGENT);
     expect((await decide('rev', name)).json.message).toContain('requesters do not review their own passes');
     expect(await listed('lea')).toEqual([name]);
-    // What an approver sends besides the condition changes nothing.
+    // Other fields in the request of an approver change nothing.
     const more = { spec: { purpose: 'another purpose', cluster: 'beta' } };
     const { code, json, text } = await decide('lea', name, 'Approved', more);
     expect(code, text).toBe(200);
@@ -415,7 +415,7 @@ describe('A48, MC-90: an approval', () => {
     expect(await codeFor(server, redeemed.status.token)).toBe(401);
   });
 
-  it('review: a pass that does not say who requested it neither asks nor agrees', async () => {
+  it('review: a pass without a known requester neither requests nor approves', async () => {
     const to = 'system:serviceaccount:ci:other';
     const taken = await Promise.all([
       grant(server, { to, rules: [may('approve', 'passes', GROUP)] }),
@@ -440,7 +440,7 @@ describe('A48, MC-90: an approval', () => {
     for (const take of taken) await take();
   });
 
-  it('is not approved for what is being deleted, which finalizers keep', async () => {
+  it('is not approved for an object that is being deleted and has finalizers', async () => {
     const { scopes, leave } = await createLeaving(server);
     const names = new Map<string, string>();
     for (const [what, scope] of Object.entries(scopes)) names.set(what, await asked('alw', scope));
@@ -462,7 +462,7 @@ describe('A48, MC-90: an approval', () => {
     expect(await revoke('rev', name)).toBe(200);
   });
 
-  it('review-always: bounds token requests of everyone, which say what to do', async () => {
+  it('review-always: refuses token requests of all callers, and the error says what to do', async () => {
     const plain = await server.call('POST', tokenPath(), { ...asUser('alw'), body: { spec: { audiences: [] } } });
     expect([plain.code, plain.json.message]).toEqual([403, expect.stringContaining('clusterpass pass request')]);
     const name = await asked('alw');
@@ -494,7 +494,7 @@ describe('A48, MC-90: an approval', () => {
     await take();
   });
 
-  it('a mistake in a value is refused', async () => {
+  it('an invalid value is refused', async () => {
     const wrong = async (annotations: object) => {
       const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' };
       const body = { metadata: { name: 'wrong', annotations }, roleRef };
@@ -569,7 +569,7 @@ describe('the command line', () => {
       expect(refused, command).toMatch(/^Error from server \(Forbidden\): .*\n.*\n$/);
       expect(refused.endsWith(absence), refused).toBe(true);
     }
-    // Nor does the cache have it any longer.
+    // Nor is it in the cache any longer.
     expect(await ann.fails(args)).toContain('not found');
     await expect(stat(file)).rejects.toThrow('ENOENT');
     const logged = `${await allAuditBytes(join(folder, 'audit.log'))}${server.output.stdout}${server.output.stderr}`;
@@ -578,7 +578,7 @@ describe('the command line', () => {
     await Promise.all([ann, lea, other].map((person) => person.leave()));
   });
 
-  it('revoke deletes what the machine has of a pass that was revoked elsewhere', async () => {
+  it('revoke deletes the local files of a pass that was revoked elsewhere', async () => {
     const ann = await personAs('ann');
     const wanted = ['--cluster', 'alpha', '--account', 'ci/builder', '--purpose', 'read the logs'];
     const { stdout, stderr } = await ann.run(['pass', 'request', ...wanted]);

@@ -48,7 +48,7 @@ const request = (items: readonly object[], user = 'jane', query = '') =>
   server.call('POST', `${PASSES}${query}`, { ...asUser(user), body: { items } });
 
 describe('a list of passes', () => {
-  it('issues each token as a token request would, and records each before it is out', async () => {
+  it('issues each token as a token request would, and records each before it is sent', async () => {
     const { code, json, headers } = await request([
       BUILDER,
       { ...BUILDER, audiences: ['https://vault.example.com'], expirationSeconds: 900 },
@@ -76,7 +76,7 @@ describe('a list of passes', () => {
     );
   });
 
-  it('answers each item by itself', async () => {
+  it('has a separate result for each item', async () => {
     const { code, json } = await request([
       { ...BUILDER, serviceAccount: 'missing' },
       { ...BUILDER, cluster: 'no-such' },
@@ -105,7 +105,7 @@ describe('a list of passes', () => {
     ).toBe(true);
   });
 
-  it('gives a caller without permission what single requests give', async () => {
+  it('has the same errors as single requests for a caller without permission', async () => {
     const { json } = await request([BUILDER, { ...BUILDER, cluster: 'no-such' }], 'nobody');
     const single = await post(server, ASK, asUser('nobody'));
     expect(json.items[0].error).toEqual(single.json);
@@ -195,7 +195,7 @@ describe('clusterpass exec', () => {
     expect(await jane.ok(args)).toBe(`${name}: x\n`);
   });
 
-  it('with passes for the user itself', async () => {
+  it('uses passes for the user itself', async () => {
     const args = ['exec', '-l', 'exec=yes', '--as-me', '--', 'sh', '-c', 'cat "$KUBECONFIG"; echo'];
     const [line = ''] = (await jane.ok(args)).split('\n').filter((each) => each.startsWith('alpha: '));
     const { users, contexts } = JSON.parse(line.slice('alpha: '.length));

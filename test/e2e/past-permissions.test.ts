@@ -17,7 +17,7 @@ import { type Answer, type Server, tokenOf } from './support/server.ts';
 import { beforeAllWithServer } from './support/shared-server.ts';
 import { brief, Watch } from './support/watch.ts';
 
-/** Lists and watches of a past version are judged by the rules of that version, and by those of now. */
+/** Lists and watches of a past version are filtered with the permissions of that version and with the current ones. */
 
 let server: Server;
 const CANARY = 'canary-before-the-grant';
@@ -29,7 +29,7 @@ beforeAllWithServer(async (shared) => {
 const exactly = (version: number): string => `?resourceVersion=${version}&resourceVersionMatch=Exact`;
 const as = (user: string, path: string): Promise<Answer> => server.call('GET', path, { token: tokenOf(user) });
 
-/** What a watch from a version shows up to a bookmark or an error. */
+/** The events of a watch from a version, up to a bookmark or an error. */
 async function watched(user: string, path: string, version: number): Promise<string[]> {
   const query = `?watch=true&resourceVersion=${version}&timeoutSeconds=1`;
   const watch = await Watch.open(server, `${path}${query}`, tokenOf(user));
@@ -56,7 +56,7 @@ describe('A17, A18: clusters at a version before the grant', () => {
     expect(namesIn(await server.call('GET', `${PUBLIC_LIST}${exactly(then)}`))).toEqual(['dropped', 'kept']);
   });
 
-  it('are listed without the fields that only later could be seen', async () => {
+  it('are listed without fields that became visible later', async () => {
     await grantClusters(server, 'owner-view', 'owner', { names: ['secretive'] });
     await addCluster(server, 'secretive', { spec: { authInfo: { user: { kind: 'Secret', name: CANARY } } } });
     const then = await revisionNow(server);
@@ -79,7 +79,7 @@ describe('A17, A18: clusters at a version before the grant', () => {
     expect(namesIn(await as('paused', `${PUBLIC_LIST}${exactly(between)}`))).toEqual([]);
   });
 
-  it('and later pages of a list show what could be seen at its first page', async () => {
+  it('are not on later pages of a list whose first page could not show them', async () => {
     await grantClusters(server, 'pager', 'pager', { names: ['kept', 'secretive'] });
     await addCluster(server, 'p-new', { annotations: { note: CANARY } });
     const first = await as('pager', `${PUBLIC_LIST}?limit=1`);

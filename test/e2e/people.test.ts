@@ -5,7 +5,7 @@ import { asUser, bind, codeFor, createObjects, issue, tokenPath } from './suppor
 import { CLUSTERS } from './support/paths.ts';
 import { type Answer, type CallOptions, type Server, startServer, tokenOf } from './support/server.ts';
 
-/** Passes for people: `clusters/userpass`, and what reviews, records and revocations know of them. */
+/** Passes for people: `clusters/userpass`, and their reviews, records and revocations. */
 
 const GRANT = 'urn:ietf:params:oauth:grant-type:token-exchange';
 const JWT = 'urn:ietf:params:oauth:token-type:jwt';
@@ -169,7 +169,7 @@ describe('reviews, records and revocation', () => {
     expect((await review(await issue(server))).authenticated).toBeUndefined();
   });
 
-  it('a tracked one is listed, revoked by its person, and refused from then on', async () => {
+  it('a tracked pass is listed, revoked by its person, and refused from then on', async () => {
     const pass = await passOf('carl', TRACKED);
     const { jti = '' } = decodeJwt(pass);
     const path = '/apis/clusterpass.dev/v1alpha1/issuedtokens';
@@ -220,7 +220,7 @@ describe('the token endpoint', () => {
     expect([code, json.error]).toEqual([400, error]);
   });
 
-  it('TX-35, decision 12: what may not be had and what does not exist have the same answer', async () => {
+  it('TX-35, decision 12: a forbidden target and one that does not exist have the same response', async () => {
     expect((await exchange({ audience: 'absent' })).text).toBe((await exchange({ audience: 'beta' })).text);
   });
 

@@ -9,7 +9,7 @@ import { CLUSTERS } from './support/paths.ts';
 import { type Server, startServer, TLS } from './support/server.ts';
 import { Watch, type WatchEvent } from './support/watch.ts';
 
-/** The real program looks at API servers on loopback, every second. */
+/** The real program probes API servers on loopback every second. */
 
 const authority = createAuthority('cluster CA');
 const other = createAuthority('other CA');
@@ -24,7 +24,7 @@ const LONG_PROBES = `
 let server: Server;
 let api: FakeApiServer;
 let watch: Watch;
-/** What /readyz is answered with. */
+/** The response of /readyz. */
 let status = 200;
 
 const spec = (changes: { address?: string; ca?: { cert: string } } = {}) => ({
@@ -73,14 +73,14 @@ describe('the prober', () => {
     expect(object.metadata.generation).toBe(1);
   });
 
-  it('wakes no watcher while it finds what is known', async () => {
+  it('causes no watch event while the result stays the same', async () => {
     const { resourceVersion } = (await server.call('GET', `${CLUSTERS}/alpha`)).json.metadata;
     const seen = api.requests.length;
     await expect.poll(() => api.requests.length).toBeGreaterThanOrEqual(seen + 6);
     expect((await server.call('GET', `${CLUSTERS}/alpha`)).json.metadata.resourceVersion).toBe(resourceVersion);
   });
 
-  it('A11: says False after three failures in a row, why only if it was ready before, and True again', async () => {
+  it('A11: sets False after three failures in a row, with the cause only if it was ready before, and True again', async () => {
     const theirs = { type: 'Audited', status: 'True', reason: 'Fine' };
     const headers = { 'Content-Type': 'application/json-patch+json' };
     const body = [{ op: 'add', path: '/status/conditions/0', value: theirs }];
@@ -107,11 +107,11 @@ describe('the prober', () => {
     status = 200;
     await expect.poll(() => server.output.stderr).toMatch(/"cluster":"closed-port","reason":"ProbeNetworkFailed"/);
     const { conditions } = (await becomes('alpha', 'True ProbeSucceeded')).object.status;
-    // What others have written has stayed, in its place.
+    // Conditions of other writers are unchanged, and in the same order.
     expect(conditions).toEqual([theirs, expect.objectContaining({ type: 'Ready' })]);
   });
 
-  it('looks at once at a cluster whose CA was put right', async () => {
+  it('probes a cluster at once when its CA was corrected', async () => {
     await patchCluster(server, 'strangers-ca', { spec: spec() });
     await becomes('strangers-ca', 'True ProbeSucceeded');
   });
@@ -142,7 +142,7 @@ describe('the prober', () => {
     await expect.poll(metrics).toMatch(/^clusterpass_key_set_refreshes_total 2$/m);
   });
 
-  it('leaves a cluster whose condition has another writer alone', async () => {
+  it('does not probe a cluster whose condition has another writer', async () => {
     const theirs = { type: 'Ready', status: 'False', reason: 'NodesLost' };
     await addCluster(server, 'tended', { annotations: { 'clusterpass.dev/probe': 'disabled' }, spec: spec() });
     const headers = { 'Content-Type': 'application/merge-patch+json' };
@@ -156,7 +156,7 @@ describe('the prober', () => {
     await becomes('tended', 'True ProbeSucceeded');
   });
 
-  it('refuses an annotation that it would not understand', async () => {
+  it('refuses an annotation with an unknown value', async () => {
     const headers = { 'Content-Type': 'application/merge-patch+json' };
     const body = { metadata: { annotations: { 'clusterpass.dev/probe': 'false' } } };
     const answer = await server.call('PATCH', `${CLUSTERS}/alpha`, { headers, body });
@@ -166,7 +166,7 @@ describe('the prober', () => {
     ]);
   });
 
-  it('reads well where people look', async () => {
+  it('is shown by clusterpass get and describe', async () => {
     const admin = await Person.at({
       CLUSTERPASS_SERVER: server.url,
       CLUSTERPASS_TOKEN: server.adminToken,

@@ -24,7 +24,7 @@ describe('a start', () => {
   afterAll(() => rm(folder, { recursive: true, force: true }));
   const serve = (...args: string[]) => run(['serve', '--data-dir', join(folder, 'data'), ...args]);
 
-  // Options that are found wrong together are given together: each start takes a process.
+  // Options that one start reports together are given together, because each start takes a process.
   it.each([
     [
       ...['--listen', 'nonsense', '--base-url', 'ftp://x', '--product-name', 'apis', '--workers', 'many'],
@@ -35,7 +35,7 @@ describe('a start', () => {
     ['--manifests', '/no/such/folder'],
     ['--no-such-option', 'x'],
     ['--config', '/no/such/file'],
-  ])('with %s %s ends with 2 and names the option, and each other one that is wrong', async (...args) => {
+  ])('with %s %s exits with 2, and names each wrong option', async (...args) => {
     const { code, stderr, stdout } = await serve(...args);
     for (const flag of args.filter((arg) => arg.startsWith('--'))) expect(stderr).toContain(flag);
     expect(stderr).not.toMatch(/\n\s+at /);
@@ -43,7 +43,7 @@ describe('a start', () => {
     expect(code).toBe(2);
   });
 
-  it('with a bad variable or file names those, all at once', async () => {
+  it('with bad variables and files names all of them at once', async () => {
     const { code, stderr } = await run(['serve', '--config', join(folder, 'config.yaml'), '--listen', 'x'], {
       CLUSTERPASS_WORKERS: 'many',
     });
@@ -51,7 +51,7 @@ describe('a start', () => {
     for (const text of ['lisen', '--listen', 'CLUSTERPASS_WORKERS']) expect(stderr).toContain(text);
   });
 
-  it('on an address that is taken ends with 1 and says so', async () => {
+  it('on an address in use exits with 1, and says so', async () => {
     const other = createServer().listen(0, '127.0.0.1');
     await new Promise((resolve) => other.once('listening', resolve));
     const { port } = other.address() as { port: number };
@@ -62,7 +62,7 @@ describe('a start', () => {
     expect(stderr).not.toMatch(/\n\s+at /);
   });
 
-  it('with a file where a folder has to be ends with 1 and says which, in words', async () => {
+  it('with a file in place of a folder exits with 1, and names it', async () => {
     const file = join(await mkdtemp(join(tmpdir(), 'clusterpass-start-')), 'file');
     await writeFile(file, '');
     for (const args of [
@@ -236,7 +236,7 @@ describe('a running server', () => {
     expect(server.output.stderr).not.toContain('Debugger listening');
   });
 
-  it('B19: is the only one on its data', async () => {
+  it('B19: is the only server on its data directory', async () => {
     const { code, stderr } = await run(['serve', '--data-dir', server.dataDir, '--listen', '127.0.0.1:0']);
     expect(code).toBe(1);
     const said = stderr.split('\n').filter((line) => line.startsWith('clusterpass:'));
@@ -333,7 +333,7 @@ describe('a stop', () => {
 
   const cluster = (name: string): string =>
     JSON.stringify({ apiVersion: 'clusterregistry.k8s.io/v1alpha1', kind: 'Cluster', metadata: { name } });
-  /** The head of a request whose body is asked for: the answer `100 Continue` says that it is under way. */
+  /** The head of a request with Expect: the response `100 Continue` shows that the request is in flight. */
   const head = (length: number): string =>
     [
       `POST ${CLUSTERS} HTTP/1.1`,
@@ -345,7 +345,7 @@ describe('a stop', () => {
       '\r\n',
     ].join('\r\n');
 
-  it('B16: lets what is under way finish, ends watches cleanly, takes nothing new, and keeps everything', async () => {
+  it('B16: completes requests in flight, ends watches cleanly, accepts no new connection, and loses no write', async () => {
     const watch = await Watch.open(server, '/auth/v1/clusters?watch=true');
     await createCluster(server, 'first');
     expect((await watch.take(1)).map(brief)).toEqual(['ADDED first']);
@@ -356,7 +356,7 @@ describe('a stop', () => {
 
     const stopped = server.stop();
     await expect.poll(() => server.output.stderr).toContain('"stopping"');
-    // The stream ends as a stream does, without an error; a cut connection would throw here.
+    // The stream ends without an error. A broken connection would throw here.
     await watch.rest();
     await expect
       .poll(() =>
@@ -385,7 +385,7 @@ describe('a stop', () => {
         await createCluster(server, name);
         acknowledged.push(name);
       } catch {
-        // Cut off: it may be there or not.
+        // The connection broke: the write may have happened or not.
       }
     });
     await expect.poll(() => acknowledged.length).toBeGreaterThan(0);
@@ -399,7 +399,7 @@ describe('a stop', () => {
   });
 
   // The last: it leaves no server for another test.
-  it('is over at once when it is asked for twice', async () => {
+  it('ends at once after a second signal', async () => {
     const socket = await openSocket(server);
     socket.write(head(10));
     await socket.until('100 Continue');

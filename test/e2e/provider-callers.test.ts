@@ -55,7 +55,7 @@ async function shortWatch(): Promise<{ watch: Watch; end: number }> {
 const problems = (): unknown[] => logLines(server.output.stderr).map(({ problem }) => problem);
 
 describe('people from an identity provider', () => {
-  it('are known by name and groups, and see what they may', async () => {
+  it('have a name and groups, and see the clusters that they may see', async () => {
     const token = await provider.sign({ sub: 'jane', groups: ['devs'], jti: 'j1' });
     expect(await whoIs(token)).toEqual({
       username: 'id:jane',
@@ -66,7 +66,7 @@ describe('people from an identity provider', () => {
     expect([code, json.items.length]).toEqual([200, 1]);
   });
 
-  it('A-01: whatever is wrong with a token, the answer is the same 401', async () => {
+  it('A-01: every invalid token gets the same 401', async () => {
     const bad = [
       await provider.sign({ sub: 'jane', aud: 'vault' }),
       await provider.sign({ sub: 'jane', exp: Date.now() / 1000 - 1 }),
@@ -84,7 +84,7 @@ describe('people from an identity provider', () => {
     expect(Date.now()).toBeGreaterThanOrEqual(end);
   });
 
-  it('a provider that never answered: 401 in bounded time, with a line in the log, and readiness is not touched', async () => {
+  it('a provider that never responded: 401 in limited time, with a line in the log, and the server stays ready', async () => {
     const token = await silent.sign({ sub: 'jane' });
     expect(await whoIs(token)).toBe(401);
     const report = {
@@ -99,12 +99,12 @@ describe('people from an identity provider', () => {
     expect(text).toContain(`clusterpass_identity_provider_failing{issuer="${silent.url}"} 1\n`);
     expect(text).toContain(`clusterpass_identity_provider_failing{issuer="${provider.url}"} 0\n`);
     expect((await server.call('GET', '/readyz', { token: null })).code).toBe(200);
-    // Nor is it asked for every token.
+    // Nor does the server send it a request for every token.
     expect(await Promise.all([1, 2, 3, 4, 5].map(() => whoIs(token)))).toEqual([401, 401, 401, 401, 401]);
     expect(silent.requests.length).toBeLessThanOrEqual(1 + Math.floor((Date.now() - started) / 10_000));
   });
 
-  it('a provider that stops answering changes nothing for the keys that are known', async () => {
+  it('a provider that stops responding changes nothing for known keys', async () => {
     provider.hang();
     expect(await whoIs(await provider.sign({ sub: 'jane' }))).toMatchObject({ username: 'id:jane' });
   });
@@ -122,14 +122,14 @@ describe('the file', () => {
     );
   });
 
-  it('is read again when it changes; a bad one is reported, and the one before stays', async () => {
+  it('is read again when it changes; a bad one is reported, and the earlier one stays in use', async () => {
     const token = await provider.sign({ sub: 'jane' });
     await writeFile(file, authenticationConfig([provider], { claimMapping: {} }));
     await expect.poll(problems).toContainEqual(expect.stringContaining('unknown field "jwt[0].claimMapping"'));
     expect(await whoIs(token)).toMatchObject({ username: 'id:jane' });
   });
 
-  it('A12: a server that is given a bad one does not start, and says what is wrong', async () => {
+  it('A12: a server with a bad file does not start, and names the error', async () => {
     const bad = join(folder, 'bad.json');
     await writeFile(bad, authenticationConfig([{ ...provider, url: 'http://id.example.com' }]));
     const dataDir = join(folder, 'data');

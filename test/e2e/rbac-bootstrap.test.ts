@@ -31,7 +31,7 @@ const get = async (path: string) => (await server.call('GET', `${RBAC}/${path}`)
 const namesOf = async (resource: string): Promise<string[]> =>
   (await get(resource)).items.map((item: { metadata: { name: string } }) => item.metadata.name);
 
-it('a fresh fleet has its first roles and bindings, marked as such', async () => {
+it('a new fleet has the default roles and bindings, with their label', async () => {
   expect(await namesOf('clusterroles')).toEqual(ROLES);
   expect(await namesOf('clusterrolebindings')).toEqual(BINDINGS);
   for (const item of [...(await get('clusterroles')).items, ...(await get('clusterrolebindings')).items]) {
@@ -40,7 +40,7 @@ it('a fresh fleet has its first roles and bindings, marked as such', async () =>
   }
 });
 
-it('P-19: everyone may ask what is served, and nothing more', async () => {
+it('P-19: every authenticated caller may read discovery, and nothing more', async () => {
   for (const path of ['/api', '/apis', '/apis/clusterregistry.k8s.io/v1alpha1', '/openapi/v3', '/version']) {
     expect((await server.call('GET', path, asUser('jane'))).code, path).not.toBe(403);
   }
@@ -48,7 +48,7 @@ it('P-19: everyone may ask what is served, and nothing more', async () => {
   expect((await server.call('POST', '/apis', { body: {}, ...asUser('jane') })).code).toBe(403);
 });
 
-it('what was changed or deleted is as it should be after a restart, unless its owner says otherwise', async () => {
+it('default roles that were changed or deleted are restored by a restart, unless their annotation forbids it', async () => {
   const fresh = { roles: await get('clusterroles'), bindings: await get('clusterrolebindings') };
   await remove(server, `${RBAC}/clusterroles/clusterpass:viewer`);
   await patch('clusterroles/clusterpass:token-creator', {

@@ -7,7 +7,7 @@ import { grant, group, may, type PolicyRule, REGISTRY_GROUP, user } from './supp
 import type { Server } from './support/server.ts';
 import { beforeAllWithServer } from './support/shared-server.ts';
 
-/** What callers with rights over roles may grant, and the roles that come with the program. */
+/** What callers who may write roles can grant, and the default roles. */
 
 let server: Server;
 
@@ -25,7 +25,7 @@ describe('escalation', () => {
     resources: ['clusterroles', 'clusterrolebindings', 'roles', 'rolebindings'],
   };
 
-  /** Everyone here may write rules; what they may put into them differs. */
+  /** All of these callers may write roles. They hold different permissions. */
   beforeAll(async () => {
     for (const name of ['lead', 'euLead', 'ciLead', 'binder', 'escalator']) {
       await grant(server, { to: name, rules: [WRITES] });
@@ -110,7 +110,7 @@ describe('escalation', () => {
       expect((await server.call('GET', `${RBAC}/clusterroles/${name}`)).json.rules).toEqual([TOKEN]);
     });
 
-    it('in the words of Kubernetes', async () => {
+    it('with the message of Kubernetes', async () => {
       const body = role([SEE, may('delete', 'pods')]);
       const { name } = body.metadata;
       const who = 'user "lead" (groups=["system:authenticated"])';
@@ -140,7 +140,7 @@ describe('escalation', () => {
       expect((await as('lead', 'PATCH', path, { rules: [] }, PATCH)).code).toBe(200);
     });
 
-    it('but may do the housekeeping of one that says more', async () => {
+    it('but may change finalizers of a role that grants more', async () => {
       const path = 'clusterroles/all-powerful';
       const held = await as('lead', 'PATCH', path, { metadata: { finalizers: ['example.com/a'] } }, PATCH);
       expect(held.code, held.text).toBe(200);
@@ -150,7 +150,7 @@ describe('escalation', () => {
       expect((await as('lead', 'PATCH', path, { metadata: { labels: { into: 'mine' } } }, PATCH)).code).toBe(403);
     });
 
-    it('nor gathers the rules of others', async () => {
+    it('nor aggregates other roles', async () => {
       const aggregationRule = { clusterRoleSelectors: [{ matchLabels: { a: 'b' } }] };
       const answer = await as('lead', 'POST', 'clusterroles', role([], { aggregationRule }));
       expect(answer.code).toBe(403);
@@ -189,12 +189,12 @@ describe('escalation', () => {
       expect((await as('ciLead', 'POST', 'namespaces/shop/rolebindings', body)).code).toBe(404);
     });
 
-    it('what a body leaves to the defaults counts as said', async () => {
+    it('defaults of the body count', async () => {
       const body = { ...binding('token-maker'), roleRef: { kind: 'ClusterRole', name: 'token-maker' } };
       expect((await as('binder', 'POST', 'clusterrolebindings', body)).code).toBe(201);
     });
 
-    it('a role that is not there can be bound only by who may bind it', async () => {
+    it('a role that does not exist can be bound only by a caller with the verb bind', async () => {
       expectStatus(await as('lead', 'POST', 'clusterrolebindings', binding('absent')), {
         code: 404,
         reason: 'NotFound',
@@ -204,7 +204,7 @@ describe('escalation', () => {
       expect((await as('admin', 'POST', 'clusterrolebindings', binding('absent'))).code).toBe(201);
     });
 
-    it('nor adds to one, nor widens where it holds', async () => {
+    it('nor adds a subject to a binding, nor extends its clusters', async () => {
       const body = binding('token-maker', { clusters: 'env=prod' });
       const { name } = body.metadata;
       expect((await as('euLead', 'POST', 'clusterrolebindings', body)).code).toBe(201);
@@ -221,7 +221,7 @@ describe('escalation', () => {
       expect((await as('lead', 'DELETE', stolen, {})).code).toBe(200);
     });
 
-    it('nor applies one, nor widens it by leaving out where it holds', async () => {
+    it('nor applies a binding, nor extends it by leaving out its clusters', async () => {
       const applied = (who: string, body: ReturnType<typeof binding>, more = '') => {
         const path = `clusterrolebindings/${body.metadata.name}?fieldManager=shared${more}`;
         return as(who, 'PATCH', path, { ...TYPE('ClusterRoleBinding'), ...body }, APPLY);
@@ -240,7 +240,7 @@ describe('escalation', () => {
       expect((await applied('lead', { ...body, metadata })).code).toBe(200);
     });
 
-    it('the role of a binding stays what it is', async () => {
+    it('the role of a binding is immutable', async () => {
       const body = binding('token-maker');
       await create(server, `${RBAC}/clusterrolebindings`, body);
       const path = `clusterrolebindings/${body.metadata.name}`;
@@ -256,7 +256,7 @@ describe('escalation', () => {
     });
   });
 
-  it('A6: what a service account may do at home gives it nothing to grant', async () => {
+  it('A6: permissions of a service account in its own cluster let it grant nothing', async () => {
     const account = { kind: 'ServiceAccount', namespace: 'ci', name: 'builder' };
     await grant(server, { to: account, rules: [WRITES, TOKEN] });
     const issued = await server.call('POST', '/orchestrator/alpha/api/v1/namespaces/ci/serviceaccounts/builder/token', {
@@ -272,7 +272,7 @@ describe('escalation', () => {
 });
 
 describe('default roles', () => {
-  /** P-20: the roles that come with the program, by what their holders can and cannot do. */
+  /** P-20: what callers with each default role can and cannot do. */
 
   beforeAll(async () => {
     for (const [user, role] of [
@@ -288,7 +288,7 @@ describe('default roles', () => {
     }
   });
 
-  describe('P-20: the roles that are there', () => {
+  describe('P-20: the default roles', () => {
     it.each(['edit', 'admin', 'view'])('%s is not among them', async (name) => {
       expect((await server.call('GET', `${RBAC}/clusterroles/${name}`)).code).toBe(404);
     });

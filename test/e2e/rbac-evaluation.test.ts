@@ -5,7 +5,7 @@ import { CLUSTERS, RBAC, RBAC_GROUP } from './support/paths.ts';
 import { type Grant, grant, group, may, type PolicyRule, REGISTRY_GROUP, user } from './support/rbac.ts';
 import { type Server, startServer } from './support/server.ts';
 
-/** Which rules hold for a request, and what a refusal says. */
+/** The rules that apply to a request, and the message of a refusal. */
 
 let server: Server;
 
@@ -64,7 +64,7 @@ describe('rules, subjects and bindings', () => {
   });
 
   describe('P-13: names', () => {
-    it('do not allow a list, unless it is narrowed to one', async () => {
+    it('do not allow a list, unless its field selector has one name', async () => {
       await given({ to: 'jane', rules: [may('list', 'pods', '', ['web-0'])] });
       expect(await codeOf('GET', inNamespace('pods'))).toBe(403);
       expect(await codeOf('GET', `${inNamespace('pods')}?fieldSelector=metadata.name%3Dother-0`)).toBe(403);
@@ -112,7 +112,7 @@ describe('rules, subjects and bindings', () => {
     });
   });
 
-  describe('the dimension of the fleet', () => {
+  describe('the clusters of a binding', () => {
     it.each([
       ['env=prod', true, false],
       ['env in (dev)', false, true],
@@ -139,7 +139,7 @@ describe('rules, subjects and bindings', () => {
       }
     });
 
-    it('a binding for some clusters gives nothing at the fleet', async () => {
+    it('a binding for some clusters grants nothing at the fleet', async () => {
       await given({ to: 'jane', rules: [may('*', '*', '*')], clusters: 'env=prod' });
       expect(await codeOf('GET', `${RBAC}/clusterroles`)).toBe(403);
       expect(await codeOf('DELETE', CLUSTERS)).toBe(403);
@@ -170,13 +170,16 @@ describe('rules, subjects and bindings', () => {
   });
 
   describe('P-11, decision 9: the list of clusters', () => {
-    it.each(['/auth/v1/clusters', CLUSTERS])('%s is empty for who may see nothing, and never refused', async (path) => {
-      expect(await seen(path)).toEqual([]);
-      const { code, json } = await server.call('GET', `${path}?limit=1`, asUser('jane'));
-      expect(code).toBe(200);
-      expect(json.metadata.continue).toBe('');
-      expect(json.metadata.remainingItemCount).toBeUndefined();
-    });
+    it.each(['/auth/v1/clusters', CLUSTERS])(
+      '%s is empty for a caller who may see nothing, and never refused',
+      async (path) => {
+        expect(await seen(path)).toEqual([]);
+        const { code, json } = await server.call('GET', `${path}?limit=1`, asUser('jane'));
+        expect(code).toBe(200);
+        expect(json.metadata.continue).toBe('');
+        expect(json.metadata.remainingItemCount).toBeUndefined();
+      },
+    );
 
     it.each(['/auth/v1/clusters', CLUSTERS])('%s shows what may be listed, by name too', async (path) => {
       await given({ to: 'jane', rules: [may('list', 'clusters', REGISTRY_GROUP, ['beta'])] });
@@ -204,7 +207,7 @@ describe('rules, subjects and bindings', () => {
       expect(await mayIssue()).toBe(true);
     });
 
-    it('a user is not a group, and the other way round', async () => {
+    it('a user is not a group, and a group is not a user', async () => {
       await given({ to: group('jane'), rules: [TOKEN] });
       await given({ to: 'staff', rules: [TOKEN] });
       expect(await mayIssue()).toBe(false);
@@ -215,7 +218,7 @@ describe('rules, subjects and bindings', () => {
       expect(await mayIssue()).toBe(true);
     });
 
-    it('a service account is itself at home, and a stranger everywhere else', async () => {
+    it('a service account has its local name in its own cluster only', async () => {
       const token = await issue(server);
       const rules = [may('list', 'pods'), may('list', 'clusters', REGISTRY_GROUP)];
       const allowed = async () => [
@@ -254,7 +257,7 @@ describe('rules, subjects and bindings', () => {
     });
   });
 
-  it('P-18: an aggregated role has the rules of the roles it gathers', async () => {
+  it('P-18: an aggregated role has the rules of the roles that it selects', async () => {
     await create(server, `${RBAC}/clusterroles`, {
       metadata: { name: 'gathered' },
       aggregationRule: { clusterRoleSelectors: [{ matchLabels: { into: 'gathered' } }] },
@@ -274,7 +277,7 @@ describe('rules, subjects and bindings', () => {
     expect(await mayIssue()).toBe(false);
   });
 
-  it('P-15: paths are matched whole, or by what they begin with', async () => {
+  it('P-15: paths are matched exactly, or by their prefix', async () => {
     const codes = async (path: string) => codeOf('GET', path);
     expect(await codes('/metrics')).toBe(403);
     await given({ to: 'jane', rules: [{ verbs: ['get'], nonResourceURLs: ['/logs/*', '/exact'] }] });
@@ -284,7 +287,7 @@ describe('rules, subjects and bindings', () => {
     ]);
   });
 
-  it('no binding survives what it is bound to by being cached', async () => {
+  it('a cached decision ends with its binding', async () => {
     for (let round = 0; round < 20; round++) {
       const takeBack = await grant(server, { to: 'jane', rules: [TOKEN] });
       expect(await mayIssue()).toBe(true);
@@ -308,7 +311,7 @@ describe('refusals', () => {
 
   const IN_ALPHA = '/orchestrator/alpha/api/v1';
 
-  /** P-01, P-02, P-04: what is asked of the rules for which request. */
+  /** P-01, P-02, P-04: the attributes of each request. */
   const CASES: readonly Case[] = [
     {
       method: 'POST',
@@ -421,7 +424,7 @@ describe('refusals', () => {
       resource: 'roles',
       namespace: 'ci',
     },
-    // C-15: what is not served is refused first too.
+    // C-15: authorization comes before routing.
     {
       method: 'GET',
       path: '/apis/example.com/v1/namespaces/n/gadgets/g',
@@ -450,7 +453,7 @@ describe('refusals', () => {
     };
   }
 
-  describe('P-01, P-02, P-03, P-04, P-30, P-31, P-32: a request is judged by what it names', () => {
+  describe('P-01, P-02, P-03, P-04, P-30, P-31, P-32: a request is authorized by its attributes', () => {
     it.each(CASES)('$method $path needs $verb', async (asked) => {
       const { method, path, verb, resource, subresource, group = '', name, namespace } = asked;
       const send = () =>
@@ -473,7 +476,7 @@ describe('refusals', () => {
       await notEnough();
       const rules = [may(verb, what, group, name === undefined ? [] : [name])];
       const enough = await grant(server, { to: 'rita', rules, ...(namespace === undefined ? {} : { namespace }) });
-      // A dry run, so that the next case finds what this one asks for.
+      // A dry run, so that the next case finds the same objects.
       const dry = `${path}${path.includes('?') ? '&' : '?'}dryRun=All`;
       const allowed = await server.call(method, method === 'GET' ? path : dry, {
         ...bodyFor(method),
@@ -486,8 +489,8 @@ describe('refusals', () => {
     });
   });
 
-  describe('the words of a refusal', () => {
-    it('P-33: name what a selector names', async () => {
+  describe('the message of a refusal', () => {
+    it('P-33: has the name of a field selector', async () => {
       const answer = await server.call('GET', `${inNamespace('pods')}?fieldSelector=metadata.name%3Dx`, asUser('rita'));
       expectStatus(
         answer,
@@ -495,7 +498,7 @@ describe('refusals', () => {
       );
     });
 
-    it('P-34: name a path that is no resource', async () => {
+    it('P-34: has a path that is no resource', async () => {
       expectStatus(await server.call('POST', '/elsewhere/x', { ...asUser('rita'), body: {} }), {
         code: 403,
         reason: 'Forbidden',
@@ -504,7 +507,7 @@ describe('refusals', () => {
       });
     });
 
-    it('P-35: tell of a role that is not there', async () => {
+    it('P-35: names a role that does not exist', async () => {
       const names = ['missing-1', 'missing-2'];
       for (const name of names) {
         const before = await server.call('GET', inNamespace('pods'), asUser('rita'));
@@ -528,7 +531,7 @@ describe('refusals', () => {
       await server.call('DELETE', `${RBAC}/clusterrolebindings/missing-1`);
     });
 
-    it('P-36: hold no markup', async () => {
+    it('P-36: has no markup', async () => {
       const answer = await server.call('GET', `${inNamespace('pods')}/x%3Cy%3E`, asUser('a&b<c>'));
       expect(answer.code).toBe(403);
       expect(answer.json.message).toBe(

@@ -8,7 +8,7 @@ import { group, may, user } from './support/rbac.ts';
 import type { Server } from './support/server.ts';
 import { beforeAllWithServer } from './support/shared-server.ts';
 
-/** Replays requests that were sent to kube-apiserver, and compares the answers. */
+/** Replays requests that were sent to kube-apiserver, and compares the responses. */
 
 interface RecordedCase {
   readonly id: string;
@@ -72,7 +72,7 @@ beforeAllWithServer(async (shared) => {
 
 const MANAGED_FIELDS = /,\\"managedFields\\":\[.*?\]\}/g;
 
-/** What Clusterpass answers otherwise, with the reason. */
+/** Responses that differ from the recording, with the reason. */
 const DIFFERENCES: Readonly<Record<string, (recorded: RecordedAnswer) => RecordedAnswer>> = {
   // A review that is sent has no managed fields.
   'SAR-12': (recorded) => JSON.parse(JSON.stringify(recorded).replaceAll(MANAGED_FIELDS, '}')),
@@ -111,7 +111,7 @@ async function replay({ request: { method, path, token, headers = {}, body } }: 
   });
 }
 
-/** The recording has placeholders for what differs every time. */
+/** The recording has placeholders for values that differ in each run. */
 // biome-ignore lint/suspicious/noExplicitAny: answers of every shape
 function masked(body: any): unknown {
   for (const name of ['uid', 'resourceVersion', 'creationTimestamp']) {

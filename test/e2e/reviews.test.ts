@@ -30,7 +30,7 @@ describe('SelfSubjectReview and SelfSubjectRulesReview', () => {
     review(server, path, { spec: { namespace } }, token);
 
   describe('SelfSubjectReview', () => {
-    it('tells who the caller is', async () => {
+    it('has the name and the groups of the caller', async () => {
       const { json, code } = await ask(WHO, {}, jane);
       expect(code).toBe(201);
       expect(json).toEqual({
@@ -42,7 +42,7 @@ describe('SelfSubjectReview and SelfSubjectRulesReview', () => {
       expect(Object.keys(json)).toEqual(['kind', 'apiVersion', 'metadata', 'status']);
     });
 
-    it('tells it as of the place asked: a service account is local only at home', async () => {
+    it('depends on the cluster of the path: a service account has its local name in its own cluster only', async () => {
       const nameAt = async (path: string) => (await review(server, path, {}, builder)).userInfo;
       expect(await nameAt(inCluster(WHO))).toMatchObject({
         username: 'system:serviceaccount:ci:builder',
@@ -57,7 +57,7 @@ describe('SelfSubjectReview and SelfSubjectRulesReview', () => {
       }
     });
 
-    it('a status that is sent along is not believed', async () => {
+    it('a status in the request is ignored', async () => {
       const body = { status: { userInfo: { username: 'root', groups: ['system:masters'], extra: { a: ['b'] } } } };
       expect((await review(server, WHO, body, jane)).userInfo.username).toBe('jane');
     });
@@ -70,7 +70,7 @@ describe('SelfSubjectReview and SelfSubjectRulesReview', () => {
       { verbs: ['create'], apiGroups: ['authorization.k8s.io'], resources: ['selfsubjectrulesreviews'] },
     ];
 
-    it('lists what everyone may do', async () => {
+    it('lists what every caller may do', async () => {
       const { json } = await ask(RULES, { spec: { namespace: 'ci' } }, nobody);
       expect(json).toEqual({
         kind: 'SelfSubjectRulesReview',
@@ -85,7 +85,7 @@ describe('SelfSubjectReview and SelfSubjectRulesReview', () => {
       });
     });
 
-    it('in a cluster, what holds there; at the fleet it says that there is more', async () => {
+    it('lists the rules for a cluster; at the fleet it says that it is incomplete', async () => {
       const takeBack = await grant(server, {
         to: 'jane',
         rules: [may('get', 'pods', '', ['a'])],
@@ -114,7 +114,7 @@ describe('SelfSubjectReview and SelfSubjectRulesReview', () => {
   });
 
   describe('all of them', () => {
-    it('are for callers who are known', async () => {
+    it('are for authenticated callers', async () => {
       for (const path of [WHO, MAY, RULES, inCluster(WHO)]) {
         expectUnauthorized(await server.call('POST', path, { body: {}, token: null }));
       }
@@ -134,7 +134,7 @@ describe('SelfSubjectReview and SelfSubjectRulesReview', () => {
       );
     });
 
-    it('know the options of a create', async () => {
+    it('accept the options of a create', async () => {
       const body = { spec: { namespace: 'ci' }, x: 1 };
       expect((await ask(RULES, body, jane)).warnings).toEqual(['unknown field "x"']);
       expect((await ask(`${RULES}?dryRun=All&fieldValidation=Ignore`, body, jane)).warnings).toEqual([]);
@@ -153,7 +153,7 @@ describe('SelfSubjectReview and SelfSubjectRulesReview', () => {
       );
     });
 
-    it('come as YAML too', async () => {
+    it('are sent as YAML, too', async () => {
       const headers = { Accept: 'application/yaml', 'Content-Type': 'application/yaml' };
       const { text } = await server.call('POST', WHO, { body: '{}', headers, token: jane });
       expect(text).toContain('  userInfo:\n');
@@ -188,7 +188,7 @@ describe('SelfSubjectAccessReview', () => {
 
   const CREATE_TOKEN = { verb: 'create', resource: 'serviceaccounts', subresource: 'token', namespace: 'ci' };
 
-  it('says no without a reason when there is none', async () => {
+  it('denies without a reason', async () => {
     const { json, code } = await server.call('POST', MAY, {
       body: { spec: { resourceAttributes: { verb: 'get', resource: 'pods' } } },
       token: nobody,
@@ -226,7 +226,7 @@ describe('SelfSubjectAccessReview', () => {
     await takeBack();
   });
 
-  it('metadata that says nothing is none', async () => {
+  it('empty metadata is ignored', async () => {
     const body = { metadata: { generation: 0, labels: {}, name: '' }, spec: { resourceAttributes: { verb: 'get' } } };
     expect(await review(server, MAY, body, nobody)).toEqual({ allowed: false });
   });
@@ -269,7 +269,7 @@ describe('SelfSubjectAccessReview', () => {
     expect(await mayI({ ...list, subresource: 'status' }, { token: nobody })).toEqual({ allowed: false });
   });
 
-  it('is true to what then happens', async () => {
+  it('agrees with the decision for the request itself', async () => {
     const takeBack = await grant(server, {
       to: 'jane',
       rules: [may('create', 'serviceaccounts/token', '', ['builder']), may('get', 'pods', '', ['web-0'])],
@@ -307,7 +307,7 @@ describe('SelfSubjectAccessReview', () => {
     }
   });
 
-  it('says what is wrong with the rules', async () => {
+  it('reports errors in the rules', async () => {
     await create(server, `${RBAC}/clusterrolebindings`, {
       metadata: { name: 'dangling' },
       subjects: [group('ops')],
@@ -399,7 +399,7 @@ describeWithKubectl('kubectl auth', () => {
     expect(await nameAt({})).toBe('system:cluster:alpha:serviceaccount:ci:builder');
   });
 
-  /** kubectl says it in a word and by its exit code. */
+  /** kubectl prints yes or no, and has an exit code. */
   const canI = async (args: string, options: KubectlOptions): Promise<boolean> => {
     const { code, stdout, stderr } = await kubectl(server, ['auth', 'can-i', ...args.split(' ')], options);
     expect([`yes\n`, 'no\n'], stderr).toContain(stdout);

@@ -12,7 +12,7 @@ import { type Answer, type Server, startServer, tokenOf } from './support/server
 import { dataDirWithKey, keySetOf } from './support/signing-keys.ts';
 import { Watch } from './support/watch.ts';
 
-/** The keys that sign tokens: seen, rotated and revoked over HTTP, with kubectl and at the command line. */
+/** Signing keys: read, rotated and revoked over HTTP, with kubectl and with clusterpass. */
 
 const KEYS = '/apis/clusterpass.dev/v1alpha1/signingkeys';
 const ROTATE = { apiVersion: 'clusterpass.dev/v1alpha1', kind: 'SigningKey' };
@@ -47,8 +47,8 @@ const revoke = (name: string, token = server.adminToken, query = ''): Promise<An
 const reviewed = (token: string) => review(server, inCluster(TOKEN), { spec: { token } }, server.adminToken);
 const kidOf = (token: string): string => decodeProtectedHeader(token).kid ?? '';
 
-describe('what is shown', () => {
-  it('is exactly what is public, and what the key set says', async () => {
+describe('a SigningKey', () => {
+  it('has only public fields, which equal those of the key set', async () => {
     const keys = await list();
     expect(keys.map(({ status }) => status.state).sort()).toEqual(['Current', 'Next']);
     const published = await keySetOf(server);
@@ -116,7 +116,7 @@ describe('what is shown', () => {
 });
 
 describe('rotation', () => {
-  it('B9: is planned for when every verifier knows the key; a dry run only says so', async () => {
+  it('B9: is scheduled for when every verifier knows the key; a dry run changes nothing', async () => {
     const [current, next] = [await named('Current'), await named('Next')];
     const before = await list();
     const rehearsed = await server.call('POST', `${KEYS}?dryRun=All`, { body: ROTATE });
@@ -131,7 +131,7 @@ describe('rotation', () => {
     expect(kidOf(await issue(server))).toBe(current);
   });
 
-  it('C-D: by force happens at once; what the old key signed is accepted', async () => {
+  it('C-D: by force happens at once, and tokens of the old key are accepted', async () => {
     const [current, next] = [await named('Current'), await named('Next')];
     const token = await issue(server);
     const { json } = await rotate(FORCE);
@@ -148,7 +148,7 @@ describe('rotation', () => {
     expect((await keySetOf(server)).length).toBe(3);
   });
 
-  it('is not a way to bring a key of your own', async () => {
+  it('does not accept a key from the caller', async () => {
     const name = 'mine';
     expectStatus(await rotate({ ...FORCE, metadata: { name } }), {
       code: 422,
@@ -192,7 +192,7 @@ describe('revoking', () => {
     expect((await list()).map(({ status }) => status.state).sort()).toEqual(['Current', 'Next']);
   });
 
-  it('means the key that was shown', async () => {
+  it('is refused for another key than the one that was read', async () => {
     const next = await named('Next');
     const body = { kind: 'DeleteOptions', apiVersion: 'v1', preconditions: { uid: 'another' } };
     expect((await server.call('DELETE', `${KEYS}/${next}`, { body })).code).toBe(409);

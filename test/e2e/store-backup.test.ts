@@ -141,7 +141,7 @@ describe('B18: clusterpass store backup', () => {
     await addCluster(server, 'after-the-backup');
     const afterBackup = await versionOf(server);
     let last = afterBackup;
-    // Several from one file: what the first restored server gave out is not repeated either.
+    // Several servers from one file: a version of the first restored server is not repeated either.
     for (const name of ['first', 'second', 'imported']) {
       if (name === 'imported') await importInto(inFolder(name), target);
       const restored = name === 'imported' ? await serve(inFolder(name)) : await restore('versions.db', inFolder(name));
@@ -176,7 +176,7 @@ describe('B18: clusterpass store backup', () => {
     expect(await filesOfServer()).toEqual([]);
   });
 
-  it('a restored server knows no token of the time after the backup: which of them it accepts', async () => {
+  it('which tokens from after the backup a restored server accepts, though it has no record of them', async () => {
     const passes = '/apis/clusterpass.dev/v1alpha1/passes';
     const issued = async (path: string): Promise<string> => {
       const answer = await server.call('POST', path, { body: path.startsWith(passes) ? undefined : ASK });
@@ -237,7 +237,7 @@ describe('B18: clusterpass store backup', () => {
     expect(await readFile(inFolder('mine'), 'utf8')).toBe('mine');
   });
 
-  /** A client that asks for a backup and does not fetch it. */
+  /** A client that requests a backup and does not read it. */
   async function idleClient(): Promise<{ socket: Socket; name: string }> {
     for (;;) {
       const socket = createConnection(join(server.dataDir, 'clusterpass.db.sock')).setEncoding('utf8');

@@ -29,7 +29,7 @@ const withoutWaiting = (ended: CliResult): CliResult => ({
   stderr: ended.stderr.replace(/^clusterpass: waiting for etcd at .*\n/, ''),
 });
 
-/** Everything that has a uid, by path: its uid and its version. */
+/** All objects with a UID, by path: UID and version. */
 async function everything(server: Server): Promise<Map<string, { uid: string; version: number }>> {
   const found = new Map<string, { uid: string; version: number }>();
   for (const path of [CLUSTERS, `${RBAC}/clusterroles`, inNamespace('serviceaccounts'), inNamespace('pods')]) {
@@ -103,7 +103,7 @@ describeWithEtcd('B18: clusterpass store', () => {
       failure(withTls.endpoints[0], 'it speaks TLS: set --etcd-cafile to the CA of its certificate'),
       {
         ...failure(withTls.endpoints[0], ''),
-        // A refusal is not waited for.
+        // A refused connection ends the command at once.
         stderr: expect.stringContaining(
           'etcd could not be reached: ' +
             `${withTls.endpoints[0]}: it wants a client certificate: set --etcd-certfile and --etcd-keyfile\n`,
@@ -139,7 +139,7 @@ describeWithEtcd('B18: clusterpass store', () => {
     expect(imported, imported.stderr).toMatchObject({ code: 0 });
   };
 
-  /** What a client of the old store meets at the new one. */
+  /** What a client of the old store gets from the new one. */
   const expectMoved = async (server: Server): Promise<void> => {
     const now = await everything(server);
     expect([...now].map(([path, { uid }]) => [path, uid])).toEqual([...objects].map(([path, { uid }]) => [path, uid]));
@@ -225,7 +225,7 @@ describeWithEtcd('B18: clusterpass store', () => {
     ]);
   });
 
-  it('and back', async () => {
+  it('moves a fleet from etcd to SQLite', async () => {
     await move(['--store', etcdUrl()], inFolder('archive-1'), `sqlite:${inFolder('back.db')}`);
     const server = await serve(`sqlite:${inFolder('back.db')}`);
     await expectMoved(server);
@@ -315,7 +315,7 @@ describeWithEtcd('B18: clusterpass store', () => {
     expect(checked.stderr).toMatch(/its parent \/registry\/clusters\/none does not exist/);
   });
 
-  it('options that make no sense are named', async () => {
+  it('invalid options are named in the error', async () => {
     expect(await store('check', '--store', 'mysql://x')).toMatchObject({ code: 2 });
     expect(await store('check', '--store', 'etcd://h:1/x')).toMatchObject({
       code: 2,

@@ -43,7 +43,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** What needs no store goes on, whatever is the matter with it. */
+/** Requests that need no store are served during every fault of the store. */
 async function expectTheRestToWork(): Promise<void> {
   expect((await server.call('GET', '/livez', { token: null })).code).toBe(200);
   expect((await server.call('GET', CLUSTERS)).json.items).not.toHaveLength(0);
@@ -58,7 +58,7 @@ describe('B12: a disk that is full', () => {
   const allow = (bytes: string) =>
     promisify(execFile)('prlimit', ['--pid', String(server.pid), `--fsize=${bytes}:unlimited`]);
 
-  it('refuses changes with 503 and Retry-After, and nothing else; with space they work again', async () => {
+  it('refuses writes with 503 and Retry-After, and nothing else; with free space they succeed again', async () => {
     const watch = await Watch.open(server, `${CLUSTERS}?watch=true`);
     await watch.take(2);
     await allow('4096');
@@ -81,7 +81,7 @@ describe('B12: a disk that is full', () => {
 });
 
 describe('B12: a disk that does not answer', () => {
-  it('holds up changes and readiness, and nothing else; then they happen', async () => {
+  it('delays writes and readiness, and nothing else; then the writes succeed', async () => {
     await writeFile(trouble, '');
     let over = false;
     const waiting = server.call('POST', CLUSTERS, { body: cluster('late') }).finally(() => {
@@ -101,7 +101,7 @@ describe('B12: a disk that does not answer', () => {
 describe('B12: a disk on which each operation takes a second longer', () => {
   const DELAY_MS = 1_000;
 
-  it('holds up changes and readiness by that, and nothing else; nothing is refused, and metrics tell', async () => {
+  it('delays writes and readiness by that, and nothing else; nothing is refused, and metrics show it', async () => {
     await writeFile(trouble, String(DELAY_MS));
     // One operation, which is less than readiness waits for.
     const asked = performance.now();
@@ -118,7 +118,7 @@ describe('B12: a disk on which each operation takes a second longer', () => {
     expect([ready.code, over]).toEqual([503, false]);
     expect(ready.text).toContain('[-]storage failed');
     expect((await waiting).code).toBe(201);
-    // At the least a look at the key, the row and the commit.
+    // At least the read of the key, the row and the commit.
     expect(performance.now() - sent).toBeGreaterThanOrEqual(3 * DELAY_MS);
     const slow = (await server.call('GET', '/metrics')).text.match(
       /^clusterpass_store_request_duration_seconds_bucket\{le="2.5",operation="write"\} (\d+)$/m,
@@ -135,7 +135,7 @@ describe('B12: a disk on which each operation takes a second longer', () => {
 
 describe('a data directory that cannot be used ends the start with one sentence', () => {
   let copies = 0;
-  /** A stopped server's directory, to be spoiled. */
+  /** The directory of a stopped server, which the test damages. */
   const spoil = async (
     how: (file: string) => Promise<void> | void,
     launcher: readonly string[] = [],

@@ -56,7 +56,7 @@ describe('A3: the audience of another cluster of the fleet', () => {
     }
   });
 
-  it('the own audience, those of other parties, and texts that no cluster goes by are granted', async () => {
+  it('the audience of the cluster itself, audiences of services, and other texts are granted', async () => {
     const audiences = [issuerOf('alpha'), 'vault', `${issuerOf('beta')}/`, 'https://other.example/orchestrator/beta'];
     expect((await ask('prod', audiences)).json.spec.audiences).toEqual(audiences);
   });

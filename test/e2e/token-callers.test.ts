@@ -38,7 +38,7 @@ beforeAll(async () => {
 afterAll(() => server.destroy());
 
 describe('credentials', () => {
-  /** C-C: what counts as credentials on the token path, and what every request without them gets. */
+  /** C-C: the credentials of a token request, and the response without them. */
 
   beforeAll(async () => {
     await bind(server, 'carl', { kind: 'User', name: 'carl' });
@@ -50,7 +50,7 @@ describe('credentials', () => {
       headers: { ...rest, ...(authorization === undefined ? {} : { Authorization: authorization }) },
     });
 
-  it('A8, C-C: the log says why, and does not hold the token', async () => {
+  it('A8, C-C: the log has the reason, and not the token', async () => {
     const expected = [
       [undefined, 'no bearer token'],
       ['Bearer canary-0123456789', 'invalid bearer token: it is no static token, and no JWT'],
@@ -90,7 +90,7 @@ describe('credentials', () => {
       expectUnauthorized(await send(authorization));
     });
 
-    it('W-08: two spaces come with an explanation', async () => {
+    it('W-08: two spaces are explained in a warning', async () => {
       expect((await send(`Bearer  ${carl}`)).warnings).toEqual([
         'the provided Authorization header contains extra space before the bearer token, and is ignored',
       ]);
@@ -100,7 +100,7 @@ describe('credentials', () => {
       ['A-03: bEaReR', `bEaReR ${carl}`],
       ['A-03: spaces around it', ` Bearer ${carl} `],
       ['A-03: text after a second space', `Bearer ${carl} and more`],
-    ])('%s is heard', async (_, authorization) => {
+    ])('%s is accepted', async (_, authorization) => {
       expect((await send(authorization)).code).toBe(201);
     });
 
@@ -187,7 +187,7 @@ describe('credentials', () => {
 });
 
 describe('permissions and identity', () => {
-  /** Who may have a token made, and who the bearer of one is. */
+  /** Which callers may create a token, and which user the bearer of a token is. */
 
   beforeAll(async () => {
     await bind(
@@ -220,7 +220,7 @@ describe('permissions and identity', () => {
     details: { name: account, kind: 'serviceaccounts' },
   });
 
-  describe('who may ask (P-02, P-12, P-13, P-30)', () => {
+  describe('permissions (P-02, P-12, P-13, P-30)', () => {
     it.each<[string, string, string, number]>([
       ['jane, who may by that name', 'jane', tokenPath(), 201],
       ['P-13: jane, for another name', 'jane', tokenPath('other'), 403],
@@ -252,7 +252,7 @@ describe('permissions and identity', () => {
       },
     );
 
-    it('names that objects in JavaScript have anyway are names like any other', async () => {
+    it('names of inherited properties in JavaScript are plain names', async () => {
       const [odd, path] = ['constructor', tokenPath('constructor', 'constructor', 'constructor')];
       expect((await post(server, ASK, { path })).json.message).toBe(
         'clusters.clusterregistry.k8s.io "constructor" not found',
@@ -268,7 +268,7 @@ describe('permissions and identity', () => {
       await remove(server, `${CLUSTERS}/${odd}`);
     });
 
-    it('takes effect at once, both ways', async () => {
+    it('a grant and its removal take effect at once', async () => {
       await bind(server, 'nora-brief', { kind: 'User', name: 'nora' });
       expect((await post(server, ASK, asUser('nora'))).code).toBe(201);
       await server.call('DELETE', `${RBAC_V1}/clusterrolebindings/nora-brief`);
@@ -288,7 +288,7 @@ describe('permissions and identity', () => {
       expectStatus(answer, refusal('nora', account, namespace));
     });
 
-    it('a selector by what is absent does not tell a hidden cluster from none', async () => {
+    it('a selector for absent labels has the same response for a hidden cluster and for none', async () => {
       await bind(server, 'nora-not-prod', { kind: 'User', name: 'nora' }, MAY_CREATE_TOKENS, 'env!=prod');
       for (const cluster of ['alpha', 'gone']) {
         expectStatus(
@@ -300,7 +300,7 @@ describe('permissions and identity', () => {
       await server.call('DELETE', `${RBAC_V1}/clusterrolebindings/nora-not-prod`);
     });
 
-    it('with the very same headers', async () => {
+    it('has the same headers', async () => {
       const here = await post(server, ASK, asUser('nora'));
       const gone = await post(server, ASK, { path: tokenPath('builder', 'ci', 'gone'), ...asUser('nora') });
       const comparable = (headers: Headers) => [...headers].filter(([name]) => name !== 'audit-id' && name !== 'date');
@@ -315,17 +315,20 @@ describe('permissions and identity', () => {
       ['unknown fields', '{"x":1}', ''],
       ['bad options', ASK, '?dryRun=x&fieldManager=%01'],
       ['a dry run', ASK, '?dryRun=All'],
-    ])('and comes before anyone looks at %s', async (_, body, query) => {
+    ])('comes before the check of %s', async (_, body, query) => {
       const answer = await post(server, body, { path: `${tokenPath()}${query}`, ...asUser('nora') });
       expectStatus(answer, refusal('nora'));
       expect(answer.warnings).toEqual([]);
     });
 
-    it.each(['text/plain', 'application/x-www-form-urlencoded'])('nor at the type %s', async (type) => {
-      expect((await post(server, 'x', { headers: { 'Content-Type': type }, ...asUser('nora') })).code).toBe(403);
-    });
+    it.each(['text/plain', 'application/x-www-form-urlencoded'])(
+      'comes before the check of the type %s',
+      async (type) => {
+        expect((await post(server, 'x', { headers: { 'Content-Type': type }, ...asUser('nora') })).code).toBe(403);
+      },
+    );
 
-    it('C-15: nor whether the path or the method exists', async () => {
+    it('C-15: comes before routing', async () => {
       expect((await server.call('GET', tokenPath(), asUser('nora'))).code).toBe(403);
       expect((await server.call('POST', `${tokenPath()}s`, asUser('nora'))).code).toBe(403);
     });
@@ -335,17 +338,17 @@ describe('permissions and identity', () => {
     });
   });
 
-  describe('who the bearer is (K-30, and elsewhere by another name)', () => {
+  describe('the user of the bearer (K-30), with another name outside of its cluster', () => {
     const HOME = 'system:serviceaccount:ci:builder';
     const ABROAD = 'system:cluster:alpha:serviceaccount:ci:builder';
-    /** What the service calls the bearer of a token from `alpha`. */
+    /** The user name of the bearer of a token from `alpha`. */
     const nameIn = async (path: string): Promise<string> => {
       const { code, json } = await post(server, ASK, { path, token: await issue(server) });
       expect(code).toBe(403);
       return /User "([^"]+)"/.exec(json.message)?.[1] ?? '';
     };
 
-    it('is called by a name that depends on where it goes', async () => {
+    it('has a name that depends on the cluster of the path', async () => {
       expect(await nameIn(tokenPath('other'))).toBe(HOME);
       expect(await nameIn(tokenPath('other', 'ci', 'beta'))).toBe(ABROAD);
       expect(await nameIn(tokenPath('other', 'ci', 'gone'))).toBe(ABROAD);
@@ -377,7 +380,7 @@ describe('permissions and identity', () => {
       expect(codes).toEqual([atHome ? 201 : 403, abroad ? 201 : 403]);
     });
 
-    it('a subject of kind ServiceAccount means the account at home', async () => {
+    it('a subject of kind ServiceAccount is the account in its own cluster', async () => {
       await create(server, `${RBAC_V1}/clusterrolebindings`, {
         metadata: { name: 'by-kind' },
         subjects: [{ kind: 'ServiceAccount', name: 'builder', namespace: 'ci' }],
@@ -391,7 +394,7 @@ describe('permissions and identity', () => {
       await server.call('DELETE', `${RBAC_V1}/clusterrolebindings/by-kind`);
     });
 
-    it('sees its own cluster by the name at home, and others by the name abroad', async () => {
+    it('sees its own cluster by its local name, and others by its name in the fleet', async () => {
       const view: Rule = { verbs: ['get', 'list'], apiGroups: ['clusterregistry.k8s.io'], resources: ['clusters'] };
       const token = await issue(server);
       const seen = async (): Promise<string[]> =>
@@ -412,7 +415,7 @@ describe('permissions and identity', () => {
 describe('a body that comes late', () => {
   const BODY = '{"spec":{"audiences":["vault"]}}';
 
-  /** Sends the head, waits until the server has let it pass, does something, and then sends the body. */
+  /** Sends the head, waits until the server has accepted it, calls `meanwhile`, and then sends the body. */
   async function sendAround(token: string, meanwhile: () => Promise<void>): Promise<string> {
     const socket = await openSocket(server);
     socket.write(
@@ -434,13 +437,13 @@ describe('a body that comes late', () => {
     return socket.rest();
   }
 
-  it('a permission that was taken back while the body was on its way no longer counts', async () => {
+  it('a permission that is removed before the body arrives no longer counts', async () => {
     const revoke = await grant(server, { to: 'lara', rules: [may('create', 'serviceaccounts/token')] });
     expect(await sendAround(tokenOf('lara'), async () => {})).toContain('HTTP/1.1 201');
     expect(await sendAround(tokenOf('lara'), revoke)).toContain('HTTP/1.1 403');
   });
 
-  it('nor does a credential that has ended', async () => {
+  it('nor does a credential that has expired', async () => {
     await createAccount(server, 'sender');
     const revoke = await grant(server, {
       to: 'system:serviceaccount:ci:sender',
@@ -455,7 +458,7 @@ describe('a body that comes late', () => {
 });
 
 describe('an account that is deleted or changed', () => {
-  /** What the server caches of a token request ends with the object that it is about. The same line asks repeatedly. */
+  /** Cached parts of a token request end with their object. The same request is sent repeatedly. */
 
   const NAMESPACE = '/orchestrator/removed/api/v1/namespaces/ci';
   const ACCOUNT = `${inNamespace('serviceaccounts', 'ci', 'removed')}/builder`;
@@ -472,7 +475,7 @@ describe('an account that is deleted or changed', () => {
   const uidIn = (token: string): unknown =>
     (decodeJwt(token)['kubernetes.io'] as { serviceaccount: { uid: string } }).serviceaccount.uid;
 
-  it('A4: an account that is deleted gets no token, and its tokens open nothing; one of the same name is another', async () => {
+  it('A4: a deleted account gets no token, and its tokens are refused, also if another account has its name', async () => {
     const first = await issue(server, PATH);
     expect(uidIn(await issue(server, PATH))).toBe(uidIn(first));
     expect(await codeFor(server, first)).toBe(200);
@@ -488,7 +491,7 @@ describe('an account that is deleted or changed', () => {
     expect([await codeFor(server, first), await codeFor(server, second)]).toEqual([401, 200]);
   });
 
-  it('an account that is changed is the same', async () => {
+  it('a changed account is the same account', async () => {
     const before = await issue(server, PATH);
     const patch = {
       body: { metadata: { labels: { a: 'b' } } },
@@ -500,7 +503,7 @@ describe('an account that is deleted or changed', () => {
     expect(await codeFor(server, before)).toBe(200);
   });
 
-  it('nor does one in a namespace or a cluster that is deleted', async () => {
+  it('an account in a deleted namespace or cluster gets no token', async () => {
     const inCluster = tokenPath('builder', 'ci', 'removed-too');
     const [token, other] = [await issue(server, PATH), await issue(server, inCluster)];
     await remove(server, NAMESPACE);

@@ -46,7 +46,7 @@ beforeAll(async () => {
 afterAll(() => server.destroy());
 
 describe('claims and keys', () => {
-  /** What is in the tokens, read with another library than the one that made them, and the keys behind them. */
+  /** The claims of tokens, read with another library than the one that signs, and the keys. */
 
   let issuer: string;
 
@@ -111,14 +111,14 @@ describe('claims and keys', () => {
       });
     });
 
-    it('A1: key and directory are for their owner alone', async () => {
+    it('A1: only the owner can read the key and its directory', async () => {
       const keys = join(server.dataDir, 'keys');
       expect((await stat(keys)).mode & 0o777).toBe(0o700);
       for (const name of await readdir(keys)) expect((await stat(join(keys, name))).mode & 0o777, name).toBe(0o600);
       expect((await stat(join(server.dataDir, 'admin.token'))).mode & 0o777).toBe(0o600);
     });
 
-    it('A8: nothing of a token is in what the program writes, only its id', async () => {
+    it('A8: the output of the program has the id of a token, and nothing else of it', async () => {
       const token = await issue(server);
       await codeFor(server, token);
       await server.call('GET', '/auth/v1/clusters', { token: `${token}x`, headers: { 'Audit-ID': 'the-last-one' } });
@@ -224,7 +224,7 @@ describe('claims and keys', () => {
       }
     });
 
-    it('a store with both opens without the option: its keys sign no more, and its tokens stay valid', async () => {
+    it('without the option, a store with both opens: the second key signs no more, and its tokens stay valid', async () => {
       const token = await issue(own, tokenPath(), { audiences: [apiOf(own), 'azure'] });
       const port = Number(new URL(own.url).port);
       expect(await own.stop()).toBe(0);
@@ -241,7 +241,7 @@ describe('claims and keys', () => {
         timeout: 60_000,
       });
 
-    it('A1: keeps the program from starting, and it says what to do', async () => {
+    it('A1: the program does not start, and says what to do', async () => {
       const { dataDir, file } = await dataDirWithKey();
       try {
         await chmod(file, 0o644);
@@ -261,14 +261,14 @@ describe('claims and keys', () => {
 });
 
 describe('the documents of an issuer', () => {
-  /** What relying parties read to trust our tokens. */
+  /** The documents that relying parties read in order to verify tokens. */
 
   const CONFIGURATION = '/orchestrator/alpha/.well-known/openid-configuration';
   const open = (path: string, headers: Record<string, string> = {}, method = 'GET') =>
     server.call(method, path, { token: null, headers });
 
   describe('the configuration', () => {
-    it('O-01, O-03, O-07: exactly these members, compact, and to be kept for an hour', async () => {
+    it('O-01, O-03, O-07: exactly these members, compact, and cacheable for an hour', async () => {
       const issuer = `${server.url}/orchestrator/alpha`;
       const { code, headers, text } = await open(CONFIGURATION);
       expect(code).toBe(200);
@@ -296,7 +296,7 @@ describe('the documents of an issuer', () => {
       expect(json.keys[0].kid).toBe(decodeProtectedHeader(await issue(server)).kid);
     });
 
-    it('is all that another library needs', async () => {
+    it('is enough for another library', async () => {
       const token = await issue(server, tokenPath(), { audiences: ['vault'] });
       const { json } = await open(CONFIGURATION);
       const keySet = createRemoteJWKSet(new URL(json.jwks_uri));
@@ -310,7 +310,7 @@ describe('the documents of an issuer', () => {
   });
 
   describe('who may read them', () => {
-    it('O-05, decision 8: anyone, and also with a good token that may do nothing', async () => {
+    it('O-05, decision 8: every client, also with a valid token without permissions', async () => {
       for (const path of [CONFIGURATION, KEY_SET]) {
         const token = await issue(server, tokenPath('other'));
         expect((await server.call('GET', path, { token })).code, path).toBe(200);
@@ -330,7 +330,7 @@ describe('the documents of an issuer', () => {
       for (const path of [CONFIGURATION, KEY_SET]) expectUnauthorized(await open(path, { Authorization }));
     });
 
-    it('A7: the answer does not depend on whether there is such a cluster', async () => {
+    it('A7: the response does not depend on whether the cluster exists', async () => {
       const shape = async (cluster: string) => {
         const paths = [CONFIGURATION, KEY_SET].map((path) => path.replace('alpha', cluster));
         const answers = await Promise.all(paths.map((path) => open(path)));
@@ -373,7 +373,7 @@ describe('the documents of an issuer', () => {
       expect(json).toBeTypeOf('object');
     });
 
-    it('O-04: what they are not is 406, and what cannot be done with them 405', async () => {
+    it('O-04: another media type is 406, and another method is 405', async () => {
       for (const path of [CONFIGURATION, KEY_SET]) {
         expect((await open(path, { Accept: 'text/html' })).code).toBe(406);
         expect((await open(path, {}, 'POST')).code).toBe(405);
@@ -434,7 +434,7 @@ describe('the documents of an issuer', () => {
 describe('how long a token is accepted', () => {
   /** K-16 to K-24: a token is accepted as long as every object exists that it depends on, and no longer. */
 
-  /** Not only the list: whatever is asked, a token that is not accepted is the same 401. */
+  /** A token that is not accepted gets the same 401 at every path. */
   async function expectRefused(token: string): Promise<void> {
     expectUnauthorized(await server.call('GET', '/auth/v1/clusters', { token }));
     expectUnauthorized(await server.call('GET', `${CLUSTERS}/alpha`, { token }));
@@ -445,7 +445,7 @@ describe('how long a token is accepted', () => {
   interface Dependency {
     readonly token: () => Promise<string>;
     readonly remove: () => Promise<void>;
-    /** Makes what was removed again, under the same names. */
+    /** Creates the removed objects again, with the same names. */
     readonly again: () => Promise<unknown>;
   }
 
@@ -520,13 +520,13 @@ describe('how long a token is accepted', () => {
     ],
   ];
 
-  describe('what a token hangs on', () => {
+  describe('the objects that a token depends on', () => {
     it.each(DEPENDENCIES)(
       '%s: its deletion ends the token at once, and a namesake does not revive it',
       async (_, it) => {
         const token = await it.token();
         const other = await issue(server);
-        // Used before, so that it sits in the cache of verified tokens (K-24).
+        // Used before, so that it is in the cache of verified tokens (K-24).
         expect(await codeFor(server, token)).toBe(200);
         await it.remove();
         await expectRefused(token);
@@ -540,7 +540,7 @@ describe('how long a token is accepted', () => {
       expect(await codeFor(server, await issue(server, tokenPath(), bound('Pod', 'web-0')))).toBe(200);
     });
 
-    it('decision 13: an open watch ends with a 401 when the account goes', async () => {
+    it('decision 13: an open watch ends with a 401 when the account is deleted', async () => {
       await createAccount(server, 'watcher');
       const watch = await Watch.open(server, '/auth/v1/clusters?watch=true', await issue(server, tokenPath('watcher')));
       expect(watch.code).toBe(200);
@@ -573,7 +573,7 @@ describe('how long a token is accepted', () => {
   });
 
   describe('the server itself', () => {
-    it('A5: a restart, asked for or not, keeps the keys, tokens valid and the revoked ones revoked', async () => {
+    it('A5: after a restart or a crash, the keys are the same, tokens are valid, and revoked ones are revoked', async () => {
       const keySet = await keySetOf(server);
       await createAccount(server, 'revoked');
       const revoked = await issue(server, tokenPath('revoked'));
@@ -593,7 +593,7 @@ describe('how long a token is accepted', () => {
       await server.stop();
       const port = Number(new URL(server.url).port);
       const moved = await startServer({ dataDir: server.dataDir, port, args: ['--base-url', 'https://pass.example'] });
-      // The program announces the public address; it is still reached at the old one.
+      // The program prints the public address, and still listens at the old one.
       const answer = await fetch(`${server.url}/auth/v1/clusters`, { headers: { Authorization: `Bearer ${token}` } });
       expect(answer.status).toBe(401);
       await moved.stop();

@@ -161,7 +161,7 @@ describe('RFC 8693 section 2.2.1: the answer', () => {
     ]);
   });
 
-  it('an issued pass is a subject token with the rights of its account', async () => {
+  it('an issued pass is a subject token with the permissions of its account', async () => {
     const pass = await issue(server);
     expect(refused(await exchange({ subject_token: pass }))).toEqual([400, 'invalid_target']);
     await bind(server, 'builder-tokens', { kind: 'User', name: 'system:serviceaccount:ci:builder' }, {
@@ -278,7 +278,7 @@ describe('RFC 8693 section 2.2.2, RFC 6749 section 5.2: errors', () => {
     ]);
   });
 
-  it('RFC 8693 section 2.2.2: whatever is wrong with the subject token, it is the same invalid_request', async () => {
+  it('RFC 8693 section 2.2.2: every invalid subject token is the same invalid_request', async () => {
     const revoked = await issue(server);
     await server.call('DELETE', `/apis/clusterpass.dev/v1alpha1/issuedtokens/${decodeJwt(revoked).jti}`);
     const bad = [
@@ -325,13 +325,13 @@ describe('RFC 8693 section 2.2.2, RFC 6749 section 5.2: errors', () => {
     expect(refused(await actedBy({ sub: 'agent' }, `${agent}x`))).toEqual([400, 'invalid_request']);
   });
 
-  it('decision 12: what may not be had and what does not exist have the same answer', async () => {
+  it('decision 12: a forbidden target and one that does not exist have the same response', async () => {
     const forbidden = await exchange({ audience: 'beta' });
     const absent = await exchange({ scope: 'serviceaccount:ci:absent' });
     expect(forbidden.text).toBe(absent.text);
   });
 
-  it('A3: the audience of another cluster needs the right there', async () => {
+  it('A3: the audience of another cluster needs the permission there', async () => {
     const foreign = `${ACCOUNT} aud:${server.url}/orchestrator/beta`;
     expect(refused(await exchange({ scope: foreign }))).toEqual([400, 'invalid_scope']);
     expect((await exchange({ scope: foreign, subject_token: server.adminToken })).code).toBe(200);
@@ -362,7 +362,7 @@ describe('RFC 8693 section 2.2.2, RFC 6749 section 5.2: errors', () => {
     expect((await send(body, '/oauth/token?scope=x&fieldValidation=nonsense', type)).code).toBe(200);
   });
 
-  it('a timeout of the query that cannot be read is an error of OAuth, too', async () => {
+  it('a timeout in the query that cannot be parsed is an OAuth error, too', async () => {
     expect(refused(await send(good(), '/oauth/token?timeout=soon'))).toEqual([400, 'invalid_request']);
   });
 
@@ -464,7 +464,7 @@ describe('RFC 7009: revocation', () => {
     expect(await codeFor(server, own)).toBe(401);
   });
 
-  it('section 2.2: a pass that was revoked is 200 for its requester, and 403 for others as if it were not', async () => {
+  it('section 2.2: a revoked pass is 200 for its requester, and 403 for others, like one that is not revoked', async () => {
     for (const by of [jane, server.adminToken]) {
       const own = (await exchange({ tracked: 'true' })).json.access_token;
       const before = await revoke(own, tokenOf('carl'));
@@ -475,7 +475,7 @@ describe('RFC 7009: revocation', () => {
     }
   });
 
-  it('section 2.2: a pass that has ended is 200', async () => {
+  it('section 2.2: an expired pass is 200', async () => {
     const claims = Buffer.from(JSON.stringify({ ...decodeJwt(await issue(server)), exp: 1 })).toString('base64url');
     expect((await revoke(`e30.${claims}.x`, tokenOf('carl'))).code).toBe(200);
   });
@@ -500,7 +500,7 @@ describe('RFC 7662: introspection', () => {
   const introspect = async (token: string, { as = 'vault', path = '' } = {}): Promise<Answer> =>
     send({ token }, `${path}/oauth/introspect`, { Authorization: `Bearer ${tokenOf(as)}` });
 
-  it('section 2.2: what a good pass says', async () => {
+  it('section 2.2: a valid pass', async () => {
     const pass = await issue(server, tokenPath(), { audiences: ['vault'] });
     const { exp, iat, nbf, jti } = decodeJwt(pass);
     for (const path of ['', '/orchestrator/alpha']) {
@@ -527,7 +527,7 @@ describe('RFC 7662: introspection', () => {
     expect((await introspect(jane)).json).toMatchObject({ active: true, username: 'id:jane', jti: 'jane-1' });
   });
 
-  it('section 2.2: of any other token nothing is said', async () => {
+  it('section 2.2: other tokens are not active, and nothing else', async () => {
     const revoked = await issue(server);
     await server.call('DELETE', `/apis/clusterpass.dev/v1alpha1/issuedtokens/${decodeJwt(revoked).jti}`);
     const claims = Buffer.from(JSON.stringify(decodeJwt(revoked))).toString('base64url');
@@ -541,7 +541,7 @@ describe('RFC 7662: introspection', () => {
     }
   });
 
-  it('section 2.3: the caller authenticates, and needs the right to review tokens', async () => {
+  it('section 2.3: the caller authenticates, and needs the permission to review tokens', async () => {
     const none = await send({ token: jane }, '/oauth/introspect');
     expect([...refused(none), none.headers.get('www-authenticate')]).toEqual([401, 'invalid_token', 'Bearer']);
     expect(refused(await introspect(jane, { as: 'carl' }))).toEqual([403, 'insufficient_scope']);
@@ -549,7 +549,7 @@ describe('RFC 7662: introspection', () => {
   });
 });
 
-describe('clients of others', () => {
+describe('OAuth clients', () => {
   it('openid-client: a generic grant', async () => {
     const config = await openid.discovery(new URL(issuer), 'any', undefined, openid.None(), { algorithm: 'oauth2' });
     const answer = await openid.genericGrantRequest(config, GRANT, {

@@ -17,7 +17,7 @@ beforeAllWithServer(async (shared) => {
   await createObjects(server);
 });
 
-/** Which paths and methods are the token operation, and how all others near it are answered. */
+/** The paths and methods of the token operation, and the responses of similar ones. */
 
 describe('paths', () => {
   it.each<[string, string, number, string]>([
@@ -99,7 +99,7 @@ describe('paths', () => {
   });
 });
 
-/** In which formats a token can be asked for, and in which it is given. */
+/** The media types of requests and responses. */
 
 describe('C-B: formats', () => {
   const TYPES = 'application/json, application/yaml';
@@ -151,7 +151,7 @@ describe('C-B: formats', () => {
     expect(value).toMatchObject({ kind: 'TokenRequest', status: { token: expect.stringMatching(/^eyJ/) } });
   });
 
-  it('N-07: the metadata alone can be asked for', async () => {
+  it('N-07: the metadata alone can be requested', async () => {
     const headers = { Accept: 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1' };
     const answer = await post(server, ASK, { headers });
     expect([answer.code, answer.headers.get('content-type')]).toEqual([201, 'application/json']);
@@ -183,7 +183,7 @@ describe('C-B: formats', () => {
     });
   });
 
-  it('T-12b, T-12c: Accept is judged before the type, and the type before the size', async () => {
+  it('T-12b, T-12c: Accept is checked before the type, and the type before the size', async () => {
     const huge = 'x'.repeat(3_145_729);
     const both = { Accept: 'text/html', 'Content-Type': 'text/plain' };
     expect((await post(server, huge, { headers: both })).code).toBe(406);
@@ -191,7 +191,7 @@ describe('C-B: formats', () => {
     expect((await post(server, huge, { path: `${tokenPath()}?dryRun=x` })).code).toBe(413);
   });
 
-  it('an error is JSON also for who accepts only YAML', async () => {
+  it('an error is JSON, also for a client that accepts only YAML', async () => {
     expectStatus(await post(server, ASK, { path: tokenPath('nobody'), headers: { Accept: 'application/yaml' } }), {
       code: 404,
       reason: 'NotFound',
@@ -202,7 +202,7 @@ describe('C-B: formats', () => {
 });
 
 describe('protobuf', () => {
-  /** X-01: kubectl asks for tokens in protobuf, and takes no for an answer. */
+  /** X-01: kubectl requests tokens in protobuf, and accepts errors in JSON. */
 
   const PROTOBUF = 'application/vnd.kubernetes.protobuf';
 
@@ -238,12 +238,12 @@ describe('protobuf', () => {
       expect([code, json.spec.audiences]).toEqual([201, [`${server.url}/orchestrator/alpha`]]);
     });
 
-    it('S-08: unknown fields are no matter, also when the caller is strict', async () => {
+    it('S-08: unknown fields are ignored, also with fieldValidation=Strict', async () => {
       const answer = await post(ask({ 2: { 1: ['a'], 99: 'x' } }), `${tokenPath()}?fieldValidation=Strict`);
       expect([answer.code, answer.warnings]).toEqual([201, []]);
     });
 
-    it('has the checks of any other', async () => {
+    it('has the same checks as JSON', async () => {
       expect((await post(ask({ 2: { 1: ['a'], 4: 1 } }))).code).toBe(422);
       expect((await post(ask({ 1: { 3: 'elsewhere' }, 2: {} }))).code).toBe(400);
       expect((await post(ask({ 2: { 3: { 1: 'Node', 3: 'n' } } }))).code).toBe(400);
@@ -270,7 +270,7 @@ describe('protobuf', () => {
   });
 
   describe('other objects in protobuf', () => {
-    it('are read where Kubernetes has the kind too', async () => {
+    it('are accepted for kinds of Kubernetes', async () => {
       const body = envelope('v1', 'Namespace', message({ 1: { 1: 'from-protobuf', 11: [{ 1: 'a', 2: 'b' }] } }));
       const answer = await post(body, '/orchestrator/alpha/api/v1/namespaces');
       expect([answer.code, answer.json.metadata.labels]).toEqual([201, { a: 'b' }]);
@@ -280,7 +280,7 @@ describe('protobuf', () => {
       expect((await server.call('DELETE', path, { body: options, headers })).code).toBe(409);
     });
 
-    it('are refused for a custom resource: 415, and protobuf is not among what is listed', async () => {
+    it('are refused for a custom resource: 415, without protobuf in the list of media types', async () => {
       const body = envelope('clusterregistry.k8s.io/v1alpha1', 'Cluster', message({ 1: { 1: 'x' } }));
       expectStatus(await post(body, '/apis/clusterregistry.k8s.io/v1alpha1/clusters'), {
         code: 415,
@@ -293,7 +293,7 @@ describe('protobuf', () => {
 });
 
 describe('JSON and YAML', () => {
-  /** Bodies that cannot be read, and bodies meant to hurt. */
+  /** Bodies that cannot be parsed, and hostile bodies. */
 
   afterAll(async () => {
     expect((await post(server, ASK)).code, 'the server still serves').toBe(201);
@@ -310,7 +310,7 @@ describe('JSON and YAML', () => {
   const wrongType = (what: string, field: string, type: string) =>
     unhandled(`json: cannot unmarshal ${what} into Go struct field ${field} of type ${type}`);
 
-  describe('bodies that cannot be read', () => {
+  describe('bodies that cannot be parsed', () => {
     it.each<[string, string, ReturnType<typeof badRequest>]>([
       ['D-01: none', '', unrecognized(`${NO_TYPE}unexpected end of JSON input (<empty>)`)],
       [
@@ -441,7 +441,7 @@ describe('JSON and YAML', () => {
     });
   });
 
-  describe('bodies meant to hurt', () => {
+  describe('hostile bodies', () => {
     const LIMIT = 3_145_728;
     const padded = (size: number): string => `{"spec":{"audiences":[]}${' '.repeat(size - 25)}}`;
 
@@ -474,7 +474,7 @@ describe('JSON and YAML', () => {
       expectStatus(await post(server, body), badRequest(message));
     });
 
-    it('a name, a uid and a reference of a megabyte are only wrong', async () => {
+    it('a name, a uid and a reference of a megabyte are plain errors', async () => {
       const long = 'x'.repeat(1_000_000);
       for (const body of [
         { metadata: { name: long }, ...ASK },

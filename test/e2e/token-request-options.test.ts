@@ -25,7 +25,7 @@ beforeAll(async () => {
 afterAll(() => server.destroy());
 
 describe('query parameters and unknown fields', () => {
-  /** Query parameters of the token request, fields it does not know, and the warnings that follow. */
+  /** Query parameters of the token request, unknown fields, and the warnings for them. */
 
   const ask = (query: string, body: unknown = ASK, headers: Record<string, string> = {}): Promise<Answer> =>
     post(server, body, { path: `${tokenPath()}?${query}`, headers });
@@ -103,7 +103,7 @@ describe('query parameters and unknown fields', () => {
       });
     });
 
-    it('C-07: a timeout that cannot be read is 400, before anyone asks who is calling', async () => {
+    it('C-07: a timeout that cannot be parsed is 400, before authentication', async () => {
       const answer = await post(server, ASK, { path: `${tokenPath()}?timeout=abc`, token: null });
       expectStatus(answer, {
         code: 400,
@@ -144,7 +144,7 @@ describe('query parameters and unknown fields', () => {
     });
   });
 
-  /** Unknown and repeated fields: one body, what Warn says of it, in order. */
+  /** Unknown and repeated fields: a body, and its warnings in order. */
   const VIOLATIONS: readonly (readonly [string, string, readonly string[]])[] = [
     ['S-02: an unknown field', '{"spec":{"audiences":[],"x":1}}', ['unknown field "spec.x"']],
     [
@@ -202,7 +202,7 @@ describe('query parameters and unknown fields', () => {
       expect(strict.warnings).toEqual([]);
     });
 
-    it('S-06: a faultless body passes Strict', async () => {
+    it('S-06: a body without faults is accepted with Strict', async () => {
       const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', ...ASK };
       expect((await ask('fieldValidation=Strict', body)).code).toBe(201);
     });
@@ -238,7 +238,7 @@ describe('query parameters and unknown fields', () => {
   });
 
   describe('warnings', () => {
-    it('W-05: survive onto an error', async () => {
+    it('W-05: are sent with an error, too', async () => {
       const answer = await post(server, { x: 1, ...ASK }, { path: tokenPath('nobody') });
       expect([answer.code, answer.warnings]).toEqual([404, ['unknown field "x"']]);
     });
@@ -258,7 +258,7 @@ describe('query parameters and unknown fields', () => {
       expect(warnings).toEqual(['unknown field "a\\r\\nSet-Cookie: x=1"']);
     });
 
-    it('W-01: other alphabets go out as UTF-8', async () => {
+    it('W-01: other alphabets are sent as UTF-8', async () => {
       const { warnings } = await ask('', { '\u00fc\u{1f600}': 1, ...ASK });
       expect(warnings.map((text) => Buffer.from(text, 'latin1').toString())).toEqual([
         'unknown field "\u00fc\u{1f600}"',
@@ -279,7 +279,7 @@ describe('query parameters and unknown fields', () => {
 });
 
 describe('the contract of kube-apiserver', () => {
-  /** Facts about the token operation that are not about one field: its path, its answer, and what it omits. */
+  /** Facts about the whole token operation: its path, its response, and what it leaves out. */
 
   const POD = { kind: 'Pod', apiVersion: 'v1', name: 'web-0' };
 
@@ -313,7 +313,7 @@ describe('the contract of kube-apiserver', () => {
       }
     });
 
-    it('T-02: is there in every cluster, from the moment the cluster is: each has an issuer', async () => {
+    it('T-02: exists in every cluster as soon as the cluster is created: each has an issuer', async () => {
       await createCluster(server, 'gamma');
       await createNamespace(server, 'ci', 'gamma');
       await createAccount(server, 'builder', 'ci', 'gamma');
@@ -322,7 +322,7 @@ describe('the contract of kube-apiserver', () => {
       expect(decodeJwt(json.status.token).iss).toBe(`${server.url}/orchestrator/gamma`);
     });
 
-    it('W-07: nothing is deprecated, and nothing says so', async () => {
+    it('W-07: nothing is deprecated, so there is no such warning', async () => {
       for (const path of [
         '/auth/v1/clusters',
         '/apis/clusterregistry.k8s.io/v1alpha1/clusters',
@@ -338,7 +338,7 @@ describe('the contract of kube-apiserver', () => {
     });
   });
 
-  describe('what kube-apiserver adds and this does not', () => {
+  describe('what kube-apiserver adds and Clusterpass does not', () => {
     it('T-08, decision 7: managedFields, for every value of fieldManager', async () => {
       const managedFields = [{ manager: 'me', operation: 'Update', apiVersion: 'v1', fieldsType: 'FieldsV1' }];
       for (const [path, metadata] of [
@@ -373,14 +373,14 @@ describe('the contract of kube-apiserver', () => {
       expectStatus(answer, badRequest('cannot bind token to object of type /v1, Kind=Node'));
     });
 
-    it('T-21: a look at the node of a pod: its name is all there is to know', async () => {
+    it('T-21: the node of a pod: only its name is in the token', async () => {
       const { code, json } = await post(server, { spec: { audiences: [], boundObjectRef: POD } });
       expect(code).toBe(201);
       const claims = decodeJwt<{ 'kubernetes.io': { node: object } }>(json.status.token);
       expect(claims['kubernetes.io'].node).toEqual({ name: 'node-1' });
     });
 
-    it('T-28, K-22, decision 6: a second, longer life', async () => {
+    it('T-28, K-22, decision 6: a second, longer lifetime', async () => {
       const { json } = await post(server, {
         spec: { audiences: [], expirationSeconds: 3607, boundObjectRef: POD },
       });
@@ -390,7 +390,7 @@ describe('the contract of kube-apiserver', () => {
     });
   });
 
-  describe('T-12: the order of the checks, where the body is read', () => {
+  describe('T-12: the order of the checks around the parsing of the body', () => {
     const UNKNOWN = '{"spec":{"audiences":[]},"extra":1}';
     const options = (value: string, field: string, supported: string) => ({
       code: 422,
@@ -414,7 +414,7 @@ describe('the contract of kube-apiserver', () => {
       expect(answer.code).toBe(413);
     });
 
-    it('T-12e: and before its content, whatever is wrong with it', async () => {
+    it('T-12e: options come before the content of the body', async () => {
       for (const body of ['', '{', '[]', '{"apiVersion":"v1","kind":"Pod"}', UNKNOWN]) {
         expectStatus(
           await post(server, body, { path: `${tokenPath()}?dryRun=x` }),
@@ -423,7 +423,7 @@ describe('the contract of kube-apiserver', () => {
       }
     });
 
-    it('T-12e: and before what the path leads to', async () => {
+    it('T-12e: options come before the existence of the objects in the path', async () => {
       const path = `${tokenPath('nobody', 'gone', 'gone')}?fieldValidation=strict`;
       expectStatus(
         await post(server, ASK, { path }),
@@ -458,8 +458,8 @@ describe('the contract of kube-apiserver', () => {
   });
 });
 
-describe('what a caller can know before, and insist on', () => {
-  /** What a caller can know of a token before asking for it, and insist on when asking. */
+describe('values that a caller can know before a request, and require', () => {
+  /** What a caller can know about a token before the request, and require in it. */
 
   const MIN = 'clusterpass.dev/min-expiration-seconds';
   const FOR = 'clusterpass.dev/for';
@@ -487,8 +487,8 @@ describe('what a caller can know before, and insist on', () => {
     },
   });
 
-  describe('what a cluster publishes', () => {
-    it('is what is granted: the issuer, the audience and the longest lifetime', async () => {
+  describe('the published values of a cluster', () => {
+    it('are those of its tokens: the issuer, the audience and the longest lifetime', async () => {
       const { json, warnings } = await ask({}, { expirationSeconds: 100_000 });
       const claims = decodeJwt(json.status.token);
       expect(claims.iss).toBe(published['clusterpass.dev/issuer']);
@@ -512,7 +512,7 @@ describe('what a caller can know before, and insist on', () => {
     });
   });
 
-  describe('a least lifetime', () => {
+  describe('a minimal lifetime', () => {
     it('is granted, or the request fails and nothing is shortened', async () => {
       expect((await ask({ [MIN]: '7200' }, { expirationSeconds: 100_000 })).code).toBe(201);
       const answer = await ask({ [MIN]: '7201' }, { expirationSeconds: 100_000 });
@@ -538,7 +538,7 @@ describe('what a caller can know before, and insist on', () => {
       }
     });
 
-    it('that cannot be read is refused together with everything else that is wrong', async () => {
+    it('that cannot be parsed is reported together with the other errors', async () => {
       const { code, json } = await ask({ [MIN]: '8h', [FOR]: 'vault' }, { expirationSeconds: 1 });
       expect(code).toBe(422);
       expect(json.details.causes.map(({ field }: { field: string }) => field)).toEqual([
@@ -573,7 +573,7 @@ describe('what a caller can know before, and insist on', () => {
       expect(dry.warnings).toEqual([warning()]);
     });
 
-    it('and without when it will, or when it was not said that it is for the cluster', async () => {
+    it('comes without a warning when the cluster will accept it, or when the request does not name that purpose', async () => {
       expect((await ask({ [FOR]: 'cluster' })).warnings).toEqual([]);
       expect((await ask({ [FOR]: 'cluster' }, { audiences: ['vault', api()] })).warnings).toEqual([]);
       expect((await ask({}, { audiences: ['vault'] })).warnings).toEqual([]);

@@ -44,14 +44,14 @@ describe('what is granted', () => {
       expect(headers.get('audit-id')).toMatch(/^[0-9a-f-]{36}$/);
     });
 
-    it('T-05: the bound object comes back as it was sent, without a uid of ours', async () => {
+    it('T-05: the bound object is returned as it was sent, without an added uid', async () => {
       const boundObjectRef = { kind: 'Pod', apiVersion: 'v1', name: 'web-0' };
       const { json, text } = await post(server, { spec: { audiences: [], boundObjectRef } });
       expect(json.spec.boundObjectRef).toEqual(boundObjectRef);
       expect(text).toContain('"boundObjectRef":{"kind":"Pod","apiVersion":"v1","name":"web-0"}},"status"');
     });
 
-    it('T-06: a status that the caller made up is not heard', async () => {
+    it('T-06: a status in the request is ignored', async () => {
       const { code, json } = await post(server, {
         ...ASK,
         status: { token: 'mine', expirationTimestamp: '2099-01-01T00:00:00Z' },
@@ -61,7 +61,7 @@ describe('what is granted', () => {
       expect(seconds(json.status.expirationTimestamp)).toBeLessThan(Date.now() / 1000 + 3601);
     });
 
-    it('T-07: metadata comes back, with the name, uid and time of ours', async () => {
+    it('T-07: metadata is returned, with the name, uid and time of the server', async () => {
       const sent = {
         name: 'builder',
         generateName: 'b-',
@@ -87,7 +87,7 @@ describe('what is granted', () => {
       );
     });
 
-    it('T-07: name, namespace and uid may be empty, which is to say absent', async () => {
+    it('T-07: an empty name, namespace or uid is an absent one', async () => {
       const { code, json } = await post(server, { metadata: { name: '', namespace: '', uid: '' }, ...ASK });
       expect(code).toBe(201);
       expect(json.metadata).toMatchObject({ name: 'builder', namespace: 'ci', uid: uids.builder });
@@ -204,7 +204,7 @@ describe('what is granted', () => {
 
 describe('what is refused, and in which order', () => {
   const GROUP = 'authentication.k8s.io';
-  /** T-14: of what is wrong with the request itself, the name stays empty. */
+  /** T-14: errors of the request itself have an empty name. */
   const invalid = (causes: readonly (readonly [reason: string, field: string, message: string])[]): ExpectedStatus => {
     const texts = causes.map(([, field, message]) => `${field}: ${message}`);
     return {
@@ -284,12 +284,12 @@ describe('what is refused, and in which order', () => {
       expectStatus(await post(server, ASK, { path: tokenPath('nobody') }), notFound('serviceaccounts', 'nobody'));
     });
 
-    it('M-01: a name that no account can have is just as missing', async () => {
+    it('M-01: an account with an invalid name is 404, too', async () => {
       const answer = await post(server, ASK, { path: tokenPath('No_Body') });
       expectStatus(answer, notFound('serviceaccounts', 'No_Body'));
     });
 
-    it('F-04: a name from the path cannot end its own quotation', async () => {
+    it('F-04: quotes in a name from the path are escaped', async () => {
       expectStatus(await post(server, ASK, { path: tokenPath('a%22%20b%C3%BC%E2%80%A8') }), {
         code: 404,
         reason: 'NotFound',
@@ -302,7 +302,7 @@ describe('what is refused, and in which order', () => {
       expectStatus(await post(server, { metadata: { uid: 'x' }, ...ASK }), wrongUid());
     });
 
-    it('T-34: an account on its way out can still be asked for', async () => {
+    it('T-34: an account that is being deleted still gets tokens', async () => {
       const metadata = { name: 'leaving', finalizers: ['example.com/wait'] };
       await create(server, inNamespace('serviceaccounts'), { metadata });
       expect((await server.call('DELETE', inNamespace('serviceaccounts/leaving'))).json.metadata).toHaveProperty(
@@ -312,7 +312,7 @@ describe('what is refused, and in which order', () => {
       expect((await server.call('GET', '/auth/v1/clusters', { token })).code, 'K-20: within the leeway').toBe(200);
     });
 
-    it('T-12j: a namespace on its way out takes nothing new', async () => {
+    it('T-12j: a namespace that is being deleted accepts no new object', async () => {
       const metadata = { name: 'leaving', finalizers: ['example.com/wait'] };
       await create(server, '/orchestrator/alpha/api/v1/namespaces', { metadata });
       await createAccount(server, 'builder', 'leaving');
@@ -381,7 +381,7 @@ describe('what is refused, and in which order', () => {
     it.each([
       ['9223372036854775807', tooLong(9007199254740991)],
       ['-9223372036854775808', tooShort(-9007199254740991)],
-    ])('T-15: %s is out of range, and shown as the next number that is safe to show', async (digits, cause) => {
+    ])('T-15: %s is out of range, and shown as the nearest safe integer', async (digits, cause) => {
       const answer = await post(server, `{"spec":{"audiences":[],"expirationSeconds":${digits}}}`);
       expectStatus(answer, invalid([cause]));
     });
@@ -497,14 +497,14 @@ describe('C-A: the bound object', () => {
     expectStatus(await post(server, body, { path: tokenPath('builder', 'shop') }), notFound('secrets', 'tls'));
   });
 
-  it.each(['v1', '', 'v2', 'a/b/c'])('T-30: apiVersion %j is good enough for a pod', async (apiVersion) => {
+  it.each(['v1', '', 'v2', 'a/b/c'])('T-30: apiVersion %j is accepted for a pod', async (apiVersion) => {
     const boundObjectRef = { kind: 'Pod', apiVersion, name: 'web-0', uid: uids.pod };
     const { code, json } = await post(server, { spec: { audiences: [], boundObjectRef } });
     expect(code).toBe(201);
     expect(decodeJwt(json.status.token)['kubernetes.io']).toMatchObject({ pod: { name: 'web-0', uid: uids.pod } });
   });
 
-  it('T-31: any secret will do', async () => {
+  it('T-31: secrets of all types are accepted', async () => {
     const { code } = await post(server, { spec: { audiences: [], boundObjectRef: { kind: 'Secret', name: 'tls' } } });
     expect(code).toBe(201);
   });

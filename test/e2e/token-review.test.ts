@@ -40,7 +40,7 @@ beforeAll(async () => {
 afterAll(() => server.destroy());
 
 describe('TokenReview', () => {
-  /** Those who receive a token ask whose it is, and whether it is meant for them. */
+  /** Services that receive a token ask for its user, and whether it is for their audience. */
 
   let api: string;
   const PATH = inCluster(TOKEN);
@@ -63,7 +63,7 @@ describe('TokenReview', () => {
     issue(server, tokenPath(), { audiences: [], boundObjectRef: { kind, apiVersion: 'v1', name } });
 
   describe('the answer', () => {
-    it('K-40, K-41: whose token it is, with the question repeated', async () => {
+    it('K-40, K-41: has the user of the token, and repeats the spec', async () => {
       const token = await bound('Pod', 'web-0');
       const body = { metadata: { labels: { a: 'b' }, uid: 'x' }, spec: { token }, status: { authenticated: false } };
       const { code, json } = await server.call('POST', PATH, { body, token: vault });
@@ -93,7 +93,7 @@ describe('TokenReview', () => {
       expect(Object.keys(json.status)).toEqual(['authenticated', 'user', 'audiences']);
     });
 
-    it('C-E, K-41: of a bad token 201 too, and a status that was sent along is not believed', async () => {
+    it('C-E, K-41: is 201 for a bad token, too, and a status in the request is ignored', async () => {
       const status = { authenticated: true, user: { username: 'root' }, audiences: ['x'] };
       const body = { spec: { token: 'nonsense' }, status };
       expect(await review(server, PATH, body, vault)).toEqual({ user: {}, error: 'invalid bearer token' });
@@ -106,7 +106,7 @@ describe('TokenReview', () => {
       );
     });
 
-    it('other callers of the service are known as well, for its API', async () => {
+    it('tokens of other callers are known, too, for the API of the server', async () => {
       expect(await ask(asUser('jane').token)).toEqual({
         authenticated: true,
         user: { username: 'jane', uid: 'uid-jane', groups: ['devs', 'system:authenticated'] },
@@ -153,7 +153,7 @@ describe('TokenReview', () => {
     });
   });
 
-  describe('who may ask, and where', () => {
+  describe('permissions and paths', () => {
     const body = { spec: { token: 'x' } };
 
     it('C-E: only callers who may create tokenreviews in that cluster', async () => {
@@ -203,7 +203,7 @@ describe('TokenReview', () => {
       expect(common).toEqual(
         CELLS[name]?.map((cell) => cell?.map((audience) => (audience === 'API' ? api : audience))),
       );
-      // The bearer of it gets in exactly where a review for the API says yes.
+      // A bearer is accepted exactly if a review for the API accepts the token.
       expect(await codeFor(server, token)).toBe(answers[0].authenticated === true ? 200 : 401);
     });
 
@@ -245,13 +245,13 @@ describe('TokenReview', () => {
         'token audiences ["a" "b" "c"] is invalid for the target audiences ["x" "y"]',
       );
       expect((await ask(token, ['c', 'x', 'a'])).audiences).toEqual(['a', 'c']);
-      // A24: a list and its parts run together are two things.
+      // A24: a list of audiences differs from its concatenation.
       expect(await isGood(token, ['a,b'])).toBe(false);
     });
   });
 
-  describe('A4: what a token is bound to', () => {
-    it.each(['Pod', 'Secret'])('%s: gone, and still gone when there is another of that name', async (kind) => {
+  describe('A4: the bound object of a token', () => {
+    it.each(['Pod', 'Secret'])('%s: deleted, and also if another object has its name', async (kind) => {
       const make = (name: string) =>
         kind === 'Pod' ? createPod(server, name, { serviceAccountName: 'builder' }) : createSecret(server, name);
       const name = `short-lived-${kind.toLowerCase()}`;
@@ -278,7 +278,7 @@ describe('TokenReview', () => {
       expect(answer.text).toContain('authenticated: true');
     });
 
-    it('protobuf, with a status that is not believed', async () => {
+    it('protobuf, with a status that is ignored', async () => {
       const asked = (spec: Record<number, string | string[]>) =>
         sent(
           envelope('authentication.k8s.io/v1', 'TokenReview', message({ 1: { 1: 'a' }, 2: spec, 3: { 1: 1 } })),
@@ -306,7 +306,7 @@ describe('TokenReview', () => {
   });
 
   describe('A5: the end of a token', () => {
-    /** Seconds from its end: far enough from the minute of leeway that a slow machine makes no difference. */
+    /** Seconds from the expiry: far enough from the minute of leeway for a slow machine. */
     const CASES: readonly (readonly [number, boolean])[] = [
       [30, true],
       [-1, true],
@@ -337,7 +337,7 @@ describe('TokenReview', () => {
     });
   });
 
-  it('A8: no token is in what the server wrote', () => {
+  it('A8: no token is in the output of the server', () => {
     const written = `${server.output.stdout}${server.output.stderr}`;
     expect(written).not.toContain('eyJ');
     expect(written).not.toContain(vault);
@@ -345,13 +345,13 @@ describe('TokenReview', () => {
 });
 
 describe('forged tokens', () => {
-  /** C-D: forged, damaged and odd tokens. Most are signed with the real key, so that their shape alone must fail. */
+  /** C-D: forged, damaged and unusual tokens. Most have a valid signature, so they must fail for another reason. */
 
   let key: KeyObject;
   let kid: string;
   let claims: Forger['claims'];
   let forge: Forger['forge'];
-  /** A server that would supply a key if it were asked for one. */
+  /** Requests to a server that forged tokens name as the source of their key. */
   let visits = 0;
   const lure = createServer((_, response) => {
     visits++;
@@ -500,7 +500,7 @@ describe('forged tokens', () => {
   }
 
   describe('A2, C-D, K-10, K-11, K-12, K-13, K-14, K-15, K-16, K-17: every one of them is the same 401, and a review that says no', () => {
-    it('the forger makes tokens that pass when nothing is wrong with them', async () => {
+    it('the forger makes tokens that are accepted if nothing is changed', async () => {
       await expectAccepted(genuine);
       await expectAccepted(forge());
       // K-04

@@ -83,7 +83,7 @@ describe('Z-06: objects in the store that cannot be decoded', () => {
   const deleteUnsafely = (path: string, options: object = {}): Promise<Answer> =>
     server.call('DELETE', path, { body: { ...UNSAFE, ...options } });
 
-  it('are no missing objects: every request for one says so', async () => {
+  it('are not reported as missing: every request for one is a StorageReadError', async () => {
     const message = /^serviceaccounts "builder" is in the store, but its value cannot be decoded/;
     const body = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'builder', namespace: 'ci' } };
     const apply = { 'Content-Type': 'application/apply-patch+yaml' };

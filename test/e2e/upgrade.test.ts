@@ -9,7 +9,7 @@ import { CLUSTERS } from './support/paths.ts';
 import { type Server, startServer } from './support/server.ts';
 import { brief, Watch } from './support/watch.ts';
 
-/** What 0.1.0 left behind; see the README in the folder. */
+/** A data directory of 0.1.0; see the README in the folder. */
 const FIXTURE = fileURLToPath(new URL('../fixtures/data-0.1.0', import.meta.url));
 
 interface Issued {
@@ -38,7 +38,7 @@ afterAll(async () => {
 });
 
 describe('B16: a start on the data of release 0.1.0', () => {
-  it('has every object, as it was', async () => {
+  it('has every object unchanged', async () => {
     const { json } = await server.call('GET', CLUSTERS);
     const uids = json.items.map(({ metadata }: { metadata: { name: string; uid: string } }) => [
       metadata.name,
@@ -57,7 +57,7 @@ describe('B16: a start on the data of release 0.1.0', () => {
     expect(json.items.map(({ metadata }: { metadata: { name: string } }) => metadata.name)).toEqual(['alpha']);
   });
 
-  it('goes on counting revisions where it stopped, so that a watch resumes', async () => {
+  it('continues with the next revision, so that a watch resumes', async () => {
     const watch = await Watch.open(server, `${CLUSTERS}?watch=true&resourceVersion=${issued.resourceVersion}`);
     const { metadata } = await createCluster(server, 'gamma');
     expect(Number(metadata.resourceVersion)).toBeGreaterThan(Number(issued.resourceVersion));

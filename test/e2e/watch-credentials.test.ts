@@ -41,7 +41,7 @@ const UNAUTHORIZED = {
 };
 
 describe('A18, decision 13: the watch ends with the credential', () => {
-  /** What the token hangs on, and how it goes. */
+  /** The object that the token depends on, and its deletion. */
   it.each<[string, () => Promise<{ token: string; end: () => Promise<void> }>]>([
     [
       'the account is deleted',
@@ -111,7 +111,7 @@ describe('A18, decision 13: the watch ends with the credential', () => {
     for (const watch of watches) expect((await watch.rest()).at(-1)).toEqual(UNAUTHORIZED);
   });
 
-  it('hears nothing of what happens after it', async () => {
+  it('has no event after that', async () => {
     await createAccount(server, 'sa-7');
     await grantClusters(server, 'account-7', 'system:cluster:alpha:serviceaccount:ci:sa-7');
     const accounts = await Watch.open(server, `${inNamespace('serviceaccounts')}?watch=true`);
@@ -174,7 +174,7 @@ describe('decision 13: watches of other kinds end with the permission', () => {
     },
   });
 
-  it('not allowed from the start is a plain 403', async () => {
+  it('a watch that is not allowed from the start is a 403', async () => {
     expect((await server.call('GET', `${podsPath}?watch=true`, { token: tokenOf('pods') })).code).toBe(403);
   });
 
@@ -200,7 +200,7 @@ describe('decision 13: watches of other kinds end with the permission', () => {
     await remove(server, `${RBAC}/namespaces/ci/rolebindings/pods-2`);
   });
 
-  it('the cluster is no longer one of those that the binding holds in', async () => {
+  it('the binding no longer selects the cluster', async () => {
     await bindPods('pods-3', 'pods', { clusters: 'env=dev' });
     const watch = await Watch.open(server, `${podsPath}?watch=true`, tokenOf('pods'));
     await watch.take(2);
@@ -217,14 +217,14 @@ describe('decision 13: watches of other kinds end with the permission', () => {
       Watch.open(server, `${old}/web`, tokenOf('named')),
     ]);
     for (const watch of watches) expect((await watch.take(1)).map(brief)).toEqual(['ADDED web']);
-    // A change of rules that leaves this one in force.
+    // A change of other rules.
     await grantClusters(server, 'unrelated', 'named');
     await remove(server, `${RBAC}/namespaces/ci/rolebindings/pods-4`);
     const end = forbidden('named', 'pods "web" is forbidden: User "named" cannot watch resource "pods"');
     for (const watch of watches) expect(await watch.rest()).toEqual([end]);
   });
 
-  it('the rules themselves can be watched, up to the one that ends it', async () => {
+  it('a watch of roles gets all changes up to the one that ends it', async () => {
     const path = `${RBAC}/clusterrolebindings`;
     await create(server, `${RBAC}/clusterroles`, {
       metadata: { name: 'see-rules' },

@@ -69,7 +69,7 @@ describe('V-10: a version that is too old', () => {
     watch.close();
   });
 
-  it('B16: when the server stops, watches end cleanly, with a bookmark for who wants one', async () => {
+  it('B16: when the server stops, watches end cleanly, with a bookmark on request', async () => {
     const now = await revisionNow(server);
     const [plain, marked] = await Promise.all(
       ['', '&allowWatchBookmarks=true'].map((query) =>
@@ -98,7 +98,7 @@ function randomNumbers(seed: number): (below: number) => number {
 
 type State = Map<string, string>;
 
-/** What a client knows after this event. */
+/** The state of a client after this event. */
 function learn(state: State, { type, object }: WatchEvent): void {
   const { name, resourceVersion } = object.metadata;
   if (type === 'ADDED' || type === 'MODIFIED') state.set(name, resourceVersion);
@@ -107,14 +107,14 @@ function learn(state: State, { type, object }: WatchEvent): void {
 
 const sorted = (state: State): [string, string][] => [...state].sort(([a], [b]) => (a < b ? -1 : 1));
 
-describe('A17: whenever a client lost its connection, it ends up with what it may see', () => {
+describe('A17: a client that resumes at any event has exactly the visible clusters in the end', () => {
   let server: Server;
 
   beforeAllWithServer((shared) => {
     server = shared;
   });
 
-  it.each([1, 2, 3])('whatever happened in between, permissions included (seed %i)', async (seed) => {
+  it.each([1, 2, 3])('after random changes of clusters and permissions (seed %i)', async (seed) => {
     const random = randomNumbers(seed);
     const stem = `s${seed}`;
     const ENVS = ['dev', 'prod', 'test'];

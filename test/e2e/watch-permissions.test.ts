@@ -49,7 +49,7 @@ async function openWatch(query = ''): Promise<Watch> {
   return watch;
 }
 
-/** Everything that came before this change of a cluster which the caller sees. */
+/** All events before this change of a cluster that the caller sees. */
 async function untilTouched(watch: Watch, name: string): Promise<string[]> {
   const version = String(await touch(server, name, `mark ${++marks}`));
   const events = await watch.until(({ object }) => object.metadata.resourceVersion === version);
@@ -86,7 +86,7 @@ describe('decision 13: an open watch follows permission', () => {
     watch.close();
   });
 
-  it('A18: nothing is heard of what is hidden, however much happens to it', async () => {
+  it('A18: changes of a hidden cluster cause no event', async () => {
     await grantClusters(server, user, user);
     const watch = await openWatch();
     await rebind(server, user, 'env=dev');
@@ -210,7 +210,7 @@ describe('decision 13: an open watch follows permission', () => {
     await removeCluster(server, 'passing');
   });
 
-  it('a change that changes nothing for the caller is not told', async () => {
+  it('a change of permissions without effect for the caller causes no event', async () => {
     await grantClusters(server, user, user, { clusters: 'env=dev' });
     const watch = await openWatch();
     await grantClusters(server, `${user}-again`, user, { clusters: 'env=dev' });
@@ -250,7 +250,7 @@ describe('decision 13: a watch that resumes across a change', () => {
   const resume = async (version: number | string): Promise<Watch> =>
     Watch.open(server, `${PUBLIC_LIST}?watch=true&allowWatchBookmarks=true&resourceVersion=${version}`, tokenOf(user));
 
-  it('hears of what became visible, and of what went', async () => {
+  it('gets events for clusters that became visible or hidden', async () => {
     await grantClusters(server, user, user, { clusters: 'env=dev' });
     const start = await revisionNow(server);
     await rebind(server, user, 'env=prod');
@@ -263,7 +263,7 @@ describe('decision 13: a watch that resumes across a change', () => {
     watch.close();
   });
 
-  it('is shown nothing of what is hidden now, though it was not then', async () => {
+  it('gets no content of a cluster that is hidden now and was visible then', async () => {
     await grantClusters(server, user, user);
     const start = await revisionNow(server);
     await touch(server, 'prod-2', 'canary-of-prod');
@@ -298,7 +298,7 @@ describe('decision 13: a watch that resumes across a change', () => {
     const later = await resume(now - 7);
     expect((await later.take(2)).map(brief)).toEqual(['ADDED dev-1', 'ADDED dev-2']);
     later.close();
-    // Others, whose rules did not change, are not concerned.
+    // Watches of callers whose rules did not change are not affected.
     const other = await Watch.open(server, `${PUBLIC_LIST}?watch=true&resourceVersion=${start}`);
     await touch(server, 'dev-1', 'for all');
     expect((await other.take(1)).map(brief)).toEqual(['MODIFIED dev-1']);

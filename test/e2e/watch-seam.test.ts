@@ -18,7 +18,7 @@ let times = 0;
 /** Eight writers write at once while `during` runs. Returns all versions that were written, in order. */
 async function whileWriting(during: () => Promise<void>): Promise<number[]> {
   const versions: number[] = [];
-  // What stands there already is no write, and has the version of one before.
+  // A note that differs in each call: an unchanged object is not written, and keeps its version.
   const time = ++times;
   let done = false;
   const write = async (worker: number): Promise<void> => {

@@ -49,7 +49,7 @@ describe('events', () => {
       expect(answer).toMatch(/\r\n0\r\n\r\n$/);
     });
 
-    it('V-01: the headers come at once, also when there is nothing to tell', async () => {
+    it('V-01: the headers are sent at once, also without an event', async () => {
       const watch = await open('&labelSelector=no-such');
       expect(watch.code).toBe(200);
       watch.close();
@@ -137,7 +137,7 @@ describe('events', () => {
       watch.close();
     });
 
-    it('V-05: N: everything after N and nothing before, also what is gone by now', async () => {
+    it('V-05: N: all events after N and none before, also of deleted objects', async () => {
       const start = await revisionNow(server);
       const made = await addCluster(server, 'brief-1');
       const changed = await touch(server, 'brief-1', 'x');
@@ -151,7 +151,7 @@ describe('events', () => {
       later.close();
     });
 
-    it('V-11: a version that has not happened yet: silence until it has', async () => {
+    it('V-11: a future version: no event until it is reached', async () => {
       const future = (await revisionNow(server)) + 3;
       const watch = await open(`&resourceVersion=${future}`);
       const versions: number[] = [];
@@ -160,7 +160,7 @@ describe('events', () => {
       watch.close();
     });
 
-    it('V-11: with initial events a version that has not happened is an ERROR', async () => {
+    it('V-11: with initial events a future version is an ERROR', async () => {
       const now = await revisionNow(server);
       const query = '&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=';
       const watch = await open(`${query}${now + 1_000}`);
@@ -199,7 +199,7 @@ describe('events', () => {
       const events = await watch.take(6);
       expect(events.map(brief)).toEqual(['ADDED w', 'MODIFIED w', 'DELETED w', 'ADDED w', 'MODIFIED w', 'DELETED w']);
       expect(events.slice(0, 3).map(versionOf)).toEqual([entered, stayed, left]);
-      // The content from before, under the version of what happened.
+      // The old content, with the version of the change.
       expect(events[2]?.object.metadata.labels).toEqual({ env: 'test' });
       expect(events[2]?.object.metadata.annotations.note).toBe('inside');
       expect(events[5]?.object.metadata.annotations.note).toBe('outside');
@@ -217,7 +217,7 @@ describe('events', () => {
   });
 
   describe('who may watch', () => {
-    it('decision 9: who may see nothing gets an empty stream, not a 403', async () => {
+    it('decision 9: a caller who may see nothing gets an empty stream, not a 403', async () => {
       const watch = await open('&timeoutSeconds=1', 'nobody');
       expect(watch.code).toBe(200);
       expect(await watch.rest()).toEqual([]);
@@ -236,7 +236,7 @@ describe('events', () => {
   describe('V-16: the old paths', () => {
     const OLD = '/apis/clusterregistry.k8s.io/v1alpha1/watch/clusters';
 
-    it('a collection, with what there is', async () => {
+    it('a collection, with its objects', async () => {
       const watch = await Watch.open(server, OLD, tokenOf('vera'));
       expect((await watch.take(2)).map(brief)).toEqual(['ADDED a', 'ADDED b']);
       watch.close();
@@ -247,7 +247,7 @@ describe('events', () => {
       expect((await watch.rest()).map(brief)).toEqual(['ADDED b']);
     });
 
-    it('watch is what has to be allowed', async () => {
+    it('need the verb watch', async () => {
       expect(await (await Watch.open(server, `${OLD}?timeoutSeconds=1`, tokenOf('lister'))).rest()).toEqual([]);
       const watch = await Watch.open(server, `${OLD}?timeoutSeconds=1`, tokenOf('watcher'));
       expect(await watch.rest()).toHaveLength(2);
@@ -268,9 +268,9 @@ describe('events', () => {
 });
 
 describe('errors and upgrades', () => {
-  /** Facts about watches that are not about one event: which errors are answers, and which are events. */
+  /** Facts about errors of watches: which are responses, and which are events. */
 
-  describe('V-12: what is wrong with the request is an answer', () => {
+  describe('V-12: an error of the request is a response', () => {
     const watch = (query: string, options: Parameters<Server['call']>[2] = {}, path = PUBLIC_LIST) =>
       server.call('GET', `${path}?watch=true&timeoutSeconds=1${query}`, options);
 
@@ -303,7 +303,7 @@ describe('errors and upgrades', () => {
       }
     });
 
-    it('what happens after that is an event, in a stream that began with 200', async () => {
+    it('a later error is an event, in a stream with status 200', async () => {
       const future = (await revisionNow(server)) + 1_000;
       const query = `sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=${future}`;
       const late = await Watch.open(server, `${PUBLIC_LIST}?watch=true&${query}`);
@@ -311,7 +311,7 @@ describe('errors and upgrades', () => {
     });
   });
 
-  describe('what may carry a watch', () => {
+  describe('protocols of a watch', () => {
     const HANDSHAKE = [
       'Host: x',
       'Connection: Upgrade, close',
@@ -324,7 +324,7 @@ describe('errors and upgrades', () => {
       return sendRaw(server, request.join('\r\n'));
     };
 
-    it('V-15: an offer to speak WebSocket is not taken up: the stream is an answer like any other', async () => {
+    it('V-15: an Upgrade to WebSocket is ignored: the stream is a usual response', async () => {
       const text = await upgrade([
         `Authorization: Bearer ${server.adminToken}`,
         'Sec-WebSocket-Protocol: v4.channel.k8s.io',
@@ -347,7 +347,7 @@ describe('errors and upgrades', () => {
     });
   });
 
-  it('A-07: a client that may retry gets the time, in whole seconds, in the header and in the answer', async () => {
+  it('A-07: a client that may retry gets the time in whole seconds, in the header and in the body', async () => {
     const future = (await touch(server, 'a', 'x')) + 1_000;
     const paths = [PUBLIC_LIST, CLUSTERS, `${CLUSTERS}/a`];
     for (const answer of await Promise.all(
@@ -362,7 +362,7 @@ describe('errors and upgrades', () => {
     expect(mistake.headers.get('retry-after')).toBeNull();
   });
 
-  it('V-15: a request behind an offer to upgrade is not lost in silence: the connection is closed', async () => {
+  it('V-15: a request after an Upgrade is not dropped silently: the connection is closed', async () => {
     const text = await sendRaw(
       server,
       'GET /livez HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n' +

@@ -235,7 +235,7 @@ describe('ResourceAccessReview', () => {
     for (const take of taken) await take();
   });
 
-  it('CP-61: who may read a profile is who may read its cluster', async () => {
+  it('CP-61: the readers of a profile are the readers of its cluster', async () => {
     const profile = { verb: 'get', group: 'multicluster.x-k8s.io', resource: 'clusterprofiles', namespace: 'default' };
     expect(names(await whoCan(WHO_CAN, { ...profile, name: 'alpha' }))).toContain('User:carl');
     expect(names(await whoCan(WHO_CAN, { ...profile, name: 'beta' }))).not.toContain('User:carl');
@@ -326,7 +326,7 @@ describe('ResourceAccessReview', () => {
     await take();
   });
 
-  it('paths, and what is wrong with a question', async () => {
+  it('paths, and errors of a request', async () => {
     const spec = { nonResourceAttributes: { verb: 'get', path: '/apis' } };
     const status = await review(server, WHO_CAN, { spec }, server.adminToken);
     expect(names(status)).toContain('Group:system:authenticated');
@@ -410,7 +410,7 @@ describe('SubjectReachReview', () => {
     expect((await server.call('DELETE', `${CLUSTERS}/hidden`)).code).toBe(200);
   });
 
-  it('in pages, and below the path of a cluster', async () => {
+  it('has pages, also below the path of a cluster', async () => {
     const first = await reach({ groups: ['system:masters'], limit: 1 });
     expect([first.clusters.length, first.clusters[0].name, first.continue]).toEqual([1, 'alpha', 'alpha']);
     const second = await reach({ groups: ['system:masters'], limit: 1, continue: first.continue });
@@ -471,7 +471,7 @@ describe('clusterpass who-can', () => {
     expect(hidden?.stderr).not.toContain('not found');
   });
 
-  it('what is wrong with the arguments', async () => {
+  it('wrong arguments', async () => {
     expect(await admin.fails(['who-can'])).toContain('you must specify VERB and TYPE, or --cluster');
     expect(await admin.fails(['who-can', 'get'])).toContain('you must specify VERB and TYPE');
     expect(await admin.fails(['who-can', 'get', 'a/b/c'])).toContain('is not TYPE or TYPE/NAME');
@@ -501,7 +501,7 @@ describe('clusterpass auth why', () => {
     );
   });
 
-  it('writes what would turn a no into a yes', async () => {
+  it('prints the objects that would allow a denied request', async () => {
     const { code, stdout } = await admin.run(['auth', 'why', ...token, '--user', 'nobody']);
     expect(code).toBe(1);
     expect(stdout).toMatch(
@@ -569,7 +569,7 @@ describe('clusterpass auth why', () => {
   });
 });
 
-describe('a read that fails is not taken for one that finds something', () => {
+describe('a failed read is not taken for a result', () => {
   const review = json(201, { status: { subjects: [] } });
   const failure = status(500, 'InternalError', 'the store is down');
   const message = 'Error from server (InternalError): the store is down\n';

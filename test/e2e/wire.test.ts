@@ -12,7 +12,7 @@ const answersIn = (response: string): number => [...response.matchAll(/HTTP\/1\.
 
 const REFUSED = refusedRequests({ get: '/', post: TOKEN_PATH, head: HEAD });
 
-describe('C-H, A20: what the wire may not carry', () => {
+describe('C-H, A20: refused bytes', () => {
   test.each(REFUSED)('%s is %i', async (_, code, bytes) => {
     const { raw, handled } = await startFixture();
     const response = await raw(bytes);
@@ -35,7 +35,7 @@ describe('C-H, A20: what the wire may not carry', () => {
     expect(codeIn(response)).toBe(200);
   });
 
-  test('C-H: a header named __proto__ is only a header', async () => {
+  test('C-H: a header named __proto__ is a plain header', async () => {
     const { raw } = await startFixture();
     const response = await raw(`GET /livez HTTP/1.1\r\n${HEAD}__proto__: x\r\nconstructor: y\r\n\r\n`);
     expect(codeIn(response)).toBe(200);
@@ -53,7 +53,7 @@ describe('C-H, A20: what the wire may not carry', () => {
     expect(codeIn(response)).toBe(200);
   });
 
-  test('A22: an error in a pipelined request does not take the answer of the one before it', async () => {
+  test('A22: an error in a pipelined request does not replace the response to the one before it', async () => {
     let release = (): void => {};
     const { raw, handled } = await startFixture(
       () => new Promise((resolve) => (release = () => resolve({ type: 'value', code: 200, value: { first: true } }))),
@@ -67,7 +67,7 @@ describe('C-H, A20: what the wire may not carry', () => {
     expect(text.indexOf('"first":true')).toBeLessThan(text.indexOf('HTTP/1.1 400'));
   });
 
-  test('A22: two pipelined requests get two answers in order', async () => {
+  test('A22: two pipelined requests get two responses in order', async () => {
     const { raw } = await startFixture(({ path }) => ({ type: 'value', code: 200, value: { path } }));
     const first = '/auth/v1/clusters';
     const second = '/apis/clusterregistry.k8s.io/v1alpha1/clusters';

@@ -23,11 +23,11 @@ const WORKERS = ['--workers', '2', '--log-level', 'debug'];
 const workersOf = ({ pid }: Server): number[] =>
   readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number);
 
-/** Which workers have answered requests so far. */
+/** The workers that have served requests so far. */
 const servedBy = ({ output }: Server): Set<string> =>
   new Set([...output.stderr.matchAll(/"worker":(\d+).*"msg":"request"/g)].map(([, worker]) => worker ?? ''));
 
-/** On a new connection, so that either worker may answer. */
+/** On a new connection, so that either worker may serve it. */
 async function noteOf(server: Server, name: string): Promise<string> {
   const headers = { Authorization: `Bearer ${server.adminToken}`, 'User-Agent': 'clusterpass-test' };
   const request = get(`${server.url}${CLUSTERS}?fieldSelector=metadata.name=${name}`, { headers, agent: false });
@@ -57,7 +57,7 @@ function serveTogether(start: () => Promise<Server>): void {
   });
   afterAll(() => server?.destroy());
 
-  it('a write that one process has acknowledged is in the next list, whichever answers', async () => {
+  it('a write that one process has acknowledged is in the next list of any process', async () => {
     await Promise.all(
       Array.from({ length: 8 }, async (_, writer) => {
         const name = `writer-${writer}`;
@@ -91,7 +91,7 @@ function serveTogether(start: () => Promise<Server>): void {
     }
   });
 
-  it('/metrics shows all of them, whichever is asked, and goes on counting when one dies', {
+  it('/metrics of any process shows all of them, and continues to count when one dies', {
     timeout: 180_000,
   }, async () => {
     const before = workersOf(server);
@@ -103,7 +103,7 @@ function serveTogether(start: () => Promise<Server>): void {
     const counts = await Promise.all([1, 2, 3, 4].map(() => metric(server, GETS)));
     expect(counts).toEqual([ASKED, ASKED, ASKED, ASKED]);
     expect(await metric(server, /clusterpass_workers/)).toBe(2);
-    // One of them leads; of what they stored each has a copy, which is not twice as much.
+    // One of them leads. Each has a copy of the stored objects, which are not counted twice.
     await expect.poll(() => metric(server, /clusterpass_leader/)).toBe(1);
     expect(await metric(server, /apiserver_resource_objects\{[^}]*resource="clusters"\}/)).toBe(8);
     process.kill(before[1] ?? 0, 'SIGKILL');
@@ -124,7 +124,7 @@ function serveTogether(start: () => Promise<Server>): void {
     const path = `${CLUSTERS}?watch=1&fieldSelector=metadata.name=steady&resourceVersion=${version}`;
     const watches = await Promise.all([1, 2, 3, 4].map(() => Watch.open(server, path)));
     process.kill(before[0] ?? 0, 'SIGKILL');
-    // A connection to the one that died breaks; the next one finds the other.
+    // A connection to the killed process breaks; the next connection reaches the other one.
     const touched = (note: string) =>
       expect.poll(() => touch(server, 'steady', note).catch(() => 0), { timeout: 60_000, interval: 10 }).not.toBe(0);
     await touched('after');
@@ -133,7 +133,7 @@ function serveTogether(start: () => Promise<Server>): void {
     expect(workersOf(server)).toContain(before[1]);
     for (const watch of watches) {
       const seen = await watch.next().catch(() => undefined);
-      // It went on, or it was cut and is resumed at the other.
+      // The watch continued, or broke and resumed at the other process.
       const event = seen ?? (await (await Watch.open(server, path)).next());
       expect(event?.object.metadata.annotations.note).toBe('after');
       watch.close();
@@ -146,7 +146,7 @@ function serveTogether(start: () => Promise<Server>): void {
     await expect.poll(served, { timeout: 60_000, interval: 10 }).toBe(true);
   });
 
-  it('SIGTERM ends all of them in good order', async () => {
+  it('SIGTERM stops all of them cleanly', async () => {
     const all = workersOf(server);
     expect(await server.stop()).toBe(0);
     for (const pid of all) expect(() => process.kill(pid, 0)).toThrow(/ESRCH/);
@@ -157,7 +157,7 @@ function serveTogether(start: () => Promise<Server>): void {
 describe('workers on SQLite', () => {
   serveTogether(() => startServer({ args: WORKERS, launcher: true }));
 
-  it('take up a renewed certificate, all of them', { timeout: 180_000 }, async () => {
+  it('all use a renewed certificate', { timeout: 180_000 }, async () => {
     const dir = await mkdtemp(join(tmpdir(), 'clusterpass-workers-'));
     const files = { certFile: join(dir, 'tls.crt'), keyFile: join(dir, 'tls.key') };
     await copyFile(TLS.certFile, files.certFile);
@@ -189,7 +189,7 @@ describe('workers on SQLite', () => {
     }
   });
 
-  it('that cannot start say so once', async () => {
+  it('that cannot start report it once', async () => {
     const other = createServer().listen(0, '127.0.0.1');
     await once(other, 'listening');
     try {
