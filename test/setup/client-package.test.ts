@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -32,6 +32,7 @@ beforeAll(() => {
   const tsc = join(root, 'node_modules/typescript/bin/tsc');
   // `npm test` checks the types before the tests.
   execFileSync(process.execPath, [tsc, '-p', work, '--noCheck', '--singleThreaded'], { cwd: root });
+  symlinkSync(join(root, 'node_modules'), join(work, 'node_modules'));
 });
 afterAll(() => rmSync(work, { recursive: true, force: true }));
 
