@@ -104,7 +104,7 @@ export function modelPromises(engine: StoreUnderTest): void {
             await expectStates(store, model, 0);
           }),
         ),
-        propertyRuns(6, 60),
+        propertyRuns(3, 60),
       );
     });
 
@@ -117,7 +117,7 @@ export function modelPromises(engine: StoreUnderTest): void {
             await expectWatches(store, model, 0);
           }),
         ),
-        propertyRuns(6, 60),
+        propertyRuns(3, 60),
       );
     });
 
@@ -141,7 +141,7 @@ export function modelPromises(engine: StoreUnderTest): void {
             }
           }),
         ),
-        propertyRuns(10, 100),
+        propertyRuns(5, 100),
       );
     });
   });

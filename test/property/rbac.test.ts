@@ -325,7 +325,7 @@ describe('compiled policy', () => {
           }
         }
       }),
-      propertyRuns(30, 600),
+      propertyRuns(15, 600),
     );
   });
 
@@ -337,7 +337,7 @@ describe('compiled policy', () => {
         for (const change of history) take(fleet, change);
         for (const question of QUESTIONS) expectSameHolders(fleet, question);
       }),
-      propertyRuns(30, 600),
+      propertyRuns(15, 600),
     );
   });
 
@@ -390,7 +390,7 @@ describe('compiled policy', () => {
           });
         }
       }),
-      propertyRuns(30, 600),
+      propertyRuns(15, 600),
     );
   });
 
@@ -414,7 +414,7 @@ describe('compiled policy', () => {
           }
         }
       }),
-      propertyRuns(30, 600),
+      propertyRuns(15, 600),
     );
   });
 
@@ -441,7 +441,7 @@ describe('compiled policy', () => {
           }
         }
       }),
-      propertyRuns(30, 600),
+      propertyRuns(15, 600),
     );
   });
 
@@ -460,7 +460,7 @@ describe('compiled policy', () => {
           }
         }
       }),
-      propertyRuns(30, 600),
+      propertyRuns(15, 600),
     );
   });
 });

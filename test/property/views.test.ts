@@ -118,14 +118,14 @@ const LIMITS = { testMs: 240_000, searchMs: 200_000 };
 
 describe('A17, B3: what each caller is shown', () => {
   it.each([
-    { name: 'with the whole history in the window', windowSize: 1_000, ballast: 0, runs: propertyRuns(25, 250) },
-    { name: 'with a window too short for some requests', windowSize: 6, ballast: 0, runs: propertyRuns(20, 200) },
+    { name: 'with the whole history in the window', windowSize: 1_000, ballast: 0, runs: propertyRuns(12, 250) },
+    { name: 'with a window too short for some requests', windowSize: 6, ballast: 0, runs: propertyRuns(10, 200) },
     // One object fills a write, so slow clients have received a part of their events.
     {
       name: 'with objects that slow clients read one by one',
       windowSize: 1_000,
       ballast: 130_000,
-      runs: propertyRuns(6, 60),
+      runs: propertyRuns(3, 60),
     },
   ])(
     'is what the objects and the rules say, $name',
