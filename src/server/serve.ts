@@ -20,7 +20,7 @@ import { startWorkers, WorkerFailed } from './workers/start-workers.ts';
 /** How long the last log lines may take to be read. */
 const FLUSH_MS = 1_000;
 
-/** Runs until SIGTERM or SIGINT. Exit codes: 0 stopped by a signal, 1 failed to start, 2 invalid options. */
+/** Runs until it gets a signal to stop. Exit codes: 0 stopped by a signal, 1 failed to start, 2 invalid options. */
 export async function serve(flags: Record<string, unknown>, version: string): Promise<number> {
   let loaded: ReturnType<typeof loadServeOptions>;
   try {
@@ -48,6 +48,9 @@ async function runLogged(
   const { worker } = cluster;
   const { logger } = log;
   keepDebuggersOut(logger);
+  if (!isInTerminal()) {
+    process.on('SIGHUP', () => logger.info({ signal: 'SIGHUP' }, 'SIGHUP ignored: files are read again without it'));
+  }
   if (worker !== undefined) {
     const { runWorker } = await import('./workers/worker-process.ts');
     return runWorker(worker, { options, version, log, explain: (error) => explain(error, options) });
@@ -94,11 +97,14 @@ async function serveAlone(options: ServeOptions, version: string, log: ServerLog
   return compose(options, version, log, () => openStore(options.store, log.logger, openOptions));
 }
 
+/** A terminal that is closed sends SIGHUP. Elsewhere it is sent by programs that expect files to be read again. */
+const isInTerminal = (): boolean => process.stdin.isTTY === true;
+
 /** Resolves at the first signal to stop; the second one exits at once. */
 function stopSignal(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
     let requested = false;
-    for (const name of ['SIGTERM', 'SIGINT'] as const) {
+    for (const name of ['SIGTERM', 'SIGINT', ...(isInTerminal() ? (['SIGHUP'] as const) : [])] as const) {
       process.on(name, () => {
         if (requested) process.exit(1);
         requested = true;

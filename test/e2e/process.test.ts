@@ -236,6 +236,12 @@ describe('a running server', () => {
     expect(server.output.stderr).not.toContain('Debugger listening');
   });
 
+  it('goes on serving at a SIGHUP, as log rotation sends it', async () => {
+    process.kill(server.pid, 'SIGHUP');
+    await expect.poll(() => server.output.stderr).toContain('SIGHUP ignored: files are read again without it');
+    expect((await server.call('GET', '/livez')).code).toBe(200);
+  });
+
   it('B19: is the only server on its data directory', async () => {
     const { code, stderr } = await run(['serve', '--data-dir', server.dataDir, '--listen', '127.0.0.1:0']);
     expect(code).toBe(1);

@@ -2,10 +2,13 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, it } from 'vitest';
 import { logLines } from './support/run.ts';
-import { startServer } from './support/server.ts';
+import { type Server, startServer } from './support/server.ts';
 
 /** A worker that is not told to wait has 35 seconds to stop. The tests are concurrent: they only wait. */
 const STOP_MS = 35_000;
+
+const workersOf = ({ pid }: Server): number[] =>
+  readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').map(Number);
 
 describe.concurrent('a stop of workers', { timeout: 180_000 }, () => {
   it('waits for a --shutdown-delay of any length', async ({ expect, onTestFinished }) => {
@@ -18,11 +21,19 @@ describe.concurrent('a stop of workers', { timeout: 180_000 }, () => {
     expect(logLines(server.output.stderr).filter(({ level }) => level === 'error')).toEqual([]);
   });
 
+  it('is not caused by SIGHUP, to any of them', async ({ expect, onTestFinished }) => {
+    const server = await startServer({ args: ['--workers', '2'] });
+    onTestFinished(() => server.destroy());
+    const all = [server.pid, ...workersOf(server)];
+    for (const pid of all) process.kill(pid, 'SIGHUP');
+    await expect.poll(() => server.output.stderr.match(/SIGHUP ignored/g)?.length).toBe(3);
+    expect([server.pid, ...workersOf(server)]).toEqual(all);
+  });
+
   it('kills a worker that does not stop, and says so', async ({ expect, onTestFinished }) => {
     const server = await startServer({ args: ['--workers', '2'] });
     onTestFinished(() => server.destroy());
-    const workers = readFileSync(`/proc/${server.pid}/task/${server.pid}/children`, 'utf8').trim().split(' ');
-    process.kill(Number(workers[0]), 'SIGSTOP');
+    process.kill(workersOf(server)[0] ?? 0, 'SIGSTOP');
     expect(await server.stop()).toBe(0);
     expect(logLines(server.output.stderr).filter(({ level }) => level === 'error')).toMatchObject([
       { msg: 'a worker did not stop in time and was killed: requests in flight were lost', timeoutMs: STOP_MS },

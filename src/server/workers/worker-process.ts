@@ -55,7 +55,7 @@ export async function runWorker(
  * primary replaces it.
  */
 function stopRequest(worker: Worker): Promise<void> {
-  process.on('SIGINT', () => {});
+  for (const name of ['SIGINT', 'SIGHUP'] as const) process.on(name, () => {});
   return new Promise((resolve) => {
     process.on('SIGTERM', () => resolve());
     worker.on('message', (message: ToWorker) => {
