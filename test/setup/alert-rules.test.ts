@@ -24,8 +24,8 @@ interface Case {
   readonly summary: string;
 }
 
-const replica = { instance: 'replica-1' };
-const instance = { job: 'clusterpass', ...replica };
+const installation = { job: 'clusterpass' };
+const instance = { ...installation, instance: 'replica-1' };
 /** Counts that grow by so much a minute. */
 const grows = (by: number): string => `0+${by}x70`;
 const stays = (value: number): string => `${value}x70`;
@@ -85,8 +85,9 @@ const FIRES: Readonly<Record<string, Case>> = {
       [`clusterpass_token_requests_total{${AT},cluster="a",result="failed"}`]: grows(6),
       [`clusterpass_token_requests_total{${AT},cluster="a",result="issued"}`]: grows(94),
     },
+    labels: installation,
     severity: 'critical',
-    summary: 'More than 5 % of token requests fail.',
+    summary: 'More than 5 % of the token requests to clusterpass fail.',
   },
   ClusterpassTokensSlow: {
     series: slow('verb="POST",scope="resource",subresource="token"', 0.2),
@@ -121,7 +122,7 @@ const FIRES: Readonly<Record<string, Case>> = {
   },
   ClusterpassStoreFailing: {
     series: { [`clusterpass_store_errors_total{${AT},operation="write"}`]: grows(1) },
-    labels: replica,
+    labels: instance,
     severity: 'critical',
     summary: 'The store of replica-1 returns errors.',
   },
@@ -131,7 +132,7 @@ const FIRES: Readonly<Record<string, Case>> = {
       [`clusterpass_store_request_duration_seconds_bucket{${AT},operation="write",le="1"}`]: grows(10),
       [`clusterpass_store_request_duration_seconds_bucket{${AT},operation="write",le="+Inf"}`]: grows(10),
     },
-    labels: replica,
+    labels: instance,
     severity: 'warning',
     summary: 'The p99 of writes to the store of replica-1 is above half a second.',
   },
@@ -158,8 +159,9 @@ const FIRES: Readonly<Record<string, Case>> = {
       [`clusterpass_leader{${AT}}`]: stays(0),
       'clusterpass_leader{job="clusterpass",instance="replica-2"}': stays(0),
     },
+    labels: installation,
     severity: 'warning',
-    summary: 'The number of leaders is not one.',
+    summary: 'The number of leaders of clusterpass is not one.',
   },
   ClusterpassEventLoopBlocked: {
     series: { [`nodejs_eventloop_lag_p99_seconds{${AT}}`]: stays(0.3) },
@@ -237,6 +239,11 @@ const ELSEWHERE = Object.fromEntries(
     .map(([name, values]) => [name.replace('job="clusterpass"', 'job="apiserver"'), values]),
 );
 
+/** Another installation in the same Prometheus, in which all is well. */
+const STAGING = Object.fromEntries(
+  Object.entries(WELL).map(([name, values]) => [name.replace('job="clusterpass"', 'job="staging"'), values]),
+);
+
 const rules = (parse(readFileSync(RULES, 'utf8')) as { groups: { rules: { alert: string }[] }[] }).groups.flatMap(
   (group) => group.rules.map(({ alert }) => alert),
 );
@@ -262,7 +269,7 @@ describeWith(program, 'Prometheus', () => {
       Object.entries(series).map(([name, values]) => ({ series: name, values }));
     const fires = Object.entries(FIRES).map(([alertname, { series, labels = {}, severity, summary }]) => ({
       interval: '1m',
-      input_series: seriesOf(series),
+      input_series: seriesOf({ ...series, ...STAGING }),
       alert_rule_test: [
         {
           // The one alert that waits for an hour, and the others, which wait for ten minutes at most.
@@ -277,7 +284,7 @@ describeWith(program, 'Prometheus', () => {
       input_series: seriesOf(WELL),
       alert_rule_test: rules.map((alertname) => ({ eval_time: '16m', alertname, exp_alerts: [] })),
     };
-    const elsewhere = { ...well, input_series: seriesOf({ ...WELL, ...ELSEWHERE }) };
+    const elsewhere = { ...well, input_series: seriesOf({ ...WELL, ...STAGING, ...ELSEWHERE }) };
     const file = join(folder, 'alerts.yaml');
     const tests = { rule_files: [RULES], evaluation_interval: '1m', tests: [...fires, well, elsewhere] };
     await writeFile(file, stringify(tests, { lineWidth: 0 }));
