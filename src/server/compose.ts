@@ -29,6 +29,7 @@ import { openAuthenticator } from './open-authenticator.ts';
 import { openManifests } from './open-manifests.ts';
 import { openState } from './open-state.ts';
 import type { OpenedStore } from './open-store.ts';
+import { recordBaseUrl } from './record-base-url.ts';
 import { startBackgroundWork } from './start-background-work.ts';
 import { waitForStore } from './wait-for-store.ts';
 import type { Siblings } from './workers/worker-catch-up.ts';
@@ -129,6 +130,8 @@ export async function compose(
     });
     const { store, leadership, guardedLeadership, clock, objects, auditedWriterOf, grants, signing, tokenRecords } =
       state;
+    // A port that the system has chosen is another one at each start.
+    if (options.baseUrl !== undefined) await waiting(() => recordBaseUrl(store, baseUrl, logger));
     const { reader, writer, propagation, reflector, freshness, policy, broadcaster } = objects;
     const { keyRing } = signing;
     const live = { lookup: createLiveLookup(catalog, reader) };

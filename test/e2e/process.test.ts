@@ -90,6 +90,26 @@ describe('a start', () => {
   });
 });
 
+describe('a start with another --base-url than the last one', () => {
+  const warnings = ({ output }: Server): unknown[] =>
+    logLines(output.stderr)
+      .filter(({ msg }) => String(msg).includes('another --base-url'))
+      .map(({ before, baseUrl }) => [before, baseUrl]);
+
+  it.each(['1', '2'])('is warned of once: --workers %s', async (workers) => {
+    const { dataDir, ...first } = await startServer({ args: ['--base-url', 'https://cp.example.com'] });
+    await first.stop();
+    expect(warnings({ dataDir, ...first })).toEqual([]);
+    const options = { dataDir, args: ['--base-url', 'https://cp.exmaple.com', '--workers', workers] };
+    const second = await startServer(options);
+    await second.stop();
+    expect(warnings(second)).toEqual([['https://cp.example.com', 'https://cp.exmaple.com']]);
+    const third = await startServer(options);
+    expect(warnings(third)).toEqual([]);
+    await third.destroy();
+  });
+});
+
 describe('A1: a start with a secret that others can read', () => {
   let folder: string;
   beforeAll(async () => {
