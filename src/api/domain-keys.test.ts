@@ -56,8 +56,46 @@ describe('A29: annotations of the domain', () => {
     expect(details('ClusterRoleBinding', { 'clusterpass.dev/clusters': 'env=dev' })).toEqual([]);
     for (const { kind } of catalog.storedKinds) {
       expect(details(kind, { 'clusterpass.dev/manifest': 'x', note: 'y', 'example.com/cluster': 'z' })).toEqual([]);
-      expect(details(kind, { 'clusterpass.io/owner': 'x', 'other.dev/clusters': 'x', clusters: 'x' })).toEqual([]);
+      expect(details(kind, { 'clusterpass.io/owner': 'x', 'other.dev/clusters': 'x' })).toEqual([]);
+      if (!kind.endsWith('Binding'))
+        expect(details(kind, { clusters: 'x', 'kubernetes.io/clusters': 'x' })).toEqual([]);
     }
+  });
+
+  it.each([
+    ['clusters', 'clusterpass.dev/clusters'],
+    ['cluster', 'clusterpass.dev/clusters'],
+    ['cluster-selector', 'clusterpass.dev/clusters'],
+    ['clusterSelector', 'clusterpass.dev/clusters'],
+    ['orchestrator/clusters', 'clusterpass.dev/clusters'],
+    ['kubernetes.io/clusters', 'clusterpass.dev/clusters'],
+    ['rbac.authorization.k8s.io/clusters', 'clusterpass.dev/clusters'],
+    ['expires-at', 'clusterpass.dev/expires-at'],
+    ['expiresAt', 'clusterpass.dev/expires-at'],
+    ['bound-cluster', 'clusterpass.dev/bound-cluster'],
+    ['approval', 'clusterpass.dev/approval'],
+    ['agents', 'clusterpass.dev/agents'],
+  ])('a binding with %s lacks the domain of %s', (key, meant) => {
+    for (const kind of ['ClusterRoleBinding', 'RoleBinding']) {
+      expect(details(kind, { [key]: 'x' })).toEqual([
+        `is not an annotation of a ${kind}; did you mean ${JSON.stringify(meant)}?`,
+      ]);
+      const old = { annotations: { [key]: 'x' } };
+      expect(validateDomainKeys(kind, { annotations: { [key]: 'x', note: 'y' } }, old)).toEqual([]);
+    }
+  });
+
+  it('a binding accepts annotations of kubectl, Helm, Kubernetes and other programs', () => {
+    const annotations = {
+      'kubectl.kubernetes.io/last-applied-configuration': '{}',
+      'meta.helm.sh/release-name': 'x',
+      'rbac.authorization.kubernetes.io/autoupdate': 'true',
+      'jit.example.com/expires-at': 'x',
+      'example.com/approval': 'CHG-1',
+      description: 'x',
+      approver: 'x',
+    };
+    expect(details('ClusterRoleBinding', annotations)).toEqual([]);
   });
 
   it('every kind refuses an unknown one', () => {

@@ -188,6 +188,27 @@ const isKnownAnnotation = (kind: string, key: string, known: readonly string[]):
   COMPUTED.get(kind)?.includes(key) === true ||
   !looksLikeOurs(key, known);
 
+/** Other words for the annotation of a binding that names its clusters. */
+const CLUSTERS_WORDS = ['cluster', 'clusterselector'];
+
+/** The domains of Kubernetes, in which no annotation has the name of one of ours. */
+const KUBERNETES_DOMAIN = /(?:^|\.)(?:kubernetes|k8s)\.io$/;
+
+/**
+ * The annotation of a binding that was meant by a key with its name and without our domain: `clusters`,
+ * `orchestrator/clusters`, `kubernetes.io/expires-at`. The binding would hold everywhere, or without end. In the domain
+ * of another organization the key is an annotation of another program.
+ */
+function meantWithDomain(kind: string, key: string): string | undefined {
+  if (!BINDINGS.includes(kind)) return undefined;
+  const prefix = key.slice(0, Math.max(0, key.indexOf('/'))).toLowerCase();
+  if (prefix.includes('.') && !KUBERNETES_DOMAIN.test(prefix)) return undefined;
+  const name = squash(nameIn(key));
+  return CLUSTERS_WORDS.includes(name)
+    ? CLUSTERS_ANNOTATION
+    : annotationsOf(kind).find((each) => squash(nameIn(each)) === name);
+}
+
 /** Whether the key has the name of the annotation in it, also in the singular. */
 const mentions = (key: string, annotation: string): boolean =>
   key.toLowerCase().includes(nameIn(annotation).replace(/s$/, ''));
@@ -208,7 +229,7 @@ function meantAnnotation(key: string, known: readonly string[]): string | undefi
 export function unknownAnnotationText(kind: string, key: string): string {
   if (key.startsWith(PROTECTED_LABEL_PREFIX)) return 'is a label: set it in metadata.labels';
   const known = annotationsOf(kind);
-  const meant = meantAnnotation(key, known);
+  const meant = meantWithDomain(kind, key) ?? meantAnnotation(key, known);
   if (meant !== undefined) return `is not an annotation of a ${kind}; did you mean ${JSON.stringify(meant)}?`;
   const owners = ANNOTATIONS.get(key);
   if (owners !== undefined) return `is not an annotation of a ${kind}: it belongs on a ${owners.join(' or ')}`;
@@ -278,15 +299,16 @@ function isKnownLabel(kind: string, key: string): boolean {
 }
 
 /**
- * Refuses keys of our domain that objects of this kind do not have. A stored pair is accepted: it must not block other
- * changes of its object.
+ * Refuses keys of our domain that objects of this kind do not have, and annotations of bindings that lack the domain. A
+ * stored pair is accepted: it must not block other changes of its object. A stored binding whose annotation lacks the
+ * domain holds as it did: another program may have set it.
  */
 export function validateDomainKeys(kind: string, metadata: ObjectMeta, old?: ObjectMeta): FieldError[] {
   const known = annotationsOf(kind);
   const { annotations = {}, labels = {} } = metadata;
   return [
     ...checkEach(changedKeys(annotations, old?.annotations), (key) =>
-      isKnownAnnotation(kind, key, known)
+      isKnownAnnotation(kind, key, known) && (known.includes(key) || meantWithDomain(kind, key) === undefined)
         ? []
         : [unknownKey('metadata.annotations', key, unknownAnnotationText(kind, key))],
     ),

@@ -30,6 +30,13 @@ describe('A29: a stored binding with a misspelled annotation, or with a label in
   });
 });
 
+it('A29: a stored binding with an annotation that lacks the domain holds as it did', () => {
+  const bound = binding('b', 'ClusterRole/r', ['User:jane']);
+  const stored = { ...bound, metadata: { ...bound.metadata, annotations: { clusters: 'env=dev' } } };
+  const { policy } = new Fleet().put(role('r', getPods), stored);
+  expect(policy.decide(jane, ask({ verb: 'get' })).allowed).toBe(true);
+});
+
 describe('rules', () => {
   it.each([
     ['resource', ['pods'], { resource: 'pods' }, true],

@@ -38,6 +38,7 @@ describe('A29: a misspelled key on a binding grants nothing', () => {
     'clusterpass.dev/clusterz',
     'Clusterpass.dev/clusters',
     'clusterpass.io/clusters',
+    'clusters',
   ])('%s', async (key) => {
     const answer = await bind('misspelled', { annotations: { [key]: 'env=dev' } });
     expect([answer.code, answer.json.details?.causes]).toEqual([
