@@ -148,7 +148,19 @@ function validatePassAnnotations(kind: Kind, metadata: ObjectMeta, old: ObjectMe
   return [
     ...validateChoice(AGENTS_ANNOTATION, [AGENTS_ALLOWED], metadata, old),
     ...validateChoice(APPROVAL_ANNOTATION, BINDING_APPROVALS, metadata, old),
+    ...validateApprovalOfAgents(metadata, old),
   ];
+}
+
+/** Without agents such an approval asks nothing of anyone, while its author relies on it. */
+function validateApprovalOfAgents(metadata: ObjectMeta, old: ObjectMeta | undefined): FieldError[] {
+  const { [APPROVAL_ANNOTATION]: approval, [AGENTS_ANNOTATION]: agents } = metadata.annotations ?? {};
+  if ((approval !== 'confirm' && approval !== 'review') || agents === AGENTS_ALLOWED) return [];
+  const { [APPROVAL_ANNOTATION]: oldApproval, [AGENTS_ANNOTATION]: oldAgents } = old?.annotations ?? {};
+  if (approval === oldApproval && agents === oldAgents) return [];
+  const needed = `${goQuote(AGENTS_ANNOTATION)}: ${goQuote(AGENTS_ALLOWED)}`;
+  const why = `without the annotation ${needed} it changes nothing; for people too, use "review-always"`;
+  return [invalidValue(`metadata.annotations[${APPROVAL_ANNOTATION}]`, approval, why)];
 }
 
 /** Room for 2,000 names of clusters. Parsing three megabytes of selector took 500 ms, and this much takes 15. */

@@ -502,6 +502,8 @@ describe('A48, MC-90: an approval', () => {
     };
     expect(await wrong({ 'clusterpass.dev/agents': 'yes' })).toBe(422);
     expect(await wrong({ 'clusterpass.dev/approval': 'always' })).toBe(422);
+    expect(await wrong({ 'clusterpass.dev/approval': 'review' })).toBe(422);
+    expect(await wrong({ 'clusterpass.dev/approval': 'confirm' })).toBe(422);
     expect(await wrong({ 'clusterpass.dev/agent': 'allow' })).toBe(422);
   });
 });
