@@ -189,6 +189,23 @@ export const clusterAskedAbout = (
   pathCluster: string | undefined,
 ): string | undefined => pathCluster ?? (isClusters(question) && question.name !== '' ? question.name : undefined);
 
+/** Why a question below the path of a cluster that names another cluster, or its profile, has no answer there. */
+export const ASKED_AT_ANOTHER_CLUSTER =
+  'clusters are objects of the fleet: ask at the address of the fleet, without --cluster';
+
+/**
+ * Whether a question below the path of a cluster names another cluster. Such a request is 404. By the bindings of the
+ * path's cluster it would be allowed to callers who may not see the named one.
+ */
+export const isAskedAtAnotherCluster = (
+  question: Pick<ResourceQuestion, 'group' | 'resource' | 'name'>,
+  pathCluster: string | undefined,
+): boolean =>
+  (isClusters(question) || isProfiles(question)) &&
+  pathCluster !== undefined &&
+  question.name !== '' &&
+  question.name !== pathCluster;
+
 /** As in requestinfo.go: a request about a Namespace object is a request in that namespace, so its roles count. */
 export const namespaceAskedAbout = ({
   group,

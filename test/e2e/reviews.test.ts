@@ -259,6 +259,29 @@ describe('SelfSubjectAccessReview', () => {
     await takeBack();
   });
 
+  it('below the path of a cluster it is about no other cluster, as such a request is 404', async () => {
+    const takeBack = await grant(server, {
+      to: 'jane',
+      rules: [may('get', 'clusters', REGISTRY_GROUP)],
+      clusters: 'env=prod',
+    });
+    const get = { verb: 'get', group: REGISTRY_GROUP, resource: 'clusters' };
+    const no = {
+      allowed: false,
+      reason: 'clusters are objects of the fleet: ask at the address of the fleet, without --cluster',
+    };
+    const path = inCluster(MAY, 'alpha');
+    expect((await mayI({ ...get, name: 'alpha' }, { path })).allowed).toBe(true);
+    expect(await mayI({ ...get, name: 'beta' }, { path })).toEqual(no);
+    expect(await mayI({ ...get, name: 'beta', subresource: 'status' }, { path, token: server.adminToken })).toEqual(no);
+    expect(await mayI({ ...get, name: 'beta' }, { path, token: server.adminToken })).toEqual(no);
+    const profile = { verb: 'get', group: 'multicluster.x-k8s.io', resource: 'clusterprofiles', name: 'beta' };
+    expect(await mayI(profile, { path, token: server.adminToken })).toEqual(no);
+    const request = `/orchestrator/alpha/apis/${REGISTRY_GROUP}/v1alpha1/clusters/beta`;
+    expect((await server.call('GET', request)).code).toBe(404);
+    await takeBack();
+  });
+
   it('decision 9: a list of clusters is refused to no caller', async () => {
     const list = { verb: 'list', group: REGISTRY_GROUP, resource: 'clusters' };
     const reason = 'everyone may list clusters, and is shown those that they may see';

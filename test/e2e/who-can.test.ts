@@ -55,6 +55,23 @@ const HIDDEN = 'bindings that you may not read are left out';
 
 const squeeze = (text: string): string => text.replaceAll(' ', '');
 
+it('below the path of a cluster, a question about another cluster is refused', async () => {
+  const path = inCluster('/apis/clusterpass.dev/v1alpha1/resourceaccessreviews', 'beta');
+  const resourceAttributes = { verb: 'get', group: REGISTRY_GROUP, resource: 'clusters', name: 'alpha' };
+  const answer = await server.call('POST', path, { body: { spec: { resourceAttributes } } });
+  expect([answer.code, answer.json.details?.causes]).toEqual([
+    422,
+    [
+      {
+        reason: 'FieldValueInvalid',
+        message:
+          'Invalid value: "alpha": clusters are objects of the fleet: ask at the address of the fleet, without --cluster',
+        field: 'spec.resourceAttributes.name',
+      },
+    ],
+  ]);
+});
+
 describe('ClusterGrantReview', () => {
   const GRANTS = '/apis/clusterpass.dev/v1alpha1/clustergrantreviews';
   type Listed = { grants: { subjects: { kind: string; name: string }[]; change?: string }[] };

@@ -1,6 +1,8 @@
 import {
+  ASKED_AT_ANOTHER_CLUSTER,
   clusterAskedAbout,
   type Decision,
+  isAskedAtAnotherCluster,
   isFilteredList,
   permissionAskedFor,
   type ResourceQuestion,
@@ -91,6 +93,9 @@ function resourceStatus(
   asked: ResourceAttributes,
 ): AccessStatus {
   const { verb = '', group = '', resource = '', subresource = '', namespace = '', name = '' } = asked;
+  if (isAskedAtAnotherCluster({ group, resource, name }, pathCluster)) {
+    return { allowed: false, reason: ASKED_AT_ANOTHER_CLUSTER };
+  }
   const about = clusterAskedAbout({ group, resource, name }, pathCluster);
   const asksFor: ResourceQuestion = { verb, group, resource, subresource, namespace, name, cluster: about };
   const question = permissionAskedFor(asksFor);

@@ -1,14 +1,16 @@
 import {
+  ASKED_AT_ANOTHER_CLUSTER,
   type BoundSubject,
   clusterAskedAbout,
   clusterQuestion,
   type Grant,
+  isAskedAtAnotherCluster,
   type PathQuestion,
   permissionAskedFor,
   type ResourceQuestion,
 } from '../../api/authorization.ts';
 import { ACCOUNT_PREFIX, MASTERS, SERVICE_ACCOUNTS_GROUP } from '../../api/caller.ts';
-import { invalid } from '../../api/field-error.ts';
+import { type FieldError, invalid, invalidValue } from '../../api/field-error.ts';
 import {
   type GrantedSubject,
   type ResourceAccessReview,
@@ -39,9 +41,9 @@ const SHORTENED = 'there are more subjects than are listed';
  */
 export const reviewResource: Review = async ({ authorizer }, request, sent) => {
   const { spec = {} } = sent as ResourceAccessReview;
-  const errors = attributeErrors(spec);
-  if (errors.length > 0) throw invalid(resourceAccessReviewType, '', errors);
   const { caller, target } = request;
+  const errors = [...attributeErrors(spec), ...otherClusterErrors(spec, target.cluster)];
+  if (errors.length > 0) throw invalid(resourceAccessReviewType, '', errors);
   const question = questionOf(spec, target.cluster);
   const cluster = 'path' in question ? undefined : question.cluster;
   const namespace = 'path' in question ? '' : question.namespace;
@@ -75,8 +77,16 @@ export const reviewResource: Review = async ({ authorizer }, request, sent) => {
   };
 };
 
+function otherClusterErrors({ resourceAttributes }: Asked, pathCluster: string | undefined): FieldError[] {
+  const { group = '', resource = '', name = '' } = resourceAttributes ?? {};
+  if (!isAskedAtAnotherCluster({ group, resource, name }, pathCluster)) return [];
+  return [invalidValue('spec.resourceAttributes.name', name, ASKED_AT_ANOTHER_CLUSTER)];
+}
+
+type Asked = NonNullable<ResourceAccessReview['spec']>;
+
 function questionOf(
-  { resourceAttributes, nonResourceAttributes = {} }: NonNullable<ResourceAccessReview['spec']>,
+  { resourceAttributes, nonResourceAttributes = {} }: Asked,
   pathCluster: string | undefined,
 ): ResourceQuestion | PathQuestion {
   if (resourceAttributes === undefined) {
