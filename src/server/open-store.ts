@@ -23,7 +23,7 @@ const RENEW_EVERY_MS = 10_000;
 export interface OpenOptions {
   /** Opens a store with an unfinished import too. */
   readonly unfinished?: boolean;
-  /** Rejects a store that does not exist. Otherwise opening creates it. */
+  /** Rejects a store that does not exist or has no keys. Otherwise opening creates it. */
   readonly existing?: boolean;
   /** A server opens the store: a backup becomes the store. */
   readonly serves?: boolean;
@@ -93,8 +93,13 @@ async function openEngine(
         followCredentials({ files: options, current: credentials, use, renewEveryMs, logger }),
     });
   }
-  if (existing) await stat(options.path);
-  await mkdir(dirname(options.path), { recursive: true, mode: 0o700 });
-  const store = await openSqliteStore({ file: options.path, logger, restoresBackup: serves });
+  const { path } = options;
+  if (existing) await stat(path);
+  else await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  const store = await openSqliteStore({ file: path, logger, existing, restoresBackup: serves });
+  if (existing && (await store.list({ prefix: '/', limit: 1 })).items.length === 0) {
+    await store.close();
+    throw new StorageError('unreadable', `nothing is stored in ${path}: correct --data-dir / --store`);
+  }
   return { store, campaign: () => soleLeadership };
 }

@@ -5,6 +5,7 @@ import {
   existsSync,
   mkdtempSync,
   openSync,
+  readdirSync,
   renameSync,
   rmSync,
   statSync,
@@ -41,8 +42,8 @@ async function open(options: Partial<SqliteStoreOptions> = {}): Promise<Store> {
   return store;
 }
 
-async function refusal(): Promise<StorageError> {
-  const error = await open().then(
+async function refusal(options: Partial<SqliteStoreOptions> = {}): Promise<StorageError> {
+  const error = await open(options).then(
     () => undefined,
     (reason: unknown) => reason,
   );
@@ -94,7 +95,7 @@ describe('B19: the owner of the file', () => {
     await create(store, '/a/x', 'one');
     for (const name of [file, `${file}-wal`, `${file}.pid`]) expect(statSync(name).mode & 0o077, name).toBe(0);
     await store.close();
-    expect([`${file}-wal`, `${file}-shm`, `${file}.pid`].filter(existsSync)).toEqual([]);
+    expect(readdirSync(directory)).toEqual(['store.db']);
   });
 });
 
@@ -120,6 +121,21 @@ describe('a file that cannot be used', () => {
   it('that is not a database is unreadable', async () => {
     writeFileSync(file, 'this is not a database. '.repeat(1000));
     expect(await refusal()).toMatchObject({ code: 'unreadable' });
+  });
+
+  it('that is empty, as a copy that failed leaves it, is unreadable, and is not changed', async () => {
+    writeFileSync(file, '');
+    expect(await refusal()).toMatchObject({
+      code: 'unreadable',
+      message: `${file} is empty, as a failed copy leaves it: restore a backup, or remove the file to begin with a new store`,
+    });
+    expect(readdirSync(directory)).toEqual(['store.db']);
+    expect(statSync(file).size).toBe(0);
+  });
+
+  it('that does not exist and must is unavailable, and is not created', async () => {
+    expect(await refusal({ existing: true })).toMatchObject({ code: 'unavailable' });
+    expect(readdirSync(directory)).toEqual([]);
   });
 
   it('with a damaged page is unreadable', async () => {
@@ -149,7 +165,8 @@ describe('B17: the file', () => {
   });
 
   it('of an earlier release keeps its page size', async () => {
-    inFile((db) => db.exec('PRAGMA page_size = 4096; PRAGMA auto_vacuum = INCREMENTAL; VACUUM'));
+    await (await open()).close();
+    inFile((db) => db.exec('PRAGMA journal_mode = DELETE; PRAGMA page_size = 4096; VACUUM'));
     const store = await open();
     let last = await create(store, '/a/x', 'start');
     for (let i = 0; i < 200; i++) last = await update(store, '/a/x', last, `${i} `.repeat(1000));

@@ -1,4 +1,16 @@
-import { closeSync, openSync, readFileSync, rmSync, type StatsFs, statfsSync, writeFileSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import {
+  closeSync,
+  linkSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  type StatsFs,
+  statfsSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type Revision, StorageError } from '../contract.ts';
@@ -26,6 +38,9 @@ const WAL_CHECKPOINT_BYTES = 16 * 1024 ** 2;
  */
 const CACHE_KIB = 8 * 1024;
 
+/** A commit is on the disk when it is acknowledged. */
+const DURABLE = 'PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON;';
+
 /**
  * `log` is the whole store: one row for each change, and the row's id is the change's revision. AUTOINCREMENT keeps the
  * highest id in sqlite_sequence, so that no revision is used twice, even when the newest rows have been removed. An
@@ -49,12 +64,19 @@ const SCHEMA = `
   INSERT INTO sqlite_sequence (name, seq) VALUES ('log', 1);
 `;
 
-/** Opens and locks the file, and creates the schema if the file is new. Throws StorageError. */
-export function openDatabase(file: string, maxBytes?: number): DatabaseSync {
+export interface DatabaseOptions {
+  readonly maxBytes?: number | undefined;
+  /** Rejects a file that does not exist. Otherwise a new database is created. */
+  readonly existing?: boolean;
+}
+
+/** Opens and locks the file. Throws StorageError. */
+export function openDatabase(file: string, { maxBytes, existing = false }: DatabaseOptions = {}): DatabaseSync {
   let db: DatabaseSync | undefined;
   try {
     requireLocalDisk(file);
-    createPrivately(file);
+    if (!existing && statSync(file, { throwIfNoEntry: false }) === undefined) createDatabase(file);
+    requireContent(file);
     // The timeout waits for a previous process that is just ending.
     db = new DatabaseSync(file, { timeout: 250, enableForeignKeyConstraints: false, defensive: true });
     prepareDatabase(db, file);
@@ -75,15 +97,62 @@ const pagesIn = (bytes: number, db: DatabaseSync): number =>
   Math.max(1, Math.floor(bytes / Number(pragma(db, 'PRAGMA page_size'))));
 
 /**
- * Mode 0600: the store holds credentials. Flag `wx`, because an existing file must not be opened here: POSIX drops all
- * locks of a process on a file when the process closes any descriptor of it, and SQLite may have the file open.
+ * The database is made under another name and then linked. A crash leaves no incomplete one, so an empty file is never
+ * a new database. Mode 0600: the store holds credentials.
  */
-function createPrivately(file: string): void {
+function createDatabase(file: string): void {
+  const created = `${file}.${randomBytes(8).toString('hex')}.tmp`;
   try {
-    closeSync(openSync(file, 'wx', 0o600));
+    closeSync(openSync(created, 'wx', 0o600));
+    fillDatabase(created);
+    // The link fails if another process was faster: that one's database is used.
+    linkOrRename(created, file);
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+  } finally {
+    for (const suffix of ['', '-wal', '-journal']) rmSync(`${created}${suffix}`, { force: true });
   }
+}
+
+function fillDatabase(file: string): void {
+  const db = new DatabaseSync(file);
+  try {
+    requireSqlite(String(pragma(db, 'SELECT sqlite_version()')));
+    // The first three set the layout of the file, so they come before the first page is written.
+    db.exec(`
+      PRAGMA page_size = ${PAGE_BYTES};
+      PRAGMA auto_vacuum = INCREMENTAL;
+      PRAGMA locking_mode = EXCLUSIVE;
+      PRAGMA journal_mode = WAL;
+      ${DURABLE}
+      BEGIN IMMEDIATE;
+      ${SCHEMA}
+      PRAGMA application_id = ${APPLICATION_ID};
+      PRAGMA user_version = ${SCHEMA_VERSION};
+      COMMIT;
+    `);
+  } finally {
+    db.close();
+  }
+}
+
+function linkOrRename(from: string, to: string): void {
+  try {
+    linkSync(from, to);
+  } catch (error) {
+    if (statSync(to, { throwIfNoEntry: false }) !== undefined) throw error;
+    // A file system without hard links.
+    renameSync(from, to);
+  }
+}
+
+/** Checked by name: POSIX drops all locks of a process on a file when the process closes any descriptor of it. */
+function requireContent(file: string): void {
+  if (statSync(file).size > 0) return;
+  throw new StorageError(
+    'unreadable',
+    `${file} is empty, as a failed copy leaves it: restore a backup, or remove the file to begin with a new store`,
+  );
 }
 
 function prepareDatabase(db: DatabaseSync, file: string): void {
@@ -95,8 +164,7 @@ function prepareDatabase(db: DatabaseSync, file: string): void {
 
   const applicationId = Number(pragma(db, 'PRAGMA application_id'));
   const version = Number(pragma(db, 'PRAGMA user_version'));
-  const isNew = applicationId === 0 && version === 0 && Number(pragma(db, 'SELECT count(*) FROM sqlite_schema')) === 0;
-  if (!isNew && applicationId !== APPLICATION_ID) {
+  if (applicationId !== APPLICATION_ID) {
     throw new StorageError('unreadable', `${file} is not a Clusterpass database: choose another --data-dir / --store`);
   }
   if (version > SCHEMA_VERSION) {
@@ -107,31 +175,21 @@ function prepareDatabase(db: DatabaseSync, file: string): void {
     );
   }
 
-  // These set the layout of the file, so they must come before the first page is written.
-  if (isNew) db.exec(`PRAGMA page_size = ${PAGE_BYTES}; PRAGMA auto_vacuum = INCREMENTAL`);
   const mode = String(pragma(db, 'PRAGMA journal_mode = WAL'));
   if (mode !== 'wal') throw new StorageError('unavailable', `${file}: no write-ahead log here (journal mode ${mode})`);
   db.exec(`
-    PRAGMA synchronous = FULL;
-    PRAGMA fullfsync = ON;
-    PRAGMA checkpoint_fullfsync = ON;
+    ${DURABLE}
     PRAGMA wal_autocheckpoint = ${pagesIn(WAL_CHECKPOINT_BYTES, db)};
     PRAGMA temp_store = MEMORY;
     PRAGMA cache_size = -${CACHE_KIB};
     PRAGMA cell_size_check = ON;
     PRAGMA trusted_schema = OFF;
   `);
-  if (isNew) {
-    // One transaction: a crash leaves either no schema or all of it.
-    db.exec(`BEGIN IMMEDIATE; ${SCHEMA}
-      PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${SCHEMA_VERSION}; COMMIT`);
-  } else {
-    const damage = String(pragma(db, 'PRAGMA quick_check(1)'));
-    if (damage !== 'ok') throw new StorageError('unreadable', `${file} is damaged: ${damage}`);
-    // Fails now if the file is read-only, and not at the first write. It takes a write to find out, because SQLite
-    // begins a transaction on a read-only file too. This one changes nothing.
-    db.exec(`BEGIN IMMEDIATE; PRAGMA user_version = ${version}; ROLLBACK`);
-  }
+  const damage = String(pragma(db, 'PRAGMA quick_check(1)'));
+  if (damage !== 'ok') throw new StorageError('unreadable', `${file} is damaged: ${damage}`);
+  // Fails now if the file is read-only, and not at the first write. It takes a write to find out, because SQLite begins
+  // a transaction on a read-only file too. This one changes nothing.
+  db.exec(`BEGIN IMMEDIATE; PRAGMA user_version = ${version}; ROLLBACK`);
   writePid(file);
 }
 

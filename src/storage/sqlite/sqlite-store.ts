@@ -30,6 +30,8 @@ export interface SqliteStoreOptions {
   readonly logger?: Pick<Logger, 'info' | 'warn'>;
   /** Maximum size of the file. Beyond it writes fail with `unavailable` until a compaction. Default: no limit. */
   readonly maxBytes?: number;
+  /** Rejects a file that does not exist. Default: a new store is created. */
+  readonly existing?: boolean;
   /** Continues the revisions of a backup, so that none is given out twice. Default: a backup stays as it is. */
   readonly restoresBackup?: boolean;
   /** How much a watch that does not consume may queue in memory. */
@@ -59,12 +61,13 @@ class SqliteStore implements Store {
     logger,
     maxBytes,
     queueLimits,
+    existing = false,
     restoresBackup = false,
   }: SqliteStoreOptions): Promise<Store> {
     let tail: LogTail | undefined;
     let failing = false;
     const opened = await WorkerChannel.open(
-      { file, maxBytes, restoresBackup },
+      { file, maxBytes, existing, restoresBackup },
       {
         written(writes, outcomes, revision, error) {
           if (tail === undefined) return;

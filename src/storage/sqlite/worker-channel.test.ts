@@ -24,7 +24,7 @@ describe('WorkerChannel', () => {
       thread = started;
     });
     ({ channel } = await WorkerChannel.open(
-      { file: join(folder, 'a.db'), maxBytes: undefined, restoresBackup: false },
+      { file: join(folder, 'a.db'), maxBytes: undefined, existing: false, restoresBackup: false },
       events,
     ));
   });

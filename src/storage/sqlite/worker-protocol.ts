@@ -11,6 +11,7 @@ import type { SerializedError } from '../serialize-error.ts';
 export interface WorkerSettings {
   readonly file: string;
   readonly maxBytes: number | undefined;
+  readonly existing: boolean;
   readonly restoresBackup: boolean;
 }
 

@@ -19,7 +19,7 @@ import type {
 
 const port = parentPort;
 if (port === null) throw new Error('worker.ts is started by openSqliteStore');
-const { file, maxBytes, restoresBackup } = workerData as WorkerSettings;
+const { file, maxBytes, existing, restoresBackup } = workerData as WorkerSettings;
 
 function send(message: WorkerMessage, transfer: ArrayBuffer[] = []): void {
   port?.postMessage(message, transfer);
@@ -30,7 +30,7 @@ function toError(error: unknown): SerializedError {
 }
 
 function serve(): void {
-  const db = openDatabase(file, maxBytes);
+  const db = openDatabase(file, { maxBytes, existing });
   if (restoresBackup) continueBackup(db, Date.now());
   const log = new LogTable(db);
   const sweeper = new Sweeper(db);
