@@ -77,7 +77,7 @@ describeWithEtcd('docs/backup.md', () => {
   const inPod = async (section: string): Promise<string> => {
     const lines = page.filter((block) => block.section === section).flatMap(({ text }) => text.split('\n'));
     const commands = lines.join('\n').replaceAll('\\\n', '').split('\n');
-    const found = commands.flatMap((line) => /^kubectl .* exec .* -- node (.*)$/.exec(line)?.[1] ?? []);
+    const found = commands.flatMap((line) => /^.*kubectl .* exec .* -- node (.*?)\)?$/.exec(line)?.[1] ?? []);
     expect(found.length, section).toBe(3);
     let output = '';
     for (const command of found) {

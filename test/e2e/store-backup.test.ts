@@ -1,11 +1,14 @@
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFile, cp, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { createConnection, type Socket } from 'node:net';
+import { createConnection, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { decodeJwt } from 'jose';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { openSqliteStore } from '../../src/storage/sqlite/sqlite-store.ts';
 import { freePorts } from '../conformance/etcd-process.ts';
+import { PROGRAM } from '../program.ts';
 import { addCluster } from './support/fleet.ts';
 import {
   ASK,
@@ -222,6 +225,46 @@ describe('B18: clusterpass store backup', () => {
     expect(restored.adminToken).toBe(server.adminToken);
     expect((await restored.call('GET', CLUSTERS)).code).toBe(200);
     await restored.destroy();
+  });
+
+  it('that is killed leaves no file under the name of the backup', async () => {
+    const dataDir = inFolder('hangs');
+    await mkdir(dataDir, { mode: 0o700 });
+    const hanging = createServer().listen(join(dataDir, 'clusterpass.db.sock'));
+    onTestFinished(() => void hanging.close());
+    await once(hanging, 'listening');
+    const target = inFolder('interrupted.db');
+    const child = spawn(process.execPath, [PROGRAM, 'store', 'backup', '--data-dir', dataDir, '-f', target]);
+    const [socket] = (await once(hanging, 'connection')) as [Socket];
+    onTestFinished(() => void socket.destroy());
+    const written = (): Promise<string[]> =>
+      readdir(folder).then((names) => names.filter((name) => name.startsWith('interrupted.db')));
+    await vi.waitUntil(async () => (await written()).length > 0);
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+    expect(await written()).toEqual([expect.stringMatching(/^interrupted\.db\.[0-9a-f]+\.tmp$/)]);
+    // Another attempt with the same name is not hindered.
+    expect(await backup('--data-dir', server.dataDir, '-f', target)).toMatchObject({ code: 0 });
+  });
+
+  it('an empty file is not called a backup, and is not made a database', async () => {
+    const file = inFolder('empty.db');
+    await writeFile(file, '', { mode: 0o600 });
+    for (const task of ['check', 'export']) {
+      const { code, stdout, stderr } = await runStore(task, '--store', `sqlite:${file}`);
+      expect([code, stdout, stderr]).toEqual([1, '', expect.stringContaining('empty.db is empty, as a failed copy')]);
+    }
+    expect((await stat(file)).size).toBe(0);
+  });
+
+  it('a store without keys is not called a backup', async () => {
+    const file = inFolder('no-keys.db');
+    await (await openSqliteStore({ file })).close();
+    expect(await runStore('check', '--store', `sqlite:${file}`)).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: `clusterpass: nothing is stored in ${file}: correct --data-dir / --store\n`,
+    });
   });
 
   it('does not overwrite a file', async () => {

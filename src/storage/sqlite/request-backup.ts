@@ -1,4 +1,5 @@
-import { copyFile, open, rm } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
+import { copyFile, lstat, open, rename, rm } from 'node:fs/promises';
 import { createConnection, type Socket } from 'node:net';
 import { dirname, join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -10,30 +11,42 @@ import { pragma } from './database.ts';
 
 /**
  * Asks the process that has the database open for a backup, and copies it to `target`, a file of mode 0600 that must
- * not exist. Resolves with the revision of the backup, or with undefined if no process has the database open.
+ * not exist. The file has this name when it is complete and checked. Resolves with the revision of the backup, or with
+ * undefined if no process has the database open.
  */
 export async function requestBackup(file: string, target: string): Promise<Revision | undefined> {
   const socket = await connect(backupSocketPath(file));
   if (socket === undefined) return undefined;
-  let isCreated = false;
+  const partial = `${target}.${randomBytes(8).toString('hex')}.tmp`;
   try {
     // Before the backup is made: a target that cannot be written is reported at once.
-    await (await open(target, 'wx', 0o600)).close();
-    isCreated = true;
-    await copyFile(await receive(socket, file), target);
-    const copy = await open(target, 'r+');
+    await requireAbsent(target);
+    await (await open(partial, 'wx', 0o600)).close();
+    await copyFile(await receive(socket, file), partial);
+    const copy = await open(partial, 'r+');
     try {
       await copy.sync();
     } finally {
       await copy.close();
     }
-    return checkBackup(target);
+    const revision = checkBackup(partial);
+    await requireAbsent(target);
+    await rename(partial, target);
+    return revision;
   } catch (error) {
-    if (isCreated) await rm(target, { force: true });
+    await rm(partial, { force: true });
     throw error;
   } finally {
     socket.destroy();
   }
+}
+
+async function requireAbsent(path: string): Promise<void> {
+  const found = await lstat(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error;
+  });
+  if (found === undefined) return;
+  throw new StorageError('unavailable', `${path} exists already: choose another name, or remove it`);
 }
 
 /** Undefined when no process listens. */
