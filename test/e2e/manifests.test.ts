@@ -196,6 +196,8 @@ it('a file that cannot be read in full removes nothing', async () => {
 it('an object whose cluster is missing is retried until the cluster exists', async () => {
   const left = logged(UNREAD).length;
   const report = await afterChange(() => write('later.yaml', account('early', 'someday')));
+  expect(report).toMatchObject({ msg: 'manifests applied in part', problems: 1 });
+  expect(logged(UNWRITTEN).at(-1)).toMatchObject({
     file: 'later.yaml',
     document: 1,
     problem: 'clusters.clusterregistry.k8s.io "someday" not found',
