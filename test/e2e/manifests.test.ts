@@ -210,6 +210,7 @@ it('an object whose cluster is missing is retried until the cluster exists', asy
     .toBe(true);
   // Not at every poll.
   expect(logged(UNWRITTEN).length).toBeLessThanOrEqual(reports + 1);
+  expect(logged(UNREAD).length).toBe(left);
 });
 
 it('finalizers of controllers stay', async () => {

@@ -79,8 +79,9 @@ describe('the table of commands', () => {
   ])('refuses flags of which one would be ignored: %s', async (line, one, other) => {
     const context = fakeContext({ HOME: '/nonexistent' });
     const program = newProgram(context).exitOverride();
-    addCommands(program, context, () => {});
-    await expect(program.parseAsync(['node', 'x', ...line.split(' ')])).rejects.toMatchObject({ exitCode: 1 });
+    const args = line.split(' ');
+    addCommands(program, args, context, () => {});
+    await expect(program.parseAsync(['node', 'x', ...args])).rejects.toMatchObject({ exitCode: 1 });
     expect(context.written.err).toMatch(
       new RegExp(`^error: option '.*${one}.*' cannot be used with option '.*${other}.*'\nSee `),
     );
