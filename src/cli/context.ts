@@ -4,6 +4,7 @@ import { NO_PROGRESS } from './progress.ts';
 
 /** The exit code of shells for SIGINT. */
 const INTERRUPTED = 130;
+const QUIT = 131;
 
 /** The context of this process. */
 export function processContext(version: string): Context {
@@ -39,6 +40,7 @@ export function processContext(version: string): Context {
       stopped = controller;
       for (const name of ['SIGTERM', 'SIGHUP'] as const) process.on(name, () => controller.abort());
       // For a user who does not want to wait for the end of the command.
+      process.on('SIGQUIT', () => process.exit(QUIT));
       process.on('SIGINT', () => (controller.signal.aborted ? process.exit(INTERRUPTED) : controller.abort()));
       return controller.signal;
     },

@@ -23,13 +23,13 @@ const TARGET = {
 /** Runs a script of sh. `$PID` is a file for the id of a process; `stopAt` interrupts the command once it is there. */
 async function runScript(
   script: string,
-  { timeoutMs = 60_000 as number | undefined, stopAt = 'never' as 'never' | 'start' | 'pid' } = {},
+  { timeoutMs = 60_000 as number | undefined, input = '', stopAt = 'never' as 'never' | 'start' | 'pid' } = {},
 ) {
   const kubeconfigs = await mkdtemp(join(folder, 'kubeconfigs-'));
   const file = join(folder, 'pid');
   const context = { ...fakeContext({}), cwd: folder };
   const interrupt = new AbortController();
-  const settings = { command: ['sh', '-c', script], timeoutMs, folder: kubeconfigs, signal: interrupt.signal };
+  const settings = { command: ['sh', '-c', script], timeoutMs, input, folder: kubeconfigs, signal: interrupt.signal };
   const env = { PATH: process.env.PATH, PID: file };
   const ended = runForCluster(context, { ...TARGET, env }, settings);
   let pid: number | undefined;
@@ -53,6 +53,12 @@ describe('a command for a cluster', () => {
   it('says how it ended, after all of its output', async () => {
     const { failure, written } = await runScript('echo out; echo err >&2; (sleep 0.1; echo last) & exit 3');
     expect([failure, written]).toEqual(['exit code 3', { out: 'alpha: out\nalpha: last\n', err: 'alpha: err\n' }]);
+  });
+
+  it('reads its input, and may leave it unread', async () => {
+    expect((await runScript('cat', { input: 'a\nb\n' })).written.out).toBe('alpha: a\nalpha: b\n');
+    expect((await runScript('cat')).written.out).toBe('');
+    expect((await runScript('exit 3', { input: 'x'.repeat(1_000_000) })).failure).toBe('exit code 3');
   });
 
   it('is ended with its children at the timeout', async () => {

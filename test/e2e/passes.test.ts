@@ -275,6 +275,7 @@ describe('clusterpass exec', () => {
     ['its output is not read any more', ({ child }: Running) => child.stdout?.destroy()],
     ['the terminal is closed', ({ child }: Running) => child.kill('SIGHUP')],
     ['it is interrupted', ({ child }: Running) => child.kill('SIGINT')],
+    ['it gets SIGQUIT', ({ child }: Running) => child.kill('SIGQUIT')],
     [
       'it is interrupted twice',
       async ({ child }: Running) => {

@@ -25,7 +25,8 @@ describe('the table of commands', () => {
     for (const { path, examples } of COMMANDS) {
       for (const example of examples) {
         expect(example).toContain(`clusterpass ${path.join(' ')}`);
-        const flags = [...example.matchAll(/\s(--?[a-z][a-z-]*)/g)].map(([, flag = '']) => flag);
+        const [own = ''] = example.split(' -- ', 1);
+        const flags = [...own.matchAll(/\s(--?[a-z][a-z-]*)/g)].map(([, flag = '']) => flag);
         const known = flagsOf(COMMANDS.find((command) => command.path === path) ?? (COMMANDS[0] as never));
         for (const flag of flags) {
           expect(

@@ -234,7 +234,7 @@ export const USER_COMMANDS: readonly Command[] = [
       '`KUBECONFIG` is a file with the address, the CA and the token of the cluster (mode 0600, removed at the end), ' +
       '`CLUSTERPASS_CLUSTER` is its name, and `CLUSTERPASS_SERVER` the address of Clusterpass. Each line of output starts ' +
       'with the name of its cluster. A cluster that fails or does not answer does not hold up the others: its error is ' +
-      'printed at the end, and the exit code is 1. Commands have no terminal; an interrupt, and the timeout, end them with ' +
+      'printed at the end, and the exit code is 1. Commands have no terminal, and no standard input without `--stdin`; an interrupt, and the timeout, end them with ' +
       'their children. A token that expires before its command starts is requested again.\n\n' +
       'If you are logged in to several servers and give neither `--server` nor a token, the clusters of all of them are selected, and lines start with `SERVER/NAME`. A server that fails is ' +
       'named and does not hold up the others; the exit code is 1. A name that several servers have must be given as ' +
@@ -247,6 +247,7 @@ export const USER_COMMANDS: readonly Command[] = [
         doc: 'Service account whose tokens are used in every cluster. Required without `--as-me`.',
       },
       { flags: '--as-me', doc: 'Use passes for yourself instead of those of a service account.' },
+      { flags: '-i, --stdin', doc: 'Read standard input to its end, and give it to each command.' },
       { flags: '-l, --selector <selector>', doc: 'Label selector of clusters.' },
       { ...cluster('Name of a cluster, or `SERVER/NAME`.'), repeatable: true },
       { flags: '--all', doc: 'All clusters that you may see.' },
@@ -266,6 +267,7 @@ export const USER_COMMANDS: readonly Command[] = [
     examples: [
       'clusterpass exec -l env=prod --as ci/builder -- kubectl get nodes',
       'clusterpass exec -l env=dev --as-me -- kubectl get nodes',
+      'clusterpass exec -l env=dev --as ci/builder --stdin -- kubectl apply -f - < manifest.yaml',
       'clusterpass exec --cluster prod-eu-1 --cluster prod-us-1 --as ci/builder -- kubectl get nodes',
       'clusterpass exec --all --as ci/builder --parallel 50 -- kubectl version',
     ],

@@ -40,6 +40,7 @@ export const run: Run = async (context, invocation) => {
   const references = clusterReferences(invocation.list('cluster'), servers);
   const failures = new Map<string, string>();
   const named = references.length === 0 ? undefined : await findNamed(context, servers, references, failures);
+  const input = invocation.is('stdin') ? await context.readStdin() : undefined;
   const signal = context.stopped();
   const folder = await mkdtemp(join(tmpdir(), 'clusterpass-exec-'));
   const removeTokens = (): void => rmSync(folder, { recursive: true, force: true });
@@ -64,7 +65,7 @@ export const run: Run = async (context, invocation) => {
               if (signal.aborted) return;
               const usable = await withFreshToken(context, server, target, settings);
               if (usable === undefined) return;
-              const failure = await runForCluster(context, usable, { command, timeoutMs, folder, signal });
+              const failure = await runForCluster(context, usable, { command, timeoutMs, input, folder, signal });
               if (failure !== undefined) failures.set(target.label, failure);
             }),
           ),

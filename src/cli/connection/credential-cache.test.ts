@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -102,6 +102,16 @@ describe('cached credentials', () => {
     const file = join(home, 'file');
     await writeFile(file, '');
     await deleteCredential(fakeContext({ XDG_CACHE_HOME: file }), 'https://a', ['jane'], undefined);
+  });
+
+  it('are given without a cache where none can be written', async () => {
+    // Where root cannot create a folder, either.
+    const link = join(home, 'link');
+    await symlink(join(home, 'absent'), link);
+    const context = fakeContext({ XDG_CACHE_HOME: link });
+    const source = issuer(context);
+    const get = () => cachedCredential(context, 'https://pass', ['jane'], source);
+    expect([(await get()).token, (await get()).token]).toEqual(['token-1', 'token-2']);
   });
 
   it('are requested again after an error', async () => {

@@ -1,5 +1,5 @@
 import { promises as fs } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { ConnectionError, isStatus } from '../../client/errors.ts';
 import type { IssuedToken } from '../../client/types.ts';
 import { sha256 } from '../../lib/sha256.ts';
@@ -78,6 +78,8 @@ export async function cachedCredential(
   };
   let found = await usable();
   if (found !== undefined) return found;
+  // As in a container with a read-only home directory: without a cache, each kubectl gets its own token.
+  if (!(await isWritable(dirname(file)))) return renewed(await fresh());
   // Imported here: a usable credential needs no lock.
   const { withLock } = await import('../files/file-lock.ts');
   // A process that waits for the lock uses the credential that the holder of the lock requests.
@@ -100,6 +102,16 @@ export async function cachedCredential(
   if (credential === undefined) throw new CliError('cannot use the credential cache; try --no-cache');
   return credential;
 }
+
+const isWritable = async (folder: string): Promise<boolean> => {
+  try {
+    await fs.mkdir(folder, { recursive: true, mode: 0o700 });
+    await fs.access(folder, fs.constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
+};
 
 /**
  * Whether the same process requests the credential again. client-go does that before the expiry only after a 401, and

@@ -72,6 +72,26 @@ describe('a file with secrets', () => {
     expect([await readFile(target, 'utf8'), await modeOf(target)]).toEqual(['new', 0o600]);
   });
 
+  test.runIf(process.geteuid?.() === 0)('stays a file of its owner', async () => {
+    await writeFile(file, 'old');
+    await chown(file, 65532, 65533);
+    await writePrivate(file, 'new');
+    expect(await stat(file)).toMatchObject({ uid: 65532, gid: 65533 });
+    expect([await readFile(file, 'utf8'), await modeOf(file)]).toEqual(['new', 0o600]);
+  });
+
+  test('is not replaced if its owner made it read-only', async () => {
+    await writeFile(file, 'old', { mode: 0o400 });
+    await expect(writePrivate(file, 'new')).rejects.toThrow(`cannot write ${file}: the file is read-only`);
+    expect(await readFile(file, 'utf8')).toBe('old');
+  });
+
+  test('does not replace a link to a file that does not exist', async () => {
+    await symlink('absent/config', file);
+    await expect(writePrivate(file, 'new')).rejects.toThrow('it is a link to absent/config, which does not exist');
+    expect((await lstat(file)).isSymbolicLink()).toBe(true);
+  });
+
   test('leaves nothing behind when it cannot be written', async () => {
     await mkdir(join(file, 'full'), { recursive: true });
     await expect(writePrivate(file, 'secret')).rejects.toThrow(`cannot write ${file}`);

@@ -65,17 +65,21 @@ function withOpen<T>(file: number, use: (file: number) => T): T {
   }
 }
 
-/** Writes a file atomically with mode 0600. Creates missing directories with mode 0700. */
+/**
+ * Writes a file atomically with mode 0600. Creates missing directories with mode 0700. A file of another user stays
+ * theirs: root may write the kubeconfig of a user.
+ */
 export async function writePrivate(path: string, text: string): Promise<void> {
-  // A kubeconfig may be a symbolic link, e.g. to dotfiles: replaces its target, not the link.
-  const target = await fs.realpath(path).catch(() => path);
+  const target = await targetOf(path);
   // Imported here, because reading a file must not wait for it.
   const { randomBytes } = await import('node:crypto');
   const temporary = join(dirname(target), `.${basename(target)}.${randomBytes(6).toString('hex')}.tmp`);
   try {
     await fs.mkdir(dirname(target), { recursive: true, mode: 0o700 });
+    const owner = await ownerOf(target);
     const handle = await fs.open(temporary, 'wx', 0o600);
     try {
+      if (owner !== undefined) await handle.chown(owner.uid, owner.gid);
       await handle.writeFile(text);
       await handle.sync();
     } finally {
@@ -86,4 +90,27 @@ export async function writePrivate(path: string, text: string): Promise<void> {
     await fs.rm(temporary, { force: true });
     throw new CliError(`cannot write ${path}: ${fileProblem(error)}`);
   }
+}
+
+/** A kubeconfig may be a symbolic link, e.g. to dotfiles: its target is replaced, not the link. */
+async function targetOf(path: string): Promise<string> {
+  try {
+    return await fs.realpath(path);
+  } catch {
+    const link = await fs.readlink(path).catch(() => undefined);
+    if (link !== undefined) throw new CliError(`cannot write ${path}: it is a link to ${link}, which does not exist`);
+    return path;
+  }
+}
+
+/** The owner of a file of another user; undefined for an own or a new one. Rejects if the file is read-only. */
+async function ownerOf(target: string): Promise<{ readonly uid: number; readonly gid: number } | undefined> {
+  const found = await fs.stat(target).catch(() => undefined);
+  if (found === undefined) return undefined;
+  const self = process.geteuid?.();
+  if (self === undefined || found.uid === self) {
+    if ((found.mode & 0o200) === 0) throw new Error('the file is read-only');
+    return undefined;
+  }
+  return { uid: found.uid, gid: found.gid };
 }
