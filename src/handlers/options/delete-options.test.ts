@@ -9,8 +9,6 @@ const body = (text: string): RequestBody => ({ bytes: new TextEncoder().encode(t
 const none = {
   dryRun: false,
   preconditions: {},
-  gracePeriodSeconds: undefined,
-  propagationPolicy: undefined,
   ignoreStoreReadError: false,
 };
 
@@ -43,8 +41,6 @@ test('protobuf has every option', () => {
   expect(sent(message({ 1: 30, 2: { 1: 'u', 2: '7' }, 4: 'Background', 5: ['All'] }))).toEqual({
     dryRun: true,
     preconditions: { uid: 'u', resourceVersion: '7' },
-    gracePeriodSeconds: 30,
-    propagationPolicy: 'Background',
     ignoreStoreReadError: false,
   });
   expect(sent(message({ 6: 1 }))).toEqual({ ...none, ignoreStoreReadError: true });
@@ -57,18 +53,10 @@ describe('where options come from', () => {
     ['', '{}', none],
     ['ignoreStoreReadErrorWithClusterBreakingPotential=true', undefined, { ...none, ignoreStoreReadError: true }],
     ['', '{"ignoreStoreReadErrorWithClusterBreakingPotential":true}', { ...none, ignoreStoreReadError: true }],
-    [
-      'dryRun=All&gracePeriodSeconds=0&propagationPolicy=Orphan',
-      undefined,
-      { ...none, dryRun: true, gracePeriodSeconds: 0, propagationPolicy: 'Orphan' },
-    ],
-    ['', '{"propagationPolicy":"Background"}', { ...none, propagationPolicy: 'Background' }],
+    ['dryRun=All&gracePeriodSeconds=0&propagationPolicy=Orphan', undefined, { ...none, dryRun: true }],
+    ['', '{"propagationPolicy":"Background"}', none],
     ['', '{"kind":"DeleteOptions","apiVersion":"v1","dryRun":["All"]}', { ...none, dryRun: true }],
-    [
-      '',
-      '{"kind":"DeleteOptions","apiVersion":"clusterregistry.k8s.io/v1alpha1","gracePeriodSeconds":30}',
-      { ...none, gracePeriodSeconds: 30 },
-    ],
+    ['', '{"kind":"DeleteOptions","apiVersion":"clusterregistry.k8s.io/v1alpha1","gracePeriodSeconds":30}', none],
     [
       '',
       '{"preconditions":{"uid":"u","resourceVersion":"7"},"orphanDependents":true}',

@@ -12,16 +12,16 @@ export interface DeleteOptions {
   readonly dryRun: boolean;
   /** The object is deleted only if it still has these. */
   readonly preconditions: { readonly uid?: string; readonly resourceVersion?: string };
-  /** Accepted and ignored: there is no grace period, and a parent is always deleted with its children. */
-  readonly gracePeriodSeconds: number | undefined;
-  readonly propagationPolicy: 'Foreground' | 'Background' | 'Orphan' | undefined;
   /** The object is deleted although its stored value cannot be decoded. */
   readonly ignoreStoreReadError: boolean;
 }
 
 const IGNORE_READ_ERROR = 'ignoreStoreReadErrorWithClusterBreakingPotential';
 
-/** The fields of the body; the query has parameters of the same names. */
+/**
+ * The fields of the body; the query has parameters of the same names. `gracePeriodSeconds` and `propagationPolicy` are
+ * checked and have no effect: there is no grace period, and a parent is always deleted with its children.
+ */
 interface RawDeleteOptions {
   readonly gracePeriodSeconds?: number;
   readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string };
@@ -74,8 +74,6 @@ export function parseDeleteOptions({ query, body, annotate }: DeleteRequest): De
   return {
     dryRun: isDryRun(dryRun),
     preconditions: raw.preconditions ?? {},
-    gracePeriodSeconds: raw.gracePeriodSeconds,
-    propagationPolicy: raw.propagationPolicy as DeleteOptions['propagationPolicy'],
     ignoreStoreReadError: raw[IGNORE_READ_ERROR] === true,
   };
 }
