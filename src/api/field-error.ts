@@ -79,6 +79,10 @@ export const tooMany = (field: string, actual: number, max: number): FieldError 
   detail: `must have at most ${max} items`,
 });
 
+export function requireValid(kind: GroupKind, name: string, errors: readonly FieldError[]): void {
+  if (errors.length > 0) throw invalid(kind, name, errors);
+}
+
 /** F-06: several errors are listed in brackets, without duplicates; `causes` has each one, up to a limit. */
 export function invalid(kind: GroupKind, name: string, found: readonly FieldError[]): ApiError {
   const errors = found.slice(0, MAX_FIELD_ERRORS);

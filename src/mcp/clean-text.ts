@@ -1,3 +1,4 @@
+import { memberOf } from '../lib/json-object.ts';
 import { withoutTokenWords } from '../observability/token-text.ts';
 
 /** MC-79: labels, reasons and messages are written by others. What a model reads of them is short, plain text. */
@@ -25,6 +26,14 @@ export function textField(value: unknown, clean: (text: string) => string = clea
   if (typeof value !== 'string' || value === '') return undefined;
   const text = clean(value);
   return text === '' ? undefined : text;
+}
+
+const CURSOR = /^[\w.~+/=-]+$/;
+
+/** The cursor of the next page. It is shown as it is, so it must not be a text. */
+export function cursorOf(metadata: unknown): string | undefined {
+  const cursor = memberOf(metadata, 'continue');
+  return typeof cursor === 'string' && CURSOR.test(cursor) ? cursor : undefined;
 }
 
 /** An object without the members that are undefined. */

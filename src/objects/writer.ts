@@ -1,5 +1,5 @@
 import type { Catalog } from '../api/catalog.ts';
-import { type FieldError, invalid, invalidValue } from '../api/field-error.ts';
+import { invalid, invalidValue, requireValid } from '../api/field-error.ts';
 import { type ApiObject, type Kind, type ManagedFieldsEntry, NOTHING_UNCHANGED } from '../api/kind.ts';
 import { type ObjectKey, storageKey } from '../api/object-key.ts';
 import { ApiError, alreadyExists, badRequest, conflict } from '../api/status.ts';
@@ -349,10 +349,6 @@ const versioned = (object: ApiObject, revision: number): ApiObject => ({
   ...object,
   metadata: { ...object.metadata, resourceVersion: String(revision) },
 });
-
-function requireValid(kind: Kind, name: string, errors: FieldError[]): void {
-  if (errors.length > 0) throw invalid(kind, name, errors);
-}
 
 export function checkPreconditions(
   kind: Kind,

@@ -1,14 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ApiObject } from '../api/kind.ts';
-import { isJsonObject } from '../lib/json-object.ts';
+import { isJsonObject, memberOf } from '../lib/json-object.ts';
 
 /** Whether an object has what a field manager applies. Decides between a write and none, without asking the server. */
 
 /** Lists that are maps by a key: other managers may add items to them. */
 const LIST_KEYS: Readonly<Record<string, string>> = { conditions: 'type', accessProviders: 'name', properties: 'name' };
-
-const memberOf = (value: unknown, name: string): unknown =>
-  isJsonObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
 
 /** Whether `actual` has every field of `applied` with its value. Fields of other managers are ignored. */
 export function contains(actual: unknown, applied: unknown, field = ''): boolean {

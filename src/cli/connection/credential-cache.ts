@@ -9,7 +9,7 @@ import { cacheFolder } from '../files/folders.ts';
 import { refreshTime } from './refresh-time.ts';
 
 /** Where a token can be checked: at Clusterpass, at the cluster of the token, or nowhere. */
-export type Verifier = 'server' | 'cluster' | 'none';
+export type VerifiedBy = 'server' | 'cluster' | 'none';
 export type Verdict = 'accepted' | 'refused' | 'unknown';
 
 /** A token that `clusterpass credential` has cached for the next kubectl. */
@@ -19,7 +19,7 @@ export interface CachedCredential {
   readonly refreshAt: number;
   /** When the token was issued, or last known to be accepted. */
   readonly checkedAt: number;
-  readonly verifier: Verifier;
+  readonly verifier: VerifiedBy;
   /** The process that the token was issued or checked for, if known. */
   readonly parentPid?: number | undefined;
 }
@@ -28,7 +28,7 @@ export interface CachedCredential {
 export interface CredentialSource {
   issue(): Promise<IssuedToken>;
   /** `unknown` when there is no answer. Never throws. */
-  check(token: string, verifier: Verifier): Promise<Verdict>;
+  check(token: string, verifier: VerifiedBy): Promise<Verdict>;
 }
 
 const LOCK_WAIT_MS = 45_000;
@@ -158,15 +158,15 @@ async function renew(
  * The first of Clusterpass and the cluster that does not refuse a new token. Clusterpass refuses valid tokens for other
  * audiences, and those that a cluster has issued itself.
  */
-async function verifierOf(token: string, first: Verifier, source: CredentialSource): Promise<Verifier> {
-  const candidates: readonly Verifier[] = first === 'server' ? ['server', 'cluster'] : [first];
+async function verifierOf(token: string, first: VerifiedBy, source: CredentialSource): Promise<VerifiedBy> {
+  const candidates: readonly VerifiedBy[] = first === 'server' ? ['server', 'cluster'] : [first];
   for (const candidate of candidates) {
     if ((await source.check(token, candidate)) !== 'refused') return candidate;
   }
   return 'none';
 }
 
-const VERIFIERS: readonly Verifier[] = ['server', 'cluster', 'none'];
+const VERIFIERS: readonly VerifiedBy[] = ['server', 'cluster', 'none'];
 
 /** A malformed file counts as missing. The token of one without `checkedAt` is checked at its first use. */
 async function readCredential(file: string): Promise<CachedCredential | undefined> {

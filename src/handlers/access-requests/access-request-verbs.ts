@@ -11,7 +11,7 @@ import { parseDeleteOptions } from '../options/delete-options.ts';
 import { isOwn } from '../requester.ts';
 import { deleteResponse } from '../write/delete.ts';
 import { annotate } from './complete-request.ts';
-import { ownerOf, withDecision } from './decide-request.ts';
+import { grantOwner, withDecision } from './decide-request.ts';
 import type { AccessRequestParts } from './request-parts.ts';
 
 /** `get` and `delete` of access requests check whose they are. `list` and `watch` are those of every kind. */
@@ -54,7 +54,7 @@ async function deleteRequest(parts: AccessRequestParts, request: ApiRequest): Pr
     },
     { dryRun: false, part: 'status', preconditions: { uid: entry.uid } },
   );
-  await grants.remove(ownerOf(withdrawn));
+  await grants.remove(grantOwner(withdrawn));
   await writer.remove(kind, key, { dryRun: false, preconditions: { uid: entry.uid } });
   annotate(request, withdrawn);
   return deleteResponse(kind, target.name, entry.uid);

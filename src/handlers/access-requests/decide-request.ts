@@ -99,7 +99,7 @@ const ownRequest = (kind: AccessRequestParts['catalog']['accessRequests'], { nam
     'requesters do not decide their own requests, nor through another identity; withdraw it instead',
   );
 
-export const ownerOf = ({ metadata, ...object }: ApiObject): GrantOwner => ({
+export const grantOwner = ({ metadata, ...object }: ApiObject): GrantOwner => ({
   name: metadata.name ?? '',
   uid: metadata.uid ?? '',
   namespace: requestScope(requestSpec({ ...object, metadata } as ApiObject)).namespace,
@@ -135,7 +135,7 @@ async function approve(attempt: Attempt, decision: Partial<AccessRequestStatus>)
   };
   const clusterUID = checkGrant(status.clusterUID);
   const { role, binding } = grantObjects(old, until, clusterUID);
-  const owner = ownerOf(old);
+  const owner = grantOwner(old);
   if (!dryRun) await grants.ensureRole(owner, role, guardOf(entry.key, entry.revision));
   const { namespace } = owner;
   const bindingRef = { kind: binding.kind, ...(namespace === '' ? {} : { namespace }), name: grantName(entry.name) };
@@ -157,7 +157,7 @@ async function finish(attempt: Attempt, decision: Partial<AccessRequestStatus>):
   const { parts, old, condition, dryRun } = attempt;
   const isRepeated = requestStatus(old).phase === condition.type;
   const finished = isRepeated ? old : await writeStatus(attempt, decision);
-  if (!dryRun) await parts.grants.remove(ownerOf(old));
+  if (!dryRun) await parts.grants.remove(grantOwner(old));
   return finished;
 }
 

@@ -44,7 +44,7 @@ function stepFor(parts: RequestSweepParts, entry: StoredObject, time: number): S
   const { catalog, reader, grants, retentionMs } = parts;
   const phase = entry.field('status.phase');
   if (!isOpenPhase(phase)) {
-    if (grants.isStored(ownerOf(entry))) return 'remove-grant';
+    if (grants.isStored(ownerByLabel(entry))) return 'remove-grant';
     return hasPassed(entry.field(FINISHED_FIELD), time - retentionMs) ? 'remove' : undefined;
   }
   if (hasPassed(entry.field(EXPIRY_FIELD), time)) {
@@ -58,14 +58,14 @@ function stepFor(parts: RequestSweepParts, entry: StoredObject, time: number): S
   if (cluster === undefined || cluster.uid !== entry.field(CLUSTER_UID_FIELD)) {
     return { expire: 'ClusterDeleted', message: 'the cluster was deleted' };
   }
-  if (grants.hasBinding(ownerOf(entry))) return undefined;
+  if (grants.hasBinding(ownerByLabel(entry))) return undefined;
   const decided = requestStatus(entry.object()).decisionTimestamp ?? '';
   return hasPassed(decided, time - BINDING_MS)
     ? { expire: 'BindingDeleted', message: 'the binding was deleted' }
     : undefined;
 }
 
-const ownerOf = ({ name, uid, labels }: StoredObject): GrantOwner => ({
+const ownerByLabel = ({ name, uid, labels }: StoredObject): GrantOwner => ({
   name,
   uid,
   namespace: labels?.[REQUEST_NAMESPACE_LABEL] ?? '',
@@ -84,7 +84,7 @@ export function createRequestSweep(parts: RequestSweepParts): () => Promise<void
     const key = fleetKey(entry.name);
     // Keeps a request that was decided meanwhile.
     const preconditions = { resourceVersion: String(entry.revision) };
-    if (step === 'remove-grant') return grants.remove(ownerOf(entry), guards);
+    if (step === 'remove-grant') return grants.remove(ownerByLabel(entry), guards);
     if (step === 'remove') {
       await writer.remove(kind, key, { dryRun: false, preconditions, guards });
       return;
@@ -99,7 +99,7 @@ export function createRequestSweep(parts: RequestSweepParts): () => Promise<void
       }),
       { dryRun: false, part: 'status', preconditions, guards },
     );
-    await grants.remove(ownerOf(entry), guards);
+    await grants.remove(ownerByLabel(entry), guards);
   }
 
   return createObjectSweep({ ...parts, kind, stepFor: (entry, time) => stepFor(parts, entry, time), perform });

@@ -1,5 +1,5 @@
 import type { PassDecision, PassHolder } from '../../api/authorization.ts';
-import { type FieldError, forbiddenField, invalid, invalidValue } from '../../api/field-error.ts';
+import { type FieldError, forbiddenField, invalidValue, requireValid } from '../../api/field-error.ts';
 import type { ApiObject, ObjectMeta } from '../../api/kind.ts';
 import {
   MAX_CLIENT_NAME,
@@ -40,7 +40,11 @@ export interface CheckedPass {
 export async function checkPassRequest(parts: PassParts, request: ApiRequest, sent: ApiObject): Promise<CheckedPass> {
   const { catalog, reader, rules } = parts;
   const { caller } = request;
-  requireValid(parts, [...nameErrors(sent.metadata), ...passErrors(sent), ...purposeErrors(passSpec(sent))]);
+  requireValid(parts.catalog.passes, '', [
+    ...nameErrors(sent.metadata),
+    ...passErrors(sent),
+    ...purposeErrors(passSpec(sent)),
+  ]);
   const { requestedBy: _, client: _client, ...asked } = passSpec(sent);
   const account = passAccount(asked);
   annotateAccount(request, account);
@@ -54,7 +58,7 @@ export async function checkPassRequest(parts: PassParts, request: ApiRequest, se
   const checkedUID = accountUID(parts, account);
   const audiences = withoutDuplicates(asked.audiences ?? []);
   const mayIn = audiencePermission(parts, request, account, holder);
-  requireValid(parts, audienceErrors(audiences, foreignAudienceCheck(parts, account, mayIn)));
+  requireValid(parts.catalog.passes, '', audienceErrors(audiences, foreignAudienceCheck(parts, account, mayIn)));
   const spec: PassSpec = {
     ...asked,
     ...(audiences.length === 0 ? {} : { audiences: [...audiences] }),
@@ -65,10 +69,6 @@ export async function checkPassRequest(parts: PassParts, request: ApiRequest, se
   };
   return { account, accountUID: checkedUID, cluster, decision, spec };
 }
-
-const requireValid = ({ catalog }: PassParts, errors: readonly FieldError[]): void => {
-  if (errors.length > 0) throw invalid(catalog.passes, '', [...errors]);
-};
 
 const nameErrors = ({ name = '', generateName = '' }: ObjectMeta): FieldError[] =>
   name === '' && generateName === ''
@@ -138,10 +138,10 @@ function durationOf(parts: PassParts, { durationSeconds }: PassSpec, cluster: St
   const issuesOwnTokens = parts.issuesOwnTokens(cluster);
   const seconds = durationSeconds ?? (issuesOwnTokens ? max : MIN_PASS_SECONDS);
   const wrong = (why: string): FieldError => invalidValue('spec.durationSeconds', seconds, why);
-  if (seconds > max) requireValid(parts, [wrong(`must be no more than ${max} seconds`)]);
+  if (seconds > max) requireValid(parts.catalog.passes, '', [wrong(`must be no more than ${max} seconds`)]);
   if (issuesOwnTokens && seconds < MIN_SECONDS_OF_ISSUING_CLUSTER) {
     const why = `must be at least ${MIN_SECONDS_OF_ISSUING_CLUSTER} seconds: the cluster issues its own tokens, of ten minutes at least`;
-    requireValid(parts, [wrong(why)]);
+    requireValid(parts.catalog.passes, '', [wrong(why)]);
   }
   return seconds;
 }

@@ -15,8 +15,14 @@ import {
 } from '../approvals/decision.ts';
 import { isPersonKnown, isSamePerson, unknownPerson, userOf } from '../approvals/people.ts';
 import { isOwn } from '../requester.ts';
-import { ACCOUNT_DELETED, accountUID, annotate, isAccountDeleted, type PassParts } from './pass-parts.ts';
-import { hasBindingChanged } from './sweep-passes.ts';
+import {
+  ACCOUNT_DELETED,
+  accountUID,
+  annotate,
+  hasBindingChanged,
+  isAccountDeleted,
+  type PassParts,
+} from './pass-parts.ts';
 
 /**
  * A decision about a pass: `Approved` or `Denied`. It is about what the pass says, which cannot be changed, and for

@@ -13,6 +13,7 @@ import {
 } from '../../api/kinds/pass-spec.ts';
 import type { ApiRequest } from '../../api/request.ts';
 import type { ApiError } from '../../api/status.ts';
+import type { ObjectReader } from '../../objects/reader.ts';
 import type { PublicView, StoredObject } from '../../objects/stored-object.ts';
 import type { ObjectWriter } from '../../objects/writer.ts';
 import type { Revocations } from '../../tokens/revocations/revocations.ts';
@@ -112,4 +113,15 @@ export function annotate(request: Pick<ApiRequest, 'annotate'>, object: ApiObjec
   }
   if (approval !== 'none') add('clusterpass.dev/approval', approval);
   if (decidedBy !== undefined) add('clusterpass.dev/approved-by', decidedBy.username);
+}
+
+/** Whether the binding is no longer the one that asked for the approval. */
+export function hasBindingChanged(
+  { catalog, reader }: { readonly catalog: Catalog; readonly reader: Pick<ObjectReader, 'find'> },
+  { bindingRef }: PassStatus,
+): boolean {
+  if (bindingRef === undefined) return false;
+  const { namespace = '', name, resourceVersion } = bindingRef;
+  const kind = namespace === '' ? catalog.clusterRoleBindings : catalog.roleBindings;
+  return String(reader.find(kind, { cluster: '', namespace, name })?.revision) !== resourceVersion;
 }

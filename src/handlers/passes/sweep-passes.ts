@@ -1,15 +1,7 @@
 import type { User } from '../../api/caller.ts';
 import type { Catalog } from '../../api/catalog.ts';
 import { PASS_EXPIRY_FIELD, PASS_FINISHED_FIELD } from '../../api/kinds/pass.ts';
-import {
-  ENDED,
-  isLivePhase,
-  type PassStatus,
-  passAccount,
-  passSpec,
-  passStatus,
-  REVOKED,
-} from '../../api/kinds/pass-spec.ts';
+import { ENDED, isLivePhase, passAccount, passSpec, passStatus, REVOKED } from '../../api/kinds/pass-spec.ts';
 import { fleetKey } from '../../api/object-key.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
@@ -19,7 +11,7 @@ import type { Logger } from '../../observability/logger.ts';
 import { type Leadership, leaderGuards } from '../../storage/leadership.ts';
 import type { Revocations } from '../../tokens/revocations/revocations.ts';
 import { createObjectSweep, hasPassed, type SweepTimer, startSweep } from '../sweep-objects.ts';
-import { ACCOUNT_DELETED, isAccountDeleted } from './pass-parts.ts';
+import { ACCOUNT_DELETED, hasBindingChanged, isAccountDeleted } from './pass-parts.ts';
 import { endedStatus, revokeTokens } from './pass-verbs.ts';
 
 interface PassSweepParts {
@@ -41,17 +33,6 @@ const RETENTION_MS = 3_600_000;
 const SWEEPER: User = { name: 'system:clusterpass:passes', uid: '', groups: [], extra: {} };
 
 type Step = 'remove' | 'complete-revocation' | { readonly reason: string; readonly message: string };
-
-/** Whether the binding is no longer the one that asked for the approval. */
-export function hasBindingChanged(
-  { catalog, reader }: { readonly catalog: Catalog; readonly reader: Pick<ObjectReader, 'find'> },
-  { bindingRef }: PassStatus,
-): boolean {
-  if (bindingRef === undefined) return false;
-  const { namespace = '', name, resourceVersion } = bindingRef;
-  const kind = namespace === '' ? catalog.clusterRoleBindings : catalog.roleBindings;
-  return String(reader.find(kind, { cluster: '', namespace, name })?.revision) !== resourceVersion;
-}
 
 function stepFor(parts: PassSweepParts, entry: StoredObject, time: number): Step | undefined {
   const { catalog, reader } = parts;

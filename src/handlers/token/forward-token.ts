@@ -30,7 +30,7 @@ import type { ParsedTokenRequest } from './parse-token-request.ts';
 import type { PassUse } from './pass-use.ts';
 import { annotationField, lifetimeErrors, type TokenRequestAnnotations } from './token-request-annotations.ts';
 import { fromAnswer, fromFailure, refusesCredential } from './upstream-errors.ts';
-import { checkName, requireValid } from './validate-token-request.ts';
+import { checkName, requireValidRequest } from './validate-token-request.ts';
 
 /** The outcome of a request with a cluster's credential. */
 export type CredentialOutcome = 'accepted' | 'refused' | 'unusable';
@@ -89,13 +89,13 @@ export function createForwardToken(parts: ForwardTokenParts): ForwardToken {
     if (isDns1123Label(namespace).length > 0) throw notFound(catalog.namespaces, namespace);
     if (isDns1123Subdomain(name).length > 0) throw notFound(catalog.serviceAccounts, name);
     checkName(sent, name);
-    requireValid(annotations.tracked ? [...tokenRequest.errors, NOT_TRACKED] : tokenRequest.errors);
+    requireValidRequest(annotations.tracked ? [...tokenRequest.errors, NOT_TRACKED] : tokenRequest.errors);
     const boundTo = sent.spec?.boundObjectRef;
     if (boundTo !== undefined) checkReference(catalog, boundTo);
     const requested = tokenRequest.expirationSeconds;
     const limit = Math.min(requested, parts.maxExpirationSeconds);
     const expirationSeconds = limit === EXTENDED_SECONDS ? limit - 1 : limit;
-    requireValid(lifetimeErrors(annotations, { requested, granted: expirationSeconds }));
+    requireValidRequest(lifetimeErrors(annotations, { requested, granted: expirationSeconds }));
 
     const now = parts.now();
     if (dryRun) {
@@ -117,7 +117,7 @@ export function createForwardToken(parts: ForwardTokenParts): ForwardToken {
       now: parts.now(),
     };
     const granted = readGranted(cluster.name, answered, expected);
-    requireValid(lifetimeErrors(annotations, { requested, granted: secondsOf(granted) }));
+    requireValidRequest(lifetimeErrors(annotations, { requested, granted: secondsOf(granted) }));
     warnOfLess(request, annotations, { requested, audiences, granted });
     await pass?.recordToken(granted.id, granted.expiresAt * 1000, 'cluster');
     if (granted.id !== undefined) {

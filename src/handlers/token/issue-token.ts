@@ -11,6 +11,7 @@ import type { ObjectReader } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import { buildClaims } from '../../tokens/claims.ts';
 import { parseCreateOptions } from '../options/write-options.ts';
+import { checkNamespace } from '../write/read-body.ts';
 import type { ActorClaim } from './actor-claim.ts';
 import { answerTokenRequest, grantedTokenRequest } from './answer-token-request.ts';
 import { resolveBoundObject } from './bound-object.ts';
@@ -20,13 +21,7 @@ import { type ParsedTokenRequest, parseTokenRequest } from './parse-token-reques
 import type { IssueToken } from './pass-use.ts';
 import { checkSignature, type ReleaseParts, releaseToken } from './release-token.ts';
 import { lifetimeErrors, serverErrors } from './token-request-annotations.ts';
-import {
-  checkName,
-  checkNamespace,
-  requireValid,
-  TOKEN_REQUEST,
-  WAITS_FOR_FINALIZERS,
-} from './validate-token-request.ts';
+import { checkName, requireValidRequest, TOKEN_REQUEST, WAITS_FOR_FINALIZERS } from './validate-token-request.ts';
 
 interface IssueTokenParts extends ForeignAudienceParts, ReleaseParts {
   readonly authorizer: Pick<Authorizer, 'decide'>;
@@ -61,7 +56,7 @@ export function createIssueTokenHandler(parts: IssueTokenParts): IssueToken {
     const audienceProblem = foreignAudienceCheck(parts, objectKey, pass?.mayIn ?? mayIn);
     const tokenRequest = parseTokenRequest(request, options.fieldValidation, audienceProblem);
     const { sent, annotations } = tokenRequest;
-    checkNamespace(sent, namespace);
+    checkNamespace(sent, catalog.serviceAccounts, namespace);
     if (annotations.forServer !== undefined) await requireServer(parts, cluster, tokenRequest);
     if (forward !== undefined) {
       const found = reader.findFresh(catalog.clusters, fleetKey(cluster));
@@ -80,13 +75,13 @@ export function createIssueTokenHandler(parts: IssueTokenParts): IssueToken {
     // It would be refused here, but not by clusters that verify with the key set.
     if (isGone(account, parts.now())) throw forbidden(catalog.serviceAccounts, name, WAITS_FOR_FINALIZERS);
     checkUid(sent, account);
-    requireValid(tokenRequest.errors);
+    requireValidRequest(tokenRequest.errors);
     const issuer = parts.issuerOf(cluster);
     const audiences = tokenRequest.audiences.length === 0 ? [issuer] : tokenRequest.audiences;
     checkSignature(parts, audiences, request.warn);
     const requested = tokenRequest.expirationSeconds;
     const granted = Math.min(requested, parts.maxExpirationSeconds, pass?.seconds ?? requested);
-    requireValid(lifetimeErrors(annotations, { requested, granted }));
+    requireValidRequest(lifetimeErrors(annotations, { requested, granted }));
     const reference = sent.spec?.boundObjectRef;
     const bound =
       reference && (await resolveBoundObject(parts, { reference, cluster, namespace, serviceAccount: name }));
@@ -128,7 +123,7 @@ async function requireServer(
 ): Promise<void> {
   const cluster = await reader.findFresh(catalog.clusters, fleetKey(name));
   if (cluster === undefined) throw reader.absence(catalog.clusters, fleetKey(name));
-  requireValid(serverErrors(annotations, () => endpointsInForce(cluster.object(), productName)));
+  requireValidRequest(serverErrors(annotations, () => endpointsInForce(cluster.object(), productName)));
 }
 
 /** T-13 */

@@ -13,12 +13,13 @@ import type { ObjectReader } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import { buildPersonClaims, isSystemName } from '../../tokens/person-claims.ts';
 import { parseCreateOptions } from '../options/write-options.ts';
+import { checkNamespace } from '../write/read-body.ts';
 import type { PersonActor } from './actor-claim.ts';
 import { answerTokenRequest, grantedTokenRequest } from './answer-token-request.ts';
 import { parseTokenRequest } from './parse-token-request.ts';
 import { checkSignature, type ReleaseParts, releaseToken } from './release-token.ts';
 import { lifetimeErrors, serverErrors } from './token-request-annotations.ts';
-import { checkName, checkNamespace, requireValid } from './validate-token-request.ts';
+import { checkName, requireValidRequest } from './validate-token-request.ts';
 
 interface IssueUserpassParts extends ReleaseParts {
   readonly catalog: Pick<Catalog, 'clusters'>;
@@ -55,7 +56,7 @@ export function createIssueUserpassHandler(parts: IssueUserpassParts): (request:
       needsAudiences: false,
     });
     const { sent, annotations } = tokenRequest;
-    checkNamespace(sent, '');
+    checkNamespace(sent, { namespaced: true }, '');
     const person = personOf(request.caller, catalog.clusters, cluster);
     const stored = await reader.findFresh(catalog.clusters, fleetKey(cluster));
     if (stored === undefined) throw notFound(catalog.clusters, cluster);
@@ -64,15 +65,15 @@ export function createIssueUserpassHandler(parts: IssueUserpassParts): (request:
       throw conflict(catalog.clusters, cluster, 'it issues its own tokens, so there are no passes for people');
     }
     checkName(sent, cluster, 'cluster');
-    requireValid([...tokenRequest.errors, ...boundErrors(sent), ...person.errors]);
-    requireValid(serverErrors(annotations, () => endpointsInForce(stored.object(), parts.productName)));
+    requireValidRequest([...tokenRequest.errors, ...boundErrors(sent), ...person.errors]);
+    requireValidRequest(serverErrors(annotations, () => endpointsInForce(stored.object(), parts.productName)));
     checkSignature(parts, [issuer], request.warn);
 
     parts.requireRightClock();
     const now = parts.now();
     const requested = tokenRequest.expirationSeconds;
     const granted = Math.min(requested, parts.maxExpirationSeconds, MAX_SECONDS, secondsLeft(request.caller, now));
-    requireValid(lifetimeErrors(annotations, { requested, granted }));
+    requireValidRequest(lifetimeErrors(annotations, { requested, granted }));
     const claims = buildPersonClaims({
       issuer,
       clusterUid: stored.uid,

@@ -3,7 +3,7 @@ import type { ApiRequest } from '../../api/request.ts';
 import { ApiError, type GroupResource } from '../../api/status.ts';
 import type { TrackedTokens } from '../../tokens/revocations/tracked-tokens.ts';
 import type { SignedClaims, Signer } from '../../tokens/signer.ts';
-import { requireValid } from './validate-token-request.ts';
+import { requireValidRequest } from './validate-token-request.ts';
 
 export interface ReleaseParts {
   readonly signer: Signer;
@@ -30,7 +30,7 @@ export function checkSignature(
   warn: (text: string) => void,
 ): void {
   const { problem, warning } = signer.check(audiences);
-  if (problem !== undefined) requireValid([invalidValue('spec.audiences', audiences, problem)]);
+  if (problem !== undefined) requireValidRequest([invalidValue('spec.audiences', audiences, problem)]);
   if (warning !== undefined) warn(warning);
 }
 

@@ -1,6 +1,5 @@
-import { type FieldError, invalid, invalidValue, required, tooMany } from '../../api/field-error.ts';
+import { type FieldError, invalid, invalidValue, required, requireValid, tooMany } from '../../api/field-error.ts';
 import { type TokenRequest, tokenRequestType } from '../../api/kinds/token-request.ts';
-import { badRequest } from '../../api/status.ts';
 
 /** Checks of a token request that hold for local and for forwarded requests. */
 
@@ -25,13 +24,6 @@ const SHOWN_CHARACTERS = 64;
 /** Of the refusal for an account that was deleted. */
 export const WAITS_FOR_FINALIZERS = 'it was deleted, and waits for its finalizers';
 
-/** T-12h */
-export function checkNamespace({ metadata }: TokenRequest, namespace: string): void {
-  if ((metadata?.namespace ?? '') !== '' && metadata?.namespace !== namespace) {
-    throw badRequest('the namespace of the provided object does not match the namespace sent on the request');
-  }
-}
-
 /** T-12l */
 export function checkName({ metadata }: TokenRequest, name: string, of = 'service account'): void {
   const sent = metadata?.name ?? '';
@@ -40,9 +32,7 @@ export function checkName({ metadata }: TokenRequest, name: string, of = 'servic
 }
 
 /** T-14: Kubernetes leaves the name of the invalid request empty. */
-export function requireValid(errors: readonly FieldError[]): void {
-  if (errors.length > 0) throw invalid(TOKEN_REQUEST, '', [...errors]);
-}
+export const requireValidRequest = (errors: readonly FieldError[]): void => requireValid(TOKEN_REQUEST, '', errors);
 
 /** What is wrong with one audience; undefined when nothing is. */
 export type AudienceCheck = (audience: string) => string | undefined;

@@ -1,6 +1,6 @@
 import { type Decoded, decodeBody, type FieldValidation } from '../../api/codec/decode.ts';
 import { droppedText } from '../../api/codec/keep-part.ts';
-import type { ApiObject, Kind, ResourceType } from '../../api/kind.ts';
+import type { ApiObject, Kind, ObjectMeta, ResourceType } from '../../api/kind.ts';
 import type { ObjectKey } from '../../api/object-key.ts';
 import type { ApiRequest, RequestBody } from '../../api/request.ts';
 import { badRequest } from '../../api/status.ts';
@@ -31,9 +31,13 @@ const LARGE_BYTES = 65_536;
 export const isLarge = (request: ApiRequest): boolean => bodyOf(request).bytes.length >= LARGE_BYTES;
 
 /** T-12h. The namespace is ignored for kinds without one, as kube-apiserver does. */
-export function checkNamespace(object: ApiObject, kind: ResourceType, namespace: string): void {
-  const sent = object.metadata?.namespace ?? '';
-  if (kind.namespaced && sent !== '' && sent !== namespace) {
+export function checkNamespace(
+  { metadata }: { readonly metadata?: Pick<ObjectMeta, 'namespace'> },
+  { namespaced }: Pick<ResourceType, 'namespaced'>,
+  namespace: string,
+): void {
+  const sent = metadata?.namespace ?? '';
+  if (namespaced && sent !== '' && sent !== namespace) {
     throw badRequest('the namespace of the provided object does not match the namespace sent on the request');
   }
 }

@@ -1,12 +1,12 @@
 import { Type } from 'typebox';
 import { MCP_SCOPES } from '../../api/caller.ts';
 import { MAX_PASS_SECONDS, MIN_PASS_SECONDS } from '../../api/kinds/pass-spec.ts';
+import { memberOf } from '../../lib/json-object.ts';
 import { type ApiReply, isSuccess, refusal, warningsOf } from '../api-call.ts';
 import { defined, textField } from '../clean-text.ts';
 import { closed, complete, fields, READS, type ToolContext, tool } from '../tool.ts';
 import { FOR_THE_PERSON } from './access-request.ts';
 import { reviewOf } from './access-review.ts';
-import { memberOf } from './cluster-view.ts';
 import { PASSES_PATH, type PassArguments, passBody } from './pass-object.ts';
 
 const APPROVALS = ['none', 'confirm', 'review'] as const;

@@ -1,10 +1,10 @@
 import { Type } from 'typebox';
 import { MCP_SCOPES } from '../../api/caller.ts';
 import { AGENTS_ALLOWED, AGENTS_ANNOTATION } from '../../api/kinds/rbac.ts';
+import { memberOf } from '../../lib/json-object.ts';
 import { objectOf } from '../api-call.ts';
 import { defined, textField } from '../clean-text.ts';
 import { closed, complete, fields, tool } from '../tool.ts';
-import { memberOf } from './cluster-view.ts';
 
 const input = closed({
   cluster: fields.cluster,

@@ -1,7 +1,7 @@
+import { memberOf } from '../../lib/json-object.ts';
 import { objectOf } from '../api-call.ts';
 import { textField } from '../clean-text.ts';
 import type { ToolContext } from '../tool.ts';
-import { memberOf } from './cluster-view.ts';
 
 interface ResourceAttributes {
   readonly verb: string;

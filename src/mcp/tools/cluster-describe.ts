@@ -3,11 +3,12 @@ import { MCP_SCOPES } from '../../api/caller.ts';
 import { addressFor } from '../../api/choose-endpoint.ts';
 import { COMPUTED_ANNOTATIONS } from '../../api/domain-keys.ts';
 import { CLUSTER_GROUP, endpointsField } from '../../api/kinds/cluster-spec.ts';
+import { memberOf } from '../../lib/json-object.ts';
 import { isSuccess, objectOf, ToolError } from '../api-call.ts';
 import { cleanAddress, defined, textField } from '../clean-text.ts';
 import { closed, complete, fields, READS, type ToolContext, tool } from '../tool.ts';
 import { reviewOf } from './access-review.ts';
-import { clusterProperties, clusterView, memberOf, readyOf } from './cluster-view.ts';
+import { clusterProperties, clusterView, readyOf } from './cluster-view.ts';
 
 const MAX_ACCOUNTS = 100;
 

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { isJsonObject } from '../../lib/json-object.ts';
+import { isJsonObject, memberOf } from '../../lib/json-object.ts';
 import { cleanText, defined, textField } from '../clean-text.ts';
 
 /** What tools show of a cluster. Labels, reasons, messages and versions are data of others (MC-79). */
@@ -15,17 +15,6 @@ export const clusterProperties = {
 const ClusterSchema = Type.Object(clusterProperties);
 
 const MAX_LABELS = 64;
-
-/** A member of an object that may hold anything. */
-export const memberOf = (value: unknown, name: string): unknown => (isJsonObject(value) ? value[name] : undefined);
-
-const CURSOR = /^[\w.~+/=-]+$/;
-
-/** The cursor of the next page. It is shown as it is, so it must not be a text. */
-export function cursorOf(metadata: unknown): string | undefined {
-  const cursor = memberOf(metadata, 'continue');
-  return typeof cursor === 'string' && CURSOR.test(cursor) ? cursor : undefined;
-}
 
 export interface ReadyCondition {
   readonly ready: 'True' | 'False' | 'Unknown';

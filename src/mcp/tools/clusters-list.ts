@@ -1,9 +1,10 @@
 import { Type } from 'typebox';
 import { MCP_SCOPES } from '../../api/caller.ts';
+import { memberOf } from '../../lib/json-object.ts';
 import { type ApiReply, objectOf } from '../api-call.ts';
-import { defined } from '../clean-text.ts';
+import { cursorOf, defined } from '../clean-text.ts';
 import { closed, complete, DEFAULT_LIMIT, fields, READS, tool } from '../tool.ts';
-import { clusterProperties, clusterView, cursorOf, memberOf } from './cluster-view.ts';
+import { clusterProperties, clusterView } from './cluster-view.ts';
 
 const input = closed({
   selector: Type.Optional(

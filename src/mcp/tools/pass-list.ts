@@ -2,10 +2,10 @@ import { Type } from 'typebox';
 import { MCP_SCOPES } from '../../api/caller.ts';
 import type { ApiObject } from '../../api/kind.ts';
 import { isHandle } from '../../api/kinds/pass-spec.ts';
+import { memberOf } from '../../lib/json-object.ts';
 import { objectOf } from '../api-call.ts';
-import { defined, textField } from '../clean-text.ts';
+import { cursorOf, defined, textField } from '../clean-text.ts';
 import { closed, complete, DEFAULT_LIMIT, fields, READS, type ToolContext, tool } from '../tool.ts';
-import { cursorOf, memberOf } from './cluster-view.ts';
 import { ownOf, PASSES_PATH, passProperties, passView, tokensOf, use } from './pass-object.ts';
 
 const input = closed({

@@ -1,9 +1,9 @@
 import { type Static, Type } from 'typebox';
 import { HANDLE_PATTERN } from '../../api/kinds/pass-spec.ts';
+import { memberOf } from '../../lib/json-object.ts';
 import { objectOf, type Send } from '../api-call.ts';
 import { cleanText, defined, textField } from '../clean-text.ts';
 import { fields } from '../tool.ts';
-import { memberOf } from './cluster-view.ts';
 
 /** The Pass of the API, as tools show it. */
 

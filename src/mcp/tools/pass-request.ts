@@ -2,10 +2,10 @@ import { Type } from 'typebox';
 import { MCP_SCOPES } from '../../api/caller.ts';
 import type { ApiObject } from '../../api/kind.ts';
 import { isHandle, MAX_PASS_SECONDS, MAX_PURPOSE, MIN_PASS_SECONDS, MIN_PURPOSE } from '../../api/kinds/pass-spec.ts';
+import { memberOf } from '../../lib/json-object.ts';
 import { isSuccess, objectOf, ToolError } from '../api-call.ts';
 import { cleanText, defined } from '../clean-text.ts';
 import { closed, complete, fields, type ToolContext, type ToolOutcome, tool } from '../tool.ts';
-import { memberOf } from './cluster-view.ts';
 import { isPassFor, PASSES_PATH, type PassArguments, passBody, passProperties, passView, use } from './pass-object.ts';
 
 const input = closed({
