@@ -1,6 +1,8 @@
+import type { Authorizer } from '../api/authorization.ts';
 import type { Caller } from '../api/caller.ts';
+import type { Kind } from '../api/kind.ts';
 import { REQUESTER_LABEL } from '../api/kinds/issued-token.ts';
-import type { VisibilityRule } from '../api/visibility.ts';
+import { ALL_VISIBLE, type VisibilityRule } from '../api/visibility.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
 import { requesterId } from '../tokens/revocations/tracked-tokens.ts';
 
@@ -10,8 +12,19 @@ export const requesterOf = (caller: Caller): string => requesterId(caller.as(und
 export const isOwn = (entry: StoredObject, caller: Caller): boolean =>
   entry.labels?.[REQUESTER_LABEL] === requesterOf(caller);
 
+/** All objects of the kind, if a rule allows the caller to list or watch them; otherwise those that it requested. */
+export function allOrRequested(
+  { group, resource }: Pick<Kind, 'group' | 'resource'>,
+  authorizer: Pick<Authorizer, 'decide'>,
+  caller: Caller,
+  verb: 'get' | 'list' | 'watch',
+): VisibilityRule {
+  const question = { verb, group, resource, subresource: '', namespace: '', name: '', cluster: undefined };
+  return authorizer.decide(caller, question).allowed ? ALL_VISIBLE : requestedBy(caller);
+}
+
 /** The issued tokens, access requests or passes that the caller requested. */
-export function requestedBy(caller: Caller): VisibilityRule {
+function requestedBy(caller: Caller): VisibilityRule {
   const value = requesterOf(caller);
   return {
     fingerprint: `${REQUESTER_LABEL}=${value}`,

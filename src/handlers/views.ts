@@ -17,9 +17,9 @@ import {
   type VisibilityRule,
 } from '../api/visibility.ts';
 import { visibleRequests } from './approvals/visible-requests.ts';
-import { visibleTokens } from './issued-tokens/visible-tokens.ts';
 import type { ListOptions } from './options/list-options.ts';
 import type { Form, IncludeObject, Representation } from './representation.ts';
+import { allOrRequested } from './requester.ts';
 import type { Selection } from './selection.ts';
 
 /** Decides for get, list and watch which objects of a kind a caller sees, and how much of each. */
@@ -54,7 +54,7 @@ export function createViews(
     if (storedKindOf(kind) === clusters) return visibility.ruleFor(caller, verb);
     if (kind === accessRequests) return visibleRequests(kind, visibility, caller, verb);
     if (kind === passes) return visibleRequests(kind, visibility, caller, verb, needsReview);
-    return kind === issuedTokens ? visibleTokens(visibility, caller, verb) : undefined;
+    return kind === issuedTokens ? allOrRequested(kind, visibility, caller, verb) : undefined;
   };
   const isApprovable = (kind: Kind): boolean => kind === accessRequests || kind === passes;
   const isFiltered = (kind: Kind): boolean =>

@@ -34,12 +34,7 @@ import type { AccessRequestParts } from './request-parts.ts';
  * was granted, or is completed by the sweep. Repeating a decision completes it.
  */
 export const createRequestDecisions = (parts: AccessRequestParts): ((request: ApiRequest) => Promise<ApiResponse>) =>
-  createDecisionHandler(
-    parts,
-    parts.catalog.accessRequests,
-    (request, sentFor, dryRun) => decide(parts, request, sentFor, dryRun),
-    annotate,
-  );
+  createDecisionHandler(parts, parts.catalog.accessRequests, decide, annotate);
 
 async function decide(
   parts: AccessRequestParts,
@@ -52,8 +47,8 @@ async function decide(
   const kind = parts.catalog.accessRequests;
   const found = await findDecidable(parts, kind, request, (object) => requestScope(requestSpec(object)));
   const { entry, object: old, scope, isOwner, refusal } = found;
-  const taken = requestStatus(old).phase;
-  const wanted = decisionIn(kind, DECISIONS, { sent: sentFor(old), old, taken });
+  const { phase = 'Pending', expirationTimestamp = '' } = requestStatus(old);
+  const wanted = decisionIn(kind, DECISIONS, { sent: sentFor(old), old, taken: phase });
   const person = userOf(parts, caller, scope.cluster);
   if (wanted.type !== 'Withdrawn') {
     const { requestedBy } = requestSpec(old);
@@ -61,12 +56,10 @@ async function decide(
     if (refusal !== undefined) throw refusal;
     if (!isPersonKnown(parts, caller)) throw unknownPerson(kind, entry.name);
   }
-  const { phase = 'Pending' } = requestStatus(old);
   if (wanted.type !== phase) {
     const isPossible = phase === 'Pending' || (phase === 'Approved' && wanted.type === 'Withdrawn');
     if (!isPossible) throw conflict(kind, entry.name, `it is ${phase}`);
   }
-  const { expirationTimestamp = '' } = requestStatus(old);
   const hasExpired = isOpenPhase(phase) && !(Date.parse(expirationTimestamp) > now());
   if (hasExpired && wanted.type !== 'Withdrawn') throw conflict(kind, entry.name, 'it has expired');
 

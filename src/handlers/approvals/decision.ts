@@ -37,17 +37,17 @@ interface DecisionParts {
 }
 
 /** `decide` reads and writes the object; it throws ObjectChanged to be called again. */
-export function createDecisionHandler(
-  parts: DecisionParts,
+export function createDecisionHandler<P extends DecisionParts>(
+  parts: P,
   kind: Kind,
-  decide: (request: ApiRequest, sentFor: SentFor, dryRun: boolean) => Promise<ApiObject>,
+  decide: (parts: P, request: ApiRequest, sentFor: SentFor, dryRun: boolean) => Promise<ApiObject>,
   annotate: (request: ApiRequest, object: ApiObject) => void,
 ): (request: ApiRequest) => Promise<ApiResponse> {
   return async (request) => {
     const { dryRun, sentFor } = readBody(parts, kind, request);
     for (let attempt = 1; ; attempt++) {
       try {
-        const object = await decide(request, sentFor, dryRun);
+        const object = await decide(parts, request, sentFor, dryRun);
         if (!dryRun) annotate(request, object);
         return writeResponse(parts, request, kind, object, { code: 200 });
       } catch (error) {

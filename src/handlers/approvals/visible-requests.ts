@@ -3,23 +3,22 @@ import type { Caller } from '../../api/caller.ts';
 import type { Kind } from '../../api/kind.ts';
 import { REQUEST_CLUSTER_LABEL, REQUEST_NAMESPACE_LABEL } from '../../api/kinds/access-request.ts';
 import { ALL_VISIBLE, type ClusterVisibility, type VisibilityRule } from '../../api/visibility.ts';
-import { requestedBy } from '../requester.ts';
+import { allOrRequested } from '../requester.ts';
 
 /**
  * All access requests or passes, if a rule allows the caller to see them; otherwise those of the caller, and those that
  * it may approve. `isForApprovers` tells by the labels which objects others approve.
  */
 export function visibleRequests(
-  { group, resource }: Pick<Kind, 'group' | 'resource'>,
+  kind: Pick<Kind, 'group' | 'resource'>,
   visibility: Pick<ClusterVisibility, 'approvalRule'> & Pick<Authorizer, 'decide'>,
   caller: Caller,
   verb: 'get' | 'list' | 'watch',
   isForApprovers?: (labels: Readonly<Record<string, string>> | undefined) => boolean,
 ): VisibilityRule {
-  const question = { verb, group, resource, subresource: '', namespace: '', name: '', cluster: undefined };
-  if (visibility.decide(caller, question).allowed) return ALL_VISIBLE;
-  const own = requestedBy(caller);
-  const approvable = visibility.approvalRule(caller, { group, resource });
+  const own = allOrRequested(kind, visibility, caller, verb);
+  if (own.all) return own;
+  const approvable = visibility.approvalRule(caller, kind);
   if (approvable.all && isForApprovers === undefined) return ALL_VISIBLE;
   if (approvable.none) return own;
   return {

@@ -29,12 +29,7 @@ import {
  * this one pass. The permission of the requester is asked for again when the pass is redeemed.
  */
 export const createPassDecisions = (parts: PassParts): ((request: ApiRequest) => Promise<ApiResponse>) =>
-  createDecisionHandler(
-    parts,
-    parts.catalog.passes,
-    (request, sentFor, dryRun) => decide(parts, request, sentFor, dryRun),
-    annotate,
-  );
+  createDecisionHandler(parts, parts.catalog.passes, decide, annotate);
 
 async function decide(parts: PassParts, request: ApiRequest, sentFor: SentFor, dryRun: boolean): Promise<ApiObject> {
   const { now } = parts;

@@ -43,6 +43,15 @@ export function grantPath({ kind, namespace, name, roleRef }: Grant): GrantPath 
 }
 
 /** A subject as it is written in bindings. */
+/** Of a review that leaves out bindings, for callers who may not read all of them. */
+export const HIDDEN = 'bindings that you may not read are left out';
+
+/** The part of a status that says whether the answer is complete, and why it is not. */
+export const completeness = (problems: readonly string[]): { incomplete: boolean; evaluationError?: string } => ({
+  incomplete: problems.length > 0,
+  ...(problems.length === 0 ? {} : { evaluationError: problems.join('; ') }),
+});
+
 export const shownSubject = ({ kind, name, account }: BoundSubject): GrantedSubject =>
   account === undefined
     ? { kind: kind === 'user' ? 'User' : 'Group', name }

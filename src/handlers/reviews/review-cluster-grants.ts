@@ -3,7 +3,9 @@ import type { ClusterGrant, ClusterGrantReview } from '../../api/kinds/cluster-g
 import { badRequest } from '../../api/status.ts';
 import { TimeSlice } from '../../lib/time-slice.ts';
 import {
+  completeness,
   grantPath,
+  HIDDEN,
   mayReadBinding,
   mayReadClusterRoleBindings,
   mayReadRoleBindings,
@@ -13,7 +15,6 @@ import type { Review } from './review.ts';
 
 /** Bounds one response. */
 const MAX_GRANTS = 5_000;
-const HIDDEN = 'bindings that you may not read are left out';
 const SHORTENED = 'there are more bindings than are listed';
 
 /**
@@ -49,8 +50,7 @@ export const reviewClusterGrants: Review = async ({ authorizer }, request, sent)
     spec,
     status: {
       grants: grants.sort((a, b) => (sortKey(a) < sortKey(b) ? -1 : 1)),
-      incomplete: problems.length > 0,
-      ...(problems.length === 0 ? {} : { evaluationError: problems.join('; ') }),
+      ...completeness(problems),
     },
   };
 };

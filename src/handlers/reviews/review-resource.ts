@@ -18,7 +18,9 @@ import {
 } from '../../api/kinds/grant-reviews.ts';
 import { TimeSlice } from '../../lib/time-slice.ts';
 import {
+  completeness,
   grantPath,
+  HIDDEN,
   mayReadBinding,
   mayReadClusterRoleBindings,
   mayReadRoleBindings,
@@ -29,7 +31,6 @@ import { attributeErrors } from './review-access.ts';
 
 /** Bounds one response. */
 const MAX_SUBJECTS = 10_000;
-const HIDDEN = 'bindings that you may not read are left out';
 const NOT_SEEN = 'the labels of a cluster that you may not get do not count';
 const SHORTENED = 'there are more subjects than are listed';
 
@@ -71,8 +72,7 @@ export const reviewResource: Review = async ({ authorizer }, request, sent) => {
     spec,
     status: {
       subjects: subjects.sort((a, b) => (sortKey(a) < sortKey(b) ? -1 : 1)),
-      incomplete: problems.length > 0,
-      ...(problems.length === 0 ? {} : { evaluationError: problems.join('; ') }),
+      ...completeness(problems),
     },
   };
 };
