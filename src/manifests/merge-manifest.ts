@@ -6,7 +6,7 @@ import { fieldRules, plainObject, storedManagers } from '../objects/managed-fiel
 import { type ApplyInput, applyConfig, BEFORE_FIRST_APPLY } from '../objects/patches/apply/apply-config.ts';
 import { applyConflict } from '../objects/patches/apply/conflict-error.ts';
 import { difference, setOf, without } from '../objects/patches/apply/field-set.ts';
-import { type Managers, managerKey } from '../objects/patches/apply/managers.ts';
+import { type Managers, managerKey, NO_MANAGERS } from '../objects/patches/apply/managers.ts';
 import type { JsonObject, JsonValue } from '../objects/patches/json-value.ts';
 
 /** The field manager of manifests folders. */
@@ -35,8 +35,6 @@ export function mergeManifest(kind: Kind, manifest: ApiObject, current: ApiObjec
   const takenOver = conflicts.length === 0 ? undefined : textOf(applyConflict(conflicts).message);
   return { object: value, managers: applied.managers, takenOver };
 }
-
-const NO_MANAGERS: Managers = new Map();
 
 /** Without `Apply failed with 2 conflicts: `. */
 const textOf = (message: string): string => message.slice(message.indexOf(': ') + 2);

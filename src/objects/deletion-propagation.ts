@@ -7,7 +7,7 @@ import { Slots } from '../lib/slots.ts';
 import { TimeSlice } from '../lib/time-slice.ts';
 import type { Guard, Store, Write, WriteResult } from '../storage/contract.ts';
 import type { Unreadable } from '../storage/watch-cache.ts';
-import { findParents, isParent } from './parents.ts';
+import { findParents, isParent, keyPartOf } from './parents.ts';
 import { hasFinalizers } from './prepare-object.ts';
 import type { ObjectReader } from './reader.ts';
 import { asApiError } from './storage-errors.ts';
@@ -159,7 +159,7 @@ export class DeletionPropagation {
       reader.find(catalog.namespaces, { cluster, namespace: '', name: namespace }) !== undefined;
     return catalog.kinds
       .filter((kind) => kind.inCluster && (ofCluster || kind.namespaced))
-      .flatMap((kind) => [...reader.cache(kind).current.scan(`${kindPrefix(kind)}${within(parent)}`)])
+      .flatMap((kind) => [...reader.cache(kind).current.scan(`${kindPrefix(kind)}${keyPartOf(parent)}`)])
       .filter((child) => !ofCluster || !child.kind.namespaced || !hasNamespace(child));
   }
 
@@ -176,7 +176,7 @@ export class DeletionPropagation {
   }
 
   #sweepInside(parent: ObjectKey & { readonly kind: Kind }): Promise<void> {
-    return this.#sweep((kind) => `${kindPrefix(kind)}${within(parent)}`);
+    return this.#sweep((kind) => `${kindPrefix(kind)}${keyPartOf(parent)}`);
   }
 
   /** Deletes the orphans under these prefixes, regardless of finalizers. */
@@ -224,10 +224,6 @@ export class DeletionPropagation {
 /** An object that is marked and has nothing inside it waits for its finalizers. */
 const isToDelete = ({ kind, deletionTimestamp }: StoredObject): boolean =>
   isParent(kind) || deletionTimestamp === undefined;
-
-/** The part of storage keys that names the cluster or the namespace. */
-const within = ({ kind, cluster, name }: ObjectKey & { readonly kind: Kind }): string =>
-  kind.inCluster ? `${cluster}/${name}/` : `${name}/`;
 
 const isAbsent = ({ missing, objectKey }: { missing: Kind; objectKey: ObjectKey }): Guard => ({
   key: storageKey(missing, objectKey),

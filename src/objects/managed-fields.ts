@@ -4,7 +4,7 @@ import { type ApiObject, apiVersionOf, type Kind, type ManagedFieldsEntry } from
 import { isJsonObject } from '../lib/json-object.ts';
 import { setOf } from './patches/apply/field-set.ts';
 import { FieldsError, FieldsTooLarge } from './patches/apply/fields-v1.ts';
-import { excessOf, type Managers, readManagers, writeManagers } from './patches/apply/managers.ts';
+import { excessOf, type Managers, NO_MANAGERS, readManagers, writeManagers } from './patches/apply/managers.ts';
 import type { FieldRules } from './patches/apply/ownership.ts';
 import type { JsonObject, JsonValue } from './patches/json-value.ts';
 
@@ -43,8 +43,6 @@ export function storedManagers(kind: Kind, { metadata }: ApiObject): Managers {
   const read = readable(servedEntries(kind, metadata.managedFields ?? []));
   return read === undefined || read === 'too large' ? NO_MANAGERS : read;
 }
-
-const NO_MANAGERS: Managers = new Map();
 
 /** The managers of entries that a client sent; undefined if they cannot be read. */
 export function readable(entries: readonly ManagedFieldsEntry[]): Managers | 'too large' | undefined {

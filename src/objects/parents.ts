@@ -25,14 +25,17 @@ export function findParents(catalog: Catalog, reader: ObjectReader, kind: Kind, 
   return [cluster, find(catalog.namespaces, { cluster: objectKey.cluster, namespace: '', name: objectKey.namespace })];
 }
 
+/** The part of storage keys that names a cluster or a namespace. */
+export const keyPartOf = ({ kind, cluster, name }: ObjectKey & { readonly kind: Kind }): string =>
+  kind.inCluster ? `${cluster}/${name}/` : `${name}/`;
+
 /** The prefixes of everything inside a cluster or a namespace. */
-export function prefixesInside(catalog: Catalog, { kind, cluster, name }: ObjectKey & { kind: Kind }): string[] {
-  const ofCluster = kind === catalog.clusters;
-  if (!ofCluster && kind !== catalog.namespaces) return [];
-  const within = ofCluster ? `${name}/` : `${cluster}/${name}/`;
+export function prefixesInside(catalog: Catalog, parent: ObjectKey & { readonly kind: Kind }): string[] {
+  const ofCluster = parent.kind === catalog.clusters;
+  if (!ofCluster && parent.kind !== catalog.namespaces) return [];
   return catalog.kinds
     .filter((inner) => inner.inCluster && (ofCluster || inner.namespaced))
-    .map((inner) => `${kindPrefix(inner)}${within}`);
+    .map((inner) => `${kindPrefix(inner)}${keyPartOf(parent)}`);
 }
 
 /**

@@ -10,6 +10,7 @@ import {
 import type { ObjectKey } from '../api/object-key.ts';
 import { withOrigin, withStoredOrigin } from '../api/origin-annotation.ts';
 import { toTimestamp } from '../lib/utc-second.ts';
+import type { WrittenPart } from './managed-fields.ts';
 import { equalJson, type JsonValue } from './patches/json-value.ts';
 
 export interface Stamp {
@@ -108,14 +109,12 @@ export function prepareForCreate(
   return kind.deriveFields?.(created, undefined) ?? created;
 }
 
-export type UpdatePart = 'object' | 'status' | 'both';
-
 /** An update changes everything but the status and system fields; of the status subresource, only the status. */
 export function prepareForUpdate(
   kind: Kind,
   sent: ApiObject,
   old: ApiObject,
-  part: UpdatePart,
+  part: WrittenPart,
   options: MetadataOptions,
   track?: TrackFields,
 ): ApiObject {

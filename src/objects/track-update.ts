@@ -11,7 +11,7 @@ import {
   storedManagers,
   type WrittenPart,
 } from './managed-fields.ts';
-import { excessOf, type Managers } from './patches/apply/managers.ts';
+import { excessOf, type Managers, NO_MANAGERS } from './patches/apply/managers.ts';
 import { updateManagers } from './patches/apply/ownership.ts';
 
 export interface TrackedWrite {
@@ -59,8 +59,6 @@ function managersBefore(kind: Kind, { old, sent, part, object }: TrackedWrite): 
   if (errors.length > 0) throw invalid(kind, object.metadata.name ?? '', errors);
   return read;
 }
-
-const NO_MANAGERS: Managers = new Map();
 
 /** AP-67: an empty list clears only the built-in kinds. */
 function isReset({ style }: Kind, sent: readonly ManagedFieldsEntry[]): boolean {

@@ -5,6 +5,7 @@ import { type ObjectKey, storageKey } from '../api/object-key.ts';
 import { ApiError, alreadyExists, badRequest, conflict } from '../api/status.ts';
 import { TimeSlice } from '../lib/time-slice.ts';
 import type { Guard, Store, Write, WriteResult } from '../storage/contract.ts';
+import type { WrittenPart } from './managed-fields.ts';
 import { isParent, prefixesInside, requireParents } from './parents.ts';
 import {
   hasFinalizers,
@@ -13,7 +14,6 @@ import {
   prepareForCreate,
   prepareForUpdate,
   type TrackFields,
-  type UpdatePart,
   unchangedParts,
   withOldTimes,
 } from './prepare-object.ts';
@@ -76,7 +76,7 @@ interface CheckedCreate extends CreateOptions {
 
 interface UpdateOptions extends FieldOwner {
   readonly dryRun: boolean;
-  readonly part: UpdatePart;
+  readonly part: WrittenPart;
   readonly preconditions?: Preconditions;
   /** Conditions on other keys at the instant of the write. */
   readonly guards?: readonly Guard[];
@@ -176,7 +176,7 @@ export class ObjectWriter {
   #tracking(
     kind: Kind,
     { manager = SERVER_MANAGER, applied }: FieldOwner,
-    part: UpdatePart,
+    part: WrittenPart,
     sent: ApiObject,
     old: ApiObject | undefined,
   ): TrackFields {

@@ -23,6 +23,8 @@ export interface Manager {
 /** By `managerKey`. */
 export type Managers = ReadonlyMap<string, Manager>;
 
+export const NO_MANAGERS: Managers = new Map();
+
 export type ManagerId = Pick<Manager, 'name' | 'operation' | 'apiVersion' | 'subresource'>;
 
 /** Paths of all managers of one object: more than two managers of an object with as many labels as are allowed. */
