@@ -1,3 +1,4 @@
+import { MAX_CLIENT_NAME } from '../api/kinds/pass-spec.ts';
 import { cleanText } from './clean-text.ts';
 import { TOOLS } from './tools.ts';
 
@@ -8,7 +9,6 @@ import { TOOLS } from './tools.ts';
 const TOOL_HEADER = 'clusterpass-mcp-tool';
 const CLIENT_HEADER = 'clusterpass-mcp-client';
 
-const MAX_CLIENT_NAME = 128;
 const TOOL_NAMES: ReadonlySet<string> = new Set(TOOLS.map(({ name }) => name));
 
 export const stdioHeaders = (tool: string, clientName: string): Record<string, string> => ({

@@ -78,6 +78,8 @@ export const complete = <T>(value: T): ToolOutcome<T> => ({ type: 'complete', va
 const name = (description: string) =>
   Type.String({ maxLength: MAX_SUBDOMAIN_BYTES, pattern: DNS1123_SUBDOMAIN_PATTERN, description });
 
+export const DEFAULT_LIMIT = 50;
+
 /** The fields that several tools have. */
 export const fields = {
   cluster: name('The name of a cluster, from clusters_list.'),
@@ -88,12 +90,10 @@ export const fields = {
     maxLength: 1_024,
     description: 'For whom the token is, if not for the API of the cluster.',
   }),
-  limit: Type.Integer({ minimum: 1, maximum: 200, default: 50 }),
+  limit: Type.Integer({ minimum: 1, maximum: 200, default: DEFAULT_LIMIT }),
   cursor: Type.String({ minLength: 1, maxLength: 4_096, description: 'The cursor of the page before.' }),
   time: Type.String({ format: 'date-time' }),
 } as const;
-
-export const DEFAULT_LIMIT = 50;
 
 /** An object that has these members and no others. */
 export const closed = <P extends Record<string, TSchema>>(properties: P) =>

@@ -1,3 +1,4 @@
+import { MAX_CLIENT_NAME } from '../api/kinds/pass-spec.ts';
 import { isJsonObject } from '../lib/json-object.ts';
 import { cleanText } from './clean-text.ts';
 import { type Params, RPC_CODES, RpcError, type RpcRequest } from './json-rpc.ts';
@@ -58,8 +59,6 @@ export function unsupported(version: string): RpcError {
   const data = { supported: SUPPORTED_VERSIONS, requested };
   return new RpcError(RPC_CODES.unsupportedVersion, 'Unsupported protocol version', data);
 }
-
-const MAX_CLIENT_NAME = 128;
 
 /** `name/version` of an `Implementation`, as one line. */
 export function clientName(info: unknown): string {
