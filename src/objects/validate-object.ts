@@ -130,7 +130,7 @@ function validateExpiry(kind: Kind, metadata: ObjectMeta, old: ObjectMeta | unde
   return [invalidValue(`metadata.annotations[${EXPIRES_ANNOTATION}]`, text, why)];
 }
 
-/** A binding whose cluster cannot be read grants nothing, and neither does one that holds in no named clusters. */
+/** A binding grants nothing if its bound cluster cannot be parsed, or if it has no annotation `clusters`. */
 function validateBoundCluster(kind: Kind, metadata: ObjectMeta, old: ObjectMeta | undefined): FieldError[] {
   const text = metadata.annotations?.[BOUND_ANNOTATION];
   if (text === undefined || !kind.resource.endsWith('rolebindings')) return [];

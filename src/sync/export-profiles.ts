@@ -20,7 +20,7 @@ export interface ExportSettings {
   readonly provider: string;
   /** Labels that become properties. */
   readonly properties: readonly string[];
-  /** Endpoints are chosen as for a client at this address; undefined: the first one. */
+  /** As for a client at this address; undefined: the endpoint for every client, or else the first. */
   readonly endpointFor: string | undefined;
   /** The base URL of Clusterpass. */
   readonly server: string;

@@ -37,11 +37,11 @@ function namesBehind({ catalog, reader }: PeopleParts, caller: Caller, cluster: 
 }
 
 /** The names of accounts as other clusters and the fleet know them. */
-const ACCOUNT_PREFIX = 'system:cluster:';
+const FOREIGN_ACCOUNT_PREFIX = 'system:cluster:';
 
 /**
- * Whether the person behind the caller is known. Behind an account it is the first requester of its pass: a pass
- * without the claim `act` and without a record, e.g. for several audiences, could be that of the requester.
+ * Whether the person behind the caller is known. For an account it is the first requester of its token, from the claim
+ * `act` or the record. Without both, the person is unknown and could be the requester.
  */
 export function isPersonKnown({ catalog, reader }: PeopleParts, caller: Caller): boolean {
   const real = caller.impersonator ?? caller;
@@ -50,7 +50,7 @@ export function isPersonKnown({ catalog, reader }: PeopleParts, caller: Caller):
   for (let actor: Actor | undefined = real.actor; actor !== undefined; actor = actor.act) first = actor.sub;
   const record = ownRecord(reader, catalog.issuedTokens, real.as(undefined));
   first ??= (record?.object().spec as IssuedTokenSpec | undefined)?.requestedBy?.username;
-  return first !== undefined && !first.startsWith(ACCOUNT_PREFIX);
+  return first !== undefined && !first.startsWith(FOREIGN_ACCOUNT_PREFIX);
 }
 
 export const unknownPerson = (kind: Kind, name: string): ApiError =>
