@@ -52,7 +52,7 @@ async function called(): Promise<Set<string>> {
 
 const token = { token: 'token-of-jane-0123456789' };
 
-/** What real requests call, by the heading of the walk that describes them. */
+/** Real requests, by the heading of the walk that describes them. */
 const REQUESTS: Readonly<Record<string, () => Promise<void>>> = {
   'A token request': async () => {
     const path = '/orchestrator/prod-eu-1/api/v1/namespaces/ci/serviceaccounts/builder/token';

@@ -85,7 +85,7 @@ describe('HistoryChecker', () => {
       ['version given twice'],
     ],
     [
-      'two who wrote on top of one version',
+      'two writes on top of one version',
       { more: (checker) => checker.acknowledged({ name: 'w', content: '3', base: 9, version: 13 }) },
       ['two winners', 'lost write', 'missed event', 'lost update', 'replicas differ'],
     ],

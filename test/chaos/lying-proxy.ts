@@ -34,7 +34,7 @@ export class LyingProxy {
     this.#server.close();
   }
 
-  #isTurn(): boolean {
+  #isDue(): boolean {
     this.#count += 1;
     return this.#count % 3 === 0;
   }
@@ -45,7 +45,7 @@ export class LyingProxy {
     const old = this.#old.get(key);
     const isRead = req.method === 'GET' && !path.includes('watch=');
     // Watches, health checks and the first requests of a client are forwarded.
-    const now = this.#isTurn();
+    const now = this.#isDue();
     if (this.lie === 'late revocation' && isRead && path.startsWith('/auth/v1/clusters') && old?.code === 200) {
       return void res.writeHead(200, { 'Content-Type': 'application/json' }).end(old.body);
     }
@@ -87,7 +87,7 @@ export class LyingProxy {
       const lines = `${rest}${text}`.split('\n');
       rest = lines.pop() ?? '';
       for (const line of lines) {
-        const now = this.#isTurn() && !line.includes('"BOOKMARK"');
+        const now = this.#isDue() && !line.includes('"BOOKMARK"');
         const times = now && this.lie === 'event twice' ? 2 : now && this.lie === 'missed event' ? 0 : 1;
         for (let i = 0; i < times; i++) res.write(`${line}\n`);
       }

@@ -152,7 +152,7 @@ describeWithEtcd('the engine on a shared etcd', () => {
     ['a newer format', JSON.stringify({ format: 2, offset: 0, oldest: 0 })],
     ['no numbers', JSON.stringify({ format: 1, offset: '1', oldest: null })],
     ['null', 'null'],
-  ])('what is not ours is not touched: %s', async (name, value) => {
+  ])('keys of another program are not changed: %s', async (name, value) => {
     const prefix = `/foreign-${name.replaceAll(' ', '-')}`;
     await etcdCall(etcd, '/v3/kv/put', { key: base64(`${prefix}/meta`), value: base64(value) });
     expect(await failure(fresh(prefix))).toMatchObject({ code: 'unreadable' });
@@ -280,7 +280,7 @@ describeWithEtcd('the engine on a shared etcd', () => {
 describeWithEtcd('an etcd that was restored from an older copy while it was in use', () => {
   afterAll(closeAll);
 
-  it('is another store: its revisions mean other changes, and a watch would wait for those to come', async () => {
+  it('is another store: its revisions are other changes, and a watch would wait for future ones', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'clusterpass-restored-'));
     const [data, copy] = [join(folder, 'data'), join(folder, 'copy')];
     const etcd = await startEtcd({ args: ['--data-dir', data] });
@@ -302,7 +302,7 @@ describeWithEtcd('an etcd that was restored from an older copy while it was in u
     await cp(copy, data, { recursive: true });
     await member?.restart();
     await expect.poll(async () => (await failure(store.revision())).code).toBe('replaced');
-    // For ever: later writes of others would bring the revision back to where it was.
+    // For ever: later writes of others would bring the revision back to its old value.
     for (let i = 0; i < 30; i++) await etcdCall(etcd, '/v3/kv/put', { key: base64('/others/x'), value: base64('x') });
     expect(await failure(store.revision())).toMatchObject({ code: 'replaced' });
     const write = store.write({ key: '/a/y', value: bytes('y'), expect: { absent: true } });

@@ -7,7 +7,7 @@ import {
   type Write,
 } from '../../src/storage/contract.ts';
 
-/** What the suite needs of an engine. */
+/** The parts of an engine that the suite needs. */
 export interface StoreUnderTest {
   /** An empty store. Its revision may be any: etcd shares its counter. */
   open(): Promise<Store>;

@@ -20,7 +20,7 @@ const ITEMS: readonly ArchiveItem[] = Array.from({ length: 150 }, (_, i) => ({
 }));
 const ARCHIVE = { revision: 5_000_000, items: ITEMS };
 
-/** What becomes of a call that writes. `happen` makes it happen. */
+/** The outcome of a call that writes. `happen` carries it out. */
 type Fault = (happen: () => Promise<unknown>, writes: readonly Write[]) => Promise<unknown>;
 
 const noAnswer = (): StorageError => new StorageError('unknown-outcome', 'no answer');

@@ -155,7 +155,7 @@ describe('a file that cannot be used', () => {
 });
 
 describe('B17: the file', () => {
-  it('has our application id, and the settings to survive a power cut and to shrink', async () => {
+  it('has the application id of Clusterpass, and the settings to survive a power cut and to shrink', async () => {
     await (await open()).close();
     expect(pragma('application_id')).toBe(0x43506173);
     expect(pragma('user_version')).toBe(1);

@@ -73,7 +73,7 @@ describeWithEtcd('docs/backup.md', () => {
     expect((await server.call('GET', '/auth/v1/clusters', { token })).code, 'with an issued token').toBe(200);
   });
 
-  /** What `kubectl exec` runs in a pod. */
+  /** The command that `kubectl exec` runs in a pod. */
   const inPod = async (section: string): Promise<string> => {
     const lines = page.filter((block) => block.section === section).flatMap(({ text }) => text.split('\n'));
     const commands = lines.join('\n').replaceAll('\\\n', '').split('\n');

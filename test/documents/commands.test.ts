@@ -180,14 +180,14 @@ describeWithKubectl('run', () => {
   });
   everyCommandWasRun('README.md', [README_SECTION]);
 
-  /** What must be so before the commands of a block. */
+  /** Preparations for the commands of a block. */
   async function prepare(text: string): Promise<string> {
     await runner.shell('rm -rf fleet.db prod-eu-1-webhook');
     // The environment has the token for all other commands.
     if (/clusterpass logout/.test(text))
       await succeed(`clusterpass login --server ${server.url} --token-file admin.token`);
     if (!/keys revoke/.test(text)) return text;
-    // A key that is there, in place of the one on the page.
+    // A key that exists, in place of the one on the page.
     const { json } = await server.call('GET', '/apis/clusterpass.dev/v1alpha1/signingkeys');
     return text.replaceAll('RkEm2pTSmmwLLLhIExcVnKNnyQGyZWRr9wHQyvDF0hc', json.items[0].metadata.name);
   }

@@ -98,7 +98,7 @@ async function run(
   return { code, output };
 }
 
-/** What the examples of all systems ask for, at the server of this test. */
+/** The request of the examples of all systems, for the server of this test. */
 const target = (): Env => ({
   CLUSTERPASS_SERVER: server.url,
   CLUSTERPASS_CLUSTER: 'prod-eu-1',
@@ -198,7 +198,7 @@ describe('the action for GitHub', () => {
     expect(step.run).not.toContain('${{');
   });
 
-  it('writes a kubeconfig for its owner alone, also over a file that others can read', async () => {
+  it('writes a kubeconfig that only its owner can read, also over a file that others can read', async () => {
     const kubeconfig = join(folder, 'clusterpass-kubeconfig-prod-eu-1');
     writeFileSync(kubeconfig, '', { mode: 0o644 });
     const { code, output } = await run(step.run, { ...runner(), ...envOf(inputs()) });
@@ -215,7 +215,7 @@ describe('the action for GitHub', () => {
     expect(output.replaceAll(/^::add-mask::.*$/gm, '')).not.toContain('eyJ');
   });
 
-  it('says what is missing', async () => {
+  it('names what is missing', async () => {
     const { ACTIONS_ID_TOKEN_REQUEST_URL: _, ...without } = runner();
     const refused = await run(step.run, { ...without, ...envOf(inputs()) });
     expect([refused.code, refused.output]).toEqual([1, expect.stringContaining('permissions: id-token: write')]);
@@ -228,7 +228,7 @@ describe('the component for GitLab', () => {
   const [header, body] = fileOf('deploy/ci/gitlab/templates/kubeconfig.yml').split(/^---\n/m);
   const use = parse(fileOf('deploy/ci/gitlab/gitlab-ci.yml'));
 
-  it('writes a kubeconfig, and leaves the shell of the job as it was', async () => {
+  it('writes a kubeconfig, and does not change the shell of the job', async () => {
     const { inputs: declared } = parse(header ?? '').spec;
     const [{ inputs: given }] = use.include;
     expect(Object.keys(given)).toEqual(Object.keys(declared).filter((name) => declared[name].default === undefined));
@@ -401,7 +401,7 @@ describe('other jobs', () => {
     expect(await reasonFor('gitlab', { namespace_id: '1' })).toContain('is not one of ours');
   });
 
-  it('RBAC of the files is about what they say, and nothing else', () => {
+  it('RBAC of the files grants what the pages say, and nothing else', () => {
     for (const name of NAMES) {
       const objects = parseAllDocuments(fileOf(`deploy/ci/${name}/rbac.yaml`)).map((document) => document.toJS());
       const roles = objects.map(({ kind, roleRef }) => `${kind} ${roleRef.name}`);

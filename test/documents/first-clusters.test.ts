@@ -23,7 +23,7 @@ const json = (value: object): FakeAnswer => ({
   body: JSON.stringify(value),
 });
 
-/** What a kube-apiserver does with a pass: it believes the issuer and the audiences of its authentication file. */
+/** Verifies a pass as kube-apiserver does: with the issuer and the audiences of its authentication file. */
 async function review(runner: PageRunner, { headers }: SeenRequest): Promise<FakeAnswer> {
   const file = readFileSync(join(runner.folder, 'authentication-dev-eu-1.yaml'), 'utf8');
   const { url, audiences } = parse(file).jwt[0].issuer as { url: string; audiences: string[] };

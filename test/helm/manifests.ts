@@ -23,7 +23,7 @@ export const parseManifests = (text: string): Manifest[] =>
     })
     .filter((manifest) => manifest !== null);
 
-/** What `kubectl apply -k` would send. */
+/** The objects that `kubectl apply -k` would send. */
 export const kustomize = (folder: string): Manifest[] =>
   parseManifests(execFileSync(KUBECTL, ['kustomize', folder], { encoding: 'utf8' }));
 
@@ -75,7 +75,7 @@ function fieldsOf(type: string): ReadonlyMap<string, string> | undefined {
   return model && new Map(model.map((field) => [field.baseName, field.type]));
 }
 
-/** Where a value is not what its type in Kubernetes' API says: a misspelt field, a string for a number. */
+/** The paths of values that do not have the type of Kubernetes' API: a misspelt field, a string for a number. */
 function misfits(value: unknown, type: string, path: string): string[] {
   const list = /^Array<(.+)>$/.exec(type)?.[1];
   if (list !== undefined) {
@@ -108,7 +108,7 @@ const OF_HELM = new Set([
   ...['app.kubernetes.io/instance', 'app.kubernetes.io/version', 'app.kubernetes.io/managed-by'],
 ]);
 
-/** Lists whose order means nothing, by the field that identifies an element. */
+/** Lists without an order, by the field that identifies an element. */
 const SETS = { volumes: 'name', volumeMounts: 'mountPath' } as const;
 
 /**

@@ -18,7 +18,7 @@ export interface RenderOptions {
   readonly isUpgrade?: boolean;
   readonly kubeVersion?: string;
   readonly apiVersions?: readonly string[];
-  /** What `lookup` finds in the cluster. */
+  /** The objects that `lookup` finds in the cluster. */
   readonly objects?: readonly Manifest[];
   readonly skipSchema?: boolean;
 }

@@ -46,7 +46,7 @@ export function checkArchives(made: () => MadeRelease): void {
       expect(paths.filter((path) => path.endsWith('.node'))).toEqual([]);
     });
 
-    it('is what the krew manifest says', () => {
+    it('has the address and the hash of the krew manifest', () => {
       expect(krew.version).toBe(`v${made().version}`);
       const entry = krew.platforms.find(({ selector: { matchLabels: on } }) => `${on.os}-${on.arch}` === platform);
       const name = basename(made().archiveOf(platform));
@@ -88,7 +88,7 @@ export function checkArchives(made: () => MadeRelease): void {
   });
 }
 
-/** Only what a launcher in sh needs. */
+/** Only the programs that a launcher in sh needs. */
 async function pathWithoutNode(folder: string): Promise<string> {
   const tools = join(folder, 'tools');
   await mkdir(tools);

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-/** What the declarations in a folder import from files that have none. */
+/** The imports of declarations in a folder from files without declarations. */
 export function missingDeclarations(folder: string): string[] {
   const declared = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.d.ts'));
   if (declared.length === 0) throw new Error(`there are no declarations in ${folder}`);

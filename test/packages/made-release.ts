@@ -31,7 +31,7 @@ export class MadeRelease {
   readonly version: string;
   /** With the files of the release. */
   readonly output: string;
-  /** What tar printed when it unpacked the archive of this platform: as its option `--list`. */
+  /** The output of tar when it unpacked the archive of this platform, as with `--list`. */
   #unpacked = '';
   #deploy: Promise<string> | undefined;
 

@@ -24,7 +24,7 @@ const NOWHERE = 'http://127.0.0.1:1';
 interface Case {
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  /** What the server does with this cluster; see `answer`. */
+  /** The response of the server for this cluster; see `answer`. */
   readonly cluster?: string;
 }
 
@@ -218,7 +218,7 @@ const MISUSED: readonly (readonly [name: string, given: Case])[] = [
   ].map((args) => [`arguments ${args.join(' ')}`, { args }] as const),
 ];
 
-/** What the plugin in Go does otherwise, and why. */
+/** Differences of the plugin in Go, with the reason. */
 const DIFFERENT: readonly (readonly [why: string, given: Case, text: string])[] = [
   ['there is no login', { cluster: 'own', args: ['--login'] }, 'error: --login is not supported by this plugin\n'],
   [
@@ -364,7 +364,7 @@ describeWith(go, 'the plugin in Go does what the one in TypeScript does', () => 
   it.each(refused)('exit code %d: %s', async (code, _, given) => {
     const expected = await inTypeScript(given);
     expect([expected.code, expected.stdout]).toEqual([code, '']);
-    // One sentence for the user, and not a trace of the stack.
+    // One sentence for the user, and no stack trace.
     expect(expected.stderr).not.toContain('\n    at ');
     expect(await inGo(given)).toEqual(expected);
   });

@@ -11,7 +11,7 @@ import { OBJECTIVES } from '../../scripts/objectives.mjs';
 import { promtool as program } from '../../scripts/setup-promtool.mjs';
 import { describeWith } from '../describe-with.ts';
 
-/** The alerts as Prometheus sees them. That their metrics exist is in test/e2e/metrics.test.ts. */
+/** The alerts, evaluated by Prometheus. test/e2e/metrics.test.ts checks that their metrics exist. */
 
 const RULES = fileURLToPath(new URL('../../deploy/prometheus/rules.yaml', import.meta.url));
 const AT = 'job="clusterpass",instance="replica-1"';
@@ -26,7 +26,7 @@ interface Case {
 
 const installation = { job: 'clusterpass' };
 const instance = { ...installation, instance: 'replica-1' };
-/** Counts that grow by so much a minute. */
+/** Counters that grow by this much a minute. */
 const grows = (by: number): string => `0+${by}x70`;
 const stays = (value: number): string => `${value}x70`;
 
@@ -37,7 +37,7 @@ const slow = (labels: string, seconds: number): Record<string, string> => ({
   [`apiserver_request_duration_seconds_bucket{${AT},${labels},le="+Inf"}`]: grows(100),
 });
 
-/** What makes each alert fire. */
+/** The series that make each alert fire. */
 const FIRES: Readonly<Record<string, Case>> = {
   ClusterpassDown: {
     series: { 'up{job="clusterpass",instance="replica-1"}': stays(0) },
@@ -197,7 +197,7 @@ const FIRES: Readonly<Record<string, Case>> = {
   },
 };
 
-/** When all is well: nothing fires. */
+/** The series of a healthy server: no alert fires. */
 const WELL: Readonly<Record<string, string>> = {
   'up{job="clusterpass",instance="replica-1"}': stays(1),
   [`clusterpass_audit_log_failing{${AT}}`]: stays(0),
@@ -260,11 +260,11 @@ describeWith(program, 'Prometheus', () => {
   afterAll(() => rm(folder, { recursive: true, force: true }));
   const promtool = (...args: string[]) => promisify(execFile)(program.path, args);
 
-  it('can read the rules', async () => {
+  it('accepts the rules', async () => {
     expect((await promtool('check', 'rules', RULES)).stdout).toContain(`SUCCESS: ${rules.length} rules found`);
   });
 
-  it('fires each alert when it should, with a sentence, and none when all is well here', async () => {
+  it('fires each alert for its series, with a sentence, and none for a healthy server', async () => {
     const seriesOf = (series: Readonly<Record<string, string>>) =>
       Object.entries(series).map(([name, values]) => ({ series: name, values }));
     const fires = Object.entries(FIRES).map(([alertname, { series, labels = {}, severity, summary }]) => ({

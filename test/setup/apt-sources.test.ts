@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { inSuite, parseLines, parseStanzas } from '../../scripts/apt-sources.mjs';
 
-/** The archive that kubectl is taken from is the machine's own, in another suite. */
+/** kubectl comes from the package archive of the machine, in another suite. */
 
 const STANZAS = `# a comment
 Types: deb deb-src
@@ -27,7 +27,7 @@ Suites: bookworm
 `;
 
 describe('sources of packages', () => {
-  it('stanzas: what is on, and holds packages', () => {
+  it('stanzas: only enabled ones, with binary packages', () => {
     expect(parseStanzas(STANZAS).map(({ uris }) => uris)).toEqual([
       ['https://mirror.example/debian'],
       ['https://mirror.example/debian-security'],
@@ -41,7 +41,7 @@ describe('sources of packages', () => {
     expect(inSuite(parseStanzas(STANZAS), 'jammy', 'trixie')).toBeUndefined();
   });
 
-  it('a key that stands in the file stays whole', () => {
+  it('a key inside the file is kept completely', () => {
     const key = ' -----BEGIN PGP PUBLIC KEY BLOCK-----\n .\n abc\n -----END PGP PUBLIC KEY BLOCK-----';
     const stanza = `Types: deb\nURIs: https://m.example/d\nSuites: bookworm\nSigned-By:\n${key}\n`;
     expect(inSuite(parseStanzas(stanza), 'bookworm', 'sid')).toContain(`Signed-By: \n${key}\n`);

@@ -39,7 +39,7 @@ describe('the comparison with a floor', () => {
     expect([{ rateShare: 0.7 }, { rateShare: 0.71 }].map((goal) => holds(row(goal)))).toEqual([true, false]);
   });
 
-  test('changes the side that begins', async () => {
+  test('alternates the side that begins', async () => {
     const order: string[] = [];
     const side = (name: string) => async () => {
       order.push(name);

@@ -50,12 +50,12 @@ describe('the demo fleet', () => {
     expect(ready.filter((status) => status === 'Unknown')).toHaveLength(1);
   });
 
-  it('says nothing of times: its clusters are registered, and seen as they are, when the server starts', () => {
+  it('has no times: its clusters are registered and probed when the server starts', () => {
     for (const { status } of clusters)
       for (const one of status.conditions) expect(one.lastTransitionTime).toBeUndefined();
   });
 
-  it('is made of kinds and fields that are served', () => {
+  it('has only kinds and fields that the server knows', () => {
     for (const { file, object } of objects) {
       const kind = catalog.findKind(object.apiVersion, object.kind);
       const where = `${file}: ${object.kind} ${object.metadata.name}`;
@@ -67,7 +67,7 @@ describe('the demo fleet', () => {
     }
   });
 
-  it('has no two objects of one name, and everything lies in a cluster and a namespace that are there', () => {
+  it('has unique names, and objects only in clusters and namespaces that exist', () => {
     const key = (o: ApiObject): string => [clusterOf(o), o.kind, o.metadata.namespace, o.metadata.name].join(' ');
     const keys = new Set(objects.map(({ object }) => key(object)));
     expect(keys.size).toBe(objects.length);
@@ -83,7 +83,7 @@ describe('the demo fleet', () => {
     }
   });
 
-  it('points at reserved names only, with a CA that parses', () => {
+  it('has only reserved host names, and a valid CA', () => {
     for (const { spec } of clusters) {
       const { caBundle, serverEndpoints } = spec.orchestratorApiEndpoints;
       expect(new X509Certificate(Buffer.from(caBundle, 'base64')).ca).toBe(true);
@@ -92,7 +92,7 @@ describe('the demo fleet', () => {
     }
   });
 
-  it('carries no secret: no key in any file, no data in any Secret', () => {
+  it('has no secret: no key in a file, no data in a Secret', () => {
     for (const file of files)
       expect(readFileSync(new URL(file, folder), 'utf8')).not.toMatch(/PRIVATE KEY|UFJJVkFURSBLRV/);
     for (const secret of ofKind('Secret')) expect(Object.keys(secret)).not.toContain('data');

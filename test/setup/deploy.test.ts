@@ -15,7 +15,7 @@ import { buildRenderer, chartValues, renderChart } from '../helm/render-chart.ts
 const read = (path: string): string => readFileSync(join(DEPLOY, path), 'utf8');
 
 describe('the check itself', () => {
-  it('finds what Kubernetes would not accept', () => {
+  it('finds fields that Kubernetes would not accept', () => {
     const wrong = {
       apiVersion: 'v1',
       kind: 'Service',
@@ -30,14 +30,14 @@ describe('the check itself', () => {
   });
 });
 
-/** A machine on which the files that the options name are there. */
+/** A machine that has the files that the options name. */
 let root: string;
 beforeAll(() => {
   root = mkdtempSync(join(tmpdir(), 'clusterpass-deploy-'));
 });
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
-/** What the program makes of a file of options, with /etc and /var moved into a folder. */
+/** The options that the program reads from a file, with /etc and /var moved into a folder. */
 function optionsOf(text: string) {
   const moved = text.replaceAll(/(?<=: )\/(?=etc|var)/g, `${root}/`);
   for (const [path] of moved.matchAll(/(?<=: )\/.*$/gm)) {
@@ -49,7 +49,7 @@ function optionsOf(text: string) {
   return loadServeOptions({ flags: { config }, env: {}, cwd: root }).options;
 }
 
-/** Where each file of a projected volume is in the container. */
+/** The path of each file of a projected volume in the container. */
 // biome-ignore lint/suspicious/noExplicitAny: checked against Kubernetes' models by the first test below
 function projectedFiles(pod: any): string[] {
   const [{ volumeMounts }] = pod.containers;
@@ -208,14 +208,14 @@ describe.each(['sync-export', 'join', 'mirror'])('kubernetes/examples/%s.yaml', 
   const pod = workload.spec.template.spec;
   const [container] = pod.containers;
 
-  it('is what Kubernetes accepts, and runs the release with flags that the command has', () => {
+  it('is valid in Kubernetes, and runs the release with flags that the command has', () => {
     expect(manifests.flatMap(misfitsOf)).toEqual([]);
     const { version } = JSON.parse(read('../package.json')) as { version: string };
     expect(container.image).toBe(`clusterpass:${version}`);
     expect(misuseOf(container.args)).toBeUndefined();
   });
 
-  it('has one account, with its role, and no more rights than the container needs', () => {
+  it('has one account, with its role, and only the permissions that the container needs', () => {
     const account = the('ServiceAccount').metadata;
     const bindings = objects.filter(({ kind }) => /^(Cluster)?RoleBinding$/.test(kind));
     expect(bindings.length).toBeGreaterThan(0);
@@ -252,7 +252,7 @@ it('kubernetes/examples/join.yaml: the account may read what the command reads i
 });
 
 describe('the unit for systemd', () => {
-  it('starts the program with options that it accepts, as a user without rights', () => {
+  it('starts the program with options that it accepts, as an unprivileged user', () => {
     const unit = read('systemd/clusterpass.service');
     expect(unit).toMatch(
       /^ExecStart=\/opt\/clusterpass\/bin\/clusterpass serve --config \/etc\/clusterpass\/clusterpass\.yaml$/m,
@@ -263,7 +263,7 @@ describe('the unit for systemd', () => {
 });
 
 describe('the image', () => {
-  it('is of the release that the manifests run, and copies only what there is', () => {
+  it('is of the release that the manifests run, and copies only files that exist', () => {
     const { version } = JSON.parse(read('../package.json')) as { version: string };
     expect(read('Dockerfile')).toContain(`clusterpass:${version}`);
     expect(read('kubernetes/base/kustomization.yaml')).toContain(`newTag: ${version}`);

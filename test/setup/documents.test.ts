@@ -12,7 +12,7 @@ const documents = async (): Promise<string[]> => [
     .map((name) => `docs/${name}`),
 ];
 
-/** As GitHub makes it: lower case, without punctuation, with dashes for spaces. */
+/** As GitHub does: lower case, without punctuation, with dashes for spaces. */
 const anchorOf = (heading: string): string =>
   heading
     .toLowerCase()
@@ -33,7 +33,7 @@ describe('decisions', () => {
 });
 
 describe('pages', () => {
-  it('say first for whom they are', async () => {
+  it('name their readers in the first sentence', async () => {
     const pages = (await documents()).filter((name) => !/^(?:README\.md|docs\/README\.md|docs\/adr\/.*)$/.test(name));
     const silent: string[] = [];
     for (const page of pages) {
@@ -100,7 +100,7 @@ describe('the tables of attacks and promises', () => {
         if (files.length === 0) missing.push(`${id}: no test`);
         for (const file of files) {
           const tests = await readFile(join(ROOT, file), 'utf8');
-          // In the first words of a name, or of the group that it is in.
+          // At the start of the title of a test or of its group.
           if (!new RegExp(`['"\`](?:[A-Z]+-?\\w*(?: to [A-Z]-\\d+)?, )*${id}[:,]`).test(tests))
             missing.push(`${id}: ${file}`);
         }

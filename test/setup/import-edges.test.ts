@@ -7,7 +7,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** The rule a second time, as docs/architecture.md states it: a folder imports what stands below it. */
+/** The rule of docs/architecture.md, written a second time: a folder imports from folders below it. */
 const BELOW: Readonly<Record<string, readonly string[]>> = {
   http: ['mcp', 'authn', 'authz', 'handlers', 'tokens', 'objects', 'storage'],
   authn: ['tokens'],
@@ -80,7 +80,7 @@ function cruise(tree: string): Violation[] {
   return (JSON.parse(stdout) as { summary: { violations: Violation[] } }).summary.violations;
 }
 
-/** Adds files to the tree. Returns what is found in them. */
+/** Adds files to the tree. Returns the violations in them. */
 function inTree(files: ReadonlyMap<string, string>): () => Violation[] {
   for (const [path, text] of files) {
     if ((TREE.get(path) ?? text) !== text) throw new Error(`two tests write ${path}`);
@@ -204,7 +204,7 @@ describe('import edges', () => {
       }
     }
     const found = inTree(files);
-    it('go through what they share', () => {
+    it('go through shared modules', () => {
       expect(pairs(found())).toEqual(forbidden.sort());
     });
   });

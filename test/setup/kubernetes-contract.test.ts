@@ -15,7 +15,7 @@ const FOLDERS = ['src', 'test', 'bench', 'console/src', 'docs'];
 /** Letters for the family, two digits, a letter for the steps of T-12. P-256, SHA-256, RFC-7517, A9, C-B are none. */
 const FACT = '(?<![\\w-])(?:[ABCDEFKLMNOPQRSTVWXZ]|AP|SAR|LSAR|IMP|TX|CP|MC)-\\d\\d[a-n]?(?![\\w-])';
 const FACTS = new RegExp(FACT, 'g');
-/** `P-10..P-19` and `K-11 to K-20` stand for everything in between. */
+/** `P-10..P-19` and `K-11 to K-20` stand for all ids in the range. */
 const RANGES = new RegExp(`(${FACT})(?:\\.\\.| to )(${FACT})`, 'g');
 const DECISIONS = /\bdecision (\d+)\b/gi;
 const ROW = /^\| (\S+) \|.*\| ([^|]*) \|$/gm;
@@ -43,9 +43,9 @@ const isTest = (file: string): boolean => file.endsWith('.test.ts');
 const labelOf = (id: string): string => (/^\d+$/.test(id) ? `decision ${id}` : id);
 const filesOf = (cell: string): string[] => [...cell.matchAll(/`([^`]+)`/g)].map(([, file = '']) => file);
 
-/** Of every file, what it refers to. */
+/** The references of every file. */
 const used = new Map<string, Set<string>>();
-/** Of every test, what its code refers to, and so mostly its names. */
+/** The references in the code of every test, mostly in titles. */
 const named = new Map<string, Set<string>>();
 let page: string;
 /** The last cell of each row. */
@@ -103,7 +103,7 @@ describe(PAGE, () => {
     await expect(corrected, missing.join('\n')).toMatchFileSnapshot(join(ROOT, PAGE));
   });
 
-  it('names no test that is not there', () => {
+  it('names only tests that exist', () => {
     const mentioned = filesOf(page).filter((file) => /^(?:src|test|console)\//.test(file) && file !== SELF);
     expect(mentioned.filter((file) => !named.has(file))).toEqual([]);
   });

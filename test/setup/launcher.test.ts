@@ -11,7 +11,7 @@ const bin = fileURLToPath(new URL('../../bin', import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'clusterpass-launcher-'));
 const launcher = join(folder, 'bin/clusterpass.mjs');
 
-/** A program that prints its arguments, and exits as they say. */
+/** A program that prints its arguments, and exits with the code or the signal that they name. */
 const MAIN = `
 const [mode, ...rest] = process.argv.slice(2);
 if (rest[0] === 'flags') {
@@ -81,16 +81,16 @@ describe.each([
   ['on this Node', () => launcher],
   ['through an older Node', () => join(folder, 'old-node.mjs')],
 ])('the launcher %s', (_, script) => {
-  it('passes arguments on and gives back the exit code', () => {
+  it('forwards arguments and returns the exit code', () => {
     const { status, stdout } = run(script(), '3', '--a b', '', '*');
     expect({ status, stdout }).toEqual({ status: 3, stdout: '["--a b","","*"]\n' });
   });
 
-  it('ends by the signal the program ended by', () => {
+  it('ends with the signal of the program', () => {
     expect(run(script(), 'die').signal).toBe('SIGKILL');
   });
 
-  it.each(['SIGTERM', 'SIGINT'] as const)('passes %s on, and waits for the end', async (signal) => {
+  it.each(['SIGTERM', 'SIGINT'] as const)('forwards %s, and waits for the program', async (signal) => {
     const child = spawn(process.execPath, [script(), 'serve'], { stdio: ['ignore', 'pipe', 'ignore'] });
     const exit = once(child, 'exit');
     const output = lines(child);
@@ -101,7 +101,7 @@ describe.each([
   });
 });
 
-it('a server is started with a small young generation, in the same process, unless the operator said otherwise', () => {
+it('a server is started with a small young generation, in the same process, unless the operator sets its size', () => {
   const flags = (nodeArgs: string[], env: NodeJS.ProcessEnv, ...args: string[]): unknown =>
     JSON.parse(
       spawnSync(process.execPath, [...nodeArgs, launcher, ...args], {
@@ -116,7 +116,7 @@ it('a server is started with a small young generation, in the same process, unle
   expect(flags([], {}, 'get', 'flags')).toEqual([process.pid]);
 });
 
-it('a program whose launcher was killed stops in good order', async () => {
+it('a program whose launcher was killed stops cleanly', async () => {
   const child = spawn(process.execPath, [join(folder, 'old-node.mjs'), 'serve'], {
     stdio: ['ignore', 'pipe', 'ignore'],
   });
@@ -128,7 +128,7 @@ it('a program whose launcher was killed stops in good order', async () => {
   expect((await output.next()).done).toBe(true);
 });
 
-it('runs the built program where there are no sources, and says so when there is neither', () => {
+it('runs the built program where there are no sources, and names the error when there is neither', () => {
   const bare = join(folder, 'bare');
   cpSync(bin, join(bare, 'bin'), { recursive: true });
   const missing = run(join(bare, 'bin/clusterpass.mjs'), '0');

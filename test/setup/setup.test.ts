@@ -24,7 +24,7 @@ describe('isInstalled', () => {
   const present = (packages: Packages): void =>
     writeFileSync(join(root, 'node_modules/.package-lock.json'), JSON.stringify({ packages }));
 
-  it('is true when what is there is what is locked', () => {
+  it('is true when the installed packages are the locked ones', () => {
     wanted({ 'node_modules/a': a, 'node_modules/for-another-platform': { ...a, optional: true } });
     present({ 'node_modules/a': a });
     expect(isInstalled(root)).toBe(true);
@@ -34,15 +34,15 @@ describe('isInstalled', () => {
     ['another version is there', { 'node_modules/a': a }, { 'node_modules/a': { ...a, version: '2.0.0' } }],
     ['another content is there', { 'node_modules/a': a }, { 'node_modules/a': { ...a, integrity: 'sha512-b' } }],
     ['something is missing', { 'node_modules/a': a, 'node_modules/b': a }, { 'node_modules/a': a }],
-    ['something is too much', { 'node_modules/a': a }, { 'node_modules/a': a, 'node_modules/b': a }],
-    ['a folder is gone', { 'node_modules/b': a }, { 'node_modules/b': a }],
+    ['there is another package', { 'node_modules/a': a }, { 'node_modules/a': a, 'node_modules/b': a }],
+    ['a folder is missing', { 'node_modules/b': a }, { 'node_modules/b': a }],
   ])('is false when %s', (_, lock, note) => {
     wanted(lock);
     present(note);
     expect(isInstalled(root)).toBe(false);
   });
 
-  it('is false while npm has not finished, or left half a file', () => {
+  it('is false while npm has not finished, or when a file is incomplete', () => {
     wanted({ 'node_modules/a': a });
     expect(isInstalled(root)).toBe(false);
     writeFileSync(join(root, 'node_modules/.package-lock.json'), '{"packages": {');
@@ -55,7 +55,7 @@ describe('the lockfile', () => {
     readFileSync(join(project, 'package-lock.json'), 'utf8'),
   );
 
-  it('has a hash for every package and the address of none', () => {
+  it('has a hash and no address for every package', () => {
     for (const [path, { integrity, resolved }] of Object.entries(packages)) {
       if (path === '') continue;
       expect(integrity, path).toMatch(/^sha512-/);
@@ -84,7 +84,7 @@ describe('countResults', () => {
     expect(countResults({ testResults: [file('failed'), file('passed', 'passed')] }, 1)).toMatchObject({ failed: 1 });
   });
 
-  it('counts a bad end, and a missing report, as a failure', () => {
+  it('counts a failed process, and a missing report, as a failure', () => {
     expect(countResults({ testResults: [file('passed', 'passed')] }, 1)).toEqual({ passed: 1, failed: 1, skipped: 0 });
     expect(countResults(undefined, null)).toMatchObject({ failed: 1 });
     expect(countResults(undefined, 1)).toMatchObject({ failed: 1 });

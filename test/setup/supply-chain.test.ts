@@ -22,15 +22,15 @@ interface Locked {
 const { '': _, ...locked } = JSON.parse(read('package-lock.json')).packages as Record<string, Locked>;
 const EXACT = /^\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?$/;
 
-describe('A25: what is installed', () => {
-  test('is asked for by one exact version each', () => {
+describe('A25: the installed packages', () => {
+  test('have one exact version each', () => {
     const { dependencies, devDependencies, overrides } = manifest;
     for (const [name, version] of Object.entries({ ...dependencies, ...devDependencies, ...overrides })) {
       expect(version, name).toMatch(EXACT);
     }
   });
 
-  test('is locked by version and content', () => {
+  test('are locked by version and content', () => {
     expect(Object.keys(locked).length).toBeGreaterThan(50);
     for (const [path, { version, integrity, resolved, link }] of Object.entries(locked)) {
       expect(version, path).toMatch(EXACT);
@@ -40,7 +40,7 @@ describe('A25: what is installed', () => {
     }
   });
 
-  test('runs no script, but for one that is known', () => {
+  test('run no script, except a known one', () => {
     const withScripts = Object.entries(locked)
       .filter(([, { hasInstallScript }]) => hasInstallScript === true)
       .map(([path]) => path.replace(/^node_modules\//, ''));

@@ -14,7 +14,7 @@ describe('why a program for the tests is missing', () => {
     script: 'scripts/setup-judge.mjs',
   };
 
-  it('says how to fetch it, then why that did not work, and nothing once it can be run', () => {
+  it('says how to fetch it, then why that failed, and nothing when it can run', () => {
     expect(whyMissing(wanted)).toBe('judge is not installed: run node scripts/setup-judge.mjs');
     expect(whyMissing({ ...wanted, path: undefined })).toBe(whyMissing(wanted));
     writeFileSync(wanted.problem, 'there is no archive\n');

@@ -35,7 +35,7 @@ export class PageRunner {
     this.#env = env;
   }
 
-  /** `replacements`: what stands for addresses and folders of the page. */
+  /** `replacements`: texts in place of addresses and folders of the page. */
   static async create(
     replacements: (folder: string) => readonly (readonly [string, string])[] = () => [],
     env: Readonly<Record<string, string>> = {},
@@ -68,7 +68,7 @@ export class PageRunner {
     });
   }
 
-  /** Commands of the client run in this process if nothing on their line needs a shell: they are most of all pages. */
+  /** Commands of the client run in this process if their line needs no shell. Most commands of the pages are such. */
   async shell(text: string): Promise<Ran> {
     const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
     const isAlone = lines.every((line) => /^(?:clusterpass|kubectl|curl) .*[^\\]$/.test(line));
