@@ -19,7 +19,7 @@ import { whyMissing } from './test-program.mjs';
 const { version, license, description, repository } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
 const DATA = 'var/lib/clusterpass';
 
-/** What the image says about itself. deploy/Dockerfile says the same; a test compares them. */
+/** The configuration and the labels of the image. deploy/Dockerfile has the same; a test compares them. */
 export const CONFIG = {
   user: `${USER}:${USER}`,
   env: [

@@ -48,8 +48,8 @@ const NEEDED_BYTES = 4 * 1024 ** 3;
 
 /**
  * A new folder for the files of the tests. In memory if there is room: SQLite and etcd wait for the disk after each
- * write, and these tests cannot see the difference. A process that is killed loses nothing of what it wrote; only a
- * machine that loses power would.
+ * write, and these tests cannot see the difference. A process that is killed loses no written data; only a power cut
+ * would.
  */
 export function temporaryFolder(memory = MEMORY) {
   /** @type {string | undefined} */

@@ -2,7 +2,7 @@
 import { fileURLToPath } from 'node:url';
 import { setUpProgram, testProgram } from './test-program.mjs';
 
-/** `newest`: the one of Debian's releases to come, in place of that of the current one. */
+/** `newest`: from Debian's testing or unstable release, instead of a stable one. */
 const isNewest = process.env.CLUSTERPASS_TEST_KUBECTL === 'newest';
 
 export const kubectl = testProgram({

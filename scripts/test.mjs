@@ -19,8 +19,8 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const inRoot = (path) => fileURLToPath(new URL(`../${path}`, import.meta.url));
 
 /**
- * One checker: each of several checks what they share again, which doubles the CPU time. tsc keeps what it found, and
- * checks only what has changed since.
+ * One checker: several would each check shared files again, which doubles the CPU time. tsc caches its results, and
+ * checks only changed files.
  * @param {string} project
  */
 const tsc = (project) => [

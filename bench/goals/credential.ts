@@ -49,7 +49,7 @@ export async function benchCredential({ rounds }: Settings): Promise<Report> {
     const sides: Readonly<Record<string, () => Promise<Cost>>> = {
       [EMPTY]: () => costOf(['-e', '0'], env),
       'a new token': () => costOf(args, { ...env, CLUSTERPASS_TOKEN_FILE: join(home, 'token') }),
-      // A parent that asks twice has got a 401.
+      // A parent process that runs the plugin twice has got a 401.
       'a cached token, which the server checks': () => costOf(args, withToken),
       'a cached token': () => costOf(args, withToken, NEW_PARENT),
     };
@@ -78,7 +78,7 @@ function figuresOf(name: string, all: readonly Cost[], emptyMs: number): Figure[
       ...(limit === undefined ? {} : { limit }),
     },
     { name: `CPU time of ${name}`, value: cpuMs, unit: 'ms' },
-    // On a busy machine only this says something.
+    // On a busy machine only this figure is meaningful.
     ...(name === EMPTY ? [] : [{ name: `CPU time of ${name}, by that of ${EMPTY}`, value: cpuMs / emptyMs, unit: '' }]),
   ];
 }

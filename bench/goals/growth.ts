@@ -16,7 +16,7 @@ import { oneAccountRequest } from '../support/tokens.ts';
 const CLUSTERS = [1_000, 10_000, 100_000];
 const BINDINGS = [10, 1_000, 10_000];
 const ACCOUNTS = [100, 1_000, 10_000];
-/** The cost at the end of a curve is at most so many times that at its start. */
+/** The cost at the end of a curve, divided by that at its start, is at most this. */
 const LIMIT = 1.5;
 
 /** CPU time of one request in microseconds: the median of the rounds. */

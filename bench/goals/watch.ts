@@ -104,7 +104,7 @@ export async function benchWatch(settings: Settings): Promise<Report> {
   // Small clusters: 1,000 events are then less than a watcher may have pending, so that no watcher is cut off when the
   // driver is slower than the server.
   const small = clusterFleet({ clusters: 1_000, bindings: 100, clusterBytes: 1_200 });
-  // One caller makes the burst, so it needs all places for writes.
+  // One caller makes the burst, so it needs all seats for writes.
   const serveArgs = ['--max-mutating-requests-inflight', '1000', '--caller-concurrency-percent', '100'];
   const burst: WatchWork = {
     name: 'burst of changes, 500 watchers',

@@ -64,7 +64,7 @@ async function drive(
   return (await driver.run(server, { requests, connections, total })).cpuPerUnit;
 }
 
-/** Measures the sides in turn, each round beginning with another one, and prints them. The last one is Clusterpass. */
+/** Measures the sides one after the other, each round from another one on, and prints them. The last is Clusterpass. */
 async function measure(title: string, sides: readonly Side[], warmUp: number): Promise<void> {
   for (const side of sides) {
     await side.run(warmUp);
@@ -72,8 +72,8 @@ async function measure(title: string, sides: readonly Side[], warmUp: number): P
   }
   const results = sides.map((): number[] => []);
   for (let round = 0; round < ROUNDS; round++) {
-    for (let turn = 0; turn < sides.length; turn++) {
-      const at = (round + turn) % sides.length;
+    for (let offset = 0; offset < sides.length; offset++) {
+      const at = (round + offset) % sides.length;
       const cpu = await (sides[at] as Side).run(REQUESTS);
       results[at]?.push(cpu);
       console.error(`  round ${round + 1}, ${sides[at]?.name}: ${threeDigits(cpu)} us`);

@@ -45,7 +45,7 @@ await create(BINDINGS_PATH, {
 
 const agent = new Agent({ keepAlive: true, maxSockets: 1 });
 
-/** Microseconds, and the status and body with the names of what is absent replaced by those of what is present. */
+/** Microseconds, and the status and body with the names of absent objects replaced by those of existing ones. */
 function send(method: string, path: string, user: string): Promise<{ took: number; response: string }> {
   return new Promise((resolve, reject) => {
     const headers = { Authorization: `Bearer ${tokenOf(user)}`, 'Content-Type': 'application/json' };

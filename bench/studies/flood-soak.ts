@@ -1,8 +1,8 @@
 /**
  * A20: floods of callers without a token for a long time, while another client requests tokens: all floods at one
  * server, or each at a separate server. Prints whether the process survived, how its memory grew, whether a request of
- * the client failed, and how long the client waited. `floods` measures them one by one; this study shows what takes a
- * while to appear.
+ * the client failed, and how long the client waited. `floods` measures them one by one; this study finds effects that
+ * appear late.
  *
  *   npm run bench -- flood-soak [seconds] [attempts a second of each] [together|apart]
  */

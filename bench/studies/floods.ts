@@ -1,5 +1,5 @@
 /**
- * A20: floods of everything that has crashed, filled or blocked a server of this kind, one after the other, against
+ * A20: floods of requests that have crashed, filled or blocked an API server, one after the other, against
  * the real program over TLS, while another client requests tokens. Prints whether the process survived, how its memory
  * grew, and how long the other client waited.
  *

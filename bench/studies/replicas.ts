@@ -57,7 +57,7 @@ async function measure(driver: Driver, sides: readonly Side[]): Promise<number[]
 const together = (servers: readonly (readonly number[])[] = []): number[] =>
   (servers[0] ?? []).map((_, round) => servers.reduce((sum, rounds) => sum + (rounds[round] ?? 0), 0));
 
-/** The median over the rounds of how many times as much one costs as the other. */
+/** The cost of one side divided by that of the other: the median over the rounds. */
 const times = (costs: readonly number[], others: readonly number[]): number =>
   median(costs.map((cost, round) => cost / (others[round] ?? Number.NaN)));
 
@@ -100,7 +100,7 @@ async function figures(): Promise<Figure[]> {
   const driver = new Driver();
   const tokenRounds = await measure(driver, [
     await tokens('SQLite', [sqlite]),
-    // Only the replica that issues them: what the others do meanwhile, they do without tokens, too.
+    // Only the replica that issues them: the others do the same work without tokens.
     await tokens('etcd, three replicas', [three[0]]),
   ]);
   const createRounds = await measure(driver, [creates('one replica', one), creates('three replicas', three)]);

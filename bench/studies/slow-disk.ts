@@ -5,8 +5,8 @@
  * shows what it allows a server that also authenticates, validates, audits and caches.
  *
  * The slow disk is simulated: after each COMMIT the thread of SQLite sleeps (`../support/slow-sync.mjs`), in all
- * servers. In the plain bare server that is the main thread. So a sync takes that long, and what the real disk takes in
- * addition.
+ * servers. In the plain bare server that is the main thread. So a sync takes that long, in addition to the time of the
+ * real disk.
  *
  *   npm run bench -- slow-disk [rounds] [seconds a round]
  */

@@ -3,7 +3,7 @@
  * tokens of an identity provider.
  *
  * Rounds are numbers of requests, not seconds: beside other load, a round of seconds has fewer requests, and the
- * warm-up would end before V8 has compiled the code of both sides. In a round the sides alternate in short turns, so
+ * warm-up would end before V8 has compiled the code of both sides. In a round the sides alternate in short slices, so
  * that load on the machine, which makes each request dearer, affects both.
  *
  *   npm run bench -- token-exchange [requests of each side in a round] [rounds] [requests of each side to warm up]
@@ -22,8 +22,8 @@ import { endAll } from '../support/processes.ts';
 const [perRound = 4_000, rounds = 9, warmUp = 20_000] = process.argv.slice(2).map(Number);
 const PEOPLE = 60;
 const CONNECTIONS = 16;
-/** Requests of one side before the other side has its turn. */
-const TURN = 500;
+/** Requests of one side before those of the other. */
+const SLICE = 500;
 const GOAL = 1.3;
 
 const folder = await mkdtemp(join(tmpdir(), 'clusterpass-exchange-'));
@@ -76,15 +76,15 @@ const target = { port: Number(new URL(server.url).port), cpu: () => cpuOf(server
 /** CPU time of the server for one response of each side. The driver fails for a response that is not a success. */
 async function round(requests: number): Promise<Record<keyof typeof sides, number>> {
   const used = { tokenRequest: 0, exchange: 0 };
-  const turns = Math.max(1, Math.round(requests / TURN));
-  for (let turn = 0; turn < turns; turn += 1) {
+  const slices = Math.max(1, Math.round(requests / SLICE));
+  for (let slice = 0; slice < slices; slice += 1) {
     const order = ['tokenRequest', 'exchange'] as const;
-    for (const side of turn % 2 === 0 ? order : order.toReversed()) {
-      const work = { requests: { file: sides[side] }, connections: CONNECTIONS, total: TURN };
+    for (const side of slice % 2 === 0 ? order : order.toReversed()) {
+      const work = { requests: { file: sides[side] }, connections: CONNECTIONS, total: SLICE };
       used[side] += (await driver.run(target, work)).cpuPerUnit;
     }
   }
-  return { tokenRequest: used.tokenRequest / turns, exchange: used.exchange / turns };
+  return { tokenRequest: used.tokenRequest / slices, exchange: used.exchange / slices };
 }
 
 await round(warmUp);

@@ -20,17 +20,17 @@ import { CLUSTERS, RBAC, TOKEN } from './demo-paths.ts';
 /** The largest body that the server accepts. */
 const BODY = 3_145_728;
 const YAML = 131_000;
-/** As many characters as tokens are accepted: with more, a document is refused before it is composed. */
+/** Below the limit of tokens, for pieces of one character: a document with more is refused before it is composed. */
 const YAML_TOKENS = 3_900;
 const SELECTOR = 64 * 1024;
-/** What fits into a request line after percent-encoding. */
+/** Fits into a request line after percent-encoding. */
 const QUERY = 4_000;
 const PEM = 256 * 1024;
 const FORM = 64 * 1024;
 /** Of a list of passes. */
 const ITEMS = 500;
 
-/** Of each frame the faults that come first: a row takes more than a second. */
+/** The first pieces of each frame: a row takes more than a second. */
 const PIECES = 4;
 
 interface Format {
@@ -137,7 +137,7 @@ export const faultyRows: readonly CostlyRow[] = [
     faults: FORM_FAULTS,
     roomFor: () => FORM,
     requestFor: form,
-    // An introspection answers that the token is not active.
+    // The response to an introspection says that the token is not active.
     codeFor: (frame) => (frame.name === 'token' ? 200 : 400),
   }),
   {

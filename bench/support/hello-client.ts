@@ -15,7 +15,7 @@ export interface HelloJob {
 /** Connections that are opened at once. */
 const GROUP = 50;
 
-/** What Node sends first. The server answers a copy of it, too: it cannot know that it was sent before. */
+/** The ClientHello of Node. The server responds to a copy of it, too: it does not know that it was sent before. */
 async function recordHello(): Promise<Buffer> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -40,7 +40,7 @@ async function open({ port, connections, localAddress }: HelloJob): Promise<Sock
   return sockets;
 }
 
-/** Sends `ready` when the connections are open, and `done` when each has an answer; begins at the second message. */
+/** Sends `ready` when the connections are open, and `done` when each has a response; begins at the second message. */
 async function run(job: HelloJob): Promise<void> {
   const hello = await recordHello();
   const sockets = await open(job);

@@ -1,6 +1,6 @@
 /**
  * The floor of `npm run bench -- sync`: reads the pages of the fleet and sends the same requests to the hub, 16 at a
- * time over kept connections, and parses the answers. It compares nothing, and knows nothing of managers and conflicts.
+ * time over persistent connections, and parses the responses. It has no comparisons, managers and conflicts.
  */
 import { Agent, request as send } from 'node:http';
 import { text } from 'node:stream/consumers';

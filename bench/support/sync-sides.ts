@@ -103,7 +103,7 @@ export class SyncSides {
     return send(response, 200, JSON.stringify({ kind: 'List', metadata: { resourceVersion: '1' }, items }));
   }
 
-  /** The least of server-side apply that a client can tell from the real one: the fields and their manager. */
+  /** The parts of server-side apply that the export uses: the fields and their manager. */
   #apply(response: ServerResponse, name: string, config: Stored, isStatus: string | undefined): void {
     const before = this.#profiles.get(name);
     const part = isStatus === undefined ? 'spec' : 'status';

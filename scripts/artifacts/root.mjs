@@ -30,7 +30,7 @@ export const USER = 65532;
 /** @typedef {{ name: string, version: string, architecture: string }} DebianPackage */
 
 /**
- * The unpacked packages, and what they are. Downloaded once for a clone.
+ * The unpacked packages, with their names and versions. Downloaded once for a clone.
  * @returns {{ unpacked: string, packages: DebianPackage[] }}
  */
 function debianFiles() {

@@ -54,7 +54,7 @@ const digestOf = (token: string): string => hash('sha256', token, 'base64');
 
 /** Duty: the caller of each request, by its static token or by a token that was issued for it. */
 export class Authentication {
-  /** By the digest of the token: a look-up compares no secrets, and a heap dump shows none. */
+  /** By the digest of the token: a lookup compares no secrets, and a heap dump shows none. */
   readonly #callers = new Map<string, Caller>();
   #verified = 0;
   readonly #revoked = new Set<string>();

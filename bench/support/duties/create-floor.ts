@@ -123,7 +123,7 @@ function check(holds: boolean, what: string): void {
   if (!holds) throw new Refusal(422, `${what} is not valid`);
 }
 
-/** Duty: only known fields, names, labels and addresses that mean what they say. A create has no status. */
+/** Duty: only known fields, and valid names, labels and addresses. A create has no status. */
 function validated(body: Buffer): Cluster {
   const { apiVersion, kind, metadata, spec = NO_FIELDS, status } = fieldsOf(parseStrictly(body), BODY);
   check(apiVersion === 'clusterregistry.k8s.io/v1alpha1' && kind === 'Cluster', 'the type');
@@ -199,7 +199,7 @@ function expiryOf(bundle: string): number {
   }
 }
 
-/** Duty: who set which fields. */
+/** Duty: the manager of each field. */
 const managerEntry = ({ metadata, spec }: Cluster, userAgent: string, now: number): object => ({
   apiVersion: 'clusterregistry.k8s.io/v1alpha1',
   fieldsType: 'FieldsV1',

@@ -11,7 +11,7 @@ interface InFlight {
   readonly received: number;
 }
 
-/** Duty: what an operator counts, and a deadline for each request. */
+/** Duty: metrics, and a deadline for each request. */
 export class RequestMetrics {
   readonly #byCode = new Map<number, number>();
   readonly #byCluster = new Map<string, number>();
@@ -41,7 +41,7 @@ export class RequestMetrics {
     this.#byCluster.set(cluster, (this.#byCluster.get(cluster) ?? 0) + 1);
   }
 
-  /** What `GET /metrics` shows. */
+  /** The response of `GET /metrics`. */
   get snapshot(): object {
     return {
       inFlight: this.#inFlight.size,

@@ -191,7 +191,7 @@ function claimsOf({ cluster, namespace, name, uid, audiences, seconds }: Asked, 
   };
 }
 
-/** Duty: no token leaves that says something else than what was granted. */
+/** Duty: a token whose claims differ from the grant is not sent. */
 function readBack(payload: string, claims: Claims): void {
   const read = JSON.parse(Buffer.from(payload, 'base64url').toString()) as Claims;
   const [inRead, inClaims] = [read['kubernetes.io'], claims['kubernetes.io']];
