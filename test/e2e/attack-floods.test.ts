@@ -60,7 +60,7 @@ describe('floods', () => {
   }
 
   it.each(createFloods(tokenOf('bad')).map((flood) => [flood.name, flood] as const))(
-    '%s: the same process goes on, and others are served',
+    '%s: the process survives, and other clients are served',
     async (_, flood) => {
       await Promise.all(flood.sent.slice(0, 40).map((bytes) => send(flood, bytes)));
       const path = '/orchestrator/prod-eu-1/api/v1/namespaces/ci/serviceaccounts/builder/token';

@@ -237,7 +237,7 @@ describe('clusterpass get clusters', () => {
     expect((await running.stop()).stdout).toBe('NAME    ENV\ndev-1   dev\ndev-1   dev\n');
   });
 
-  it('-w of a name that is not there is an error', async () => {
+  it('-w of a name that does not exist is an error', async () => {
     expect(await admin.fails(['get', 'clusters', 'nope', '-w'])).toMatch(/NotFound/);
   });
 

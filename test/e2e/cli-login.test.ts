@@ -302,7 +302,7 @@ describe('TLS', () => {
     );
   });
 
-  it('a file that is not there is named', async () => {
+  it('a file that does not exist is named', async () => {
     const missing = join(person.home, 'nope');
     const flags = ['--server', secure.url, '--token-file', 'nope'];
     expect(await person.fails(['whoami', ...flags, '--insecure-skip-tls-verify'])).toBe(

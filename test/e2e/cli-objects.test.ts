@@ -294,7 +294,7 @@ describe('clusterpass delete', () => {
     expect((await admin.run([...args, '--ignore-not-found'])).code).toBe(0);
   });
 
-  it('says what is not there', async () => {
+  it('names objects that do not exist', async () => {
     expect(await admin.fails(['delete', 'cluster', 'nope'])).toMatch(/^Error from server \(NotFound\)/);
     expect(await admin.fails(['delete', 'widget', 'x'])).toBe(
       `error: the server doesn't have a resource type "widget"\n`,

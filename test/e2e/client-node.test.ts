@@ -112,7 +112,7 @@ describe('the official JavaScript client', () => {
     await server.call('DELETE', `${COLLECTION}/watched`);
     await enough.promise;
     controller.abort();
-    // The second change marks it as being deleted, while what is inside is removed.
+    // The second change marks it as being deleted, while its objects are deleted.
     expect(seen).toEqual(['ADDED watched', 'MODIFIED watched', 'MODIFIED watched', 'DELETED watched']);
   });
 

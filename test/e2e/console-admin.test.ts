@@ -793,7 +793,7 @@ describeWithBrowser('the console for those who run the fleet', () => {
   });
 
   describe('without a server', () => {
-    it('looks out of date, and says in words what fails', async () => {
+    it('is marked as out of date, and says what fails', async () => {
       const page = await visitAs('carl', '#/clusters/prod-eu-1');
       await page.getByText('Valid for 1 hour').waitFor();
       const admin = await visitAs('administrator', '#/clusters/prod-eu-1');

@@ -165,7 +165,7 @@ describe('a cluster that issues its own tokens', () => {
     const real = await startServer({ tls: true });
     try {
       await createCluster(real, 'itself');
-      // Without --credentials-dir a server issues, whatever a cluster names.
+      // Without --credentials-dir the server issues tokens, also for a cluster that names a credential.
       await patchSpec(real, 'itself', { spec: { authInfo: { controller: { namespace: 'fleet', name: 'x' } } } });
       await createNamespace(real, 'ci', 'itself');
       await createAccount(real, 'builder', 'ci', 'itself');
@@ -289,10 +289,10 @@ describe('a cluster that issues its own tokens', () => {
   });
 
   it.each([
-    ['its own, whatever it is called', [], false],
-    ['its issuer, which its API goes by unless it says otherwise', ['vault', 'https://kubernetes.default.svc'], false],
-    ['another party', ['vault'], true],
-  ])('a caller who wants to open the cluster is warned: audience %s', async (_, audiences, warned) => {
+    ['its own, by any name', [], false],
+    ['its issuer, the default audience of its API', ['vault', 'https://kubernetes.default.svc'], false],
+    ['another service', ['vault'], true],
+  ])('a warning for a token that the API of the cluster will not accept: audience %s', async (_, audiences, warned) => {
     const metadata = { annotations: { 'clusterpass.dev/for': 'cluster' } };
     const answer = await ask({ audiences }, { metadata });
     expect(answer.code, answer.text).toBe(201);

@@ -239,7 +239,7 @@ describeWithKubectl('kubectl create token', () => {
   });
 
   it.each<[string, string[], string]>([
-    ['an account that is not there', ['nobody'], 'error: failed to create token: serviceaccounts "nobody" not found'],
+    ['an account that does not exist', ['nobody'], 'error: failed to create token: serviceaccounts "nobody" not found'],
     ['too short a lifetime', ['builder', '--duration=1m'], 'spec.expirationSeconds'],
     ['decision 5: a node', ['builder', '--bound-object-kind=Node', '--bound-object-name=n'], 'cannot bind token'],
   ])('%s', async (_, args, message) => {

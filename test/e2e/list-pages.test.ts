@@ -113,7 +113,7 @@ describe('decision 10: pages', () => {
 });
 
 describe('B5, L-33: all pages show one revision', () => {
-  it('whatever is written in between', async () => {
+  it('during writes of other clients', async () => {
     const written = new Map<string, number[]>();
     const note = (name: string, version: number): void => {
       written.set(name, [...(written.get(name) ?? []), version]);

@@ -517,7 +517,7 @@ describe('passes', () => {
     expect([asLogin.isError, asLogin.content[0].text]).toEqual([true, expect.stringContaining('"login" is reserved')]);
   });
 
-  it('MC-78: a client with too many calls is told the seconds to wait, and another is served', async () => {
+  it('MC-78: a client with too many calls gets the seconds to wait, and another is served', async () => {
     const texts = async (id: string, count: number): Promise<string[]> => {
       const token = await signFor({ client_id: id });
       const answers = await Promise.all(Array.from({ length: count }, () => call('pass_request', {}, { token })));

@@ -230,7 +230,7 @@ describe('paths', () => {
     });
 
     it.each(['namespaces', 'serviceaccounts', 'namespaces/ci/pods'])(
-      'L-14: a collection of a cluster that is not there is not empty, but not found: %s',
+      'L-14: a collection of a cluster that does not exist is 404, not empty: %s',
       async (resource) => {
         const path = `/orchestrator/nope/api/v1/${resource}`;
         const missing = {

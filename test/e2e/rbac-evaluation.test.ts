@@ -281,7 +281,7 @@ describe('rules, subjects and bindings', () => {
     const codes = async (path: string) => codeOf('GET', path);
     expect(await codes('/metrics')).toBe(403);
     await given({ to: 'jane', rules: [{ verbs: ['get'], nonResourceURLs: ['/logs/*', '/exact'] }] });
-    // 404: allowed, and not there.
+    // 404: allowed, and it does not exist.
     expect(await Promise.all(['/exact', '/logs/a', '/logs', '/exact/a', '/exac'].map(codes))).toEqual([
       404, 404, 403, 403, 403,
     ]);

@@ -357,16 +357,16 @@ describe('permissions and identity', () => {
     const binding = (name: string) => ({ kind: 'User', name }) as const;
     const group = (name: string) => ({ kind: 'Group', name }) as const;
     it.each<[string, { kind: 'User' | 'Group'; name: string }, boolean, boolean]>([
-      ['the name at home', binding(HOME), true, false],
-      ['the name abroad', binding(ABROAD), false, true],
+      ['the name in its own cluster', binding(HOME), true, false],
+      ['the name in the fleet', binding(ABROAD), false, true],
       ['the name of a namesake in beta', binding(ABROAD.replace('alpha', 'beta')), false, false],
       ['K-30: all accounts', group('system:serviceaccounts'), true, false],
       ['K-30: all accounts of the namespace', group('system:serviceaccounts:ci'), true, false],
       ['all accounts of another namespace', group('system:serviceaccounts:shop'), false, false],
       ['all accounts of alpha', group('system:cluster:alpha:serviceaccounts'), false, true],
       ['all accounts of beta', group('system:cluster:beta:serviceaccounts'), false, false],
-      ['K-30: everyone with credentials', group('system:authenticated'), true, true],
-      ['K-32: everyone without', group('system:unauthenticated'), false, false],
+      ['K-30: all authenticated callers', group('system:authenticated'), true, true],
+      ['K-32: all unauthenticated callers', group('system:unauthenticated'), false, false],
     ])('a binding to %s', async (_, subject, atHome, abroad) => {
       const name = `test-${subject.name.replaceAll(':', '-')}`;
       const token = await issue(server);

@@ -417,7 +417,7 @@ describe('the documents of an issuer', () => {
   });
 
   describe('clusterpass trust', () => {
-    it('O-06: warns that kube-apiserver takes no issuer of plain HTTP', async () => {
+    it('O-06: warns that kube-apiserver accepts no issuer with plain HTTP', async () => {
       const person = await Person.as(server);
       try {
         const { code, stdout, stderr } = await person.run(['trust', 'alpha']);

@@ -170,7 +170,7 @@ describe('TokenReview', () => {
       expectUnauthorized(await server.call('POST', PATH, { body, token: null }));
     });
 
-    it('C-E: a path with a namespace, and a cluster that is not there', async () => {
+    it('C-E: a path with a namespace, and a cluster that does not exist', async () => {
       expect((await server.call('POST', PATH.replace('/v1/', '/v1/namespaces/ci/'), { body })).code).toBe(404);
       expectStatus(
         await server.call('POST', inCluster(TOKEN, 'gamma'), { body }),
@@ -463,7 +463,7 @@ describe('forged tokens', () => {
         forge({ payload: claims({ 'kubernetes.io': kubernetes({ serviceaccount: { name: 'builder', uid: 'x' } }) }) }),
     ],
     [
-      'an account that is not there',
+      'an account that does not exist',
       () =>
         forge({
           payload: claims({

@@ -365,7 +365,7 @@ describe('SubjectReachReview', () => {
     expect(clusters[0].accounts[0]).toMatchObject({ namespace: 'ci', binding: { kind: 'ClusterRoleBinding' } });
   });
 
-  it('of groups, and of an account at home', async () => {
+  it('of groups, and of an account in its own cluster', async () => {
     const { clusters } = await reach({ groups: ['devs'] });
     expect(clusters).toEqual([
       { name: 'beta', visible: false, accounts: [expect.objectContaining({ namespace: 'ci', name: 'builder' })] },
