@@ -260,6 +260,13 @@ describe('the unit for systemd', () => {
     expect(unit).toMatch(/^User=clusterpass$/m);
     expect(optionsOf(read('systemd/clusterpass.yaml')).store.engine).toBe('sqlite');
   });
+
+  it('starts again after every failure: a file that is missing may be mounted later', () => {
+    const unit = read('systemd/clusterpass.service');
+    expect(unit).toMatch(/^\[Unit\][^[]*^StartLimitIntervalSec=0$/m);
+    expect(unit).toMatch(/^Restart=always$/m);
+    expect(unit).not.toMatch(/^RestartPreventExitStatus=/m);
+  });
 });
 
 describe('the image', () => {
