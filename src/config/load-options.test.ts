@@ -267,6 +267,28 @@ describe('decision 14: plain HTTP only on loopback', () => {
     expect(mcp('--mcp-max-result-bytes', '8192', '--mcp-call-timeout', '5s')).toMatchObject(bounds);
   });
 
+  it('a base URL of plain HTTP is warned of where it cannot be right', () => {
+    const tls = ['--tls-cert-file', 'tls.crt', '--tls-private-key-file', 'tls.key'];
+    const warnings = (...args: string[]) => load(args).warnings;
+    expect(warnings(...tls, '--base-url', 'http://127.0.0.1:8080')).toEqual([
+      '--base-url http://127.0.0.1:8080: the server serves TLS, so expected https://127.0.0.1:8080',
+    ]);
+    const inTheClear = (url: string) =>
+      `${url}: tokens would cross the network in the clear, and clusters accept no issuer of plain HTTP; expected https`;
+    expect(warnings('--base-url', 'http://cp.example.com')).toEqual([inTheClear('--base-url http://cp.example.com')]);
+    expect(warnings('--listen', '10.0.0.1:8080', '--insecure-http')).toEqual([
+      inTheClear('--base-url http://10.0.0.1:8080'),
+    ]);
+    for (const url of [
+      'http://127.0.0.1:8080',
+      'http://localhost:8080',
+      'http://[::1]:8080',
+      'https://cp.example.com',
+    ]) {
+      expect(warnings('--base-url', url)).toEqual([]);
+    }
+  });
+
   it('a folder that is not there is not compared with, and a store is checked', () => {
     expect(problems(['--manifests-prune'])).toEqual([
       '--manifests-prune is set and --manifests is not: there is no folder to compare with',

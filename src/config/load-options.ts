@@ -124,7 +124,7 @@ export function loadServeOptions(sources: OptionSources): LoadedOptions {
   // Each value was returned by the parser of its option, which is what OptionValues states.
   const resolved = resolveOptions(loadValues(sources, OPTION_NAMES) as OptionValues);
   if (resolved.problems.length > 0) throw new OptionsError(resolved.problems);
-  return { options: resolved.options, warnings: unknownVariables(sources.env) };
+  return { options: resolved.options, warnings: [...resolved.warnings, ...unknownVariables(sources.env)] };
 }
 
 /** The options of `clusterpass store`. */

@@ -40,7 +40,7 @@ export const OPTIONS = {
     value: 'URL',
     parse: baseUrl,
     defaultText: 'from `--listen`',
-    doc: 'The public URL. Token issuers are built from it, so changing it invalidates issued tokens.',
+    doc: 'The public URL. Token issuers are built from it, so changing it invalidates issued tokens. If it has a path, a proxy has to remove that path from requests.',
   }),
   dataDir: option({
     value: 'DIR',

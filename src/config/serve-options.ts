@@ -100,7 +100,11 @@ export interface ServeOptions {
 }
 
 /** Validates options against each other and derives defaults from other options. */
-export function resolveOptions(values: OptionValues): { options: ServeOptions; problems: string[] } {
+export function resolveOptions(values: OptionValues): {
+  options: ServeOptions;
+  problems: string[];
+  warnings: string[];
+} {
   const { listen, tlsCertFile: certFile, tlsPrivateKeyFile: privateKeyFile } = values;
   const tls = certFile !== undefined && privateKeyFile !== undefined ? { certFile, privateKeyFile } : undefined;
   const { consoleOidcIssuer: issuer, consoleOidcClientId: clientId } = values;
@@ -207,7 +211,7 @@ export function resolveOptions(values: OptionValues): { options: ServeOptions; p
     ...manifestsProblems(values),
     ...store.problems,
   ];
-  return { options, problems };
+  return { options, problems, warnings: baseUrlWarnings(options) };
 }
 
 function listenProblems(values: OptionValues): string[] {
@@ -230,6 +234,20 @@ function listenProblems(values: OptionValues): string[] {
     problems.push(`--listen ${listen.host} names no address that callers could use: set --base-url`);
   }
   return problems;
+}
+
+/** A warning: without TLS, an installation for trials may have any address. */
+function baseUrlWarnings({ baseUrl, tls }: Pick<ServeOptions, 'baseUrl' | 'tls'>): string[] {
+  const { protocol, hostname } = new URL(baseUrl ?? 'https://localhost');
+  if (protocol === 'https:') return [];
+  if (tls !== undefined) {
+    return [`--base-url ${baseUrl}: the server serves TLS, so expected ${baseUrl?.replace('http:', 'https:')}`];
+  }
+  if (isLoopback(hostname.replace(/^\[|\]$/g, ''))) return [];
+  return [
+    `--base-url ${baseUrl}: tokens would cross the network in the clear, and clusters accept no issuer of plain HTTP; ` +
+      'expected https',
+  ];
 }
 
 function consoleProblems(values: OptionValues): string[] {
