@@ -187,7 +187,7 @@ export const OPTIONS = {
     value: 'DURATION',
     parse: duration('0s', '10m'),
     default: '0s',
-    doc: 'How long the server keeps serving after a signal to stop, while `/readyz` already fails: the time a load balancer needs to notice.',
+    doc: 'How long the server keeps serving after a signal to stop, while `/readyz` already fails: the time a load balancer needs to notice. Add it to the time after which the process is killed (`TimeoutStopSec=`, `terminationGracePeriodSeconds`).',
   }),
   tokenAuthFile: option({
     value: 'FILE',

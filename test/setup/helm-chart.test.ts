@@ -197,7 +197,17 @@ describeWith(go, 'the Helm chart', () => {
       [
         'a short grace period',
         'preStopSleepSeconds: 20',
-        'terminationGracePeriodSeconds: must be above preStopSleepSeconds + 25',
+        'terminationGracePeriodSeconds: must be above preStopSleepSeconds + config.shutdown-delay + 25',
+      ],
+      [
+        'a grace period that is short with the delay',
+        'config: { shutdown-delay: 10s }',
+        'terminationGracePeriodSeconds: must be above preStopSleepSeconds + config.shutdown-delay + 25',
+      ],
+      [
+        'a grace period that is short with a long delay',
+        'terminationGracePeriodSeconds: 119\nconfig: { shutdown-delay: 1m30s }',
+        'terminationGracePeriodSeconds: must be above preStopSleepSeconds + config.shutdown-delay + 25',
       ],
       [
         'an option from two values',
@@ -208,6 +218,11 @@ describeWith(go, 'the Helm chart', () => {
       const { error, manifests } = render({ values: [chartValues('default'), values] });
       expect(manifests).toBeUndefined();
       expect(error).toContain(message);
+    });
+
+    it('a grace period that is just long enough is accepted', () => {
+      const values = 'terminationGracePeriodSeconds: 121\nconfig: { shutdown-delay: 1m30s }';
+      expect(render({ values: [chartValues('default'), values] }).error).toBeUndefined();
     });
 
     it('a budget that blocks every drain is refused', () => {

@@ -73,8 +73,11 @@ labels:
 {{- if and (gt (int .Values.replicas) 1) (ge (int .Values.podDisruptionBudget.minAvailable) (int .Values.replicas)) -}}
 {{- fail "podDisruptionBudget.minAvailable: must be below replicas, or no node could be drained" -}}
 {{- end -}}
-{{- if le (int .Values.terminationGracePeriodSeconds) (add (int .Values.preStopSleepSeconds) 25) -}}
-{{- fail "terminationGracePeriodSeconds: must be above preStopSleepSeconds + 25, the time for requests in flight" -}}
+{{- $from := toDate "2006-01-02" "1970-01-01" -}}
+{{- $until := dateModify (dig "shutdown-delay" "0s" .Values.config | toString) $from -}}
+{{- $delay := sub (unixEpoch $until | int64) (unixEpoch $from | int64) -}}
+{{- if le (int .Values.terminationGracePeriodSeconds) (add (int .Values.preStopSleepSeconds) $delay 25) -}}
+{{- fail "terminationGracePeriodSeconds: must be above preStopSleepSeconds + config.shutdown-delay + 25, the time for requests in flight" -}}
 {{- end -}}
 {{- $set := dict
   "authentication-config" .Values.authenticationConfig
