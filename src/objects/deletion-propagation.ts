@@ -8,7 +8,6 @@ import { TimeSlice } from '../lib/time-slice.ts';
 import type { Guard, Store, Write, WriteResult } from '../storage/contract.ts';
 import type { Unreadable } from '../storage/watch-cache.ts';
 import { findParents, isParent, keyPartOf } from './parents.ts';
-import { hasFinalizers } from './prepare-object.ts';
 import type { ObjectReader } from './reader.ts';
 import { asApiError } from './storage-errors.ts';
 import { parseStorageKey, type StoredObject } from './stored-object.ts';
@@ -18,7 +17,7 @@ import type { ObjectWriter } from './writer.ts';
 interface DeletionPropagationOptions {
   readonly store: Store;
   readonly reader: ObjectReader;
-  readonly writer: Pick<ObjectWriter, 'remove'>;
+  readonly writer: Pick<ObjectWriter, 'remove' | 'removeEmptied'>;
   readonly catalog: Catalog;
   readonly unfinished: UnfinishedDeletions;
 }
@@ -113,18 +112,10 @@ export class DeletionPropagation {
 
   /** Deletes a parent that is marked for deletion, as far as finalizers allow. Idempotent. */
   async #finish(parent: StoredObject): Promise<void> {
-    const { reader } = this.#options;
+    const { reader, writer } = this.#options;
     await reader.catchUp();
     if (!(await this.#deleteChildren(parent))) return;
-    // A write in the meantime cannot undo the deletion, so the newest version is deleted.
-    for (;;) {
-      await reader.catchUp();
-      const current = reader.find(parent.kind, parent);
-      if (current?.createRevision !== parent.createRevision) break;
-      if (hasFinalizers(current.object())) return;
-      await this.#write({ key: current.key, value: null, expect: { modRevision: current.revision } });
-    }
-    await this.#sweepDeleted(parent);
+    if (await this.#writes.run(() => writer.removeEmptied(parent))) await this.#sweepDeleted(parent);
   }
 
   async #sweepDeleted(parent: ParentVersion): Promise<void> {

@@ -1,5 +1,5 @@
 import type { Catalog } from '../api/catalog.ts';
-import { invalid, invalidValue, requireValid } from '../api/field-error.ts';
+import { requireValid } from '../api/field-error.ts';
 import { type ApiObject, type Kind, type ManagedFieldsEntry, NOTHING_UNCHANGED } from '../api/kind.ts';
 import { type ObjectKey, storageKey } from '../api/object-key.ts';
 import { ApiError, alreadyExists, badRequest, conflict } from '../api/status.ts';
@@ -7,6 +7,7 @@ import { TimeSlice } from '../lib/time-slice.ts';
 import type { Guard, Store, Write, WriteResult } from '../storage/contract.ts';
 import type { WrittenPart } from './managed-fields.ts';
 import { isParent, prefixesInside, requireParents } from './parents.ts';
+import { checkPreconditions, modified, type Preconditions } from './preconditions.ts';
 import {
   hasFinalizers,
   isSameObject,
@@ -23,6 +24,7 @@ import { asApiError, maybeStored } from './storage-errors.ts';
 import { type StoredObject, toStoredBytes } from './stored-object.ts';
 import { trackUpdate } from './track-update.ts';
 import { validateObject } from './validate-object.ts';
+import { CONFLICT, type WaitingRequest, WriteQueue } from './write-queue.ts';
 
 interface WriterOptions {
   readonly store: Store;
@@ -34,11 +36,6 @@ interface WriterOptions {
   readonly randomSuffix: () => string;
   /** Annotations that views of clusters compute; they are never stored. */
   readonly computedAnnotations: readonly string[];
-}
-
-export interface Preconditions {
-  readonly uid?: string;
-  readonly resourceVersion?: string;
 }
 
 /** Admission: called with the prepared object before it is validated. Throws to refuse the write. */
@@ -83,6 +80,8 @@ interface UpdateOptions extends FieldOwner {
   readonly admit?: Admit;
   /** The file that the object comes from, see MANIFEST_ANNOTATION. Default: the origin stays what it was. */
   readonly origin?: string | undefined;
+  /** The update is given up when the request has ended. Default: it waits for other writes as long as it takes. */
+  readonly request?: WaitingRequest | undefined;
 }
 
 interface RemoveOptions {
@@ -91,11 +90,19 @@ interface RemoveOptions {
   readonly guards?: readonly Guard[];
   /** Of a cluster or a namespace: a conflict if anything is inside it at the instant of the deletion. */
   readonly onlyIfEmpty?: boolean;
+  /** As for an update. */
+  readonly request?: WaitingRequest | undefined;
+}
+
+interface Removed {
+  readonly object: ApiObject;
+  readonly uid: string;
+  readonly gone: boolean;
 }
 
 /**
  * Returns the new object for the current one. It may share parts with the current object, and must not modify it.
- * Called again after a conflict with another write.
+ * Called again after a conflict with another write. It must not wait for another write to the object.
  */
 export type UpdateFunction = (current: ApiObject) => ApiObject | Promise<ApiObject>;
 
@@ -104,15 +111,16 @@ const SERVER_MANAGER = 'clusterpass';
 
 const GENERATED_BASE_LENGTH = 58;
 const NAME_ATTEMPTS = 8;
-const UPDATE_ATTEMPTS = 8;
 
 /**
- * Writes objects: defaults, validation, preconditions, and optimistic concurrency by resourceVersion. A large object
- * yields to the event loop between the steps that come before admission; admission, validation and the call of the
- * store share a tick.
+ * Writes objects: defaults, validation, preconditions, and optimistic concurrency by resourceVersion. Updates and
+ * deletions of an object wait for each other (WriteQueue), so only a writer that expects a resourceVersion gets a 409
+ * for the write of another (AP-24). A large object yields to the event loop between the steps that come before
+ * admission; admission, validation and the call of the store share a tick.
  */
 export class ObjectWriter {
   readonly #options: WriterOptions;
+  readonly #queue = new WriteQueue();
 
   constructor(options: WriterOptions) {
     this.#options = options;
@@ -232,9 +240,8 @@ export class ObjectWriter {
   }
 
   async update(kind: Kind, objectKey: ObjectKey, change: UpdateFunction, options: UpdateOptions): Promise<ApiObject> {
-    const { part, preconditions, admit, origin } = options;
-    const expected = preconditions?.resourceVersion ?? '';
-    for (let attempt = 1; ; attempt++) {
+    const { part, preconditions, admit, origin, request } = options;
+    const attempt = async (): Promise<ApiObject | typeof CONFLICT> => {
       const { current, object: old } = await this.#current(kind, objectKey, preconditions);
       const slice = new TimeSlice();
       const sent = await change(old);
@@ -246,19 +253,17 @@ export class ObjectWriter {
       admit?.(next, old);
       const context = { cluster: objectKey.cluster, old, unchanged: unchangedParts(next, old) };
       requireValid(kind, objectKey.name, validateObject(kind, next, context));
-      const result = await this.#replace(kind, { current, old }, next, options);
-      if (result !== 'conflict') return result;
-      if (expected !== '' || attempt >= UPDATE_ATTEMPTS) throw modified(kind, objectKey.name);
-    }
+      return this.#replace(kind, { current, old }, next, options);
+    };
+    return this.#queue.run(storageKey(kind, objectKey), attempt, request);
   }
 
-  /** `conflict`: another write came first, and nothing was written. */
   async #replace(
     kind: Kind,
     { current, old }: { current: StoredObject; old: ApiObject },
     next: ApiObject,
-    { dryRun, guards = [] }: Pick<UpdateOptions, 'dryRun' | 'guards'>,
-  ): Promise<ApiObject | 'conflict'> {
+    { dryRun, guards = [], preconditions }: UpdateOptions,
+  ): Promise<ApiObject | typeof CONFLICT> {
     // An update without changes is not written: no event, no new resourceVersion.
     if (dryRun || isSameObject(old, next)) return versioned(next, current.revision);
     const finished = next.metadata.deletionTimestamp !== undefined && !hasFinalizers(next);
@@ -269,25 +274,20 @@ export class ObjectWriter {
       guards,
     });
     await this.#options.reader.sawOwnWrite(result);
-    if (!result.ok && result.key !== current.key) {
-      throw conflict(kind, current.name, 'a condition of this update no longer holds');
-    }
-    return result.ok ? versioned(next, result.revision) : 'conflict';
+    if (result.ok) return versioned(next, result.revision);
+    if (result.key !== current.key) throw conflict(kind, current.name, 'a condition of this update no longer holds');
+    return lostRace(kind, current.name, preconditions);
   }
 
   /**
    * Starts a deletion. With `gone` the object no longer exists. Otherwise it has a deletionTimestamp and waits for its
    * finalizers or its children.
    */
-  async remove(
-    kind: Kind,
-    objectKey: ObjectKey,
-    { dryRun, preconditions, guards = [], onlyIfEmpty = false }: RemoveOptions,
-  ): Promise<{ object: ApiObject; uid: string; gone: boolean }> {
+  async remove(kind: Kind, objectKey: ObjectKey, options: RemoveOptions): Promise<Removed> {
+    const { dryRun, preconditions, guards = [], onlyIfEmpty = false, request } = options;
     const { reader, now, catalog } = this.#options;
     const inside = onlyIfEmpty ? prefixesInside(catalog, { ...objectKey, kind }) : [];
-    const expected = preconditions?.resourceVersion ?? '';
-    for (let attempt = 1; ; attempt++) {
+    const attempt = async (): Promise<Removed | typeof CONFLICT> => {
       const { current, object } = await this.#current(kind, objectKey, preconditions);
       const { uid, deletionTimestamp } = current;
       const isMarked = deletionTimestamp !== undefined;
@@ -311,8 +311,26 @@ export class ObjectWriter {
       if (result.key !== current.key) {
         throw conflict(kind, objectKey.name, 'a condition of this deletion no longer holds');
       }
-      if (expected !== '' || attempt >= UPDATE_ATTEMPTS) throw modified(kind, objectKey.name);
-    }
+      return lostRace(kind, objectKey.name, preconditions);
+    };
+    return this.#queue.run(storageKey(kind, objectKey), attempt, request);
+  }
+
+  /**
+   * Deletes a parent that is marked for deletion and has nothing inside it. An update in the meantime cannot undo the
+   * deletion, so the newest version is deleted. False if it waits for its finalizers.
+   */
+  async removeEmptied(parent: StoredObject): Promise<boolean> {
+    const { reader } = this.#options;
+    return this.#queue.run(parent.key, async () => {
+      await reader.catchUp();
+      const current = reader.find(parent.kind, parent);
+      if (current?.createRevision !== parent.createRevision) return true;
+      if (hasFinalizers(current.object())) return false;
+      const result = await this.#write({ key: current.key, value: null, expect: { modRevision: current.revision } });
+      await reader.sawOwnWrite(result);
+      return result.ok || CONFLICT;
+    });
   }
 
   /** The newest version, which must meet the preconditions. */
@@ -325,12 +343,6 @@ export class ObjectWriter {
     await reader.catchUp();
     const current = reader.find(kind, objectKey);
     if (current === undefined) throw reader.absence(kind, objectKey);
-    const expected = preconditions?.resourceVersion ?? '';
-    if (expected !== '' && !/^[0-9]{1,16}$/.test(expected)) {
-      throw invalid(kind, objectKey.name, [
-        invalidValue('metadata.resourceVersion', expected, 'must be the resourceVersion of the object as it was read'),
-      ]);
-    }
     const object = current.object();
     checkPreconditions(kind, object, preconditions);
     return { current, object };
@@ -350,23 +362,11 @@ const versioned = (object: ApiObject, revision: number): ApiObject => ({
   metadata: { ...object.metadata, resourceVersion: String(revision) },
 });
 
-export function checkPreconditions(
-  kind: Kind,
-  { metadata }: ApiObject,
-  preconditions: Preconditions | undefined,
-): void {
-  const { name = '', uid, resourceVersion } = metadata;
-  const wanted = { uid: preconditions?.uid ?? '', resourceVersion: preconditions?.resourceVersion ?? '' };
-  if (wanted.uid !== '' && wanted.uid !== uid) {
-    const why = `Precondition failed: UID in precondition: ${wanted.uid}, UID in object meta: ${uid}`;
-    throw conflict(kind, name, why);
-  }
-  if (wanted.resourceVersion !== '' && wanted.resourceVersion !== resourceVersion) throw modified(kind, name);
+/** Another write came first. A writer that expects a version is refused; another one tries again. */
+function lostRace(kind: Kind, name: string, preconditions: Preconditions | undefined): typeof CONFLICT {
+  if ((preconditions?.resourceVersion ?? '') !== '') throw modified(kind, name);
+  return CONFLICT;
 }
-
-/** Z-05 */
-const modified = (kind: Kind, name: string): ApiError =>
-  conflict(kind, name, 'the object has been modified; please apply your changes to the latest version and try again');
 
 /** M-05 */
 function noUniqueName(kind: Kind, base: string): ApiError {

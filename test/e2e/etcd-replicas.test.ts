@@ -76,6 +76,40 @@ describeWithEtcd('B8: replicas on one etcd', () => {
     expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
   });
 
+  it('AP-24: writers at both who sent no version never get a conflict, and none of their changes is lost', async () => {
+    const path = `${CLUSTERS}/shared`;
+    const apply = (manager: string) => `${path}?fieldManager=${manager}`;
+    const body = (name: string, i: number) => ({
+      apiVersion: 'clusterregistry.k8s.io/v1alpha1',
+      kind: 'Cluster',
+      metadata: { name, labels: { [`writer-${i}`]: 'yes' } },
+    });
+    const mediaType = (i: number) => (i % 4 < 2 ? 'application/apply-patch+yaml' : 'application/merge-patch+json');
+    await addCluster(replicas[0], 'shared');
+    const answers = await Promise.all(
+      Array.from({ length: 48 }, (_, i) =>
+        (replicas[i % 2] ?? replicas[0]).call('PATCH', i % 4 < 2 ? apply(`writer-${i}`) : path, {
+          body: body('shared', i),
+          headers: { 'Content-Type': mediaType(i) },
+        }),
+      ),
+    );
+    expect(answers.filter(({ code }) => code !== 200).map(({ text }) => text)).toEqual([]);
+    const { labels } = (await read(replicas[0], path)).json.metadata;
+    expect(Object.keys(labels)).toHaveLength(answers.length);
+    // The first one creates it.
+    const creations = await Promise.all(
+      Array.from({ length: 24 }, (_, i) =>
+        (replicas[i % 2] ?? replicas[0]).call('PATCH', `${CLUSTERS}/new?fieldManager=writer-${i}`, {
+          body: body('new', i),
+          headers: { 'Content-Type': 'application/apply-patch+yaml' },
+        }),
+      ),
+    );
+    const codes = creations.map(({ code }) => code).sort();
+    expect(codes).toEqual([...Array.from({ length: 23 }, () => 200), 201]);
+  });
+
   it('L-34: a list that began at one is continued at the other, and its version holds there', async () => {
     for (const name of ['page-a', 'page-b', 'page-c']) await addCluster(replicas[0], name, { labels: { page: 'yes' } });
     const query = '?labelSelector=page%3Dyes&limit=2';

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { bootstrapToken, bootstrapTokenDigest } from '../../src/api/bootstrap-credential.ts';
 import type { Caller } from '../../src/api/caller.ts';
+import type { ApiObject } from '../../src/api/kind.ts';
 import { bootstrapStatus } from '../../src/api/kinds/bootstrap-token.ts';
 import { storageKey } from '../../src/api/object-key.ts';
 import type { ApiRequest } from '../../src/api/request.ts';
@@ -56,17 +57,18 @@ async function inWorld(test: (world: World) => Promise<void>): Promise<void> {
     const textOf = (): string => bootstrapToken(TOKEN.name, Buffer.alloc(32, secret));
     const find = () => reader.find(TOKENS, TOKEN)?.object();
     const { authenticateToken } = createBootstrapTokenAuthenticator({ find, now: Date.now });
-    const handle = createJoinHandler({
+    const parts = {
       catalog,
       reader,
-      writer,
       views: createViews(catalog, new Fleet().policy, () => 0),
-      publicView: (whole) => whole,
+      publicView: (whole: ApiObject) => whole,
       productName: 'orchestrator',
       checkJoin: () => undefined,
       requireRightClock: () => {},
       now: Date.now,
-    });
+    };
+    /** Each request at another process. */
+    const handle = (request: ApiRequest) => createJoinHandler({ ...parts, writer: objects.otherWriter() })(request);
     const create = async (createdBy: object = { username: 'jane' }): Promise<void> => {
       secret += 1;
       const spec = {
@@ -85,7 +87,7 @@ async function inWorld(test: (world: World) => Promise<void>): Promise<void> {
           hook = { key, run };
         },
         replace: async (createdBy) => {
-          await writer.remove(TOKENS, TOKEN, { dryRun: false });
+          await objects.otherWriter().remove(TOKENS, TOKEN, { dryRun: false });
           await create(createdBy);
         },
         status: () => bootstrapStatus(find() ?? object()),

@@ -25,6 +25,8 @@ export interface Objects {
   readonly reflector: Reflector<StoredObject>;
   readonly reader: ObjectReader;
   readonly writer: ObjectWriter;
+  /** The writer of another process: it does not wait for the writes of others, so a gate can use it. */
+  otherWriter(): ObjectWriter;
   readonly propagation: DeletionPropagation;
   readonly unfinished: UnfinishedDeletions;
   /** Every key under the registry, in order. */
@@ -78,7 +80,7 @@ export async function openReplica(store: Store, now: () => number = Date.now) {
   });
   await reflector.start();
   const reader = new ObjectReader(reflector, caches, new Freshness({ store, parts: [reflector] }));
-  const writer = new ObjectWriter({
+  const options = {
     store,
     reader,
     catalog,
@@ -86,12 +88,14 @@ export async function openReplica(store: Store, now: () => number = Date.now) {
     randomUuid: randomUUID,
     randomSuffix: () => 'xxxxx',
     computedAnnotations: [],
-  });
+  };
+  const writer = new ObjectWriter(options);
+  const otherWriter = () => new ObjectWriter(options);
   const parents = [catalog.clusters, catalog.namespaces].map((kind) => reader.cache(kind));
   const unfinished = new UnfinishedDeletions(parents, now);
   reflector.listen(unfinished);
   const propagation = new DeletionPropagation({ store, reader, writer, catalog, unfinished });
-  return { reflector, reader, writer, propagation, unfinished, stop: () => reflector.stop() };
+  return { reflector, reader, writer, otherWriter, propagation, unfinished, stop: () => reflector.stop() };
 }
 
 /** A folder for a database, removed after the test. */

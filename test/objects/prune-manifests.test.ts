@@ -187,7 +187,8 @@ const before = (act: () => Promise<unknown>): void => {
   };
 };
 
-const removeEast = () => objects.writer.remove(catalog.clusters, east.objectKey, { dryRun: false, onlyIfEmpty: true });
+const removeEast = () =>
+  objects.otherWriter().remove(catalog.clusters, east.objectKey, { dryRun: false, onlyIfEmpty: true });
 
 test('A40: an object that others removed and created again meanwhile stays', async () => {
   await applyManifests(parts, 'manifests', contentOf(east));

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import type { ApiObject } from '../../src/api/kind.ts';
 import { ApiError, badRequest, type Status } from '../../src/api/status.ts';
 import { PendingCreations } from '../../src/objects/quota.ts';
-import { at, catalog, inFolder, make, object, openObjects } from './object-store.ts';
+import { at, catalog, inFolder, make, type Objects, object, openObjects, openReplica } from './object-store.ts';
 
 const { clusters, namespaces, serviceAccounts } = catalog;
 
@@ -118,6 +118,87 @@ it('an update with a guard on another key fails once that key has changed', asyn
     await objects.store.write({ key: '/internal/leader', value: null, expect: { modRevision: held.revision } });
     expect(await statusOf(label('two'))).toMatchObject({ code: 409 });
     expect(objects.reader.find(clusters, at('', '', 'a'))?.labels).toEqual({ value: 'one' });
+    await objects.close();
+  });
+});
+
+const label = ({ writer }: Pick<Objects, 'writer'>, key: string, request?: { readonly signal: AbortSignal }) =>
+  writer.update(
+    clusters,
+    at('', '', 'a'),
+    ({ metadata, ...rest }) => ({ ...rest, metadata: { ...metadata, labels: { ...metadata.labels, [key]: 'yes' } } }),
+    { dryRun: false, part: 'object', request },
+  );
+
+it('AP-24: concurrent updates of an object without a version are all stored, and none conflicts', async () => {
+  await inFolder(async (file) => {
+    let conflicts = 0;
+    const objects = await openObjects(file, async (_, next) => {
+      const result = await next();
+      if (!result.ok) conflicts++;
+      return result;
+    });
+    await make(objects, clusters, at('', '', 'a'));
+    await Promise.all(Array.from({ length: 100 }, (_, i) => label(objects, `label-${i}`)));
+    expect(Object.keys(objects.reader.find(clusters, at('', '', 'a'))?.labels ?? {})).toHaveLength(100);
+    expect(conflicts).toBe(0);
+    await objects.close();
+  });
+});
+
+it('AP-24: updates at two replicas without a version are all stored', async () => {
+  await inFolder(async (file) => {
+    const objects = await openObjects(file);
+    const other = await openReplica(objects.store);
+    await make(objects, clusters, at('', '', 'a'));
+    const replicas = [objects, other];
+    await Promise.all(Array.from({ length: 100 }, (_, i) => label(replicas[i % 2] ?? objects, `label-${i}`)));
+    await objects.reader.catchUp();
+    expect(Object.keys(objects.reader.find(clusters, at('', '', 'a'))?.labels ?? {})).toHaveLength(100);
+    await other.stop();
+    await objects.close();
+  });
+});
+
+it('AP-24: a deletion is completed among writers that never pause', async () => {
+  await inFolder(async (file) => {
+    const objects = await openObjects(file);
+    await make(objects, clusters, at('', '', 'a'));
+    const untilRefused = async (key: string): Promise<number> => {
+      for (let i = 0; ; i++) {
+        try {
+          await label(objects, `${key}-${i}`);
+        } catch (error) {
+          return error instanceof ApiError ? error.status.code : 0;
+        }
+      }
+    };
+    const writers = Array.from({ length: 8 }, (_, i) => untilRefused(`writer-${i}`));
+    await objects.writer.remove(clusters, at('', '', 'a'), { dryRun: false });
+    await objects.propagation.finishDeletions(clusters, at('', '', 'a'));
+    expect([...new Set(await Promise.all(writers))]).toEqual([404]);
+    expect(await objects.keys()).toEqual([]);
+    await objects.close();
+  });
+});
+
+it('of two updates that expect the same version, one is refused, while others wait', async () => {
+  await inFolder(async (file) => {
+    const objects = await openObjects(file);
+    const { resourceVersion = '' } = (await make(objects, clusters, at('', '', 'a'))).metadata;
+    const expecting = (value: string) =>
+      objects.writer.update(
+        clusters,
+        at('', '', 'a'),
+        (current) => ({ ...current, metadata: { ...current.metadata, labels: { value } } }),
+        { dryRun: false, part: 'object', preconditions: { resourceVersion } },
+      );
+    const first = expecting('one');
+    const second = statusOf(expecting('two'));
+    await label(objects, 'three');
+    expect((await first).metadata.labels).toEqual({ value: 'one' });
+    expect(await second).toMatchObject({ code: 409, reason: 'Conflict' });
+    expect(objects.reader.find(clusters, at('', '', 'a'))?.labels).toEqual({ value: 'one', three: 'yes' });
     await objects.close();
   });
 });

@@ -3,7 +3,7 @@ import { fleetKey } from '../../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { notFound } from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
-import { checkPreconditions } from '../../objects/writer.ts';
+import { checkPreconditions } from '../../objects/preconditions.ts';
 import { userOf } from '../approvals/people.ts';
 import type { VerbOverrides } from '../dispatch.ts';
 import { findForCaller, getListed } from '../find-for-caller.ts';
@@ -52,7 +52,7 @@ async function deleteRequest(parts: AccessRequestParts, request: ApiRequest): Pr
       const withdrawnBy = userOf(parts, caller, entry.field('spec.cluster'));
       return { ...current, status: { ...withDecision(status, condition), withdrawnBy } };
     },
-    { dryRun: false, part: 'status', preconditions: { uid: entry.uid } },
+    { dryRun: false, part: 'status', preconditions: { uid: entry.uid }, request },
   );
   await grants.remove(grantOwner(withdrawn));
   await writer.remove(kind, key, { dryRun: false, preconditions: { uid: entry.uid } });

@@ -4,10 +4,12 @@ import type { ApiObject, Kind } from '../../api/kind.ts';
 import type { RequestCondition, RequestScope } from '../../api/kinds/access-request-spec.ts';
 import { fleetKey } from '../../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
-import { ApiError, conflict, notFound } from '../../api/status.ts';
+import { ApiError, notFound } from '../../api/status.ts';
+import { checkPreconditions } from '../../objects/preconditions.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import type { PublicView, StoredObject } from '../../objects/stored-object.ts';
-import { checkPreconditions, type ObjectWriter } from '../../objects/writer.ts';
+import { pauseAfter } from '../../objects/write-queue.ts';
+import type { ObjectWriter } from '../../objects/writer.ts';
 import { parseUpdateOptions } from '../options/write-options.ts';
 import { isOwn } from '../requester.ts';
 import type { Views } from '../views.ts';
@@ -19,9 +21,6 @@ import { objectKeyOf, writeResponse } from '../write/write-parts.ts';
  * Writes of the subresource `approval` of access requests and passes, as for a CertificateSigningRequest: each adds a
  * condition. A decision is one compare-and-swap of the object, so of two approvers one decides.
  */
-
-/** Others may write the object between the read and the write. */
-const ATTEMPTS = 8;
 
 /** The object was written by others meanwhile: decide again. */
 export class ObjectChanged extends Error {
@@ -45,15 +44,15 @@ export function createDecisionHandler<P extends DecisionParts>(
 ): (request: ApiRequest) => Promise<ApiResponse> {
   return async (request) => {
     const { dryRun, sentFor } = readBody(parts, kind, request);
-    for (let attempt = 1; ; attempt++) {
+    for (let conflicts = 1; ; conflicts++) {
       try {
         const object = await decide(parts, request, sentFor, dryRun);
         if (!dryRun) annotate(request, object);
         return writeResponse(parts, request, kind, object, { code: 200 });
       } catch (error) {
         if (!(error instanceof ObjectChanged)) throw error;
-        if (attempt >= ATTEMPTS) throw conflict(kind, request.target.name, 'it is being changed; please try again');
       }
+      await pauseAfter(conflicts, request);
     }
   };
 }

@@ -5,8 +5,9 @@ import { REQUESTER_LABEL, tokenIdErrors } from '../../api/kinds/issued-token.ts'
 import { fleetKey } from '../../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { ApiError, notFound } from '../../api/status.ts';
+import { checkPreconditions } from '../../objects/preconditions.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
-import { checkPreconditions, type ObjectWriter } from '../../objects/writer.ts';
+import type { ObjectWriter } from '../../objects/writer.ts';
 import type { Revocations } from '../../tokens/revocations/revocations.ts';
 import type { VerbOverrides } from '../dispatch.ts';
 import { findForCaller, type OwnedParts } from '../find-for-caller.ts';

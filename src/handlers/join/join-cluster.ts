@@ -59,7 +59,7 @@ export function createJoinHandler(parts: JoinParts): (request: ApiRequest) => Pr
     await writer.create(clusters, fleetKey(name), cluster, { dryRun: true, manager, admit }).catch(unlessTaken);
     annotate(request, token, name);
     if (options.dryRun) return writeResponse(parts, request, clusters, prepared, { code: 201 });
-    await spend(parts, token, name);
+    await spend(parts, request, token, name);
     const guards = [
       { key: storageKey(bootstrapTokens, fleetKey(id)), expect: { createRevision: entry.createRevision } },
     ];
@@ -170,7 +170,7 @@ function isDeletedAccount({ catalog, reader }: JoinParts, { name: username, uid 
 }
 
 /** The token is for one name from here on. Of two clusters that use it at the same time, one gets it. */
-async function spend(parts: JoinParts, token: ApiObject, name: string): Promise<void> {
+async function spend(parts: JoinParts, request: ApiRequest, token: ApiObject, name: string): Promise<void> {
   const { catalog, writer, now } = parts;
   const id = token.metadata.name ?? '';
   await writer.update(
@@ -183,7 +183,7 @@ async function spend(parts: JoinParts, token: ApiObject, name: string): Promise<
       if (registeredTimestamp !== undefined) throw spent(parts, current);
       return { ...current, status: { ...bootstrapStatus(current), cluster: name, usedTimestamp } };
     },
-    { dryRun: false, part: 'both' },
+    { dryRun: false, part: 'both', request },
   );
 }
 

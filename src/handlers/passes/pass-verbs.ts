@@ -10,7 +10,7 @@ import { fleetKey } from '../../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { ApiError, notFound } from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
-import { checkPreconditions } from '../../objects/writer.ts';
+import { checkPreconditions } from '../../objects/preconditions.ts';
 import type { VerbOverrides } from '../dispatch.ts';
 import { findForCaller, getListed } from '../find-for-caller.ts';
 import { parseDeleteOptions } from '../options/delete-options.ts';
@@ -52,7 +52,7 @@ async function deletePass(parts: PassParts, request: ApiRequest): Promise<ApiRes
     kind,
     key,
     (current) => ({ ...current, status: endedStatus(passStatus(current), condition) }),
-    { dryRun: false, part: 'status', preconditions: { uid: entry.uid } },
+    { dryRun: false, part: 'status', preconditions: { uid: entry.uid }, request },
   );
   const revoked = await revokeTokens(parts, ended, caller.as(undefined));
   await writer.remove(kind, key, { dryRun: false, preconditions: { uid: entry.uid } });

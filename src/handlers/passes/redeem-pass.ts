@@ -50,7 +50,7 @@ export function createRedeemHandler(parts: PassParts): (request: ApiRequest) => 
       agent: pass.spec.client?.id,
       mayIn: audiencePermission(parts, request, account, holderOf(pass.spec.client)),
       recordToken: async (id, tokenExpiresAt, issuer) => {
-        if (!dryRun) await recordToken(parts, entry, { id, expiresAt: tokenExpiresAt, issuer });
+        if (!dryRun) await recordToken(parts, request, entry, { id, expiresAt: tokenExpiresAt, issuer });
       },
     });
   };
@@ -171,6 +171,7 @@ function whyUnusable({ catalog, now }: PassParts, { name, status }: HeldPass): A
 /** A token leaves only after its id is stored with the pass: to end the pass is to revoke all of its tokens. */
 async function recordToken(
   { catalog, writer }: PassParts,
+  request: ApiRequest,
   { name, uid }: StoredObject,
   { id, expiresAt, issuer }: { id: string | undefined; expiresAt: number; issuer: 'ours' | 'cluster' },
 ): Promise<void> {
@@ -190,7 +191,7 @@ async function recordToken(
       const token = { id, expirationTimestamp: toTimestamp(expiresAt), ...(isForeign ? { revocable: false } : {}) };
       return { ...current, status: { ...status, tokens: [...tokens, token] } };
     },
-    { dryRun: false, part: 'status', preconditions: { uid } },
+    { dryRun: false, part: 'status', preconditions: { uid }, request },
   );
 }
 

@@ -17,7 +17,8 @@ import { applyConfig } from '../../objects/patches/apply/apply-config.ts';
 import { applyConflict } from '../../objects/patches/apply/conflict-error.ts';
 import type { Managers } from '../../objects/patches/apply/managers.ts';
 import type { JsonValue } from '../../objects/patches/json-value.ts';
-import { checkPreconditions } from '../../objects/writer.ts';
+import { checkPreconditions } from '../../objects/preconditions.ts';
+import { pauseAfter } from '../../objects/write-queue.ts';
 import { type ApplyOptions, parseApplyOptions } from '../options/write-options.ts';
 import { APPLY_JSON, APPLY_YAML, type Configuration, readConfiguration } from './apply-body.ts';
 import { checkHiddenFields } from './check-hidden-fields.ts';
@@ -29,9 +30,6 @@ import { admitWrite, objectKeyOf, partOf, seesWhole, type WriteParts, writeRespo
 /** The media types of server-side apply. */
 export const APPLY_TYPES: readonly string[] = [APPLY_YAML, APPLY_JSON];
 
-/** An object can be created and deleted by others between the read and the write. */
-const ATTEMPTS = 8;
-
 /** Server-side apply: creates the object, or merges the configuration of one manager into it (AP-48). */
 export async function applyObject(parts: WriteParts, request: ApiRequest, kind: Kind): Promise<ApiResponse> {
   const options = parseApplyOptions(request.query);
@@ -39,7 +37,7 @@ export async function applyObject(parts: WriteParts, request: ApiRequest, kind: 
   warnOfDropped(request.warn, kind, configuration.dropped);
   if (isLarge(request)) await nextTick();
   const apply: Apply = { parts, request, kind, options, configuration, objectKey: objectKeyOf(request, kind) };
-  for (let attempt = 1; ; attempt++) {
+  for (let conflicts = 1; ; conflicts++) {
     await parts.reader.catchUp();
     const exists = parts.reader.find(kind, apply.objectKey) !== undefined;
     // AP-21: the status of an object that does not exist is a 404 of the update.
@@ -48,9 +46,11 @@ export async function applyObject(parts: WriteParts, request: ApiRequest, kind: 
       return creates ? await create(apply) : await update(apply);
     } catch (error) {
       const reason = error instanceof ApiError ? error.status.reason : undefined;
+      // Others can create and delete the object between the read and the write.
       const hasChanged = creates ? reason === 'AlreadyExists' : reason === 'NotFound' && exists;
-      if (!hasChanged || attempt >= ATTEMPTS) throw error;
+      if (!hasChanged) throw error;
     }
+    await pauseAfter(conflicts, request);
   }
 }
 
@@ -104,6 +104,7 @@ async function update(apply: Apply): Promise<ApiResponse> {
       part: partOf(request),
       applied: () => storedEntries(kind, managers),
       admit: admitWrite(parts, request, kind),
+      request,
     },
   );
   if (!options.dryRun) await parts.propagation.finishDeletions(kind, objectKey);

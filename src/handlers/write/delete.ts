@@ -13,7 +13,7 @@ import { objectKeyOf, type WriteParts, writeResponse } from './write-parts.ts';
 export async function deleteObject(parts: WriteParts, request: ApiRequest, kind: Kind): Promise<ApiResponse> {
   const options = parseDeleteOptions(request);
   const objectKey = objectKeyOf(request, kind);
-  const { object, uid, gone } = await remove(parts, kind, objectKey, options);
+  const { object, uid, gone } = await remove(parts, kind, objectKey, options, request);
   if (!gone) return writeResponse(parts, request, kind, object, { code: 200 });
   return deleteResponse(kind, objectKey.name, uid);
 }
@@ -47,9 +47,15 @@ export function deleteResponse(kind: Kind, name: string, uid?: string): ApiRespo
   return { type: 'value', code: 200, value: status };
 }
 
-async function remove(parts: WriteParts, kind: Kind, objectKey: ObjectKey, options: DeleteOptions) {
+async function remove(
+  parts: WriteParts,
+  kind: Kind,
+  objectKey: ObjectKey,
+  options: DeleteOptions,
+  request?: ApiRequest,
+) {
   const { dryRun, preconditions } = options;
-  const removed = await parts.writer.remove(kind, objectKey, { dryRun, preconditions });
+  const removed = await parts.writer.remove(kind, objectKey, { dryRun, preconditions, request });
   if (dryRun) return removed;
   await parts.propagation.finishDeletions(kind, objectKey);
   // Still stored when it, or an object inside it, has finalizers: another controller has to remove them.

@@ -12,7 +12,7 @@ import { applyJsonPatch } from '../../objects/patches/json-patch.ts';
 import type { JsonValue } from '../../objects/patches/json-value.ts';
 import { applyMergePatch } from '../../objects/patches/merge-patch.ts';
 import { applyStrategicMergePatch } from '../../objects/patches/strategic-merge-patch.ts';
-import { checkPreconditions } from '../../objects/writer.ts';
+import { checkPreconditions } from '../../objects/preconditions.ts';
 import { parsePatchOptions, type WriteOptions } from '../options/write-options.ts';
 import { APPLY_TYPES, applyObject } from './apply.ts';
 import { checkHiddenFields, withoutLastApplied } from './check-hidden-fields.ts';
@@ -76,6 +76,7 @@ export async function patchObject(parts: WriteParts, request: ApiRequest, kind: 
       manager: managerOf(request, options),
       part: partOf(request),
       admit: admitWrite(parts, request, kind),
+      request,
     },
   );
   if (!options.dryRun) await parts.propagation.finishDeletions(kind, objectKey);

@@ -4,7 +4,7 @@ import type { ApiObject, Kind, ObjectMeta, ResourceType } from '../../api/kind.t
 import type { ObjectKey } from '../../api/object-key.ts';
 import type { ApiRequest, RequestBody } from '../../api/request.ts';
 import { badRequest } from '../../api/status.ts';
-import type { Preconditions } from '../../objects/writer.ts';
+import type { Preconditions } from '../../objects/preconditions.ts';
 
 /** The object of the body, with warnings. */
 export function readObject(request: ApiRequest, kind: Kind, mode: FieldValidation): ApiObject {

@@ -29,6 +29,7 @@ export async function updateObject(parts: WriteParts, request: ApiRequest, kind:
       part: partOf(request),
       preconditions,
       admit: admitWrite(parts, request, kind),
+      request,
     },
   );
   if (!options.dryRun) await parts.propagation.finishDeletions(kind, objectKey);
