@@ -152,7 +152,7 @@ describe('A29: labels of the domain', () => {
     'clusterclass.example.com/name',
     'clusters.example.com/env',
     'kubernetes.io/metadata.name',
-  ])('%s on a cluster is a label of its own', (key) => {
+  ])('%s on a cluster is a separate label', (key) => {
     expect(labelDetails('Cluster', { [key]: 'x' })).toEqual([]);
   });
 
