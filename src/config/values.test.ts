@@ -1,4 +1,5 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { readdir, readFile } from 'node:fs/promises';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -214,6 +215,22 @@ describe('productName', () => {
     'a'.repeat(64),
   ])('refuses %j', (text) => {
     expect(() => productName(text)).toThrow(ValueError);
+  });
+
+  it('refuses the first segment of every path that the sources serve', async () => {
+    const root = join(import.meta.dirname, '..');
+    const files = (await readdir(join(root, 'http'), { recursive: true }))
+      .filter((file) => file.endsWith('.ts') && !/\.(?:test|fixture)\.ts$/.test(file))
+      .map((file) => join('http', file));
+    const segments = new Set<string>();
+    for (const file of [...files, 'tokens/issuer-documents.ts']) {
+      const text = await readFile(join(root, file), 'utf8');
+      for (const [, segment = ''] of text.matchAll(/['`]\/([a-z][a-z0-9-]*)(?=[/'`])/g)) segments.add(segment);
+    }
+    // The default of the option, and a part of other paths.
+    for (const other of ['orchestrator', 'v1']) segments.delete(other);
+    expect([...segments]).toEqual(expect.arrayContaining(['api', 'oauth', 'openid', 'mcp', 'console']));
+    for (const segment of segments) expect(() => productName(segment), segment).toThrow(ValueError);
   });
 });
 

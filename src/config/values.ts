@@ -262,7 +262,7 @@ export const origins = (text: string): readonly string[] =>
 
 /** First path segments the server uses itself, now or in kube-apiserver, whose clients may ask for them. */
 const TAKEN = new Set(
-  'api apis auth openid openapi version healthz livez readyz metrics mcp console assets static logs debug swagger'.split(
+  'api apis auth openid openapi version healthz livez readyz metrics mcp oauth console assets static logs debug swagger'.split(
     ' ',
   ),
 );
