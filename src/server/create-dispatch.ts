@@ -5,6 +5,7 @@ import { CLUSTER_ID_ANNOTATION } from '../api/domain-keys.ts';
 import { fleetKey } from '../api/object-key.ts';
 import { checkApproval, checkRequest, decisionRefusal } from '../authz/check-access-request.ts';
 import { checkConfirmation } from '../authz/check-confirmation.ts';
+import { checkExpiry } from '../authz/check-expiry.ts';
 import { checkImport } from '../authz/check-import.ts';
 import { checkJoin } from '../authz/check-join.ts';
 import { checkLabels } from '../authz/check-labels.ts';
@@ -241,6 +242,7 @@ function createAdmissionCheck({ catalog, objects: { policy, reader } }: Dispatch
   };
   return (caller, kind, object, old, cluster) => {
     checkGrant(policy, caller, kind, object, old);
+    checkExpiry(kind, object, old, Date.now());
     checkConfirmation(policy, caller, kind, object, old);
     checkLabels(policy, caller, kind, object, old);
     checkImport(policy, caller, kind, object, old);

@@ -69,4 +69,24 @@ describe('clusterpass.dev/expires-at', () => {
       ]);
     }
   });
+
+  it('is not in the past when the binding is created', async () => {
+    const end = inSeconds(-3600);
+    const { code, json } = await server.call('POST', BINDINGS, { body: bindingUntil('past', end) });
+    expect([code, json.details?.causes]).toEqual([
+      422,
+      [
+        {
+          reason: 'FieldValueInvalid',
+          message: `Invalid value: "${end}": is in the past: the binding would never grant anything`,
+          field: 'metadata.annotations[clusterpass.dev/expires-at]',
+        },
+      ],
+    ]);
+    // An update may end a binding at once.
+    await create(server, BINDINGS, bindingUntil('ended', inSeconds(3600)));
+    const { metadata } = bindingUntil('ended', end);
+    const headers = { 'Content-Type': 'application/merge-patch+json' };
+    expect((await server.call('PATCH', `${BINDINGS}/ended`, { body: { metadata }, headers })).code).toBe(200);
+  });
 });
