@@ -166,7 +166,7 @@ describe('B17: the file', () => {
 
   it('of an earlier release keeps its page size', async () => {
     await (await open()).close();
-    inFile((db) => db.exec('PRAGMA journal_mode = DELETE; PRAGMA page_size = 4096; VACUUM'));
+    inFile((db) => db.exec('PRAGMA journal_mode = DELETE; PRAGMA page_size = 4096; VACUUM; PRAGMA journal_mode = WAL'));
     const store = await open();
     let last = await create(store, '/a/x', 'start');
     for (let i = 0; i < 200; i++) last = await update(store, '/a/x', last, `${i} `.repeat(1000));

@@ -218,6 +218,29 @@ describe('B18: clusterpass store backup', () => {
     }
   });
 
+  it('restored beside the write-ahead log of a killed server is refused, and stays as it is', async () => {
+    const target = inFolder('beside.db');
+    expect(await backup('--data-dir', server.dataDir, '-f', target)).toMatchObject({ code: 0 });
+    const other = await restore('beside.db', inFolder('beside'));
+    onTestFinished(() => other.destroy());
+    await addCluster(other, 'of-the-old-server');
+    await other.kill();
+    const database = join(other.dataDir, 'clusterpass.db');
+    expect((await stat(`${database}-wal`)).size).toBeGreaterThan(0);
+    // Also after a check, which opens the database.
+    expect(await runStore('check', '--store', `sqlite:${target}`)).toMatchObject({ code: 0 });
+    await copyFile(target, database);
+    const sentence =
+      `clusterpass: ${database}-wal belongs to another database than ${database}, which is a backup: ` +
+      `move ${database}-wal away\n`;
+    expect(await runStore('check', '--data-dir', other.dataDir)).toEqual({ code: 1, stdout: '', stderr: sentence });
+    const started = await run(['serve', '--data-dir', other.dataDir, '--listen', '127.0.0.1:0']);
+    expect([started.code, started.stderr]).toEqual([1, expect.stringContaining(sentence)]);
+    expect((await readFile(database)).equals(await readFile(target))).toBe(true);
+    await rm(`${database}-wal`);
+    expect(await runStore('check', '--data-dir', other.dataDir)).toMatchObject({ code: 0 });
+  });
+
   it('keeps the admin token if admin.token is restored too', async () => {
     await mkdir(inFolder('whole'), { mode: 0o700 });
     await copyFile(join(server.dataDir, 'admin.token'), inFolder('whole/admin.token'));

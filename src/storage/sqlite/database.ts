@@ -1,19 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import {
-  closeSync,
-  linkSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  type StatsFs,
-  statfsSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
-import { dirname } from 'node:path';
+import { closeSync, linkSync, openSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { type Revision, StorageError } from '../contract.ts';
+import { requireContent, requireLocalDisk, requireOwnLog } from './database-files.ts';
 import { isBusy, toStorageError } from './sqlite-errors.ts';
 
 /** "CPas" in ASCII: identifies the database, also to file(1). */
@@ -68,23 +57,32 @@ export interface DatabaseOptions {
   readonly maxBytes?: number | undefined;
   /** Rejects a file that does not exist. Otherwise a new database is created. */
   readonly existing?: boolean;
+  /** Makes a store of a backup. Otherwise a backup stays one. */
+  readonly restoresBackup?: boolean;
 }
 
 /** Opens and locks the file. Throws StorageError. */
-export function openDatabase(file: string, { maxBytes, existing = false }: DatabaseOptions = {}): DatabaseSync {
+export function openDatabase(
+  file: string,
+  { maxBytes, existing = false, restoresBackup = false }: DatabaseOptions = {},
+): DatabaseSync {
   let db: DatabaseSync | undefined;
+  let release: (() => void) | undefined;
   try {
     requireLocalDisk(file);
     if (!existing && statSync(file, { throwIfNoEntry: false }) === undefined) createDatabase(file);
     requireContent(file);
+    release = requireOwnLog(file);
     // The timeout waits for a previous process that is just ending.
     db = new DatabaseSync(file, { timeout: 250, enableForeignKeyConstraints: false, defensive: true });
-    prepareDatabase(db, file);
+    prepareDatabase(db, file, restoresBackup);
     if (maxBytes !== undefined) limitSize(db, maxBytes);
     return db;
   } catch (error) {
     db?.close();
-    throw isBusy(error) ? inUse(file) : toStorageError(error, file);
+    if (isBusy(error)) throw inUse(file);
+    release?.();
+    throw toStorageError(error, file);
   }
 }
 
@@ -146,16 +144,7 @@ function linkOrRename(from: string, to: string): void {
   }
 }
 
-/** Checked by name: POSIX drops all locks of a process on a file when the process closes any descriptor of it. */
-function requireContent(file: string): void {
-  if (statSync(file).size > 0) return;
-  throw new StorageError(
-    'unreadable',
-    `${file} is empty, as a failed copy leaves it: restore a backup, or remove the file to begin with a new store`,
-  );
-}
-
-function prepareDatabase(db: DatabaseSync, file: string): void {
+function prepareDatabase(db: DatabaseSync, file: string, restoresBackup: boolean): void {
   requireSqlite(String(pragma(db, 'SELECT sqlite_version()')));
 
   // Held from the first access until the process ends, when the kernel releases it. With two owners each would assign
@@ -175,7 +164,8 @@ function prepareDatabase(db: DatabaseSync, file: string): void {
     );
   }
 
-  const mode = String(pragma(db, 'PRAGMA journal_mode = WAL'));
+  const isKept = !restoresBackup && pragma(db, "SELECT 1 FROM meta WHERE name = 'backup'") !== undefined;
+  const mode = isKept ? 'wal' : String(pragma(db, 'PRAGMA journal_mode = WAL'));
   if (mode !== 'wal') throw new StorageError('unavailable', `${file}: no write-ahead log here (journal mode ${mode})`);
   db.exec(`
     ${DURABLE}
@@ -270,38 +260,10 @@ function readPid(file: string): number | undefined {
   }
 }
 
-/** Network file systems, by their magic numbers in Linux (statfs(2)). */
-const NETWORK_FILE_SYSTEMS: ReadonlyMap<number, string> = new Map([
-  [0x6969, 'NFS'],
-  [0x517b, 'SMB'],
-  [0xff534d42, 'CIFS'],
-  [0xfe534d42, 'SMB2'],
-  [0x5346414f, 'AFS'],
-  [0x00c36400, 'Ceph'],
-  [0x0bd00bd0, 'Lustre'],
-]);
-
 /**
- * B19: a file lock excludes a second process, and an fsync makes a write durable. Neither is reliable over a network
- * (https://sqlite.org/wal.html: "does not work over a network filesystem").
+ * Marks a copy of a database as a backup, and makes it a database without a write-ahead log, so that `requireOwnLog`
+ * notices one that belongs to another database. It is not durable afterwards, and must be on a local disk.
  */
-export function requireLocalDisk(file: string, statfs: (path: string) => Pick<StatsFs, 'type'> = statfsSync): void {
-  let type: number;
-  try {
-    type = statfs(dirname(file)).type >>> 0;
-  } catch {
-    // Opening the file gives a better error.
-    return;
-  }
-  const name = NETWORK_FILE_SYSTEMS.get(type);
-  if (name === undefined) return;
-  throw new StorageError(
-    'unavailable',
-    `${file} is on a network file system (${name}): put --data-dir on a disk of this machine, or use etcd (--store)`,
-  );
-}
-
-/** Marks a copy of a database as a backup. It is not durable afterwards, and must be on a local disk. */
 export function markBackup(file: string): void {
   const db = new DatabaseSync(file);
   try {
@@ -309,6 +271,7 @@ export function markBackup(file: string): void {
       PRAGMA locking_mode = EXCLUSIVE;
       PRAGMA synchronous = OFF;
       INSERT OR REPLACE INTO meta (name, value) VALUES ('backup', 1);
+      PRAGMA journal_mode = DELETE;
     `);
   } finally {
     db.close();

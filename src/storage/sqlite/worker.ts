@@ -30,7 +30,7 @@ function toError(error: unknown): SerializedError {
 }
 
 function serve(): void {
-  const db = openDatabase(file, { maxBytes, existing });
+  const db = openDatabase(file, { maxBytes, existing, restoresBackup });
   if (restoresBackup) continueBackup(db, Date.now());
   const log = new LogTable(db);
   const sweeper = new Sweeper(db);

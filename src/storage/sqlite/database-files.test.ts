@@ -1,7 +1,7 @@
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { requireLocalDisk } from './database.ts';
+import { requireLocalDisk } from './database-files.ts';
 
 const FILE = '/data/clusterpass.db';
 
