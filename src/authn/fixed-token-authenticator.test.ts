@@ -72,7 +72,7 @@ test('A1: without its file the admin token is refused, until there is one again'
   await admin.refresh();
   expect([await admin.authenticateToken(old), caller?.isLive()]).toEqual([undefined, false]);
   for (const wrong of ['', 'undefined']) expect(await admin.authenticateToken(new Secret(wrong))).toBeUndefined();
-  await rotateAdminToken(data);
+  await writeFile(file, `${'x'.repeat(32)}\n`, { mode: 0o600 });
   await admin.refresh();
   expect(await admin.authenticateToken(await token())).toBeDefined();
   expect(await admin.authenticateToken(old)).toBeUndefined();
@@ -109,9 +109,11 @@ test('A1: a file that others can read while running is reported, and its token i
   expect(reports).toEqual([expect.stringContaining('chmod 600')]);
 });
 
-test('a rotation does not follow a link, and does not make a data directory', async () => {
+test('a rotation does not follow a link, and makes neither a data directory nor a first token', async () => {
   await expect(rotateAdminToken(data)).rejects.toThrow(/ENOENT/);
   await mkdir(data);
+  await expect(rotateAdminToken(data)).rejects.toThrow(/ENOENT/);
+  expect(await readdir(data)).toEqual([]);
   await writeFile(join(dir, 'mounted'), 'x', { mode: 0o600 });
   await symlink(join(dir, 'mounted'), file);
   await expect(rotateAdminToken(data)).rejects.toThrow(/not a regular file/);

@@ -96,7 +96,10 @@ const ADMIN: User = { name: 'admin', uid: '', groups: [MASTERS, AUTHENTICATED], 
 export const openAdminToken = (dataDir: string, parts: WatchParts): Promise<FixedTokenAuthenticator> =>
   openFixedTokenAuthenticator(adminTokenFile(dataDir), ADMIN, parts, { isShared: true });
 
-/** Replaces the admin token; a running server takes it up. Returns the path of its file. */
+/**
+ * Replaces the admin token; a running server takes it up. Returns the path of its file. Fails if there is none: in
+ * another directory than the server's a new token would not withdraw the old one.
+ */
 export async function rotateAdminToken(dataDir: string): Promise<string> {
   const file = adminTokenFile(dataDir);
   await replaceSecretFile(file, makeToken());

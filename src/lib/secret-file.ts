@@ -143,6 +143,8 @@ async function writeTemporary(path: string, content: Uint8Array, owner?: Owner):
     await handle.sync();
   } catch (error) {
     await unlink(temporary);
+    // The errors of a handle do not name the file.
+    if (error instanceof Error) Object.assign(error, { path });
     throw error;
   } finally {
     await handle.close();
@@ -156,19 +158,13 @@ interface Owner {
 }
 
 /**
- * Replaces the content of a secret file, complete and durable or not at all. A missing file is created. When root
- * replaces the file of another user, it stays that user's: the server could not read it otherwise.
+ * Replaces the content of a secret file, which must exist, complete and durable or not at all. When root replaces the
+ * file of another user, it stays that user's: the server could not read it otherwise.
  */
 export async function replaceSecretFile(path: string, content: Uint8Array): Promise<void> {
-  const present = await lstat(path).catch((error: unknown) => {
-    if (errorCode(error) === 'ENOENT') return undefined;
-    throw error;
-  });
-  if (present !== undefined && !present.isFile()) {
-    throw new UnsafeFile(`${path} is not a regular file: replace the file that it leads to.`);
-  }
-  const owner = process.geteuid?.() === 0 ? (present ?? (await stat(dirname(path)))) : undefined;
-  const temporary = await writeTemporary(path, content, owner);
+  const present = await lstat(path);
+  if (!present.isFile()) throw new UnsafeFile(`${path} is not a regular file: replace the file that it leads to.`);
+  const temporary = await writeTemporary(path, content, process.geteuid?.() === 0 ? present : undefined);
   try {
     await rename(temporary, path);
   } catch (error) {

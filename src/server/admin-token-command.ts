@@ -3,6 +3,9 @@ import { loadDataDir, OptionsError } from '../config/load-options.ts';
 import { fileProblem } from '../lib/file-problem.ts';
 import { UnsafeFile } from '../lib/secret-file.ts';
 
+const NO_FILE =
+  'is --data-dir the data directory of the server? If the file was removed, the next start makes a new one';
+
 /** `clusterpass admin-token rotate`. Exit codes: 0 success, 1 failure, 2 invalid options. */
 export async function runAdminTokenRotate(flags: Record<string, unknown>): Promise<number> {
   const say = (text: string): void => void process.stderr.write(`clusterpass: ${text}\n`);
@@ -17,7 +20,7 @@ export async function runAdminTokenRotate(flags: Record<string, unknown>): Promi
       return 2;
     }
     const { code, path } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT') say(`${path} cannot be written: is --data-dir the data directory of the server?`);
+    if (code === 'ENOENT') say(`there is no ${path}: ${NO_FILE}`);
     else if (error instanceof UnsafeFile) say(error.message);
     else if (path !== undefined) say(`cannot use ${path}: ${fileProblem(error)}`);
     else throw error;

@@ -1,11 +1,11 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { ASK, createCluster, createObjects, issue, tokenPath } from './support/objects.ts';
 import { openSocket } from './support/open-socket.ts';
 import { CLUSTERS } from './support/paths.ts';
@@ -208,6 +208,29 @@ describe('a start with the wrong file of a key pair', () => {
 });
 
 describe('A1: tokens of files', () => {
+  it('are not rotated in a directory that is not the one of the server, or on a full disk', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'clusterpass-rotate-'));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const file = join(folder, 'admin.token');
+    const rotate = ['admin-token', 'rotate', '--data-dir', folder];
+    expect(await run(rotate)).toEqual({
+      code: 1,
+      stdout: '',
+      stderr:
+        `clusterpass: there is no ${file}: is --data-dir the data directory of the server? ` +
+        'If the file was removed, the next start makes a new one\n',
+    });
+    expect(await readdir(folder)).toEqual([]);
+    await writeFile(file, `${'x'.repeat(32)}\n`, { mode: 0o600 });
+    const full = await run(rotate, {}, ['prlimit', '--fsize=10']);
+    expect(full).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: `clusterpass: cannot use ${file}: the file is larger than this process may write\n`,
+    });
+    expect(await readdir(folder)).toEqual(['admin.token']);
+  });
+
   it('are withdrawn with their file: the admin token at once, static tokens after a minute', async () => {
     const faster = 'const now = performance.now.bind(performance); performance.now = () => now() * 30;';
     const server = await startServer({
