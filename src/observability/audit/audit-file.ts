@@ -12,6 +12,8 @@ export interface AuditFileOptions {
   /** How many rotated files are kept; 0 for all. */
   readonly maxBackups: number;
   readonly now: () => number;
+  /** Not changed when the clock is set: for intervals. */
+  readonly monotonicNow: () => number;
   /** False while the clock may be wrong: no file is removed because of its age. */
   readonly isSteady: () => boolean;
   /** A file could not be rotated, or an old one not be removed. Lines are still written. */
@@ -50,8 +52,9 @@ export class AuditFile {
   #isRegular = false;
   #size = 0;
   #createdAt = 0;
+  /** By the monotonic clock. */
   #checkedAt = 0;
-  /** When a rotation failed last. */
+  /** When a rotation failed last, by the monotonic clock. */
   #failedAt = Number.NEGATIVE_INFINITY;
   #endsMidLine = false;
 
@@ -90,15 +93,14 @@ export class AuditFile {
   }
 
   async #handleFor(length: number): Promise<FileHandle> {
-    const { now, maxBytes, maxAgeMs } = this.#options;
-    if (this.#handle !== undefined && now() - this.#checkedAt >= CHECK_MS) await this.#check();
+    const { now, monotonicNow, maxBytes, maxAgeMs } = this.#options;
+    if (this.#handle !== undefined && monotonicNow() - this.#checkedAt >= CHECK_MS) await this.#check();
     const handle = this.#handle ?? (await this.#open());
     if (!this.#isRegular || this.#size === 0) return handle;
     const isFull = this.#size + length > maxBytes;
     const isOld = maxAgeMs > 0 && now() - this.#createdAt >= DAY_MS;
     if (!isFull && !isOld) return handle;
-    // A clock that is set back does not delay the next attempt.
-    if (Math.abs(now() - this.#failedAt) < ROTATE_RETRY_MS) return handle;
+    if (monotonicNow() - this.#failedAt < ROTATE_RETRY_MS) return handle;
     return (await this.#rotate()) ? this.#open() : handle;
   }
 
@@ -110,7 +112,7 @@ export class AuditFile {
     } catch (error) {
       if (reserved !== undefined) await unlink(reserved).catch(() => {});
       this.#options.onProblem(error);
-      this.#failedAt = this.#options.now();
+      this.#failedAt = this.#options.monotonicNow();
       return false;
     }
     await this.close();
@@ -119,14 +121,14 @@ export class AuditFile {
   }
 
   async #check(): Promise<void> {
-    this.#checkedAt = this.#options.now();
+    this.#checkedAt = this.#options.monotonicNow();
     const found = await stat(this.#options.path).catch(() => undefined);
     if (found === undefined || inodeOf(found) !== this.#identity) return this.close();
     this.#size = found.size;
   }
 
   async #open(): Promise<FileHandle> {
-    const { path, now } = this.#options;
+    const { path, now, monotonicNow } = this.#options;
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     // Opened for reading, too, to see whether the last line is whole. A pipe or a device may only allow writing.
     const handle = await open(path, APPEND | constants.O_RDWR, 0o600).catch(() =>
@@ -139,7 +141,7 @@ export class AuditFile {
       this.#isRegular = stats.isFile();
       this.#size = stats.size;
       this.#createdAt = stats.size === 0 ? now() : stats.birthtimeMs || stats.mtimeMs;
-      this.#checkedAt = now();
+      this.#checkedAt = monotonicNow();
       // A pipe cannot be read back: for one, `append` keeps this.
       if (this.#isRegular) this.#endsMidLine = stats.size > 0 && (await lastByte(handle, stats.size)) !== NEWLINE;
       // A new file is lost in a power failure if its folder is not synchronized.

@@ -5,7 +5,7 @@ import { AuditFile, type AuditFileOptions } from './audit-file.ts';
 import { type AuditCounts, AuditLog } from './audit-log.ts';
 import { RecentEvents } from './recent-events.ts';
 
-export type AuditFileSettings = Omit<AuditFileOptions, 'now' | 'isSteady' | 'onProblem'>;
+export type AuditFileSettings = Omit<AuditFileOptions, 'now' | 'monotonicNow' | 'isSteady' | 'onProblem'>;
 
 /**
  * Two logs, because any client can send enough rejected requests to fill all files that are kept. They must not push
@@ -77,10 +77,11 @@ const TEMPORARY: ReadonlySet<string | undefined> = new Set(['ENOSPC', 'EDQUOT', 
 
 async function openLog(settings: AuditFileSettings, consequence: string, logger: Logger): Promise<AuditLog> {
   // B31: the clock may have been set before the start, so no file is removed by its age for an hour.
-  const jumps = new ClockJumps({ now: Date.now, monotonicNow: () => performance.now(), jumpedBefore: true });
+  const clocks = { now: Date.now, monotonicNow: () => performance.now() };
+  const jumps = new ClockJumps({ ...clocks, jumpedBefore: true });
   const file = new AuditFile({
     ...settings,
-    now: Date.now,
+    ...clocks,
     isSteady: () => jumps.isSteady(),
     onProblem: (error) => logger.warn({ err: error }, 'an audit log could not be rotated or removed'),
   });
