@@ -3,7 +3,7 @@ import type { Client } from '../../../src/client/index.ts';
 import { CopyButton } from '../components/copy-button.tsx';
 import { DownloadIcon } from '../components/icons.tsx';
 import { Section } from '../components/section.tsx';
-import { errorMessage } from '../error-message.ts';
+import { useAction } from '../hooks/use-action.ts';
 import type { AccountRef } from '../pass/pass-request.ts';
 import type { Provider } from '../session/oidc-client.ts';
 import { serverRoot } from '../settings.ts';
@@ -19,19 +19,13 @@ interface ConnectSectionProps {
 /** The kubeconfig and the commands for the chosen service account. */
 export function ConnectSection({ client, cluster, account, provider }: ConnectSectionProps) {
   const [selected, setSelected] = useState(0);
-  const [problem, setProblem] = useState('');
+  const { problem, run } = useAction();
   const isChosen = account.namespace !== '' && account.name !== '';
   const chosen = { namespace: account.namespace || 'NAMESPACE', name: account.name || 'SERVICE_ACCOUNT' };
   const commands = commandsFor(client.productName, cluster, chosen, provider);
   const command = commands[selected];
-  const download = async (): Promise<void> => {
-    setProblem('');
-    try {
-      saveFile(kubeconfigName(cluster), await client.kubeconfig({ cluster, ...account }));
-    } catch (error) {
-      setProblem(errorMessage(error));
-    }
-  };
+  const download = (): Promise<void> =>
+    run(async () => saveFile(kubeconfigName(cluster), await client.kubeconfig({ cluster, ...account })));
   return (
     <Section
       title="Connect"

@@ -1,7 +1,7 @@
 import { type FormEvent, useState } from 'react';
 import type { Client } from '../../../src/client/index.ts';
 import { TextField } from '../components/text-field.tsx';
-import { errorMessage } from '../error-message.ts';
+import { useAction } from '../hooks/use-action.ts';
 import { deleteCluster } from './delete-cluster.ts';
 
 interface RemoveClusterProps {
@@ -16,20 +16,14 @@ interface RemoveClusterProps {
 /** The user types the name, because everything below the cluster goes with it. */
 export function RemoveCluster({ client, name, uid, onRemoving, onCancel }: RemoveClusterProps) {
   const [typed, setTyped] = useState('');
-  const [busy, setBusy] = useState(false);
-  const [problem, setProblem] = useState('');
+  const { busy, problem, run } = useAction();
   const remove = async (event: FormEvent): Promise<void> => {
     event.preventDefault();
-    if (typed !== name || busy) return;
-    setBusy(true);
-    setProblem('');
-    try {
+    if (typed !== name) return;
+    await run(async () => {
       await deleteCluster(client, { name, uid });
       onRemoving();
-    } catch (error) {
-      setProblem(errorMessage(error));
-      setBusy(false);
-    }
+    });
   };
   return (
     <form className="stack danger-panel" onSubmit={remove} aria-busy={busy}>

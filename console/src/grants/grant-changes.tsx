@@ -66,7 +66,7 @@ function GrantGroup({ title, grants, kind }: GrantGroupProps) {
 export const subjectText = ({ kind, namespace, name }: ClusterGrant['subjects'][number]): string =>
   `${kind} ${namespace === undefined || namespace === '' ? name : `${namespace}/${name}`}`;
 
-/** `ClusterRole clusterpass:viewer by demo-team-shop-view, in the namespace shop`. */
+/** `ClusterRole clusterpass:viewer by demo-team-shop-view in the namespace shop`. */
 export function bindingText({ binding, role }: Pick<ClusterGrant, 'binding' | 'role'>): string {
   if (binding === undefined || role === undefined) return 'by a binding that you may not read';
   const namespace = binding.namespace ?? '';

@@ -1,7 +1,7 @@
 import { useState } from 'react';
 import { type Client, isStatus } from '../../../src/client/index.ts';
 import { checkAccess, toRevokePass } from '../access/access-review.ts';
-import { errorMessage } from '../error-message.ts';
+import { useAction } from '../hooks/use-action.ts';
 import { useFocusAfterChange } from '../hooks/use-focus-after-change.ts';
 import { useQuery } from '../hooks/use-query.ts';
 
@@ -26,24 +26,20 @@ async function hasRecord(client: Client, jti: string): Promise<boolean> {
 
 /** Needs a second click, because programs that already use the pass lose access. */
 export function RevokeButton({ client, jti, tracked, onRevoked }: RevokeButtonProps) {
-  const [step, setStep] = useState<'idle' | 'confirm' | 'busy'>('idle');
-  const [problem, setProblem] = useState('');
+  const [isAsked, setAsked] = useState(false);
+  const { busy, problem, run } = useAction();
+  const step = busy ? 'busy' : isAsked ? 'confirm' : 'idle';
   const button = useFocusAfterChange<HTMLButtonElement>(step);
   const allowed = useQuery(
     jti,
     async () => tracked || (await hasRecord(client, jti)) || (await checkAccess(client, toRevokePass(jti))).allowed,
   );
-  const revoke = async (): Promise<void> => {
-    setStep('busy');
-    setProblem('');
-    try {
+  const revoke = (): Promise<void> =>
+    run(async () => {
+      setAsked(false);
       await client.revokeToken(jti);
       onRevoked();
-    } catch (error) {
-      setStep('idle');
-      setProblem(errorMessage(error));
-    }
-  };
+    });
   if (allowed.status === 'loaded' && !allowed.value) {
     return (
       <p className="muted hint">
@@ -57,13 +53,13 @@ export function RevokeButton({ client, jti, tracked, onRevoked }: RevokeButtonPr
         ref={button}
         type="button"
         className="button danger"
-        disabled={allowed.status === 'loading' || step === 'busy'}
-        onClick={step === 'confirm' ? revoke : () => setStep('confirm')}
+        disabled={allowed.status === 'loading' || busy}
+        onClick={isAsked ? revoke : () => setAsked(true)}
       >
         {{ idle: 'Revoke', confirm: 'Revoke now', busy: 'Revoking…' }[step]}
       </button>
       {step === 'confirm' && (
-        <button type="button" className="button quiet" onClick={() => setStep('idle')}>
+        <button type="button" className="button quiet" onClick={() => setAsked(false)}>
           Cancel
         </button>
       )}

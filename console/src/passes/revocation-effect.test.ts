@@ -46,7 +46,7 @@ it('a cluster that the user cannot see counts as one that does not ask', () => {
 it('describes several revocations together, with the latest time', () => {
   const effects = [effectOf(['vault'], 1_000), effectOf(['vault'], 9_000), effectOf(['https://c/orchestrator/asks'])];
   expect(describeEffects(effects)).toEqual([
-    'Clusterpass refuses the passes from now on.',
+    'Clusterpass will refuse them at once.',
     'The cluster asks asks Clusterpass, and refuses it within about 15 seconds.',
     `vault does not notice: it accepts its passes until ${formatTime(9_000)}.`,
   ]);

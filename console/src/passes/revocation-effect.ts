@@ -57,7 +57,7 @@ export function describeEffects(effects: readonly RevocationEffect[]): string[] 
   }
   const one = effects.length === 1;
   return [
-    `Clusterpass refuses ${one ? 'the pass' : 'the passes'} from now on.`,
+    `Clusterpass will refuse ${one ? 'it' : 'them'} at once.`,
     ...[...asking].map((name) => `${name} asks Clusterpass, and refuses it within about ${WEBHOOK_SECONDS} seconds.`),
     ...[...accepting].map(
       ([name, until]) =>
