@@ -27,6 +27,8 @@ export interface Argument {
   /** `[NAME...]`, `<NAME>` */
   readonly name: string;
   readonly doc: string;
+  /** It is the name of a cluster: shells complete it. */
+  readonly isCluster?: boolean;
 }
 
 export interface Flag {

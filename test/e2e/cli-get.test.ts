@@ -456,7 +456,9 @@ describe('clusterpass version and completion', () => {
       '--bound-object-name',
       '--bound-object-uid',
     ]);
-    expect(await complete('describe', 'cluster', 'pr')).toEqual(['prod-1']);
+    for (const command of [['describe', 'cluster'], ['trust'], ['confirm']]) {
+      expect(await complete(...command, 'pr')).toEqual(['prod-1']);
+    }
     expect(await complete('create', 'token', 'x', '--cluster', 'd')).toEqual(['dev-1']);
 
     // Names of a hostile server are no shell code.

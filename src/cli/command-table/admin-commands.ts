@@ -88,8 +88,8 @@ export const ADMIN_COMMANDS: readonly Command[] = [
       'authenticates as its service account, with its groups and its UID. The CA in the file is that of ' +
       '`--certificate-authority` or of the login. Without one, it is the root certificate that the issuer presents, if this ' +
       'machine trusts it and it is not a public CA.\n\n' +
-      'With `--refresh` it makes an API server read the key set again. After `clusterpass keys revoke` the server does ' +
-      'so at the clusters that it reaches; others do not notice by themselves: ' +
+      'With `--refresh` it makes an API server read the key set again. After `clusterpass keys revoke` the server ' +
+      'refreshes the clusters that it can reach. Refresh the others with this command: ' +
       'kube-apiserver accepts tokens of the keys that it has in memory, however old they are. With `--file`, run on the ' +
       'machine of the API server, it changes a comment in the file of `--authentication-config`, which kube-apiserver ' +
       'takes up in about 20 seconds. With a cluster, it sends its API server a token that no key verifies; kube-apiserver ' +
@@ -99,7 +99,7 @@ export const ADMIN_COMMANDS: readonly Command[] = [
       'account that may only review passes of this cluster. It prints the flags of kube-apiserver and what else is to be done.\n\n' +
       'With `--people` the cluster also accepts passes for people (`clusterpass kubeconfig --as-me`): their names and groups ' +
       'have the prefix of `--people-prefix` of the server, and the RBAC of the cluster decides what they may do.',
-    arguments: [{ name: '[CLUSTER]', doc: 'Name of the cluster. Optional with `--refresh --file`.' }],
+    arguments: [{ name: '[CLUSTER]', doc: 'Name of the cluster. Optional with `--refresh --file`.', isCluster: true }],
     flags: [
       { flags: '--refresh', doc: 'Make an API server read the keys again, instead of writing the configuration.' },
       { flags: '--file <file>', doc: 'With `--refresh`: the file of `--authentication-config` to change.' },
@@ -123,7 +123,7 @@ export const ADMIN_COMMANDS: readonly Command[] = [
       'a cluster names a credential, the server sends it only to confirmed addresses with a confirmed CA. The command ' +
       'prints what it confirms and what that replaces: check it, especially after a change that you did not make. To ' +
       'withdraw a change, write the previous endpoints to the cluster.',
-    arguments: [{ name: '<CLUSTER>', doc: 'Name of the cluster.' }],
+    arguments: [{ name: '<CLUSTER>', doc: 'Name of the cluster.', isCluster: true }],
     flags: [
       {
         flags: '--print',

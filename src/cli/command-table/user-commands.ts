@@ -23,6 +23,7 @@ export const USER_COMMANDS: readonly Command[] = [
       {
         name: '[NAME...]',
         doc: 'Names of clusters; `get cluster/NAME` works, too. `SERVER/NAME` is the cluster of one server.',
+        isCluster: true,
       },
     ],
     flags: [
@@ -57,7 +58,9 @@ export const USER_COMMANDS: readonly Command[] = [
       'Labels, endpoints, conditions with their ages, issuer, default audience, maximum lifetime of tokens, the RBAC rule ' +
       'that lets you see the cluster, and the first 20 service accounts for which you may create tokens.\n\nIf you are logged in to several servers and give neither `--server` nor a token, ' +
       'the cluster is searched at all of them, and described once for each server that has it.',
-    arguments: [{ name: '<NAME...>', doc: 'Names of clusters. `SERVER/NAME` is the cluster of one server.' }],
+    arguments: [
+      { name: '<NAME...>', doc: 'Names of clusters. `SERVER/NAME` is the cluster of one server.', isCluster: true },
+    ],
     examples: ['clusterpass describe cluster prod-eu-1'],
   },
   {

@@ -29,8 +29,7 @@ const fileFlags = (): string[] => {
   return [...new Set(withValue(all.filter(isFile)))].filter((name) => !others.has(name));
 };
 
-/** Whether the arguments are names of clusters. */
-const takesClusters = ({ path }: Command): boolean => ['get clusters', 'describe cluster'].includes(path.join(' '));
+const takesClusters = ({ arguments: args = [] }: Command): boolean => args.some(({ isCluster }) => isCluster === true);
 
 const takesShell = ({ path }: Command): boolean => path[0] === 'completion';
 

@@ -112,7 +112,10 @@ function connectionWith(context: Context, logins: Logins, server: string, given:
   };
 }
 
-/** For a program that runs Clusterpass: its server, and no token that is for another one. */
+/**
+ * The environment of a command of `exec`: `CLUSTERPASS_SERVER` is set, and token variables for another server are
+ * removed.
+ */
 export function environmentFor({ env }: Context, { server, unusedVariable }: Connection): Context['env'] {
   const tokens = unusedVariable === undefined ? [] : TOKEN_VARIABLES.map((name) => [name, undefined]);
   return { ...env, CLUSTERPASS_SERVER: server, ...Object.fromEntries(tokens) };
