@@ -1,5 +1,6 @@
+import { fieldSelectorFor } from '../api/field-selector-text.ts';
 import type { Cluster } from '../client/types.ts';
-import { fieldSelectorFor, isClusterType } from './clusters.ts';
+import { isClusterType } from './clusters.ts';
 import { CliError } from './command.ts';
 import type { NamedServer } from './connection/all-servers.ts';
 import { serverUrl } from './connection/connection.ts';

@@ -41,7 +41,3 @@ export function withConfirmedEndpoints(cluster: Cluster, productName: string): C
     ? cluster
     : { ...cluster, spec: { ...spec, [endpointsField(productName)]: confirmed } };
 }
-
-/** L-40: `\`, `,` and `=` have a meaning in field selectors. */
-export const fieldSelectorFor = (field: string, value: string): string =>
-  `${field}=${value.replaceAll(/[\\,=]/g, (sign) => `\\${sign}`)}`;

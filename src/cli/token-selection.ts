@@ -1,4 +1,4 @@
-import { fieldSelectorFor } from './clusters.ts';
+import { fieldSelectorFor } from '../api/field-selector-text.ts';
 import type { Invocation } from './command.ts';
 import { parseServiceAccount } from './service-account.ts';
 

@@ -1,6 +1,7 @@
+import { clusterObject } from '../api/cluster-object.ts';
 import { IMPORTED_ANNOTATION } from '../api/domain-keys.ts';
 import type { ApiObject } from '../api/kind.ts';
-import { CLUSTER_GROUP, type ClusterCondition, endpointsField } from '../api/kinds/cluster-spec.ts';
+import type { ClusterCondition } from '../api/kinds/cluster-spec.ts';
 import { isDns1123Subdomain, isValidLabelValue } from '../api/names.ts';
 import { inParallel } from '../lib/in-parallel.ts';
 import { type Desired, keyOf, type Ownership } from './plan.ts';
@@ -55,7 +56,6 @@ export function importOwnership(settings: ImportSettings): Ownership {
 
 /** Translations at the same time: some read a Secret. */
 const CONCURRENCY = 16;
-const ALL_NETWORKS = ['0.0.0.0/0', '::/0'];
 const MAX_MESSAGE = 1_024;
 
 /** Why an address cannot be registered: Clusterpass has endpoints without a path. */
@@ -85,9 +85,6 @@ function importedCluster(
     if (isValidLabelValue(value).length > 0) return failed(`the value of its label ${key} is not a label value`);
     labels[key] = value;
   }
-  const serverEndpoints = found.addresses.flatMap((address) =>
-    ALL_NETWORKS.map((clientCIDR) => ({ clientCIDR, serverAddress: address.replace(/\/$/, '') })),
-  );
   const { caBundle, health, version } = found;
   const ready = settings.ready && health !== undefined ? [readyFrom(health)] : [];
   const status = {
@@ -95,17 +92,14 @@ function importedCluster(
     ...(version === undefined ? {} : { version }),
   };
   return {
-    object: {
-      apiVersion: `${CLUSTER_GROUP}/v1alpha1`,
-      kind: 'Cluster',
-      metadata: { name, labels, annotations: { [IMPORTED_ANNOTATION]: markOf(settings, object) } },
-      spec: {
-        [endpointsField(settings.productName)]: {
-          serverEndpoints,
-          ...(caBundle === undefined ? {} : { caBundle }),
-        },
-      },
-    },
+    object: clusterObject({
+      name,
+      labels,
+      annotations: { [IMPORTED_ANNOTATION]: markOf(settings, object) },
+      addresses: found.addresses.map((address) => address.replace(/\/$/, '')),
+      caBundle,
+      productName: settings.productName,
+    }),
     ...(settings.ready ? { status } : {}),
   };
 }

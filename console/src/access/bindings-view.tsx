@@ -39,7 +39,7 @@ export function BindingsView({ client, permissions, fields, fleet, synced, clust
     async () => {
       if (known === '') return undefined;
       const { grants = [] } = await reviewClusterGrants(client, known);
-      return new Set(grants.flatMap(({ binding }) => (binding === undefined ? [] : [keyOfReference(binding)])));
+      return new Set(grants.flatMap(({ binding }) => (binding === undefined ? [] : [bindingKey(binding)])));
     },
     generation,
   );
@@ -98,9 +98,6 @@ export function BindingsView({ client, permissions, fields, fleet, synced, clust
     </>
   );
 }
-
-const keyOfReference = ({ kind, namespace = '', name }: { kind: string; namespace?: string; name: string }): string =>
-  `${kind} ${namespace}/${name}`;
 
 interface BindingTableProps {
   readonly bindings: readonly Binding[];

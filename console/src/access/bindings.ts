@@ -72,8 +72,14 @@ function bindingOf({ metadata, roleRef = {}, subjects = [] }: StoredBinding, kin
   };
 }
 
-export const bindingKey = ({ kind, namespace, name }: Pick<Binding, 'kind' | 'namespace' | 'name'>): string =>
-  `${kind} ${namespace}/${name}`;
+interface BindingReference {
+  readonly kind: string;
+  readonly namespace?: string;
+  readonly name: string;
+}
+
+/** Of a binding, or of a reference to one. */
+export const bindingKey = ({ kind, namespace = '', name }: BindingReference): string => `${kind} ${namespace}/${name}`;
 
 /**
  * With the UID: another binding may have been created under this name since. One that another user has deleted

@@ -1,3 +1,4 @@
+import { shellWord } from '../../../src/lib/shell-word.ts';
 import { linkTo } from '../router.ts';
 import type { AccessRequest } from './access-review.ts';
 
@@ -35,7 +36,3 @@ export function requestCommand({
   ];
   return `clusterpass request create ${words.map(shellWord).join(' ')} --reason REASON`;
 }
-
-/** Quoted if a shell would interpret it: the form takes any text. */
-const shellWord = (text: string): string =>
-  /^[\w./:@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;

@@ -1,5 +1,6 @@
 import type { ApiObject } from '../../../src/api/kind.ts';
 import type { SigningKeyStatus } from '../../../src/api/kinds/signing-key.ts';
+import { compareKeyStates } from '../../../src/api/signing-key-order.ts';
 import type { Client } from '../../../src/client/index.ts';
 
 export const SIGNING_KEYS = '/apis/clusterpass.dev/v1alpha1/signingkeys';
@@ -9,14 +10,9 @@ export interface SigningKey extends SigningKeyStatus {
   readonly state: string;
 }
 
-/** In the order in which the table shows them. */
-const STATES = ['Current', 'Next', 'External', 'Retired'];
-
-const rank = ({ state }: SigningKey): number => STATES.indexOf(state);
-
 export async function listSigningKeys(client: Client): Promise<SigningKey[]> {
   const { value } = await client.request<{ items: readonly ApiObject[] }>('GET', SIGNING_KEYS);
-  return value.items.map(keyOf).sort((a, b) => rank(a) - rank(b));
+  return value.items.map(keyOf).sort((a, b) => compareKeyStates(a.state, b.state));
 }
 
 export function keyOf({ metadata, status }: ApiObject): SigningKey {

@@ -1,3 +1,4 @@
+import { fieldSelectorFor } from '../../../src/api/field-selector-text.ts';
 import type { Client, TrackedToken } from '../../../src/client/index.ts';
 import { readPages } from '../../../src/client/list-pages.ts';
 
@@ -60,5 +61,5 @@ export function fieldSelector({ cluster, requester, account }: PassFilter): stri
     ['spec.serviceAccount.name', name],
   ].filter(([, value]) => value !== '');
   if (parts.length === 0) return undefined;
-  return parts.map(([field, value = '']) => `${field}=${value.replaceAll(/[\\,=]/g, '\\$&')}`).join(',');
+  return parts.map(([field = '', value = '']) => fieldSelectorFor(field, value)).join(',');
 }

@@ -1,3 +1,4 @@
+import { clusterObject } from '../../../src/api/cluster-object.ts';
 import { toBundle } from '../certificates/certificates.ts';
 
 /** The fields of the form. */
@@ -17,8 +18,6 @@ export interface LabelDraft {
 }
 
 export const NEW_CLUSTER: ClusterDraft = { name: '', address: '', ca: '', clientCidrs: '', labels: [] };
-
-const ALL_NETWORKS = ['0.0.0.0/0', '::/0'];
 
 /** What the user still has to enter; `""` if nothing is missing. */
 export function missingField({ name, address, labels }: ClusterDraft): string {
@@ -41,20 +40,12 @@ export const labelDrafts = (labels: Readonly<Record<string, string>>): LabelDraf
   Object.entries(labels).map(([key, value]) => ({ key, value }));
 
 /** The Cluster object, as `clusterpass register` writes it. */
-export function clusterObject({ name, address, ca, clientCidrs, labels }: ClusterDraft, productName: string): object {
-  const networks = clientCidrs.split(',').flatMap((network) => (network.trim() === '' ? [] : [network.trim()]));
-  return {
-    apiVersion: 'clusterregistry.k8s.io/v1alpha1',
-    kind: 'Cluster',
-    metadata: { name, ...(labels.length === 0 ? {} : { labels: labelsOf(labels) }) },
-    spec: {
-      [`${productName}ApiEndpoints`]: {
-        serverEndpoints: (networks.length > 0 ? networks : ALL_NETWORKS).map((clientCIDR) => ({
-          clientCIDR,
-          serverAddress: address,
-        })),
-        ...(ca.trim() === '' ? {} : { caBundle: toBundle(ca.trim()) }),
-      },
-    },
-  };
-}
+export const draftedCluster = (draft: ClusterDraft, productName: string): object =>
+  clusterObject({
+    name: draft.name,
+    labels: draft.labels.length === 0 ? undefined : labelsOf(draft.labels),
+    addresses: [draft.address],
+    networks: draft.clientCidrs.split(',').flatMap((network) => (network.trim() === '' ? [] : [network.trim()])),
+    caBundle: draft.ca.trim() === '' ? undefined : toBundle(draft.ca.trim()),
+    productName,
+  });

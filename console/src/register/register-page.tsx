@@ -15,7 +15,7 @@ import { useDryRun } from '../hooks/use-dry-run.ts';
 import { useQuery } from '../hooks/use-query.ts';
 import { LabelFields } from '../labels/label-fields.tsx';
 import { hrefOf } from '../router.ts';
-import { type ClusterDraft, clusterObject, labelsOf, missingField, NEW_CLUSTER } from './cluster-draft.ts';
+import { type ClusterDraft, draftedCluster, labelsOf, missingField, NEW_CLUSTER } from './cluster-draft.ts';
 import { KubeconfigInput } from './kubeconfig-input.tsx';
 
 const CLUSTERS = '/apis/clusterregistry.k8s.io/v1alpha1/clusters';
@@ -36,7 +36,7 @@ export const RegisterPage = memo(function RegisterPage({ client, fleetQuery }: {
   const create = (options: { readonly dryRun?: 'All' } = {}, signal?: AbortSignal) =>
     client.request('POST', CLUSTERS, {
       query: { fieldManager: 'clusterpass-console', fieldValidation: 'Strict', ...options },
-      body: clusterObject(draft, client.productName),
+      body: draftedCluster(draft, client.productName),
       ...(signal === undefined ? {} : { signal }),
     });
   const dryRun = useDryRun(key, (signal) => create({ dryRun: 'All' }, signal));

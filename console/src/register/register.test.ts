@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { clusterObject, labelProblem, missingField, NEW_CLUSTER } from './cluster-draft.ts';
+import { draftedCluster, labelProblem, missingField, NEW_CLUSTER } from './cluster-draft.ts';
 import { readKubeconfig } from './read-kubeconfig.ts';
 
 const PEM = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n';
@@ -39,7 +39,7 @@ it.each(['', 'text', '[1', '{clusters: 7, contexts: [null, 3]}'])('%j is no kube
 
 it('writes the object that clusterpass register writes', () => {
   const draft = { ...NEW_CLUSTER, name: 'a', address: 'https://a:6443', ca: ` ${PEM}\n` };
-  expect(clusterObject({ ...draft, labels: [{ key: 'env', value: 'prod' }] }, 'orchestrator')).toEqual({
+  expect(draftedCluster({ ...draft, labels: [{ key: 'env', value: 'prod' }] }, 'orchestrator')).toEqual({
     apiVersion: 'clusterregistry.k8s.io/v1alpha1',
     kind: 'Cluster',
     metadata: { name: 'a', labels: { env: 'prod' } },
@@ -53,7 +53,7 @@ it('writes the object that clusterpass register writes', () => {
       },
     },
   });
-  expect(clusterObject({ ...draft, ca: '', clientCidrs: ' 10.0.0.0/8, ,::/0' }, 'orchestrator')).toMatchObject({
+  expect(draftedCluster({ ...draft, ca: '', clientCidrs: ' 10.0.0.0/8, ,::/0' }, 'orchestrator')).toMatchObject({
     spec: {
       orchestratorApiEndpoints: {
         serverEndpoints: [

@@ -18,7 +18,7 @@ const randomName = (): string => Array.from({ length: 10 }, () => ALPHABET[rando
 /** Creates the token here: the server gets its digest only. Writes only the token to stdout. */
 export const run: Run = async (context, invocation) => {
   const namePattern = invocation.required('namePattern', '--name-pattern');
-  const labels = labelsFrom(invocation, 'label');
+  const labels = labelsFrom(invocation, '--label');
   const seconds = invocation.seconds('duration', '--duration');
   const dryRun = isDryRun(invocation);
   const [name = randomName()] = invocation.args;

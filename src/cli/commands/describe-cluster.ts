@@ -1,10 +1,10 @@
 import { exactDuration, humanAge } from '../../api/codec/go-text/human-duration.ts';
+import { fieldSelectorFor } from '../../api/field-selector-text.ts';
 import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
 import { reviewAccess, reviewSelf } from '../../client/access-reviews.ts';
 import type { Client } from '../../client/create-client.ts';
 import { type Cluster, endpointsInForce, type UsableAccounts } from '../../client/types.ts';
 import { clusterReferences } from '../cluster-references.ts';
-import { fieldSelectorFor } from '../clusters.ts';
 import { CliError, type Context, type Run } from '../command.ts';
 import { connectAll, failureAt, type NamedServer } from '../connection/all-servers.ts';
 import { describeError, isObjectError } from '../describe-error.ts';

@@ -1,8 +1,9 @@
+import { fieldSelectorFor } from '../../api/field-selector-text.ts';
 import type { TableColumn } from '../../api/kind.ts';
 import { clusterColumns } from '../../api/kinds/cluster-columns.ts';
 import type { Cluster, ClusterSelection, ListOptions } from '../../client/types.ts';
 import { type ClusterReference, clusterLabel, clusterReferences } from '../cluster-references.ts';
-import { checkedNames, fieldSelectorFor, getCluster, withConfirmedEndpoints } from '../clusters.ts';
+import { checkedNames, getCluster, withConfirmedEndpoints } from '../clusters.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { askAll, connectAll, type NamedServer } from '../connection/all-servers.ts';
 import { describeError } from '../describe-error.ts';
@@ -10,7 +11,7 @@ import { type FoundClusters, findClusters } from '../find-clusters.ts';
 import { localAddressTo } from '../kubeconfig/local-address.ts';
 import { asList, FORMATS, type Printer, printerFor } from '../output/printer.ts';
 import { sorterFor } from '../output/sort-by.ts';
-import { cellsOf, renderTable, widthsOf } from '../output/table.ts';
+import { cellsOf, labelsCell, renderTable, widthsOf } from '../output/table.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
 
 /** On clusters in output about several servers: the address of the server that has the cluster. */
@@ -197,7 +198,7 @@ function tableFor(
         ...(isSeveral ? [server.name] : []),
         ...cellsOf(columns, cluster, context.now()),
         ...values,
-        ...(withLabels ? [labelsOf(cluster)] : []),
+        ...(withLabels ? [labelsCell(cluster)] : []),
       ];
     },
     printed: (cluster) => {
@@ -206,9 +207,4 @@ function tableFor(
       return { ...cluster, metadata: { ...cluster.metadata, name } };
     },
   };
-}
-
-function labelsOf({ metadata: { labels = {} } }: Cluster): string {
-  const pairs = Object.entries(labels).map(([key, value]) => `${key}=${value}`);
-  return terminalSafe(pairs.sort().join(',')) || '<none>';
 }

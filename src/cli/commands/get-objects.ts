@@ -1,5 +1,5 @@
 import { createCatalog } from '../../api/catalog.ts';
-import type { ApiObject, Kind } from '../../api/kind.ts';
+import { type ApiObject, apiVersionOf, type Kind } from '../../api/kind.ts';
 import type { Client } from '../../client/create-client.ts';
 import { type Page, readPages } from '../../client/list-pages.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
@@ -8,7 +8,7 @@ import { describeError, isObjectError } from '../describe-error.ts';
 import { collectionPath, findKind, type ObjectScope, objectPath } from '../object-path.ts';
 import { asList, FORMATS, printerFor } from '../output/printer.ts';
 import { sorterFor } from '../output/sort-by.ts';
-import { cellsOf, renderTable } from '../output/table.ts';
+import { cellsOf, labelsCell, renderTable } from '../output/table.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
 
 /** `get` of one kind, with kubectl's flags and output formats. */
@@ -74,13 +74,10 @@ async function listAll(
   const selection = { labelSelector: invocation.text('selector'), fieldSelector: invocation.text('fieldSelector') };
   const pages = await readPages<Page<ApiObject>>(client, path, selection);
   // Items of a list do not repeat what they are.
-  return pages.flatMap(({ items }) => items.map((item) => ({ ...item, ...typeOf(kind) })));
+  return pages.flatMap(({ items }) =>
+    items.map((item) => ({ ...item, apiVersion: apiVersionOf(kind), kind: kind.kind })),
+  );
 }
-
-const typeOf = ({ group, version, kind }: Kind): { apiVersion: string; kind: string } => ({
-  apiVersion: group === '' ? version : `${group}/${version}`,
-  kind,
-});
 
 function printTable(context: Context, invocation: Invocation, kind: Kind, objects: readonly ApiObject[]): void {
   const isWide = invocation.text('output') === 'wide';
@@ -95,14 +92,9 @@ function printTable(context: Context, invocation: Invocation, kind: Kind, object
   const rows = objects.map((object) => [
     ...(withNamespace ? [terminalSafe(object.metadata.namespace ?? '')] : []),
     ...cellsOf(columns, object, context.now()),
-    ...(withLabels ? [labelsOf(object)] : []),
+    ...(withLabels ? [labelsCell(object)] : []),
   ]);
   context.out.write(renderTable([...(invocation.isOff('headers') ? [] : [headers]), ...rows]));
-}
-
-function labelsOf({ metadata: { labels = {} } }: ApiObject): string {
-  const pairs = Object.entries(labels).map(([key, value]) => `${key}=${value}`);
-  return terminalSafe(pairs.sort().join(',')) || '<none>';
 }
 
 function nothingFound({ namespaced }: Kind, invocation: Invocation): string {

@@ -1,7 +1,7 @@
 import { bootstrapTokenId } from '../../api/bootstrap-credential.ts';
+import { clusterObject } from '../../api/cluster-object.ts';
 import { CLUSTER_ID_ANNOTATION } from '../../api/domain-keys.ts';
-import type { ApiObject } from '../../api/kind.ts';
-import { CLUSTER_GROUP, endpointsField } from '../../api/kinds/cluster-spec.ts';
+import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
 import { isStatus } from '../../client/errors.ts';
 import { shellWord } from '../../lib/shell-word.ts';
 import { clusterOfClusterInfo, type KubeconfigCluster } from '../../sync/kubeconfig-cluster.ts';
@@ -12,8 +12,6 @@ import { isDryRun } from '../dry-run.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
 import { type ClusterConnection, connectCluster } from '../sync/cluster-connection.ts';
 import { BOOTSTRAP_TOKENS } from './create-bootstrap-token.ts';
-
-const ALL_NETWORKS = ['0.0.0.0/0', '::/0'];
 
 /** Registers the cluster in which it runs, with a bootstrap token. Repeated with the same token, it changes nothing. */
 export const run: Run = async (context, invocation) => {
@@ -34,21 +32,14 @@ export const run: Run = async (context, invocation) => {
   const source = await connectCluster(context, invocation);
   const { server, caBundle } = await reachableAt(source, invocation);
   const identity = await readIdentity(context, source.transport);
-  const networks = invocation.list('clientCidr');
-  const body: ApiObject = {
-    apiVersion: `${CLUSTER_GROUP}/v1alpha1`,
-    kind: 'Cluster',
-    metadata: { name, ...(identity === undefined ? {} : { annotations: { [CLUSTER_ID_ANNOTATION]: identity } }) },
-    spec: {
-      [endpointsField(client.productName)]: {
-        serverEndpoints: (networks.length > 0 ? networks : ALL_NETWORKS).map((clientCIDR) => ({
-          clientCIDR,
-          serverAddress: server,
-        })),
-        ...(caBundle === undefined ? {} : { caBundle }),
-      },
-    },
-  };
+  const body = clusterObject({
+    name,
+    annotations: identity === undefined ? undefined : { [CLUSTER_ID_ANNOTATION]: identity },
+    addresses: [server],
+    networks: invocation.list('clientCidr'),
+    caBundle,
+    productName: client.productName,
+  });
   const query = { fieldValidation: 'Strict', ...(dryRun ? { dryRun: 'All' } : {}) };
   const { code } = await client.request('POST', `${BOOTSTRAP_TOKENS}/${id}/cluster`, { query, body });
   const done = code === 201 ? 'registered' : 'is registered already';

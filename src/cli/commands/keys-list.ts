@@ -1,14 +1,13 @@
 import { humanAge } from '../../api/codec/go-text/human-duration.ts';
 import type { ApiObject } from '../../api/kind.ts';
 import { type SigningKeyStatus, signingKeyKind } from '../../api/kinds/signing-key.ts';
+import { compareKeyStates } from '../../api/signing-key-order.ts';
 import type { Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
 import { collectionPath } from '../object-path.ts';
 import { asList, printerFor } from '../output/printer.ts';
 import { renderTable } from '../output/table.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
-
-const STATES = ['Current', 'Next', 'External', 'Retired'];
 
 const statusOf = (key: ApiObject): SigningKeyStatus => (key.status ?? {}) as SigningKeyStatus;
 
@@ -18,8 +17,7 @@ export const run: Run = async (context, invocation) => {
   const client = await connect(context, invocation);
   const path = collectionPath(client, signingKeyKind);
   const { items } = (await client.request<{ items: ApiObject[] }>('GET', path, { expects: 'list' })).value;
-  const rank = (key: ApiObject): number => STATES.indexOf(statusOf(key).state ?? '');
-  const keys = items.toSorted((a, b) => rank(a) - rank(b));
+  const keys = items.toSorted((a, b) => compareKeyStates(statusOf(a).state, statusOf(b).state));
   if (print !== undefined) {
     context.out.write(print(asList(keys)));
     return undefined;

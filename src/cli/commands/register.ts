@@ -1,8 +1,8 @@
 import { resolve } from 'node:path';
+import { clusterObject } from '../../api/cluster-object.ts';
 import { distributionOf } from '../../api/distribution.ts';
 import { CLUSTER_ID_ANNOTATION } from '../../api/domain-keys.ts';
-import type { ApiObject } from '../../api/kind.ts';
-import { CLUSTER_GROUP, endpointsField } from '../../api/kinds/cluster-spec.ts';
+import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
 import { type Client, createClient } from '../../client/create-client.ts';
 import { FULL_CLUSTERS } from '../../client/list-clusters.ts';
 import { createNodeFetch } from '../../client/node.ts';
@@ -19,8 +19,6 @@ import { labelsFrom } from '../labels.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
 import { fetchWithProgress } from '../progress.ts';
 
-const ALL_NETWORKS = ['0.0.0.0/0', '::/0'];
-
 /** Creates a cluster from a context of a kubeconfig, after the cluster has answered at that address. */
 export const run: Run = async (context, invocation) => {
   const name = invocation.args[0] ?? '';
@@ -29,25 +27,15 @@ export const run: Run = async (context, invocation) => {
   const source = await readContext(resolve(context.cwd, file), invocation.text('context'));
   const client = await connect(context, invocation);
   const { version, id } = invocation.is('offline') ? {} : await inspectCluster(context, source);
-  const networks = invocation.list('clientCidr');
-  const cluster: ApiObject = {
-    apiVersion: `${CLUSTER_GROUP}/v1alpha1`,
-    kind: 'Cluster',
-    metadata: {
-      name,
-      labels: labelsFrom(invocation, 'label'),
-      ...(id === undefined ? {} : { annotations: { [CLUSTER_ID_ANNOTATION]: id } }),
-    },
-    spec: {
-      [endpointsField(client.productName)]: {
-        serverEndpoints: (networks.length > 0 ? networks : ALL_NETWORKS).map((clientCIDR) => ({
-          clientCIDR,
-          serverAddress: source.server,
-        })),
-        ...(source.ca === undefined ? {} : { caBundle: Buffer.from(source.ca).toString('base64') }),
-      },
-    },
-  };
+  const cluster = clusterObject({
+    name,
+    labels: labelsFrom(invocation, '--label'),
+    annotations: id === undefined ? undefined : { [CLUSTER_ID_ANNOTATION]: id },
+    addresses: [source.server],
+    networks: invocation.list('clientCidr'),
+    caBundle: source.ca === undefined ? undefined : Buffer.from(source.ca).toString('base64'),
+    productName: client.productName,
+  });
   const query = { fieldManager: 'clusterpass', fieldValidation: 'Strict', ...(dryRun ? { dryRun: 'All' } : {}) };
   await client.request('POST', FULL_CLUSTERS, { query, body: cluster });
   if (version !== undefined && !dryRun) {

@@ -1,7 +1,7 @@
+import { fieldSelectorFor } from '../../api/field-selector-text.ts';
 import type { ApiObject } from '../../api/kind.ts';
 import type { Client } from '../../client/create-client.ts';
 import type { Approvable } from '../approvable.ts';
-import { fieldSelectorFor } from '../clusters.ts';
 import { type Invocation, type Run, UsageError } from '../command.ts';
 import { connect } from '../connection/connection.ts';
 import { asList, FORMATS, printerFor } from '../output/printer.ts';

@@ -12,6 +12,7 @@ import { sourcePath } from '../../sync/sources/import-source.ts';
 import { IMPORT_SOURCES, type ImportFrom, SOURCES } from '../../sync/sources/sources.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { resolveConnection } from '../connection/connection.ts';
+import { labelsFrom } from '../labels.ts';
 import { connectCluster, connectServer, podServerOf } from '../sync/cluster-connection.ts';
 import { runSync, type Sides, syncFlags } from '../sync/run-sync.ts';
 
@@ -118,15 +119,9 @@ function settingsFrom(
   return {
     ...hubSettings,
     nameTemplate,
-    setLabels: Object.fromEntries(invocation.list('setLabel').map(pairIn)),
+    setLabels: labelsFrom(invocation, '--set-label'),
     copyLabels: invocation.list('copyLabel'),
     ready: invocation.is('ready'),
     productName,
   };
-}
-
-function pairIn(text: string): [string, string] {
-  const sign = text.indexOf('=');
-  if (sign <= 0) throw new CliError(`--set-label: ${JSON.stringify(text)} is not key=value`);
-  return [text.slice(0, sign), text.slice(sign + 1)];
 }

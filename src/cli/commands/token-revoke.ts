@@ -1,9 +1,9 @@
 import { COMPUTED_ANNOTATIONS, TOKEN_CHECKS_ANNOTATION } from '../../api/domain-keys.ts';
+import { fieldSelectorFor } from '../../api/field-selector-text.ts';
 import { issuersFor, WEBHOOK_SECONDS } from '../../api/pass-audience.ts';
 import type { Client } from '../../client/create-client.ts';
 import { StatusError } from '../../client/errors.ts';
 import type { TrackedToken } from '../../client/types.ts';
-import { fieldSelectorFor } from '../clusters.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { clientFor, resolveConnection } from '../connection/connection.ts';
 import { describeError } from '../describe-error.ts';

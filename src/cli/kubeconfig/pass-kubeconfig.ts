@@ -1,11 +1,11 @@
 import { readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isSeq, parseDocument, stringify } from 'yaml';
+import { fieldSelectorFor } from '../../api/field-selector-text.ts';
 import type { ApiObject } from '../../api/kind.ts';
 import { isHandle, passAccount, passSpec } from '../../api/kinds/pass-spec.ts';
 import { kubeconfigFor } from '../../api/kubeconfig-document.ts';
 import type { Client } from '../../client/create-client.ts';
-import { fieldSelectorFor } from '../clusters.ts';
 import { CliError, type Context } from '../command.ts';
 import type { Connection } from '../connection/connection.ts';
 import { deletePassCredentials } from '../connection/credential-cache.ts';
