@@ -1,5 +1,5 @@
 /** A kubeconfig (`v1` `Config`): the fields that are written here. */
-export interface Kubeconfig {
+interface Kubeconfig {
   apiVersion: 'v1';
   kind: 'Config';
   clusters: { name: string; cluster: { server: string; 'certificate-authority-data'?: string } }[];

@@ -41,7 +41,7 @@ export interface ProfileSettings {
 }
 
 /** What labels and uid of a profile depend on. */
-export interface ProfileSource {
+interface ProfileSource {
   readonly name: string;
   readonly uid: string;
   readonly labels: Readonly<Record<string, string>> | undefined;
@@ -73,7 +73,7 @@ export function profileUid(clusterUid: string, namespace: string): string {
   return digest.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
 }
 
-export interface ProfileTarget {
+interface ProfileTarget {
   /** `v1alpha1`, `v1alpha2`: both have the same content. */
   readonly version: string;
   readonly namespace: string;

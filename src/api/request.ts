@@ -109,7 +109,7 @@ export interface ValueResponse {
 }
 
 /** JSON that is serialized already (one object, no trailing newline). */
-export interface JsonResponse {
+interface JsonResponse {
   readonly type: 'json';
   readonly code: number;
   readonly json: Uint8Array | string;
@@ -128,7 +128,7 @@ export interface ListResponse {
 }
 
 /** A stream of newline-terminated JSON frames. Headers are sent first, then `start` is called. */
-export interface WatchResponse {
+interface WatchResponse {
   readonly type: 'watch';
   readonly start: (sink: WatchSink) => void;
 }

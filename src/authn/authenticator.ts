@@ -25,7 +25,7 @@ export interface Authenticator {
   review(token: Secret, asked: TokenQuestion): Promise<TokenFindings>;
 }
 
-export interface TokenAuthenticators {
+interface TokenAuthenticators {
   readonly staticTokens?: TokenAuthenticator | undefined;
   readonly adminToken: TokenAuthenticator;
   /** Further fixed tokens: those of the demo. */

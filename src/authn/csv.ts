@@ -1,6 +1,6 @@
 /** RFC 4180, as strict as Go's reader. An error names the line and never quotes the content. */
 
-export interface CsvRecord {
+interface CsvRecord {
   /** The first line of the record, counted from 1. */
   readonly line: number;
   readonly fields: readonly string[];

@@ -7,7 +7,7 @@ import { isAlwaysReviewed } from './pass-decision.ts';
 import { GRANTING_VERBS } from './rule-index.ts';
 import { ANY, type Rule, ruleText, stringCount } from './rules.ts';
 
-export interface CallerBindings {
+interface CallerBindings {
   /** ClusterRoleBindings, and RoleBindings of the namespace of the review. */
   readonly forResources: readonly CompiledBinding[];
   /** ClusterRoleBindings of the user outside of any cluster: a path belongs to no cluster (P-15). */

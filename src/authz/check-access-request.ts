@@ -63,7 +63,7 @@ export function decisionRefusal(
 }
 
 /** What an approval would grant. */
-export interface WantedGrant extends RequestScope {
+interface WantedGrant extends RequestScope {
   /** Of the request. */
   readonly name: string;
   readonly rules: readonly PolicyRule[];

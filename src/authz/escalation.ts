@@ -22,7 +22,7 @@ import type { Rule } from './rules.ts';
  * account may do in its home cluster does not count.
  */
 
-export type GrantPolicy = Pick<Policy, 'heldRules' | 'rulesOf'> & Pick<Authorizer, 'decide'>;
+type GrantPolicy = Pick<Policy, 'heldRules' | 'rulesOf'> & Pick<Authorizer, 'decide'>;
 
 interface GrantAttempt {
   readonly policy: GrantPolicy;

@@ -14,7 +14,7 @@ import { isDns1123Label, isDns1123Subdomain } from '../api/names.ts';
 const IMPERSONATE = 'impersonate';
 const AUTHENTICATION_GROUP = 'authentication.k8s.io';
 
-export type Impersonation =
+type Impersonation =
   | { readonly allowed: true; readonly caller: Caller }
   | { readonly allowed: false; readonly question: ResourceQuestion; readonly decision: Decision };
 

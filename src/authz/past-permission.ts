@@ -19,7 +19,7 @@ interface PastPermissionParts {
 }
 
 /** Whether a request for a past state was allowed then, for kinds that are allowed or not as a whole. */
-export interface PastPermission {
+interface PastPermission {
   /** Throws a 410 when the rules of the revision are no longer known. */
   isRefusedAt(request: ApiRequest, kind: Kind, revision: number): boolean;
   /** Whether the caller was refused at any time between two revisions, or this is no longer known. */

@@ -27,7 +27,7 @@ import { ANY, pathMatches, type Rule } from './rules.ts';
  */
 
 /** The objects that decide which clusters are visible, at one revision. */
-export interface RbacSnapshot {
+interface RbacSnapshot {
   clusterRoles(): Iterable<ApiObject>;
   clusterRoleBindings(): Iterable<ApiObject>;
   clusterRole(name: string): ApiObject | undefined;

@@ -5,7 +5,7 @@ import type { CompiledBinding } from './compiled-rbac.ts';
 import { reasonText, type Subject } from './rbac-objects.ts';
 
 /** A version of the policy. `generation` counts changes; moments may arrive out of order while loading. */
-export interface PolicyVersion {
+interface PolicyVersion {
   readonly generation: number;
   readonly moment: PolicyMoment;
 }

@@ -9,14 +9,14 @@ const MAX_BYTES = 1024 * 1024;
 /** The parser reports each: a text of invalid escapes has half a million. */
 const MAX_SYNTAX_ERRORS = 20;
 
-export interface ConfigValue {
+interface ConfigValue {
   /** Like the value of a flag. */
   readonly text: string;
   /** The file, the line and the column of the key. */
   readonly where: string;
 }
 
-export interface ConfigFile {
+interface ConfigFile {
   readonly values: ReadonlyMap<OptionName, ConfigValue>;
   readonly problems: readonly string[];
 }

@@ -19,9 +19,9 @@ export class OptionsError extends Error {
 }
 
 /** Flags as commander parsed them, by option name: text, or true for a switch without a value. */
-export type Flags = Readonly<Record<string, unknown>>;
+type Flags = Readonly<Record<string, unknown>>;
 
-export interface OptionSources {
+interface OptionSources {
   readonly flags: Flags;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;

@@ -1,7 +1,7 @@
 import { type ListenAddress, listenAddress, type ParseContext, path, ValueError } from './values.ts';
 
 /** The value of `--store`. */
-export type StoreUrl =
+type StoreUrl =
   | { readonly engine: 'sqlite'; readonly path: string }
   | {
       readonly engine: 'etcd';

@@ -45,7 +45,7 @@ export type VerbOverrides = ReadonlyMap<Kind, Partial<Record<Verb, (request: Api
 /** What is served at a path: the verbs, and the kind of the objects. */
 export type Resource = StoredResource | VirtualResource | RedirectedResource;
 
-export interface StoredResource {
+interface StoredResource {
   readonly type: 'stored';
   readonly kind: Kind;
   /** Empty when the kind exists and this subresource of it does not. */
@@ -58,7 +58,7 @@ export interface RedirectedResource extends Omit<StoredResource, 'type'> {
   readonly type: 'redirected';
 }
 
-export interface VirtualResource {
+interface VirtualResource {
   readonly type: 'virtual';
   readonly kind: VirtualType;
   readonly verbs: ReadonlySet<Verb>;

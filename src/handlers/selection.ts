@@ -43,7 +43,7 @@ export interface Page<E extends ReadableObject = ReadableObject> {
   readonly remaining: number;
 }
 
-export interface PageRequest {
+interface PageRequest {
   /** The key of the last item of the page before. */
   readonly after?: string;
   /** 0: no limit. */

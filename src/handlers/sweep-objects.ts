@@ -8,7 +8,7 @@ import type { Logger } from '../observability/logger.ts';
 import type { Leadership } from '../storage/leadership.ts';
 import type { Snapshot } from '../storage/snapshot.ts';
 
-export interface Sweep<Step> {
+interface Sweep<Step> {
   readonly reader: Pick<ObjectReader, 'cache' | 'ready'>;
   readonly kind: Kind;
   readonly logger: Pick<Logger, 'warn'>;

@@ -76,7 +76,7 @@ interface ApiServerOptions {
   readonly logger: Logger;
 }
 
-export interface ApiServer {
+interface ApiServer {
   readonly server: HttpServer;
   /** From now on requests are served. */
   open(parts: ApiParts): void;

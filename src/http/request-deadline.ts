@@ -7,7 +7,7 @@ import { Deadlines, type Timed } from '../lib/deadlines.ts';
  * - `responding`: an answer is on its way. A client that does not read it loses its connection.
  * - `done`: the connection is finished with the request.
  */
-export type DeadlineState = 'serving' | 'unbounded' | 'responding' | 'done';
+type DeadlineState = 'serving' | 'unbounded' | 'responding' | 'done';
 
 interface RequestDeadlinesOptions {
   /** How long a request may be served. */

@@ -4,7 +4,7 @@ export { BlockList, isIP, isIPv6 };
 
 /** Addresses and networks as they are written in options and objects. */
 
-export type Family = 'ipv4' | 'ipv6';
+type Family = 'ipv4' | 'ipv6';
 
 export interface Address {
   readonly text: string;

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { type JwsAlgorithm, SIGNATURE_BYTES } from './jws-algorithms.ts';
 
-export interface UnverifiableClaims {
+interface UnverifiableClaims {
   readonly issuer: string;
   readonly audience: string;
   /** One that the verifier accepts: others are refused without a look at the keys. */

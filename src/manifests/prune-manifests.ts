@@ -11,7 +11,7 @@ import { type ApplyParts, eventOf, manifestChange } from './apply-manifests.ts';
 import { type Manifests, messageOf } from './read-manifests.ts';
 
 /** An object that came from the folder and is no longer in it. */
-export interface Surplus extends ObjectKey {
+interface Surplus extends ObjectKey {
   readonly resource: string;
   /** The file that it came from. */
   readonly file: string;

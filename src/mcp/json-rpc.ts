@@ -14,7 +14,7 @@ export interface RpcRequest {
   readonly params: Params;
 }
 
-export interface RpcNotification {
+interface RpcNotification {
   readonly type: 'notification';
   readonly method: string;
   readonly params: Params;
@@ -35,7 +35,7 @@ export const RPC_CODES = {
   unsupportedVersion: -32022,
 } as const;
 
-export type RpcCode = (typeof RPC_CODES)[keyof typeof RPC_CODES];
+type RpcCode = (typeof RPC_CODES)[keyof typeof RPC_CODES];
 
 /** An error of the protocol. Refusals and bad arguments of tools are results instead (MC-32). */
 export class RpcError extends Error {
@@ -50,13 +50,13 @@ export class RpcError extends Error {
   }
 }
 
-export interface RpcErrorResponse {
+interface RpcErrorResponse {
   readonly jsonrpc: '2.0';
   readonly id?: RequestId;
   readonly error: { readonly code: RpcCode; readonly message: string; readonly data?: object };
 }
 
-export interface RpcResultResponse {
+interface RpcResultResponse {
   readonly jsonrpc: '2.0';
   readonly id: RequestId;
   readonly result: object;

@@ -42,7 +42,7 @@ export type ToolOutcome<T> =
   | ({ readonly type: 'input' } & InputRequired);
 
 /** Hints for clients, which must not trust them (MC-31). */
-export interface ToolAnnotations {
+interface ToolAnnotations {
   readonly readOnlyHint: boolean;
   readonly destructiveHint: boolean;
   readonly idempotentHint: boolean;

@@ -13,7 +13,7 @@ import { toTimestamp } from '../lib/utc-second.ts';
 import type { WrittenPart } from './managed-fields.ts';
 import { equalJson, type JsonValue } from './patches/json-value.ts';
 
-export interface Stamp {
+interface Stamp {
   readonly uid: string;
   readonly now: number;
 }

@@ -13,7 +13,7 @@ import type {
 } from './readable.ts';
 import { encode, type StoredObject } from './stored-object.ts';
 
-export type ProjectedKind = Kind & { readonly projection: Projection };
+type ProjectedKind = Kind & { readonly projection: Projection };
 
 export const isProjected = (kind: Kind): kind is ProjectedKind => kind.projection !== undefined;
 

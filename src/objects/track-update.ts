@@ -14,7 +14,7 @@ import {
 import { excessOf, type Managers, NO_MANAGERS } from './patches/apply/managers.ts';
 import { updateManagers } from './patches/apply/ownership.ts';
 
-export interface TrackedWrite {
+interface TrackedWrite {
   /** The object with its defaults. */
   readonly object: ApiObject;
   /** Undefined for a create. */

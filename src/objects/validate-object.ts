@@ -48,7 +48,7 @@ const NAME_RULES = {
 /** What is wrong with the name of an object of this kind. */
 const nameProblems = (kind: Pick<Kind, 'nameRule'>, name: string): string[] => NAME_RULES[kind.nameRule](name);
 
-export interface ObjectContext {
+interface ObjectContext {
   /** The cluster of the path; `""` for objects of the fleet. */
   readonly cluster: string;
   /** The object before an update. */

@@ -42,7 +42,7 @@ interface WriterOptions {
 export type Admit = (object: ApiObject, old: ApiObject | undefined) => void;
 
 /** The manager of the fields that a write changes, or `managedFields` themselves, computed by server-side apply. */
-export interface FieldOwner {
+interface FieldOwner {
   /** The manager of a write that is no apply. Default: the server. */
   readonly manager?: string;
   readonly applied?: () => ManagedFieldsEntry[] | undefined;
@@ -104,7 +104,7 @@ interface Removed {
  * Returns the new object for the current one. It may share parts with the current object, and must not modify it.
  * Called again after a conflict with another write. It must not wait for another write to the object.
  */
-export type UpdateFunction = (current: ApiObject) => ApiObject | Promise<ApiObject>;
+type UpdateFunction = (current: ApiObject) => ApiObject | Promise<ApiObject>;
 
 /** The field manager of writes without a request. */
 const SERVER_MANAGER = 'clusterpass';

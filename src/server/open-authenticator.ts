@@ -30,7 +30,7 @@ interface AuthenticatorParts {
   readonly logger: Logger;
 }
 
-export interface OpenedAuthenticator {
+interface OpenedAuthenticator {
   readonly authenticator: Authenticator;
   /** Origins of the token endpoints of an identity provider, for the console's content security policy. */
   readonly originsOf: (issuer: string) => readonly string[];

@@ -44,7 +44,7 @@ interface StateParts {
 }
 
 /** What is stored, and the parts that keep it in memory. */
-export interface State {
+interface State {
   readonly store: Store;
   readonly leadership: Leadership;
   /** Leads only while the clock is right, too: for what is done by the time of day. */

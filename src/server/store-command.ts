@@ -22,17 +22,17 @@ import { Retries } from '../transfer/retries.ts';
 import { type OpenedStore, type OpenOptions, openStore, seedStoreRevision } from './open-store.ts';
 
 /** `clusterpass store`, without a server. Exit codes: 0 success, 1 failure or problems found, 2 invalid options. */
-export type StoreTask = 'backup' | 'export' | 'import' | 'check';
+type StoreTask = 'backup' | 'export' | 'import' | 'check';
 
 /** How a task asks a running server: as a client of it, which this folder is not. */
-export interface ServerClient {
+interface ServerClient {
   listAt(server: string, flags: Flags): Promise<ListAt>;
   /** Undefined for an error that is not one of the connection, of the server or of the flags for it. */
   describeError(error: unknown): string | undefined;
 }
 
 /** The process that a task runs in. */
-export interface StoreProcess {
+interface StoreProcess {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
   readonly out: { write(text: string): void };

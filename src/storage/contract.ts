@@ -37,11 +37,11 @@ export interface KeyValue {
 /** One change of one key. Each write is one change, so a revision identifies at most one change. */
 export type Change = PutChange | DeleteChange;
 
-export interface PutChange extends KeyValue {
+interface PutChange extends KeyValue {
   readonly type: 'put';
 }
 
-export interface DeleteChange {
+interface DeleteChange {
   readonly type: 'delete';
   readonly key: string;
   readonly modRevision: Revision;

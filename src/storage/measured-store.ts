@@ -1,9 +1,9 @@
 import type { Store } from './contract.ts';
 
-export type StoreOperation = 'get' | 'list' | 'write' | 'revision' | 'compact';
+type StoreOperation = 'get' | 'list' | 'write' | 'revision' | 'compact';
 
 /** Called when a call of the store has ended. */
-export type ObserveStore = (operation: StoreOperation, seconds: number, failed: boolean) => void;
+type ObserveStore = (operation: StoreOperation, seconds: number, failed: boolean) => void;
 
 /** The same store, with the duration of each call reported. */
 export function measuredStore(store: Store, observe: ObserveStore): Store {

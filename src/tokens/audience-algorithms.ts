@@ -5,7 +5,7 @@ import type { Algorithm } from './keys/algorithms.ts';
 export type AudienceAlgorithms = ReadonlyMap<string, Algorithm>;
 
 /** What the audiences of a token demand: an algorithm, or two different ones, which no signature can have. */
-export type AlgorithmDemand =
+type AlgorithmDemand =
   | { readonly algorithm: Algorithm | undefined; readonly problem?: undefined }
   | { readonly problem: string };
 

@@ -17,7 +17,7 @@ export interface NodeRef {
   readonly uid?: string;
 }
 
-export interface KubernetesClaims {
+interface KubernetesClaims {
   readonly namespace: string;
   readonly node?: NodeRef;
   readonly pod?: ObjectRef;

@@ -26,7 +26,7 @@ export interface Segments {
   readonly signature: string;
 }
 
-export interface Header {
+interface Header {
   readonly alg: string;
   readonly kid: string | undefined;
 }

@@ -20,7 +20,7 @@ export interface Signer {
   sign(claims: SignedClaims): Promise<string>;
 }
 
-export interface SignatureCheck {
+interface SignatureCheck {
   /** Why there can be no such token. */
   readonly problem?: string;
   /** How the signature differs from what the audiences demand. */

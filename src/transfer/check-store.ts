@@ -5,7 +5,7 @@ import { fleetKey, kindPrefix, REGISTRY_PREFIX, storageKey } from '../api/object
 import type { KeyValue, Revision, Store } from '../storage/contract.ts';
 import { scan } from '../storage/scan.ts';
 
-export interface CheckReport {
+interface CheckReport {
   readonly revision: Revision;
   /** By resource; keys that are not objects count as `internal`. */
   readonly counts: ReadonlyMap<string, number>;

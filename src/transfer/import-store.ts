@@ -4,7 +4,7 @@ import { ENGINE_KEYS, type Guard, IMPORT_KEY, type Revision, StorageError, type 
 import { type Archive, ArchiveError, type ArchiveItem } from './archive.ts';
 import { Retries } from './retries.ts';
 
-export interface ImportTarget {
+interface ImportTarget {
   /** Opens the store, also in the middle of an import. */
   open(): Promise<Store>;
   /** Makes every later revision greater than this one, and those before it unreadable. The store must be closed. */

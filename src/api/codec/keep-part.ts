@@ -12,7 +12,7 @@ import { MAX_VIOLATIONS, type Path, pathText } from './violations.ts';
  * data. The manifest of a whole object is accepted. The fields that are not kept are dropped with a warning, whatever
  * `fieldValidation` says. Other unknown fields stay in the tree, where the schema reader reports them.
  */
-export interface KeptPart {
+interface KeptPart {
   readonly root: JsonNode;
   /** Paths of the dropped fields that had a value, in document order. */
   readonly dropped: readonly string[];

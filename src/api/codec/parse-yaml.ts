@@ -13,7 +13,7 @@ export const MAX_YAML_BYTES = 128 * 1024;
 /** Lines within a multi-line scalar, or blank ones after a block, are no tokens, and cost as much. */
 export const MAX_YAML_LINES = 4_000;
 
-export interface YamlDocument {
+interface YamlDocument {
   readonly root: JsonNode;
   /** S-07: `line 5: key "name" already set in map`. The tree has the last value of each key. */
   readonly duplicates: readonly string[];

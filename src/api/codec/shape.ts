@@ -68,7 +68,7 @@ export interface ArrayShape {
   readonly keyDefaults: ReadonlyMap<string, string>;
 }
 
-export type ListType = 'atomic' | 'set' | 'map';
+type ListType = 'atomic' | 'set' | 'map';
 
 export interface LeafShape {
   readonly type: 'string' | 'date-time' | 'byte' | 'integer' | 'number' | 'boolean' | 'any';

@@ -1,6 +1,6 @@
 import { goKindOf, type JsonNode, ObjectNode } from './tree.ts';
 
-export interface TypeMeta {
+interface TypeMeta {
   readonly kind: string;
   readonly apiVersion: string;
 }

@@ -25,7 +25,7 @@ const MAX_STACK = MAX_DEPTH + 4;
 
 const CORE_TAGS: ReadonlySet<string> = new Set(['!!str', '!!int', '!!float', '!!bool', '!!null', '!!map', '!!seq']);
 
-export interface YamlTokens {
+interface YamlTokens {
   readonly tokens: CST.Token[];
   readonly lines: LineCounter;
 }

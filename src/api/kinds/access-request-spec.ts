@@ -7,7 +7,7 @@ import type { PolicyRule } from './rbac.ts';
 /** Spec and status of an access request. */
 
 export const REQUEST_PHASES = ['Pending', 'Approved', 'Denied', 'Withdrawn', 'Expired'] as const;
-export type RequestPhase = (typeof REQUEST_PHASES)[number];
+type RequestPhase = (typeof REQUEST_PHASES)[number];
 
 /** What people decide about a request: the types of conditions that the subresource `approval` takes. */
 export const DECISIONS = ['Approved', 'Denied', 'Withdrawn'] as const;
@@ -20,7 +20,7 @@ export interface RequestUser {
   actors?: string[];
 }
 
-export interface RequestedAttributes {
+interface RequestedAttributes {
   verb?: string;
   group?: string;
   resource?: string;

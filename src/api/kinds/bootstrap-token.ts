@@ -11,7 +11,7 @@ import { serverKind } from './server-kind.ts';
 
 /** With a bootstrap token a new cluster registers itself, once. The stored object has a digest of the token only. */
 
-export interface BootstrapTokenSpec {
+interface BootstrapTokenSpec {
   tokenDigest?: string;
   namePattern?: string;
   labels?: Record<string, string>;
@@ -19,7 +19,7 @@ export interface BootstrapTokenSpec {
   createdBy?: { username: string; uid?: string; groups?: string[] };
 }
 
-export interface BootstrapTokenStatus {
+interface BootstrapTokenStatus {
   /** The name that the token was used for. It registers no other cluster. */
   cluster?: string;
   usedTimestamp?: string;

@@ -24,7 +24,7 @@ export const conditionOf = ({ conditions }: ClusterStatus, type: string): Cluste
 
 /** What a condition can say. Without the condition, it is unknown. */
 export const CONDITION_STATUSES = ['True', 'False', 'Unknown'] as const;
-export type ConditionStatus = (typeof CONDITION_STATUSES)[number];
+type ConditionStatus = (typeof CONDITION_STATUSES)[number];
 
 /** Another writer may have stored another text, which counts as unknown. */
 export const readyStatus = (status: ClusterStatus): ConditionStatus =>

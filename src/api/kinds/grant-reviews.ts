@@ -121,7 +121,7 @@ export interface SubjectReachReview {
   spec?: { user?: string; groups?: string[]; limit?: number; continue?: string };
 }
 
-export interface ObjectReference {
+interface ObjectReference {
   readonly kind: string;
   readonly namespace?: string;
   readonly name: string;

@@ -14,7 +14,7 @@ import {
 /** Spec and status of a pass. A pass is a handle: no token exists until it is redeemed. */
 
 export const PASS_PHASES = ['Pending', 'Ready', 'Denied', 'Ended'] as const;
-export type PassPhase = (typeof PASS_PHASES)[number];
+type PassPhase = (typeof PASS_PHASES)[number];
 
 /** What a pass needs before it can be redeemed: nothing, the requester at the console, or another person. */
 export type PassApproval = 'none' | 'confirm' | 'review';

@@ -60,14 +60,14 @@ export interface PolicyRule {
   nonResourceURLs?: string[];
 }
 
-export interface RbacSubject {
+interface RbacSubject {
   kind?: string;
   apiGroup?: string;
   name?: string;
   namespace?: string;
 }
 
-export interface RoleRef {
+interface RoleRef {
   apiGroup?: string;
   kind?: string;
   name?: string;

@@ -25,7 +25,7 @@ export interface JwtAuthenticatorConfig {
   readonly fingerprint: string;
 }
 
-export interface IssuerConfig {
+interface IssuerConfig {
   /** Compared with `iss` byte by byte. */
   readonly url: string;
   /** The address of the discovery document. */

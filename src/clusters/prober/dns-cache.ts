@@ -1,7 +1,7 @@
 import { Cache } from '../../lib/cache.ts';
 import type { Resolve } from '../upstream/dial.ts';
 
-export interface DnsCache {
+interface DnsCache {
   readonly resolve: Resolve;
   /** The next lookup of this name asks the resolver. */
   forget(hostname: string): void;

@@ -16,7 +16,7 @@ export interface Connection {
   drop(): void;
 }
 
-export interface Connections {
+interface Connections {
   /** A connection to this cluster and to no other. */
   to(cluster: UpstreamCluster, origin: string, credential: Credential | undefined): Connection;
   /** Drops the connections to the cluster. */

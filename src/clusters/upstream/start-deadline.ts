@@ -1,4 +1,4 @@
-export interface Deadline {
+interface Deadline {
   /** Aborts at the deadline, or with the caller's signal. */
   readonly signal: AbortSignal;
   /** Whether it aborted because of the deadline. */

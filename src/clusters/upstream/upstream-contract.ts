@@ -77,7 +77,7 @@ export interface Upstream {
  * `server`      the answer is too large, not HTTP or a redirect
  * `timeout`     no complete answer in time
  */
-export type UpstreamFailure = 'address' | 'network' | 'tls' | 'credential' | 'server' | 'timeout';
+type UpstreamFailure = 'address' | 'network' | 'tls' | 'credential' | 'server' | 'timeout';
 
 /** The message is a clause for people that fits after "cluster alpha: ". It contains no secret. */
 export class UpstreamError extends Error {

@@ -12,7 +12,7 @@ import type { Views } from '../views.ts';
 import type { GrantStore } from './grant-objects.ts';
 
 /** What authz/ decides about access requests. `check…` throws the 403. */
-export interface RequestRules extends DecisionRules {
+interface RequestRules extends DecisionRules {
   checkRequest(caller: Caller, scope: RequestScope): void;
   checkApproval(
     caller: Caller,
@@ -26,7 +26,7 @@ export interface RequestRules extends DecisionRules {
   ): void;
 }
 
-export interface RequestLimits {
+interface RequestLimits {
   /** The longest grant. */
   readonly maxDurationSeconds: number;
   readonly maxOpenPerCaller: number;

@@ -78,7 +78,7 @@ export interface DecisionRules {
   decisionRefusal(caller: Caller, name: string, scope?: RequestScope): ApiError | undefined;
 }
 
-export interface Decidable<Scope> {
+interface Decidable<Scope> {
   readonly entry: StoredObject;
   readonly object: ApiObject;
   readonly scope: Scope;
@@ -110,7 +110,7 @@ export async function findDecidable<Scope extends RequestScope>(
   return { entry, object, scope, isOwner, refusal };
 }
 
-export interface WantedDecision<T extends string> {
+interface WantedDecision<T extends string> {
   readonly type: T;
   readonly reason?: string;
   readonly message?: string;

@@ -18,7 +18,7 @@ const STORED_PER_LIVE = 10;
 const MOST = 'the most that are allowed: revoke one, or wait';
 
 /** The passes that count together: those of one requester with one client. */
-export interface CountedPasses {
+interface CountedPasses {
   /** The value of COUNTED_LABEL on them. */
   readonly id: string;
   stored(): StoredObject[];

@@ -27,13 +27,13 @@ export interface PassAccount extends RequestScope {
 }
 
 /** What authz/ decides about passes. */
-export interface PassRules extends DecisionRules {
+interface PassRules extends DecisionRules {
   decide(caller: Caller, account: PassAccount, holder: PassHolder): PassDecision;
   /** The 403 of a decision that is not allowed. */
   refusal(caller: Caller, account: PassAccount, decision: PassDecision): ApiError;
 }
 
-export interface PassLimits {
+interface PassLimits {
   /** Live passes of one requester and client. */
   readonly maxHandles: number;
   /** How many of them may wait for an approval. */

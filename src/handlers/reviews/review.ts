@@ -22,7 +22,7 @@ export interface ReviewParts {
 export type ReviewToken = (token: Secret, asked: TokenQuestion) => Promise<TokenFindings>;
 
 /** A review without `apiVersion` and `kind`. */
-export interface Reviewed {
+interface Reviewed {
   readonly metadata: ObjectMeta;
   readonly [field: string]: unknown;
 }

@@ -7,7 +7,7 @@ import { partialMetadata } from '../representation.ts';
 import { CREATED } from './release-token.ts';
 
 /** What a token request was granted. `aud`, `iat` and `exp` are those of the token. */
-export interface GrantedRequest {
+interface GrantedRequest {
   /** The object in the path: a service account, or a cluster for a pass of a person. */
   readonly holder: { readonly name: string; readonly namespace: string; readonly uid: string };
   readonly claims: { readonly aud: readonly string[]; readonly iat: number; readonly exp: number };

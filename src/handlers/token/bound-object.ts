@@ -9,13 +9,13 @@ import type { ObjectReader } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 
 /** The bound object, as claims of the token. */
-export interface BoundClaims {
+interface BoundClaims {
   readonly pod?: { name: string; uid: string };
   readonly secret?: { name: string; uid: string };
   readonly node?: { name: string };
 }
 
-export interface BoundObjectRequest {
+interface BoundObjectRequest {
   readonly reference: BoundObjectReference;
   readonly cluster: string;
   readonly namespace: string;

@@ -19,7 +19,7 @@ export interface TokenRequestAnnotations {
   readonly tracked: boolean;
 }
 
-export interface ParsedTokenRequestAnnotations {
+interface ParsedTokenRequestAnnotations {
   readonly annotations: TokenRequestAnnotations;
   readonly errors: readonly FieldError[];
 }

@@ -43,7 +43,7 @@ export function batchesOf(frames: readonly Buffer[], maxBytes: number, nextId: (
 }
 
 /** The frames of several batches in a row. */
-export type JoinBatches = (batches: readonly Batch[]) => SharedFrames;
+type JoinBatches = (batches: readonly Batch[]) => SharedFrames;
 
 /**
  * Batches joined for one write, by the ids of the batches. The watchers of a group that are written to between two

@@ -44,7 +44,7 @@ export interface PriorityLevelUsage {
 }
 
 /** The queue is full; there is no seat and no queue; the request waited too long. */
-export type RejectionReason = 'queue-full' | 'concurrency-limit' | 'time-out';
+type RejectionReason = 'queue-full' | 'concurrency-limit' | 'time-out';
 
 /** The requests of callers that share seats. It exists while it has requests that execute or wait. */
 interface Flow {

@@ -2,7 +2,7 @@ import type { Duplex } from 'node:stream';
 import type { LingeringResponse } from '../response/lingering-response.ts';
 
 /** What the listener knows of a connection. */
-export interface ClientConnection {
+interface ClientConnection {
   /** The answer to its newest request: an error of the parser must not be mixed up with it. */
   newest: LingeringResponse;
   /** A caller has authenticated on it. */

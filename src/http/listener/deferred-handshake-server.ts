@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import type { LingeringResponse } from '../response/lingering-response.ts';
 
 /** Calls `begin` when the handshake of a connection may begin, or closes the connection. */
-export type AdmitConnection = (socket: Socket, begin: () => void) => void;
+type AdmitConnection = (socket: Socket, begin: () => void) => void;
 
 /**
  * An HTTPS server whose handshakes begin when `admit` says so. Node begins a handshake at the event `connection`, which

@@ -3,7 +3,7 @@ import { withoutTokenWords } from '../../observability/token-text.ts';
 import type { Answer, RawAnswer } from '../response/respond.ts';
 
 /** Error codes of RFC 6749 section 5.2, RFC 8693 section 2.2.2, RFC 7009 section 2.2.1 and RFC 6750 section 3.1. */
-export type OAuthErrorCode =
+type OAuthErrorCode =
   | 'invalid_request'
   | 'invalid_client'
   | 'invalid_scope'

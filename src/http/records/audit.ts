@@ -10,7 +10,7 @@ import { safeLine } from '../../observability/safe-line.ts';
 import type { RequestRecord } from './request-record.ts';
 
 /** Writes the audit events of requests. */
-export interface Auditor {
+interface Auditor {
   /** A9: resolves when the event is durable; rejects with a 503. */
   beforeRelease(record: RequestRecord): Promise<void>;
   started(record: RequestRecord): void;

@@ -3,7 +3,7 @@ import { TokenBuckets } from '../../lib/token-buckets.ts';
 import type { Logger } from '../../observability/logger.ts';
 import { withoutTokenWords } from '../../observability/token-text.ts';
 
-export interface FailedAuthentication {
+interface FailedAuthentication {
   readonly auditId: string;
   readonly address: string;
   /** Why, as the authenticator says: a text or an error. */

@@ -37,7 +37,7 @@ export interface PathInfo {
   readonly path: string;
 }
 
-export interface RequestLine {
+interface RequestLine {
   /** As sent, without the query. */
   readonly path: string;
   readonly query: Query;

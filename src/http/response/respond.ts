@@ -29,7 +29,7 @@ export interface RawAnswer {
 }
 
 /** An error. Always JSON, whatever was negotiated: every client can read that. */
-export interface StatusAnswer {
+interface StatusAnswer {
   readonly type: 'status';
   readonly error: ApiError;
 }

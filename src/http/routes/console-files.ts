@@ -8,7 +8,7 @@ const CODINGS = [
   { name: 'gzip', suffix: '.gz' },
 ] as const;
 
-export type Coding = (typeof CODINGS)[number]['name'] | 'identity';
+type Coding = (typeof CODINGS)[number]['name'] | 'identity';
 
 export interface CodedBytes {
   readonly coding: Coding;

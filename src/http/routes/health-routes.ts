@@ -5,7 +5,7 @@ import type { RawAnswer } from '../response/respond.ts';
 import type { PathRequest, PathRoute, PathRoutes } from './routes.ts';
 
 /** Rejects with the reason, which goes to the log and never to the caller. */
-export type HealthCheck = () => Promise<void> | void;
+type HealthCheck = () => Promise<void> | void;
 
 export interface HealthOptions {
   /** By name, e.g. `storage`, `cache`; shown in this order. */

@@ -50,7 +50,7 @@ export interface PathRoute {
 }
 
 /** Bytes, or a value that is written as compact or indented JSON, as the client prefers. */
-export type PathAnswer = RawAnswer | ValueResponse;
+type PathAnswer = RawAnswer | ValueResponse;
 
 export interface PathRequest {
   /** Undefined on public paths without credentials. */

@@ -16,7 +16,7 @@ const ClusterSchema = Type.Object(clusterProperties);
 
 const MAX_LABELS = 64;
 
-export interface ReadyCondition {
+interface ReadyCondition {
   readonly ready: 'True' | 'False' | 'Unknown';
   readonly reason: string | undefined;
   readonly message: string | undefined;

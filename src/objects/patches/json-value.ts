@@ -24,7 +24,7 @@ export const member = (object: JsonObject, key: string): JsonValue | undefined =
   Object.hasOwn(object, key) ? object[key] : undefined;
 
 /** Called with the approximate JSON size of each piece before it is copied; may throw. */
-export type SizeMeter = (bytes: number) => void;
+type SizeMeter = (bytes: number) => void;
 
 /** A deep copy. `depth` counts the containers around the value. */
 export function cloneJson(value: JsonValue, depth = 0, meter?: SizeMeter): JsonValue {

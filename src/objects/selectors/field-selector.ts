@@ -2,7 +2,7 @@ import { SelectorSyntaxError } from './selector-syntax-error.ts';
 
 export { SelectorSyntaxError } from './selector-syntax-error.ts';
 
-export interface FieldRequirement {
+interface FieldRequirement {
   readonly field: string;
   readonly operator: '=' | '!=';
   readonly value: string;

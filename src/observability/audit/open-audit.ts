@@ -5,7 +5,7 @@ import { AuditFile, type AuditFileOptions } from './audit-file.ts';
 import { type AuditCounts, AuditLog } from './audit-log.ts';
 import { RecentEvents } from './recent-events.ts';
 
-export type AuditFileSettings = Omit<AuditFileOptions, 'now' | 'monotonicNow' | 'isSteady' | 'onProblem'>;
+type AuditFileSettings = Omit<AuditFileOptions, 'now' | 'monotonicNow' | 'isSteady' | 'onProblem'>;
 
 /**
  * Two logs, because any client can send enough rejected requests to fill all files that are kept. They must not push
@@ -24,7 +24,7 @@ export interface AuditLogs {
 }
 
 /** A log whose lines are also in `recent`. */
-export interface EventLog extends Pick<AuditLog, 'commit'> {
+interface EventLog extends Pick<AuditLog, 'commit'> {
   /** `isRecent: false` leaves the line out of `recent`. */
   write(line: string, options?: { readonly isRecent: boolean }): void;
 }

@@ -4,7 +4,7 @@ const SLABS = 8;
 const SECURITY_SLAB_BYTES = 512 * 1024;
 const REQUEST_SLAB_BYTES = 128 * 1024;
 
-export interface RecentEvent {
+interface RecentEvent {
   /** Counts all events of this process. A later event has a greater number. */
   readonly sequence: number;
   /** The line of the audit log. */

@@ -24,7 +24,7 @@ export type Request =
   | { readonly method: 'next'; readonly watch: number };
 
 /** A message without a response. */
-export type Notification =
+type Notification =
   | { readonly notify: 'watch'; readonly watch: number; readonly prefix: string; readonly after: Revision }
   | { readonly notify: 'unwatch'; readonly watch: number }
   | { readonly notify: 'campaign' }

@@ -33,7 +33,7 @@ interface QueuedCall {
   readonly reject: (error: Error) => void;
 }
 
-export interface ChannelEvents {
+interface ChannelEvents {
   /**
    * The outcome of a transaction, before its writes are resolved. `outcomes` is undefined when the transaction failed;
    * `revision` is the store's afterwards.
@@ -48,7 +48,7 @@ export interface ChannelEvents {
   died(error: StorageError): void;
 }
 
-export interface Opened {
+interface Opened {
   readonly channel: WorkerChannel;
   readonly revision: Revision;
   readonly oldest: Revision;

@@ -23,7 +23,7 @@ export interface OpenClockGuardOptions {
   readonly logger: Pick<Logger, 'info' | 'warn'>;
 }
 
-export interface OpenedClockGuard {
+interface OpenedClockGuard {
   readonly guard: ClockGuard;
   close(): void;
 }

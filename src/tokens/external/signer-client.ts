@@ -12,7 +12,7 @@ export class SignerFailed extends Error {
 }
 
 /** A connection to a signer, which responds to each line with a line. */
-export interface SignerConnection {
+interface SignerConnection {
   readonly input: Writable;
   readonly output: Readable;
   /** Resolves with the reason when the signer sends no more responses. */

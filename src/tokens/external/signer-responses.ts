@@ -65,7 +65,7 @@ function readKid(kid: unknown, where: string): string {
   return kid;
 }
 
-export interface SignatureResponse {
+interface SignatureResponse {
   readonly header: string;
   readonly alg: string;
   readonly kid: string;

@@ -8,7 +8,7 @@ import { recordOf } from './key-material.ts';
 import { type KeyRecord, retired } from './ring-state.ts';
 
 /** Signing keys as files, for a new ring: `<algorithm>.pem` signs, every other `*.pem` only verifies. */
-export interface KeyFiles {
+interface KeyFiles {
   readonly keys: readonly KeyRecord[];
   /** Full paths of their files. */
   readonly files: readonly string[];

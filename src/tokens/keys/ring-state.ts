@@ -4,7 +4,7 @@ import type { Algorithm } from './algorithms.ts';
  * `next`: published, so that verifiers learn it before it signs. `current`: signs. `retired`: published until the
  * last token that it signed has expired.
  */
-export type KeyState = 'next' | 'current' | 'retired';
+type KeyState = 'next' | 'current' | 'retired';
 
 /** One key as it is stored, encrypted. Times are epoch milliseconds. */
 export interface KeyRecord {

@@ -24,7 +24,7 @@ interface TrackedTokenParts {
 }
 
 /** When it resolves, the record survives a crash. Only then may the token be sent. */
-export type RecordToken = (cluster: string, claims: SignedClaims) => Promise<void>;
+type RecordToken = (cluster: string, claims: SignedClaims) => Promise<void>;
 
 export interface TrackedTokens {
   /**
@@ -41,7 +41,7 @@ interface RoomOptions {
   readonly kind?: GroupResource;
 }
 
-export type Requester = Pick<Caller, 'as' | 'home'>;
+type Requester = Pick<Caller, 'as' | 'home'>;
 
 /**
  * The requester as the value of a label: a hash of name and uid. Without the groups, so that a user who joins a group

@@ -5,13 +5,13 @@ import { goQuote } from './go-quote.ts';
  * Every parser is one pass over the text and stops at the first error.
  */
 
-export interface ParseFailure {
+interface ParseFailure {
   readonly ok: false;
   /** The text of Go's error. */
   readonly message: string;
 }
 
-export interface ParsedInteger {
+interface ParsedInteger {
   readonly ok: true;
   /** Clamped to the safe integers (2^53 - 1 either way), so that arithmetic on it is exact. */
   readonly value: number;
@@ -104,7 +104,7 @@ const BOOLEANS: ReadonlyMap<string, boolean> = new Map([
   ...['0', 'f', 'F', 'FALSE', 'false', 'False'].map((text) => [text, false] as const),
 ]);
 
-export type BoolResult = { readonly ok: true; readonly value: boolean } | ParseFailure;
+type BoolResult = { readonly ok: true; readonly value: boolean } | ParseFailure;
 
 /** Go's `strconv.ParseBool`. Query parameters follow the looser rule of L-21 instead. */
 export function parseGoBool(text: string): BoolResult {
@@ -112,7 +112,7 @@ export function parseGoBool(text: string): BoolResult {
   return value === undefined ? failure('ParseBool', text, 'invalid syntax') : { ok: true, value };
 }
 
-export type DurationResult = { readonly ok: true; readonly milliseconds: number } | ParseFailure;
+type DurationResult = { readonly ok: true; readonly milliseconds: number } | ParseFailure;
 
 const NANOSECONDS: ReadonlyMap<string, bigint> = new Map([
   ['ns', 1n],

@@ -17,7 +17,7 @@ export class FieldsTooLarge extends Error {
 }
 
 /** What is left of the limits while field sets are read, so that reading stops at them. */
-export interface FieldBudget {
+interface FieldBudget {
   paths: number;
   /** Characters of path elements. */
   text: number;

@@ -6,7 +6,7 @@ import type { JsonValue } from '../json-value.ts';
 import { type FieldSet, sizeOf, union } from './field-set.ts';
 import { FieldsError, readFields, writeFields } from './fields-v1.ts';
 
-export type Operation = 'Apply' | 'Update';
+type Operation = 'Apply' | 'Update';
 
 /** A manager of fields and what it owns: an entry of `metadata.managedFields`. */
 export interface Manager {
@@ -128,7 +128,7 @@ export function capUpdaters(managers: Managers): Managers {
 }
 
 /** A limit that the managers of an object exceed. */
-export interface ManagersExcess {
+interface ManagersExcess {
   readonly count: number;
   /** What is counted, with the limit. */
   readonly limit: string;

@@ -63,7 +63,7 @@ export function afterWrite(
   return left;
 }
 
-export interface UpdateInput {
+interface UpdateInput {
   readonly before: JsonObject;
   readonly after: JsonObject;
   readonly managers: Managers;
