@@ -231,8 +231,9 @@ export async function compose(
       cacheCapacity: options.history.revisions,
       objects: () => catalog.storedKinds.map((kind) => ({ ...kind, count: reader.cache(kind).current.size })),
       clusters: () => readinessCounts(reader.cache(catalog.clusters)),
-      clockSkew: () => clock.skewSeconds,
+      clock,
       keys: () => keyRing.entries(),
+      keyRotationMs: options.signingKeyRotationMs,
       failingCallers: callers.failing,
       now: Date.now,
     });

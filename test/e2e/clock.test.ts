@@ -90,6 +90,7 @@ describe('B13: when the clock of the server jumps', () => {
     expect(rotation.code, rotation.text).toBe(503);
     const { text } = await server.call('GET', '/metrics');
     expect(Number(/^clusterpass_clock_skew_seconds (\S+)$/m.exec(text)?.[1])).toBeGreaterThan(3_500);
+    expect(text).toMatch(/^clusterpass_clock_skew_exceeded 1$/m);
     await createCluster(server, 'meanwhile');
     expect((await watch.take(1)).map(brief)).toEqual(['ADDED meanwhile']);
     watch.close();

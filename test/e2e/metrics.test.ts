@@ -104,6 +104,10 @@ test('the store, the caches, the keys, the audit log and the event loop', async 
   const age = await sampleOf('clusterpass_signing_key_age_seconds', 'state="current"', 'algorithm="ES256"');
   expect(age).toBeGreaterThan(0);
   expect(age).toBeLessThan(3600);
+  const due = await sampleOf('clusterpass_signing_key_rotation_timestamp_seconds', 'algorithm="ES256"');
+  expect(due - Date.now() / 1000).toBeGreaterThan(89 * 86_400);
+  expect(due - Date.now() / 1000).toBeLessThan(90 * 86_400);
+  expect(await sampleOf('clusterpass_clock_skew_exceeded')).toBe(0);
   expect(await sampleOf('clusterpass_audit_log_failing')).toBe(0);
   expect(await sampleOf('clusterpass_caller_file_failing', 'option="token-auth-file"')).toBe(0);
   expect(await sampleOf('apiserver_audit_event_total')).toBeGreaterThan(10);

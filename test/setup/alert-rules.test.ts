@@ -171,11 +171,13 @@ const FIRES: Readonly<Record<string, Case>> = {
   },
   ClusterpassSigningKeyOld: {
     series: {
-      [`clusterpass_signing_key_age_seconds{${AT},kid="k1",state="current",algorithm="RS256"}`]: stays(201 * 86_400),
+      // A day and an hour ago, an hour after the start of the test.
+      [`clusterpass_signing_key_rotation_timestamp_seconds{${AT},algorithm="RS256"}`]: stays(-86_400),
+      [`clusterpass_signing_key_age_seconds{${AT},kid="k1",state="current",algorithm="RS256"}`]: stays(91 * 86_400),
     },
-    labels: { ...instance, kid: 'k1', state: 'current', algorithm: 'RS256' },
+    labels: { ...instance, algorithm: 'RS256' },
     severity: 'warning',
-    summary: 'The signing key for RS256 is older than 200 days.',
+    summary: 'The signing key for RS256 is overdue for rotation.',
   },
   ClusterpassFileDescriptorsLow: {
     series: { [`process_open_fds{${AT}}`]: stays(900), [`process_max_fds{${AT}}`]: stays(1000) },
@@ -190,10 +192,10 @@ const FIRES: Readonly<Record<string, Case>> = {
     summary: 'The TLS certificate of replica-1 expires within a week.',
   },
   ClusterpassClockSkew: {
-    series: { [`clusterpass_clock_skew_seconds{${AT}}`]: stays(31) },
+    series: { [`clusterpass_clock_skew_exceeded{${AT}}`]: stays(1) },
     labels: instance,
     severity: 'critical',
-    summary: 'The clock of replica-1 is wrong by more than 30 seconds, and it signs no tokens.',
+    summary: 'The clock of replica-1 is wrong by more than --max-clock-skew, and it signs no tokens.',
   },
 };
 
@@ -227,7 +229,12 @@ const WELL: Readonly<Record<string, string>> = {
   [`clusterpass_cache_lag_seconds{${AT}}`]: stays(0.01),
   [`clusterpass_leader{${AT}}`]: stays(1),
   [`nodejs_eventloop_lag_p99_seconds{${AT}}`]: stays(0.02),
-  [`clusterpass_clock_skew_seconds{${AT}}`]: stays(0),
+  // Less than --max-clock-skew, which may be minutes.
+  [`clusterpass_clock_skew_seconds{${AT}}`]: stays(40),
+  [`clusterpass_clock_skew_exceeded{${AT}}`]: stays(0),
+  // Rotated every year.
+  [`clusterpass_signing_key_age_seconds{${AT},kid="k1",state="current",algorithm="RS256"}`]: stays(300 * 86_400),
+  [`clusterpass_signing_key_rotation_timestamp_seconds{${AT},algorithm="RS256"}`]: stays(65 * 86_400),
   [`clusterpass_tls_certificate_expiration_timestamp_seconds{${AT}}`]: stays(8 * 86_400),
 };
 
@@ -279,14 +286,37 @@ describeWith(program, 'Prometheus', () => {
         },
       ],
     }));
+    const withoutRotation = {
+      interval: '1m',
+      input_series: seriesOf({
+        [`clusterpass_signing_key_age_seconds{${AT},kid="k1",state="current",algorithm="ES256"}`]: stays(201 * 86_400),
+        ...STAGING,
+      }),
+      alert_rule_test: [
+        {
+          eval_time: '65m',
+          alertname: 'ClusterpassSigningKeyOld',
+          exp_alerts: [
+            {
+              exp_labels: { ...instance, algorithm: 'ES256', severity: 'warning' },
+              exp_annotations: { summary: 'The signing key for ES256 is overdue for rotation.' },
+            },
+          ],
+        },
+      ],
+    };
     const well = {
       interval: '1m',
       input_series: seriesOf(WELL),
-      alert_rule_test: rules.map((alertname) => ({ eval_time: '16m', alertname, exp_alerts: [] })),
+      alert_rule_test: rules.map((alertname) => ({ eval_time: '65m', alertname, exp_alerts: [] })),
     };
     const elsewhere = { ...well, input_series: seriesOf({ ...WELL, ...STAGING, ...ELSEWHERE }) };
     const file = join(folder, 'alerts.yaml');
-    const tests = { rule_files: [RULES], evaluation_interval: '1m', tests: [...fires, well, elsewhere] };
+    const tests = {
+      rule_files: [RULES],
+      evaluation_interval: '1m',
+      tests: [...fires, withoutRotation, well, elsewhere],
+    };
     await writeFile(file, stringify(tests, { lineWidth: 0 }));
     const outcome = await promtool('test', 'rules', file).catch((error: { stdout?: string; stderr?: string }) => error);
     expect(`${outcome.stdout ?? ''}${outcome.stderr ?? ''}`).toContain('SUCCESS');

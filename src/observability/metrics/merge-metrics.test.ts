@@ -64,7 +64,8 @@ it('has a rule for every gauge of ours', async () => {
     objects: () => [],
     clusters: () => ({}),
     keys: () => [],
-    clockSkew: () => 0,
+    keyRotationMs: 0,
+    clock: { skewSeconds: 0, isRight: () => true },
     failingCallers: { files: () => ({}), issuers: () => ({}) },
     now: () => 0,
   });

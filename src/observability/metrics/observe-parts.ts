@@ -23,9 +23,16 @@ interface ObservedParts {
     readonly state: string;
     readonly algorithm: string;
     readonly created: number;
+    /** When it began to sign. */
+    readonly signsFrom?: number;
   }[];
-  /** Seconds. */
-  readonly clockSkew: () => number;
+  /** How long a key signs; 0: until an operator rotates it. */
+  readonly keyRotationMs: number;
+  readonly clock: {
+    readonly skewSeconds: number;
+    /** False while nothing is signed. */
+    isRight(): boolean;
+  };
   readonly failingCallers: {
     /** Whether the callers of a file are refused, because it is gone or invalid; by option. */
     files(): Readonly<Record<string, boolean>>;
@@ -95,11 +102,31 @@ export function observeParts({ registry }: Metrics, parts: ObservedParts): void 
     },
   );
   gauge(
+    'clusterpass_signing_key_rotation_timestamp_seconds',
+    'When the rotation of the current key is due, in seconds since the epoch, by algorithm; none without rotation.',
+    ['algorithm'],
+    function () {
+      this.reset();
+      const current = parts.keyRotationMs === 0 ? [] : parts.keys().filter(({ state }) => state === 'current');
+      for (const { algorithm, created, signsFrom = created } of current) {
+        this.set({ algorithm }, (signsFrom + parts.keyRotationMs) / 1000);
+      }
+    },
+  );
+  gauge(
     'clusterpass_clock_skew_seconds',
     'The distance of this clock from that of the store, ahead or behind.',
     [],
     function () {
-      this.set(parts.clockSkew());
+      this.set(parts.clock.skewSeconds);
+    },
+  );
+  gauge(
+    'clusterpass_clock_skew_exceeded',
+    'Whether the distance is more than --max-clock-skew, so that no tokens are signed.',
+    [],
+    function () {
+      this.set(parts.clock.isRight() ? 0 : 1);
     },
   );
   gauge('clusterpass_audit_log_failing', 'Whether the audit log cannot be written.', [], function () {
