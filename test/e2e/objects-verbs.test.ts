@@ -472,6 +472,24 @@ describe('preconditions', () => {
       expect((await server.call('DELETE', named(of, 'moving'), { body: current })).code).toBe(200);
     });
 
+    it('Z-05: is not changed from a version that is none', async () => {
+      await create(server, of.path, objectOf(of, { name: 'strange' }));
+      const body = objectOf(of, { name: 'strange', resourceVersion: 'abc' });
+      const APPLY = { 'Content-Type': 'application/apply-patch+yaml' };
+      const answers = [
+        await server.call('PUT', named(of, 'strange'), { body }),
+        await server.call('PATCH', named(of, 'strange'), { body, headers: PATCH }),
+        await server.call('PATCH', `${named(of, 'strange')}?fieldManager=me&force=true`, { body, headers: APPLY }),
+      ];
+      const why = 'must be the resourceVersion of the object as it was read';
+      for (const { code, json } of answers) {
+        expect([code, json.message]).toEqual([
+          422,
+          expect.stringContaining(`metadata.resourceVersion: Invalid value: "abc": ${why}`),
+        ]);
+      }
+    });
+
     it('is refused with the UID of another object of its name', async () => {
       const { metadata } = await create(server, of.path, objectOf(of, { name: 'namesake' }));
       const { uid, resourceVersion } = metadata;
