@@ -11,7 +11,7 @@ import {
 } from '../api/kinds/token-request-list.ts';
 import { isClusterName, isDns1123Label, isDns1123Subdomain } from '../api/names.ts';
 import { badRequest } from '../api/status.ts';
-import { parseCreateOptions } from '../handlers/options/write-options.ts';
+import { parseTokenRequestOptions } from '../handlers/options/write-options.ts';
 import { clip } from '../lib/clip.ts';
 import { TimeSlice } from '../lib/time-slice.ts';
 import type { Exchange } from './exchange.ts';
@@ -32,7 +32,7 @@ export const issueTokenList: StageRun = (x, parts) =>
 
 async function issueAll(x: Exchange, parts: StageParts): Promise<void> {
   if (x.body === undefined) throw badRequest('the body must be a TokenRequestList');
-  const { fieldValidation } = parseCreateOptions(x.query);
+  const { fieldValidation } = parseTokenRequestOptions(x.query);
   const { value, violations } = decodeBody<TokenRequestList>(x.body, tokenRequestListType, fieldValidation);
   for (const violation of violations) x.warn(violation);
   const requested = value.items ?? [];

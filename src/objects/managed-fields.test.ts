@@ -28,8 +28,8 @@ const cluster = (changes: object = {}): ApiObject => ({
 const OLD = cluster({ managedFields: [entry('owner', JSON.stringify(labels('env')))] });
 
 /** The managers after a PUT that sends these entries and changes nothing else. */
-function managersAfter(sent: readonly ManagedFieldsEntry[]): string[] {
-  const write = { object: cluster(), old: OLD, sent, part: 'object', manager: 'writer', now: 0 } as const;
+function managersAfter(sent: readonly ManagedFieldsEntry[], old = OLD): string[] {
+  const write = { object: cluster(), old, sent, part: 'object', manager: 'writer', now: 0 } as const;
   return (trackUpdate(kind, write) ?? []).map(({ manager = '' }) => manager);
 }
 
@@ -45,6 +45,15 @@ describe('AP-66, A19: managedFields that a client writes', () => {
 
   it('AP-40: one entry that cannot be read makes all of them unreadable', () => {
     expect(managersAfter([entry('good', labels('env')), entry('bad', { 'f:metadata': 1 })])).toEqual(['owner']);
+  });
+
+  it('refuses a name that is too long, unless it is stored: every update sends it back', () => {
+    const name = '\u9375'.repeat(43);
+    const sent = [entry(name, labels('env'))];
+    expect(() => managersAfter(sent)).toThrow('metadata.managedFields[0].manager: Too long');
+    expect(managersAfter(sent, cluster({ managedFields: [entry(name, JSON.stringify(labels('env')))] }))).toEqual([
+      name,
+    ]);
   });
 
   it('reads names of the prototype as names', () => {

@@ -118,9 +118,14 @@ export function plainObject({ metadata: { managedFields: _, ...metadata }, ...re
 
 const MAX_NAME_BYTES = 128;
 
-/** AP-66: the errors of entries that a client sent. */
-export function entryErrors(entries: readonly ManagedFieldsEntry[]): FieldError[] {
+/** AP-66: the errors of entries that a client sent. A manager that is stored stays: every update sends it back. */
+export function entryErrors(
+  entries: readonly ManagedFieldsEntry[],
+  stored: readonly ManagedFieldsEntry[],
+): FieldError[] {
+  const known = new Set(stored.map(({ manager = '' }) => manager));
   return entries.flatMap(({ manager = '', subresource = '' }, index) => {
+    if (known.has(manager)) return [];
     const at = `metadata.managedFields[${index}]`;
     return [
       ...(Buffer.byteLength(manager) > MAX_NAME_BYTES

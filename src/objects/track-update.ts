@@ -55,7 +55,7 @@ function managersBefore(kind: Kind, { old, sent, part, object }: TrackedWrite): 
   if (isReset(kind, sent)) return NO_MANAGERS;
   const read = readable(sent);
   if (read === undefined || (read !== 'too large' && read.size === 0)) return stored();
-  const errors = entryErrors(sent);
+  const errors = entryErrors(sent, old?.metadata.managedFields ?? []);
   if (errors.length > 0) throw invalid(kind, object.metadata.name ?? '', errors);
   return read;
 }

@@ -97,7 +97,7 @@ const WARNING_OF_POD = '299 - "Clusterpass keeps only a part of a Pod; dropped: 
 /** The answers that differ on purpose, with the reason. */
 const DIFFERENCES: Readonly<Record<string, { readonly why: string; readonly expect: Differs }>> = {
   'AC-03': {
-    why: 'decision 4: fieldManager has fewer than 128 characters',
+    why: 'AP-05: fieldManager has fewer than 128 bytes',
     expect: inSteps({
       0: (expected) => JSON.parse(JSON.stringify(expected).replaceAll('128 bytes', '127 bytes')) as Expected,
     }),

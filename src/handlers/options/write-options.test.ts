@@ -1,6 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { refusal } from '../../api/refusal.fixture.ts';
-import { parseCreateOptions, parsePatchOptions, parseUpdateOptions } from './write-options.ts';
+import {
+  parseCreateOptions,
+  parsePatchOptions,
+  parseTokenRequestOptions,
+  parseUpdateOptions,
+} from './write-options.ts';
 
 const query = (text: string): URLSearchParams => new URLSearchParams(text);
 
@@ -9,6 +14,10 @@ const VERBS = [
   ['UpdateOptions', parseUpdateOptions],
   ['PatchOptions', parsePatchOptions],
 ] as const;
+
+const TOO_LONG = [
+  { reason: 'FieldValueTooLong', message: 'Too long: may not be more than 127 bytes', field: 'fieldManager' },
+];
 
 describe.each(VERBS)('%s', (kind, parse) => {
   test.each([
@@ -60,20 +69,28 @@ describe.each(VERBS)('%s', (kind, parse) => {
   });
 
   test.each([
-    ['127 characters', 'x'.repeat(127)],
-    ['127 characters of two bytes each', '\u00e9'.repeat(127)],
-    ['127 characters outside the basic plane', '\u{1f600}'.repeat(127)],
-  ])('fieldManager: %s are fewer than 128', (_, name) => {
+    ['of one byte', 'x'.repeat(127)],
+    ['of three bytes', `${'\u9375'.repeat(42)}x`],
+    ['of four bytes', `${'\u{1f600}'.repeat(31)}xyz`],
+  ])('AP-05: fieldManager has at most 127 bytes, in characters %s', (_, name) => {
     expect(parse(new URLSearchParams({ fieldManager: name })).fieldManager).toBe(name);
-    expect(refusal(() => parse(new URLSearchParams({ fieldManager: `${name}x` }))).details?.causes).toEqual([
-      { reason: 'FieldValueTooLong', message: 'Too long: may not be more than 127 bytes', field: 'fieldManager' },
-    ]);
+    expect(refusal(() => parse(new URLSearchParams({ fieldManager: `${name}x` }))).details?.causes).toEqual(TOO_LONG);
   });
 
   test('a long name of unprintable characters does not make a long answer', () => {
     const status = refusal(() => parse(new URLSearchParams({ fieldManager: '\n'.repeat(10_000) })));
     expect(JSON.stringify(status).length).toBeLessThan(1_000);
   });
+});
+
+test.each([
+  ['127 characters', 'x'.repeat(127)],
+  ['127 characters of two bytes each', '\u00e9'.repeat(127)],
+  ['127 characters outside the basic plane', '\u{1f600}'.repeat(127)],
+])('fieldManager of a token request, which is not stored: %s are fewer than 128', (_, name) => {
+  const parse = (fieldManager: string) => parseTokenRequestOptions(new URLSearchParams({ fieldManager }));
+  expect(parse(name).fieldManager).toBe(name);
+  expect(refusal(() => parse(`${name}x`)).details?.causes).toEqual(TOO_LONG);
 });
 
 test('force is for server-side apply', () => {

@@ -26,6 +26,15 @@ const DEFAULTS: WriteOptions = { dryRun: false, fieldManager: '', fieldValidatio
 /** @throws ApiError 422 with every error (Q-02). */
 export const parseCreateOptions = (query: Query): WriteOptions => parseWriteOptions('CreateOptions', query);
 
+/**
+ * CreateOptions of a token request. The interface allows names of fewer than 128 characters, and this one is not stored
+ * (decision 4).
+ *
+ * @throws ApiError 422 with every error (Q-02).
+ */
+export const parseTokenRequestOptions = (query: Query): WriteOptions =>
+  parseWriteOptions('CreateOptions', query, [], charactersIn);
+
 /** @throws ApiError 422 with every error (Q-02). */
 export const parseUpdateOptions = (query: Query): WriteOptions => parseWriteOptions('UpdateOptions', query);
 
@@ -58,14 +67,19 @@ export function parsePatchOptions(query: Query): WriteOptions {
 }
 
 /** Q-02: all errors in one response, in this order. `verbErrors` are those of parameters that only one verb has. */
-function parseWriteOptions(kind: string, query: Query, verbErrors: readonly FieldError[] = []): WriteOptions {
+function parseWriteOptions(
+  kind: string,
+  query: Query,
+  verbErrors: readonly FieldError[] = [],
+  lengthOf: (fieldManager: string) => number = Buffer.byteLength,
+): WriteOptions {
   if (query.size === 0 && verbErrors.length === 0) return DEFAULTS;
   const fieldManager = query.get('fieldManager') ?? '';
   const dryRun = query.getAll('dryRun');
   const fieldValidation = query.get('fieldValidation') ?? '';
   const errors = [
     ...verbErrors,
-    ...fieldManagerErrors(fieldManager),
+    ...fieldManagerErrors(fieldManager, lengthOf),
     ...dryRunErrors(dryRun),
     ...fieldValidationErrors(fieldValidation),
   ];
@@ -80,13 +94,12 @@ function parseWriteOptions(kind: string, query: Query, verbErrors: readonly Fiel
 
 const MAX_FIELD_MANAGER = 127;
 
-/**
- * The interface allows fewer than 128 characters, where kube-apiserver allows 128 bytes. Code points are counted, so
- * that no name that the interface allows is refused. The error text is kube-apiserver's.
- */
-function fieldManagerErrors(name: string): FieldError[] {
+const charactersIn = (text: string): number => [...text].length;
+
+/** AP-05. The error text is kube-apiserver's. */
+function fieldManagerErrors(name: string, lengthOf: (text: string) => number): FieldError[] {
   // Every further error would repeat the whole name, so a name that is too long gets this error only.
-  if (name.length > 2 * MAX_FIELD_MANAGER || [...name].length > MAX_FIELD_MANAGER) {
+  if (name.length > 2 * MAX_FIELD_MANAGER || lengthOf(name) > MAX_FIELD_MANAGER) {
     return [tooLong('fieldManager', MAX_FIELD_MANAGER)];
   }
   return printableErrors(name).map((detail) => invalidValue('fieldManager', name, detail));

@@ -12,7 +12,7 @@ import { type ApiError, conflict, forbidden, notFound } from '../../api/status.t
 import { quantity } from '../../lib/quantity.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
-import { parseCreateOptions } from '../options/write-options.ts';
+import { parseTokenRequestOptions } from '../options/write-options.ts';
 import { isOwn } from '../requester.ts';
 import { objectKeyOf } from '../write/write-parts.ts';
 import { audiencePermission } from './check-pass-request.ts';
@@ -30,7 +30,7 @@ export function createRedeemHandler(parts: PassParts): (request: ApiRequest) => 
   const kind = catalog.passes;
   return async (request) => {
     const { caller, agent, target } = request;
-    const { dryRun, fieldValidation } = parseCreateOptions(request.query);
+    const { dryRun, fieldValidation } = parseTokenRequestOptions(request.query);
     if (agent !== undefined) throw forbidden(kind, target.name, 'agents do not get tokens: the kubeconfig redeems it');
     const { codeVerifier, annotations } = annotationsOf(parts, request, fieldValidation);
     await reader.catchUp();

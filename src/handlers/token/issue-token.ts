@@ -10,7 +10,7 @@ import { requireParents } from '../../objects/parents.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import { buildClaims } from '../../tokens/claims.ts';
-import { parseCreateOptions } from '../options/write-options.ts';
+import { parseTokenRequestOptions } from '../options/write-options.ts';
 import { checkNamespace } from '../write/read-body.ts';
 import type { ActorClaim } from './actor-claim.ts';
 import { answerTokenRequest, grantedTokenRequest } from './answer-token-request.ts';
@@ -49,7 +49,7 @@ export function createIssueTokenHandler(parts: IssueTokenParts): IssueToken {
   const { catalog, reader, forward } = parts;
   return async (request, pass) => {
     const { cluster = '', namespace, name } = request.target;
-    const options = parseCreateOptions(request.query);
+    const options = parseTokenRequestOptions(request.query);
     const objectKey = { cluster, namespace, name };
     const mayIn = (other: string): boolean =>
       parts.authorizer.decide(request.caller, tokenQuestion({ ...objectKey, cluster: other })).allowed;

@@ -12,7 +12,7 @@ import { terminating } from '../../objects/parents.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import { buildPersonClaims, isSystemName } from '../../tokens/person-claims.ts';
-import { parseCreateOptions } from '../options/write-options.ts';
+import { parseTokenRequestOptions } from '../options/write-options.ts';
 import { checkNamespace } from '../write/read-body.ts';
 import type { PersonActor } from './actor-claim.ts';
 import { answerTokenRequest, grantedTokenRequest } from './answer-token-request.ts';
@@ -47,7 +47,7 @@ export function createIssueUserpassHandler(parts: IssueUserpassParts): (request:
   const { catalog, reader } = parts;
   return async (request) => {
     const { name: cluster } = request.target;
-    const options = parseCreateOptions(request.query);
+    const options = parseTokenRequestOptions(request.query);
     const issuer = parts.peopleIssuerOf(cluster);
     // The audience follows from the cluster, so it need not be sent.
     const audienceProblem = (audience: string): string | undefined =>
