@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { validateChoice } from '../api/annotation-choice.ts';
 import { goQuote } from '../api/codec/go-text/go-quote.ts';
 import { IN_CLUSTER_ANNOTATION, meantClusterLabel, validateDomainKeys } from '../api/domain-keys.ts';
@@ -11,7 +12,7 @@ import {
   tooLong,
   tooMany,
 } from '../api/field-error.ts';
-import type { ApiObject, Kind, ObjectMeta, UnchangedParts } from '../api/kind.ts';
+import type { ApiObject, Kind, ObjectMeta, OwnerReference, UnchangedParts } from '../api/kind.ts';
 import {
   AGENTS_ALLOWED,
   AGENTS_ANNOTATION,
@@ -65,6 +66,7 @@ export function validateObject(
   return [
     ...validateMetadata(kind, object.metadata, old?.metadata, unchanged),
     ...validateFinalizers(object.metadata, old?.metadata),
+    ...validateOwners(object.metadata, old?.metadata),
     ...validateDomainKeys(kind.kind, object.metadata, old?.metadata),
     ...validateClustersAnnotation(kind, object.metadata, old?.metadata),
     ...validateExpiry(kind, object.metadata, old?.metadata),
@@ -119,6 +121,27 @@ function validateFinalizers({ finalizers = [] }: ObjectMeta, old: ObjectMeta | u
     errors.push(forbiddenField('metadata.finalizers', why));
   }
   return errors;
+}
+
+/** The texts and fields are those of ValidateOwnerReferences of apimachinery. */
+function validateOwners({ ownerReferences = [] }: ObjectMeta, old: ObjectMeta | undefined): FieldError[] {
+  if (isDeepStrictEqual(ownerReferences, old?.ownerReferences ?? [])) return [];
+  const at = 'metadata.ownerReferences';
+  const [first, second] = ownerReferences.filter(({ controller }) => controller === true);
+  const errors = checkEach(ownerReferences, (owner) => ownerErrors(at, owner));
+  if (first === undefined || second === undefined) return errors;
+  const found = `Found "true" in references for ${first.kind}/${first.name} and ${second.kind}/${second.name}`;
+  const why = `Only one reference can have Controller set to true. ${found}`;
+  return [...errors, invalidValue(at, ownerReferences, why)];
+}
+
+function ownerErrors(at: string, { apiVersion = '', kind = '', name = '', uid = '' }: OwnerReference): FieldError[] {
+  const hasVersion = /^([^/]*\/)?[^/]+$/.test(apiVersion);
+  const empty = Object.entries({ kind, name, uid }).filter(([, value]) => value === '');
+  return [
+    ...(hasVersion ? [] : [invalidValue(`${at}.apiVersion`, apiVersion, 'version must not be empty')]),
+    ...empty.map(([field, value]) => invalidValue(`${at}.${field}`, value, `${field} must not be empty`)),
+  ];
 }
 
 /** A binding whose end cannot be read grants nothing. */
