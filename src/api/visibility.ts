@@ -49,6 +49,15 @@ export const NONE_VISIBLE: VisibilityRule = {
   candidates: { names: [], labels: [] },
 };
 
+/** Where a binding that selects clusters holds. */
+export interface BindingReach {
+  readonly clusters: VisibilityRule;
+  /** Whether it selects by labels that callers who may patch a cluster can set. */
+  readonly byUnprotectedLabels: boolean;
+  /** False when its role is about objects of the fleet only. */
+  readonly grantsInClusters: boolean;
+}
+
 /** Which access requests or passes a caller may approve, by the bindings at the time when the rule was made. */
 export interface ApprovalRule {
   /** Rules of the same fingerprint admit the same requests. */

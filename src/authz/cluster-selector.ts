@@ -46,6 +46,11 @@ export class ClusterSelector {
     this.namesOnly = selector.requirements.every(({ key }) => key === NAME_LABEL);
   }
 
+  /** The labels that it is about. */
+  get keys(): readonly string[] {
+    return this.#selector.requirements.map(({ key }) => key);
+  }
+
   /**
    * Of a cluster that does not exist only the name is known, so only a selector about names can match it. If
    * `env!=prod` matched because there are no labels, the request would be allowed, and its 404 would tell the caller

@@ -2,7 +2,9 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { tokenQuestion } from '../api/authorization.ts';
 import type { Catalog } from '../api/catalog.ts';
 import { CLUSTER_ID_ANNOTATION } from '../api/domain-keys.ts';
+import type { Kind } from '../api/kind.ts';
 import { fleetKey } from '../api/object-key.ts';
+import { bindingReach } from '../authz/binding-reach.ts';
 import { checkApproval, checkRequest, decisionRefusal } from '../authz/check-access-request.ts';
 import { checkConfirmation } from '../authz/check-confirmation.ts';
 import { checkExpiry } from '../authz/check-expiry.ts';
@@ -39,6 +41,7 @@ import { type ForwardToken, issuesOwnTokensWith } from '../handlers/token/forwar
 import { createIssueTokenHandler } from '../handlers/token/issue-token.ts';
 import { createIssueUserpassHandler } from '../handlers/token/issue-userpass.ts';
 import type { Views } from '../handlers/views.ts';
+import { createBindingWarnings } from '../handlers/write/binding-warnings.ts';
 import type { WriteParts } from '../handlers/write/write-parts.ts';
 import type { Issuers } from '../tokens/claims.ts';
 import type { ClockGuard } from '../tokens/clock/clock-guard.ts';
@@ -94,6 +97,12 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
     }),
     refusal: (request, kind) => (views.isFiltered(kind) ? undefined : refusalOf(policy, request, 'watch')),
     checkAdmission: createAdmissionCheck(parts),
+    warnOfBinding: createBindingWarnings({
+      clusters: catalog.clusters,
+      reader,
+      views,
+      bindingReach: (binding) => bindingReach(policy, kindsOfFleet(catalog), binding),
+    }),
     completion: (request, kind) => completeRequest(request, kind) ?? completeToken(request, kind),
     checkCreate: (request) => requirePermission(policy, request.caller, questionOf(request, 'create')),
     checkUnsafeDelete: (request) => {
@@ -123,6 +132,10 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
     listAccounts: createListAccountsHandler({ catalog, reader, authorizer: policy }),
   });
 }
+
+/** The kinds whose permissions are asked for in no cluster. A request for access, or a pass, names a cluster. */
+const kindsOfFleet = ({ kinds, clusters, accessRequests, passes }: Catalog): Kind[] =>
+  kinds.filter((kind) => !kind.inCluster && ![clusters, accessRequests, passes].includes(kind));
 
 function accessRequestParts({ catalog, objects, views, grants, options, clock }: DispatchParts): AccessRequestParts {
   const { publicView, reader, writer, policy } = objects;

@@ -83,6 +83,7 @@ async function create(apply: Apply): Promise<ApiResponse> {
   };
   const created = await parts.writer.create(kind, objectKey, { ...object, metadata }, create);
   if (!options.dryRun) completion?.created(created);
+  await parts.warnOfBinding(request, kind, created);
   return writeResponse(parts, request, kind, created, { code: 201 });
 }
 
@@ -108,6 +109,7 @@ async function update(apply: Apply): Promise<ApiResponse> {
     },
   );
   if (!options.dryRun) await parts.propagation.finishDeletions(kind, objectKey);
+  await parts.warnOfBinding(request, kind, updated, before);
   return writeResponse(parts, request, kind, updated, { code: 200, before });
 }
 

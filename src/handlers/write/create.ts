@@ -28,5 +28,6 @@ export async function createObject(parts: WriteParts, request: ApiRequest, kind:
   });
   request.nameObject(object.metadata.name ?? '');
   if (!options.dryRun) completion?.created(object);
+  await parts.warnOfBinding(request, kind, object);
   return writeResponse(parts, request, kind, object, { code: 201 });
 }

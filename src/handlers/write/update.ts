@@ -33,6 +33,7 @@ export async function updateObject(parts: WriteParts, request: ApiRequest, kind:
     },
   );
   if (!options.dryRun) await parts.propagation.finishDeletions(kind, objectKey);
+  await parts.warnOfBinding(request, kind, object, before);
   return writeResponse(parts, request, kind, object, { code: 200, before });
 }
 

@@ -29,6 +29,8 @@ export interface WriteParts {
     old: ApiObject | undefined,
     cluster: string | undefined,
   ) => void;
+  /** Warns of a binding that holds in clusters its writer may not expect. `before` is undefined on create. */
+  readonly warnOfBinding: (request: ApiRequest, kind: Kind, object: ApiObject, before?: ApiObject) => Promise<void>;
   /** For kinds whose objects the server completes when they are created; undefined for the others. */
   readonly completion: (request: ApiRequest, kind: Kind) => Completion | undefined;
   /** @throws ApiError 403 for a caller who may not create the object of the request. */
