@@ -46,6 +46,23 @@ describe('the fields of a Cluster', () => {
     await bind(server, 'patcher', { kind: 'User', name: 'patcher' }, clusters(['get', 'patch', 'create', 'delete']));
   });
 
+  it('a name that no label can hold is accepted with a warning, when the cluster is created', async () => {
+    const make = (length: number) => server.call('POST', of.path, { body: objectOf(of, { name: 'n'.repeat(length) }) });
+    expect(await make(63)).toMatchObject({ code: 201, warnings: [] });
+    const { code, warnings } = await make(64);
+    expect([code, warnings]).toEqual([
+      201,
+      [
+        'the name has 64 characters: bindings by name, access requests and handles name clusters by labels, which hold 63',
+      ],
+    ]);
+    const patched = await server.call('PATCH', named('n'.repeat(64)), {
+      body: { metadata: { annotations: { note: 'x' } } },
+      headers: PATCH,
+    });
+    expect(patched).toMatchObject({ code: 200, warnings: [] });
+  });
+
   const CONDITION = { type: 'Ready', status: 'True', reason: 'Fine', lastHeartbeatTime: '2026-01-02T03:04:05Z' };
   const STATUS = { conditions: [CONDITION], type: 'k3s', version: 'v1.36.4' };
 

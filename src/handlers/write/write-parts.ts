@@ -102,6 +102,7 @@ export function writeResponse(
 ): ApiResponse {
   const both = before === undefined ? [object] : [before, object];
   if (before !== undefined) warnOfWaitingChange(request, kind, object, before);
+  if (code === 201) warnOfLongName(request, kind, object);
   const isWhole = both.every((one) => seesWhole(parts, request, kind, one));
   const shown = isWhole ? object : parts.publicView(object);
   const representation = representationFor(request, kind, parts.views);
@@ -120,5 +121,17 @@ function warnOfWaitingChange({ warn }: ApiRequest, kind: Kind, object: ApiObject
   warn(
     'the change of the endpoints waits for confirmation, and clients get the confirmed ones meanwhile: ' +
       `clusterpass confirm ${object.metadata.name}`,
+  );
+}
+
+/** Of the value of a label. */
+const MAX_LABEL_LENGTH = 63;
+
+/** The name of a custom resource may be longer than the value of a label (M-01). */
+function warnOfLongName({ warn }: ApiRequest, kind: Kind, { metadata: { name = '' } }: ApiObject): void {
+  if (kind.resource !== 'clusters' || name.length <= MAX_LABEL_LENGTH) return;
+  warn(
+    `the name has ${name.length} characters: bindings by name, access requests and handles name clusters by labels, which ` +
+      `hold ${MAX_LABEL_LENGTH}`,
   );
 }
