@@ -178,8 +178,8 @@ export type StorageErrorCode =
   /** A write was sent, and the engine gave no answer that says whether it has happened. */
   | 'unknown-outcome'
   /**
-   * The engine answers, and does not accept our credentials or does not allow the call; or its certificate cannot be
-   * verified. An operator has to act.
+   * The engine answers, and does not accept our credentials or does not allow the call; its certificate cannot be
+   * verified; or other users can change its files, or this process cannot. An operator has to act.
    */
   | 'refused'
   /** The stored data is damaged, or was written by a newer release. */

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
-import { chmod, cp, mkdtemp, open, rm, writeFile } from 'node:fs/promises';
+import { chmod, chown, cp, mkdtemp, open, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -190,11 +190,41 @@ describe('a data directory that cannot be used ends the start with one sentence'
     );
   });
 
-  it('one that is read-only', async () => {
+  it.each(['', '-wal'])('one that is read-only: clusterpass.db%s', async (suffix) => {
     // Nothing is read-only to root as long as it has this capability.
     const mortal = process.getuid?.() === 0 ? ['setpriv', '--bounding-set=-dac_override'] : [];
-    const { code, said } = await spoil((file) => chmod(file, 0o400), mortal);
+    const { code, said } = await spoil(
+      (file) => writeFile(`${file}${suffix}`, '', { flag: 'a' }).then(() => chmod(`${file}${suffix}`, 0o400)),
+      mortal,
+    );
     expect(code).toBe(1);
-    expect(said).toMatch(/^clusterpass: .*clusterpass\.db: .*readonly/);
+    expect(said).toMatch(
+      new RegExp(
+        `^clusterpass: (.*clusterpass\\.db${suffix}) belongs to uid (\\d+) \\(mode 0400\\), and this process \\(uid \\2\\) ` +
+          'cannot read and write it: chmod u\\+rwX \\1$',
+      ),
+    );
+  });
+
+  it('A1: one that other users can change', async () => {
+    const { code, said } = await spoil((file) => chmod(file, 0o666));
+    expect(code).toBe(1);
+    expect(said).toMatch(
+      /^clusterpass: (.*clusterpass\.db) can be written by other users \(mode 0666\): chmod 600 \1$/,
+    );
+  });
+
+  it('A1: one in a directory in which other users can replace it', async () => {
+    const { code, said } = await spoil((file) => chmod(dirname(file), 0o777));
+    expect(code).toBe(1);
+    expect(said).toMatch(
+      /^clusterpass: other users can replace files in (\S+) \(mode 0777\), which holds the database: chmod 700 \1$/,
+    );
+  });
+
+  it.runIf(process.getuid?.() === 0)('A1: one of another user', async () => {
+    const { code, said } = await spoil((file) => chown(file, 65_534, 65_534));
+    expect(code).toBe(1);
+    expect(said).toMatch(/^clusterpass: (.*clusterpass\.db) belongs to another user \(uid 65534\): chown 0 \1$/);
   });
 });

@@ -1,7 +1,7 @@
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { requireLocalDisk } from './database-files.ts';
+import { directoryProblem, fileProblem, requireLocalDisk } from './database-files.ts';
 
 const FILE = '/data/clusterpass.db';
 
@@ -31,5 +31,40 @@ describe('B19: the file of the embedded store', () => {
     }
     expect(() => requireLocalDisk(join(tmpdir(), 'no-such-folder', 'x.db'))).not.toThrow();
     expect(() => requireLocalDisk(join(tmpdir(), 'x.db'))).not.toThrow();
+  });
+});
+
+describe('A1: the owner and the mode of the files of the embedded store', () => {
+  const server = { uid: 1000, groups: [1000, 65532] };
+  const root = { uid: 0, groups: [0] };
+
+  it.each([
+    ['0700, our own', { uid: 1000, gid: 1000, mode: 0o40700 }, server, false],
+    ['0777, our own: we could close it', { uid: 1000, gid: 1000, mode: 0o40777 }, server, true],
+    ['0770, our own, in a group that is not ours', { uid: 1000, gid: 100, mode: 0o40770 }, server, true],
+    [
+      "0770, our own, in our group: a volume with Kubernetes' fsGroup",
+      { uid: 1000, gid: 65532, mode: 0o42770 },
+      server,
+      false,
+    ],
+    ["0777, root's: a volume that some provisioners make", { uid: 0, gid: 0, mode: 0o40777 }, server, false],
+    ['1777: others cannot replace our files', { uid: 0, gid: 0, mode: 0o41777 }, root, false],
+  ])('directory %s', (_, found, self, isRefused) => {
+    expect(directoryProblem('/data', found, self) !== undefined).toBe(isRefused);
+  });
+
+  it.each([
+    ['0600, our own', { uid: 1000, gid: 1000, mode: 0o100600 }, server, false],
+    ["0600, root's", { uid: 0, gid: 0, mode: 0o100600 }, server, false],
+    ["0600, another user's", { uid: 1001, gid: 1000, mode: 0o100600 }, server, true],
+    ['0666, our own', { uid: 1000, gid: 1000, mode: 0o100666 }, server, true],
+    ['0660, in a group of ours', { uid: 1000, gid: 65532, mode: 0o100660 }, server, false],
+    ['0660, in a group that is not ours', { uid: 1000, gid: 100, mode: 0o100660 }, server, true],
+    ['0660, the one of its directory, used by root', { uid: 1000, gid: 1000, mode: 0o100660 }, root, false],
+    ["0600, not of its directory's owner, used by root", { uid: 1001, gid: 1000, mode: 0o100600 }, root, true],
+  ])('file %s', (_, found, self, isRefused) => {
+    const directory = { uid: 1000, gid: 1000, mode: 0o40700 };
+    expect(fileProblem('/data/clusterpass.db', found, directory, self) !== undefined).toBe(isRefused);
   });
 });

@@ -1,5 +1,15 @@
 /** What must be true of the files of a database before SQLite opens them. */
-import { closeSync, openSync, readSync, type StatsFs, statfsSync, statSync } from 'node:fs';
+import {
+  accessSync,
+  closeSync,
+  constants,
+  openSync,
+  readSync,
+  realpathSync,
+  type StatsFs,
+  statfsSync,
+  statSync,
+} from 'node:fs';
 import { dirname } from 'node:path';
 import { StorageError } from '../contract.ts';
 
@@ -32,6 +42,89 @@ export function requireLocalDisk(file: string, statfs: (path: string) => Pick<St
     'unavailable',
     `${file} is on a network file system (${name}): put --data-dir on a disk of this machine, or use etcd (--store)`,
   );
+}
+
+interface Found {
+  readonly uid: number;
+  readonly gid: number;
+  readonly mode: number;
+}
+
+/** The user and the groups of a process. */
+interface Identity {
+  readonly uid: number;
+  readonly groups: readonly number[];
+}
+
+const octal = (mode: number): string => (mode & 0o7777).toString(8).padStart(4, '0');
+
+/** A group of this process is allowed: a volume of Kubernetes can be written by its `fsGroup`. */
+const isWritableByOthers = ({ gid, mode }: Found, groups: readonly number[]): boolean =>
+  (mode & 0o002) !== 0 || ((mode & 0o020) !== 0 && !groups.includes(gid));
+
+/**
+ * What is wrong with the mode of the directory of a database. Only a directory of our own is judged: some volumes of
+ * Kubernetes belong to root and can be written by every user, and a process that is not root could not change that.
+ * In a directory with the sticky bit, such as /tmp, others cannot replace our files.
+ */
+export function directoryProblem(path: string, found: Found, self: Identity): string | undefined {
+  if (found.uid !== self.uid || (found.mode & 0o1000) !== 0 || !isWritableByOthers(found, self.groups))
+    return undefined;
+  return `other users can replace files in ${path} (mode ${octal(found.mode)}), which holds the database: chmod 700 ${path}`;
+}
+
+/**
+ * What is wrong with the owner or the mode of a file of a database. Root works on the databases of other users: there
+ * the owner and the group of the directory count.
+ */
+export function fileProblem(path: string, found: Found, directory: Found, self: Identity): string | undefined {
+  const owner = self.uid === 0 ? directory : { uid: self.uid, gid: undefined };
+  if (![self.uid, 0, owner.uid].includes(found.uid)) {
+    return `${path} belongs to another user (uid ${found.uid}): chown ${owner.uid} ${path}`;
+  }
+  const groups = owner.gid === undefined ? self.groups : [...self.groups, owner.gid];
+  if (!isWritableByOthers(found, groups)) return undefined;
+  return `${path} can be written by other users (mode ${octal(found.mode)}): chmod 600 ${path}`;
+}
+
+/** SQLite says only that it cannot open the database, whichever of its files it is. */
+function accessProblem(path: string, found: Found, self: Identity): string | undefined {
+  try {
+    accessSync(path, constants.R_OK | constants.W_OK);
+    return undefined;
+  } catch (error) {
+    // A read-only file system is reported by SQLite.
+    if ((error as NodeJS.ErrnoException).code !== 'EACCES') return undefined;
+    const command = found.uid === self.uid ? 'chmod u+rwX' : `chown ${self.uid}`;
+    return (
+      `${path} belongs to uid ${found.uid} (mode ${octal(found.mode)}), and this process (uid ${self.uid}) ` +
+      `cannot read and write it: ${command} ${path}`
+    );
+  }
+}
+
+/**
+ * Rejects a database that other users can change or replace, and one that this process cannot write. SQLite reads its
+ * write-ahead log and its journal too, so the same holds for these.
+ */
+export function requireOwnFiles(file: string): void {
+  const uid = process.geteuid?.();
+  if (uid === undefined) return;
+  const self = { uid, groups: [...(process.getgroups?.() ?? []), process.getegid?.() ?? uid] };
+  const found = (path: string): Found | undefined => statSync(path, { throwIfNoEntry: false });
+  // SQLite follows a symbolic link, and its other files are where it leads to.
+  const database = found(file) === undefined ? file : realpathSync(file);
+  const folder = dirname(database);
+  const directory = found(folder);
+  // Opening the file gives a better error.
+  if (directory === undefined) return;
+  const problems = [directoryProblem(folder, directory, self), accessProblem(folder, directory, self)];
+  for (const path of [database, `${database}-wal`, `${database}-journal`]) {
+    const stats = found(path);
+    if (stats !== undefined) problems.push(fileProblem(path, stats, directory, self), accessProblem(path, stats, self));
+  }
+  const problem = problems.find((text) => text !== undefined);
+  if (problem !== undefined) throw new StorageError('refused', problem);
 }
 
 /** An empty file is a failed copy: a new database is linked when it is complete. */

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { closeSync, linkSync, openSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { type Revision, StorageError } from '../contract.ts';
-import { requireContent, requireLocalDisk, requireOwnLog } from './database-files.ts';
+import { requireContent, requireLocalDisk, requireOwnFiles, requireOwnLog } from './database-files.ts';
 import { isBusy, toStorageError } from './sqlite-errors.ts';
 
 /** "CPas" in ASCII: identifies the database, also to file(1). */
@@ -70,6 +70,7 @@ export function openDatabase(
   let release: (() => void) | undefined;
   try {
     requireLocalDisk(file);
+    requireOwnFiles(file);
     if (!existing && statSync(file, { throwIfNoEntry: false }) === undefined) createDatabase(file);
     requireContent(file);
     release = requireOwnLog(file);
