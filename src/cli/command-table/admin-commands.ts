@@ -17,7 +17,7 @@ export const ADMIN_COMMANDS: readonly Command[] = [
       namespace,
       { flags: '--server-side', doc: 'Let the server merge the objects (server-side apply).' },
       { flags: '--force-conflicts', doc: 'With `--server-side`: take over fields that another manager set.' },
-      { flags: '--field-manager <name>', doc: 'Who sets the fields. Defaults to `clusterpass`.' },
+      { flags: '--field-manager <name>', doc: 'Who sets the fields.', default: 'clusterpass' },
       dryRunWithClient,
       output('`json`, `yaml`, `name`, `jsonpath=TEMPLATE`'),
     ],

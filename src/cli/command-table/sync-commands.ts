@@ -33,9 +33,10 @@ export const SYNC_COMMANDS: readonly Command[] = [
       { flags: '-l, --selector <selector>', doc: 'Label selector of the clusters.' },
       {
         flags: '--manager <name>',
-        doc: 'Name of the cluster manager, different for each Clusterpass of a hub. Defaults to `clusterpass`.',
+        doc: 'Name of the cluster manager, different for each Clusterpass of a hub.',
+        default: 'clusterpass',
       },
-      { flags: '--provider <name>', doc: 'Name of the access provider. Defaults to `clusterpass`.' },
+      { flags: '--provider <name>', doc: 'Name of the access provider.', default: 'clusterpass' },
       { flags: '--property <label>', doc: 'Label of clusters that becomes a property.', repeatable: true },
       {
         flags: '--endpoint-for <address>',
@@ -71,7 +72,8 @@ export const SYNC_COMMANDS: readonly Command[] = [
       { flags: '-A, --all-namespaces', doc: 'Read all namespaces.' },
       {
         flags: '--name <template>',
-        doc: 'Name of a cluster, with `{namespace}` and `{name}` of the object. Defaults to `{name}`.',
+        doc: 'Name of a cluster, with `{namespace}` and `{name}` of the object.',
+        default: '{name}',
       },
       { flags: '--set-label <key=value>', doc: 'Label of every cluster.', repeatable: true },
       {
@@ -87,7 +89,8 @@ export const SYNC_COMMANDS: readonly Command[] = [
       },
       {
         flags: '--manager <name>',
-        doc: 'With `--from clusterprofile`: leave out profiles of this manager. Defaults to `clusterpass`.',
+        doc: 'With `--from clusterprofile`: leave out profiles of this manager.',
+        default: 'clusterpass',
       },
       ...SYNC_FLAGS,
     ],

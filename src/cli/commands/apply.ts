@@ -69,7 +69,7 @@ function applyOptionsOf(invocation: Invocation, dryRun: DryRun): ApplyOptions {
   if (serverSide && dryRun === 'client') {
     throw new CliError('--dry-run=client does not work with --server-side; did you mean --dry-run=server?');
   }
-  return { dryRun, serverSide, force, fieldManager: invocation.text('fieldManager') ?? 'clusterpass' };
+  return { dryRun, serverSide, force, fieldManager: invocation.value('fieldManager') };
 }
 
 /** Clusters and namespaces that a server dry run did not persist. The server cannot check objects inside of them. */

@@ -67,7 +67,7 @@ export const run: Run = async (context, invocation) => {
 };
 
 function settingsFrom(invocation: Invocation, server: string): ExportSettings {
-  const manager = invocation.text('manager') ?? 'clusterpass';
+  const manager = invocation.value('manager');
   if (manager === '' || isValidLabelValue(manager).length > 0) {
     throw new CliError(`--manager: ${JSON.stringify(manager)} is not a label value of 1 to 63 characters`);
   }
@@ -78,7 +78,7 @@ function settingsFrom(invocation: Invocation, server: string): ExportSettings {
   return {
     namespace: invocation.required('namespace', '--namespace'),
     manager,
-    provider: invocation.text('provider') ?? 'clusterpass',
+    provider: invocation.value('provider'),
     properties: invocation.list('property'),
     endpointFor,
     server,

@@ -32,7 +32,7 @@ export const run: Run = async (context, invocation) => {
   const sourceSettings = {
     withoutCa: invocation.is('withoutCa'),
     accessProvider: invocation.text('accessProvider'),
-    manager: invocation.text('manager') ?? 'clusterpass',
+    manager: invocation.value('manager'),
     readKubeconfig: kubeconfigs.read,
   };
   return runSync(context, invocation, {
@@ -112,7 +112,7 @@ function settingsFrom(
   hubSettings: Pick<ImportSettings, 'from' | 'hub' | 'hubNamespace'>,
   productName: string,
 ): ImportSettings {
-  const nameTemplate = invocation.text('name') ?? '{name}';
+  const nameTemplate = invocation.value('name');
   if (!nameTemplate.includes('{name}')) {
     throw new CliError(`--name: ${JSON.stringify(nameTemplate)} must contain {name}, or all clusters have one name`);
   }
