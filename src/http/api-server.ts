@@ -10,7 +10,7 @@ import type { KeyPairFiles } from '../lib/key-pair-files.ts';
 import type { AuditLogs } from '../observability/audit/open-audit.ts';
 import type { Logger } from '../observability/logger.ts';
 import type { Metrics } from '../observability/metrics/metrics.ts';
-import { observeCertificate, observeFlowControl, observeHandshakes } from '../observability/metrics/observe-parts.ts';
+import { observeFlowControl, observeHandshakes } from '../observability/metrics/observe-parts.ts';
 import type { Store } from '../storage/contract.ts';
 import type { Freshness } from '../storage/freshness.ts';
 import type { Issuers } from '../tokens/claims.ts';
@@ -186,7 +186,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     },
   });
   observeHandshakes(metrics, server.handshakes);
-  if (listener.tls !== undefined) observeCertificate(metrics, server.certificateExpiry);
+  if (listener.tls !== undefined) metrics.observeCertificate('tls-cert-file', server.certificateExpiry);
   return {
     server,
     open: (given) => {

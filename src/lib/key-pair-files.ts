@@ -48,7 +48,7 @@ export interface Validity {
   readonly until: number;
 }
 
-export function validityOf({ cert }: KeyPair): Validity {
+export function validityOf({ cert }: Pick<KeyPair, 'cert'>): Validity {
   const { validFromDate, validToDate } = new X509Certificate(cert);
   return { from: validFromDate.getTime(), until: validToDate.getTime() };
 }

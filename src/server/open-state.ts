@@ -62,7 +62,8 @@ interface State {
 export async function openState(parts: StateParts): Promise<State> {
   const { options, catalog, issuers, openStore, waiting, siblings, audit, metrics, logger, onOpen } = parts;
   await mkdir(options.dataDir, { recursive: true, mode: 0o700 });
-  const { store: engine, time, campaign } = await waiting(openStore);
+  const { store: engine, time, certificateExpiry, campaign } = await waiting(openStore);
+  if (certificateExpiry !== undefined) metrics.observeCertificate('etcd-certfile', certificateExpiry);
   const measured = measuredStore(engine, observeStore(metrics));
   const store = siblings?.withCatchUp(measured) ?? measured;
   onOpen(() => store.close());

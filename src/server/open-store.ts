@@ -13,6 +13,8 @@ export interface OpenedStore {
   readonly store: Store;
   /** The clocks of the store's members; undefined for an embedded store. */
   readonly time?: StoreTime;
+  /** When the client certificate in use expires, in milliseconds; undefined without one. */
+  readonly certificateExpiry?: () => number | undefined;
   /** Runs for leader election. Close it before the store. */
   campaign(): Leadership;
 }

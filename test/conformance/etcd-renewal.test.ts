@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -47,7 +48,8 @@ describeWithEtcd('credentials for etcd that are renewed while the store is open'
   it('certificate, key and CA: the old ones are used until the new ones match, and watches continue', async () => {
     const generations = ['old', 'new'].map((name) => {
       const authority = createAuthority(name);
-      const issue = (commonName: string): Pair => authority.issue({ commonName, names: ['127.0.0.1'] });
+      const notAfter = Date.now() + (name === 'old' ? 1 : 2) * 86_400_000;
+      const issue = (commonName: string): Pair => authority.issue({ commonName, names: ['127.0.0.1'], notAfter });
       return { ca: authority.cert, server: issue('etcd'), client: issue('clusterpass') };
     });
     const [before, after] = generations;
@@ -71,6 +73,9 @@ describeWithEtcd('credentials for etcd that are renewed while the store is open'
     await put('client.key', before.client.key);
     const tls = { caFile: file('ca.crt'), certFile: file('client.crt'), keyFile: file('client.key') };
     const store = await open(etcd, { tls, user: undefined });
+    const expiry = () => stores.at(-1)?.certificateExpiry?.();
+    const expiryOf = ({ cert }: Pair): number => new X509Certificate(cert).validToDate.getTime();
+    expect(expiry()).toBe(expiryOf(before.client));
     const made = await create(store, '/a/x', 'one');
     const stop = new AbortController();
     const seen: string[] = [];
@@ -106,6 +111,7 @@ describeWithEtcd('credentials for etcd that are renewed while the store is open'
     await put('ca.crt', after.ca);
     await put('client.key', after.client.key);
     await eventually(store, '/a/y');
+    expect(expiry()).toBe(expiryOf(after.client));
     // Twice, if the files were read between the writes of this test.
     expect(reports('were renewed')).toBeGreaterThan(0);
     await expect.poll(() => seen).toEqual(['/a/x', '/a/y']);

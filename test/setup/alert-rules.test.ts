@@ -186,10 +186,12 @@ const FIRES: Readonly<Record<string, Case>> = {
     summary: 'replica-1 is running out of file descriptors.',
   },
   ClusterpassCertificateExpiring: {
-    series: { [`clusterpass_tls_certificate_expiration_timestamp_seconds{${AT}}`]: stays(7 * 86_400) },
-    labels: instance,
+    series: {
+      [`clusterpass_tls_certificate_expiration_timestamp_seconds{${AT},option="etcd-certfile"}`]: stays(7 * 86_400),
+    },
+    labels: { ...instance, option: 'etcd-certfile' },
     severity: 'warning',
-    summary: 'The TLS certificate of replica-1 expires within a week.',
+    summary: 'The certificate of --etcd-certfile at replica-1 expires within a week.',
   },
   ClusterpassClockSkew: {
     series: { [`clusterpass_clock_skew_exceeded{${AT}}`]: stays(1) },
@@ -235,7 +237,7 @@ const WELL: Readonly<Record<string, string>> = {
   // Rotated every year.
   [`clusterpass_signing_key_age_seconds{${AT},kid="k1",state="current",algorithm="RS256"}`]: stays(300 * 86_400),
   [`clusterpass_signing_key_rotation_timestamp_seconds{${AT},algorithm="RS256"}`]: stays(65 * 86_400),
-  [`clusterpass_tls_certificate_expiration_timestamp_seconds{${AT}}`]: stays(8 * 86_400),
+  [`clusterpass_tls_certificate_expiration_timestamp_seconds{${AT},option="tls-cert-file"}`]: stays(8 * 86_400),
 };
 
 /** Programs of the same Prometheus that serve metrics of these names: kube-apiserver, and others on Node. */

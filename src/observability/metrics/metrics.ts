@@ -33,6 +33,20 @@ export function createMetrics(join?: JoinMetrics) {
     labelNames: ['group', 'resource'],
     registers,
   });
+  const certificates = new Map<string, () => number | undefined>();
+  void new Gauge({
+    name: 'clusterpass_tls_certificate_expiration_timestamp_seconds',
+    help: 'When the certificate in use expires, in seconds since the epoch, by the option that names its file.',
+    labelNames: ['option'],
+    registers,
+    collect() {
+      for (const [option, expiry] of certificates) {
+        const at = expiry();
+        // Without one in use there is no sample: a 0 would be a certificate that has expired.
+        if (at !== undefined) this.set({ option }, at / 1000);
+      }
+    },
+  });
   return {
     requests: new Counter({
       name: 'apiserver_request_total',
@@ -90,6 +104,9 @@ export function createMetrics(join?: JoinMetrics) {
     }),
     countCacheEvent: ({ group, resource }: { readonly group: string; readonly resource: string }): void =>
       cacheEvents.inc({ group, resource }),
+    /** The expiry is in milliseconds, and undefined while no certificate is in use. */
+    observeCertificate: (option: string, expiry: () => number | undefined): void =>
+      void certificates.set(option, expiry),
     registry,
     contentType: registry.contentType,
     /** The text for Prometheus: of this process, or of all that serve the same address. */

@@ -260,19 +260,6 @@ export function observeHandshakes(
   );
 }
 
-/** The certificate of the listener. */
-export function observeCertificate({ registry }: Metrics, expiry: () => number | undefined): void {
-  void new Gauge({
-    name: 'clusterpass_tls_certificate_expiration_timestamp_seconds',
-    help: 'When the TLS certificate in use expires, in seconds since the epoch.',
-    registers: [registry],
-    collect() {
-      // No certificate is in use yet: a 0 would be one that has expired.
-      this.set((expiry() ?? Number.NaN) / 1000);
-    },
-  });
-}
-
 /** Observes one request to the store. */
 export const observeStore =
   ({ storeSeconds, storeErrors }: Metrics) =>

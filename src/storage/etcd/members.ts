@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { firstWithin } from '../../lib/first-within.ts';
+import { validityOf } from '../../lib/key-pair-files.ts';
 import { SharedCall } from '../../lib/shared-call.ts';
 import type { Secret } from '../../observability/secret.ts';
 import { StorageError } from '../contract.ts';
@@ -262,6 +263,12 @@ export class Members {
       return problem === undefined ? [] : [`${address}: ${problem}`];
     });
     return (await Promise.all(each)).flat();
+  }
+
+  /** Of the client certificate, in milliseconds. */
+  get certificateExpiry(): number | undefined {
+    const cert = this.#tls?.cert;
+    return cert && validityOf({ cert }).until;
   }
 
   renew({ tls, user }: EtcdCredentials): void {

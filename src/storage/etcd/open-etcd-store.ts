@@ -25,6 +25,8 @@ export interface EtcdStoreOptions extends EtcdAccess {
 export interface OpenedEtcd {
   readonly store: Store;
   readonly time: StoreTime;
+  /** When the client certificate in use expires, in milliseconds; undefined without one. */
+  readonly certificateExpiry: () => number | undefined;
   /** Takes part in the leader election from now on. Close it before the store. */
   campaign(): Leadership;
 }
@@ -52,6 +54,7 @@ export async function openEtcdStore(options: EtcdStoreOptions): Promise<OpenedEt
     return {
       store,
       time: { ask: (monotonic) => members.times(monotonic) },
+      certificateExpiry: () => members.certificateExpiry,
       campaign: () => new EtcdLeadership({ members, space, meta, isReplaced: () => store.isReplaced, logger }),
     };
   } catch (error) {
