@@ -73,6 +73,11 @@ describe('the profile of a cluster', () => {
       { status: 'True', reason: 'two words', message: 'x'.repeat(2_000) },
       { status: 'True', reason: 'Reported', message: 'x'.repeat(1_024), lastTransitionTime: CREATED },
     ],
+    [
+      // Half a surrogate pair would come back from the hub as U+FFFD, and look like a change for ever.
+      { status: 'True', reason: 'Up', message: `${'x'.repeat(1_023)}\u{1f600}` },
+      { status: 'True', reason: 'Up', message: `${'x'.repeat(1_023)}\ufffd`, lastTransitionTime: CREATED },
+    ],
   ])('CP-78: Ready %j becomes ControlPlaneHealthy', (ready, healthy) => {
     const conditions = [
       { type: 'Other', status: 'True' },

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { truncate } from '../lib/clip.ts';
 import type { ApiObject, ObjectMeta } from './kind.ts';
 import { conditionOf, READY } from './kinds/cluster-conditions.ts';
 import type { ApiEndpoints } from './kinds/cluster-endpoints.ts';
@@ -122,7 +123,7 @@ function healthOf(cluster: ApiObject): ClusterCondition {
     type: 'ControlPlaneHealthy',
     status,
     reason: ready === undefined ? 'NotReported' : fits ? reason : 'Reported',
-    message: message.slice(0, MAX_MESSAGE_LENGTH),
+    message: truncate(message, MAX_MESSAGE_LENGTH),
     ...(lastTransitionTime === undefined ? {} : { lastTransitionTime }),
   };
 }
@@ -143,7 +144,7 @@ function propertiesOf(cluster: ApiObject, settings: ProfileSettings): { name: st
   values.set(TYPE_PROPERTY, statusOf(cluster).type ?? '');
   return [...values]
     .filter(([, value]) => value !== '')
-    .map(([name, value]) => ({ name, value: value.slice(0, MAX_PROPERTY_LENGTH) }));
+    .map(([name, value]) => ({ name, value: truncate(value, MAX_PROPERTY_LENGTH) }));
 }
 
 /**

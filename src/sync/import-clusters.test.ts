@@ -151,14 +151,19 @@ describe('CP-90, CP-91: Cluster API', () => {
   });
 
   it('CP-89: takes over health with a reason of the hub', async () => {
-    const condition = { status: 'False', reason: 'Down', message: 'x'.repeat(2_000), lastTransitionTime: 't' };
+    const condition = {
+      status: 'False',
+      reason: 'Down',
+      message: `${'x'.repeat(1_023)}\u{1f600}`,
+      lastTransitionTime: 't',
+    };
     const conditions = [
       { type: 'Available', status: 'True' },
       { type: 'ControlPlaneAvailable', ...condition },
     ];
     const source = capi(ENDPOINT, { ...INITIALIZED, conditions });
     expect((await readOne('capi', source, { ready: true })).desired?.status).toEqual({
-      conditions: [{ ...condition, type: 'Ready', reason: 'HubDown', message: 'x'.repeat(1_024) }],
+      conditions: [{ ...condition, type: 'Ready', reason: 'HubDown', message: `${'x'.repeat(1_023)}\ufffd` }],
     });
     const odd = capi(ENDPOINT, { ...INITIALIZED, conditions: [{ type: 'Available', status: 'Perhaps' }] });
     expect((await readOne('capi', odd, { ready: true })).desired?.status).toEqual({

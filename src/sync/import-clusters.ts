@@ -3,6 +3,7 @@ import { IMPORTED_ANNOTATION } from '../api/domain-keys.ts';
 import type { ApiObject } from '../api/kind.ts';
 import type { ClusterCondition } from '../api/kinds/cluster-spec.ts';
 import { isDns1123Subdomain, isValidLabelValue } from '../api/names.ts';
+import { truncate } from '../lib/clip.ts';
 import { inParallel } from '../lib/in-parallel.ts';
 import { type Desired, keyOf, type Ownership } from './plan.ts';
 import type { DesiredState } from './reconciler.ts';
@@ -112,7 +113,7 @@ const readyFrom = ({ status, reason, message, lastTransitionTime }: HubCondition
   type: 'Ready',
   status: status === 'True' || status === 'False' ? status : 'Unknown',
   reason: `Hub${reason || 'Reported'}`,
-  ...(message ? { message: message.slice(0, MAX_MESSAGE) } : {}),
+  ...(message ? { message: truncate(message, MAX_MESSAGE) } : {}),
   ...(lastTransitionTime === undefined ? {} : { lastTransitionTime }),
 });
 
