@@ -3,7 +3,7 @@ import type { BodyStyle, StructShape } from './codec/shape.ts';
 import type { FieldError } from './field-error.ts';
 import type { Verb } from './request.ts';
 
-interface OwnerReference {
+export interface OwnerReference {
   apiVersion: string;
   kind: string;
   name: string;

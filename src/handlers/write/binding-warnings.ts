@@ -83,7 +83,7 @@ async function findClusters(
   // A copy, because the snapshot may change between two ticks.
   for (const { name, ruleLabels } of candidates ?? snapshot.copy().scan(prefix)) {
     if (++seen > MAX_SEEN) return { count, names, isShortened: true };
-    if (seen % SEEN_PER_CLOCK_READ === 0 && slice.isOver) await slice.next();
+    if (seen % SEEN_PER_CLOCK_READ === 0 && slice.isUsedUp) await slice.next();
     if (!rule.admits(name, ruleLabels) || visible?.admits(name, ruleLabels) === false) continue;
     if (++count <= MAX_NAMES) names.push(name);
   }
