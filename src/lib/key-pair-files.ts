@@ -59,6 +59,14 @@ export function validityProblem({ from, until }: Validity, now: number): string 
   return now < from ? `is not valid yet: it is valid from ${new Date(from).toISOString()}` : undefined;
 }
 
+/** Throws UnsafeFile if the certificate in use is valid now and the one in the file is not. */
+export function requireAsValid(certFile: string, found: Validity, inUse: Validity, now: number): void {
+  const problem = validityProblem(found, now);
+  if (problem !== undefined && validityProblem(inUse, now) === undefined) {
+    throw new UnsafeFile(`${certFile} ${problem}`);
+  }
+}
+
 async function readFiles({ certFile, keyFile }: KeyPairFiles): Promise<KeyPair> {
   const cert = await readFile(certFile);
   const [key, problem] = await requireMountedSecret(keyFile).then(

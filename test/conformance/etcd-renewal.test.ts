@@ -50,7 +50,8 @@ describeWithEtcd('credentials for etcd that are renewed while the store is open'
       const authority = createAuthority(name);
       const notAfter = Date.now() + (name === 'old' ? 1 : 2) * 86_400_000;
       const issue = (commonName: string): Pair => authority.issue({ commonName, names: ['127.0.0.1'], notAfter });
-      return { ca: authority.cert, server: issue('etcd'), client: issue('clusterpass') };
+      const expired = authority.issue({ commonName: 'clusterpass', notAfter: Date.now() - 86_400_000 });
+      return { ca: authority.cert, server: issue('etcd'), client: issue('clusterpass'), expired };
     });
     const [before, after] = generations;
     if (before === undefined || after === undefined) throw new Error('there are two');
@@ -76,6 +77,12 @@ describeWithEtcd('credentials for etcd that are renewed while the store is open'
     const expiry = () => stores.at(-1)?.certificateExpiry?.();
     const expiryOf = ({ cert }: Pair): number => new X509Certificate(cert).validToDate.getTime();
     expect(expiry()).toBe(expiryOf(before.client));
+    await put('client.crt', before.expired.cert);
+    await put('client.key', before.expired.key);
+    await expect.poll(() => reports('client.crt has expired'), { interval: 10 }).toBe(1);
+    expect(expiry()).toBe(expiryOf(before.client));
+    await put('client.crt', before.client.cert);
+    await put('client.key', before.client.key);
     const made = await create(store, '/a/x', 'one');
     const stop = new AbortController();
     const seen: string[] = [];
@@ -105,8 +112,9 @@ describeWithEtcd('credentials for etcd that are renewed while the store is open'
     await etcd.members[0]?.kill();
     await etcd.members[0]?.restart();
 
+    const notRenewed = reports('were not renewed');
     await put('client.crt', after.client.cert);
-    await expect.poll(() => reports('were not renewed'), { interval: 10 }).toBeGreaterThan(0);
+    await expect.poll(() => reports('were not renewed'), { interval: 10 }).toBeGreaterThan(notRenewed);
     expect(reports('were renewed')).toBe(0);
     await put('ca.crt', after.ca);
     await put('client.key', after.client.key);

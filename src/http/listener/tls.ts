@@ -4,11 +4,10 @@ import {
   type KeyPair,
   type KeyPairFiles,
   readKeyPair,
-  type Validity,
+  requireAsValid,
   validityOf,
   validityProblem,
 } from '../../lib/key-pair-files.ts';
-import { UnsafeFile } from '../../lib/secret-file.ts';
 import type { Logger } from '../../observability/logger.ts';
 
 /**
@@ -55,7 +54,6 @@ interface CertificateOptions {
 export class ServedCertificate {
   readonly #options: CertificateOptions;
   #inUse: KeyPair | undefined;
-  #validity: Validity | undefined;
   #reported = '';
   #timer: NodeJS.Timeout | undefined;
 
@@ -65,7 +63,7 @@ export class ServedCertificate {
 
   /** When the certificate in use expires, in milliseconds; undefined before `start`. */
   get expiry(): number | undefined {
-    return this.#validity?.until;
+    return this.#inUse && validityOf(this.#inUse).until;
   }
 
   /** Throws when the first certificate cannot be used. */
@@ -76,14 +74,13 @@ export class ServedCertificate {
   }
 
   async reload(): Promise<void> {
-    const { files, logger } = this.#options;
+    const { files, now, logger } = this.#options;
     if (this.#inUse === undefined) return;
     try {
       const pair = await readKeyPair(files, createSecureContext);
-      const isSame = isSamePair(pair, this.#inUse);
-      if (!isSame) this.#requireAsValid(pair);
+      requireAsValid(files.certFile, validityOf(pair), validityOf(this.#inUse), now());
       this.#reported = '';
-      if (isSame) return;
+      if (isSamePair(pair, this.#inUse)) return;
       this.#use(pair);
       logger.info({ certFile: files.certFile }, 'TLS certificate reloaded');
     } catch (error) {
@@ -98,20 +95,11 @@ export class ServedCertificate {
     clearInterval(this.#timer);
   }
 
-  /** Throws if the certificate in use is valid now and this one is not. */
-  #requireAsValid(pair: KeyPair): void {
-    const { files, now } = this.#options;
-    const problem = validityProblem(validityOf(pair), now());
-    const isInUseValid = this.#validity !== undefined && validityProblem(this.#validity, now()) === undefined;
-    if (problem !== undefined && isInUseValid) throw new UnsafeFile(`${files.certFile} ${problem}`);
-  }
-
   #use(pair: KeyPair): void {
     const { files, now, logger, use } = this.#options;
     use(pair);
-    this.#validity = validityOf(pair);
     this.#inUse = pair;
-    const problem = validityProblem(this.#validity, now());
+    const problem = validityProblem(validityOf(pair), now());
     if (problem !== undefined)
       logger.warn({ problem: `${files.certFile} ${problem}` }, 'clients refuse the TLS certificate');
   }

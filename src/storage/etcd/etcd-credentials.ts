@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { createSecureContext } from 'node:tls';
-import { readKeyPair } from '../../lib/key-pair-files.ts';
+import { readKeyPair, requireAsValid, validityOf } from '../../lib/key-pair-files.ts';
 import { readMountedSecret, UnsafeFile } from '../../lib/secret-file.ts';
 import type { Logger } from '../../observability/logger.ts';
 import { Secret } from '../../observability/secret.ts';
@@ -23,7 +23,8 @@ export async function readCredentials({ tls, user }: CredentialFiles): Promise<E
 /**
  * Reads the files at an interval and calls `use` when their contents have changed. Contents are compared, not times:
  * Kubernetes renews a mounted secret by swapping a symbolic link. An error is logged once, and the old credentials stay
- * in use: half of a renewal may not be written yet. Returns how to stop.
+ * in use: half of a renewal may not be written yet. So does a certificate that is valid now if the other one is not.
+ * Returns how to stop.
  */
 export function followCredentials({
   files,
@@ -39,17 +40,17 @@ export function followCredentials({
   logger: Pick<Logger, 'info' | 'error'>;
 }): () => void {
   if (files.tls === undefined && files.user === undefined) return () => {};
-  let inUse = contentsOf(current);
+  let inUse = current;
   let reported = '';
   let reading = false;
   let stopped = false;
   const readAgain = async (): Promise<void> => {
     try {
       const found = await readCredentials(files);
+      requireValidCertificate(files, found, inUse);
       reported = '';
-      const contents = contentsOf(found);
-      if (stopped || contents === inUse) return;
-      inUse = contents;
+      if (stopped || contentsOf(found) === contentsOf(inUse)) return;
+      inUse = found;
       use(found);
       logger.info({}, 'the credentials for etcd were renewed');
     } catch (error) {
@@ -71,6 +72,12 @@ export function followCredentials({
     stopped = true;
     clearInterval(timer);
   };
+}
+
+function requireValidCertificate({ tls }: CredentialFiles, found: EtcdCredentials, inUse: EtcdCredentials): void {
+  const [cert, before] = [found.tls?.cert, inUse.tls?.cert];
+  if (tls?.certFile === undefined || cert === undefined || before === undefined) return;
+  requireAsValid(tls.certFile, validityOf({ cert }), validityOf({ cert: before }), Date.now());
 }
 
 /** For comparison only. */
