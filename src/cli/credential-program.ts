@@ -18,12 +18,15 @@ export async function runCredential(args: readonly string[], runProgram: () => P
   }
   const context = contextOf();
   const invocation = new Invocation([], options, FIELDS);
+  let exitCode: number;
   try {
-    process.exitCode = (await run(context, invocation)) ?? 0;
+    exitCode = (await run(context, invocation)) ?? 0;
   } catch (error) {
     context.err.write(`${failureText(error, invocation, context.env)}\n`);
-    process.exitCode = error instanceof UsageError ? USAGE_EXIT_CODE : 1;
+    exitCode = error instanceof UsageError ? USAGE_EXIT_CODE : 1;
   }
+  // All is written. A connection to a proxy that does not answer would keep the process alive.
+  process.exit(exitCode);
 }
 
 /** Without the streams of stdin, stdout and stderr, which take long to load. */

@@ -118,7 +118,7 @@ function innermostCause(error: unknown): Error {
 
 function reasonOf(error: Error): string {
   const { code = '' } = error as { code?: string };
-  if (error.name === 'TimeoutError') return 'timed out';
+  if (error.name === 'TimeoutError' || /^UND_ERR_\w+_TIMEOUT$/.test(code)) return 'timed out';
   // OpenSSL's message is a line of numbers, function names and source paths.
   if (code.startsWith('ERR_SSL_') || code === 'EPROTO') {
     const words = code.replace(/^ERR_SSL_/, '').toLowerCase();

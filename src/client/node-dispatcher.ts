@@ -1,4 +1,4 @@
-import { Agent, type Dispatcher, ProxyAgent } from 'undici';
+import { Agent, type Dispatcher, Pool, ProxyAgent } from 'undici';
 
 /** TLS options, which browsers do not have. */
 export interface TlsOptions {
@@ -20,6 +20,9 @@ export interface ProxyOptions {
   readonly isFor: (address: URL) => boolean;
 }
 
+/** Of the answer of a proxy to CONNECT. undici's limit for a response is five minutes, also after the request ended. */
+const TUNNEL_TIMEOUT_MS = 10_000;
+
 /** The connections of undici with these options. */
 export function createConnections(
   { insecureSkipTlsVerify = false, ...tls }: TlsOptions,
@@ -30,7 +33,8 @@ export function createConnections(
   const options = { connect, bodyTimeout: 0 };
   const direct = new Agent(options);
   if (proxy === undefined) return direct;
-  const proxied = new ProxyAgent({ ...options, requestTls: connect, uri: proxy.url });
+  const clientFactory = (origin: URL, pool: object) => new Pool(origin, { ...pool, headersTimeout: TUNNEL_TIMEOUT_MS });
+  const proxied = new ProxyAgent({ ...options, requestTls: connect, uri: proxy.url, clientFactory });
   return direct.compose((dispatch) => (request, handler) => {
     const address = new URL(String(request.origin));
     return address.protocol === 'https:' && proxy.isFor(address)

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { checkAtCluster, checkAtServer } from '../../src/cli/connection/check-token.ts';
@@ -68,6 +68,20 @@ it('checks of cached tokens go through the proxy', async () => {
   expect(await checkAtCluster(info, 'token', options)).toBe('unknown');
   expect([...asked]).toEqual(['pass.test:443', 'cluster.test:443']);
 });
+
+it('a proxy that does not answer ends a command after ten seconds', async () => {
+  const stuck = createTcpServer((socket) => socket.on('error', () => undefined).resume()).listen(0, '127.0.0.1');
+  await once(stuck, 'listening');
+  const HTTPS_PROXY = `http://127.0.0.1:${(stuck.address() as AddressInfo).port}`;
+  const commands = [['whoami'], ['credential', '--cluster', 'a', '--as', 'b/c']];
+  const started = performance.now();
+  const results = commands.map((command) => person.run([...command, ...SERVER], { env: { HTTPS_PROXY } }));
+  for (const { code, stderr } of await Promise.all(results)) {
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/cannot be reached.*: timed out\n$/)]);
+  }
+  expect(performance.now() - started).toBeLessThan(25_000);
+  stuck.close();
+}, 60_000);
 
 it('this machine is reached without a proxy', async () => {
   asked.clear();

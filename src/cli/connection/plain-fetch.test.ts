@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer as createProxy, type Server } from 'node:http';
 import { createServer } from 'node:https';
-import { type AddressInfo, connect } from 'node:net';
+import { type AddressInfo, connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createAuthority } from '../../clusters/upstream/certificates.fixture.ts';
 import { plainFetch } from './plain-fetch.ts';
@@ -76,6 +76,26 @@ it('ends with its signal, before and while it waits', async () => {
   stop.abort(new Error('enough'));
   await expect(waiting).rejects.toThrow('enough');
   await expect(fetch(address, { signal: stop.signal })).rejects.toThrow('enough');
+});
+
+it('ends with its signal while the proxy, or the server behind it, does not answer', async () => {
+  for (const answer of ['', 'HTTP/1.1 200 OK\r\n\r\n']) {
+    const asked = Promise.withResolvers<Socket>();
+    const stuck = createProxy().on('connect', (_, socket: Socket) => {
+      socket.on('error', () => undefined).write(answer);
+      asked.resolve(socket);
+    });
+    stuck.listen(0, '127.0.0.1');
+    await once(stuck, 'listening');
+    const stop = new AbortController();
+    const fetch = plainFetch(trust, { HTTPS_PROXY: `http://127.0.0.1:${portOf(stuck)}` });
+    const waiting = fetch('https://server.example/x', { signal: stop.signal });
+    const socket = await asked.promise;
+    stop.abort(new Error('enough'));
+    await expect(waiting).rejects.toThrow('enough');
+    socket.destroy();
+    stuck.close();
+  }
 });
 
 it.each([

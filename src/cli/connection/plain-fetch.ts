@@ -43,7 +43,11 @@ export function plainFetch({ certificateAuthority: ca, insecureSkipTlsVerify }: 
     const { request } = process.getBuiltinModule(url.protocol === 'https:' ? 'node:https' : 'node:http');
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
     const sent = request(url, options, resolve);
-    const abort = (): void => void sent.destroy(signal?.reason as Error);
+    // A request whose proxy has not answered yet has no socket to destroy, so it would not fail.
+    const abort = (): void => {
+      reject(signal?.reason);
+      sent.destroy(signal?.reason as Error);
+    };
     if (signal?.aborted === true) abort();
     signal?.addEventListener('abort', abort, { once: true });
     sent.on('error', reject);
