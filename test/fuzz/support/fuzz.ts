@@ -6,7 +6,7 @@ import { ApiError } from '../../../src/api/status.ts';
 const seconds = Number(process.env.CLUSTERPASS_FUZZ_SECONDS ?? 0);
 /** From the report of a run that failed: `seed: 123`. */
 const given = process.env.CLUSTERPASS_FUZZ_SEED;
-const SHORT_RUNS = 300;
+const SHORT_RUNS = 100;
 
 export interface FuzzOptions<T> {
   /** For targets that take longer. */
