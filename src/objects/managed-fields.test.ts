@@ -79,6 +79,24 @@ describe('AP-61: managedFields that would be too large', () => {
     expect(managersAfter(many(MAX_PATHS + 1))).toEqual([]);
   });
 
+  test('are dropped with a warning', () => {
+    const warnings: string[] = [];
+    const warn = (text: string): void => void warnings.push(text);
+    const managers = (count: number) =>
+      Array.from({ length: count }, (_, index) => entry(`m${index}`, JSON.stringify(labels('env'))));
+    const object = cluster({ labels: { env: 'dev', new: '' } });
+    const write = { object, part: 'object', manager: 'writer', now: 0, warn } as const;
+    trackUpdate(kind, { ...write, sent: undefined, old: cluster({ managedFields: managers(99) }) });
+    expect(warnings).toEqual([]);
+    trackUpdate(kind, { ...write, sent: undefined, old: cluster({ managedFields: managers(100) }) });
+    trackUpdate(kind, { ...write, sent: many(MAX_PATHS + 1), old: OLD });
+    const consequence = 'no field has a manager until it is applied again';
+    expect(warnings).toEqual([
+      `metadata.managedFields was dropped: it must have at most 100 managers; ${consequence}`,
+      `metadata.managedFields was dropped: it is too large; ${consequence}`,
+    ]);
+  });
+
   test('are refused in an apply, which needs them', () => {
     const full = readManagers(many(MAX_PATHS));
     expect(() => checkManagedFieldsSize(kind, 'a', full)).not.toThrow();

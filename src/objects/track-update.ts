@@ -25,14 +25,21 @@ interface TrackedWrite {
   readonly manager: string;
   /** Epoch milliseconds. */
   readonly now: number;
+  /** Takes a warning for the client. */
+  readonly warn?: ((text: string) => void) | undefined;
 }
 
-/** `managedFields` after a write that is no apply, in their stored form. Undefined where they are not tracked. */
+/**
+ * `managedFields` after a write that is no apply, in their stored form. Undefined where they are not tracked, and where
+ * they would be too large (AP-61).
+ */
 export function trackUpdate(kind: Kind, write: TrackedWrite): ManagedFieldsEntry[] | undefined {
-  const { object, old, part, manager, now } = write;
+  const { object, old, part, manager, now, warn } = write;
   if (!hasManagers(kind)) return undefined;
+  const dropped = (why: string): undefined =>
+    void warn?.(`metadata.managedFields was dropped: ${why}; no field has a manager until it is applied again`);
   const before = managersBefore(kind, write);
-  if (before === 'too large') return undefined;
+  if (before === 'too large') return dropped('it is too large');
   // AP-60: tracking begins with the object or with its first apply.
   if (before.size === 0 && old !== undefined) return undefined;
   const after = updateManagers(fieldRules(kind, part), {
@@ -42,7 +49,8 @@ export function trackUpdate(kind: Kind, write: TrackedWrite): ManagedFieldsEntry
     updater: { name: manager, subresource: part === 'status' ? 'status' : '' },
     now: toTimestamp(now),
   });
-  return excessOf(after) === undefined ? storedEntries(kind, after) : undefined;
+  const excess = excessOf(after);
+  return excess === undefined ? storedEntries(kind, after) : dropped(`it must have ${excess.limit}`);
 }
 
 /**

@@ -46,6 +46,8 @@ interface FieldOwner {
   /** The manager of a write that is no apply. Default: the server. */
   readonly manager?: string;
   readonly applied?: () => ManagedFieldsEntry[] | undefined;
+  /** Takes warnings for the client, of a write that is no apply. */
+  readonly warn?: (text: string) => void;
 }
 
 type ParentKey = Pick<ObjectKey, 'cluster' | 'namespace'>;
@@ -183,14 +185,14 @@ export class ObjectWriter {
 
   #tracking(
     kind: Kind,
-    { manager = SERVER_MANAGER, applied }: FieldOwner,
+    { manager = SERVER_MANAGER, applied, warn }: FieldOwner,
     part: WrittenPart,
     sent: ApiObject,
     old: ApiObject | undefined,
   ): TrackFields {
     if (applied !== undefined) return applied;
     const entries = sent.metadata.managedFields;
-    return (object) => trackUpdate(kind, { object, old, sent: entries, part, manager, now: this.#options.now() });
+    return (object) => trackUpdate(kind, { object, old, sent: entries, part, manager, now: this.#options.now(), warn });
   }
 
   async #createNamed(kind: Kind, objectKey: ObjectKey, sent: ApiObject, options: CheckedCreate): Promise<ApiObject> {

@@ -21,6 +21,7 @@ export async function createObject(parts: WriteParts, request: ApiRequest, kind:
   const object = await parts.writer.create(kind, objectKeyOf(request, kind), sent, {
     dryRun: options.dryRun,
     manager: managerOf(request, options),
+    warn: request.warn,
     uid: mirroredUid(kind, sent),
     derive: completion?.derive,
     admit: admitWrite(parts, request, kind),

@@ -74,6 +74,7 @@ export async function patchObject(parts: WriteParts, request: ApiRequest, kind: 
     {
       dryRun: options.dryRun,
       manager: managerOf(request, options),
+      warn: request.warn,
       part: partOf(request),
       admit: admitWrite(parts, request, kind),
       request,

@@ -26,6 +26,7 @@ export async function updateObject(parts: WriteParts, request: ApiRequest, kind:
     {
       dryRun: options.dryRun,
       manager: managerOf(request, options),
+      warn: request.warn,
       part: partOf(request),
       preconditions,
       admit: admitWrite(parts, request, kind),
