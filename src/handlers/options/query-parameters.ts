@@ -16,13 +16,14 @@ const BOOLEANS: ReadonlyMap<string, boolean> = new Map([
 ]);
 
 /**
- * L-21: `?watch` and `?watch=` are true. Undefined when absent. Stricter than kube-apiserver, where everything else is
- * true as well: `watch=no` is a mistake, and an endless response would hide it.
+ * Undefined when absent. L-21: `?watch` and `?watch=` are true. Stricter than kube-apiserver, where everything else is
+ * true as well: `watch=no` is a mistake, and an endless response would hide it. With `mayBeEmpty: false` an empty value
+ * is a mistake too.
  */
-export function booleanParameter(query: Query, name: string): boolean | undefined {
+export function booleanParameter(query: Query, name: string, { mayBeEmpty = true } = {}): boolean | undefined {
   const text = query.get(name);
   if (text === null) return undefined;
-  const value = BOOLEANS.get(text.toLowerCase());
+  const value = text === '' && !mayBeEmpty ? undefined : BOOLEANS.get(text.toLowerCase());
   if (value === undefined) {
     throw badRequest(`${name}: Invalid value: ${goQuote(clip(text, 64))}: must be "true" or "false"`);
   }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { refusal } from '../../api/refusal.fixture.ts';
 import {
+  parseApplyOptions,
   parseCreateOptions,
   parsePatchOptions,
   parseTokenRequestOptions,
@@ -91,6 +92,13 @@ test.each([
   const parse = (fieldManager: string) => parseTokenRequestOptions(new URLSearchParams({ fieldManager }));
   expect(parse(name).fieldManager).toBe(name);
   expect(refusal(() => parse(`${name}x`)).details?.causes).toEqual(TOO_LONG);
+});
+
+test.each(['force', 'force=', 'force=maybe'])('AP-06: %s is neither true nor false', (text) => {
+  expect(refusal(() => parseApplyOptions(query(`fieldManager=me&${text}`)))).toMatchObject({
+    code: 400,
+    message: `force: Invalid value: "${text.split('=')[1] ?? ''}": must be "true" or "false"`,
+  });
 });
 
 test('force is for server-side apply', () => {

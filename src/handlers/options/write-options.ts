@@ -49,7 +49,7 @@ export interface ApplyOptions extends WriteOptions {
  * @throws ApiError 422 with every error (Q-02), 400 for a `force` that is neither true nor false.
  */
 export function parseApplyOptions(query: Query): ApplyOptions {
-  const force = booleanParameter(query, 'force') ?? false;
+  const force = booleanParameter(query, 'force', { mayBeEmpty: false }) ?? false;
   const isNamed = (query.get('fieldManager') ?? '') !== '';
   const errors = isNamed ? [] : [required('fieldManager', 'is required for apply patch')];
   return { ...parseWriteOptions('PatchOptions', query, errors), force };
