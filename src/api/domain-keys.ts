@@ -194,20 +194,31 @@ const CLUSTERS_WORDS = ['cluster', 'clusterselector'];
 /** The domains of Kubernetes, in which no annotation has the name of one of ours. */
 const KUBERNETES_DOMAIN = /(?:^|\.)(?:kubernetes|k8s)\.io$/;
 
-/**
- * The annotation of a binding that was meant by a key with its name and without our domain: `clusters`,
- * `orchestrator/clusters`, `kubernetes.io/expires-at`. The binding would hold everywhere, or without end. In the domain
- * of another organization the key is an annotation of another program.
- */
-function meantWithDomain(kind: string, key: string): string | undefined {
+/** The annotation of a binding that has the name of this key, in whatever domain. */
+function sameName(kind: string, key: string): string | undefined {
   if (!BINDINGS.includes(kind)) return undefined;
-  const prefix = key.slice(0, Math.max(0, key.indexOf('/'))).toLowerCase();
-  if (prefix.includes('.') && !KUBERNETES_DOMAIN.test(prefix)) return undefined;
   const name = squash(nameIn(key));
   return CLUSTERS_WORDS.includes(name)
     ? CLUSTERS_ANNOTATION
     : annotationsOf(kind).find((each) => squash(nameIn(each)) === name);
 }
+
+/** Whether the key is in the domain of an organization: neither Kubernetes nor a word such as `orchestrator`. */
+function isOfOrganization(key: string): boolean {
+  const prefix = key.slice(0, Math.max(0, key.indexOf('/'))).toLowerCase();
+  return prefix.includes('.') && !KUBERNETES_DOMAIN.test(prefix);
+}
+
+/**
+ * The annotation of a binding that was meant by a key with its name and without our domain: `clusters`,
+ * `orchestrator/clusters`, `kubernetes.io/expires-at`. The binding would hold everywhere, or without end.
+ */
+const meantWithDomain = (kind: string, key: string): string | undefined =>
+  isOfOrganization(key) ? undefined : sameName(kind, key);
+
+/** The annotation of a binding that may be meant by a key with its name in a domain that is not ours. */
+export const sameNameElsewhere = (kind: string, key: string): string | undefined =>
+  isOfOrganization(key) && !isDomainKey(key) ? sameName(kind, key) : undefined;
 
 /** Whether the key has the name of the annotation in it, also in the singular. */
 const mentions = (key: string, annotation: string): boolean =>

@@ -57,6 +57,25 @@ describe('a binding that selects clusters', () => {
     expect(await warningsOf(clusters)).toEqual(warnings);
   });
 
+  it('is reported if an annotation of another domain looks like one of ours', async () => {
+    const told = async (annotations: object, path = BINDINGS, method = 'POST') => {
+      const { metadata, ...rest } = bindingBody(undefined);
+      const body =
+        method === 'POST' ? { metadata: { ...metadata, annotations }, ...rest } : { metadata: { annotations } };
+      const headers = { 'Content-Type': method === 'POST' ? 'application/json' : 'application/merge-patch+json' };
+      const answer = await server.call(method, path, { body, headers });
+      expect(answer.code, answer.text).toBeLessThan(300);
+      return answer;
+    };
+    const { warnings, json } = await told({ 'fleet.example.com/clusters': 'zone=b', 'example.com/note': 'x' });
+    const text =
+      'the annotation "fleet.example.com/clusters" is of another program and does not limit the binding; did you mean ' +
+      '"clusterpass.dev/clusters"?';
+    expect(warnings).toEqual([text]);
+    const path = `${BINDINGS}/${json.metadata.name}`;
+    expect((await told({ 'example.com/note': 'y' }, path, 'PATCH')).warnings).toEqual([]);
+  });
+
   it('counts the clusters that its writer may list', async () => {
     expect(await warningsOf('zone in (a,b)', undefined, 'binder')).toEqual([
       `IT holds in 1 cluster that you may list now: b1${BY_OTHERS}`,

@@ -1,6 +1,6 @@
 import type { Caller } from '../../api/caller.ts';
 import { goQuote } from '../../api/codec/go-text/go-quote.ts';
-import { NAME_LABEL, PROTECTED_LABEL_PREFIX } from '../../api/domain-keys.ts';
+import { NAME_LABEL, PROTECTED_LABEL_PREFIX, sameNameElsewhere } from '../../api/domain-keys.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
 import { CLUSTERS_ANNOTATION, RBAC_GROUP } from '../../api/kinds/rbac.ts';
 import { fleetKey, kindPrefix } from '../../api/object-key.ts';
@@ -34,6 +34,7 @@ export const createBindingWarnings =
   (parts: BindingWarningParts) =>
   async (request: ApiRequest, kind: Kind, object: ApiObject, before?: ApiObject): Promise<void> => {
     if (kind.group !== RBAC_GROUP) return;
+    warnOfOtherDomains(request, kind, object, before);
     const selector = object.metadata.annotations?.[CLUSTERS_ANNOTATION];
     if (selector === undefined || selector === before?.metadata.annotations?.[CLUSTERS_ANNOTATION]) return;
     const reach = parts.bindingReach(object);
@@ -50,7 +51,8 @@ export const createBindingWarnings =
     const visible = parts.views.rule(parts.clusters, request.caller, 'list');
     const { count, names, isShortened } = await findClusters(parts, reach.clusters, visible);
     const listed = visible === undefined || visible.all ? '' : ' that you may list';
-    if (count === 0 && !isShortened) {
+    if (count === 0) {
+      if (isShortened) return;
       request.warn(`${binding} holds in no cluster${listed} now${meantName(parts, request.caller, selector)}`);
     } else if (reach.byUnprotectedLabels) {
       const number = `${isShortened ? 'at least ' : ''}${count} ${count === 1 ? 'cluster' : 'clusters'}`;
@@ -61,6 +63,17 @@ export const createBindingWarnings =
       );
     }
   };
+
+/** Another program may have an annotation of that name, and its domain may be a mistake. */
+function warnOfOtherDomains({ warn }: ApiRequest, kind: Kind, { metadata }: ApiObject, before?: ApiObject): void {
+  for (const key of Object.keys(metadata.annotations ?? {})) {
+    if (before?.metadata.annotations?.[key] !== undefined) continue;
+    const meant = sameNameElsewhere(kind.kind, key);
+    if (meant === undefined) continue;
+    const why = 'is of another program and does not limit the binding';
+    warn(`the annotation ${goQuote(key)} ${why}; did you mean ${goQuote(meant)}?`);
+  }
+}
 
 interface Found {
   readonly count: number;
