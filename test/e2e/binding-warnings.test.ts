@@ -42,7 +42,7 @@ async function warningsOf(clusters: string | undefined, role?: string, who?: str
 const BY_OTHERS =
   '; callers who may patch a cluster can have set its labels, other than those of protected.clusterpass.dev/';
 
-describe('a binding that selects clusters', () => {
+describe('A30: a binding that selects clusters', () => {
   it.each([
     ['zone=b', [`IT holds in 1 cluster now: b1${BY_OTHERS}`]],
     ['zone in (a,b)', [`IT holds in 7 clusters now: e.g. a1, a2, a3, a4, a5${BY_OTHERS}`]],
