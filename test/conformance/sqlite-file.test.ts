@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process';
 import {
   closeSync,
   existsSync,
+  mkdirSync,
   mkdtempSync,
   openSync,
   readdirSync,
@@ -273,6 +274,15 @@ describe('a full disk', () => {
     expect((await watchUntil(store, '/', last, last + 1)).map(({ key }) => key)).toEqual(['/a/x']);
     expect(messages).toEqual(['store opened', 'the store does not accept writes', 'the store accepts writes again']);
   });
+});
+
+it('without the socket for backups the store works, and the log says that no backup can be made', async () => {
+  mkdirSync(`${file}.sock`);
+  const warnings: string[] = [];
+  const logger = { info: () => {}, warn: (_: object, message: string) => void warnings.push(message) };
+  const store = await open({ logger });
+  await create(store, '/a/x', 'one');
+  await expect.poll(() => warnings).toEqual(['no backup can be made: the socket beside the database cannot be opened']);
 });
 
 describe('a watch that does not consume', () => {

@@ -290,6 +290,20 @@ describe('B18: clusterpass store backup', () => {
     });
   });
 
+  it('works in a data directory whose path is too long for a socket', async () => {
+    const dataDir = inFolder('long'.repeat(30));
+    await mkdir(dataDir, { mode: 0o700 });
+    const long = await serve(dataDir);
+    onTestFinished(() => long.destroy());
+    expect((await stat(join(dataDir, 'clusterpass.db.sock'))).mode & 0o777).toBe(0o600);
+    const running = await backup('--data-dir', dataDir, '-f', inFolder('long-1.db'));
+    expect(running, running.stderr).toMatchObject({ code: 0 });
+    await long.stop();
+    expect(await readdir(dataDir)).not.toContain('clusterpass.db.sock');
+    const stopped = await backup('--data-dir', dataDir, '-f', inFolder('long-2.db'));
+    expect(stopped, stopped.stderr).toMatchObject({ code: 0 });
+  });
+
   it('does not overwrite a file', async () => {
     await writeFile(inFolder('mine'), 'mine');
     const ended = await backup('--data-dir', server.dataDir, '-f', inFolder('mine'));

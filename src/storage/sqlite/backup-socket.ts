@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { chmodSync, readdirSync, rmSync, statfsSync } from 'node:fs';
+import { chmodSync, closeSync, constants, openSync, readdirSync, rmSync, statfsSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { createServer, type Server, type Socket } from 'node:net';
 import { basename, dirname, join } from 'node:path';
@@ -10,6 +10,25 @@ import { markBackup, pragma } from './database.ts';
 export type BackupAnswer = { readonly name: string } | { readonly error: string };
 
 export const backupSocketPath = (file: string): string => `${file}.sock`;
+
+/** unix(7): 108 bytes in Linux and 104 in macOS, with a NUL at the end. */
+const MAX_ADDRESS_BYTES = 103;
+
+export interface SocketAddress {
+  /** For `listen` and `connect`. */
+  readonly path: string;
+  /** Call it when the socket is closed. */
+  release(): void;
+}
+
+/** In Linux a path that is too long for a socket is named by a descriptor of its directory. */
+export function backupSocketAddress(file: string): SocketAddress {
+  const path = backupSocketPath(file);
+  if (process.platform !== 'linux' || Buffer.byteLength(path) <= MAX_ADDRESS_BYTES) return { path, release() {} };
+  const directory = openSync(dirname(path), constants.O_RDONLY | constants.O_DIRECTORY);
+  return { path: `/proc/self/fd/${directory}/${basename(path)}`, release: () => closeSync(directory) };
+}
+
 export const backupPrefix = (file: string): string => `${basename(file)}.backup-`;
 
 /**
@@ -30,16 +49,19 @@ export class BackupSocket {
   readonly #db: DatabaseSync;
   readonly #file: string;
   readonly #server: Server;
+  readonly #address: SocketAddress;
   #running: Promise<void> | undefined;
   #client: Socket | undefined;
 
-  /** The database must be locked by this process: files that an earlier process left are removed. */
-  constructor(db: DatabaseSync, file: string) {
+  /**
+   * The database must be locked by this process: files that an earlier process left are removed. Without the socket
+   * there are no backups; the store works without it.
+   */
+  constructor(db: DatabaseSync, file: string, onError: (error: Error) => void) {
     this.#db = db;
     this.#file = file;
     this.#server = createServer((socket) => this.#accept(socket));
-    // Without the socket there are no backups, and the client says so. The store works without it.
-    this.#server.on('error', () => {});
+    this.#server.on('error', onError);
     const path = backupSocketPath(file);
     attempt(() => {
       rmSync(path, { force: true });
@@ -47,12 +69,13 @@ export class BackupSocket {
         if (name.startsWith(backupPrefix(file))) rmSync(join(dirname(file), name), { force: true });
       }
     });
-    this.#server.listen(path, () => attempt(() => chmodSync(path, 0o600)));
+    this.#address = backupSocketAddress(file);
+    this.#server.listen(this.#address.path, () => attempt(() => chmodSync(path, 0o600)));
   }
 
   /** Ends a running backup. The database may be closed afterwards. */
   async close(): Promise<void> {
-    this.#server.close();
+    this.#server.close(() => this.#address.release());
     this.#client?.destroy();
     await this.#running;
   }

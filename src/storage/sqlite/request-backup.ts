@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 import { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { type Revision, StorageError } from '../contract.ts';
-import { type BackupAnswer, backupPrefix, backupSocketPath } from './backup-socket.ts';
+import { type BackupAnswer, backupPrefix, backupSocketAddress, backupSocketPath } from './backup-socket.ts';
 import { pragma } from './database.ts';
 
 /**
@@ -15,7 +15,7 @@ import { pragma } from './database.ts';
  * undefined if no process has the database open.
  */
 export async function requestBackup(file: string, target: string): Promise<Revision | undefined> {
-  const socket = await connect(backupSocketPath(file));
+  const socket = await connect(file);
   if (socket === undefined) return undefined;
   const partial = `${target}.${randomBytes(8).toString('hex')}.tmp`;
   try {
@@ -50,13 +50,21 @@ async function requireAbsent(path: string): Promise<void> {
 }
 
 /** Undefined when no process listens. */
-async function connect(path: string): Promise<Socket | undefined> {
+async function connect(file: string): Promise<Socket | undefined> {
+  const { path, release } = backupSocketAddress(file);
   return new Promise((done, reject) => {
     const socket = createConnection(path);
+    socket.once('close', release);
     socket.once('connect', () => done(socket));
     socket.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT' || error.code === 'ECONNREFUSED') done(undefined);
-      else reject(new StorageError('unavailable', `no backup: ${path} cannot be connected to: ${error.message}`));
+      else
+        reject(
+          new StorageError(
+            'unavailable',
+            `no backup: ${backupSocketPath(file)} cannot be connected to: ${error.message}`,
+          ),
+        );
     });
   });
 }

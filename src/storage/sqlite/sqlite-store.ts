@@ -83,6 +83,9 @@ class SqliteStore implements Store {
             else logger?.warn({ file, err: error }, 'the store does not accept writes');
           }
         },
+        noBackups(error) {
+          logger?.warn({ file, err: error }, 'no backup can be made: the socket beside the database cannot be opened');
+        },
         died(error) {
           logger?.warn({ file, err: error }, error.message);
           tail?.end(error);

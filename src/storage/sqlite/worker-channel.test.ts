@@ -18,7 +18,11 @@ describe('WorkerChannel', () => {
 
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'clusterpass-channel-'));
-    const events = { written: (writes: readonly unknown[]) => void transactions.push(writes.length), died: () => {} };
+    const events = {
+      written: (writes: readonly unknown[]) => void transactions.push(writes.length),
+      noBackups: () => {},
+      died: () => {},
+    };
     transactions.length = 0;
     process.once('worker', (started: Worker) => {
       thread = started;

@@ -44,6 +44,8 @@ interface ChannelEvents {
     revision: Revision,
     error: Error | undefined,
   ): void;
+  /** The socket for backups could not be opened. */
+  noBackups(error: Error): void;
   /** The thread ended without `close`. Every later call fails. */
   died(error: StorageError): void;
 }
@@ -187,6 +189,8 @@ export class WorkerChannel {
         else if ('error' in result) queued.reject(deserializeError(result.error));
         else queued.resolve(result);
       }
+    } else if (message.type === 'no-backups') {
+      this.#events.noBackups(deserializeError(message.error));
     }
     this.#sendNext();
   }

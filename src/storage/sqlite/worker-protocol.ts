@@ -103,7 +103,8 @@ export type WorkerMessage =
       readonly error: SerializedError | undefined;
       readonly revision: Revision;
     }
-  | { readonly type: 'answered'; readonly results: readonly CallResult[] };
+  | { readonly type: 'answered'; readonly results: readonly CallResult[] }
+  | { readonly type: 'no-backups'; readonly error: SerializedError };
 
 /** Concatenates values in a new buffer that can be transferred. */
 export function packValues(values: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {

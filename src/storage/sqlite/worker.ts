@@ -34,7 +34,7 @@ function serve(): void {
   if (restoresBackup) continueBackup(db, Date.now());
   const log = new LogTable(db);
   const sweeper = new Sweeper(db);
-  const backups = new BackupSocket(db, file);
+  const backups = new BackupSocket(db, file, (error) => send({ type: 'no-backups', error: toError(error) }));
 
   let revision = log.revision;
 
