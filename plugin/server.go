@@ -43,6 +43,8 @@ type connection struct {
 	server, tokenFile, productName string
 	// authorities is PEM, or empty for the system's.
 	authorities string
+	// through names the proxy of a request in its errors; empty without one.
+	through string
 }
 
 func resolveConnection(given flags, env func(string) string) (connection, error) {
@@ -280,7 +282,7 @@ func readPrivate(path string) (string, error) {
 
 // unreachable is the error for a request without a response.
 func (c connection) unreachable(reason string) error {
-	return failure("Unable to connect to the server: " + terminalSafe(c.server+" cannot be reached: "+reason))
+	return failure("Unable to connect to the server: " + terminalSafe(c.server+" cannot be reached"+c.through+": "+reason))
 }
 
 // response is a response that was read to its end.
@@ -337,12 +339,12 @@ func (c connection) send(ctx context.Context, wanted request, token string) (res
 	if err != nil {
 		return response{}, c.unreachable(err.Error())
 	}
-	// As the controller itself reads these variables. Plain HTTP is for this machine only.
-	var proxy *url.URL
-	if base.Scheme == "https" {
-		if proxy, err = http.ProxyFromEnvironment(&http.Request{URL: base}); err != nil {
-			return response{}, c.unreachable("HTTPS_PROXY is not the address of a proxy")
-		}
+	proxy, err := c.proxyFor(base)
+	if err != nil {
+		return response{}, err
+	}
+	if proxy != nil {
+		c.through = " through the proxy " + proxy.Host + " of " + proxyVariable()
 	}
 	transport := &http.Transport{
 		Proxy:                  func(*http.Request) (*url.URL, error) { return proxy, nil },
@@ -372,7 +374,7 @@ func (c connection) send(ctx context.Context, wanted request, token string) (res
 	}
 	reply, err := client.Do(post)
 	if err != nil {
-		return response{}, c.requestFailed(err, proxy != nil)
+		return response{}, c.requestFailed(err)
 	}
 	defer reply.Body.Close()
 	switch reply.StatusCode {
@@ -381,12 +383,45 @@ func (c connection) send(ctx context.Context, wanted request, token string) (res
 	}
 	body, err := io.ReadAll(io.LimitReader(reply.Body, maxResponseBytes+1))
 	if err != nil {
-		return response{}, c.requestFailed(err, false)
+		return response{}, c.requestFailed(err)
 	}
 	if len(body) > maxResponseBytes {
 		return response{}, c.unreachable("the response is too large")
 	}
 	return response{reply.StatusCode, reply.Header, body}, nil
+}
+
+// proxyFor is the proxy of the environment, which the controller itself reads the same way. Plain HTTP is for this
+// machine only.
+func (c connection) proxyFor(base *url.URL) (*url.URL, error) {
+	given := os.Getenv(proxyVariable())
+	if base.Scheme != "https" || given == "" {
+		return nil, nil
+	}
+	if !strings.Contains(given, "://") {
+		given = "http://" + given
+	}
+	parsed, parseErr := url.Parse(given)
+	proxy, err := http.ProxyFromEnvironment(&http.Request{URL: base})
+	host := base.Hostname()
+	switch {
+	case parseErr == nil && (proxy == nil || proxySchemes[parsed.Scheme]):
+		return proxy, err
+	case host == "localhost" || host == "::1" || isLoopbackIPv4(host):
+		return nil, nil
+	}
+	// net/http would take the scheme for a host, or connect directly.
+	return nil, c.unreachable(proxyVariable() + " must be the http or https address of a proxy")
+}
+
+var proxySchemes = map[string]bool{"http": true, "https": true, "socks5": true, "socks5h": true}
+
+// proxyVariable is the variable that net/http reads.
+func proxyVariable() string {
+	if os.Getenv("HTTPS_PROXY") != "" {
+		return "HTTPS_PROXY"
+	}
+	return "https_proxy"
 }
 
 // body is a TokenRequest.
@@ -574,7 +609,7 @@ func terminalSafe(text string) string {
 }
 
 // requestFailed gives the same words for the same failure as the TypeScript program.
-func (c connection) requestFailed(err error, viaProxy bool) error {
+func (c connection) requestFailed(err error) error {
 	var number syscall.Errno
 	var timed net.Error
 	var unknownHost *net.DNSError
@@ -595,6 +630,10 @@ func (c connection) requestFailed(err error, viaProxy bool) error {
 	case errors.As(err, &number):
 		return c.unreachable(number.Error())
 	case errors.As(err, &noTLS), strings.Contains(text, "server gave HTTP response to HTTPS client"):
+		// The proxy may be the one that does not speak TLS.
+		if c.through != "" {
+			return c.unreachable("the answer is not TLS")
+		}
 		plain := "http" + strings.TrimPrefix(c.server, "https")
 		return failure("Unable to connect to the server: " + c.server + " does not speak TLS; did you mean " + plain + "?")
 	case errors.As(err, &untrusted):
@@ -614,7 +653,7 @@ func (c connection) requestFailed(err error, viaProxy bool) error {
 	case strings.Contains(text, "tls: "):
 		return c.unreachable("TLS failed")
 	}
-	if viaProxy {
+	if c.through != "" {
 		return c.unreachable("the proxy refused the connection")
 	}
 	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {

@@ -22,7 +22,7 @@ const CONNECTION = `## Connection flags
 All commands take these flags, before or after the command, unless they need no server. A flag takes precedence over its
 environment variable, and that over the stored login. The token of a login is only sent to the server of that login, and
 a token in a variable only to the server in \`CLUSTERPASS_SERVER\`, if that is set. Connections by https use the proxy of
-\`HTTPS_PROXY\`, except to the hosts and networks of \`NO_PROXY\` and to this machine.
+\`HTTPS_PROXY\` (http or https), except to the hosts and networks of \`NO_PROXY\` and to this machine.
 
 `;
 

@@ -1,4 +1,5 @@
 import type { Status } from '../api/status.ts';
+import { throughProxy } from './proxy.ts';
 
 /** The server answered with an error. `status.reason` says what can be done about it. */
 export class StatusError extends Error {
@@ -86,7 +87,12 @@ export function requestFailed(server: string, error: unknown): ConnectionError {
   const cause = innermostCause(error);
   const { code = '' } = cause as { code?: string };
   const isPlain = server.startsWith('http://');
+  const through = throughProxy(error);
   if (!isPlain && (NOT_TLS.has(code) || (code === 'EPROTO' && cause.message.includes('wrong version number')))) {
+    // The proxy may be the one that does not.
+    if (through !== '') {
+      return new ConnectionError(`${server} cannot be reached${through}: the answer is not TLS`, { cause: error });
+    }
     const plain = server.replace(/^https:/, 'http:');
     return new ConnectionError(`${server} does not speak TLS; did you mean ${plain}?`, { cause: error });
   }
@@ -98,7 +104,7 @@ export function requestFailed(server: string, error: unknown): ConnectionError {
     return new ConnectionError(`${server} does not answer in HTTP; does it want https://?`, { cause: error });
   }
   if (UNTRUSTED.has(code)) {
-    const text = `${server} cannot be reached: no trusted authority has signed its certificate`;
+    const text = `${server} cannot be reached${through}: no trusted authority has signed its certificate`;
     return new ConnectionError(text, { cause: error, isUntrusted: true });
   }
   return responseFailed(server, error);
@@ -106,7 +112,9 @@ export function requestFailed(server: string, error: unknown): ConnectionError {
 
 /** The error for a response that broke off. It says nothing about the address. */
 export const responseFailed = (server: string, error: unknown): ConnectionError =>
-  new ConnectionError(`${server} cannot be reached: ${reasonOf(innermostCause(error))}`, { cause: error });
+  new ConnectionError(`${server} cannot be reached${throughProxy(error)}: ${reasonOf(innermostCause(error))}`, {
+    cause: error,
+  });
 
 /** fetch's own message only says that it failed; the reason is the innermost cause. */
 function innermostCause(error: unknown): Error {

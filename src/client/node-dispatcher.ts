@@ -1,4 +1,5 @@
 import { Agent, type Dispatcher, Pool, ProxyAgent } from 'undici';
+import { type ProxyOptions, usesProxy } from './proxy.ts';
 
 /** TLS options, which browsers do not have. */
 export interface TlsOptions {
@@ -11,13 +12,6 @@ export interface TlsOptions {
   readonly servername?: string;
   /** Does not verify the server's certificate. For tests only. */
   readonly insecureSkipTlsVerify?: boolean;
-}
-
-/** A proxy for https. */
-export interface ProxyOptions {
-  readonly url: string;
-  /** False for an address that is reached without it. */
-  readonly isFor: (address: URL) => boolean;
 }
 
 /** Of the answer of a proxy to CONNECT. undici's limit for a response is five minutes, also after the request ended. */
@@ -34,11 +28,11 @@ export function createConnections(
   const direct = new Agent(options);
   if (proxy === undefined) return direct;
   const clientFactory = (origin: URL, pool: object) => new Pool(origin, { ...pool, headersTimeout: TUNNEL_TIMEOUT_MS });
-  const proxied = new ProxyAgent({ ...options, requestTls: connect, uri: proxy.url, clientFactory });
+  let proxied: ProxyAgent | undefined;
   return direct.compose((dispatch) => (request, handler) => {
-    const address = new URL(String(request.origin));
-    return address.protocol === 'https:' && proxy.isFor(address)
-      ? proxied.dispatch(request, handler)
-      : dispatch(request, handler);
+    if (!usesProxy(proxy, new URL(String(request.origin)))) return dispatch(request, handler);
+    // Made when it is needed: an address that is not that of a proxy is no error for the hosts of NO_PROXY.
+    proxied ??= new ProxyAgent({ ...options, requestTls: connect, uri: proxy.url, clientFactory });
+    return proxied.dispatch(request, handler);
   });
 }

@@ -1,5 +1,6 @@
 import { fetch as undiciFetch } from 'undici';
-import { createConnections, type ProxyOptions, type TlsOptions } from './node-dispatcher.ts';
+import { createConnections, type TlsOptions } from './node-dispatcher.ts';
+import { type ProxyOptions, withProxyInErrors } from './proxy.ts';
 import type { Fetch } from './transport.ts';
 
 export type { ProxyOptions, TlsOptions };
@@ -9,5 +10,5 @@ export function createNodeFetch({ proxy, ...tls }: TlsOptions & { readonly proxy
   const dispatcher = createConnections(tls, proxy);
   // undici's fetch, because its Agent does not work with the fetch of Node. Both have the same interface.
   const fetch = undiciFetch as unknown as (input: unknown, init: object) => Promise<Response>;
-  return (input, init) => fetch(input, { ...init, dispatcher });
+  return withProxyInErrors((input, init) => fetch(input, { ...init, dispatcher }), proxy);
 }

@@ -83,6 +83,22 @@ it('a proxy that does not answer ends a command after ten seconds', async () => 
   stuck.close();
 }, 60_000);
 
+it.each([
+  ['an address of http', (port: number) => `127.0.0.1:${port}`, /through the proxy 127\.0\.0\.1:\d+ of HTTPS_PROXY: /],
+  ['https for a plain proxy', (port: number) => `https://localhost:${port}`, /of HTTPS_PROXY: the answer is not TLS\n/],
+  ['a proxy that is down', () => 'http://127.0.0.1:1', /through the proxy 127\.0\.0\.1:1 of HTTPS_PROXY: .*refused/i],
+  [
+    'SOCKS',
+    () => 'socks5://127.0.0.1:1',
+    /pass\.test cannot be reached: HTTPS_PROXY must be the http or https address/,
+  ],
+])('HTTPS_PROXY: %s', async (_, address, text) => {
+  const HTTPS_PROXY = address((proxy.address() as AddressInfo).port);
+  for (const command of [['whoami'], ['credential', '--cluster', 'a', '--as', 'b/c']]) {
+    expect(await person.fails([...command, ...SERVER], { env: { HTTPS_PROXY } })).toMatch(text);
+  }
+});
+
 it('this machine is reached without a proxy', async () => {
   asked.clear();
   for (const host of ['localhost', '127.0.0.1', '[::1]']) {

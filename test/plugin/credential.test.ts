@@ -432,11 +432,16 @@ describeWith(go, 'the plugin in Go does what the one in TypeScript does', () => 
     });
     servers.proxy = proxy.listen(0, '127.0.0.1');
     await once(proxy, 'listening');
-    const HTTPS_PROXY = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
-    for (const [host, NO_PROXY, code] of [
-      ['clusterpass.test', '', 0],
-      ['clusterpass.test', 'clusterpass.test', 1],
-      ['other.test', '', 1],
+    const address = `127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+    for (const [host, NO_PROXY, code, HTTPS_PROXY] of [
+      ['clusterpass.test', '', 0, `http://${address}`],
+      ['clusterpass.test', '', 0, address],
+      ['clusterpass.test', 'clusterpass.test', 1, address],
+      ['other.test', '', 1, address],
+      ['clusterpass.test', '', 1, `https://${address}`],
+      ['clusterpass.test', '', 1, 'http://127.0.0.1:1'],
+      ['clusterpass.test', '', 1, `ftp://${address}`],
+      ['clusterpass.test', '', 1, 'http://['],
     ] as const) {
       const args = ['--server', `https://${host}`, '--certificate-authority', 'ca.pem'];
       const given = { cluster: 'own', args, env: { HTTPS_PROXY, NO_PROXY, CLUSTERPASS_SERVER: '' } };
@@ -444,7 +449,9 @@ describeWith(go, 'the plugin in Go does what the one in TypeScript does', () => 
       expect([expected.code, expected.seen.length]).toEqual([code, code === 0 ? 1 : 0]);
       expect(await inGo(given)).toEqual(expected);
     }
-    expect(reached).toEqual(['clusterpass.test:443', 'clusterpass.test:443', 'other.test:443', 'other.test:443']);
+    expect(reached).toEqual(
+      ['clusterpass', 'clusterpass', 'clusterpass', 'clusterpass', 'other', 'other'].map((name) => `${name}.test:443`),
+    );
   });
 
   it.each([

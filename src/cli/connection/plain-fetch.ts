@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Agent, RequestOptions } from 'node:https';
+import { type ProxyOptions, usesProxy, withProxyInErrors } from '../../client/proxy.ts';
 import type { Fetch } from '../../client/transport.ts';
 import type { Context } from '../command.ts';
 import type { TlsTrust } from './fetch-for.ts';
@@ -28,13 +29,14 @@ const WORDS: Readonly<Record<string, string>> = {
  * the parts of a response that `Transport` reads.
  */
 export function plainFetch({ certificateAuthority: ca, insecureSkipTlsVerify }: TlsTrust, env: Context['env']): Fetch {
-  return async (input, init = {}) => {
+  const proxy = proxyOf(env);
+  const fetch: Fetch = async (input, init = {}) => {
     const url = new URL(String(input));
     const { method = 'GET', headers, body, signal } = init;
     const options: RequestOptions = {
       method,
       headers: headers as Record<string, string>,
-      agent: url.protocol === 'https:' ? proxyAgent(url, env) : false,
+      agent: usesProxy(proxy, url) ? proxyAgent(proxy) : false,
       ...(ca === undefined ? {} : { ca }),
       rejectUnauthorized: !insecureSkipTlsVerify,
       minVersion: 'TLSv1.2',
@@ -71,14 +73,12 @@ export function plainFetch({ certificateAuthority: ca, insecureSkipTlsVerify }: 
       sent.destroy();
     }
   };
+  return withProxyInErrors(fetch, proxy);
 }
 
-/** CP-96: the proxy of the environment, by Node from 24.5 on; false for a connection without an agent. */
-function proxyAgent(url: URL, env: Context['env']): Agent | false {
-  const proxy = proxyOf(env);
-  if (proxy?.isFor(url) !== true) return false;
-  return new (process.getBuiltinModule('node:https').Agent)({ proxyEnv: { HTTPS_PROXY: proxy.url } });
-}
+/** CP-96: the proxy of the environment, by Node from 24.5 on. */
+const proxyAgent = ({ url }: ProxyOptions): Agent =>
+  new (process.getBuiltinModule('node:https').Agent)({ proxyEnv: { HTTPS_PROXY: url } });
 
 async function read(response: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];

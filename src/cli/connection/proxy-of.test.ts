@@ -7,8 +7,36 @@ const isProxied = (address: string, noProxy = ''): boolean | undefined =>
 it('is none without HTTPS_PROXY', () => {
   expect(proxyOf({})).toBeUndefined();
   expect(proxyOf({ HTTPS_PROXY: '', NO_PROXY: '*' })).toBeUndefined();
-  expect(proxyOf({ https_proxy: 'http://a', HTTPS_PROXY: 'http://b' })?.url).toBe('http://a');
 });
+
+it('reads upper case first, as Go does', () => {
+  const lower = { https_proxy: 'http://a', no_proxy: 'c.example' };
+  expect(proxyOf(lower)).toMatchObject({ url: 'http://a/', name: 'a of https_proxy' });
+  const both = proxyOf({ ...lower, HTTPS_PROXY: 'http://b', NO_PROXY: 'd.example' });
+  expect(both).toMatchObject({ url: 'http://b/', name: 'b of HTTPS_PROXY' });
+  expect(['c', 'd'].map((name) => both?.isFor(new URL(`https://${name}.example`)))).toEqual([true, false]);
+});
+
+it.each(['proxy:3128', 'http://proxy:3128', 'user:secret@proxy:3128'])(
+  '%s is the address of a proxy',
+  (HTTPS_PROXY) => {
+    const proxy = proxyOf({ HTTPS_PROXY });
+    expect(proxy).toMatchObject({
+      url: expect.stringMatching(/^http:.*proxy:3128\/$/),
+      name: 'proxy:3128 of HTTPS_PROXY',
+    });
+  },
+);
+
+it.each(['socks5://proxy:1080', 'ftp://proxy', 'http://[', 'a b'])(
+  '%s is refused, and never passed by',
+  (HTTPS_PROXY) => {
+    const proxy = proxyOf({ HTTPS_PROXY, NO_PROXY: 'other.example' });
+    const problem = 'HTTPS_PROXY must be the http or https address of a proxy';
+    expect(() => proxy?.isFor(new URL('https://pass.example'))).toThrow(problem);
+    expect(proxy?.isFor(new URL('https://other.example'))).toBe(false);
+  },
+);
 
 it.each(['https://localhost', 'https://127.0.0.1:6443', 'https://127.1.2.3', 'https://[::1]:6443'])(
   'is not for %s, which is this machine',

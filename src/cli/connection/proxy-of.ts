@@ -1,24 +1,37 @@
-import type { ProxyOptions } from '../../client/node-dispatcher.ts';
-import type { Context } from '../command.ts';
+import type { ProxyOptions } from '../../client/proxy.ts';
+import { CliError, type Context } from '../command.ts';
 import { isLoopback } from './require-https.ts';
 
 /**
  * The proxy of `HTTPS_PROXY`, and the hosts of `NO_PROXY` that are reached without it. The rules are those of kubectl
- * and other Go programs: names with their subdomains, addresses, networks, ports, and `*` for all. Loopback addresses
- * need no proxy.
+ * and other Go programs: upper case comes first, an address without a scheme is one of http, and exceptions are names
+ * with their subdomains, addresses, networks, ports, and `*` for all. Loopback addresses need no proxy.
  */
 export function proxyOf(env: Context['env']): ProxyOptions | undefined {
-  const url = env.https_proxy || env.HTTPS_PROXY;
-  if (!url) return undefined;
-  const exceptions = (env.no_proxy || env.NO_PROXY || '')
+  const variable = env.HTTPS_PROXY ? 'HTTPS_PROXY' : 'https_proxy';
+  const given = env[variable];
+  if (!given) return undefined;
+  const proxy = proxyAddress(given);
+  const exceptions = (env.NO_PROXY || env.no_proxy || '')
     .split(',')
     .map((entry) => entry.trim().toLowerCase())
     .filter((entry) => entry !== '');
   return {
-    url,
-    isFor: (address) =>
-      !isLoopback(address.hostname) && !exceptions.some((exception) => isCoveredBy(exception, address)),
+    url: proxy?.href ?? '',
+    name: `${proxy?.host} of ${variable}`,
+    isFor: (address) => {
+      if (isLoopback(address.hostname) || exceptions.some((exception) => isCoveredBy(exception, address))) return false;
+      // Never directly: the proxy may be what the user relies on.
+      if (proxy === undefined) throw new CliError(`${variable} must be the http or https address of a proxy`);
+      return true;
+    },
   };
+}
+
+/** Undefined for an address that Node cannot use. */
+function proxyAddress(given: string): URL | undefined {
+  const url = URL.parse(given.includes('://') ? given : `http://${given}`);
+  return url?.protocol === 'http:' || url?.protocol === 'https:' ? url : undefined;
 }
 
 function isCoveredBy(exception: string, { hostname, port }: URL): boolean {

@@ -14,6 +14,7 @@ import {
   type TokenEndpointResponseHelpers,
   tokenRevocation,
 } from 'openid-client';
+import { throughProxy } from '../../client/proxy.ts';
 import type { Fetch } from '../../client/transport.ts';
 import { CliError, type Context, UsageError } from '../command.ts';
 import { fetchFor } from '../connection/fetch-for.ts';
@@ -122,9 +123,9 @@ export async function callProvider<T>(issuerUrl: string, task: () => Promise<T>)
       const Kind = code === 'invalid_grant' ? SessionEnded : CliError;
       throw new Kind(`${host} refused: ${terminalSafe(description ?? code)}`);
     }
-    if (isTimeout(error)) throw new CliError(`${host}: no answer in time`);
+    if (isTimeout(error)) throw new CliError(`${host}: no answer${throughProxy(error)} in time`);
     if (error instanceof ClientError || error instanceof TypeError) {
-      throw new CliError(`${host}: ${terminalSafe(reasonOf(error))}`);
+      throw new CliError(`${host}${throughProxy(error)}: ${terminalSafe(reasonOf(error))}`);
     }
     throw error;
   }

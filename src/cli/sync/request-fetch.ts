@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { request } from 'undici';
-import { createConnections, type ProxyOptions, type TlsOptions } from '../../client/node-dispatcher.ts';
+import { createConnections, type TlsOptions } from '../../client/node-dispatcher.ts';
+import { type ProxyOptions, withProxyInErrors } from '../../client/proxy.ts';
 import type { Fetch } from '../../client/transport.ts';
 
 /**
@@ -9,7 +10,7 @@ import type { Fetch } from '../../client/transport.ts';
  */
 export function createRequestFetch(tls: TlsOptions, proxy: ProxyOptions | undefined): Fetch {
   const dispatcher = createConnections(tls, proxy);
-  return async (input, init = {}) => {
+  const fetch: Fetch = async (input, init = {}) => {
     const { method = 'GET', headers, body, signal } = init;
     const response = await request(String(input), {
       dispatcher,
@@ -30,4 +31,5 @@ export function createRequestFetch(tls: TlsOptions, proxy: ProxyOptions | undefi
       },
     } as unknown as Response;
   };
+  return withProxyInErrors(fetch, proxy);
 }
