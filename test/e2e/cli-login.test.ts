@@ -73,6 +73,13 @@ describe('clusterpass login', () => {
     },
   );
 
+  it('stores the token in the file of CLUSTERPASS_TOKEN_FILE', async () => {
+    await writeFile(join(person.home, 'token'), tokenOf('jane'));
+    const env = { CLUSTERPASS_TOKEN_FILE: join(person.home, 'token') };
+    expect(await person.ok(['login', '--server', server.url], { env })).toContain('Logged in to');
+    expect(await person.ok(['whoami'])).toContain('jane');
+  });
+
   it('a token that no header can carry is not repeated', async () => {
     const secret = 'geheim\u0007nis';
     const said = await person.fails(['login', '--server', server.url, '--token', secret]);
@@ -147,7 +154,8 @@ describe('a token is sent only to its own server:', () => {
     ['every login', ['--all'], 2],
   ])('a logout from %s uses the login only', async (_, flags, ended) => {
     await logInToOther(other.url);
-    const said = await person.ok(['logout', ...flags], { env: variables() });
+    const env = { ...variables(), CLUSTERPASS_SERVER: other.url };
+    const said = await person.ok(['logout', ...flags], { env });
     expect(said.match(/Logged out of/g)).toHaveLength(ended);
     await logInToOther(other.url);
     await person.ok(['logout', ...flags], { env: { CLUSTERPASS_TOKEN: tokenOf('jane') } });
@@ -254,6 +262,13 @@ describe('clusterpass logout', () => {
     expect(await person.ok(['whoami'])).toContain('jane');
     expect(await person.run(['get', 'clusters'])).toMatchObject({ code: 0 });
     expect(await person.run(['logout'])).toMatchObject({ code: 0, stderr: '' });
+  });
+
+  it('of the server in CLUSTERPASS_SERVER keeps the current login', async () => {
+    await logIn();
+    const env = { CLUSTERPASS_SERVER: server.url.replace('127.0.0.1', 'localhost') };
+    expect(await person.fails(['logout'], { env })).toContain(`not logged in to ${env.CLUSTERPASS_SERVER}`);
+    expect(await person.ok(['whoami'])).toContain('jane');
   });
 
   it('--all deletes all logins', async () => {

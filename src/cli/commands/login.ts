@@ -78,7 +78,8 @@ async function getToken(context: Context, invocation: Invocation): Promise<Token
   const hasTokenFlag = [invocation.text('token'), invocation.text('tokenFile')].some((value) => value !== undefined);
   const hasProviderFlag = invocation.text('issuerUrl') !== undefined || invocation.is('device');
   if (hasTokenFlag && hasProviderFlag) throw new CliError('cannot use both a token and an identity provider');
-  const hasToken = hasTokenFlag || (!hasProviderFlag && Boolean(context.env.CLUSTERPASS_TOKEN));
+  const { CLUSTERPASS_TOKEN: token, CLUSTERPASS_TOKEN_FILE: tokenFile } = context.env;
+  const hasToken = hasTokenFlag || (!hasProviderFlag && Boolean(token || tokenFile));
   const logins = await readLogins(context);
   if (!hasToken && (givenServer(context, invocation) ?? logins.current) === undefined)
     throw new CliError(`set --server URL, and, if it names no identity provider, ${CREDENTIAL_FLAGS}`);
@@ -90,8 +91,8 @@ async function getToken(context: Context, invocation: Invocation): Promise<Token
   if (settings === undefined) {
     throw new CliError(`${connection.server} names no identity provider: set ${CREDENTIAL_FLAGS}`);
   }
-  const { token, session } = await signIn(context, invocation, settings);
-  return { connection: { ...connection, token: () => token }, session };
+  const signedIn = await signIn(context, invocation, settings);
+  return { connection: { ...connection, token: () => signedIn.token }, session: signedIn.session };
 }
 
 const CREDENTIAL_FLAGS = '--issuer-url URL and --client-id ID, or --token-file FILE for a token (- is stdin)';

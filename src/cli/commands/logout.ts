@@ -1,6 +1,6 @@
 import { quantity } from '../../lib/quantity.ts';
 import { CliError, type Context, type Run } from '../command.ts';
-import { notLoggedIn, serverAt } from '../connection/connection.ts';
+import { givenServer, notLoggedIn, serverAt } from '../connection/connection.ts';
 import { deleteCredentials } from '../connection/credential-cache.ts';
 import { changeLogins, type Login, type Logins, loginFor, readLogins } from '../connection/logins.ts';
 import { serverNames } from '../connection/server-names.ts';
@@ -11,7 +11,7 @@ export const run: Run = async (context, invocation) => {
   const found = await readLogins(context);
   const servers = invocation.is('all')
     ? Object.keys(found.logins)
-    : [selectedServer(invocation.text('server') ?? found.current, found)];
+    : [selectedServer(givenServer(context, invocation) ?? found.current, found)];
   for (const server of servers) {
     let login = loginFor(found, server);
     if (login === undefined) throw new CliError(notLoggedIn(server, serverNames(found)));
