@@ -634,4 +634,14 @@ describe('pass_list and pass_revoke', () => {
     expect(calls.map(({ method }) => method)).toEqual(['GET', 'POST', 'DELETE']);
     expect((await run(passRevoke, { handle: 'pass_x' }, {})).result.type).toBe('error');
   });
+
+  it.each([403, 404])('MC-76: a repeated revoke says that there is no such pass, for a %i', async (code) => {
+    const path = `/apis/clusterpass.dev/v1alpha1/passes/${HANDLE}`;
+    const answers = { [`GET ${path}`]: () => ({ code, body: status(code, 'User "jane" cannot get passes') }) };
+    const { result, calls } = await run(passRevoke, { handle: HANDLE }, answers);
+    expect(textOf(result)).toBe(
+      'You have no such pass: it has ended, was revoked before, or was never yours. Nothing was revoked.',
+    );
+    expect(calls).toHaveLength(1);
+  });
 });

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { MCP_SCOPES } from '../../api/caller.ts';
-import { objectOf, ToolError, warningsOf } from '../api-call.ts';
+import { type ApiReply, objectOf, ToolError, warningsOf } from '../api-call.ts';
 import { defined } from '../clean-text.ts';
 import { closed, complete, tool } from '../tool.ts';
 import { handle, ownOf, PASSES_PATH, redeemedTokens } from './pass-object.ts';
@@ -16,7 +16,13 @@ const output = Type.Object({
   ),
 });
 
-const ADVICE = { 403: 'Only your own passes can be revoked: see pass_list.', 404: 'It has ended, or was never yours.' };
+/**
+ * Not a success, also for a call that is repeated: revoked passes leave no trace, so the handle may be wrong, and
+ * the pass that was meant still usable.
+ */
+const NO_SUCH_PASS =
+  'You have no such pass: it has ended, was revoked before, or was never yours. Nothing was revoked.';
+const isAbsent = ({ code }: ApiReply): boolean => code === 403 || code === 404;
 
 /** MC-76 */
 export const passRevoke = tool({
@@ -31,11 +37,14 @@ export const passRevoke = tool({
   scope: MCP_SCOPES.pass,
   async run({ handle: name }, { send, onRevoked }) {
     const path = `${PASSES_PATH}/${name}`;
-    const pass = objectOf(await send({ method: 'GET', path }), ADVICE);
-    if ((await ownOf([pass], send)).length === 0) throw new ToolError(ADVICE[403]);
+    const found = await send({ method: 'GET', path });
+    if (isAbsent(found)) throw new ToolError(NO_SUCH_PASS);
+    const pass = objectOf(found);
+    if ((await ownOf([pass], send)).length === 0) throw new ToolError(NO_SUCH_PASS);
     const tokens = redeemedTokens(pass);
     const reply = await send({ method: 'DELETE', path });
-    objectOf(reply, ADVICE);
+    if (isAbsent(reply)) throw new ToolError(NO_SUCH_PASS);
+    objectOf(reply);
     await onRevoked?.(name);
     const revokedTokens = tokens.filter(({ isRevocable }) => isRevocable).length;
     return complete(defined({ handle: name, revokedTokens, warnings: warningsOf(reply) }));
