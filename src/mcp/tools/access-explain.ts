@@ -1,13 +1,12 @@
 import { Type } from 'typebox';
 import { MCP_SCOPES } from '../../api/caller.ts';
-import { MAX_PASS_SECONDS, MIN_PASS_SECONDS } from '../../api/kinds/pass-spec.ts';
 import { memberOf } from '../../lib/json-object.ts';
 import { type ApiReply, isSuccess, refusal, warningsOf } from '../api-call.ts';
 import { defined, textField } from '../clean-text.ts';
 import { closed, complete, fields, READS, type ToolContext, tool } from '../tool.ts';
 import { FOR_THE_PERSON } from './access-request.ts';
 import { reviewOf } from './access-review.ts';
-import { PASSES_PATH, type PassArguments, passBody } from './pass-object.ts';
+import { PASSES_PATH, type PassArguments, passBody, passDuration } from './pass-object.ts';
 
 const APPROVALS = ['none', 'confirm', 'review'] as const;
 
@@ -16,7 +15,7 @@ const input = closed({
   namespace: fields.namespace,
   account: fields.account,
   audience: Type.Optional(fields.audience),
-  durationSeconds: Type.Optional(Type.Integer({ minimum: 1, maximum: 2 ** 31, description: 'How long it is needed.' })),
+  durationSeconds: Type.Optional(passDuration),
 });
 
 const output = Type.Object({
@@ -44,18 +43,17 @@ export const accessExplain = tool({
     const review = await reviewOf(context, cluster, { ...attributes, namespace, name: account });
     // A binding that requires a review gives passes and no tokens, so the dry run decides, not the review of access.
     const reply = await tryPass({ cluster, namespace, account, audience, durationSeconds }, context);
-    const rule = review.allowed ? review.reason : undefined;
     if (reply.code === 403 && !review.allowed && review.reason === undefined) {
       const next = await nextStep(context, cluster, namespace);
       const missing = `No rule lets you create serviceaccounts/token of ${namespace}/${account} in ${cluster}. ${next}`;
       return complete({ allowed: false, missing });
     }
-    if (!isSuccess(reply)) return complete(defined({ allowed: false, rule, missing: refusal(reply).message }));
+    if (!isSuccess(reply)) return complete({ allowed: false, missing: refusal(reply).message });
     const approval = memberOf(memberOf(reply.body, 'status'), 'approval');
     return complete(
       defined({
         allowed: true,
-        rule: bindingOf(reply) ?? rule,
+        rule: bindingOf(reply) ?? (review.allowed ? review.reason : undefined),
         grantedSeconds: grantedSeconds(reply),
         approval: APPROVALS.find((one) => one === approval),
         warnings: warningsOf(reply),
@@ -69,9 +67,7 @@ type ExplainArguments = Omit<PassArguments, 'purpose'>;
 
 /** The pass itself, as a dry run: it tells whether an approval is needed. */
 function tryPass(args: ExplainArguments, { send, clientName }: ToolContext): Promise<ApiReply> {
-  const { durationSeconds: asked } = args;
-  const durationSeconds = asked && Math.min(Math.max(asked, MIN_PASS_SECONDS), MAX_PASS_SECONDS);
-  const body = passBody({ ...args, durationSeconds, purpose: 'access_explain: a dry run' }, clientName);
+  const body = passBody({ ...args, purpose: 'access_explain: a dry run' }, clientName);
   return send({ method: 'POST', path: PASSES_PATH, query: { dryRun: 'All' }, body });
 }
 

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { HANDLE_PATTERN } from '../../api/kinds/pass-spec.ts';
+import { HANDLE_PATTERN, MAX_PASS_SECONDS, MIN_PASS_SECONDS } from '../../api/kinds/pass-spec.ts';
 import { memberOf } from '../../lib/json-object.ts';
 import { objectOf, type Send } from '../api-call.ts';
 import { cleanText, defined, textField } from '../clean-text.ts';
@@ -9,6 +9,11 @@ import { fields } from '../tool.ts';
 
 export const PASSES_PATH = '/apis/clusterpass.dev/v1alpha1/passes';
 export const handle = Type.String({ pattern: HANDLE_PATTERN, description: 'The handle of a pass.' });
+export const passDuration = Type.Integer({
+  minimum: MIN_PASS_SECONDS,
+  maximum: MAX_PASS_SECONDS,
+  description: 'As short as the work allows.',
+});
 
 export const passProperties = {
   handle,

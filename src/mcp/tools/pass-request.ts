@@ -1,21 +1,28 @@
 import { Type } from 'typebox';
 import { MCP_SCOPES } from '../../api/caller.ts';
 import type { ApiObject } from '../../api/kind.ts';
-import { isHandle, MAX_PASS_SECONDS, MAX_PURPOSE, MIN_PASS_SECONDS, MIN_PURPOSE } from '../../api/kinds/pass-spec.ts';
+import { isHandle, MAX_PURPOSE, MIN_PURPOSE } from '../../api/kinds/pass-spec.ts';
 import { memberOf } from '../../lib/json-object.ts';
 import { isSuccess, objectOf, ToolError } from '../api-call.ts';
 import { cleanText, defined } from '../clean-text.ts';
 import { closed, complete, fields, type ToolContext, type ToolOutcome, tool } from '../tool.ts';
-import { isPassFor, PASSES_PATH, type PassArguments, passBody, passProperties, passView, use } from './pass-object.ts';
+import {
+  isPassFor,
+  PASSES_PATH,
+  type PassArguments,
+  passBody,
+  passDuration,
+  passProperties,
+  passView,
+  use,
+} from './pass-object.ts';
 
 const input = closed({
   cluster: fields.cluster,
   namespace: fields.namespace,
   account: fields.account,
   audience: Type.Optional(fields.audience),
-  durationSeconds: Type.Optional(
-    Type.Integer({ minimum: MIN_PASS_SECONDS, maximum: MAX_PASS_SECONDS, description: 'As short as the work allows.' }),
-  ),
+  durationSeconds: Type.Optional(passDuration),
   purpose: Type.String({
     minLength: MIN_PURPOSE,
     maxLength: MAX_PURPOSE,
