@@ -445,7 +445,12 @@ const OTHER = `pass_${'b'.repeat(32)}`;
 const ARGUMENTS = { ...EXPLAIN, purpose: 'read the logs' };
 const pass = (phase: string, change: object = {}) => ({
   metadata: { name: HANDLE },
-  spec: { cluster: 'a', serviceAccount: { namespace: 'ci', name: 'builder' }, purpose: 'read the logs' },
+  spec: {
+    cluster: 'a',
+    serviceAccount: { namespace: 'ci', name: 'builder' },
+    durationSeconds: 600,
+    purpose: 'read the logs',
+  },
   status: {
     phase,
     approval: phase === 'Pending' ? 'confirm' : 'none',
@@ -527,10 +532,18 @@ describe('pass_request', () => {
       expect(textOf(ended.result)).toContain('has ended');
     });
 
+    it('without the audience of the pass is a new request', async () => {
+      const forVault = { ...pass('Ready'), spec: { ...pass('Ready').spec, audiences: ['vault'] } };
+      const answers = { ...created('Pending'), [GET]: () => ({ body: forVault }) };
+      expect((await retry(answers, HANDLE)).result.type).toBe('input');
+      expect((await retry(answers, HANDLE, { ...ARGUMENTS, audience: 'vault' })).result.type).toBe('complete');
+    });
+
     it.each<[string, string, object]>([
       ['another purpose', HANDLE, { ...ARGUMENTS, purpose: 'delete everything' }],
       ['another account', HANDLE, { ...ARGUMENTS, account: 'admin' }],
       ['another audience', HANDLE, { ...ARGUMENTS, audience: 'vault' }],
+      ['another duration', HANDLE, { ...ARGUMENTS, durationSeconds: 900 }],
       ['a foreign handle', OTHER, ARGUMENTS],
       ['no handle', '../clusters', ARGUMENTS],
     ])('with %s is a new request', async (_, state, args) => {

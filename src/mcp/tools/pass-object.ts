@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { type Static, Type } from 'typebox';
 import { HANDLE_PATTERN, MAX_PASS_SECONDS, MIN_PASS_SECONDS } from '../../api/kinds/pass-spec.ts';
 import { memberOf } from '../../lib/json-object.ts';
@@ -76,18 +77,18 @@ export function passView(pass: unknown): Static<typeof PassSchema> {
   };
 }
 
-/** Whether the pass is the one that was asked for. */
-export function isPassFor(pass: unknown, { cluster, namespace, account, audience, purpose }: PassArguments): boolean {
+/** Whether the pass is the one that was asked for. The server chooses the duration if none is given. */
+export function isPassFor(pass: unknown, args: PassArguments): boolean {
+  const { cluster, namespace, account, audience, durationSeconds, purpose } = args;
   const spec = memberOf(pass, 'spec');
   const view = passView(pass);
-  const audiences = memberOf(spec, 'audiences');
-  const [first, ...others] = Array.isArray(audiences) ? audiences : [];
   return (
     view.cluster === cluster &&
     view.namespace === namespace &&
     view.account === account &&
     memberOf(spec, 'purpose') === purpose &&
-    (audience === undefined || (first === audience && others.length === 0))
+    (durationSeconds === undefined || memberOf(spec, 'durationSeconds') === durationSeconds) &&
+    isDeepStrictEqual(memberOf(spec, 'audiences') ?? [], audience === undefined ? [] : [audience])
   );
 }
 
