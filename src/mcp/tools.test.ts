@@ -450,6 +450,7 @@ const pass = (phase: string, change: object = {}) => ({
     serviceAccount: { namespace: 'ci', name: 'builder' },
     durationSeconds: 600,
     purpose: 'read the logs',
+    client: { id: 'ide', name: 'agent "1"' },
   },
   status: {
     phase,
@@ -503,7 +504,8 @@ describe('pass_request', () => {
     const { result } = await run(passRequest, ARGUMENTS, created('Pending'), opensUrls);
     expect(result).toEqual({
       type: 'input',
-      message: 'Approve a pass of ci/builder in a? Purpose: read the logs',
+      message:
+        'Approve a pass of ci/builder in a? Client: ide, which calls itself "agent \\"1\\"". Purpose: read the logs',
       url: `https://cp.example.com/console/#/passes/${HANDLE}`,
       state: HANDLE,
     });

@@ -4,7 +4,7 @@ import type { ApiObject } from '../../api/kind.ts';
 import { isHandle, MAX_PURPOSE, MIN_PURPOSE } from '../../api/kinds/pass-spec.ts';
 import { memberOf } from '../../lib/json-object.ts';
 import { isSuccess, objectOf, ToolError } from '../api-call.ts';
-import { cleanText, defined } from '../clean-text.ts';
+import { cleanText, defined, textField } from '../clean-text.ts';
 import { closed, complete, fields, type ToolContext, type ToolOutcome, tool } from '../tool.ts';
 import {
   isPassFor,
@@ -51,8 +51,8 @@ export const passRequest = tool({
     'Requests a pass: access as one service account to one cluster, for one purpose, at most 15 minutes. Returns a handle, ' +
     'never a token. The handle is of use only with the sign-in of the person who requested it. If a person has to ' +
     'approve it, the state is pending for at most 10 minutes: give the person the approveUrl, then call pass_list until it ' +
-    'is ready, and use it as `use` says. Until it is used, the same arguments give the same handle; after that they ' +
-    'request another pass, which needs another approval.',
+    'is ready, and use it as `use` says. If it needs an approval, the same arguments give the same handle until it is ' +
+    'used; after that they request another pass, which needs another approval. Otherwise each call requests another pass.',
   inputSchema: input,
   outputSchema: output,
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
@@ -111,7 +111,8 @@ async function pending(
   const who = approval === 'review' ? 'Another person who may approve it' : 'The person whose sign-in is used';
   if (opensUrls && approval !== 'review') {
     const { cluster, namespace, account } = view;
-    const message = `Approve a pass of ${namespace}/${account} in ${cluster}? Purpose: ${cleanText(args.purpose, MAX_PURPOSE)}`;
+    const purpose = cleanText(args.purpose, MAX_PURPOSE);
+    const message = `Approve a pass of ${namespace}/${account} in ${cluster}? ${clientOf(pass)}Purpose: ${purpose}`;
     return { type: 'input', message, url: approveUrl, state: view.handle };
   }
   return complete(
@@ -124,4 +125,12 @@ async function pending(
         'says. Do not request it again.',
     }),
   );
+}
+
+/** The client as the server knows it, and apart from it the name that it gives itself. */
+function clientOf(pass: ApiObject): string {
+  const client = memberOf(memberOf(pass, 'spec'), 'client');
+  const [id, name] = [textField(memberOf(client, 'id')), textField(memberOf(client, 'name'))];
+  if (id === undefined) return '';
+  return `Client: ${id}${name === undefined ? '' : `, which calls itself ${JSON.stringify(name)}`}. `;
 }
