@@ -356,11 +356,6 @@ func (c connection) send(ctx context.Context, wanted request, token string) (res
 	if c.authorities != "" && strings.HasPrefix(c.server, "https:") {
 		transport.TLSClientConfig.RootCAs = poolOf(c.authorities)
 	}
-	// A redirect from an attacker on the network would get the token.
-	client := http.Client{
-		Transport:     transport,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
 	path := strings.Replace(wanted.path, "{product}", c.productName, 1)
 	post, err := http.NewRequestWithContext(ctx, http.MethodPost, c.server+path, strings.NewReader(wanted.body()))
 	if err != nil {
@@ -372,14 +367,15 @@ func (c connection) send(ctx context.Context, wanted request, token string) (res
 		"Content-Type":  {"application/json"},
 		"User-Agent":    {"clusterpass/" + version},
 	}
-	reply, err := client.Do(post)
+	// Follows no redirect: one from an attacker on the network would get the token.
+	reply, err := transport.RoundTrip(post)
 	if err != nil {
 		return response{}, c.requestFailed(err)
 	}
 	defer reply.Body.Close()
 	switch reply.StatusCode {
 	case 301, 302, 303, 307, 308:
-		return response{}, c.unreachable("unexpected redirect")
+		return response{}, c.redirected(base, reply.Header.Get("Location"))
 	}
 	body, err := io.ReadAll(io.LimitReader(reply.Body, maxResponseBytes+1))
 	if err != nil {
@@ -389,6 +385,18 @@ func (c connection) send(ctx context.Context, wanted request, token string) (res
 		return response{}, c.unreachable("the response is too large")
 	}
 	return response{reply.StatusCode, reply.Header, body}, nil
+}
+
+// redirected is the error for a redirect, which is not followed. Only the origin of its target is shown.
+func (c connection) redirected(base *url.URL, location string) error {
+	c.through = ""
+	target, err := base.Parse(location)
+	if err != nil || target.Host == "" || (target.Scheme == base.Scheme && target.Host == base.Host) ||
+		(target.Scheme != "https" && target.Scheme != "http") {
+		return c.unreachable("unexpected redirect")
+	}
+	return c.unreachable("it redirects to " + target.Scheme + "://" + target.Host +
+		"; if that is the server, use that address")
 }
 
 // proxyFor is the proxy of the environment, which the controller itself reads the same way. Plain HTTP is for this
@@ -629,7 +637,7 @@ func (c connection) requestFailed(err error) error {
 		return c.unreachable("connection reset by peer")
 	case errors.As(err, &number):
 		return c.unreachable(number.Error())
-	case errors.As(err, &noTLS), strings.Contains(text, "server gave HTTP response to HTTPS client"):
+	case errors.As(err, &noTLS):
 		// The proxy may be the one that does not speak TLS.
 		if c.through != "" {
 			return c.unreachable("the answer is not TLS")

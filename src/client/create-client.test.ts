@@ -187,6 +187,15 @@ describe('errors', () => {
     expect(requests).toHaveLength(1);
   });
 
+  it('name the server that a redirect leads to', async () => {
+    const headers = { Location: 'https://new.example:8443/y?token=x' };
+    const { client, requests, url } = await serve((response) => response.writeHead(301, headers).end());
+    await expect(client.request('GET', '/x')).rejects.toThrow(
+      `${url} cannot be reached: it redirects to https://new.example:8443; if that is the server, use that address`,
+    );
+    expect(requests).toHaveLength(1);
+  });
+
   it('are thrown after three retries with Retry-After', async () => {
     const busy = status(429, 'TooManyRequests', 'busy', { 'Retry-After': '2' });
     const { client, timing } = await serve(busy, busy, json(200, { ok: true }));

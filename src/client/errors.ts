@@ -116,6 +116,16 @@ export const responseFailed = (server: string, error: unknown): ConnectionError 
     cause: error,
   });
 
+/** The error for a redirect, which is not followed. Only the origin of its target is shown. */
+export function redirected(server: string, location: string): ConnectionError {
+  const origin = URL.parse(location, server)?.origin ?? 'null';
+  const isElsewhere = origin !== 'null' && origin !== new URL(server).origin;
+  const reason = isElsewhere
+    ? `it redirects to ${origin}; if that is the server, use that address`
+    : 'unexpected redirect';
+  return new ConnectionError(`${server} cannot be reached: ${reason}`);
+}
+
 /** fetch's own message only says that it failed; the reason is the innermost cause. */
 function innermostCause(error: unknown): Error {
   let inner = error;

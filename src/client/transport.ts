@@ -1,5 +1,5 @@
 import { type AnswerFields, type Expected, KUBERNETES_ANSWER, wrongTypeIn } from './answer-types.ts';
-import { ConnectionError, requestFailed, responseFailed, StatusError, statusFrom } from './errors.ts';
+import { ConnectionError, redirected, requestFailed, responseFailed, StatusError, statusFrom } from './errors.ts';
 import type { Timing } from './timing.ts';
 
 export type Fetch = typeof globalThis.fetch;
@@ -135,8 +135,9 @@ export class Transport {
     const parameters = new URLSearchParams();
     for (const [name, value] of Object.entries(query)) if (value !== undefined) parameters.set(name, String(value));
     const search = parameters.size === 0 ? '' : `?${parameters}`;
+    let response: Response;
     try {
-      return await this.#options.fetch(`${this.#root}${path}${search}`, {
+      response = await this.#options.fetch(`${this.#root}${path}${search}`, {
         method,
         headers: {
           Accept: accept,
@@ -147,11 +148,15 @@ export class Transport {
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
         ...(signal === undefined ? {} : { signal }),
         // The server sends no redirects. One from an attacker on the network would get the token.
-        redirect: 'error',
+        redirect: 'manual',
       });
     } catch (error) {
       throw abortReason(options.signal) ?? this.#withSource(requestFailed(this.#root, error));
     }
+    if (!isRedirect(response)) return response;
+    // Closes the connection.
+    await response.body?.cancel().catch(() => undefined);
+    throw this.#withSource(redirected(this.#root, response.headers.get('location') ?? ''));
   }
 
   async #read(response: Response, signal: AbortSignal | undefined, maxMib: number): Promise<string> {
@@ -204,6 +209,10 @@ async function boundedText(response: Response, maxBytes: number): Promise<string
 /** The reason of a caller that aborted its request; undefined for a timeout, which is a ConnectionError. */
 const abortReason = (signal: AbortSignal | undefined): unknown =>
   signal?.aborted && (signal.reason as Error | undefined)?.name !== 'TimeoutError' ? signal.reason : undefined;
+
+/** A browser hides the status of a redirect. */
+const isRedirect = ({ type, status }: Response): boolean =>
+  type === 'opaqueredirect' || [301, 302, 303, 307, 308].includes(status);
 
 /** The delay in seconds, if the server asks for a retry. */
 function retryAfter({ status, headers }: Response): number | undefined {

@@ -73,6 +73,8 @@ const ANSWERS: Readonly<Record<string, Answer>> = {
   'empty-error': { code: 503 },
   retried: { code: 429, headers: { 'Retry-After': '0' }, body: '{"kind":"Status","message":"too many"}' },
   redirected: { code: 307, headers: { Location: '/elsewhere' } },
+  moved: { code: 301, headers: { Location: 'https://new.example:8443/x?y' } },
+  'moved-nowhere': { code: 302, headers: { Location: 'https://[' } },
   'not-modified': { code: 304 },
   'not-json': { code: 201, body: 'token' },
   'no-token': { code: 201, body: '{"status":{}}' },
