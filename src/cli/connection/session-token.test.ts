@@ -59,7 +59,9 @@ describe('the token of a session', () => {
     context.time += 1_500;
     expect(await token()).toBe('old');
     context.time += 500;
-    await expect(token()).rejects.toThrow(/^127\.0\.0\.1:4: .*ECONNREFUSED/);
+    await expect(token()).rejects.toThrow(
+      /^the login for .* cannot be refreshed at the identity provider: 127\.0\.0\.1:4: .*ECONNREFUSED/,
+    );
   });
 
   it('is not used again after the server refused it, even if the provider is down', async () => {

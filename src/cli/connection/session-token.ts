@@ -78,7 +78,11 @@ async function refreshAndStore(
   }
   const { refresh, revoke, SessionEnded } = await import('../oidc/provider-client.ts');
   try {
-    const tokens = await refresh(session, session.refreshToken, context.now(), { env: context.env, signal });
+    const options = { env: context.env, signal };
+    const tokens = await refresh(session, session.refreshToken, context.now(), options).catch((error: unknown) => {
+      if (!(error instanceof CliError) || error instanceof SessionEnded) throw error;
+      throw new CliError(`the login for ${server} cannot be refreshed at the identity provider: ${error.message}`);
+    });
     // OpenID Connect Core 12.2: the subject must be the same.
     if (tokens.subject !== session.subject)
       throw loginNeeded(server, 'the identity provider answered for another user');
