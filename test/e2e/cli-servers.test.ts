@@ -378,6 +378,20 @@ describe('a server that is down', () => {
     expect((await running.stop()).code).toBe(0);
   });
 
+  it('is named by kubeconfig --watch of this server alone, and again when it is back', async () => {
+    await us.stop();
+    const running = jane.start([...KUBECONFIG, '--server', 'us', '--watch', '--output', 'alone']);
+    await running.until(({ stderr }) => DOWN.test(stderr));
+    us = await us.restart();
+    await running.until(({ stderr }) => stderr.includes('server us: connected again\n'));
+    await running.until(({ stderr }) => stderr.includes('2 contexts, 2 new'));
+    await us.stop();
+    await running.until(({ stderr }) => stderr.match(new RegExp(DOWN, 'gm'))?.length === 2);
+    us = await us.restart();
+    await running.until(({ stderr }) => stderr.match(/server us: connected again\n/g)?.length === 2);
+    expect((await running.stop()).code).toBe(0);
+  });
+
   it('does not end kubeconfig --watch --prune, and keeps its contexts', async () => {
     const running = jane.start([...KUBECONFIG, '--watch', '--prune', '-l', 'env=prod', '--output', 'pruned']);
     await running.until(({ stderr }) => stderr.includes(': 2 contexts'));

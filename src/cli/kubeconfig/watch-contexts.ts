@@ -102,27 +102,58 @@ interface FollowParts {
   readonly onChange: () => void;
 }
 
+/**
+ * Reports the first failure of an outage, and its end. A watch that only breaks off, because the server restarts or the
+ * token has expired, is opened again without a message.
+ */
+class OutageReport {
+  readonly #context: Context;
+  readonly #server: NamedServer;
+  #isConnected = false;
+  #isReported = false;
+
+  constructor(context: Context, server: NamedServer) {
+    this.#context = context;
+    this.#server = server;
+  }
+
+  add(error: unknown): void {
+    const hadConnection = this.#isConnected;
+    this.#isConnected = false;
+    if (hadConnection || this.#isReported || error === undefined) return;
+    this.#isReported = true;
+    reportFailure(this.#context, this.#server, error);
+  }
+
+  end(): void {
+    this.#isConnected = true;
+    if (!this.#isReported) return;
+    this.#isReported = false;
+    this.#context.err.write(`server ${this.#server.name}: connected again\n`);
+  }
+}
+
 /** Follows the selected clusters of a server until `signal` is aborted. */
 async function followClusters(
   server: NamedServer,
   { context, settings, synced, signal, onChange }: FollowParts,
 ): Promise<void> {
-  const { servers, references, labelSelector } = settings;
+  const { references, labelSelector } = settings;
   const clusters = new Map<string, Cluster>();
   const names = namesAt(server, references);
   const selection = labelSelector === undefined ? {} : { labelSelector };
+  const outage = new OutageReport(context, server);
   const onSynced = (): void => {
     synced.set(server, clusters);
+    outage.end();
     onChange();
   };
-  let isReported = false;
-  const onInterruption = (error: unknown): void => {
-    // The contexts of the other servers are written meanwhile. One server alone is waited for without a word.
-    if (synced.has(server) || isReported || servers.length === 1 || error === undefined) return;
-    isReported = true;
-    reportFailure(context, server, error);
+  // Before the first synchronization, another program may have answered.
+  const onConnected = (): void => {
+    if (synced.has(server)) outage.end();
   };
-  const events = server.client.watchClusters({ ...selection, signal, onSynced, onInterruption });
+  const onInterruption = (error: unknown): void => outage.add(error);
+  const events = server.client.watchClusters({ ...selection, signal, onSynced, onConnected, onInterruption });
   for await (const { type, cluster } of events) {
     const { name } = cluster.metadata;
     if (references.length > 0 && !names.includes(name)) continue;
