@@ -460,6 +460,8 @@ describe('clusterpass version and completion', () => {
       expect(await complete(...command, 'pr')).toEqual(['prod-1']);
     }
     expect(await complete('create', 'token', 'x', '--cluster', 'd')).toEqual(['dev-1']);
+    expect(await complete('get', 'clusters', '-o', '')).toEqual(['']);
+    expect(await complete('exec', '--as', 'a/b', '--', 'kubectl', '--')).toEqual(['']);
 
     // Names of a hostile server are no shell code.
     path = join(admin.home, 'hostile');

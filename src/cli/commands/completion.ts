@@ -57,16 +57,20 @@ function bash(): string {
     const names = spellings(command).map((name) => `"${name}"`);
     const words = [...inGroup(command.path.join(' ')), ...(takesShell(command) ? shellNames() : [])];
     const candidates = [...words, ...longFlags(command)].join(' ');
-    return `    ${names.join('|')}) candidates="${candidates}"; complete=1${takesClusters(command) ? '; clusters=1' : ''} ;;`;
+    const valued = withValue(flagsOf(command)).join(' ');
+    const settings = `candidates="${candidates}"; valued=" ${valued} "; complete=1`;
+    return `    ${names.join('|')}) ${settings}${takesClusters(command) ? '; clusters=1' : ''} ;;`;
   });
   const groups = pureGroups().map((group) => `    "${group}") candidates="${inGroup(group).join(' ')}" ;;`);
   return `# bash completion for clusterpass: source <(clusterpass completion bash)
 _clusterpass() {
   local current="\${COMP_WORDS[COMP_CWORD]}" line="\${COMP_LINE:0:$COMP_POINT}"
-  local previous="" candidates="" clusters="" command="" word skip=1 complete=""
+  local previous="" candidates="" valued="" clusters="" command="" word skip=1 complete=""
   case "$line" in *[[:space:]]) ;; *) line="\${line%"\${line##*[[:space:]]}"}" ;; esac
   for word in $line; do
     previous="$word"
+    # The words of another program follow.
+    if [[ "$word" == -- ]]; then COMPREPLY=(); return; fi
     if [[ -n "$skip" ]]; then skip=""; continue; fi
     if [[ -n "$complete" ]]; then continue; fi
     case "$word" in
@@ -85,6 +89,7 @@ _clusterpass() {
     "") candidates="${topLevel().join(' ')}" ;;
 ${[...groups, ...cases].join('\n')}
   esac
+  case "$valued" in *" $previous "*) COMPREPLY=(); return ;; esac
   if [[ -z "$complete" && "$current" == -* ]]; then
     candidates="${CONNECTION_FLAGS.flatMap(({ flags }) => flags.match(/--[a-z-]+/g) ?? []).join(' ')} --help"
   elif [[ -n "$clusters" && "$current" != -* ]]; then
