@@ -341,6 +341,13 @@ describe('RFC 8693: a handle is redeemed by token exchange', () => {
   });
 });
 
+it('RFC 8693: redemptions of one handle at the same time all succeed', async () => {
+  const name = await asked('ann', AGENT);
+  const answers = await Promise.all(Array.from({ length: 24 }, () => exchange('ann', { scope: `pass:${name}` })));
+  expect(answers.map(({ code, text }) => (code === 200 ? 200 : text))).toEqual(answers.map(() => 200));
+  expect(await revoke('ann', name)).toBe(200);
+});
+
 describe('A48: a handle with a code challenge (RFC 7636)', () => {
   it('is redeemed with the code verifier only', async () => {
     const codeVerifier = 'v'.repeat(43);
