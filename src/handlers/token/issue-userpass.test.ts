@@ -215,8 +215,8 @@ describe('A47, TX-72: who gets none', () => {
     ['a bound object', { body: { spec: { boundObjectRef: { kind: 'Pod', name: 'x' } } } }, 422, /boundObjectRef/],
     ['the name of another cluster', { body: { metadata: { name: 'beta' } } }, 422, /must match the cluster name/],
     ['a namespace', { body: { metadata: { namespace: 'ci' } } }, 400, /namespace/],
-    ['101 groups', { groups: Array.from({ length: 101 }, (_, n) => `g${n}`) }, 422, /at most 100/],
-    ['long groups', { groups: ['x'.repeat(8192)] }, 422, /8192 characters/],
+    ['101 groups', { groups: Array.from({ length: 101 }, (_, n) => `g${n}`) }, 422, /at most 100 items: bind by name/],
+    ['long groups', { groups: ['x'.repeat(8192)] }, 422, /8192 characters together: bind by name/],
     ['a credential that ends now', { caller: { expiresAt: NOW } }, 401, /Unauthorized/],
     [
       'less than the caller needs',

@@ -119,11 +119,17 @@ function personOf(caller: Caller, clusters: Catalog['clusters'], cluster: string
 }
 
 function groupErrors(name: string, groups: readonly string[]): FieldError[] {
-  if (groups.length > MAX_GROUPS) return [tooMany('groups', groups.length, MAX_GROUPS)];
+  if (groups.length > MAX_GROUPS) {
+    const error = tooMany('groups', groups.length, MAX_GROUPS);
+    return [{ ...error, detail: `${error.detail}: ${BIND_BY_NAME}` }];
+  }
   const characters = [name, ...groups].reduce((sum, each) => sum + each.length, 0);
   if (characters <= MAX_NAME_CHARACTERS) return [];
-  return [invalidValue('groups', groups.length, `names must have at most ${MAX_NAME_CHARACTERS} characters together`)];
+  const why = `names must have at most ${MAX_NAME_CHARACTERS} characters together: ${BIND_BY_NAME}`;
+  return [invalidValue('groups', groups.length, why)];
 }
+
+const BIND_BY_NAME = 'bind by name, or use a service account';
 
 const boundErrors = ({ spec }: TokenRequest): FieldError[] =>
   spec?.boundObjectRef === undefined

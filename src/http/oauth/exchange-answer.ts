@@ -48,9 +48,10 @@ export function translateAccount({ status: { code, details } }: ApiError): OAuth
       return refuse('invalid_target', TARGET_REFUSED);
     case 422: {
       const [cause] = details?.causes ?? [];
-      const isAudience = SCOPE_FIELD.test(cause?.field ?? '');
-      const parameter = isAudience ? 'scope' : (PARAMETERS[cause?.field ?? ''] ?? 'the request');
-      return refuse(isAudience ? 'invalid_scope' : 'invalid_request', `${parameter}: ${cause?.message ?? ''}`);
+      const { field = '', message = '' } = cause ?? {};
+      if (field === 'groups') return refuse('invalid_scope', `the groups of the subject: ${message}`);
+      if (field.startsWith('spec.audiences')) return refuse('invalid_scope', `scope: ${message}`);
+      return refuse('invalid_request', `${PARAMETERS[field] ?? 'the request'}: ${message}`);
     }
     default:
       return undefined;
@@ -84,9 +85,6 @@ export function translateHandle(error: ApiError): OAuthError | undefined {
       return translateAccount(error);
   }
 }
-
-/** Fields of a TokenRequest that the scope decides. `groups` are those of the subject. */
-const SCOPE_FIELD = /^(?:spec\.audiences|groups)/;
 
 /** Fields of a TokenRequest, as this endpoint names them. */
 const PARAMETERS: Readonly<Record<string, string>> = {

@@ -3,6 +3,7 @@ import { ApiError, notFound } from '../../api/status.ts';
 import { createIssuers } from '../../tokens/claims.ts';
 import { OAUTH_PATHS, TOKEN_EXCHANGE_GRANT } from '../../tokens/issuer-documents.ts';
 import type { RawAnswer } from '../response/respond.ts';
+import { translatePerson } from './exchange-answer.ts';
 import { Form } from './form.ts';
 import { formRoutes } from './form-routes.ts';
 import { ACCESS_TOKEN, ID_TOKEN, JWT } from './token-types.ts';
@@ -220,6 +221,17 @@ describe('RFC 8693: a token exchange', () => {
       jsonIn(read(changes).render(value({ metadata: { namespace: 'ci', name: 'builder' }, spec: {}, status }))).json;
     expect(issued({ token: 'x' })).toMatchObject({ token_type: 'Bearer', issued_token_type: ACCESS_TOKEN });
     expect(issued({})).toMatchObject({ access_token: '', token_type: 'N_A' });
+  });
+});
+
+it('TX-71: too many groups of the subject are not blamed on the scope', () => {
+  const causes = [
+    { reason: 'FieldValueTooMany', message: 'Too many: 101: must have at most 100 items', field: 'groups' },
+  ];
+  const error = new ApiError(422, 'Invalid', 'groups', { details: { causes } });
+  expect(translatePerson(error)).toMatchObject({
+    error: 'invalid_scope',
+    message: 'the groups of the subject: Too many: 101: must have at most 100 items',
   });
 });
 
