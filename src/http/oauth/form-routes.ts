@@ -12,7 +12,7 @@ export function formRoutes(issuers: () => Issuers): FormRoutes {
     [OAUTH_PATHS.token, tokenExchange(issuers)],
     [OAUTH_PATHS.introspection, introspection(issuers)],
   ]);
-  const revoke = revocation(issuers);
+  const revoke = revocation(issuers, Date.now);
   return {
     find({ cluster, path }) {
       if (cluster !== undefined && !isClusterName(cluster)) return undefined;

@@ -2,37 +2,36 @@ import { issuedTokenKind } from '../../api/kinds/issued-token.ts';
 import { isTokenId } from '../../api/names.ts';
 import type { Issuers } from '../../tokens/claims.ts';
 import { unverifiedClaims } from '../../tokens/jws.ts';
+import { expiryOf } from '../../tokens/liveness.ts';
 import type { ResourceInfo } from '../request/request-info.ts';
 import { dryRunOf, type FormRoute } from './form-route.ts';
 import { isIssuedHere } from './issued-here.ts';
 import { emptyAnswer, errorAnswer, OAuthError, type Render } from './oauth-error.ts';
 
-/**
- * RFC 7009: the form becomes the deletion of an issued token, by the caller of the `Authorization` header. The token's
- * signature is not verified, so only its `jti` is used: with a changed `exp`, a token that is still accepted would be
- * answered like an expired one.
- */
-export function revocation(issuers: () => Issuers): FormRoute {
+/** RFC 7009: the form becomes the deletion of an issued token, by the caller of the `Authorization` header. */
+export function revocation(issuers: () => Issuers, now: () => number): FormRoute {
   return {
     checkAuthorization: (authorization) => {
       if (authorization === undefined) throw unknownCaller();
     },
     read(form, url) {
       const claims = unverifiedClaims(form.required('token')) ?? {};
-      const { jti } = claims;
+      const { jti, exp } = claims;
       if (!isIssuedHere(claims, issuers()) || typeof jti !== 'string' || !isTokenId(jti)) {
         // Not 200: the caller would believe that the token is no longer accepted.
         throw new OAuthError('unsupported_token_type', 'only passes that were issued here can be revoked here');
       }
+      // Not verified: a caller who changes `exp` learns nothing, and revokes nothing.
+      const hasEnded = typeof exp === 'number' && expiryOf({ exp }) < now();
       return {
         info: deletionOf(jti),
         query: dryRunOf(url),
         body: undefined,
         annotations: new Map([['clusterpass.dev/endpoint', 'oauth-revocation']]),
-        render,
+        render: renderWith(hasEnded),
       };
     },
-    render,
+    render: renderWith(false),
   };
 }
 
@@ -49,14 +48,16 @@ function deletionOf(name: string): ResourceInfo {
   };
 }
 
-/** RFC 7009 section 2.2: a token that is unknown is not accepted any more, which is what was asked for. */
-const render: Render = (answer) => {
-  if (answer.type !== 'status') return emptyAnswer();
-  const { code } = answer.error.status;
-  if (code === 404) return emptyAnswer();
-  return errorAnswer(answer.error, () => {
-    if (code === 401) return unknownCaller();
-    if (code !== 403) return undefined;
-    return new OAuthError('unauthorized_client', 'you may revoke the tracked tokens that you requested', { code });
-  });
-};
+/** RFC 7009 section 2.2: a token that is unknown or has ended is not accepted any more, which is what was asked for. */
+function renderWith(hasEnded: boolean): Render {
+  return (answer) => {
+    if (answer.type !== 'status') return emptyAnswer();
+    const { code } = answer.error.status;
+    if (code === 404 || (code === 403 && hasEnded)) return emptyAnswer();
+    return errorAnswer(answer.error, () => {
+      if (code === 401) return unknownCaller();
+      if (code !== 403) return undefined;
+      return new OAuthError('unauthorized_client', 'you may revoke the tracked tokens that you requested', { code });
+    });
+  };
+}
