@@ -155,19 +155,19 @@ export class Invocation {
     return Number(value);
   }
 
-  /** A duration in seconds, rounded up as kubectl does; undefined when it is not given or zero. */
+  /** A duration in seconds, rounded up as kubectl does; undefined when it is not given, `0` or `0s`. */
   seconds(name: string, flag: string): number | undefined {
     return parseSeconds(this.text(name), flag);
   }
 }
 
 export function parseSeconds(value: string | undefined, flag: string): number | undefined {
-  if (value === undefined || value === '0') return undefined;
+  if (value === undefined || value === '0' || value === '0s') return undefined;
   const milliseconds = parseDuration(value);
-  if (milliseconds === undefined) {
+  if (milliseconds === undefined || milliseconds <= 0) {
     throw new UsageError(`${flag}: ${JSON.stringify(value)} is not a duration such as 10m, 1h30m or 90s`);
   }
-  return milliseconds === 0 ? undefined : Math.ceil(milliseconds / 1000);
+  return Math.ceil(milliseconds / 1000);
 }
 
 /** An error that the user can correct. The message is one sentence, printed after `error: `. */

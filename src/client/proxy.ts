@@ -1,4 +1,5 @@
-import type { Fetch } from './transport.ts';
+/** Not imported from transport.ts, which imports this file for its errors. */
+type Fetch = typeof globalThis.fetch;
 
 /** A proxy for https. */
 export interface ProxyOptions {

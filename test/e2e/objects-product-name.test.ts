@@ -102,7 +102,7 @@ it('T-27, K-09: --service-account-max-token-expiration and --product-name set th
 it('what was stored under one word is served under the next', async () => {
   expect(await server.stop()).toBe(0);
   const { dataDir } = server;
-  server = await startServer({ dataDir, args: ['--product-name', 'fleet'] });
+  server = await startServer({ dataDir, args: ['--demo', '--product-name', 'fleet'] });
   const { json } = await server.call('GET', `${CLUSTERS}/made`);
   expect(json.spec).toEqual({ fleetApiEndpoints: { serverEndpoints: [{ serverAddress: 'https://h' }] } });
   const demo = await server.call('GET', `${CLUSTERS}/dev-eu-1`);
