@@ -4,14 +4,15 @@ import { ROOT } from './setup.mjs';
 
 /**
  * The test files that take longest, in the order in which they start. One of them that starts last would run alone at
- * the end. Those that mostly wait stand apart, so that two do not wait at once while processors are idle: manifests,
- * store-errors, watch-stream, etcd-faults, etcd-start, prober. Vitest knows how long files took in the last run; in a
+ * the end. Those that mostly wait stand apart, so that two do not wait at once while processors are idle: workers-stop,
+ * manifests, store-errors, watch-stream, etcd-faults, etcd-start, prober. Vitest knows how long files took in the last run; in a
  * new clone it knows only their sizes. test/chaos/short-faults is the last: its faults need requests to succeed
  * meanwhile, which they do not beside the release tests on two processors.
  */
 const LONGEST = [
   'test/packages/release.test.ts',
   'test/e2e/console-admin.test.ts',
+  'test/e2e/workers-stop.test.ts',
   'test/e2e/manifests.test.ts',
   'test/e2e/console.test.ts',
   'test/e2e/store-errors.test.ts',

