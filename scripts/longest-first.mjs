@@ -5,9 +5,9 @@ import { ROOT } from './setup.mjs';
 /**
  * The test files that take longest, in the order in which they start. One of them that starts last would run alone at
  * the end. Those that mostly wait stand apart, so that two do not wait at once while processors are idle: workers-stop,
- * manifests, store-errors, watch-stream, etcd-faults, etcd-start, prober. Vitest knows how long files took in the last run; in a
- * new clone it knows only their sizes. test/chaos/short-faults is the last: its faults need requests to succeed
- * meanwhile, which they do not beside the release tests on two processors.
+ * manifests, store-errors, watch-stream, etcd-faults, etcd-start, prober. Vitest knows how long files took in the last
+ * run; in a new clone it knows only their sizes. test/chaos/short-faults is the last: its faults need requests to
+ * succeed meanwhile, which they do not beside the release tests on two processors.
  */
 const LONGEST = [
   'test/packages/release.test.ts',

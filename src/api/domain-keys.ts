@@ -270,7 +270,7 @@ function meantProtectedLabel(key: string): string | undefined {
   if (key.toLowerCase().includes(DOMAIN)) return meant;
   // Without a domain, one of the words alone is an ordinary name: `protected-by`, `clusterpass-owner`.
   if (slash < 0) return hasProduct && words.some(isProtected) ? meant : undefined;
-  return hasProduct || isProtected(words[0] ?? '') ? meant : undefined;
+  return hasProduct || words[0] === PROTECTED ? meant : undefined;
 }
 
 /**

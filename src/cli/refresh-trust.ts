@@ -1,5 +1,6 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import { parse } from 'yaml';
+import { requestFailed } from '../client/errors.ts';
 import type { Fetch } from '../client/transport.ts';
 import { fileProblem } from '../lib/file-problem.ts';
 import { unverifiableToken } from '../lib/unverifiable-token.ts';
@@ -69,8 +70,7 @@ export async function sendUnverifiableToken(
     status = response.status;
     await response.body?.cancel();
   } catch (error) {
-    const { cause, message } = error as Error;
-    throw new CliError(`cannot reach ${address}: ${cause instanceof Error ? cause.message : message}`);
+    throw requestFailed(address, error);
   }
   if (status !== 401) throw new CliError(`${address} answered ${status} where 401 was expected: is it the API server?`);
 }

@@ -29,7 +29,13 @@ async function runScript(
   const file = join(folder, 'pid');
   const context = { ...fakeContext({}), cwd: folder };
   const interrupt = new AbortController();
-  const settings = { command: ['sh', '-c', script], timeoutMs, input, folder: kubeconfigs, signal: interrupt.signal };
+  const settings = {
+    command: ['sh', '-c', script],
+    timeoutMs,
+    input: Buffer.from(input),
+    folder: kubeconfigs,
+    signal: interrupt.signal,
+  };
   const env = { PATH: process.env.PATH, PID: file };
   const ended = runForCluster(context, { ...TARGET, env }, settings);
   let pid: number | undefined;

@@ -42,7 +42,7 @@ interface ExecSettings {
   /** Undefined: no limit. */
   readonly timeoutMs: number | undefined;
   /** The standard input of each command; undefined for an empty one. */
-  readonly input?: string | undefined;
+  readonly input?: Buffer | undefined;
   /** For kubeconfigs with tokens: mode 0700, removed at the end. */
   readonly folder: string;
   readonly signal: AbortSignal;

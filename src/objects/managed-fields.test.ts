@@ -54,6 +54,9 @@ describe('AP-66, A19: managedFields that a client writes', () => {
     expect(managersAfter(sent, cluster({ managedFields: [entry(name, JSON.stringify(labels('env')))] }))).toEqual([
       name,
     ]);
+    const known = cluster({ managedFields: [entry('me', JSON.stringify(labels('env')))] });
+    const longer = { ...entry('me', labels('env')), subresource: 'x'.repeat(129) };
+    expect(() => managersAfter([longer], known)).toThrow('metadata.managedFields[0].subresource: Too long');
   });
 
   it('reads names of the prototype as names', () => {

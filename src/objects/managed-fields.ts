@@ -118,14 +118,18 @@ export function plainObject({ metadata: { managedFields: _, ...metadata }, ...re
 
 const MAX_NAME_BYTES = 128;
 
-/** AP-66: the errors of entries that a client sent. A manager that is stored stays: every update sends it back. */
+const namesIn = ({ manager = '', subresource = '' }: ManagedFieldsEntry): string =>
+  JSON.stringify([manager, subresource]);
+
+/** AP-66: the errors of entries that a client sent. Names that are stored stay: every update sends them back. */
 export function entryErrors(
   entries: readonly ManagedFieldsEntry[],
   stored: readonly ManagedFieldsEntry[],
 ): FieldError[] {
-  const known = new Set(stored.map(({ manager = '' }) => manager));
-  return entries.flatMap(({ manager = '', subresource = '' }, index) => {
-    if (known.has(manager)) return [];
+  const known = new Set(stored.map(namesIn));
+  return entries.flatMap((entry, index) => {
+    if (known.has(namesIn(entry))) return [];
+    const { manager = '', subresource = '' } = entry;
     const at = `metadata.managedFields[${index}]`;
     return [
       ...(Buffer.byteLength(manager) > MAX_NAME_BYTES

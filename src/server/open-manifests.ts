@@ -73,6 +73,8 @@ async function pruneDemo(parts: ApplyParts, logger: Logger): Promise<void> {
 function requireNoDemoGrants({ catalog, reader }: ApplyParts): void {
   const grants = [catalog.clusterRoleBindings, catalog.roleBindings].flatMap((kind) => {
     const names = [...reader.cache(kind).current.scan(kindPrefix(kind))]
+      // One that waits for its finalizers grants nothing.
+      .filter((entry) => entry.object().metadata.deletionTimestamp === undefined)
       .filter((entry) => originOf(entry.object().metadata)?.startsWith(`${DEMO}:`) === true)
       .map(({ namespace, name }) => (namespace === '' ? name : `${namespace}/${name}`));
     return names.length === 0 ? [] : [`${kind.resource} ${names.join(', ')}`];

@@ -94,8 +94,8 @@ export const SESSION_COMMANDS: readonly Command[] = [
     summary: 'Remove a login and its cached passes.',
     details:
       'The refresh token of a login at an identity provider is revoked there, if the provider supports it. The ' +
-      'kubeconfigs of `clusterpass pass request` for this server are deleted; others are not changed. Without `--server`, ' +
-      'the login at the current server is removed; `--all` removes every login. If one login is left, it becomes the current server; of several ' +
+      'kubeconfigs of `clusterpass pass request` for this server are deleted; others are not changed. Without `--server` ' +
+      'and `CLUSTERPASS_SERVER`, the login at the current server is removed; `--all` removes every login. If one login is left, it becomes the current server; of several ' +
       'none does: select one with `--server`.',
     connects: false,
     flags: [

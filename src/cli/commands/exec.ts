@@ -2,6 +2,7 @@ import { rmSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import { COMPUTED_ANNOTATIONS } from '../../api/domain-keys.ts';
 import type { IssuedPass } from '../../api/kinds/token-request-list.ts';
 import { MAX_PASSES } from '../../client/request-passes.ts';
@@ -36,11 +37,15 @@ export const run: Run = async (context, invocation) => {
   const timeoutMs = timeoutSeconds === undefined ? undefined : timeoutSeconds * 1000;
   const expirationSeconds = invocation.seconds('duration', '--duration');
   const labelSelector = checkedSelection(invocation);
+  if (invocation.is('stdin') && invocation.text('tokenFile') === '-') {
+    throw new CliError('--stdin cannot be used with --token-file -: both read standard input');
+  }
   const servers = await connectAll(context, invocation);
   const references = clusterReferences(invocation.list('cluster'), servers);
   const failures = new Map<string, string>();
   const named = references.length === 0 ? undefined : await findNamed(context, servers, references, failures);
-  const input = invocation.is('stdin') ? await context.readStdin() : undefined;
+  const stdin = invocation.is('stdin') ? context.stdin?.() : undefined;
+  const input = stdin && (await buffer(stdin));
   const signal = context.stopped();
   const folder = await mkdtemp(join(tmpdir(), 'clusterpass-exec-'));
   const removeTokens = (): void => rmSync(folder, { recursive: true, force: true });

@@ -69,7 +69,7 @@ export async function cachedCredential(
   const renewed = (old: CachedCredential | undefined): Promise<CachedCredential> =>
     renew(context, old, source).catch(async (error: unknown) => {
       // The caller is refused, so a credential that was issued to it must not be used either.
-      if (isStatus(error, 401)) await fs.rm(file, { force: true });
+      if (isStatus(error, 401)) await fs.rm(file, { force: true }).catch(() => undefined);
       throw error;
     });
   const usable = async (): Promise<CachedCredential | undefined> => {

@@ -112,5 +112,6 @@ async function ownerOf(target: string): Promise<{ readonly uid: number; readonly
     if ((found.mode & 0o200) === 0) throw new Error('the file is read-only');
     return undefined;
   }
+  if (self !== 0) throw new Error(`the file belongs to another user (uid ${found.uid})`);
   return { uid: found.uid, gid: found.gid };
 }

@@ -182,6 +182,19 @@ describe('merging', () => {
       expect(mergeKubeconfig(undefined, [wanted('a')], beside(ours)).collisions).toEqual([]);
     });
 
+    it('reports a changed address and a lost current context of another file', () => {
+      const ours = mergeKubeconfig(undefined, [wanted('a')]).text;
+      const moved = mergeKubeconfig(undefined, [wanted('a', 'a', 'https://moved')], beside(ours));
+      expect([moved.moved.length, moved.written]).toEqual([1, []]);
+      const prune = [{ server: PASS, visible: new Set<string>() }];
+      const { current, text } = {
+        current: beside('current-context: a'),
+        text: ours.replace(/^current-context.*\n/m, ''),
+      };
+      expect(mergeKubeconfig(text, [], { ...current, prune }).lost).toBe('a');
+      expect(mergeKubeconfig(text, [wanted('a', 'new-a')], current).lost).toBe('a');
+    });
+
     it.each(['current-context: mine', 'current-context: ""', 'contexts: [{name: x, context: {}}]'])(
       'leaves the current context to %s',
       (text) => {
@@ -203,7 +216,8 @@ describe('merging', () => {
   });
 
   it('leaves a file in JSON in JSON', () => {
-    const before = '{"kind":"Config","clusters":[],"contexts":[],"users":[],"preferences":{"n":1.50,"on":true}}';
+    const before =
+      '{"kind":"Config","clusters":[],"contexts":[],"users":[],"preferences":{"n":1.50,"on":true,"s":"by\\n\\u0007\\nhttps://x"}}';
     const { text } = mergeKubeconfig(before, [wanted('a')]);
     expect(JSON.parse(text).contexts).toMatchObject([{ name: 'a', context: { namespace: 'ci' } }]);
     expect(text).toContain('"n": 1.50');

@@ -45,7 +45,7 @@ export interface MergeResult {
   readonly removed: readonly string[];
   /** The context that became the current one, because the file had none. */
   readonly selected: string | undefined;
-  /** The current context, if it was removed. The file still names it, so that kubectl fails. */
+  /** The current context, if it was removed or renamed and a file still names it, so that kubectl fails. */
   readonly lost: string | undefined;
   /** Contexts whose cluster has another address or CA. Without `acceptChanges` they are as before. */
   readonly moved: readonly EndpointChange[];
@@ -128,7 +128,8 @@ export function mergeKubeconfig(
       collisions.push(problem);
       continue;
     }
-    const change = file.endpointChange(context);
+    // Of the entry that kubectl uses now, in whichever file it is.
+    const change = all.find((document) => document.has(context.key))?.endpointChange(context);
     if (change !== undefined) {
       moved.push(change);
       if (!acceptChanges) continue;
@@ -140,7 +141,8 @@ export function mergeKubeconfig(
   }
   const first = written.find((each) => !isFailing(each)) ?? written[0];
   const selected = all.some((document) => document.hasChoice) ? undefined : file.select(first?.contextName);
-  const lost = removed.find((name) => name === file.current);
+  const current = all.map((document) => document.current).find((name) => name !== undefined && name !== '');
+  const lost = [...removed, ...renamed.map(({ from }) => from)].find((name) => name === current);
   const done = { written, added, renamed, removed, moved, selected, lost, collisions };
   return { text: file.changed ? file.toString() : (text ?? ''), changed: file.changed, ...done };
 }
@@ -183,7 +185,9 @@ class KubeconfigDocument {
   }
 
   toString(): string {
-    const quoted = this.#isJson ? ({ defaultKeyType: 'QUOTE_DOUBLE', defaultStringType: 'QUOTE_DOUBLE' } as const) : {};
+    const quoted = this.#isJson
+      ? ({ defaultKeyType: 'QUOTE_DOUBLE', defaultStringType: 'QUOTE_DOUBLE', doubleQuotedAsJSON: true } as const)
+      : {};
     return this.#document.toString({ lineWidth: 0, indentSeq: false, ...quoted });
   }
 
@@ -205,6 +209,10 @@ class KubeconfigDocument {
 
   #own(section: Section, key: ContextKey): Entry | undefined {
     return this.#entries(section).find(({ mark }) => mark !== undefined && sameKey(mark, key));
+  }
+
+  has(key: ContextKey): boolean {
+    return this.#own('clusters', key) !== undefined;
   }
 
   /** With its qualified name, if it needs one. A context that is in the file keeps the form of its name. */

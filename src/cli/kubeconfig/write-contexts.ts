@@ -168,7 +168,7 @@ function reportCurrentContext({ selected, lost }: MergeResult, print: (text: str
   const choose = 'choose one with kubectl config use-context NAME';
   if (selected !== undefined) print(`kubectl uses ${terminalSafe(selected)} by default: ${choose}`);
   if (lost !== undefined) {
-    print(`Warning: the current context ${terminalSafe(lost)} was removed, and kubectl fails: ${choose}`);
+    print(`Warning: the current context ${terminalSafe(lost)} was removed or renamed, and kubectl fails: ${choose}`);
   }
 }
 

@@ -155,7 +155,7 @@ async function finish(attempt: Attempt, decision: Partial<AccessRequestStatus>):
 }
 
 const writeStatus = (
-  { parts, entry, condition, dryRun }: Attempt,
+  { parts, request, entry, condition, dryRun }: Attempt,
   changes: Partial<AccessRequestStatus>,
   refuse: () => void = () => {},
 ): Promise<ApiObject> =>
@@ -163,7 +163,7 @@ const writeStatus = (
     parts.writer,
     entry,
     (current) => ({ ...withDecision(requestStatus(current), condition), ...changes }),
-    { dryRun, admit: refuse },
+    { dryRun, request, admit: refuse },
   );
 
 /** The status after a decision, or at the end of the request. */

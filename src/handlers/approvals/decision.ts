@@ -150,18 +150,26 @@ export function decisionIn<T extends string>(
   return { type: type as T, ...(reason === '' ? {} : { reason }), ...(message === '' ? {} : { message }) };
 }
 
+interface DecisionWrite {
+  readonly dryRun: boolean;
+  /** A request that ends while its write waits writes nothing. */
+  readonly request: ApiRequest;
+  readonly admit?: () => void;
+}
+
 /** Writes the status if the object is still what was read. */
 export async function writeDecision(
   writer: Pick<ObjectWriter, 'update'>,
   { kind, name, revision }: StoredObject,
   status: (current: ApiObject) => object,
-  { dryRun, admit = () => {} }: { readonly dryRun: boolean; readonly admit?: () => void },
+  { dryRun, request, admit = () => {} }: DecisionWrite,
 ): Promise<ApiObject> {
   try {
     return await writer.update(kind, fleetKey(name), (current) => ({ ...current, status: status(current) }), {
       dryRun,
       part: 'status',
       preconditions: { resourceVersion: String(revision) },
+      request,
       admit,
     });
   } catch (error) {

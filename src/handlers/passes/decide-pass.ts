@@ -77,7 +77,7 @@ async function decide(parts: PassParts, request: ApiRequest, sentFor: SentFor, d
       ...(wanted.type === 'Approved' ? { phase: 'Ready', expirationTimestamp: until } : { phase: 'Denied' }),
       conditions: [...(passStatus(current).conditions ?? []), condition],
     }),
-    { dryRun, admit: checkAccount },
+    { dryRun, request, admit: checkAccount },
   );
 }
 

@@ -42,7 +42,6 @@ export function grantPath({ kind, namespace, name, roleRef }: Grant): GrantPath 
   };
 }
 
-/** A subject as it is written in bindings. */
 /** Of a review that leaves out bindings, for callers who may not read all of them. */
 export const HIDDEN = 'bindings that you may not read are left out';
 
@@ -52,6 +51,7 @@ export const completeness = (problems: readonly string[]): { incomplete: boolean
   ...(problems.length === 0 ? {} : { evaluationError: problems.join('; ') }),
 });
 
+/** A subject as it is written in bindings. */
 export const shownSubject = ({ kind, name, account }: BoundSubject): GrantedSubject =>
   account === undefined
     ? { kind: kind === 'user' ? 'User' : 'Group', name }

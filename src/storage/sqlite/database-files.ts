@@ -74,12 +74,15 @@ export function directoryProblem(path: string, found: Found, self: Identity): st
 }
 
 /**
- * What is wrong with the owner or the mode of a file of a database. Root works on the databases of other users: there
- * the owner and the group of the directory count.
+ * What is wrong with the owner or the mode of a file of a database. A file that our group can write may belong to
+ * another user: the uid of a Pod can change, its `fsGroup` stays. Root works on the databases of other users: there the
+ * owner of the directory counts, and its group if that can write it.
  */
 export function fileProblem(path: string, found: Found, directory: Found, self: Identity): string | undefined {
   const owner = self.uid === 0 ? directory : { uid: self.uid, gid: undefined };
-  if (![self.uid, 0, owner.uid].includes(found.uid)) {
+  const isOfOurGroup = (found.mode & 0o060) === 0o060 && self.groups.includes(found.gid);
+  const isOfDirectory = self.uid === 0 && found.gid === directory.gid && (directory.mode & 0o020) !== 0;
+  if (![self.uid, 0, owner.uid].includes(found.uid) && !isOfOurGroup && !isOfDirectory) {
     return `${path} belongs to another user (uid ${found.uid}): chown ${owner.uid} ${path}`;
   }
   const groups = owner.gid === undefined ? self.groups : [...self.groups, owner.gid];
