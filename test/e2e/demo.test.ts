@@ -111,9 +111,16 @@ describe('the same data without --demo', () => {
     const { dataDir } = server;
     server = await startServer({ dataDir, args: ['--demo'] });
     await createNamespace(server, 'real', 'dev-eu-1');
+    // A binding that waits for its finalizers grants nothing.
+    const headers = { 'Content-Type': 'application/merge-patch+json' };
+    const finalizers = (names: readonly string[]) =>
+      server.call('PATCH', `${GRANTS}/demo-carl-view`, { body: { metadata: { finalizers: names } }, headers });
+    expect((await finalizers(['example.com/keep'])).code).toBe(200);
     await server.stop();
 
     server = await startServer({ dataDir, args: ['--demo-prune'], users: { real: ['platform-admins'] } });
+    expect(await demoGrants(server)).toEqual(['demo-carl-view']);
+    expect((await finalizers([])).code).toBe(200);
     expect(await demoGrants(server)).toEqual([]);
     expect((await server.call('GET', '/auth/v1/clusters', { token: tokenOf('real') })).json.items).toEqual([]);
     // The cluster of another's object stays, as does what was not made by the demo.
