@@ -70,7 +70,7 @@ export async function sendUnverifiableToken(
     status = response.status;
     await response.body?.cancel();
   } catch (error) {
-    throw requestFailed(address, error);
+    throw new CliError(requestFailed(address, error).message);
   }
   if (status !== 401) throw new CliError(`${address} answered ${status} where 401 was expected: is it the API server?`);
 }

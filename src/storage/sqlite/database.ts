@@ -146,10 +146,11 @@ function linkOrRename(from: string, to: string): void {
 }
 
 function prepareDatabase(db: DatabaseSync, file: string, restoresBackup: boolean): void {
+  requireSqlite(String(pragma(db, 'SELECT sqlite_version()')));
+
   // Held from the first access until the process ends, when the kernel releases it. With two owners each would assign
   // the same revisions. It must come before the first read of the file.
   db.exec('PRAGMA locking_mode = EXCLUSIVE');
-  requireSqlite(String(pragma(db, 'SELECT sqlite_version()')));
 
   const applicationId = Number(pragma(db, 'PRAGMA application_id'));
   const version = Number(pragma(db, 'PRAGMA user_version'));
