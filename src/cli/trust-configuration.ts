@@ -38,7 +38,7 @@ const commentBefore = (cluster: string): string =>
 
 /** Follows `commentBefore`. */
 const PEOPLE_COMMENT = `
- The second entry is for people: a pass for carl authenticates as the user that its prefix and carl make.`;
+ The second entry is for people: a pass for carl authenticates as the prefix of its username, followed by carl.`;
 
 const COMMENT_AFTER = ` To refuse tokens of Clusterpass for the service accounts in kube-system, add to the first entry:
    userValidationRules:

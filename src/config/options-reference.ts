@@ -12,8 +12,8 @@ For operators: every option of the server. An option can be set in three places;
 3. in the YAML file named by \`--config\`, under the flag's name without the dashes: \`listen: 127.0.0.1:9000\`.
 
 An unknown flag or key, or an invalid value, prevents the start with a message that names it. An unknown
-\`CLUSTERPASS_*\` variable is a warning. Durations are written as in Go: \`24h\`, \`5m\`, \`90s\`, \`1h30m\`.
-Relative paths are relative to the working directory.
+\`CLUSTERPASS_*\` variable is a warning. Durations are written as in Go: \`24h\`, \`5m\`, \`90s\`, \`1h30m\`. Relative
+paths are relative to the working directory.
 
 | Flag | Variable | Default | Meaning |
 |---|---|---|---|

@@ -165,8 +165,8 @@ export const ADMIN_COMMANDS: readonly Command[] = [
     summary: 'Revoke a signing key and all tokens signed with it.',
     details:
       'The server refuses the tokens of the key immediately and no longer publishes the key. If it is the current key, the ' +
-      'next key takes its place. Clusters accept the tokens until they expire, unless `clusterpass trust --refresh` makes ' +
-      'them read the keys again.',
+      'next key takes its place. Clusters accept the tokens until they read the keys again: those that the server probes ' +
+      'do so at once and an hour later, the others with `clusterpass trust --refresh`.',
     arguments: [{ name: '<KEY>', doc: 'ID of the key.' }],
     flags: [dryRun],
     examples: ['clusterpass keys revoke RkEm2pTSmmwLLLhIExcVnKNnyQGyZWRr9wHQyvDF0hc'],

@@ -63,7 +63,7 @@ export const JOIN_COMMANDS: readonly Command[] = [
   },
   {
     path: ['mirror'],
-    summary: 'Keep namespaces, service accounts and Pods of a cluster in step here.',
+    summary: 'Copy namespaces, service accounts and Pods of a cluster to Clusterpass.',
     details:
       'Runs in the cluster, or beside it with a kubeconfig, until it is stopped. Lists and watches the three kinds there, ' +
       'and creates, changes and deletes their copies in Clusterpass: names, UIDs and, of a Pod, its account and node. ' +

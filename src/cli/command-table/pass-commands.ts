@@ -45,7 +45,7 @@ export const PASS_COMMANDS: readonly Command[] = [
     path: ['pass', 'list'],
     summary: 'List your passes, and those that you may review.',
     details:
-      'With the permission to `list` `passes`, all of them. Passes that ran out or were denied are listed for an hour. ' +
+      'With the permission to `list` `passes`, all of them. Expired and denied passes are listed for an hour. ' +
       '`-o wide` has the message of a denial.',
     flags: [
       cluster('Only passes of this cluster.'),
@@ -89,8 +89,8 @@ export const PASS_COMMANDS: readonly Command[] = [
     path: ['pass', 'revoke'],
     summary: 'End passes, and revoke the tokens that were issued for them.',
     details:
-      'Your own; with the permission to `delete` `passes`, all of them. Its kubeconfig and its cached tokens on this ' +
-      'machine are deleted.',
+      'Your own; with the permission to `delete` `passes`, all of them. The kubeconfig and the cached tokens of a pass ' +
+      'on this machine are deleted.',
     arguments: handle,
     notRun: 'the names of the page do not exist',
     examples: ['clusterpass pass revoke pass_4e6xk2vqz7h3m5tcoywn2r4jdaglbuep'],
