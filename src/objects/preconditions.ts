@@ -8,6 +8,10 @@ export interface Preconditions {
   readonly resourceVersion?: string;
 }
 
+/** Whether the writer expects anything. */
+export const hasPreconditions = ({ uid = '', resourceVersion = '' }: Preconditions): boolean =>
+  uid !== '' || resourceVersion !== '';
+
 /** @throws ApiError 409 if the object is not what the writer expects; 422 for a resourceVersion that is no version. */
 export function checkPreconditions(
   kind: Kind,

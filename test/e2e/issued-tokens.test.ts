@@ -262,6 +262,8 @@ describe('a revoked token', () => {
     expect((await revoke(jti, undefined, { query: '?dryRun=All' })).json).toEqual(success(jti, uid));
     expect((await revoke(jti, undefined, { body: { preconditions: { uid: 'other' } } })).code).toBe(409);
     expect((await revoke(UNKNOWN, undefined, { body: { preconditions: { uid } } })).code).toBe(404);
+    // An empty text expects nothing, as for every other kind.
+    expect((await revoke(randomUUID(), undefined, { body: { preconditions: { uid: '' } } })).code).toBe(200);
     expect(await codeFor(server, token)).toBe(200);
     expect((await revoke(jti, undefined, { body: { preconditions: { uid } } })).code).toBe(200);
     expect(await codeFor(server, token)).toBe(401);

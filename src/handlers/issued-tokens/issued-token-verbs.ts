@@ -5,7 +5,7 @@ import { REQUESTER_LABEL, tokenIdErrors } from '../../api/kinds/issued-token.ts'
 import { fleetKey } from '../../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { ApiError, notFound } from '../../api/status.ts';
-import { checkPreconditions } from '../../objects/preconditions.ts';
+import { checkPreconditions, hasPreconditions } from '../../objects/preconditions.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import type { ObjectWriter } from '../../objects/writer.ts';
 import type { Revocations } from '../../tokens/revocations/revocations.ts';
@@ -68,7 +68,7 @@ async function revokeToken(parts: IssuedTokenParts, request: ApiRequest): Promis
   if (errors.length > 0) throw invalid(kind, jti, errors);
   if (entry !== undefined) checkPreconditions(kind, entry.object(), preconditions);
   // A token without a record has no uid and no version that could match.
-  else if (Object.keys(preconditions ?? {}).length > 0) throw notFound(kind, jti);
+  else if (hasPreconditions(preconditions)) throw notFound(kind, jti);
   if (!dryRun) {
     const requester = entry?.labels?.[REQUESTER_LABEL];
     await parts.revocations.revoke(jti, request.caller.as(undefined), entry?.expiresAt, requester);

@@ -4,7 +4,7 @@ import type { SigningKeySpec } from '../../api/kinds/signing-key.ts';
 import { fleetKey } from '../../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { conflict } from '../../api/status.ts';
-import { checkPreconditions, type Preconditions } from '../../objects/preconditions.ts';
+import { checkPreconditions, hasPreconditions } from '../../objects/preconditions.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import { encode } from '../../objects/stored-object.ts';
 import { AlgorithmNotInUse, KeysAreExternal, type StoredKeyRing } from '../../tokens/keys/key-ring.ts';
@@ -65,7 +65,8 @@ async function revokeKey(parts: SigningKeyParts, request: ApiRequest): Promise<A
   const stored = reader.find(kind, fleetKey(name));
   // The ring has the keys. An object only shows one, and may be damaged or not be written yet.
   if (stored !== undefined) checkPreconditions(kind, stored.object(), preconditions);
-  else if (keyRing.find(name) === undefined || hasConditions(preconditions)) throw reader.absence(kind, fleetKey(name));
+  else if (keyRing.find(name) === undefined || hasPreconditions(preconditions))
+    throw reader.absence(kind, fleetKey(name));
   if (!dryRun) {
     await asRefusal(kind, undefined, () => keyRing.revoke(name));
     request.annotate('clusterpass.dev/signing-key', name);
@@ -73,9 +74,6 @@ async function revokeKey(parts: SigningKeyParts, request: ApiRequest): Promise<A
   }
   return deleteResponse(kind, name, stored?.uid);
 }
-
-const hasConditions = ({ uid = '', resourceVersion = '' }: Preconditions): boolean =>
-  uid !== '' || resourceVersion !== '';
 
 async function asRefusal<T>(kind: Kind, algorithm: string | undefined, change: () => Promise<T>): Promise<T> {
   try {
