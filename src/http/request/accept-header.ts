@@ -16,6 +16,12 @@ export function parseAccept(header: string): AcceptClause[] {
   return clauses.sort((a, b) => b.quality - a.quality || wildcards(a) - wildcards(b));
 }
 
+/** Whether the clause names this media type, or a range that contains it. */
+export function acceptsType({ type, subtype }: AcceptClause, mediaType: string): boolean {
+  if (subtype === '*') return type === '*' || mediaType.startsWith(`${type}/`);
+  return mediaType === `${type}/${subtype}`;
+}
+
 /** Whether HTML is the first choice, as of a browser. */
 export function prefersHtml(header: string | undefined): boolean {
   const [best] = header === undefined ? [] : parseAccept(header);

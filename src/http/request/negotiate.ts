@@ -2,7 +2,7 @@ import { parseGoBool } from '../../api/codec/go-text/go-parse.ts';
 import type { BodyType } from '../../api/kind.ts';
 import type { Accepted, Query, Verb } from '../../api/request.ts';
 import { ApiError, notAcceptable, unsupportedMediaType } from '../../api/status.ts';
-import { type AcceptClause, parseAccept } from './accept-header.ts';
+import { type AcceptClause, acceptsType, parseAccept } from './accept-header.ts';
 import { type MediaType, STREAM_NAMES, WRITABLE, WRITABLE_NAMES } from './media-types.ts';
 
 export interface NegotiatedAnswer extends Accepted {
@@ -57,17 +57,12 @@ function choose(
     // N-07: a clause that asks for a form which the endpoint does not have is passed over.
     if (as === undefined || (as !== 'object' && !offers.has(as))) continue;
     for (const format of WRITABLE) {
-      if (format.writes === undefined || !matches(clause, format.name)) continue;
+      if (format.writes === undefined || !acceptsType(clause, format.name)) continue;
       const prettyClause = clause.params.get('pretty') === '1';
       return { format, answer: { mediaType: format.writes, as, prettyClause } };
     }
   }
   return undefined;
-}
-
-function matches({ type, subtype }: AcceptClause, name: string): boolean {
-  if (subtype === '*') return type === '*' || name.startsWith(`${type}/`);
-  return name === `${type}/${subtype}`;
 }
 
 const FORMS: ReadonlyMap<string, Accepted['as']> = new Map([

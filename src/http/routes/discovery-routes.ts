@@ -4,7 +4,7 @@ import { notAcceptable } from '../../api/status.ts';
 import { aggregatedDocuments } from '../../handlers/discovery/aggregated-discovery.ts';
 import { legacyDocuments } from '../../handlers/discovery/legacy-discovery.ts';
 import { type Realm, servedVersions } from '../../handlers/discovery/served-resources.ts';
-import { type AcceptClause, parseAccept } from '../request/accept-header.ts';
+import { type AcceptClause, acceptsType, parseAccept } from '../request/accept-header.ts';
 import { WRITABLE_NAMES } from '../request/media-types.ts';
 import { entityTag, type TaggedBytes, tagged, unlessKnown } from '../response/entity-tag.ts';
 import type { RawAnswer } from '../response/respond.ts';
@@ -75,20 +75,15 @@ function aggregatedAnswer(document: TaggedBytes, request: PathRequest): RawAnswe
 function formFor(accept: string | undefined, hasAggregated: boolean): Form | undefined {
   if (accept === undefined || accept === '') return 'json';
   for (const clause of parseAccept(accept)) {
-    const isJson = matches(clause, 'json');
+    const isJson = acceptsType(clause, 'application/json');
     if (isConverted(clause)) {
       if (isJson && hasAggregated && asksForAggregated(clause)) return 'aggregated';
       continue;
     }
     if (isJson) return 'json';
-    if (matches(clause, 'yaml')) return 'yaml';
+    if (acceptsType(clause, 'application/yaml')) return 'yaml';
   }
   return undefined;
-}
-
-function matches({ type, subtype }: AcceptClause, format: 'json' | 'yaml'): boolean {
-  if (type === '*') return subtype === '*';
-  return type === 'application' && (subtype === '*' || subtype === format);
 }
 
 const isConverted = ({ params }: AcceptClause): boolean => params.has('g') || params.has('v') || params.has('as');

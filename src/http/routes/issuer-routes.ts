@@ -3,7 +3,7 @@ import { PEOPLE_PATH } from '../../api/pass-audience.ts';
 import { notAcceptable, unauthorized } from '../../api/status.ts';
 import type { IssuerIndex } from '../../handlers/issuer-index.ts';
 import type { IssuerDocuments } from '../../tokens/issuer-documents.ts';
-import { type AcceptClause, parseAccept } from '../request/accept-header.ts';
+import { acceptsType, parseAccept } from '../request/accept-header.ts';
 import type { PathRequest, PathRoute, PathRoutes } from './routes.ts';
 
 const JSON_TYPE = 'application/json';
@@ -86,11 +86,8 @@ function chosenType(accept: string | undefined, types: readonly string[]): strin
   const [first = JSON_TYPE] = types;
   if (accept === undefined || accept === '') return first;
   for (const clause of parseAccept(accept)) {
-    const found = types.find((type) => matches(clause, type));
+    const found = types.find((type) => acceptsType(clause, type));
     if (found !== undefined) return found;
   }
   throw notAcceptable(types);
 }
-
-const matches = ({ type, subtype }: AcceptClause, offered: string): boolean =>
-  type === '*' ? subtype === '*' : `${type}/${subtype}` === offered || (type === 'application' && subtype === '*');

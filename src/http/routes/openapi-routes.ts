@@ -5,7 +5,7 @@ import { pathOf } from '../../handlers/discovery/legacy-discovery.ts';
 import { type Realm, type ServedVersion, servedVersions } from '../../handlers/discovery/served-resources.ts';
 import { openApiDocument } from '../../handlers/openapi/document.ts';
 import { SWAGGER_PROTOBUF, swaggerDocument, swaggerProtobuf } from '../../handlers/openapi/swagger.ts';
-import { parseAccept } from '../request/accept-header.ts';
+import { acceptsType, parseAccept } from '../request/accept-header.ts';
 import { entityTag, type TaggedBytes, tagged, unlessKnown } from '../response/entity-tag.ts';
 import type { RawAnswer } from '../response/respond.ts';
 import type { PathRequest, PathRoute, PathRoutes } from './routes.ts';
@@ -150,11 +150,8 @@ const asksFor = ({ accept }: PathRequest, mediaTypes: readonly string[]): boolea
 
 function requireJson({ accept }: PathRequest): void {
   if (accept === undefined || accept === '') return;
-  const json = parseAccept(accept).some(
-    ({ type, subtype }) =>
-      (type === '*' && subtype === '*') || (type === 'application' && (subtype === '*' || subtype === 'json')),
-  );
-  if (!json) throw notAcceptable([JSON_TYPE]);
+  const isJson = parseAccept(accept).some((clause) => acceptsType(clause, JSON_TYPE));
+  if (!isJson) throw notAcceptable([JSON_TYPE]);
 }
 
 /**
