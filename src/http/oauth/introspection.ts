@@ -2,7 +2,7 @@ import { tokenReviewType } from '../../api/kinds/token-review.ts';
 import type { JsonObject } from '../../lib/json-object.ts';
 import type { Issuers } from '../../tokens/claims.ts';
 import { unverifiedClaims } from '../../tokens/jws.ts';
-import type { ResourceInfo } from '../request/request-info.ts';
+import { type ResourceInfo, resourceInfo } from '../request/request-info.ts';
 import { jsonOf } from '../response/respond.ts';
 import type { FormRoute } from './form-route.ts';
 import { isIssuedHere } from './issued-here.ts';
@@ -37,8 +37,17 @@ const unknownCaller = (): OAuthError =>
 
 function reviewAt(cluster: string | undefined): ResourceInfo {
   const { group, version, resource } = tokenReviewType;
-  const review = { verb: 'create', group, resource, subresource: '', namespace: '', name: '', cluster } as const;
-  return { type: 'resource', target: { ...review, version, alwaysPublic: false }, question: review };
+  return resourceInfo({
+    verb: 'create',
+    cluster,
+    group,
+    version,
+    resource,
+    subresource: '',
+    namespace: '',
+    name: '',
+    alwaysPublic: false,
+  });
 }
 
 interface ReviewAnswer {

@@ -3,7 +3,7 @@ import { isTokenId } from '../../api/names.ts';
 import type { Issuers } from '../../tokens/claims.ts';
 import { unverifiedClaims } from '../../tokens/jws.ts';
 import { expiryOf } from '../../tokens/liveness.ts';
-import type { ResourceInfo } from '../request/request-info.ts';
+import { type ResourceInfo, resourceInfo } from '../request/request-info.ts';
 import { dryRunOf, type FormRoute } from './form-route.ts';
 import { isIssuedHere } from './issued-here.ts';
 import { emptyAnswer, errorAnswer, OAuthError, type Render } from './oauth-error.ts';
@@ -40,12 +40,17 @@ const unknownCaller = (): OAuthError =>
 
 function deletionOf(name: string): ResourceInfo {
   const { group, version, resource } = issuedTokenKind;
-  const token = { verb: 'delete', group, resource, subresource: '', namespace: '', name } as const;
-  return {
-    type: 'resource',
-    target: { ...token, version, cluster: undefined, alwaysPublic: false },
-    question: { ...token, cluster: undefined },
-  };
+  return resourceInfo({
+    verb: 'delete',
+    cluster: undefined,
+    group,
+    version,
+    resource,
+    subresource: '',
+    namespace: '',
+    name,
+    alwaysPublic: false,
+  });
 }
 
 /** RFC 7009 section 2.2: a token that is unknown or has ended is not accepted any more, which is what was asked for. */

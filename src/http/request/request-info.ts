@@ -268,20 +268,17 @@ function publishedInfo(segments: readonly string[], method: Method, query: Query
 function passesInfo(method: Method, query: Query): ResourceInfo {
   const { group, version, resource } = tokenRequestListType;
   const verb = verbOf(method, '', query);
-  return resourceInfo(
-    {
-      verb,
-      cluster: undefined,
-      group,
-      version,
-      resource,
-      subresource: '',
-      namespace: '',
-      name: '',
-      alwaysPublic: true,
-    },
-    '',
-  );
+  return resourceInfo({
+    verb,
+    cluster: undefined,
+    group,
+    version,
+    resource,
+    subresource: '',
+    namespace: '',
+    name: '',
+    alwaysPublic: true,
+  });
 }
 
 function verbOf(method: Method, name: string, query: Query): Verb {
@@ -335,8 +332,11 @@ function exactName(selector: string): string {
   }
 }
 
-/** `selected`: the name that a field selector requires, for a target without one. */
-function resourceInfo(target: Target, selected: string): ResourceInfo {
+/**
+ * What is asked of authz/ for a target, however the request named it. `selected`: the name that a field selector
+ * requires, for a target without one.
+ */
+export function resourceInfo(target: Target, selected = ''): ResourceInfo {
   const { verb, group, resource, subresource } = target;
   const name = target.name === '' ? selected : target.name;
   return {

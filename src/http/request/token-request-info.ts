@@ -1,19 +1,31 @@
-import { userpassQuestion } from '../../api/authorization.ts';
-import type { ResourceInfo } from './request-info.ts';
+import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
+import { USERPASS } from '../../api/kinds/token-request.ts';
+import { type ResourceInfo, resourceInfo } from './request-info.ts';
 
 /** A TokenRequest that comes in another form than its path: as a token exchange, or as an item of a token list. */
-export function tokenRequestInfo(cluster: string, namespace: string, name: string): ResourceInfo {
-  const account = { verb: 'create', group: '', resource: 'serviceaccounts', subresource: 'token' } as const;
-  return {
-    type: 'resource',
-    target: { ...account, version: 'v1', cluster, namespace, name, alwaysPublic: false },
-    question: { ...account, cluster, namespace, name },
-  };
-}
+export const tokenRequestInfo = (cluster: string, namespace: string, name: string): ResourceInfo =>
+  resourceInfo({
+    verb: 'create',
+    cluster,
+    group: '',
+    version: 'v1',
+    resource: 'serviceaccounts',
+    subresource: 'token',
+    namespace,
+    name,
+    alwaysPublic: false,
+  });
 
-/** The TokenRequest of a token for the caller. Bindings of this cluster count, as at the path of the API. */
-export function userpassInfo(cluster: string): ResourceInfo {
-  const question = userpassQuestion(cluster);
-  const target = { ...question, verb: 'create', version: 'v1alpha1', cluster: undefined, alwaysPublic: false } as const;
-  return { type: 'resource', target, question };
-}
+/** The TokenRequest of a token for the caller. */
+export const userpassInfo = (cluster: string): ResourceInfo =>
+  resourceInfo({
+    verb: 'create',
+    cluster: undefined,
+    group: CLUSTER_GROUP,
+    version: 'v1alpha1',
+    resource: 'clusters',
+    subresource: USERPASS,
+    namespace: '',
+    name: cluster,
+    alwaysPublic: false,
+  });
