@@ -72,6 +72,12 @@ export interface RequestBody {
   readonly mediaType: string;
 }
 
+/** The body of a request that the server makes itself. */
+export const jsonBody = (value: object): RequestBody => ({
+  bytes: Buffer.from(JSON.stringify(value)),
+  mediaType: 'application/json',
+});
+
 /** The result of content negotiation (`Accept`). */
 export interface Accepted {
   readonly mediaType: 'application/json' | 'application/yaml';

@@ -1,4 +1,5 @@
 import { type Agent, MCP_SCOPES } from '../api/caller.ts';
+import { jsonBody } from '../api/request.ts';
 import { ApiError, badRequest } from '../api/status.ts';
 import { type ApiCall, type ApiReply, ToolError } from '../mcp/api-call.ts';
 import { checkMessageHeaders } from '../mcp/http-headers.ts';
@@ -132,8 +133,7 @@ async function send(
   if (!x.deadline.isOpen) throw new ToolError('The call was cancelled.');
   const search = new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)]));
   const line = parts.parseRequestLine(method, search.size === 0 ? path : `${path}?${search}`);
-  const bytes = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
-  const item = x.subrequest(line.info, bytes && { bytes, mediaType: 'application/json' });
+  const item = x.subrequest(line.info, body && jsonBody(body));
   item.query = line.query;
   item.checkedHeaders = { ...x.headers, method };
   item.agent = agent;

@@ -9,6 +9,7 @@ import {
   type TokenRequestList,
   tokenRequestListType,
 } from '../api/kinds/token-request-list.ts';
+import { jsonBody, type RequestBody } from '../api/request.ts';
 import { isClusterName, isDns1123Label, isDns1123Subdomain } from '../api/names.ts';
 import { badRequest } from '../api/status.ts';
 import { parseTokenRequestOptions } from '../handlers/options/write-options.ts';
@@ -123,8 +124,7 @@ const personErrors = ({ namespace = '', serviceAccount = '' }: RequestedPass, at
     .filter(([, value]) => value !== '')
     .map(([field]) => forbiddenField(`${at}.${field}`, 'may not be set together with userpass'));
 
-function tokenRequestBody({ audiences = [], expirationSeconds, tracked }: RequestedPass): Exchange['body'] & object {
+function tokenRequestBody({ audiences = [], expirationSeconds, tracked }: RequestedPass): RequestBody {
   const annotations = tracked === undefined ? undefined : { [TOKEN_ANNOTATIONS.tracked]: String(tracked) };
-  const tokenRequest = { metadata: { annotations }, spec: { audiences, expirationSeconds } };
-  return { bytes: Buffer.from(JSON.stringify(tokenRequest)), mediaType: 'application/json' };
+  return jsonBody({ metadata: { annotations }, spec: { audiences, expirationSeconds } });
 }

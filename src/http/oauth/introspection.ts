@@ -1,4 +1,5 @@
 import { tokenReviewType } from '../../api/kinds/token-review.ts';
+import { jsonBody } from '../../api/request.ts';
 import type { JsonObject } from '../../lib/json-object.ts';
 import type { Issuers } from '../../tokens/claims.ts';
 import { unverifiedClaims } from '../../tokens/jws.ts';
@@ -18,12 +19,11 @@ export function introspection(issuers: () => Issuers): FormRoute {
       const token = form.required('token');
       const claims = unverifiedClaims(token) ?? {};
       const isOurs = isIssuedHere(claims, issuers());
-      // A resource server compares `aud` with its name (section 2.2), so a token is reviewed for all its audiences.
-      const review = { spec: { token, audiences: isOurs ? textsOf(claims.aud) : [] } };
       return {
         info: reviewAt(cluster),
         query: new URLSearchParams(),
-        body: { bytes: Buffer.from(JSON.stringify(review)), mediaType: 'application/json' },
+        // A resource server compares `aud` with its name (section 2.2), so a token is reviewed for all its audiences.
+        body: jsonBody({ spec: { token, audiences: isOurs ? textsOf(claims.aud) : [] } }),
         annotations: new Map([['clusterpass.dev/endpoint', 'oauth-introspection']]),
         render: renderWith(claims),
       };

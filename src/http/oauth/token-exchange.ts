@@ -1,5 +1,6 @@
 import { passKind } from '../../api/kinds/pass.ts';
 import { TOKEN_ANNOTATIONS } from '../../api/kinds/token-request.ts';
+import { jsonBody } from '../../api/request.ts';
 import { isJsonObject, type JsonObject } from '../../lib/json-object.ts';
 import { Secret } from '../../observability/secret.ts';
 import { withoutTokenWords } from '../../observability/token-text.ts';
@@ -50,7 +51,7 @@ export function tokenExchange(issuers: () => Issuers): FormRoute {
       return {
         info: requestOf(target),
         query: dryRunOf(url),
-        body: { bytes: Buffer.from(JSON.stringify(tokenRequest)), mediaType: 'application/json' },
+        body: jsonBody(tokenRequest),
         ...credentials,
         annotations: annotationsOf(form),
         render: renderExchange(issuedType, target.account === undefined ? translatePerson : translateAccount),
@@ -190,6 +191,5 @@ function redemptionOf(handle: string): ResourceInfo {
 function verifierBody(form: Form): FormRequest['body'] {
   const verifier = form.get('code_verifier');
   if (verifier === undefined) return undefined;
-  const tokenRequest = { metadata: { annotations: { [TOKEN_ANNOTATIONS.codeVerifier]: verifier } } };
-  return { bytes: Buffer.from(JSON.stringify(tokenRequest)), mediaType: 'application/json' };
+  return jsonBody({ metadata: { annotations: { [TOKEN_ANNOTATIONS.codeVerifier]: verifier } } });
 }
