@@ -1,5 +1,4 @@
 import { isTokenRequestList } from '../api/authorization.ts';
-import { decodeBody } from '../api/codec/decode.ts';
 import { type FieldError, forbiddenField, invalid, invalidValue, required } from '../api/field-error.ts';
 import { apiVersionOf } from '../api/kind.ts';
 import { TOKEN_ANNOTATIONS, type TokenRequest } from '../api/kinds/token-request.ts';
@@ -9,10 +8,11 @@ import {
   type TokenRequestList,
   tokenRequestListType,
 } from '../api/kinds/token-request-list.ts';
-import { jsonBody, type RequestBody } from '../api/request.ts';
 import { isClusterName, isDns1123Label, isDns1123Subdomain } from '../api/names.ts';
+import { jsonBody, type RequestBody } from '../api/request.ts';
 import { badRequest } from '../api/status.ts';
 import { parseTokenRequestOptions } from '../handlers/options/write-options.ts';
+import { readBody } from '../handlers/write/read-body.ts';
 import { clip } from '../lib/clip.ts';
 import { TimeSlice } from '../lib/time-slice.ts';
 import type { Exchange } from './exchange.ts';
@@ -34,9 +34,7 @@ export const issueTokenList: StageRun = (x, parts) =>
 async function issueAll(x: Exchange, parts: StageParts): Promise<void> {
   if (x.body === undefined) throw badRequest('the body must be a TokenRequestList');
   const { fieldValidation } = parseTokenRequestOptions(x.query);
-  const { value, violations } = decodeBody<TokenRequestList>(x.body, tokenRequestListType, fieldValidation);
-  for (const violation of violations) x.warn(violation);
-  const requested = value.items ?? [];
+  const { items: requested = [] } = readBody<TokenRequestList>(x, tokenRequestListType, fieldValidation);
   if (requested.length === 0)
     throw invalid(tokenRequestListType, '', [required('items', 'name at least one service account')]);
   const items = new Array<IssuedPass>(requested.length);

@@ -1,4 +1,3 @@
-import { decodeBody } from '../../api/codec/decode.ts';
 import { encodeValue } from '../../api/codec/encode.ts';
 import { type ApiObject, apiVersionOf, type VirtualType } from '../../api/kind.ts';
 import { auditEventReviewType } from '../../api/kinds/audit-event-review.ts';
@@ -15,7 +14,7 @@ import { tokenReviewType } from '../../api/kinds/token-review.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { parseCreateOptions } from '../options/write-options.ts';
 import { partialMetadata } from '../representation.ts';
-import { bodyOf, checkNamespace } from '../write/read-body.ts';
+import { checkNamespace, readBody } from '../write/read-body.ts';
 import type { Review, ReviewParts } from './review.ts';
 import { reviewLocalSubject, reviewSelfAccess, reviewSubject } from './review-access.ts';
 import { reviewAuditEvents } from './review-audit-events.ts';
@@ -47,8 +46,7 @@ export function createReviewHandler(parts: ReviewParts): CreateReview {
     const answer = REVIEWS.get(type);
     if (answer === undefined) throw new Error(`no handler for ${type.kind}`);
     const { fieldValidation } = parseCreateOptions(request.query);
-    const { value, violations } = decodeBody(bodyOf(request), type, fieldValidation);
-    for (const violation of violations) request.warn(violation);
+    const value = readBody(request, type, fieldValidation);
     checkNamespace(value, type, request.target.namespace);
     const { metadata, ...fields } = await answer(parts, request, value);
     const review: ApiObject = { kind: type.kind, apiVersion: apiVersionOf(type), metadata, ...fields };

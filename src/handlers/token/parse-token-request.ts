@@ -1,9 +1,9 @@
-import { decodeBody, type FieldValidation } from '../../api/codec/decode.ts';
+import type { FieldValidation } from '../../api/codec/decode.ts';
 import type { FieldError } from '../../api/field-error.ts';
 import { type TokenRequest, tokenRequestType } from '../../api/kinds/token-request.ts';
 import { validateRepeatedPairs } from '../../api/names.ts';
 import type { ApiRequest } from '../../api/request.ts';
-import { bodyOf } from '../write/read-body.ts';
+import { readBody } from '../write/read-body.ts';
 import { parseTokenRequestAnnotations, type TokenRequestAnnotations } from './token-request-annotations.ts';
 import { type AudienceCheck, DEFAULT_SECONDS, validateSpec, withoutDuplicates } from './validate-token-request.ts';
 
@@ -24,8 +24,7 @@ export function parseTokenRequest(
   audienceProblem: AudienceCheck,
   { needsAudiences = true }: { readonly needsAudiences?: boolean } = {},
 ): ParsedTokenRequest {
-  const { value: sent, violations } = decodeBody<TokenRequest>(bodyOf(request), tokenRequestType, mode);
-  for (const violation of violations) request.warn(violation);
+  const sent = readBody<TokenRequest>(request, tokenRequestType, mode);
   const { annotations, errors } = parseTokenRequestAnnotations(sent.metadata ?? {});
   const spec = needsAudiences ? sent.spec : { audiences: [], ...sent.spec };
   return {

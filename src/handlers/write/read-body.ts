@@ -1,6 +1,6 @@
 import { type Decoded, decodeBody, type FieldValidation } from '../../api/codec/decode.ts';
 import { droppedText } from '../../api/codec/keep-part.ts';
-import type { ApiObject, Kind, ObjectMeta, ResourceType } from '../../api/kind.ts';
+import type { ApiObject, BodyType, Kind, ObjectMeta, ResourceType } from '../../api/kind.ts';
 import type { ObjectKey } from '../../api/object-key.ts';
 import type { ApiRequest, RequestBody } from '../../api/request.ts';
 import { badRequest } from '../../api/status.ts';
@@ -9,6 +9,17 @@ import type { Preconditions } from '../../objects/preconditions.ts';
 /** The object of the body, with warnings. */
 export function readObject(request: ApiRequest, kind: Kind, mode: FieldValidation): ApiObject {
   return withWarnings(request, kind, decodeBody(bodyOf(request), kind, mode));
+}
+
+/** A body of a type that is kept whole, with a warning for each unknown and each duplicate field. */
+export function readBody<T extends object = ApiObject>(
+  request: BodyOf & Pick<ApiRequest, 'warn'>,
+  type: BodyType,
+  mode: FieldValidation,
+): T {
+  const { value, violations } = decodeBody<T>(bodyOf(request), type, mode);
+  for (const violation of violations) request.warn(violation);
+  return value;
 }
 
 /** Warns of unknown and duplicate fields, and of fields that the kind does not keep. */
@@ -22,7 +33,11 @@ export function warnOfDropped(warn: ApiRequest['warn'], { kind }: Kind, dropped:
   if (dropped.length > 0) warn(droppedText(kind, dropped));
 }
 
-export const bodyOf = (request: ApiRequest): RequestBody =>
+interface BodyOf {
+  readonly body?: RequestBody | undefined;
+}
+
+export const bodyOf = (request: BodyOf): RequestBody =>
   request.body ?? { bytes: new Uint8Array(), mediaType: 'application/json' };
 
 /** Decoding a body of this size takes long enough that the next step of the write gets another tick. */
