@@ -106,6 +106,11 @@ export function notFound(target: GroupResource, name: string): ApiError {
   });
 }
 
+/** For deletions: another request, or a sweep, may have deleted the object first. */
+export function ignoreNotFound(error: unknown): void {
+  if (!(error instanceof ApiError && error.status.code === 404)) throw error;
+}
+
 /** a path that is not served. */
 export const pathNotFound = (): ApiError =>
   new ApiError(404, 'NotFound', 'the server could not find the requested resource', { details: {} });

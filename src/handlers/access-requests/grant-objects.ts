@@ -5,7 +5,7 @@ import { ACCESS_GRANT_PREFIX, ACCESS_REQUEST_LABEL, accessRequestKind } from '..
 import { requestedRule, requestScope, requestSpec } from '../../api/kinds/access-request-spec.ts';
 import { BOUND_ANNOTATION, CLUSTERS_ANNOTATION, EXPIRES_ANNOTATION, RBAC_GROUP } from '../../api/kinds/rbac.ts';
 import type { ObjectKey } from '../../api/object-key.ts';
-import { ApiError, conflict } from '../../api/status.ts';
+import { ApiError, conflict, ignoreNotFound } from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import type { ObjectWriter } from '../../objects/writer.ts';
@@ -108,10 +108,7 @@ export class GrantStore {
       const preconditions = { uid: found.metadata.uid ?? '' };
       await this.#parts.writer
         .remove(kind, keyOf(owner), { dryRun: false, preconditions, guards })
-        .catch((error: unknown) => {
-          // Another request, or its expiry, has deleted it.
-          if (!(error instanceof ApiError && error.status.code === 404)) throw error;
-        });
+        .catch(ignoreNotFound);
     }
   }
 

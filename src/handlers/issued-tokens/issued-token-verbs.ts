@@ -4,7 +4,7 @@ import type { Kind } from '../../api/kind.ts';
 import { REQUESTER_LABEL, tokenIdErrors } from '../../api/kinds/issued-token.ts';
 import { fleetKey } from '../../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
-import { ApiError, notFound } from '../../api/status.ts';
+import { type ApiError, ignoreNotFound, notFound } from '../../api/status.ts';
 import { checkPreconditions, hasPreconditions } from '../../objects/preconditions.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import type { ObjectWriter } from '../../objects/writer.ts';
@@ -73,16 +73,7 @@ async function revokeToken(parts: IssuedTokenParts, request: ApiRequest): Promis
     const requester = entry?.labels?.[REQUESTER_LABEL];
     await parts.revocations.revoke(jti, request.caller.as(undefined), entry?.expiresAt, requester);
     request.annotate(REVOKED_CREDENTIAL_ID, credentialIdOf(jti));
-    if (entry !== undefined) await removeRecord(parts, jti);
+    if (entry !== undefined) await parts.writer.remove(kind, fleetKey(jti), { dryRun: false }).catch(ignoreNotFound);
   }
   return deleteResponse(kind, jti, entry?.uid);
-}
-
-async function removeRecord({ kind, writer }: IssuedTokenParts, jti: string): Promise<void> {
-  try {
-    await writer.remove(kind, fleetKey(jti), { dryRun: false });
-  } catch (error) {
-    // Another request or the sweep has deleted it.
-    if (!(error instanceof ApiError && error.status.code === 404)) throw error;
-  }
 }

@@ -6,7 +6,7 @@ import { bootstrapSpec, bootstrapStatus, matchesPattern } from '../../api/kinds/
 import { endpointsField } from '../../api/kinds/cluster-spec.ts';
 import { fleetKey, storageKey } from '../../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
-import { ApiError, conflict, forbidden } from '../../api/status.ts';
+import { ApiError, conflict, forbidden, ignoreNotFound } from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import { parseCreateOptions } from '../options/write-options.ts';
 import { readObject } from '../write/read-body.ts';
@@ -196,11 +196,8 @@ async function finish(
     current.metadata.uid === uid
       ? { ...current, status: { ...bootstrapStatus(current), registeredTimestamp: toTimestamp(now()) } }
       : current;
-  try {
-    await writer.update(catalog.bootstrapTokens, fleetKey(id), registered, { dryRun: false, part: 'both' });
-  } catch (error) {
-    if (!(error instanceof ApiError) || error.status.code !== 404) throw error;
-  }
+  const options = { dryRun: false, part: 'both' } as const;
+  await writer.update(catalog.bootstrapTokens, fleetKey(id), registered, options).catch(ignoreNotFound);
 }
 
 function checkReservedName(parts: JoinParts, token: ApiObject, name: string): void {

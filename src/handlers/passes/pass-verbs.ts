@@ -8,7 +8,7 @@ import { REQUESTER_LABEL } from '../../api/kinds/issued-token.ts';
 import { ENDED, isLivePhase, type PassStatus, passSpec, passStatus, REVOKED } from '../../api/kinds/pass-spec.ts';
 import { fleetKey } from '../../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
-import { ApiError, notFound } from '../../api/status.ts';
+import { ignoreNotFound, notFound } from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import { checkPreconditions } from '../../objects/preconditions.ts';
 import type { VerbOverrides } from '../dispatch.ts';
@@ -120,12 +120,8 @@ export async function revokeTokens(
   for (const { id, expirationTimestamp, revocable } of passStatus(pass).tokens ?? []) {
     if (revocable === false) continue;
     await revocations.revoke(id, by, Date.parse(expirationTimestamp), pass.metadata.labels?.[REQUESTER_LABEL]);
-    await writer.remove(catalog.issuedTokens, fleetKey(id), { dryRun: false }).catch(
-      // The token was never released, or another request has removed its record.
-      (error: unknown) => {
-        if (!(error instanceof ApiError && error.status.code === 404)) throw error;
-      },
-    );
+    // A token that was never released has no record.
+    await writer.remove(catalog.issuedTokens, fleetKey(id), { dryRun: false }).catch(ignoreNotFound);
     revoked.push(id);
   }
   return revoked;
