@@ -90,5 +90,28 @@ export const ACCOUNT_PREFIX = 'system:serviceaccount:';
 /** The user name of a service account in its cluster, and the subject of its tokens. */
 export const accountUserName = (namespace: string, name: string): string => `${ACCOUNT_PREFIX}${namespace}:${name}`;
 
-/** The user name of a service account outside of its cluster: cluster, namespace and name. */
+/** The groups of a service account in its cluster (K-30). */
+export const accountGroups = (namespace: string): readonly string[] => [
+  SERVICE_ACCOUNTS_GROUP,
+  `${SERVICE_ACCOUNTS_GROUP}:${namespace}`,
+  AUTHENTICATED,
+];
+
+/**
+ * In another cluster, and in requests about the fleet, the user name contains the cluster of the account: an account
+ * must not have the rights of an account of the same name in another cluster. Names of clusters, namespaces and
+ * accounts contain no colon, so no two accounts share such a name.
+ */
+export const FOREIGN_ACCOUNT_PREFIX = 'system:cluster:';
+
+export const foreignAccountName = (cluster: string, namespace: string, name: string): string =>
+  `${FOREIGN_ACCOUNT_PREFIX}${cluster}:serviceaccount:${namespace}:${name}`;
+
+/** Cluster, namespace and name. */
 export const FOREIGN_ACCOUNT = /^system:cluster:([^:]+):serviceaccount:([^:]+):([^:]+)$/;
+
+/** The groups of a service account outside of its cluster. */
+export const foreignAccountGroups = (cluster: string): readonly string[] => [
+  `${FOREIGN_ACCOUNT_PREFIX}${cluster}:serviceaccounts`,
+  AUTHENTICATED,
+];

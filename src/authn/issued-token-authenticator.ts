@@ -1,8 +1,10 @@
 import {
   type Actor,
-  AUTHENTICATED,
+  accountGroups,
   accountUserName,
   type Caller,
+  foreignAccountGroups,
+  foreignAccountName,
   MCP_SCOPES,
   type OAuthClient,
   REQUESTED_BY,
@@ -119,7 +121,7 @@ function userAtHome(claims: TokenClaims): User {
   return {
     name: accountUserName(namespace, serviceaccount.name),
     uid: serviceaccount.uid,
-    groups: ['system:serviceaccounts', `system:serviceaccounts:${namespace}`, AUTHENTICATED],
+    groups: accountGroups(namespace),
     extra: pod === undefined ? credentialId(claims) : { ...credentialId(claims), ...podExtra(pod, node) },
   };
 }
@@ -131,17 +133,12 @@ const podExtra = (pod: ObjectRef, node: NodeRef | undefined): User['extra'] => (
   ...(node?.uid === undefined ? {} : { 'authentication.kubernetes.io/node-uid': [node.uid] }),
 });
 
-/**
- * In another cluster, and in requests about the fleet, the user name contains the cluster of the account: an account
- * must not have the rights of an account of the same name in another cluster. Names of clusters, namespaces and
- * accounts contain no colon, so no two accounts share such a name.
- */
 function userElsewhere(cluster: string, claims: TokenClaims): User {
   const { namespace, serviceaccount } = claims['kubernetes.io'];
   return {
-    name: `system:cluster:${cluster}:serviceaccount:${namespace}:${serviceaccount.name}`,
+    name: foreignAccountName(cluster, namespace, serviceaccount.name),
     uid: serviceaccount.uid,
-    groups: [`system:cluster:${cluster}:serviceaccounts`, AUTHENTICATED],
+    groups: foreignAccountGroups(cluster),
     extra: credentialId(claims),
   };
 }

@@ -3,8 +3,10 @@ import {
   ACCOUNT_PREFIX,
   ANONYMOUS,
   AUTHENTICATED,
+  accountGroups,
   type Caller,
-  SERVICE_ACCOUNTS_GROUP,
+  foreignAccountGroups,
+  foreignAccountName,
   UNAUTHENTICATED,
   type User,
 } from '../api/caller.ts';
@@ -88,20 +90,16 @@ function questionsOf(wanted: User, account: Account | undefined, cluster: string
 /** The groups of an account are known; every user but the anonymous one is authenticated (IMP-14 to IMP-16). */
 function withGroups(wanted: User, account: Account | undefined): User {
   const { name, groups } = wanted;
-  const own =
-    groups.length === 0 && account !== undefined
-      ? [SERVICE_ACCOUNTS_GROUP, `${SERVICE_ACCOUNTS_GROUP}:${account.namespace}`]
-      : groups;
+  const own = groups.length === 0 && account !== undefined ? accountGroups(account.namespace) : groups;
   const added = name === ANONYMOUS ? UNAUTHENTICATED : AUTHENTICATED;
   const isComplete = own.includes(added) || own.includes(UNAUTHENTICATED);
   return { ...wanted, groups: isComplete ? own : [...own, added] };
 }
 
-/** As for a pass of the account: see authn/issued-token-authenticator.ts. */
 const accountElsewhere = (cluster: string, { namespace, name }: Account): User => ({
-  name: `system:cluster:${cluster}:serviceaccount:${namespace}:${name}`,
+  name: foreignAccountName(cluster, namespace, name),
   uid: '',
-  groups: [`system:cluster:${cluster}:serviceaccounts`, AUTHENTICATED],
+  groups: foreignAccountGroups(cluster),
   extra: {},
 });
 

@@ -1,4 +1,4 @@
-import type { Actor, Caller } from '../../api/caller.ts';
+import { type Actor, type Caller, FOREIGN_ACCOUNT_PREFIX } from '../../api/caller.ts';
 import type { Catalog } from '../../api/catalog.ts';
 import type { Kind } from '../../api/kind.ts';
 import type { RequestUser } from '../../api/kinds/access-request-spec.ts';
@@ -35,9 +35,6 @@ function namesBehind({ catalog, reader }: PeopleParts, caller: Caller, cluster: 
   }
   return names;
 }
-
-/** The names of accounts as other clusters and the fleet know them. */
-const FOREIGN_ACCOUNT_PREFIX = 'system:cluster:';
 
 /**
  * Whether the person behind the caller is known. For an account it is the first requester of its token, from the claim

@@ -1,10 +1,10 @@
 import { clusterQuestion, type Decision, type ResourceQuestion, userpassQuestion } from '../../api/authorization.ts';
 import {
-  AUTHENTICATED,
+  accountGroups,
   accountUserName,
   FOREIGN_ACCOUNT,
+  foreignAccountGroups,
   type Identity,
-  SERVICE_ACCOUNTS_GROUP,
   type User,
 } from '../../api/caller.ts';
 import { type FieldError, invalid, invalidValue } from '../../api/field-error.ts';
@@ -59,9 +59,9 @@ function subjectByCluster({ user: name = '', groups = [] }: NonNullable<SubjectR
   const local: User = {
     ...user,
     name: accountUserName(namespace, account),
-    groups: [SERVICE_ACCOUNTS_GROUP, `${SERVICE_ACCOUNTS_GROUP}:${namespace}`, AUTHENTICATED, ...groups],
+    groups: [...accountGroups(namespace), ...groups],
   };
-  const foreign: User = { ...user, groups: [`system:cluster:${home}:serviceaccounts`, AUTHENTICATED, ...groups] };
+  const foreign: User = { ...user, groups: [...foreignAccountGroups(home), ...groups] };
   return { as: (cluster) => (cluster === home ? local : foreign) };
 }
 
