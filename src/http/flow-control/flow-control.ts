@@ -67,7 +67,6 @@ export function createFlowControl(
   limits: FlowControlLimits,
   now: () => number = performance.now.bind(performance),
 ): FlowControl {
-  const rejections = new Map<PriorityLevelName, ApiError>();
   const createLevel = (
     name: PriorityLevelName,
     levelLimits: PriorityLevelLimits,
@@ -75,7 +74,6 @@ export function createFlowControl(
   ): PriorityLevel => {
     const text = `too many requests at once (${name}), please try again later`;
     const rejection = tooManyRequests(text, retryAfterSeconds);
-    rejections.set(name, rejection);
     return new PriorityLevel({ ...levelLimits, maxQueueWaitMs: MAX_QUEUE_WAIT_MS, now, rejection });
   };
   const shared = (name: PriorityLevelName, seats: number, dispatchesPerTick?: number): PriorityLevel =>
@@ -113,7 +111,7 @@ export function createFlowControl(
       release();
       return undefined;
     },
-    rejection: (level) => rejections.get(level) as ApiError,
+    rejection: (level) => levels[level].rejection,
     delayRejection: (level, flow) => callers.wait(`${level} ${flow}`),
     delayUnauthorized: (address) => addresses.wait(address),
     usage: () => {

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { tooManyRequests } from '../../api/status.ts';
 import { PriorityLevel, type PriorityLevelLimits, type PriorityLevelOptions, type Seat } from './priority-level.ts';
 
 /** When a released seat is free. Most tests are about which request is next, not about when. */
@@ -14,7 +15,7 @@ const open = (
     ...limits,
     maxQueueWaitMs,
     now: () => performance.now(),
-    rejection: new Error('full'),
+    rejection: tooManyRequests('full', 1),
     ...ticks,
   });
 

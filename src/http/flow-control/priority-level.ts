@@ -1,4 +1,5 @@
 import type { Caller } from '../../api/caller.ts';
+import type { ApiError } from '../../api/status.ts';
 import { Deadlines, type Timed } from '../../lib/deadlines.ts';
 import { LinkedList, type LinkedListNode } from '../../lib/linked-list.ts';
 
@@ -27,7 +28,7 @@ export interface PriorityLevelOptions extends PriorityLevelLimits {
   /** A request that has waited this long is rejected. */
   readonly maxQueueWaitMs: number;
   /** What it is rejected with. One object for all: to create an error costs more than the rest of a rejection. */
-  readonly rejection: Error;
+  readonly rejection: ApiError;
   /** Milliseconds on a monotonic clock. */
   readonly now: () => number;
   /** Calls back when this tick of the event loop is over. */
@@ -111,6 +112,10 @@ export class PriorityLevel {
   /** How many flows are in memory: those with requests that execute or wait. */
   get size(): number {
     return this.#roundRobin.union(new Set(this.#flows.values())).size;
+  }
+
+  get rejection(): ApiError {
+    return this.#options.rejection;
   }
 
   get usage(): PriorityLevelUsage {
