@@ -125,11 +125,11 @@ const MIN_DURATION_SECONDS = 60;
 const MAX_PAIRS_BYTES = 4_096;
 
 /** What is wrong with a new request. Its bound for the duration is an option, and is checked by the handler. */
-export function requestErrors({ metadata, ...object }: ApiObject): FieldError[] {
-  const spec = requestSpec({ ...object, metadata } as ApiObject);
+export function requestErrors(object: ApiObject): FieldError[] {
+  const spec = requestSpec(object);
   const { reason = '', durationSeconds } = spec;
   const errors = [
-    ...metadataErrors(metadata, 'an access request'),
+    ...metadataErrors(object.metadata, 'an access request'),
     ...clusterErrors(spec.cluster ?? ''),
     ...accessErrors(spec),
   ];

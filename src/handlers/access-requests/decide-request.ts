@@ -92,10 +92,10 @@ const ownRequest = (kind: AccessRequestParts['catalog']['accessRequests'], { nam
     'requesters do not decide their own requests, nor through another identity; withdraw it instead',
   );
 
-export const grantOwner = ({ metadata, ...object }: ApiObject): GrantOwner => ({
-  name: metadata.name ?? '',
-  uid: metadata.uid ?? '',
-  namespace: requestScope(requestSpec({ ...object, metadata } as ApiObject)).namespace,
+export const grantOwner = (object: ApiObject): GrantOwner => ({
+  name: object.metadata.name ?? '',
+  uid: object.metadata.uid ?? '',
+  namespace: requestScope(requestSpec(object)).namespace,
 });
 
 async function approve(attempt: Attempt, decision: Partial<AccessRequestStatus>): Promise<ApiObject> {
