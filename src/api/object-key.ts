@@ -1,4 +1,5 @@
 import type { Kind } from './kind.ts';
+import type { ApiRequest } from './request.ts';
 
 /**
  * The storage keys of objects. Every part is a validated name or a resource of the catalog, none contains `/`, and
@@ -18,6 +19,12 @@ export interface ObjectKey {
 
 /** The key of one of the fleet's own objects, e.g. a Cluster: it is in no cluster and in no namespace. */
 export const fleetKey = (name: string): ObjectKey => ({ cluster: '', namespace: '', name });
+
+/** The key of the object that a path names. */
+export function objectKeyOf({ target }: Pick<ApiRequest, 'target'>, { inCluster }: Pick<Kind, 'inCluster'>): ObjectKey {
+  const { cluster = '', namespace, name } = target;
+  return { cluster: inCluster ? cluster : '', namespace, name };
+}
 
 export function kindPrefix(kind: Pick<Kind, 'resource'>): string {
   return `${REGISTRY_PREFIX}${kind.resource}/`;

@@ -2,7 +2,7 @@ import type { Caller } from '../../api/caller.ts';
 import { type FieldError, forbiddenField, invalid, required, unsupportedValue } from '../../api/field-error.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
 import type { RequestCondition, RequestScope } from '../../api/kinds/access-request-spec.ts';
-import { fleetKey } from '../../api/object-key.ts';
+import { fleetKey, objectKeyOf } from '../../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { ApiError, notFound } from '../../api/status.ts';
 import { checkPreconditions } from '../../objects/preconditions.ts';
@@ -15,7 +15,7 @@ import { isOwn } from '../requester.ts';
 import type { Views } from '../views.ts';
 import { readPatch } from '../write/patch.ts';
 import { checkSameObject, preconditionsIn, readObject } from '../write/read-body.ts';
-import { objectKeyOf, writeResponse } from '../write/write-parts.ts';
+import { writeResponse } from '../write/write-parts.ts';
 
 /**
  * Writes of the subresource `approval` of access requests and passes, as for a CertificateSigningRequest: each adds a

@@ -1,20 +1,20 @@
 import { createHash } from 'node:crypto';
 import type { Caller } from '../../api/caller.ts';
-import { decodeBody, type FieldValidation } from '../../api/codec/decode.ts';
+import type { FieldValidation } from '../../api/codec/decode.ts';
 import { forbiddenField, invalid } from '../../api/field-error.ts';
 import { MAX_PASS_TOKENS } from '../../api/kinds/pass.ts';
 import { type PassSpec, type PassStatus, passAccount, passSpec, passStatus } from '../../api/kinds/pass-spec.ts';
 import { TOKEN_ANNOTATIONS, type TokenRequest, tokenRequestType } from '../../api/kinds/token-request.ts';
 import { isTokenId } from '../../api/names.ts';
-import { fleetKey } from '../../api/object-key.ts';
-import { type ApiRequest, type ApiResponse, requestAbout, type Target } from '../../api/request.ts';
+import { fleetKey, objectKeyOf } from '../../api/object-key.ts';
+import { type ApiRequest, type ApiResponse, jsonBody, requestAbout, type Target } from '../../api/request.ts';
 import { type ApiError, conflict, forbidden, notFound } from '../../api/status.ts';
 import { quantity } from '../../lib/quantity.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import { parseTokenRequestOptions } from '../options/write-options.ts';
 import { isOwn } from '../requester.ts';
-import { objectKeyOf } from '../write/write-parts.ts';
+import { readBody } from '../write/read-body.ts';
 import { audiencePermission } from './check-pass-request.ts';
 import { ACCOUNT_DELETED, annotate, holderOf, isAccountDeleted, isApprovedFor, type PassParts } from './pass-parts.ts';
 
@@ -44,8 +44,7 @@ export function createRedeemHandler(parts: PassParts): (request: ApiRequest) => 
     checkPermission(parts, caller, pass);
     const { seconds, tokenRequest } = tokenRequestFor(parts, pass, annotations);
     const account = passAccount(pass.spec);
-    const body = { bytes: Buffer.from(JSON.stringify(tokenRequest)), mediaType: 'application/json' };
-    return parts.issueToken(requestAbout(request, accountTarget(target, account), body), {
+    return parts.issueToken(requestAbout(request, accountTarget(target, account), jsonBody(tokenRequest)), {
       seconds,
       agent: pass.spec.client?.id,
       mayIn: audiencePermission(parts, request, account, holderOf(pass.spec.client)),
@@ -138,15 +137,15 @@ interface RedeemAnnotations {
 /** The pass determines what is issued, so the body has no spec. Its annotations only add conditions: they stay. */
 function annotationsOf(
   { catalog }: PassParts,
-  { body, target, warn }: ApiRequest,
+  request: ApiRequest,
   fieldValidation: FieldValidation,
 ): RedeemAnnotations {
+  const { body, target } = request;
   if (body === undefined || body.bytes.length === 0) return { codeVerifier: undefined, annotations: {} };
-  const { value, violations } = decodeBody<TokenRequest>(body, tokenRequestType, fieldValidation);
-  for (const violation of violations) warn(violation);
-  const { audiences, expirationSeconds, boundObjectRef } = value.spec ?? {};
+  const { metadata, spec = {} } = readBody<TokenRequest>(request, tokenRequestType, fieldValidation);
+  const { audiences, expirationSeconds, boundObjectRef } = spec;
   if ((audiences ?? []).length === 0 && expirationSeconds === undefined && boundObjectRef === undefined) {
-    const { [TOKEN_ANNOTATIONS.codeVerifier]: codeVerifier, ...annotations } = value.metadata?.annotations ?? {};
+    const { [TOKEN_ANNOTATIONS.codeVerifier]: codeVerifier, ...annotations } = metadata?.annotations ?? {};
     return { codeVerifier, annotations };
   }
   throw invalid(catalog.passes, target.name, [

@@ -2,7 +2,7 @@ import { setImmediate as nextTick } from 'node:timers/promises';
 import { decodeValue } from '../../api/codec/decode.ts';
 import { invalid, invalidValue } from '../../api/field-error.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
-import type { ObjectKey } from '../../api/object-key.ts';
+import { type ObjectKey, objectKeyOf } from '../../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { ApiError, badRequest, conflict } from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
@@ -25,7 +25,7 @@ import { checkHiddenFields } from './check-hidden-fields.ts';
 import { mirroredUid } from './mirrored-uid.ts';
 import { preserveUnseenFields } from './preserve-hidden-fields.ts';
 import { bodyOf, checkNamespace, checkSameObject, isLarge, preconditionsIn, warnOfDropped } from './read-body.ts';
-import { admitWrite, objectKeyOf, partOf, seesWhole, type WriteParts, writeResponse } from './write-parts.ts';
+import { admitWrite, partOf, seesWhole, type WriteParts, writeResponse } from './write-parts.ts';
 
 /** The media types of server-side apply. */
 export const APPLY_TYPES: readonly string[] = [APPLY_YAML, APPLY_JSON];

@@ -1,11 +1,12 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { isDecidedByHandler } from '../../api/authorization.ts';
 import type { Kind } from '../../api/kind.ts';
+import { objectKeyOf } from '../../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { parseCreateOptions } from '../options/write-options.ts';
 import { mirroredUid } from './mirrored-uid.ts';
 import { checkNamespace, isLarge, readObject } from './read-body.ts';
-import { admitWrite, managerOf, objectKeyOf, type WriteParts, writeResponse } from './write-parts.ts';
+import { admitWrite, managerOf, type WriteParts, writeResponse } from './write-parts.ts';
 
 export async function createObject(parts: WriteParts, request: ApiRequest, kind: Kind): Promise<ApiResponse> {
   const options = parseCreateOptions(request.query);

@@ -1,5 +1,5 @@
 import { apiVersionOf, type Kind } from '../../api/kind.ts';
-import type { ObjectKey } from '../../api/object-key.ts';
+import { type ObjectKey, objectKeyOf } from '../../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { ApiError, badRequest, type Status } from '../../api/status.ts';
 import { TimeSlice } from '../../lib/time-slice.ts';
@@ -8,7 +8,7 @@ import type { ListOptions } from '../options/list-options.ts';
 import { renderItem } from '../representation.ts';
 import { selectPage } from '../selection.ts';
 import { representationFor, selectionFor } from '../views.ts';
-import { objectKeyOf, type WriteParts, writeResponse } from './write-parts.ts';
+import { type WriteParts, writeResponse } from './write-parts.ts';
 
 export async function deleteObject(parts: WriteParts, request: ApiRequest, kind: Kind): Promise<ApiResponse> {
   const options = parseDeleteOptions(request);

@@ -4,6 +4,7 @@ import { keepPart } from '../../api/codec/keep-part.ts';
 import { JsonSyntaxError, parseJson } from '../../api/codec/parse-json.ts';
 import { toPlain } from '../../api/codec/tree.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
+import { objectKeyOf } from '../../api/object-key.ts';
 import type { ApiRequest, ApiResponse, RequestBody } from '../../api/request.ts';
 import { badRequest, unsupportedMediaType } from '../../api/status.ts';
 import { isJsonObject } from '../../lib/json-object.ts';
@@ -18,15 +19,7 @@ import { APPLY_TYPES, applyObject } from './apply.ts';
 import { checkHiddenFields, withoutLastApplied } from './check-hidden-fields.ts';
 import { preserveUnseenFields } from './preserve-hidden-fields.ts';
 import { bodyOf, checkSameObject, isLarge, preconditionsIn, warnOfDropped, withWarnings } from './read-body.ts';
-import {
-  admitWrite,
-  managerOf,
-  objectKeyOf,
-  partOf,
-  seesWhole,
-  type WriteParts,
-  writeResponse,
-} from './write-parts.ts';
+import { admitWrite, managerOf, partOf, seesWhole, type WriteParts, writeResponse } from './write-parts.ts';
 
 type ApplyPatch = (document: JsonValue, patch: JsonValue, kind: Kind) => JsonValue;
 

@@ -1,11 +1,12 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { invalid, invalidValue } from '../../api/field-error.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
+import { objectKeyOf } from '../../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { parseUpdateOptions } from '../options/write-options.ts';
 import { looksPublic, preserveHiddenFields } from './preserve-hidden-fields.ts';
 import { checkSameObject, isLarge, preconditionsIn, readObject } from './read-body.ts';
-import { admitWrite, managerOf, objectKeyOf, partOf, type WriteParts, writeResponse } from './write-parts.ts';
+import { admitWrite, managerOf, partOf, type WriteParts, writeResponse } from './write-parts.ts';
 
 export async function updateObject(parts: WriteParts, request: ApiRequest, kind: Kind): Promise<ApiResponse> {
   const options = parseUpdateOptions(request.query);

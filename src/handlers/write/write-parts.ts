@@ -3,7 +3,6 @@ import type { Caller } from '../../api/caller.ts';
 import { isPrint } from '../../api/codec/go-text/go-unicode.ts';
 import { CONFIRMED_FIELD } from '../../api/confirmed-endpoint.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
-import type { ObjectKey } from '../../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import type { DeletionPropagation } from '../../objects/deletion-propagation.ts';
 import type { Quota } from '../../objects/quota.ts';
@@ -48,11 +47,6 @@ export interface Completion {
   readonly quota?: Quota;
   /** Called with the created object; not for a dry run. */
   readonly created: (object: ApiObject) => void;
-}
-
-export function objectKeyOf({ target }: ApiRequest, kind: Kind): ObjectKey {
-  const { cluster = '', namespace, name } = target;
-  return { cluster: kind.inCluster ? cluster : '', namespace, name };
 }
 
 /** The part of the object that the path of a write changes. */
