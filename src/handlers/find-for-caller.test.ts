@@ -30,6 +30,7 @@ function readAs(caller: string, versions: readonly StoredObject[]) {
   const parts = {
     reader: {
       catchUp: async () => void current++,
+      reach: async () => void current++,
       find: found,
       readable: () => ({ get: found }),
     } as unknown as ObjectReader,

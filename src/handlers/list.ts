@@ -50,7 +50,7 @@ export async function listObjects(
   assertFormFits(request, kind, 'list');
   const scope = (): string => scopeOf(request, options);
   const state = options.continue === '' ? undefined : continueTokens.open(options.continue, scope());
-  await reach(reader, options, state);
+  await reader.reach(state === undefined ? options.resourceVersion : versionOf(state));
   // No await from here to `selectPage`: objects, revision and rules must be of one moment.
   const source = sourceOf(parts, kind, options, scope, state);
   const present = {
@@ -115,18 +115,8 @@ function nextPageOf(
 const scopeOf = ({ path, caller }: ApiRequest, { labelSelector, fieldSelector }: ListOptions): string =>
   JSON.stringify([path, labelSelector.toString(), fieldSelector.toString(), caller.key]);
 
-/** Waits until the cache is as fresh as the request asks for. */
-async function reach(
-  reader: ObjectReader,
-  { resourceVersion }: ListOptions,
-  state: ContinueState | undefined,
-): Promise<void> {
-  // Also for a continue token: another replica, which is ahead, may have served the page before.
-  const wanted = state === undefined ? resourceVersion : state.revision === -1 ? undefined : state.revision;
-  if (wanted === undefined) await reader.catchUp();
-  else if (wanted === 0) reader.assertReady();
-  else await reader.waitFor(wanted);
-}
+/** The version of a continued list. The cache may be behind it: another replica may have served the page before. */
+const versionOf = ({ revision }: ContinueState): number | undefined => (revision === -1 ? undefined : revision);
 
 /** The 410 for a state that is no longer known. */
 function tooOld(

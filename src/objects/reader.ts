@@ -89,6 +89,13 @@ export class ObjectReader {
     if (!reached) throw unavailable('the cache is behind the store, please try again');
   }
 
+  /** Waits for what a `resourceVersion` asks for. Without one as fresh as the store; 0: any state of the cache. */
+  async reach(resourceVersion: number | undefined): Promise<void> {
+    if (resourceVersion === undefined) await this.catchUp();
+    else if (resourceVersion === 0) this.assertReady();
+    else await this.waitFor(resourceVersion);
+  }
+
   /** Waits for a revision that the client sent; one that has not happened is a 504 (L-37). */
   async waitFor(revision: number): Promise<void> {
     this.assertReady();

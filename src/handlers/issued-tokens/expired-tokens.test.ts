@@ -67,7 +67,7 @@ describe('an expired token', () => {
     const get = (name: string, now: number) =>
       getObject(
         {
-          reader: { catchUp: async () => {}, readable: () => snapshot } as unknown as ObjectReader,
+          reader: { reach: async () => {}, readable: () => snapshot } as unknown as ObjectReader,
           views: { now: () => now, whole: () => undefined } as unknown as Views,
         },
         {
