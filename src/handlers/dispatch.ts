@@ -77,15 +77,10 @@ const OBJECT_VERBS: Verbs = new Set<Verb>([
   'deletecollection',
 ]);
 const NAMESPACE_VERBS: Verbs = new Set([...OBJECT_VERBS].filter((verb) => verb !== 'deletecollection'));
-const ACROSS_NAMESPACES_VERBS: Verbs = new Set<Verb>(['list', 'watch']);
-const PUBLIC_LIST_VERBS: Verbs = new Set<Verb>(['list', 'watch']);
+const LIST_AND_WATCH: Verbs = new Set<Verb>(['list', 'watch']);
 const STATUS_VERBS: Verbs = new Set<Verb>(['get', 'update', 'patch']);
-const PROJECTED_STATUS_VERBS: Verbs = new Set<Verb>(['get']);
-const TOKEN_VERBS: Verbs = new Set<Verb>(['create']);
-const JOIN_VERBS: Verbs = new Set<Verb>(['create']);
-/** `kubeconfig` and `accounts` of a cluster. They need the permission to get the cluster. */
-const CLIENT_CONFIG_VERBS: Verbs = new Set<Verb>(['get']);
-const VIRTUAL_VERBS: Verbs = new Set<Verb>(['create']);
+const CREATE_ONLY: Verbs = new Set<Verb>(['create']);
+const GET_ONLY: Verbs = new Set<Verb>(['get']);
 /** Those with a body that can name the cluster. */
 const REDIRECTED_VERBS: Verbs = new Set<Verb>(['create', 'update', 'patch']);
 const NO_VERBS: Verbs = new Set();
@@ -93,7 +88,7 @@ const NO_VERBS: Verbs = new Set();
 /** Routing and discovery both use this table. */
 export function findResource(catalog: Catalog, target: Target): Resource | undefined {
   if (isTokenRequestList(target))
-    return { type: 'virtual', kind: tokenRequestListType, verbs: VIRTUAL_VERBS, subresource: '' };
+    return { type: 'virtual', kind: tokenRequestListType, verbs: CREATE_ONLY, subresource: '' };
   const { group, version, resource, subresource } = target;
   const kind = catalog.find({ group, version, resource, inCluster: target.cluster !== undefined });
   if (kind === undefined) return findVirtual(catalog, target) ?? findRedirected(catalog, target);
@@ -106,21 +101,22 @@ export function findResource(catalog: Catalog, target: Target): Resource | undef
   // Scope is part of the match: a path that was authorized for one scope never reaches an object of another.
   if (!kind.namespaced && target.namespace !== '') return undefined;
   if (target.alwaysPublic) {
-    if (subresource === 'kubeconfig' || subresource === 'accounts') return served(CLIENT_CONFIG_VERBS, subresource);
-    return served(PUBLIC_LIST_VERBS);
+    // Both need the permission to get the cluster.
+    if (subresource === 'kubeconfig' || subresource === 'accounts') return served(GET_ONLY, subresource);
+    return served(LIST_AND_WATCH);
   }
   if (kind.namespaced && target.namespace === '') {
     // R-02: across namespaces there is only list and watch.
-    return target.name === '' ? served(ACROSS_NAMESPACES_VERBS) : undefined;
+    return target.name === '' ? served(LIST_AND_WATCH) : undefined;
   }
   if (subresource === 'token' && (kind === catalog.serviceAccounts || kind === catalog.passes)) {
-    return served(TOKEN_VERBS, subresource);
+    return served(CREATE_ONLY, subresource);
   }
-  if (subresource === USERPASS && kind === catalog.clusters) return served(TOKEN_VERBS, subresource);
-  if (subresource === JOIN_SUBRESOURCE && kind === catalog.bootstrapTokens) return served(JOIN_VERBS, subresource);
+  if (subresource === USERPASS && kind === catalog.clusters) return served(CREATE_ONLY, subresource);
+  if (subresource === JOIN_SUBRESOURCE && kind === catalog.bootstrapTokens) return served(CREATE_ONLY, subresource);
   const { statusSubresource = 'status' } = kind;
   if (kind.hasStatus && subresource === statusSubresource) {
-    return served(kind.projection === undefined ? STATUS_VERBS : PROJECTED_STATUS_VERBS, statusSubresource);
+    return served(kind.projection === undefined ? STATUS_VERBS : GET_ONLY, statusSubresource);
   }
   if (subresource !== '') return served(NO_VERBS);
   return served(kind.verbs ?? (kind === catalog.namespaces ? NAMESPACE_VERBS : OBJECT_VERBS));
@@ -132,7 +128,7 @@ function findVirtual(catalog: Catalog, target: Target): VirtualResource | undefi
   if (isNamed || target.subresource !== '') return undefined;
   const kind = catalog.findVirtual(target);
   if (kind === undefined || kind.namespaced !== (target.namespace !== '')) return undefined;
-  return { type: 'virtual', kind, verbs: VIRTUAL_VERBS, subresource: '' };
+  return { type: 'virtual', kind, verbs: CREATE_ONLY, subresource: '' };
 }
 
 function findRedirected(catalog: Catalog, target: Target): RedirectedResource | undefined {
