@@ -4,10 +4,11 @@ import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { anyCharacter } from '../../lib/any-character.fixture.ts';
 import { propertyRuns } from '../../lib/property-runs.fixture.ts';
-import { encodeValue, toJson, toYaml } from './encode.ts';
+import { encodeValue, toJson } from './encode.ts';
 import { compareBytes, sortByBytes } from './go-text/go-json-text.ts';
 import { parseYaml } from './parse-yaml.ts';
 import { bodySchema } from './shape.ts';
+import { toYaml } from './to-yaml.ts';
 import { toPlain } from './tree.ts';
 
 const { shape } = bodySchema(

@@ -1,8 +1,6 @@
 import { goEscape, goString, sortByBytes } from './go-text/go-json-text.ts';
 import type { BodyStyle, Shape } from './shape.ts';
 
-export { toYaml } from './to-yaml.ts';
-
 /** Compact JSON in the value's own key order, without the newline that ends a body (F-13). */
 export function toJson(value: unknown): string {
   return goEscape(textOf(JSON.stringify(value)));

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { toYaml } from '../../api/codec/encode.ts';
+import { toYaml } from '../../api/codec/to-yaml.ts';
 import type { ListResponse } from '../../api/request.ts';
 import { CompactList, type ListForm, listChunks } from './list-body.ts';
 

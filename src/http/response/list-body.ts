@@ -1,4 +1,5 @@
-import { encodeValue, toJson, toYaml } from '../../api/codec/encode.ts';
+import { encodeValue, toJson } from '../../api/codec/encode.ts';
+import { toYaml } from '../../api/codec/to-yaml.ts';
 import type { ListResponse } from '../../api/request.ts';
 import { indentJson } from './indent-json.ts';
 import { yamlBody } from './yaml-body.ts';

@@ -1,4 +1,4 @@
-import { toYaml } from '../../api/codec/encode.ts';
+import { toYaml } from '../../api/codec/to-yaml.ts';
 
 /**
  * The YAML library needs 10 microseconds for each part of a value, so a large object would block the event loop for

@@ -1,5 +1,6 @@
 import type { Catalog } from '../../api/catalog.ts';
-import { toJson, toYaml } from '../../api/codec/encode.ts';
+import { toJson } from '../../api/codec/encode.ts';
+import { toYaml } from '../../api/codec/to-yaml.ts';
 import { notAcceptable } from '../../api/status.ts';
 import { aggregatedDocuments } from '../../handlers/discovery/aggregated-discovery.ts';
 import { legacyDocuments } from '../../handlers/discovery/legacy-discovery.ts';
