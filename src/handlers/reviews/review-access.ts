@@ -92,19 +92,24 @@ function resourceStatus(
   pathCluster: string | undefined,
   asked: ResourceAttributes,
 ): AccessStatus {
-  const { verb = '', group = '', resource = '', subresource = '', namespace = '', name = '' } = asked;
+  const { group = '', resource = '', name = '' } = asked;
   if (isAskedAtAnotherCluster({ group, resource, name }, pathCluster)) {
     return { allowed: false, reason: ASKED_AT_ANOTHER_CLUSTER };
   }
-  const about = clusterAskedAbout({ group, resource, name }, pathCluster);
-  const asksFor: ResourceQuestion = { verb, group, resource, subresource, namespace, name, cluster: about };
-  const question = permissionAskedFor(asksFor);
+  const question = questionIn(asked, pathCluster);
   const decision = authorizer.decide(identity, question);
   // The request itself would be allowed, and its result filtered.
   if (!decision.allowed && name === '' && isFilteredList(question)) {
     return { allowed: true, reason: `everyone may list ${resource}, and is shown those that they may see` };
   }
   return statusOf(decision, identity.as(question.cluster));
+}
+
+/** The question of a request with these attributes below the path of a cluster; at the fleet it is undefined. */
+export function questionIn(asked: ResourceAttributes, pathCluster: string | undefined): ResourceQuestion {
+  const { verb = '', group = '', resource = '', subresource = '', namespace = '', name = '' } = asked;
+  const cluster = clusterAskedAbout({ group, resource, name }, pathCluster);
+  return permissionAskedFor({ verb, group, resource, subresource, namespace, name, cluster });
 }
 
 const statusOf = (decision: Decision, user: User): AccessStatus => {

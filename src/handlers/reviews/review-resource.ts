@@ -1,12 +1,10 @@
 import {
   ASKED_AT_ANOTHER_CLUSTER,
   type BoundSubject,
-  clusterAskedAbout,
   clusterQuestion,
   type Grant,
   isAskedAtAnotherCluster,
   type PathQuestion,
-  permissionAskedFor,
   type ResourceQuestion,
 } from '../../api/authorization.ts';
 import { ACCOUNT_PREFIX, MASTERS, SERVICE_ACCOUNTS_GROUP } from '../../api/caller.ts';
@@ -27,7 +25,7 @@ import {
   shownSubject,
 } from './grant-path.ts';
 import type { Review } from './review.ts';
-import { attributeErrors } from './review-access.ts';
+import { attributeErrors, questionIn } from './review-access.ts';
 
 /** Bounds one response. */
 const MAX_SUBJECTS = 10_000;
@@ -92,9 +90,7 @@ function questionOf(
   if (resourceAttributes === undefined) {
     return { verb: nonResourceAttributes.verb ?? '', path: nonResourceAttributes.path ?? '' };
   }
-  const { verb = '', group = '', resource = '', subresource = '', namespace = '', name = '' } = resourceAttributes;
-  const cluster = clusterAskedAbout({ group, resource, name }, pathCluster);
-  return permissionAskedFor({ verb, group, resource, subresource, namespace, name, cluster });
+  return questionIn(resourceAttributes, pathCluster);
 }
 
 const subjectsOf = (grant: Grant, cluster: string | undefined): GrantedSubject[] =>
