@@ -30,7 +30,7 @@ import type { ParsedTokenRequest } from './parse-token-request.ts';
 import type { PassUse } from './pass-use.ts';
 import { annotationField, lifetimeErrors, type TokenRequestAnnotations } from './token-request-annotations.ts';
 import { fromAnswer, fromFailure, refusesCredential } from './upstream-errors.ts';
-import { checkName, requireValidRequest } from './validate-token-request.ts';
+import { checkName, requireValidRequest, warnOfEarlierExpiry } from './validate-token-request.ts';
 
 /** The outcome of a request with a cluster's credential. */
 export type CredentialOutcome = 'accepted' | 'refused' | 'unusable';
@@ -139,14 +139,14 @@ const UNISSUED = { token: '', accountUid: '', issuer: undefined, id: undefined }
 
 const secondsOf = ({ issuedAt, expiresAt }: GrantedToken): number => expiresAt - issuedAt;
 
-/** T-27: a token never grants less than requested without a warning. */
+/** Of an earlier expiry, and of another audience. */
 function warnOfLess(
-  { target, warn }: ApiRequest,
+  request: ApiRequest,
   { forCluster }: TokenRequestAnnotations,
   { requested, audiences, granted }: { requested: number; audiences: readonly string[]; granted: GrantedToken },
 ): void {
-  const seconds = secondsOf(granted);
-  if (seconds < requested) warn(`requested expiration of ${requested} seconds shortened to ${seconds} seconds`);
+  const { target, warn } = request;
+  warnOfEarlierExpiry(request, requested, secondsOf(granted));
   // Only the cluster knows the audience of its API. By default it is its issuer.
   const { issuer } = granted;
   const opens = audiences.length === 0 || (issuer !== undefined && audiences.includes(issuer));

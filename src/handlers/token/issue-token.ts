@@ -21,7 +21,13 @@ import { type ParsedTokenRequest, parseTokenRequest } from './parse-token-reques
 import type { IssueToken } from './pass-use.ts';
 import { checkSignature, type ReleaseParts, releaseToken } from './release-token.ts';
 import { lifetimeErrors, serverErrors } from './token-request-annotations.ts';
-import { checkName, requireValidRequest, TOKEN_REQUEST, WAITS_FOR_FINALIZERS } from './validate-token-request.ts';
+import {
+  checkName,
+  requireValidRequest,
+  TOKEN_REQUEST,
+  WAITS_FOR_FINALIZERS,
+  warnOfEarlierExpiry,
+} from './validate-token-request.ts';
 
 interface IssueTokenParts extends ForeignAudienceParts, ReleaseParts {
   readonly authorizer: Pick<Authorizer, 'decide'>;
@@ -99,10 +105,7 @@ export function createIssueTokenHandler(parts: IssueTokenParts): IssueToken {
       actor: parts.actorClaim(request, audiences, pass?.agent),
       randomUUID: parts.randomUuid,
     });
-    // T-27: a token never expires earlier than requested without a warning.
-    if (granted < requested && pass === undefined) {
-      request.warn(`requested expiration of ${requested} seconds shortened to ${granted} seconds`);
-    }
+    if (pass === undefined) warnOfEarlierExpiry(request, requested, granted);
     if (annotations.forCluster && !claims.aud.includes(issuer)) request.warn(audienceWarning(cluster, issuer));
     if (!options.dryRun) request.annotate(ISSUED_CREDENTIAL_ID, credentialIdOf(claims.jti));
     await pass?.recordToken(claims.jti, claims.exp * 1000, 'ours');

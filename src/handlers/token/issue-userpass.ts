@@ -19,7 +19,7 @@ import { answerTokenRequest, grantedTokenRequest } from './answer-token-request.
 import { parseTokenRequest } from './parse-token-request.ts';
 import { checkSignature, type ReleaseParts, releaseToken } from './release-token.ts';
 import { lifetimeErrors, serverErrors } from './token-request-annotations.ts';
-import { checkName, requireValidRequest } from './validate-token-request.ts';
+import { checkName, requireValidRequest, warnOfEarlierExpiry } from './validate-token-request.ts';
 
 interface IssueUserpassParts extends ReleaseParts {
   readonly catalog: Pick<Catalog, 'clusters'>;
@@ -83,9 +83,7 @@ export function createIssueUserpassHandler(parts: IssueUserpassParts): (request:
       now,
       randomUUID: parts.randomUuid,
     });
-    if (granted < requested) {
-      request.warn(`requested expiration of ${requested} seconds shortened to ${granted} seconds`);
-    }
+    warnOfEarlierExpiry(request, requested, granted);
     if (!options.dryRun) request.annotate(ISSUED_CREDENTIAL_ID, credentialIdOf(claims.jti));
     const token = await releaseToken(parts, request, claims, {
       dryRun: options.dryRun,
