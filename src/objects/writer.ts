@@ -31,7 +31,7 @@ interface WriterOptions {
   readonly reader: ObjectReader;
   readonly catalog: Catalog;
   readonly now: () => number;
-  readonly randomUuid: () => string;
+  readonly randomUUID: () => string;
   /** Five characters, for generateName. */
   readonly randomSuffix: () => string;
   /** Annotations that views of clusters compute; they are never stored. */
@@ -197,9 +197,9 @@ export class ObjectWriter {
 
   async #createNamed(kind: Kind, objectKey: ObjectKey, sent: ApiObject, options: CheckedCreate): Promise<ApiObject> {
     const { dryRun, keepStatus = false, derive, refused, admit, origin, guards = [] } = options;
-    const { catalog, reader, now, randomUuid } = this.#options;
+    const { catalog, reader, now, randomUUID } = this.#options;
     const parents = await requireParents(catalog, reader, kind, objectKey);
-    const stamp = { uid: options.uid ?? randomUuid(), now: now() };
+    const stamp = { uid: options.uid ?? randomUUID(), now: now() };
     const track = this.#tracking(kind, options, keepStatus ? 'both' : 'object', sent, undefined);
     const metadata = { ...this.#computedIn(kind), keepStatus, origin };
     const slice = new TimeSlice();

@@ -222,7 +222,7 @@ function createTokenHandlers({
     trackAll: options.trackAllTokens,
     maxExpirationSeconds: options.maxTokenExpirationSeconds,
     now: Date.now,
-    randomUuid: randomUUID,
+    randomUUID: randomUUID,
   };
   const actors = {
     mode: options.actorClaim,

@@ -103,7 +103,7 @@ export function createObjects(options: ObjectsOptions): Objects {
     reader,
     catalog,
     now: Date.now,
-    randomUuid: randomUUID,
+    randomUUID: randomUUID,
     randomSuffix,
     computedAnnotations: Object.values(COMPUTED_ANNOTATIONS),
   });

@@ -85,7 +85,7 @@ export async function openReplica(store: Store, now: () => number = Date.now) {
     reader,
     catalog,
     now,
-    randomUuid: randomUUID,
+    randomUUID: randomUUID,
     randomSuffix: () => 'xxxxx',
     computedAnnotations: [],
   };

@@ -168,7 +168,7 @@ describe('B30: a write that this process does not act on yet', () => {
         reader,
         catalog,
         now: Date.now,
-        randomUuid: randomUUID,
+        randomUUID: randomUUID,
         randomSuffix: () => 'xxxxx',
         computedAnnotations: [],
       });

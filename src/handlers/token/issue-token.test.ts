@@ -73,7 +73,7 @@ beforeAll(async () => {
     reader,
     catalog,
     now: () => NOW,
-    randomUuid: randomUUID,
+    randomUUID: randomUUID,
     randomSuffix: () => 'xxxxx',
     computedAnnotations: [],
   });
@@ -148,7 +148,7 @@ async function ask(signer: Signer, asked: Asked = {}): Promise<Outcome> {
     actorClaim: () => undefined,
     maxExpirationSeconds: 7200,
     now: () => now,
-    randomUuid: () => jti,
+    randomUUID: () => jti,
   });
   const response = await handle(request);
   if (response.type !== 'json' && response.type !== 'value') throw new Error('an object was expected');

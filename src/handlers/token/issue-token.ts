@@ -43,7 +43,7 @@ interface IssueTokenParts extends ForeignAudienceParts, ReleaseParts {
   readonly maxExpirationSeconds: number;
   readonly actorClaim: ActorClaim;
   readonly now: () => number;
-  readonly randomUuid: () => string;
+  readonly randomUUID: () => string;
 }
 
 /**
@@ -103,7 +103,7 @@ export function createIssueTokenHandler(parts: IssueTokenParts): IssueToken {
       now,
       expirationSeconds: granted,
       actor: parts.actorClaim(request, audiences, pass?.agent),
-      randomUUID: parts.randomUuid,
+      randomUUID: parts.randomUUID,
     });
     if (pass === undefined) warnOfEarlierExpiry(request, requested, granted);
     if (annotations.forCluster && !claims.aud.includes(issuer)) request.warn(audienceWarning(cluster, issuer));

@@ -97,7 +97,7 @@ async function ask({
     maxExpirationSeconds: 86_400,
     actorOf: createPersonActor({ mode: 'fleet', baseUrl: issuers.baseUrl }),
     now: () => NOW,
-    randomUuid: () => JTI,
+    randomUUID: () => JTI,
   });
   const response = await handle({
     target: { name: cluster },

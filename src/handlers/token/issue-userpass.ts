@@ -33,7 +33,7 @@ interface IssueUserpassParts extends ReleaseParts {
   readonly maxExpirationSeconds: number;
   readonly actorOf: PersonActor;
   readonly now: () => number;
-  readonly randomUuid: () => string;
+  readonly randomUUID: () => string;
 }
 
 /** A person who leaves keeps the pass: a cluster that verifies by the key set accepts it until it expires. */
@@ -81,7 +81,7 @@ export function createIssueUserpassHandler(parts: IssueUserpassParts): (request:
       actor: parts.actorOf(request.actor),
       expirationSeconds: granted,
       now,
-      randomUUID: parts.randomUuid,
+      randomUUID: parts.randomUUID,
     });
     warnOfEarlierExpiry(request, requested, granted);
     if (!options.dryRun) request.annotate(ISSUED_CREDENTIAL_ID, credentialIdOf(claims.jti));
