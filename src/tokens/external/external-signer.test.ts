@@ -425,6 +425,13 @@ describe('malformed keys', () => {
     }
   });
 
+  test('the connection is closed: a program that ran on would keep the server from exiting', async () => {
+    signer.respond = ({ id }) => ({ id, keys: [] });
+    const connections = signer.connections();
+    await expect(open()).rejects.toThrow('the signer must have 1 to 32 keys');
+    await expect.poll(() => signer.connections()).toBe(connections);
+  });
+
   test('no signer', async () => {
     await expect(open(5_000, `${signer.path}.none`)).rejects.toThrow(/the signer cannot be reached: .*ENOENT/);
   });

@@ -35,7 +35,10 @@ const REFRESH_MS = 60_000;
  */
 const REFRESH_AT_MOST_MS = 10_000;
 
-/** Rejects with SignerFailed when the signer does not respond: a server that cannot issue tokens should not start. */
+/**
+ * Rejects with SignerFailed when the signer does not respond: a server that cannot issue tokens should not start. The
+ * client belongs to the signer, and is closed then.
+ */
 export async function openExternalSigner(options: ExternalSignerOptions): Promise<ExternalSigner> {
   const { client, byAudience, now, every, logger } = options;
   const listeners: (() => void)[] = [];
@@ -73,7 +76,11 @@ export async function openExternalSigner(options: ExternalSignerOptions): Promis
     return key;
   }
 
-  await refresh();
+  await refresh().catch((error: unknown) => {
+    // Its socket, or its program, would keep this process running.
+    client.close();
+    throw error;
+  });
   const stopRefreshing = every(REFRESH_MS, () => {
     refresh().catch((error: unknown) => {
       // The keys in memory stay: verifying does not depend on the signer.

@@ -44,6 +44,8 @@ export interface TestSigner {
   /** From now on. */
   respond: Respond;
   readonly requests: SignerRequest[];
+  /** How many are open. */
+  connections(): number;
   /** Closes every connection. */
   disconnect(): void;
   close(): Promise<void>;
@@ -70,6 +72,7 @@ export async function startTestSigner(path: string, respond: Respond): Promise<T
     path,
     respond,
     requests: [],
+    connections: () => sockets.size,
     disconnect,
     async close() {
       disconnect();
