@@ -1,10 +1,11 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { deserialize, serialize } from 'node:v8';
+import { deserialize, serialize, setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
 import type { Store } from '../../src/storage/contract.ts';
-import type { Link } from '../../src/storage/proxy/proxy-protocol.ts';
+import type { ClientMessage, Link, OwnerMessage } from '../../src/storage/proxy/proxy-protocol.ts';
 import { ProxyStore } from '../../src/storage/proxy/proxy-store.ts';
 import { StoreOwner } from '../../src/storage/proxy/store-owner.ts';
 import { seedSqliteRevision } from '../../src/storage/sqlite/database.ts';
@@ -134,4 +135,34 @@ describe('processes that share a store', () => {
       expect((await failure(store.revision())).code).toBe('unavailable');
       expect((await failure(create(store, '/a/x', 'one'))).code).toBe('unavailable');
     }));
+
+  it('a watch keeps nothing of the batches that it has delivered', async () => {
+    setFlagsFromString('--expose-gc');
+    const collect = runInNewContext('gc') as () => void;
+    const used = (): number => {
+      collect();
+      return process.memoryUsage().heapUsed;
+    };
+    let deliver: (messages: readonly OwnerMessage[]) => void = () => {};
+    let revision = 1;
+    const store = new ProxyStore({
+      send(messages) {
+        const next = (messages as readonly ClientMessage[]).flatMap((message) => ('id' in message ? [message.id] : []));
+        deliver(next.map((id) => ({ id, value: { changes: [], revision: revision++ } })));
+      },
+      onMessage(listener) {
+        deliver = listener;
+      },
+      onClose() {},
+    });
+    const batches = store.watch('/a/', 0, new AbortController().signal)[Symbol.asyncIterator]();
+    const take = async (count: number): Promise<void> => {
+      for (let taken = 0; taken < count; taken += 1) await batches.next();
+    };
+    await take(1_000);
+    const before = used();
+    await take(20_000);
+    expect(used() - before).toBeLessThan(1_000_000);
+    await batches.return?.();
+  });
 });

@@ -67,17 +67,20 @@ export class ProxyStore implements Store {
     checkRevision(after);
     this.#requireOpen();
     const watch = ++this.#lastId;
-    const { promise: ended, resolve } = Promise.withResolvers<undefined>();
-    const end = (): void => resolve(undefined);
+    // Of the present wait only: in a race with one promise for the whole watch, every batch would leave a reaction.
+    let endWait = (): void => {};
+    const end = (): void => endWait();
     this.#watches.set(watch, end);
     signal.addEventListener('abort', end);
     this.#sendQueue.post({ notify: 'watch', watch, prefix, after });
     try {
       while (!signal.aborted && this.#closed === undefined) {
-        const next = this.#request<WatchBatch | undefined>({ method: 'next', watch });
-        const batch = await Promise.race([next, ended]);
-        // The response of an ended watch is ignored, also when it is an error.
-        if (batch === undefined || signal.aborted) return void next.catch(() => undefined);
+        const batch = await new Promise<WatchBatch | undefined>((resolve, reject) => {
+          endWait = () => resolve(undefined);
+          // The response of an ended watch is ignored, also when it is an error.
+          this.#request<WatchBatch | undefined>({ method: 'next', watch }).then(resolve, reject);
+        });
+        if (batch === undefined || signal.aborted) return;
         yield batch;
       }
     } finally {
