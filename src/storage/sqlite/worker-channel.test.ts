@@ -30,6 +30,7 @@ describe('WorkerChannel', () => {
     ({ channel } = await WorkerChannel.open(
       { file: join(folder, 'a.db'), maxBytes: undefined, existing: false, restoresBackup: false },
       events,
+      { writes: 6_000, bytes: 10_000 },
     ));
   });
 
@@ -38,9 +39,9 @@ describe('WorkerChannel', () => {
     await rm(folder, { recursive: true });
   });
 
-  const write = (key: string): Promise<Revision | WriteFailure> =>
+  const write = (key: string, size = 1): Promise<Revision | WriteFailure> =>
     new Promise((resolve, reject) => {
-      const value = new Uint8Array([1]);
+      const value = new Uint8Array(size);
       channel.write({ write: { key, value, expect: { absent: true } }, resolve, reject });
     });
 
@@ -73,4 +74,21 @@ describe('WorkerChannel', () => {
     expect([...new Set(codes)]).toEqual(['unknown-outcome']);
     expect(await waiting).toBe('unavailable');
   });
+
+  it.each([
+    ['writes', 6_000, 1],
+    ['bytes of values', 2, 5_000],
+  ])(
+    'B32: while too many %s wait for the disk, further writes are refused and do not happen',
+    async (_, count, size) => {
+      const waiting = Array.from({ length: count }, (_, i) => write(`/waits/${i}`, size));
+      const refused = Array.from({ length: 3 }, () =>
+        write('/refused', size).catch((error: StorageError) => error.code),
+      );
+      expect(await Promise.all(refused)).toEqual(['unavailable', 'unavailable', 'unavailable']);
+      const revisions = await Promise.all(waiting);
+      // The limit is of those that wait: these have been written.
+      expect(await write('/refused', size)).toBe(Number(revisions.at(-1)) + 1);
+    },
+  );
 });

@@ -18,6 +18,18 @@ import {
 
 const NO_VALUES = new Uint8Array(0);
 
+interface WaitingLimits {
+  readonly writes: number;
+  /** Of their values. */
+  readonly bytes: number;
+}
+
+/**
+ * A disk that stalls takes no writes, and those of requests that have timed out or left wait here with the new ones. So
+ * the queue is bounded, above what the requests in flight can write together.
+ */
+const MAX_WAITING: WaitingLimits = { writes: 10_000, bytes: 128 * 1024 * 1024 };
+
 export interface QueuedWrite {
   readonly write: Write;
   /** Called with the write's revision, or with the reason why it did not happen. */
@@ -63,7 +75,10 @@ interface Opened {
 export class WorkerChannel {
   readonly #worker: Worker;
   readonly #events: ChannelEvents;
+  readonly #maxWaiting: WaitingLimits;
   #writes: QueuedWrite[] = [];
+  /** Of the values in `#writes`. */
+  #waitingBytes = 0;
   #calls: QueuedCall[] = [];
   #sentWrites: QueuedWrite[] = [];
   #sentCalls: QueuedCall[] = [];
@@ -71,15 +86,16 @@ export class WorkerChannel {
   #closing = false;
   #dead: StorageError | undefined;
 
-  private constructor(worker: Worker, events: ChannelEvents) {
+  private constructor(worker: Worker, events: ChannelEvents, maxWaiting: WaitingLimits) {
     this.#worker = worker;
     this.#events = events;
+    this.#maxWaiting = maxWaiting;
     worker.on('message', (message: WorkerMessage) => this.#receive(message));
     worker.on('error', (error) => this.#die(error));
     worker.on('exit', () => this.#die(undefined));
   }
 
-  static async open(settings: WorkerSettings, events: ChannelEvents): Promise<Opened> {
+  static async open(settings: WorkerSettings, events: ChannelEvents, maxWaiting = MAX_WAITING): Promise<Opened> {
     const worker = new Worker(workerEntry('storage/sqlite/worker'), {
       name: 'sqlite',
       workerData: settings,
@@ -93,7 +109,8 @@ export class WorkerChannel {
     });
     if (first?.type === 'refused') throw deserializeError(first.error);
     if (first?.type !== 'opened') throw threadEnded(undefined);
-    return { channel: new WorkerChannel(worker, events), revision: first.revision, oldest: first.oldest };
+    const channel = new WorkerChannel(worker, events, maxWaiting);
+    return { channel, revision: first.revision, oldest: first.oldest };
   }
 
   /** The error of every further call; undefined while the thread is alive. */
@@ -106,7 +123,14 @@ export class WorkerChannel {
       queued.reject(this.#dead);
       return;
     }
+    const bytes = queued.write.value?.byteLength ?? 0;
+    const { writes, bytes: most } = this.#maxWaiting;
+    if (this.#writes.length >= writes || this.#waitingBytes + bytes > most) {
+      queued.reject(new StorageError('unavailable', 'the disk of the store is too slow: too many writes wait for it'));
+      return;
+    }
     this.#writes.push(queued);
+    this.#waitingBytes += bytes;
     this.#schedule();
   }
 
@@ -150,6 +174,7 @@ export class WorkerChannel {
     if (this.#dead !== undefined || (this.#writes.length === 0 && this.#calls.length === 0)) return;
     this.#sentWrites = this.#writes;
     this.#writes = [];
+    this.#waitingBytes = 0;
     this.#sentCalls = this.#calls;
     this.#calls = [];
     const writes: WriteRequest[] = [];
