@@ -143,17 +143,6 @@ describe('putting aside', () => {
     expect(await backups()).toEqual([]);
   });
 
-  test('a file that cannot be rotated is still written to, and reported', async () => {
-    const file = fileWith();
-    await file.append(line('a'.repeat(90)));
-    await rename(path, join(dir, 'moved'));
-    await file.append(line('b'.repeat(90)));
-    await file.close();
-    expect(problems).toHaveLength(1);
-    expect(await backups()).toEqual(['moved']);
-    expect(await contentOf('moved')).toBe(`${'a'.repeat(90)}\n${'b'.repeat(90)}\n`);
-  });
-
   test('a rotation that fails is tried again after a minute, and not with every line', async () => {
     // Too long for the name of a backup.
     const long = join(dir, `${'x'.repeat(240)}.log`);
@@ -223,6 +212,31 @@ describe('sharing', () => {
     expect(texts.length).toBeGreaterThan(2);
   });
 
+  test('a file that one process has rotated is not rotated again by the others', async () => {
+    const sharing = Array.from({ length: 4 }, () => fileWith({ maxAgeMs: 3 * DAY }));
+    now -= DAY;
+    for (const file of sharing) await file.open();
+    for (const file of sharing) await file.append(line('one day'));
+    now += DAY;
+    for (const file of sharing) await file.append(line('the next'));
+    expect([await backups(), await contentOf('audit.log')]).toEqual([[expect.anything()], 'the next\n'.repeat(4)]);
+    for (const file of sharing) await file.close();
+  });
+
+  test('nor if it is full as they know it', async () => {
+    const [one, two] = [fileWith(), fileWith()];
+    await one.append(line('a'.repeat(79)));
+    passed += 1000;
+    await two.append(line('b'.repeat(9)));
+    await one.append(line('c'.repeat(29)));
+    // As the second process knows it, the file has 90 bytes.
+    await two.append(line('d'.repeat(19)));
+    expect(await backups()).toHaveLength(1);
+    expect(await contentOf('audit.log')).toBe(`${'c'.repeat(29)}\n${'d'.repeat(19)}\n`);
+    await one.close();
+    await two.close();
+  });
+
   test('a file that another program moved away is followed by a new one', async () => {
     const file = fileWith();
     await file.append(line('before'));
@@ -233,6 +247,16 @@ describe('sharing', () => {
     await file.append(line('after'));
     await file.close();
     expect(await readFile(path, 'utf8')).toBe('after\n');
+  });
+
+  test('also one that is full', async () => {
+    const file = fileWith();
+    await file.append(line('a'.repeat(90)));
+    await rename(path, join(dir, 'moved'));
+    await file.append(line('b'.repeat(90)));
+    await file.close();
+    expect([problems, await backups()]).toEqual([[], ['moved']]);
+    expect(await contentOf('audit.log')).toBe(`${'b'.repeat(90)}\n`);
   });
 });
 

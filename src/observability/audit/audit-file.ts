@@ -93,15 +93,21 @@ export class AuditFile {
   }
 
   async #handleFor(length: number): Promise<FileHandle> {
-    const { now, monotonicNow, maxBytes, maxAgeMs } = this.#options;
+    const { monotonicNow } = this.#options;
     if (this.#handle !== undefined && monotonicNow() - this.#checkedAt >= CHECK_MS) await this.#check();
     const handle = this.#handle ?? (await this.#open());
-    if (!this.#isRegular || this.#size === 0) return handle;
-    const isFull = this.#size + length > maxBytes;
-    const isOld = maxAgeMs > 0 && now() - this.#createdAt >= DAY_MS;
-    if (!isFull && !isOld) return handle;
-    if (monotonicNow() - this.#failedAt < ROTATE_RETRY_MS) return handle;
-    return (await this.#rotate()) ? this.#open() : handle;
+    if (!this.#isDue(length) || monotonicNow() - this.#failedAt < ROTATE_RETRY_MS) return handle;
+    // Another process may have rotated it since the last check: the file at the path is a new one then, and stays.
+    await this.#check();
+    const newest = this.#handle ?? (await this.#open());
+    return this.#isDue(length) && (await this.#rotate()) ? this.#open() : newest;
+  }
+
+  /** Whether the open file has to be rotated before so many bytes are written. */
+  #isDue(length: number): boolean {
+    const { now, maxBytes, maxAgeMs } = this.#options;
+    if (!this.#isRegular || this.#size === 0) return false;
+    return this.#size + length > maxBytes || (maxAgeMs > 0 && now() - this.#createdAt >= DAY_MS);
   }
 
   async #rotate(): Promise<boolean> {
