@@ -77,6 +77,11 @@ export interface Context {
 export interface Output {
   write(text: string): void;
   readonly isTerminal: boolean;
+  /**
+   * Resolves when the reader has taken what was written, or has gone; undefined if nothing waits for it. Absent for an
+   * output that is written at once.
+   */
+  readonly drained?: () => Promise<void> | undefined;
 }
 
 /** Reports what a command is waiting for. */

@@ -1,5 +1,5 @@
 import { fileProblem } from '../lib/file-problem.ts';
-import type { Context, Output } from './command.ts';
+import { CliError, type Context, type Output } from './command.ts';
 import { NO_PROGRESS } from './progress.ts';
 
 /** The exit code of shells for SIGINT. */
@@ -13,7 +13,7 @@ export function processContext(version: string): Context {
   const end = (code: number): void => {
     if (stopped === undefined) process.exit(code);
     if (stopped.signal.aborted) return;
-    stopped.abort();
+    stopped.abort(new CliError('the output was closed, and the command was stopped'));
     // A command that was stopped may return 0.
     process.once('exit', () => {
       process.exitCode ||= code;
@@ -48,13 +48,30 @@ export function processContext(version: string): Context {
 }
 
 function outputOf(stream: NodeJS.WriteStream, end: (code: number) => void): Output {
+  let hasFailed = false;
+  let waiting: PromiseWithResolvers<void> | undefined;
+  const resume = (): void => {
+    waiting?.resolve();
+    waiting = undefined;
+  };
+  stream.on('drain', resume);
   // `clusterpass get clusters | head -1`: the reader closes the pipe early, which is not an error.
   stream.on('error', (error: NodeJS.ErrnoException) => {
+    hasFailed = true;
+    resume();
     if (error.code === 'EPIPE') return end(0);
     if (stream !== process.stderr) {
       process.stderr.write(`clusterpass: the output cannot be written: ${fileProblem(error)}\n`);
     }
     end(1);
   });
-  return { isTerminal: stream.isTTY === true, write: (text) => void stream.write(text) };
+  return {
+    isTerminal: stream.isTTY === true,
+    write: (text) => void stream.write(text),
+    drained: () => {
+      if (hasFailed || !stream.writableNeedDrain) return undefined;
+      waiting ??= Promise.withResolvers();
+      return waiting.promise;
+    },
+  };
 }

@@ -26,7 +26,7 @@ export class ProgressLine implements Progress {
   /** The context for a command that shows this line. */
   in(context: Context): Context {
     const clearing = (output: Output): Output => ({
-      isTerminal: output.isTerminal,
+      ...output,
       write: (text) => {
         this.#erase();
         output.write(text);

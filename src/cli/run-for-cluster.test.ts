@@ -23,11 +23,18 @@ const TARGET = {
 /** Runs a script of sh. `$PID` is a file for the id of a process; `stopAt` interrupts the command once it is there. */
 async function runScript(
   script: string,
-  { timeoutMs = 60_000 as number | undefined, input = '', stopAt = 'never' as 'never' | 'start' | 'pid' } = {},
+  {
+    timeoutMs = 60_000 as number | undefined,
+    input = '',
+    stopAt = 'never' as 'never' | 'start' | 'pid',
+    /** Called when a line was written; the output is full until it resolves. */
+    read = undefined as (() => Promise<void>) | undefined,
+  } = {},
 ) {
   const kubeconfigs = await mkdtemp(join(folder, 'kubeconfigs-'));
   const file = join(folder, 'pid');
-  const context = { ...fakeContext({}), cwd: folder };
+  const fake = fakeContext({});
+  const context = { ...fake, cwd: folder, out: { ...fake.out, ...(read && { drained: read }) } };
   const interrupt = new AbortController();
   const settings = {
     command: ['sh', '-c', script],
@@ -102,6 +109,22 @@ describe('a command for a cluster', () => {
     const { failure, pid } = await runScript(script, { stopAt: 'pid' });
     expect([failure, await isAlive(pid)]).toEqual(['killed', true]);
     process.kill(pid ?? 0);
+  });
+
+  it('waits, and its time does not pass, while its output is not read', async () => {
+    const lines = 3_000;
+    const seen: string[] = [];
+    let reading: Promise<void> | undefined;
+    const read = (): Promise<void> => {
+      reading ??= new Promise((resolve) => setTimeout(resolve, 2_500)).then(async () => {
+        seen.push(await readFile(join(folder, 'pid'), 'utf8').catch(() => 'running'));
+      });
+      return reading;
+    };
+    const script = `seq -f '%01000.0f' ${lines}; echo done > "$PID"`;
+    const { failure, written } = await runScript(script, { timeoutMs: 2_000, read });
+    expect([failure, seen]).toEqual([undefined, ['running']]);
+    expect(written.out.split('\n').length - 1).toBe(lines);
   });
 
   it('is not started if the interrupt comes while its kubeconfig is written', async () => {

@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { fileProblem } from '../lib/file-problem.ts';
 import { sha256 } from '../lib/sha256.ts';
-import type { Context } from './command.ts';
+import type { Context, Output } from './command.ts';
 import { writePrivate } from './files/files.ts';
 import type { ClusterEndpoint } from './kubeconfig/cluster-endpoint.ts';
 
@@ -82,8 +82,6 @@ export async function runForCluster(
   // A command that does not read its input closes it.
   child.stdin.on('error', () => {}).end(input);
   const prefix = `${label}: `;
-  copyLines(child.stdout, (line) => context.out.write(`${prefix}${line}\n`));
-  copyLines(child.stderr, (line) => context.err.write(`${prefix}${line}\n`));
   let isLate = false;
   let killing: NodeJS.Timeout | undefined;
   const stop = (): void => {
@@ -98,10 +96,12 @@ export async function runForCluster(
     isLate = true;
     stop();
   };
-  const timer = timeoutMs === undefined ? undefined : setTimeout(onTimeout, Math.min(timeoutMs, MAX_TIMER_MS));
+  const limit = new TimeLimit(timeoutMs, onTimeout);
+  copyLines(child.stdout, context.out, prefix, limit);
+  copyLines(child.stderr, context.err, prefix, limit);
   signal.addEventListener('abort', stop);
   const failure = await ended;
-  clearTimeout(timer);
+  limit.end();
   signal.removeEventListener('abort', stop);
   if (killing !== undefined) {
     clearTimeout(killing);
@@ -126,8 +126,61 @@ function kill(child: ChildProcess, signal: NodeJS.Signals): void {
   }
 }
 
-const copyLines = (from: Readable, write: (line: string) => void): void =>
-  void createInterface({ input: from, crlfDelay: Number.POSITIVE_INFINITY }).on('line', write);
+/** The command waits, and its time does not pass, while the reader of the output takes none. */
+function copyLines(from: Readable, output: Output, prefix: string, limit: TimeLimit): void {
+  const wait = async (drained: Promise<void>): Promise<void> => {
+    from.pause();
+    limit.hold();
+    await drained;
+    limit.release();
+    from.resume();
+  };
+  createInterface({ input: from, crlfDelay: Number.POSITIVE_INFINITY }).on('line', (line) => {
+    output.write(`${prefix}${line}\n`);
+    const drained = output.drained?.();
+    // The lines of a chunk that was read follow a pause.
+    if (drained !== undefined && !from.isPaused()) void wait(drained);
+  });
+}
+
+/** Calls `onEnd` when the time has passed. It does not pass while the limit is held. */
+class TimeLimit {
+  readonly #onEnd: () => void;
+  #leftMs: number | undefined;
+  #holds = 0;
+  #startedAt = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  /** `leftMs` is undefined for no limit. */
+  constructor(leftMs: number | undefined, onEnd: () => void) {
+    this.#leftMs = leftMs;
+    this.#onEnd = onEnd;
+    this.#start();
+  }
+
+  #start(): void {
+    if (this.#leftMs === undefined) return;
+    this.#startedAt = performance.now();
+    this.#timer = setTimeout(this.#onEnd, Math.min(this.#leftMs, MAX_TIMER_MS));
+  }
+
+  hold(): void {
+    this.#holds += 1;
+    if (this.#holds > 1 || this.#leftMs === undefined) return;
+    clearTimeout(this.#timer);
+    this.#leftMs = Math.max(0, this.#leftMs - (performance.now() - this.#startedAt));
+  }
+
+  release(): void {
+    this.#holds -= 1;
+    if (this.#holds === 0) this.#start();
+  }
+
+  end(): void {
+    clearTimeout(this.#timer);
+    this.#leftMs = undefined;
+  }
+}
 
 /** JSON, which is YAML. */
 function kubeconfigWith({ cluster, server, caBundle, namespace, token }: ExecTarget): string {

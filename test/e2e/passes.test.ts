@@ -302,6 +302,25 @@ describe('clusterpass exec', () => {
     await expect.poll(stat).toMatch(/\) [ZX] /);
   });
 
+  it('pauses the commands while its output is not read, and ends them when it is closed', async () => {
+    // Each has more output than pipes and buffers hold.
+    const script = 'seq -f %01000.0f 4000; echo done > "$HOME/done-$CLUSTERPASS_CLUSTER"';
+    const args = ['exec', '--cluster', 'alpha', '--as', 'ci/builder', '--', 'sh', '-c', script];
+    const unread = jane.start(args);
+    await unread.until(({ stdout }) => stdout.includes('alpha: 0'));
+    unread.child.stdout?.pause();
+    await new Promise((resolve) => setTimeout(resolve, 1_500));
+    expect(await readdir(jane.home)).not.toContain('done-alpha');
+    unread.child.stdout?.resume();
+    const { code, stdout: all } = await unread.ended;
+    expect([code, all.endsWith('04000\n')]).toEqual([0, true]);
+    const closed = jane.start(args);
+    await closed.until(({ stdout: text }) => text.includes('alpha: 0'));
+    closed.child.stdout?.destroy();
+    const ended = await closed.ended;
+    expect([ended.code, ended.stderr]).toEqual([1, 'error: the output was closed, and the command was stopped\n']);
+  });
+
   it.each([
     [
       'no selector',

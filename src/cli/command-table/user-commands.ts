@@ -238,7 +238,8 @@ export const USER_COMMANDS: readonly Command[] = [
       '`CLUSTERPASS_CLUSTER` is its name, and `CLUSTERPASS_SERVER` the address of Clusterpass. Each line of output starts ' +
       'with the name of its cluster. A cluster that fails or does not answer does not hold up the others: its error is ' +
       'printed at the end, and the exit code is 1. Commands have no terminal, and no standard input without `--stdin`; an interrupt, and the timeout, end them with ' +
-      'their children. A token that expires before its command starts is requested again.\n\n' +
+      'their children. While the output is not read, as by a pager, commands wait, and their time does not pass. ' +
+      'A token that expires before its command starts is requested again.\n\n' +
       'If you are logged in to several servers and give neither `--server` nor a token, the clusters of all of them are selected, and lines start with `SERVER/NAME`. A server that fails is ' +
       'named and does not hold up the others; the exit code is 1. A name that several servers have must be given as ' +
       '`SERVER/NAME`, and so must any name while a server fails, because that server may have it, too.',

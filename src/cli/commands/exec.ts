@@ -89,7 +89,7 @@ export const run: Run = async (context, invocation) => {
     process.off('exit', removeTokens);
     removeTokens();
   }
-  if (signal.aborted) throw new CliError('interrupted');
+  if (signal.aborted) throw signal.reason instanceof CliError ? signal.reason : new CliError('interrupted');
   for (const [cluster, failure] of failures) {
     context.err.write(`error: ${terminalSafe(cluster)}: ${terminalSafe(failure)}\n`);
   }
