@@ -175,9 +175,8 @@ describe('paths', () => {
 
     it.each<[string, string, string]>([
       ['POST', `${CLUSTERS}/alpha`, 'create'],
-      ['PUT', CLUSTERS, 'update'],
-      ['PATCH', CLUSTERS, 'patch'],
       ['POST', '/auth/v1/clusters', 'create'],
+      ['PATCH', '/auth/v1/clusters', 'patch'],
       ['DELETE', '/auth/v1/clusters', 'deletecollection'],
     ])('R-05: %s %s is 405', async (method, path, verb) => {
       expectStatus(await server.call(method, path, method === 'DELETE' ? {} : { body: {} }), {
@@ -187,6 +186,13 @@ describe('paths', () => {
         details: { group: 'clusterregistry.k8s.io', kind: 'clusters' },
       });
       expect((await server.call('GET', `${CLUSTERS}/alpha`)).code).toBe(200);
+    });
+
+    it.each(['PUT', 'PATCH'])('AP-09: %s of the collection of a custom resource lacks a name', async (method) => {
+      const body = { apiVersion: 'clusterregistry.k8s.io/v1alpha1', kind: 'Cluster', metadata: { name: 'alpha' } };
+      const headers = method === 'PATCH' ? { 'Content-Type': 'application/apply-patch+yaml' } : {};
+      const answer = await server.call(method, `${CLUSTERS}?fieldManager=one`, { body, headers });
+      expectStatus(answer, { code: 400, reason: 'BadRequest', message: 'name must be provided' });
     });
 
     it.each([

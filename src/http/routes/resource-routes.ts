@@ -75,10 +75,16 @@ export function servedRoute(resources: ResourceRoutes, target: Target, method: M
   if (route === undefined) throw resources.absence?.(target) ?? pathNotFound();
   if (route.redirects !== undefined && !isServed(route, target, method)) throw route.redirects.refusal;
   if (route.verbs.size === 0) throw subresourceNotFound(route, target);
+  if (isUnnamed(route, target)) throw badRequest('name must be provided');
   if (!isServed(route, target, method)) throw verbNotAllowed(route, target);
-  // T-12a: only an empty segment before a subresource gets here without a name.
-  if (target.subresource !== '' && target.name === '') throw badRequest('name must be provided');
   return route;
+}
+
+/** T-12a: an empty segment before a subresource. AP-09: a change of a custom resource at its collection. */
+function isUnnamed({ style, verbs }: ResourceRoute, { verb, name, subresource, alwaysPublic }: Target): boolean {
+  if (name !== '' || !verbs.has(verb)) return false;
+  const changesObject = verb === 'update' || verb === 'patch';
+  return subresource !== '' || (changesObject && style === 'custom' && !alwaysPublic);
 }
 
 /** for custom resources. */
