@@ -5,7 +5,7 @@ import { notFound } from '../api/status.ts';
 import type { ReadableObject } from '../objects/readable.ts';
 import type { ObjectReader } from '../objects/reader.ts';
 import { parseResourceVersion } from './options/list-options.ts';
-import { partialMetadata, renderItem, tableOf, viewOf } from './representation.ts';
+import { renderItem } from './representation.ts';
 import { assertFormFits, representationFor, type Views } from './views.ts';
 
 export interface GetParts {
@@ -27,10 +27,5 @@ export async function getObject(
   check(entry);
   if (entry === undefined) throw reader.absence(kind, objectKey);
   if (entry.isExpired(views.now())) throw notFound(kind, objectKey.name);
-  const representation = representationFor(request, kind, views);
-  const { form } = representation;
-  if (form === 'object') return { type: 'json', code: 200, json: renderItem(representation, entry) };
-  const object = viewOf(representation, entry);
-  const value = form === 'table' ? tableOf(representation, object) : partialMetadata(object);
-  return { type: 'value', code: 200, value };
+  return { type: 'json', code: 200, json: renderItem(representationFor(request, kind, views), entry) };
 }

@@ -1,6 +1,8 @@
-import { encodeValue, toJson } from '../api/codec/encode.ts';
+import { encodeValue } from '../api/codec/encode.ts';
 import { humanAge } from '../api/codec/go-text/human-duration.ts';
+import type { StructShape } from '../api/codec/shape.ts';
 import { type ApiObject, apiVersionOf, type Kind, type ObjectMeta, type TableColumn } from '../api/kind.ts';
+import { PARTIAL_METADATA_SHAPE, rowShape, tableShape } from '../api/kinds/representations.ts';
 import type { ObjectKey } from '../api/object-key.ts';
 import type { VisibilityRule } from '../api/visibility.ts';
 import type { TimeSlice } from '../lib/time-slice.ts';
@@ -46,14 +48,23 @@ export const viewOf = (representation: Representation, entry: ReadableObject): A
   entry.shown(viewFor(representation, entry), representation.clientAddress);
 
 /** One serialized item. The cache holds the plain form; the others are made here. */
-export function renderItem(representation: Representation, entry: ReadableObject): Uint8Array {
-  switch (representation.form) {
+export const renderItem = (representation: Representation, entry: ReadableObject): Uint8Array =>
+  representation.form === 'object'
+    ? entry.json(viewFor(representation, entry), representation.clientAddress)
+    : renderObject(representation, viewOf(representation, entry));
+
+/** An object in the form of the representation. */
+export function renderObject(representation: Representation, object: ApiObject): Uint8Array {
+  const { kind, form } = representation;
+  switch (form) {
     case 'object':
-      return entry.json(viewFor(representation, entry), representation.clientAddress);
+      return Buffer.from(encodeValue(object, kind.shape, kind.style));
     case 'partial-object-metadata':
-      return Buffer.from(toJson(partialMetadata(viewOf(representation, entry))));
+      return Buffer.from(encodeValue(partialMetadata(object), PARTIAL_METADATA_SHAPE, 'builtin'));
     case 'table':
-      return Buffer.from(toJson(streamedTable(representation, viewOf(representation, entry))));
+      return Buffer.from(
+        encodeValue(tableOf(representation, object), tableShape(rowShapeOf(representation)), 'builtin'),
+      );
   }
 }
 
@@ -87,7 +98,9 @@ const renderPublic = ({ clientAddress }: Representation, entry: ReadableObject):
 
 const renderListed = (representation: Representation, entry: ReadableObject): Uint8Array =>
   representation.form === 'table'
-    ? Buffer.from(toJson(rowOf(representation, viewOf(representation, entry))))
+    ? Buffer.from(
+        encodeValue(rowOf(representation, viewOf(representation, entry)), rowShapeOf(representation), 'builtin'),
+      )
     : renderItem(representation, entry);
 
 export function partialMetadata(object: ApiObject): ApiObject {
@@ -97,14 +110,11 @@ export function partialMetadata(object: ApiObject): ApiObject {
 export const TABLE = { kind: 'Table', apiVersion: 'meta.k8s.io/v1' } as const;
 
 /** B-01..B-04: the table of one object. */
-export const tableOf = (
-  representation: Representation,
-  object: ApiObject,
-  columns: object[] | null = columnsOf(representation.kind),
-): object => ({
+const tableOf = (representation: Representation, object: ApiObject): object => ({
   ...TABLE,
   metadata: { resourceVersion: object.metadata.resourceVersion },
-  columnDefinitions: columns,
+  columnDefinitions:
+    representation.takeColumns === undefined ? columnsOf(representation.kind) : representation.takeColumns(),
   rows: [rowOf(representation, object)],
 });
 
@@ -124,8 +134,8 @@ function cellOf(column: TableColumn, object: ApiObject, now: number): string | n
   return column.type === 'date' ? humanAge(cell, now) : cell;
 }
 
-const streamedTable = (representation: Representation, object: ApiObject): object =>
-  tableOf(representation, object, representation.takeColumns?.());
+const rowShapeOf = ({ kind, includeObject }: Representation): StructShape =>
+  rowShape(includeObject === 'Object' ? kind : undefined);
 
 /** An object that the caller may no longer see: only where it is and the revision. */
 export function renderTombstone(
@@ -133,15 +143,12 @@ export function renderTombstone(
   { namespace, name }: Pick<ObjectKey, 'namespace' | 'name'>,
   revision: number,
 ): Uint8Array {
-  const { kind, form } = representation;
-  const object: ApiObject = {
+  const { kind } = representation;
+  return renderObject(representation, {
     apiVersion: apiVersionOf(kind),
     kind: kind.kind,
     metadata: { name, ...(namespace === '' ? {} : { namespace }), resourceVersion: String(revision) },
-  };
-  if (form === 'partial-object-metadata') return Buffer.from(toJson(partialMetadata(object)));
-  if (form === 'table') return Buffer.from(toJson(streamedTable(representation, object)));
-  return Buffer.from(encodeValue(object, kind.shape, kind.style));
+  });
 }
 
 /** V-08: the annotation of the bookmark that ends the initial events. */
@@ -153,16 +160,14 @@ export function renderBookmark(
   revision: number,
   metadata: ObjectMeta = {},
 ): Uint8Array {
-  const { kind, form } = representation;
-  const object: ApiObject = {
-    apiVersion: apiVersionOf(kind),
-    kind: kind.kind,
-    metadata: { resourceVersion: String(revision), ...metadata },
-  };
-  if (form === 'partial-object-metadata') return Buffer.from(toJson(partialMetadata(object)));
-  // The annotation is on the object of the row, so the row has one even with includeObject=None.
-  if (form === 'table') {
-    return Buffer.from(toJson(streamedTable({ ...representation, includeObject: 'Metadata' }, object)));
-  }
-  return Buffer.from(encodeValue(object, kind.shape, kind.style));
+  const { kind } = representation;
+  // The annotation is on the object of a table's row, so the row has one even with includeObject=None.
+  return renderObject(
+    { ...representation, includeObject: 'Metadata' },
+    {
+      apiVersion: apiVersionOf(kind),
+      kind: kind.kind,
+      metadata: { resourceVersion: String(revision), ...metadata },
+    },
+  );
 }

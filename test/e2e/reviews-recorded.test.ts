@@ -120,19 +120,24 @@ function masked(body: any): unknown {
   return body;
 }
 
+/** As text: the order of the members counts, too. */
+const textOf = (answer: RecordedAnswer): string => JSON.stringify(answer, null, 2);
+
 const starting = (family: string) => cases.filter(({ id }) => id.startsWith(`${family}-`));
 
 function expected({ id, answer }: RecordedCase): RecordedAnswer {
   if (answer.body.kind !== 'Namespace') return DIFFERENCES[id]?.(answer) ?? answer;
   // A namespace has no label of its name and no finalizers here.
-  const { spec: _, metadata, ...body } = answer.body;
-  const { labels: __, ...own } = metadata;
-  return { ...answer, body: { ...body, metadata: own } };
+  const { kind, apiVersion, metadata, status } = answer.body;
+  const { labels: _, ...own } = metadata;
+  return { ...answer, body: { kind, apiVersion, metadata: own, status } };
 }
 
 describe('SAR-01..SAR-20, LSAR-01..LSAR-05: reviews of other users', () => {
   it.each([...starting('SAR'), ...starting('LSAR')])('$id: $title', async (recorded) => {
-    for (const prefix of ['', PREFIX]) expect(await replay(recorded, prefix)).toEqual(expected(recorded));
+    for (const prefix of ['', PREFIX]) {
+      expect(textOf(await replay(recorded, prefix))).toBe(textOf(expected(recorded)));
+    }
   });
 });
 
@@ -140,6 +145,8 @@ describe('IMP-01..IMP-20: impersonation', () => {
   it.each(starting('IMP'))('$id: $title', async (recorded) => {
     // The fleet itself has no namespaces.
     const prefixes = recorded.request.path.startsWith('/api/v1/namespaces') ? [PREFIX] : ['', PREFIX];
-    for (const prefix of prefixes) expect(await replay(recorded, prefix)).toEqual(expected(recorded));
+    for (const prefix of prefixes) {
+      expect(textOf(await replay(recorded, prefix))).toBe(textOf(expected(recorded)));
+    }
   });
 });

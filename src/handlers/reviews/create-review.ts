@@ -3,6 +3,7 @@ import { type ApiObject, apiVersionOf, type VirtualType } from '../../api/kind.t
 import { auditEventReviewType } from '../../api/kinds/audit-event-review.ts';
 import { clusterGrantReviewType } from '../../api/kinds/cluster-grant-review.ts';
 import { resourceAccessReviewType, subjectReachReviewType } from '../../api/kinds/grant-reviews.ts';
+import { PARTIAL_METADATA_SHAPE } from '../../api/kinds/representations.ts';
 import {
   localSubjectAccessReviewType,
   selfSubjectAccessReviewType,
@@ -53,7 +54,7 @@ export function createReviewHandler(parts: ReviewParts): CreateReview {
     const json =
       request.accept.as === 'object'
         ? encodeValue(review, type.shape, type.style)
-        : encodeValue(partialMetadata(review), undefined, type.style);
+        : encodeValue(partialMetadata(review), PARTIAL_METADATA_SHAPE, 'builtin');
     return { type: 'json', code: 201, json };
   };
 }

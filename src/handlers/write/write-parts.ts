@@ -7,10 +7,10 @@ import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import type { DeletionPropagation } from '../../objects/deletion-propagation.ts';
 import type { Quota } from '../../objects/quota.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
-import { encode, type PublicView, servedObject } from '../../objects/stored-object.ts';
+import { type PublicView, servedObject } from '../../objects/stored-object.ts';
 import type { Admit, ObjectWriter } from '../../objects/writer.ts';
 import type { WriteOptions } from '../options/write-options.ts';
-import { partialMetadata, tableOf } from '../representation.ts';
+import { renderObject } from '../representation.ts';
 import { representationFor, type Views } from '../views.ts';
 
 /** What the writing handlers share. */
@@ -100,11 +100,7 @@ export function writeResponse(
   const isWhole = both.every((one) => seesWhole(parts, request, kind, one));
   const shown = isWhole ? object : parts.publicView(object);
   const representation = representationFor(request, kind, parts.views);
-  const { form } = representation;
-  if (form === 'object') return { type: 'json', code, json: encode(kind, shown) };
-  const served = servedObject(kind, shown);
-  const value = form === 'table' ? tableOf(representation, served) : partialMetadata(served);
-  return { type: 'value', code, value };
+  return { type: 'json', code, json: renderObject(representation, servedObject(kind, shown)) };
 }
 
 /** The response shows the change, which is not in force yet: without a warning the client would rely on it. */

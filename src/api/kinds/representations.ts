@@ -1,0 +1,58 @@
+import { Type } from 'typebox';
+import { bodySchema, type Shape, type StructShape } from '../codec/shape.ts';
+import type { BodyType } from '../kind.ts';
+import { int64, text, typeMeta } from './meta.ts';
+
+/**
+ * The forms of `Accept: ...;as=`. They are built-in types, also those of custom resources, so their fields have the
+ * order of built-in types (B-01, B-06).
+ */
+
+const PartialMetadataSchema = Type.Object(typeMeta, { goType: 'PartialObjectMetadata' });
+
+export const PARTIAL_METADATA_SHAPE = bodySchema(PartialMetadataSchema).shape;
+
+const ROW_SHAPE = bodySchema(
+  Type.Object({ cells: Type.Array(Type.Unknown()), object: PartialMetadataSchema }, { goType: 'TableRow' }),
+).shape;
+
+const ColumnSchema = Type.Object({
+  name: text(),
+  type: text(),
+  format: text(),
+  description: text(),
+  priority: int64(),
+});
+
+const TABLE_SHAPE = bodySchema(
+  Type.Object(
+    {
+      kind: typeMeta.kind,
+      apiVersion: typeMeta.apiVersion,
+      metadata: Type.Object({ resourceVersion: text() }),
+      columnDefinitions: Type.Array(ColumnSchema),
+      rows: Type.Array(Type.Unknown()),
+    },
+    { goType: 'Table' },
+  ),
+).shape;
+
+/** The keys of a custom resource are sorted. */
+const SORTED: Shape = { type: 'any', goType: 'interface {}', maxLength: Number.POSITIVE_INFINITY };
+
+/** A row of a table; with `type` its object is whole, else metadata alone. */
+export function rowShape(type: Pick<BodyType, 'shape' | 'style'> | undefined): StructShape {
+  if (type === undefined) return ROW_SHAPE;
+  return withShape(ROW_SHAPE, 'object', type.style === 'custom' ? SORTED : type.shape);
+}
+
+export function tableShape(row: StructShape): StructShape {
+  const rows = TABLE_SHAPE.byName.get('rows')?.shape;
+  if (rows?.type !== 'array') throw new TypeError('a table has rows');
+  return withShape(TABLE_SHAPE, 'rows', { ...rows, items: row });
+}
+
+const withShape = (struct: StructShape, name: string, shape: Shape): StructShape => ({
+  ...struct,
+  fields: struct.fields.map((field) => (field.name === name ? { ...field, shape } : field)),
+});
