@@ -8,7 +8,7 @@ export interface World {
   readonly replicas: Server[];
   readonly checker: HistoryChecker;
   readonly running: () => boolean;
-  /** Between two operations of a writer. */
+  /** Between two operations of a client, beyond what it waits anyway. */
   readonly pauseMs: number;
   /** The address of a load balancer in front of the replicas. */
   readonly front?: string | undefined;

@@ -9,6 +9,7 @@ import { CALL_MS, type World } from './clients.ts';
 const PROMISE_MS = 1_000;
 /** How long after the acknowledgement the token is tried. */
 const OBSERVE_MS = 3_000;
+const PAUSE_MS = 100;
 const CONSISTENT = '/auth/v1/clusters';
 const FROM_MEMORY = `${CONSISTENT}?resourceVersion=0`;
 const ISSUED_TOKENS = '/apis/clusterpass.dev/v1alpha1/issuedtokens';
@@ -38,7 +39,7 @@ export class RevocationClients {
       Array.from({ length: clients }, async () => {
         while (this.#world.running()) {
           await this.#revokeOne().catch(() => undefined);
-          await delay(100);
+          await delay(PAUSE_MS + this.#world.pauseMs);
         }
       }),
     );

@@ -21,7 +21,7 @@ export interface Plan {
    * than 0.7 s, so CI runs without them, on any machine.
    */
   readonly timeLimits: boolean;
-  /** Between two operations of a writer; default 0. Most of a short run is waiting for faults: it needs few writes. */
+  /** Between two operations of a client; default 0. Most of a short run is waiting for faults: it needs few of them. */
   readonly pauseMs?: number;
   /** Of the names of the objects, for several runs on one deployment. */
   readonly prefix?: string;

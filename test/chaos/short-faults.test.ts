@@ -58,7 +58,7 @@ describeWithEtcd('B2, B3, B8, B11: three replicas on three etcd members', () => 
           writes: 4,
           reads: 4,
           tokens: 10,
-          tokensAfterDeath: kind === 'leading replica killed' ? 50 : 0,
+          tokensAfterDeath: kind === 'leading replica killed' ? 20 : 0,
         }),
       report: (line) => lines.push(line),
     });

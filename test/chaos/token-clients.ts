@@ -49,7 +49,7 @@ export class TokenClients {
     const ask = async (): Promise<void> => {
       while (running()) {
         await this.#askOnce();
-        await delay(PAUSE_MS);
+        await delay(PAUSE_MS + this.#world.pauseMs);
       }
     };
     await Promise.all([this.#balancer.check(running), ...Array.from({ length: clients }, ask)]);
