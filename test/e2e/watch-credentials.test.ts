@@ -14,14 +14,14 @@ import {
   tokenPath,
 } from './support/objects.ts';
 import { CLUSTERS, RBAC } from './support/paths.ts';
-import { type Server, startServer, tokenOf } from './support/server.ts';
+import { FAST_INTERVALS, type Server, startServer, tokenOf } from './support/server.ts';
 import { brief, Watch } from './support/watch.ts';
 
 let server: Server;
 const users: Record<string, string[]> = { jane: ['team'], joe: ['team'], pods: [], named: [], rules: [] };
 
 beforeAll(async () => {
-  server = await startServer({ users });
+  server = await startServer({ users, env: FAST_INTERVALS });
   await addCluster(server, 'alpha', { labels: { env: 'dev' } });
   await createNamespace(server, 'ci');
 });

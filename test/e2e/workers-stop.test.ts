@@ -1,9 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'vitest';
 import { logLines } from './support/run.ts';
-import { type Server, startServer } from './support/server.ts';
+import { FAST_TIMEOUTS, type Server, startServer } from './support/server.ts';
 
-/** A worker that is not told to wait has 35 seconds to stop. The tests are concurrent: they only wait. */
+/**
+ * A worker that is not told to wait has 35 seconds to stop, which take seven here. The tests are concurrent: they only
+ * wait.
+ */
 const STOP_MS = 35_000;
 
 const workersOf = ({ pid }: Server): number[] =>
@@ -11,7 +14,7 @@ const workersOf = ({ pid }: Server): number[] =>
 
 describe.concurrent('a stop of workers', { timeout: 180_000 }, () => {
   it('waits for a --shutdown-delay of any length', async ({ expect, onTestFinished }) => {
-    const server = await startServer({ args: ['--workers', '2', '--shutdown-delay', '38s'] });
+    const server = await startServer({ args: ['--workers', '2', '--shutdown-delay', '38s'], env: FAST_TIMEOUTS });
     onTestFinished(() => server.destroy());
     expect(await server.stop()).toBe(0);
     // None was killed.
@@ -28,7 +31,7 @@ describe.concurrent('a stop of workers', { timeout: 180_000 }, () => {
   });
 
   it('kills a worker that does not stop, and says so', async ({ expect, onTestFinished }) => {
-    const server = await startServer({ args: ['--workers', '2'] });
+    const server = await startServer({ args: ['--workers', '2'], env: FAST_TIMEOUTS });
     onTestFinished(() => server.destroy());
     process.kill(workersOf(server)[0] ?? 0, 'SIGSTOP');
     expect(await server.stop()).toBe(0);

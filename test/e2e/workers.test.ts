@@ -14,7 +14,7 @@ import { describeWithEtcd, type Etcd, startEtcd } from '../conformance/etcd-proc
 import { addCluster, PUBLIC_LIST, touch } from './support/fleet.ts';
 import { createAccount, createNamespace, issue, tokenPath } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
-import { type Server, startServer, TLS } from './support/server.ts';
+import { FAST_INTERVALS, type Server, startServer, TLS } from './support/server.ts';
 import { Watch } from './support/watch.ts';
 
 const ISSUED_TOKENS = '/apis/clusterpass.dev/v1alpha1/issuedtokens';
@@ -163,7 +163,7 @@ describe('workers on SQLite', () => {
     await copyFile(TLS.certFile, files.certFile);
     await copyFile(TLS.keyFile, files.keyFile);
     const args = [...WORKERS, '--tls-cert-file', files.certFile, '--tls-private-key-file', files.keyFile];
-    const server = await startServer({ args });
+    const server = await startServer({ args, env: FAST_INTERVALS });
     try {
       const port = Number(new URL(server.url).port);
       const served = (): Promise<string> =>

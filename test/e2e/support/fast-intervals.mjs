@@ -1,0 +1,9 @@
+/**
+ * For `node --import`: what a process does at intervals, e.g. reading its files again, it does ten times as often.
+ * Timeouts do not change.
+ */
+const realSetInterval = globalThis.setInterval;
+
+/** @type {(task: (...args: unknown[]) => void, ms?: number, ...args: unknown[]) => NodeJS.Timeout} */
+const setInterval = (task, ms = 0, ...args) => realSetInterval(task, ms / 10, ...args);
+globalThis.setInterval = /** @type {typeof globalThis.setInterval} */ (setInterval);
