@@ -1,4 +1,5 @@
 import { BlockList, isIP, isIPv6 } from 'node:net';
+import { networkInterfaces } from 'node:os';
 
 export { BlockList, isIP, isIPv6 };
 
@@ -21,6 +22,10 @@ export interface Network {
 /** RFC 4291 section 2.5.5.2: how a socket that listens on IPv6 shows a client that connected over IPv4. */
 const MAPPED = /^::ffff:(?=\d+\.)/i;
 const MAPPED_PREFIX = 96;
+
+/** Those of this machine. */
+export const interfaceAddresses = (): string[] =>
+  Object.values(networkInterfaces()).flatMap((addresses) => (addresses ?? []).map(({ address }) => address));
 
 export function readAddress(text: string): Address | undefined {
   // The zone of a link-local address means something only on this machine (RFC 4007 section 11).

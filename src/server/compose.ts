@@ -1,9 +1,9 @@
-import { createAddressRules, isThisMachine } from '../api/address-rules.ts';
+import { type AddressRules, createAddressRules, isThisMachine } from '../api/address-rules.ts';
 import { createCatalog } from '../api/catalog.ts';
 import { seatsPerFlow } from '../api/flow-control-limits.ts';
 import { fleetKey } from '../api/object-key.ts';
 import { readinessCounts } from '../clusters/readiness-counts.ts';
-import { interfaceAddresses, openUpstream } from '../clusters/upstream/upstream.ts';
+import type { Upstream } from '../clusters/upstream/upstream-contract.ts';
 import type { ServeOptions } from '../config/serve-options.ts';
 import { defaultBaseUrl } from '../config/values.ts';
 import { createIssuerIndex } from '../handlers/issuer-index.ts';
@@ -14,6 +14,7 @@ import { createApiServer } from '../http/api-server.ts';
 import type { Tracer } from '../http/records/tracing/tracer.ts';
 import { readConsoleFiles } from '../http/routes/console-files.ts';
 import { every } from '../lib/interval.ts';
+import { interfaceAddresses } from '../lib/network.ts';
 import { programFile } from '../lib/program-files.ts';
 import { readMountedSecret } from '../lib/secret-file.ts';
 import { createLiveLookup } from '../objects/reader.ts';
@@ -151,16 +152,10 @@ export async function compose(
     closers.push(() => callers.close());
     closers.push(every(CALLER_CHECK_MS, () => broadcaster.checkCallers()));
 
-    const upstream = openUpstream({
-      rules,
-      credentialsDir: options.credentialsDir,
-      readSecret: readMountedSecret,
-      ownPort: port,
-      logger,
-    });
-    closers.push(() => upstream.close());
+    const upstream = await openForwardingUpstream(options.credentialsDir, { rules, ownPort: port, logger });
+    closers.push(() => upstream?.close());
     const forwarding =
-      options.credentialsDir === undefined
+      upstream === undefined
         ? undefined
         : openForwarding({
             catalog,
@@ -265,6 +260,16 @@ export async function compose(
     await stopAll();
     throw error;
   }
+}
+
+/** Imported only when requests are forwarded: its HTTP client takes a tenth of a start. */
+async function openForwardingUpstream(
+  credentialsDir: string | undefined,
+  parts: { readonly rules: AddressRules; readonly ownPort: number; readonly logger: Logger },
+): Promise<Upstream | undefined> {
+  if (credentialsDir === undefined) return undefined;
+  const { openUpstream } = await import('../clusters/upstream/upstream.ts');
+  return openUpstream({ ...parts, credentialsDir, readSecret: readMountedSecret });
 }
 
 /** Imported only when tracing is configured. */

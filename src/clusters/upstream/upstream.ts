@@ -1,6 +1,6 @@
-import { networkInterfaces } from 'node:os';
 import { type AddressRules, isThisMachine } from '../../api/address-rules.ts';
 import { chooseEndpoint } from '../../api/choose-endpoint.ts';
+import { interfaceAddresses } from '../../lib/network.ts';
 import type { Logger } from '../../observability/logger.ts';
 import {
   type Connection,
@@ -36,7 +36,7 @@ export interface UpstreamOptions {
 
 interface OpenUpstreamOptions {
   readonly rules: AddressRules;
-  readonly credentialsDir: string | undefined;
+  readonly credentialsDir: string;
   readonly readSecret: (path: string) => Promise<Buffer | undefined>;
   readonly ownPort: number;
   readonly logger: Logger;
@@ -107,9 +107,6 @@ async function roundTrip(
   if (last) release();
   return { status: answer.statusCode, headers: answer.headers, body: bytes };
 }
-
-export const interfaceAddresses = (): string[] =>
-  Object.values(networkInterfaces()).flatMap((addresses) => (addresses ?? []).map(({ address }) => address));
 
 /** The endpoint for a client at one of this machine's addresses. */
 function originOf({ endpoints }: UpstreamCluster, ownAddresses: readonly string[]): string {
