@@ -25,7 +25,8 @@ const requestFor = ({ group, version, resource }: Kind, verb: Verb, rest: Partia
     name: verb === 'list' || verb === 'watch' ? '' : 'x',
     alwaysPublic: false,
   };
-  return { target, caller: person('ann'), query: new URLSearchParams(), ...rest } as unknown as ApiRequest;
+  const request = { target, caller: person('ann'), query: new URLSearchParams(), accept: { as: 'object' } };
+  return { ...request, ...rest } as unknown as ApiRequest;
 };
 
 describe('a kind whose objects are decided one by one', () => {

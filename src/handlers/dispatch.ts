@@ -17,6 +17,7 @@ import { type ListParts, listObjects } from './list.ts';
 import { parseDeleteOptions } from './options/delete-options.ts';
 import { type ListOptions, parseListOptions } from './options/list-options.ts';
 import type { CreateReview } from './reviews/create-review.ts';
+import { checkForm } from './views.ts';
 import { type WatchParts, watchObjects } from './watch/watch.ts';
 import { createObject } from './write/create.ts';
 import { deleteCollection, deleteObject, deleteUnreadable } from './write/delete.ts';
@@ -84,6 +85,7 @@ const GET_ONLY: Verbs = new Set<Verb>(['get']);
 /** Those with a body that can name the cluster. */
 const REDIRECTED_VERBS: Verbs = new Set<Verb>(['create', 'update', 'patch']);
 const NO_VERBS: Verbs = new Set();
+const READS: Verbs = new Set<Verb>(['get', 'list', 'watch']);
 
 /** Routing and discovery both use this table. */
 export function findResource(catalog: Catalog, target: Target): Resource | undefined {
@@ -153,6 +155,7 @@ export function createDispatcher(
     // The routes answer it: a handler would write an object without a cluster.
     if (resource.type === 'redirected') throw new Error('a redirected resource has no handler');
     const { kind, subresource } = resource;
+    if (!READS.has(request.target.verb)) checkForm(request);
     switch (subresource) {
       case 'token':
         return kind === parts.catalog.passes ? parts.redeemPass(request) : parts.createToken(request);

@@ -164,6 +164,14 @@ function goTypeOf({ style, group, kind, listKind }: Kind, isList: boolean): stri
   return `*${group === '' ? 'core' : group.split('.', 1)[0]}.${isList ? listKind : kind}`;
 }
 
+/**
+ * A write whose answer could not be rendered is refused before it is stored: a 400 after it would say that nothing has
+ * changed, and the audit log would record the change as a rejected request.
+ */
+export function checkForm({ accept, query }: Pick<ApiRequest, 'accept' | 'query'>): void {
+  if (accept.as === 'table') parseIncludeObject(query);
+}
+
 /** B-04 */
 function parseIncludeObject(query: Query): IncludeObject {
   const value = query.get('includeObject') ?? '';

@@ -286,6 +286,23 @@ describe('A41: the record of permissions and tokens is in a separate log, which 
     }
   });
 
+  test('B-04: a write is refused, and nothing stored, if its answer could not be rendered', async () => {
+    const headers = { Accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' };
+    const ask = (method: string, object: string, body?: object, type = 'application/json') =>
+      server.call(method, `${object}?includeObject=x`, { body, headers: { ...headers, 'Content-Type': type } });
+    const [role, merge] = [`${RBAC}/clusterpass:viewer`, 'application/merge-patch+json'];
+    const before = (await server.call('GET', role)).text;
+    const answers = [
+      await ask('POST', RBAC, ROLE),
+      await ask('PUT', role, { metadata: { name: 'clusterpass:viewer' }, rules: [] }),
+      await ask('PATCH', role, { rules: [] }, merge),
+      await ask('DELETE', role),
+    ];
+    expect(answers.map(({ code }) => code)).toEqual([400, 400, 400, 400]);
+    expect((await server.call('GET', `${RBAC}/audited`)).code).toBe(404);
+    expect((await server.call('GET', role)).text).toBe(before);
+  });
+
   test('the path of a refused request is shortened', async () => {
     const long = 'a'.repeat(4_000);
     const refused = await server.call('GET', `${CLUSTERS}/${long}`, { token: 'nobody-knows-this-token' });
