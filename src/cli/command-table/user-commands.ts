@@ -94,7 +94,7 @@ export const USER_COMMANDS: readonly Command[] = [
       { flags: '--for-cluster', doc: "Warn if the cluster's API server does not accept the audiences." },
       {
         flags: '--tracked',
-        doc: 'Store a record of the token until it expires, for `token list`. The default, except where it is not possible; with this flag the request then fails.',
+        doc: 'Store a record of the token until it expires, for `token list`. The default where that is possible; with this flag, the request fails where it is not.',
         field: /metadata\.annotations\[clusterpass\.dev\/tracked\]/,
       },
       { flags: '--no-tracked', doc: 'Store no record.' },
@@ -149,7 +149,7 @@ export const USER_COMMANDS: readonly Command[] = [
       'Takes the ID of a token (its `jti` claim, also as `JTI=...` of an audit log), or the token itself on stdin. The token is neither printed nor sent to ' +
       'the server; only its ID is. It need not be tracked. You may always revoke tracked tokens that you requested; other ' +
       'tokens need the permission to `delete` `issuedtokens`. Clusterpass and every verifier that asks it refuse the token ' +
-      'from then on. A cluster, and any other verifier that uses the key set, does not notice and accepts the token until ' +
+      'from then on. A cluster or another verifier that uses the key set does not notice, and accepts the token until ' +
       'it expires; the command says until when.\n\nIn place of IDs, `--cluster`, `--account` and `--requester` select tracked ' +
       'tokens; those that match all of them are revoked. `--all` revokes all tracked tokens that you see.',
     arguments: [{ name: '[JTI|-...]', doc: 'Token IDs; `-` reads a token or an ID from stdin.' }],
