@@ -1,11 +1,9 @@
 import type { Kind } from '../api/kind.ts';
 import { kindPrefix } from '../api/object-key.ts';
-import { createRounds } from '../lib/rounds.ts';
 import { createFailureReports } from '../objects/failure-reports.ts';
 import type { ObjectReader } from '../objects/reader.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
 import type { Logger } from '../observability/logger.ts';
-import type { Leadership } from '../storage/leadership.ts';
 import type { Snapshot } from '../storage/snapshot.ts';
 
 interface Sweep<Step> {
@@ -76,28 +74,3 @@ function* allFrom(
 /** Whether a timestamp is in the past. One that cannot be read is. At -Infinity none is: no clock is trusted. */
 export const hasPassed = (timestamp: string, time: number): boolean =>
   time !== Number.NEGATIVE_INFINITY && !(Date.parse(timestamp) > time);
-
-export interface SweepTimer {
-  readonly every: (ms: number, act: () => void) => () => void;
-  /** The leader sweeps, for all replicas. */
-  readonly leadership: Pick<Leadership, 'leads'>;
-  readonly logger: Pick<Logger, 'warn'>;
-}
-
-const SWEEP_MS = 1_000;
-
-/** Runs the sweep every second while this replica leads. `onFailure` is the text of the log. */
-export function startSweep(
-  { every, leadership, logger }: SweepTimer,
-  sweep: () => Promise<void>,
-  onFailure: string,
-): () => Promise<void> {
-  const rounds = createRounds(sweep, (error) => logger.warn({ err: error }, onFailure));
-  const stop = every(SWEEP_MS, () => {
-    if (leadership.leads()) rounds.start();
-  });
-  return async () => {
-    stop();
-    await rounds.ended();
-  };
-}

@@ -153,6 +153,7 @@ export async function openState(parts: StateParts): Promise<State> {
       leadership: guardedLeadership,
       now: () => clock.latest(),
       removalTime: () => clock.removalTime(),
+      every,
       logger,
     }),
   );

@@ -9,11 +9,12 @@ import { isOpenPhase, requestStatus } from '../../api/kinds/access-request-spec.
 import { fleetKey } from '../../api/object-key.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
+import { type SweepTimer, startSweep } from '../../objects/start-sweep.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import type { ObjectWriter } from '../../objects/writer.ts';
 import type { Logger } from '../../observability/logger.ts';
 import { type Leadership, leaderGuards } from '../../storage/leadership.ts';
-import { createObjectSweep, hasPassed, type SweepTimer, startSweep } from '../sweep-objects.ts';
+import { createObjectSweep, hasPassed } from '../sweep-objects.ts';
 import { withDecision } from './decide-request.ts';
 import type { GrantOwner, GrantStore } from './grant-objects.ts';
 

@@ -5,12 +5,13 @@ import { ENDED, isLivePhase, passAccount, passSpec, passStatus, REVOKED } from '
 import { fleetKey } from '../../api/object-key.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
+import { type SweepTimer, startSweep } from '../../objects/start-sweep.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import type { ObjectWriter } from '../../objects/writer.ts';
 import type { Logger } from '../../observability/logger.ts';
 import { type Leadership, leaderGuards } from '../../storage/leadership.ts';
 import type { Revocations } from '../../tokens/revocations/revocations.ts';
-import { createObjectSweep, hasPassed, type SweepTimer, startSweep } from '../sweep-objects.ts';
+import { createObjectSweep, hasPassed } from '../sweep-objects.ts';
 import { ACCOUNT_DELETED, hasBindingChanged, isAccountDeleted } from './pass-parts.ts';
 import { endedStatus, revokeTokens } from './pass-verbs.ts';
 

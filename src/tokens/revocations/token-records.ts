@@ -1,19 +1,19 @@
 import type { Catalog } from '../../api/catalog.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
+import { type SweepTimer, startSweep } from '../../objects/start-sweep.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import type { ObjectWriter } from '../../objects/writer.ts';
-import type { Logger } from '../../observability/logger.ts';
 import type { Store } from '../../storage/contract.ts';
 import { type Leadership, leaderGuards } from '../../storage/leadership.ts';
 import { createRevocations, type Revocations, recordLongestLifetime } from './revocations.ts';
 import { createSweep } from './sweep-expired.ts';
 import { createTrackedTokens, type TrackedTokens } from './tracked-tokens.ts';
 
-interface TokenRecordParts {
+interface TokenRecordParts extends SweepTimer {
   readonly catalog: Catalog;
   readonly reader: ObjectReader;
   readonly writer: ObjectWriter;
-  readonly store: Store;
+  readonly store: Pick<Store, 'get' | 'write'>;
   readonly maxExpirationSeconds: number;
   readonly maxTrackedPerCaller: number;
   /** The leader removes expired records, for all replicas. */
@@ -21,7 +21,6 @@ interface TokenRecordParts {
   readonly now: () => number;
   /** See ClockGuard. */
   readonly removalTime: () => number;
-  readonly logger: Logger;
 }
 
 export interface TokenRecords {
@@ -29,8 +28,6 @@ export interface TokenRecords {
   readonly tracked: TrackedTokens;
   close(): Promise<void>;
 }
-
-const SWEEP_MS = 1_000;
 
 /** A crash between the revocation of a token and the removal of its record leaves the record behind. */
 export const obsoleteRecords =
@@ -40,7 +37,7 @@ export const obsoleteRecords =
 
 /** The records of tokens that were issued: of tracked tokens, and of revoked ones. */
 export async function openTokenRecords(parts: TokenRecordParts): Promise<TokenRecords> {
-  const { catalog, reader, writer, store, now, logger } = parts;
+  const { catalog, reader, writer, store, now } = parts;
   const longestLifetime = await recordLongestLifetime(store, parts.maxExpirationSeconds);
   const revocations = createRevocations({ catalog, reader, writer, longestLifetime, now });
   const sweep = createSweep({
@@ -52,22 +49,10 @@ export async function openTokenRecords(parts: TokenRecordParts): Promise<TokenRe
     removalTime: parts.removalTime,
     longestLifetime,
   });
-  let running: Promise<void> | undefined;
-  const timer = setInterval(() => {
-    if (!parts.leadership.leads()) return;
-    running ??= sweep()
-      .catch((error: unknown) => logger.warn({ err: error }, 'the records of expired tokens could not be removed yet'))
-      .finally(() => {
-        running = undefined;
-      });
-  }, SWEEP_MS);
-  timer.unref();
+  const close = startSweep(parts, sweep, 'the records of expired tokens could not be removed yet');
   return {
     revocations,
     tracked: createTrackedTokens({ catalog, reader, writer, maxPerCaller: parts.maxTrackedPerCaller, now }),
-    close: async () => {
-      clearInterval(timer);
-      await running;
-    },
+    close,
   };
 }
