@@ -202,3 +202,15 @@ export class StorageError extends Error {
     this.revision = options.revision;
   }
 }
+
+/** The error of a read at a revision that is gone. `oldest` is the oldest one that can be read. */
+export const compactedError = (requested: Revision, oldest: Revision): StorageError =>
+  new StorageError('compacted', `revision ${requested} has been compacted: the oldest kept is ${oldest}`, {
+    revision: oldest - 1,
+  });
+
+/** The error for a revision that has not happened yet. */
+export const futureError = (requested: Revision, current: Revision): StorageError =>
+  new StorageError('future', `revision ${requested} has not happened yet: the store is at ${current}`, {
+    revision: current,
+  });

@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module';
 import type btree from 'sorted-btree';
+import { prefixEnd } from './prefix-end.ts';
 
 // CommonJS with a `default` export: loaders disagree on how to import it, and agree on `require`.
 const { default: BTree } = createRequire(import.meta.url)('sorted-btree') as typeof btree;
@@ -26,9 +27,6 @@ const compareKeys = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 
 
 /** Labels and keys contain no NUL, so the range of one label does not overlap with another's. */
 const indexKey = (label: string, value: string, key: string): string => `${label}\0${value}\0${key}`;
-
-/** The first key after all keys with this prefix, which ends in `/`. */
-const endOf = (prefix: string): string => `${prefix.slice(0, -1)}0`;
 
 const NO_LABELS: NonNullable<CacheEntry['labels']> = {};
 
@@ -97,7 +95,7 @@ export class CacheState<E extends CacheEntry> {
 
   /** Entries under the prefix in key order, after the given key. */
   *scan(prefix: string, after?: string): Generator<E> {
-    const end = endOf(prefix);
+    const end = prefixEnd(prefix);
     const start = after !== undefined && after >= prefix ? after : prefix;
     for (const [key, entry] of this.#byKey.entries(start)) {
       if (key >= end) return;
@@ -108,7 +106,7 @@ export class CacheState<E extends CacheEntry> {
   /** As `scan`, appended to an array until it holds `limit` entries: cheaper than a generator. */
   collect(into: E[], prefix: string, after: string | undefined, limit: number): void {
     const start = after !== undefined && after >= prefix ? after : prefix;
-    this.#byKey.forRange(start, endOf(prefix), false, (key, entry) => {
+    this.#byKey.forRange(start, prefixEnd(prefix), false, (key, entry) => {
       if (key !== after) into.push(entry);
       return into.length < limit ? undefined : STOP;
     });
@@ -117,11 +115,11 @@ export class CacheState<E extends CacheEntry> {
   /** The number of entries under the prefix, after the given key. */
   count(prefix: string, after?: string): number {
     if (after !== undefined && after >= prefix) {
-      return this.#byKey.forRange(after, endOf(prefix), false) - (this.#byKey.has(after) ? 1 : 0);
+      return this.#byKey.forRange(after, prefixEnd(prefix), false) - (this.#byKey.has(after) ? 1 : 0);
     }
     const first = this.#byKey.minKey();
     const last = this.#byKey.maxKey();
-    const end = endOf(prefix);
+    const end = prefixEnd(prefix);
     if (first === undefined || last === undefined) return 0;
     if (first >= prefix && last < end) return this.#byKey.size;
     return this.#byKey.forRange(prefix, end, false);

@@ -3,6 +3,8 @@ import { SharedCall } from '../../lib/shared-call.ts';
 import type { Logger } from '../../observability/logger.ts';
 import { checkKey, checkList, checkPrefix, checkRevision, checkWrite } from '../checks.ts';
 import {
+  compactedError,
+  futureError,
   type Guard,
   type KeyValue,
   type ListRequest,
@@ -154,7 +156,7 @@ export class EtcdStore implements Store {
     let position = after;
     let slowestMs = 0;
     while (!ended.aborted) {
-      if (position <= this.#compacted && this.#compacted > 0) throw this.#compactedError(position);
+      if (position <= this.#compacted && this.#compacted > 0) throw compactedError(position, this.#compacted + 1);
       const deadMs = Math.min(DEAD_MS.most, Math.max(DEAD_MS.first, 2 * slowestMs));
       try {
         const stream = watchStream({
@@ -220,7 +222,7 @@ export class EtcdStore implements Store {
     try {
       await this.#members.callIdempotent(COMPACT, { revision: at }, COMPACTION_TIMEOUT, { doing: 'be compacted' });
     } catch (error) {
-      if (isFuture(error)) throw await this.#futureError(revision);
+      if (isFuture(error)) throw futureError(revision, await this.revision());
       // Another process has compacted further.
       if (!isCompacted(error)) throw this.#failure(error, 'be compacted');
       await this.compactedRevision();
@@ -271,7 +273,7 @@ export class EtcdStore implements Store {
     timeout: CallTimeout,
   ): Promise<{ kvs: readonly EtcdKeyValue[]; more: boolean; revision: Revision }> {
     this.#requireOpen();
-    if (at !== undefined && at <= this.#compacted) throw this.#compactedError(at);
+    if (at !== undefined && at <= this.#compacted) throw compactedError(at, this.#compacted + 1);
     const atRevision = at === undefined ? request : { ...request, revision: this.#space.toEtcd(at) };
     let response: Decoded<typeof RANGE.response>;
     try {
@@ -280,10 +282,10 @@ export class EtcdStore implements Store {
         prefer: this.#watchMember,
       });
     } catch (error) {
-      if (at !== undefined && isFuture(error)) throw await this.#futureError(at);
+      if (at !== undefined && isFuture(error)) throw futureError(at, await this.revision());
       if (at !== undefined && isCompacted(error)) {
         await this.compactedRevision();
-        throw this.#compactedError(at);
+        throw compactedError(at, this.#compacted + 1);
       }
       throw this.#failure(error, 'be read');
     }
@@ -306,20 +308,6 @@ export class EtcdStore implements Store {
     if (!this.#isReplaced) this.#logger?.warn({}, REPLACED);
     this.#isReplaced = true;
     return new StorageError('replaced', REPLACED);
-  }
-
-  #compactedError(requested: Revision): StorageError {
-    const oldest = this.#compacted + 1;
-    return new StorageError('compacted', `revision ${requested} has been compacted: the oldest kept is ${oldest}`, {
-      revision: this.#compacted,
-    });
-  }
-
-  async #futureError(requested: Revision): Promise<StorageError> {
-    const revision = await this.revision();
-    return new StorageError('future', `revision ${requested} has not happened yet: the store is at ${revision}`, {
-      revision,
-    });
   }
 
   #failure(error: unknown, doing: string): StorageError {

@@ -1,4 +1,5 @@
 import type { Change, KeyValue, Revision } from '../contract.ts';
+import { prefixEnd } from '../prefix-end.ts';
 import { DELETE_EVENT, type EtcdEvent, type EtcdKeyValue } from './messages.ts';
 
 /**
@@ -21,9 +22,9 @@ export class KeySpace {
     return Buffer.from(`${this.#root}${key}`);
   }
 
-  /** The first key that does not begin with the prefix: prefixes end in `/`, and `0` is the next byte. */
+  /** The first key after all keys with this prefix. */
   end(prefix: string): Uint8Array {
-    return Buffer.from(`${this.#root}${prefix.slice(0, -1)}0`);
+    return this.key(prefixEnd(prefix));
   }
 
   /** The smallest key greater than this one. */

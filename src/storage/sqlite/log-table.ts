@@ -1,5 +1,14 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { type Expectation, type Guard, type KeyValue, type Revision, StorageError } from '../contract.ts';
+import {
+  compactedError,
+  type Expectation,
+  futureError,
+  type Guard,
+  type KeyValue,
+  type Revision,
+  StorageError,
+} from '../contract.ts';
+import { prefixEnd } from '../prefix-end.ts';
 import { inTransaction } from './database.ts';
 import {
   NO_VALUE,
@@ -147,7 +156,7 @@ export class LogTable {
   /** The next changes after a revision; complete up to the returned revision. */
   changes(prefix: string, after: Revision): RowsResult {
     const { oldest } = this;
-    if (oldest > 1 && after < oldest) throw compacted(after, oldest);
+    if (oldest > 1 && after < oldest) throw compactedError(after, oldest);
     const newest = this.revision;
     const end = Math.min(newest, after + CHANGES_REVISIONS);
     const rows = new RowBlock();
@@ -164,13 +173,9 @@ export class LogTable {
 
   #readable(at: Revision | undefined): Revision {
     if (at === undefined) return this.revision;
-    if (at > this.revision) {
-      throw new StorageError('future', `revision ${at} has not happened yet: the store is at ${this.revision}`, {
-        revision: this.revision,
-      });
-    }
+    if (at > this.revision) throw futureError(at, this.revision);
     const { oldest } = this;
-    if (at < oldest) throw compacted(at, oldest);
+    if (at < oldest) throw compactedError(at, oldest);
     return at;
   }
 
@@ -209,17 +214,6 @@ function holds(expect: Expectation, head: Head | undefined): boolean {
   if ('absent' in expect) return head === undefined;
   if ('modRevision' in expect) return head?.revision === expect.modRevision;
   return head?.created === expect.createRevision;
-}
-
-/** The smallest string greater than every key with the prefix: prefixes end in `/`, and `0` is the next byte. */
-function prefixEnd(prefix: string): string {
-  return `${prefix.slice(0, -1)}0`;
-}
-
-function compacted(revision: Revision, oldest: Revision): StorageError {
-  return new StorageError('compacted', `revision ${revision} has been compacted: the oldest kept is ${oldest}`, {
-    revision: oldest - 1,
-  });
 }
 
 /** Collects rows in columns. */

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { type Revision, StorageError } from '../contract.ts';
+import { futureError, type Revision, StorageError } from '../contract.ts';
 import { inTransaction, pragma } from './database.ts';
 
 /** Limits of one step, of a few milliseconds: rows to sweep, and pages to free. */
@@ -20,11 +20,7 @@ export class Sweeper {
   }
 
   begin(revision: Revision, newest: Revision): void {
-    if (revision > newest) {
-      throw new StorageError('future', `revision ${revision} has not happened yet: the store is at ${newest}`, {
-        revision: newest,
-      });
-    }
+    if (revision > newest) throw futureError(revision, newest);
     this.#db.prepare("UPDATE meta SET value = max(value, ?) WHERE name = 'oldest'").run(revision);
   }
 
