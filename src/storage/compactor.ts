@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { COMPACTION_KEY, type Revision, type Store } from './contract.ts';
 import { type Leadership, soleLeadership } from './leadership.ts';
+import { asRead } from './update-key.ts';
 
 export interface CompactorClock {
   /** Milliseconds on a monotonic clock: a wall clock that is set forward would end the retention early. */
@@ -77,7 +78,7 @@ export function startCompactor({
     const { ok } = await store.write({
       key: COMPACTION_KEY,
       value: Buffer.from(`${target}`),
-      expect: before === undefined ? { absent: true } : { modRevision: before.modRevision },
+      expect: asRead(before),
       guards: [fence],
     });
     return ok;

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { inParallel } from '../lib/in-parallel.ts';
 import { ENGINE_KEYS, type Guard, IMPORT_KEY, type Revision, StorageError, type Store } from '../storage/contract.ts';
+import { asRead } from '../storage/update-key.ts';
 import { type Archive, ArchiveError, type ArchiveItem } from './archive.ts';
 import { Retries } from './retries.ts';
 
@@ -75,7 +76,7 @@ class ImportSteps {
   async #mark(): Promise<Guard> {
     const found = await this.#retries.run(() => this.#store.get(IMPORT_KEY));
     if (found === undefined) await this.#requireEmpty();
-    const expect = found === undefined ? { absent: true as const } : { modRevision: found.modRevision };
+    const expect = asRead(found);
     await this.#retries.run(async (isRepeated) => {
       const result = await this.#store.write({ key: IMPORT_KEY, value: this.#value, expect });
       if (!result.ok && !(isRepeated && equal(result.current?.value, this.#value))) throw otherImport();

@@ -3,6 +3,7 @@ import type { Logger } from '../../observability/logger.ts';
 import { type KeyValue, type Store, TIME_KEY } from '../../storage/contract.ts';
 import type { Leadership } from '../../storage/leadership.ts';
 import type { StoreTime } from '../../storage/store-time.ts';
+import { asRead } from '../../storage/update-key.ts';
 import { type ClockCheck, ClockGuard } from './clock-guard.ts';
 import { MemberClockCheck } from './member-clock-check.ts';
 import { StoredTimeCheck } from './stored-time-check.ts';
@@ -121,7 +122,7 @@ async function openStoredTime(options: OpenClockGuardOptions, limitMs: number): 
     await store.write({
       key: TIME_KEY,
       value: Buffer.from(new Date(trusted).toISOString()),
-      expect: before === undefined ? { absent: true } : { modRevision: before.modRevision },
+      expect: asRead(before),
     });
   };
   // Failures of the store are reported elsewhere, and the next write repeats this one.

@@ -10,6 +10,7 @@ import type { ObjectReader } from '../../objects/reader.ts';
 import { asApiError } from '../../objects/storage-errors.ts';
 import type { ObjectWriter } from '../../objects/writer.ts';
 import { StorageError, type Store } from '../../storage/contract.ts';
+import { updateKey } from '../../storage/update-key.ts';
 
 interface RevocationParts {
   readonly catalog: Pick<Catalog, 'revokedTokens'>;
@@ -94,26 +95,17 @@ export interface LongestLifetime {
 
 /** Outside of the registry: it is no object, and is not watched. */
 const LIFETIME_KEY = '/internal/longest-token-lifetime';
-const ATTEMPTS = 16;
 
 /** Stores this process's limit before it issues the first token. The stored value only grows. */
 export async function recordLongestLifetime(
   store: Pick<Store, 'get' | 'write'>,
   ownSeconds: number,
 ): Promise<LongestLifetime> {
-  for (let attempt = 1; ; attempt++) {
-    const current = await store.get(LIFETIME_KEY);
-    if (current !== undefined && secondsIn(current.value) >= ownSeconds) break;
-    const { ok } = await store.write({
-      key: LIFETIME_KEY,
-      value: Buffer.from(JSON.stringify({ seconds: ownSeconds })),
-      expect: current === undefined ? { absent: true } : { modRevision: current.modRevision },
-    });
-    if (ok) break;
-    if (attempt >= ATTEMPTS) {
-      throw new StorageError('unavailable', `${LIFETIME_KEY} was changed by others in each of ${ATTEMPTS} attempts`);
-    }
-  }
+  await updateKey(store, LIFETIME_KEY, (stored) =>
+    stored !== undefined && secondsIn(stored) >= ownSeconds
+      ? undefined
+      : Buffer.from(JSON.stringify({ seconds: ownSeconds })),
+  );
   return {
     async read() {
       const current = await store.get(LIFETIME_KEY);
