@@ -1,10 +1,9 @@
-import type { Kind } from '../api/kind.ts';
 import { kindPrefix, type ObjectKey, storageKey } from '../api/object-key.ts';
 import { originOf } from '../api/origin-annotation.ts';
 import { ApiError } from '../api/status.ts';
 import { quantity } from '../lib/quantity.ts';
 import { TimeSlice } from '../lib/time-slice.ts';
-import { prefixesInside } from '../objects/parents.ts';
+import { objectsInside } from '../objects/parents.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
 import { leaderGuards } from '../storage/leadership.ts';
 import { type ApplyParts, eventOf, manifestChange } from './apply-manifests.ts';
@@ -98,22 +97,13 @@ async function planPruning({ catalog, reader }: ApplyParts, source: string, { ma
       if (originOf(entry.object().metadata)?.startsWith(`${source}:`) !== true) continue;
       owned++;
       if (wanted.has(entry.key)) continue;
-      const others = inside(entry).filter(({ key }) => !removable.has(key));
+      const others = objectsInside(catalog, reader, entry).filter(({ key }) => !removable.has(key));
       const [first] = others;
       if (first === undefined) removable.set(entry.key, entry);
       else kept.push({ entry, reason: othersInside(first, others.length, wanted.has(first.key)) });
     }
   }
   return { owned, removable: [...removable.values()], kept };
-
-  function inside(parent: StoredObject): StoredObject[] {
-    const prefixes = prefixesInside(catalog, parent);
-    return catalog.kinds.flatMap((kind: Kind) =>
-      prefixes
-        .filter((prefix) => prefix.startsWith(kindPrefix(kind)))
-        .flatMap((prefix) => [...reader.cache(kind).current.scan(prefix)]),
-    );
-  }
 }
 
 function othersInside({ kind, namespace, name }: StoredObject, count: number, isWanted: boolean): string {

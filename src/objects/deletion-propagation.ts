@@ -7,7 +7,7 @@ import { Slots } from '../lib/slots.ts';
 import { TimeSlice } from '../lib/time-slice.ts';
 import type { Guard, Store, Write, WriteResult } from '../storage/contract.ts';
 import type { Unreadable } from '../storage/watch-cache.ts';
-import { findParents, isParent, keyPartOf } from './parents.ts';
+import { findParents, isParent, objectsInside, prefixInside } from './parents.ts';
 import type { ObjectReader } from './reader.ts';
 import { asApiError } from './storage-errors.ts';
 import { parseStorageKey, type StoredObject } from './stored-object.ts';
@@ -145,13 +145,11 @@ export class DeletionPropagation {
    */
   #children(parent: StoredObject): StoredObject[] {
     const { catalog, reader } = this.#options;
-    const ofCluster = parent.kind === catalog.clusters;
+    const inside = objectsInside(catalog, reader, parent);
+    if (parent.kind !== catalog.clusters) return inside;
     const hasNamespace = ({ cluster, namespace }: StoredObject): boolean =>
       reader.find(catalog.namespaces, { cluster, namespace: '', name: namespace }) !== undefined;
-    return catalog.kinds
-      .filter((kind) => kind.inCluster && (ofCluster || kind.namespaced))
-      .flatMap((kind) => [...reader.cache(kind).current.scan(`${kindPrefix(kind)}${keyPartOf(parent)}`)])
-      .filter((child) => !ofCluster || !child.kind.namespaced || !hasNamespace(child));
+    return inside.filter((child) => !child.kind.namespaced || !hasNamespace(child));
   }
 
   async #delete(child: StoredObject): Promise<void> {
@@ -167,7 +165,7 @@ export class DeletionPropagation {
   }
 
   #sweepInside(parent: ObjectKey & { readonly kind: Kind }): Promise<void> {
-    return this.#sweep((kind) => `${kindPrefix(kind)}${keyPartOf(parent)}`);
+    return this.#sweep((kind) => prefixInside(kind, parent));
   }
 
   /** Deletes the orphans under these prefixes, regardless of finalizers. */

@@ -25,18 +25,30 @@ export function findParents(catalog: Catalog, reader: ObjectReader, kind: Kind, 
   return [cluster, find(catalog.namespaces, { cluster: objectKey.cluster, namespace: '', name: objectKey.namespace })];
 }
 
+type ParentKey = ObjectKey & { readonly kind: Kind };
+
 /** The part of storage keys that names a cluster or a namespace. */
-export const keyPartOf = ({ kind, cluster, name }: ObjectKey & { readonly kind: Kind }): string =>
-  kind.inCluster ? `${cluster}/${name}/` : `${name}/`;
+const keyPartOf = ({ kind, cluster, name }: ParentKey): string => (kind.inCluster ? `${cluster}/${name}/` : `${name}/`);
+
+/** The kinds of what is inside a cluster or a namespace; none for other objects. */
+function kindsInside(catalog: Catalog, parent: Kind): Kind[] {
+  const ofCluster = parent === catalog.clusters;
+  if (!ofCluster && parent !== catalog.namespaces) return [];
+  return catalog.kinds.filter((inner) => inner.inCluster && (ofCluster || inner.namespaced));
+}
+
+/** Of the objects of a kind inside a cluster or a namespace. */
+export const prefixInside = (inner: Kind, parent: ParentKey): string => `${kindPrefix(inner)}${keyPartOf(parent)}`;
 
 /** The prefixes of everything inside a cluster or a namespace. */
-export function prefixesInside(catalog: Catalog, parent: ObjectKey & { readonly kind: Kind }): string[] {
-  const ofCluster = parent.kind === catalog.clusters;
-  if (!ofCluster && parent.kind !== catalog.namespaces) return [];
-  return catalog.kinds
-    .filter((inner) => inner.inCluster && (ofCluster || inner.namespaced))
-    .map((inner) => `${kindPrefix(inner)}${keyPartOf(parent)}`);
-}
+export const prefixesInside = (catalog: Catalog, parent: ParentKey): string[] =>
+  kindsInside(catalog, parent.kind).map((inner) => prefixInside(inner, parent));
+
+/** Everything inside a cluster or a namespace, as it is cached now. */
+export const objectsInside = (catalog: Catalog, reader: ObjectReader, parent: ParentKey): StoredObject[] =>
+  kindsInside(catalog, parent.kind).flatMap((inner) => [
+    ...reader.cache(inner).current.scan(prefixInside(inner, parent)),
+  ]);
 
 /**
  * The cluster and the namespace must exist and must not be terminating. The error names the missing one (T-12i): "no
