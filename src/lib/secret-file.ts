@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
 import { copyFile, link, lstat, mkdir, open, rename, stat, unlink } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { codeOf } from './file-problem.ts';
 
 /**
  * Files that hold a secret: keys, generated tokens. A process that can read one can forge what it protects, so a file
@@ -19,9 +20,6 @@ export class UnreadableFile extends UnsafeFile {}
 /** Enough for a key or a token. */
 const MAX_BYTES = 64 * 1024;
 const NO_HARD_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']);
-
-const errorCode = (error: unknown): string | undefined =>
-  error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
 
 const octal = (mode: number): string => (mode & 0o7777).toString(8).padStart(4, '0');
 
@@ -49,7 +47,7 @@ export async function readSecretFile(
     const link = followLink ? 0 : constants.O_NOFOLLOW;
     handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK | link);
   } catch (error) {
-    const code = errorCode(error);
+    const code = codeOf(error);
     if (code === 'ENOENT') return undefined;
     if (code === 'ELOOP') throw new UnsafeFile(`${path} is a symbolic link; a secret must be a regular file.`);
     if (code === 'EACCES') throw new UnreadableFile(`${path} cannot be read by this process (permission denied).`);
@@ -110,11 +108,11 @@ async function createSecretFile(path: string, content: Uint8Array): Promise<bool
   try {
     await linkOrCopy(temporary, path);
   } catch (error) {
-    if (errorCode(error) === 'EEXIST') return false;
+    if (codeOf(error) === 'EEXIST') return false;
     throw error;
   } finally {
     await unlink(temporary).catch((error: unknown) => {
-      if (errorCode(error) !== 'ENOENT') throw error;
+      if (codeOf(error) !== 'ENOENT') throw error;
     });
   }
   await syncDirectory(dirname(path));
@@ -126,7 +124,7 @@ async function linkOrCopy(from: string, to: string): Promise<void> {
   try {
     await link(from, to);
   } catch (error) {
-    if (!NO_HARD_LINKS.has(errorCode(error) ?? '')) throw error;
+    if (!NO_HARD_LINKS.has(codeOf(error))) throw error;
     await copyFile(from, to, constants.COPYFILE_EXCL);
     const handle = await open(to, 'r');
     await handle.sync().finally(() => handle.close());
@@ -170,7 +168,7 @@ export async function replaceSecretFile(path: string, content: Uint8Array): Prom
   } catch (error) {
     await unlink(temporary);
     // A file that is mounted cannot be replaced.
-    if (errorCode(error) !== 'EBUSY') throw error;
+    if (codeOf(error) !== 'EBUSY') throw error;
     throw new UnsafeFile(`${path} is a mount: replace the content where it comes from, e.g. in the Secret.`);
   }
   await syncDirectory(dirname(path));

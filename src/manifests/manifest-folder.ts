@@ -1,5 +1,6 @@
 import { stat } from 'node:fs/promises';
 import type { Catalog } from '../api/catalog.ts';
+import { codeOf } from '../lib/file-problem.ts';
 import type { Logger } from '../observability/logger.ts';
 import { type ApplyParts, type ApplyReport, applyManifests } from './apply-manifests.ts';
 import { countSurplus, type PruneReport, pruneManifests } from './prune-manifests.ts';
@@ -182,7 +183,7 @@ async function stateOf(path: string): Promise<string> {
         const { mtimeMs, ctimeMs, size, ino } = await stat(file);
         return [file, mtimeMs, ctimeMs, size, ino].join('\0');
       } catch (error) {
-        return [file, (error as NodeJS.ErrnoException).code].join('\0');
+        return [file, codeOf(error)].join('\0');
       }
     }),
   );

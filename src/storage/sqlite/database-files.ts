@@ -11,6 +11,7 @@ import {
   statSync,
 } from 'node:fs';
 import { dirname } from 'node:path';
+import { codeOf } from '../../lib/file-problem.ts';
 import { StorageError } from '../contract.ts';
 
 /** Network file systems, by their magic numbers in Linux (statfs(2)). */
@@ -97,7 +98,7 @@ function accessProblem(path: string, found: Found, self: Identity): string | und
     return undefined;
   } catch (error) {
     // A read-only file system is reported by SQLite.
-    if ((error as NodeJS.ErrnoException).code !== 'EACCES') return undefined;
+    if (codeOf(error) !== 'EACCES') return undefined;
     const command = found.uid === self.uid ? 'chmod u+rwX' : `chown ${self.uid}`;
     return (
       `${path} belongs to uid ${found.uid} (mode ${octal(found.mode)}), and this process (uid ${self.uid}) ` +

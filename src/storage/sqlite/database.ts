@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { closeSync, linkSync, openSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
+import { codeOf } from '../../lib/file-problem.ts';
 import { type Revision, StorageError } from '../contract.ts';
 import { requireContent, requireLocalDisk, requireOwnFiles, requireOwnLog } from './database-files.ts';
 import { isBusy, toStorageError } from './sqlite-errors.ts';
@@ -107,7 +108,7 @@ function createDatabase(file: string): void {
     // The link fails if another process was faster: that one's database is used.
     linkOrRename(created, file);
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+    if (codeOf(error) !== 'EEXIST') throw error;
   } finally {
     for (const suffix of ['', '-wal', '-journal']) rmSync(`${created}${suffix}`, { force: true });
   }

@@ -4,7 +4,7 @@ import { toPlain } from '../../api/codec/tree.ts';
 import { isRecordableJti } from '../../api/credential-id.ts';
 import type { BoundObjectReference } from '../../api/kinds/token-request.ts';
 import { ApiError } from '../../api/status.ts';
-import { isJsonObject, type JsonObject } from '../../lib/json-object.ts';
+import { type JsonObject, memberOf } from '../../lib/json-object.ts';
 import { looksLikeToken } from '../../observability/token-text.ts';
 import { decodeJsonSegment, decodeSegment, splitToken } from '../jws.ts';
 
@@ -50,8 +50,8 @@ const AUDIENCE = /^\P{Cc}{1,1024}$/u;
 /** Throws UnexpectedResponse. */
 export function readTokenResponse(body: Buffer, expected: ExpectedToken): GrantedToken {
   const response = parseUpstreamJson(body);
-  const status = member(response, 'kind') === 'TokenRequest' ? member(response, 'status') : undefined;
-  const token = member(status, 'token');
+  const status = memberOf(response, 'kind') === 'TokenRequest' ? memberOf(response, 'status') : undefined;
+  const token = memberOf(status, 'token');
   if (typeof token !== 'string') throw new UnexpectedResponse('it is not a TokenRequest with a token');
   const claims = decodeToken(token);
   checkSubject(claims, expected);
@@ -77,12 +77,9 @@ function decodeToken(token: string): JsonObject {
   return payload;
 }
 
-const member = (value: unknown, name: string): unknown =>
-  isJsonObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
-
 function checkSubject(claims: JsonObject, { namespace, serviceAccount, boundTo }: ExpectedToken): void {
   const kubernetes = claims['kubernetes.io'];
-  const names = [member(kubernetes, 'namespace'), member(member(kubernetes, 'serviceaccount'), 'name')];
+  const names = [memberOf(kubernetes, 'namespace'), memberOf(memberOf(kubernetes, 'serviceaccount'), 'name')];
   if (
     claims.sub !== accountUserName(namespace, serviceAccount) ||
     names[0] !== namespace ||
@@ -92,9 +89,9 @@ function checkSubject(claims: JsonObject, { namespace, serviceAccount, boundTo }
   }
   if (boundTo === undefined) return;
   // A token without the binding would stay valid after the object is deleted.
-  const referent = member(kubernetes, (boundTo.kind ?? '').toLowerCase());
+  const referent = memberOf(kubernetes, (boundTo.kind ?? '').toLowerCase());
   const wanted = boundTo.uid ?? '';
-  if (member(referent, 'name') !== boundTo.name || (wanted !== '' && member(referent, 'uid') !== wanted)) {
+  if (memberOf(referent, 'name') !== boundTo.name || (wanted !== '' && memberOf(referent, 'uid') !== wanted)) {
     throw new UnexpectedResponse('the token in it is not bound to the object that was asked for');
   }
 }
@@ -128,7 +125,7 @@ function readLifetime({ exp, iat }: JsonObject, { expirationSeconds, now }: Expe
 }
 
 function readUid(claims: JsonObject): string {
-  const uid = member(member(claims['kubernetes.io'], 'serviceaccount'), 'uid');
+  const uid = memberOf(memberOf(claims['kubernetes.io'], 'serviceaccount'), 'uid');
   if (!isRecordableJti(uid) || looksLikeToken(uid)) {
     throw new UnexpectedResponse('the token in it has no uid of the account');
   }

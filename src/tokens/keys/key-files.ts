@@ -1,6 +1,7 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { codeOf } from '../../lib/file-problem.ts';
 import { JWS_ALGORITHMS } from '../../lib/jws-algorithms.ts';
 import { readSecretFile, UnsafeFile } from '../../lib/secret-file.ts';
 import { type Algorithm, algorithmOf } from './algorithms.ts';
@@ -19,7 +20,7 @@ export async function findKeyFiles(dir: string): Promise<string[]> {
   try {
     names = await readdir(dir);
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return [];
+    if (codeOf(error) === 'ENOENT') return [];
     throw error;
   }
   return names

@@ -1,3 +1,4 @@
+import { LEEWAY_MS } from '../../api/deletion.ts';
 import type { Algorithm } from './algorithms.ts';
 
 /**
@@ -56,8 +57,6 @@ export type MakeKey = (algorithm: Algorithm, created: number) => Promise<Omit<Ke
 export const KEY_SET_MAX_AGE_SECONDS = 3600;
 /** For clocks that differ, and for a replica that observes a change late and meanwhile signs with the old ring. */
 const SLACK_MS = 600_000;
-/** K-15: a token is accepted this long after `exp`. */
-const LEEWAY_MS = 60_000;
 /** This long after its publication, every verifier has a key, however old its key set is. */
 export const PUBLISHED_MS = KEY_SET_MAX_AGE_SECONDS * 1000 + SLACK_MS;
 /** Repeated rotations must not fill the key set, which every verifier reads. */
