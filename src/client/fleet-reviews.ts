@@ -25,8 +25,7 @@ async function review<T>(
   signal: AbortSignal | undefined,
 ): Promise<T> {
   const path = `${clusterPrefix(client, cluster)}/apis/clusterpass.dev/v1alpha1/${resource}`;
-  const options = { body: { spec }, ...(signal === undefined ? {} : { signal }) };
-  const { value } = await client.request<{ status: T }>('POST', path, options);
+  const { value } = await client.request<{ status: T }>('POST', path, { body: { spec }, signal });
   return value.status;
 }
 

@@ -17,5 +17,5 @@ export async function listIssuedTokens(transport: Transport, options: TokenSelec
 /** Revokes a token, tracked or not. From then on the server and everyone who asks it refuse the token. */
 export async function revokeToken(transport: Transport, jti: string, signal?: AbortSignal): Promise<void> {
   if (!/^[0-9a-f-]{36}$/.test(jti)) throw new TypeError('jti is not the ID of a token');
-  await transport.request('DELETE', `${ISSUED_TOKENS}/${jti}`, signal === undefined ? {} : { signal });
+  await transport.request('DELETE', `${ISSUED_TOKENS}/${jti}`, { signal });
 }

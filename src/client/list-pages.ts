@@ -13,7 +13,7 @@ export interface Page<T> {
   readonly items: readonly T[];
 }
 
-export interface PageOptions {
+interface PageOptions {
   readonly labelSelector?: string | undefined;
   readonly fieldSelector?: string | undefined;
   readonly limit?: number | undefined;
@@ -30,9 +30,8 @@ export async function* listPages<P extends Page<unknown>>(
   const check = ({ metadata, items }: P): string | undefined => isEndless(metadata.continue, items.length);
   let next = '';
   do {
-    const query = { labelSelector, fieldSelector, limit, ...(next === '' ? {} : { continue: next }) };
-    const options = { query, check, expects: 'list' as const, ...(signal === undefined ? {} : { signal }) };
-    const { value } = await transport.request<P>('GET', path, options);
+    const query = { labelSelector, fieldSelector, limit, continue: next === '' ? undefined : next };
+    const { value } = await transport.request<P>('GET', path, { query, check, expects: 'list', signal });
     next = value.metadata.continue ?? '';
     yield value;
   } while (next !== '');

@@ -22,8 +22,8 @@ export async function createPasses(
     const { value } = await transport.request<{ items: IssuedPass[] }>('POST', PASSES, {
       body: { items },
       expects: 'items',
-      ...(dryRun ? { query: { dryRun: 'All' } } : {}),
-      ...(signal === undefined ? {} : { signal }),
+      query: { dryRun: dryRun ? 'All' : undefined },
+      signal,
     });
     passes.push(...value.items);
   }

@@ -13,7 +13,7 @@ const ANNOTATIONS: typeof TOKEN_ANNOTATIONS = {
   codeVerifier: 'clusterpass.dev/code-verifier',
 };
 
-export interface TokenParts {
+interface TokenParts {
   readonly transport: Transport;
   readonly timing: Timing;
   readonly productName: string;
@@ -74,8 +74,8 @@ async function send(
   const { value, headers, warnings } = await parts.transport.request<TokenRequest>('POST', path, {
     body,
     expects: 'unchecked',
-    ...(dryRun === true ? { query: { dryRun: 'All' } } : {}),
-    ...(signal === undefined ? {} : { signal }),
+    query: { dryRun: dryRun === true ? 'All' : undefined },
+    signal,
   });
   const { token, expirationTimestamp } = (value as TokenRequest | null)?.status ?? {};
   // A proxy may have answered, with anything.

@@ -32,7 +32,7 @@ interface SentOptions {
   readonly body?: unknown;
   readonly contentType?: string;
   readonly accept?: string;
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 export interface RequestOptions<T = unknown> extends SentOptions {

@@ -13,13 +13,10 @@ export async function servedVersion(
   versions: readonly string[],
   signal?: AbortSignal,
 ): Promise<string> {
-  const options = signal === undefined ? {} : { signal };
   try {
-    const { value } = await transport.request<{ versions?: readonly { version?: string }[] }>(
-      'GET',
-      `/apis/${group}`,
-      options,
-    );
+    const { value } = await transport.request<{ versions?: readonly { version?: string }[] }>('GET', `/apis/${group}`, {
+      signal,
+    });
     const found = versions.find((version) => value.versions?.some((served) => served.version === version));
     if (found !== undefined) return found;
   } catch (error) {

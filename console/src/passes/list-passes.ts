@@ -39,7 +39,7 @@ export async function listPasses(
       fieldSelector: fieldSelector(filter),
       continue: from === '' ? undefined : from,
     },
-    ...(signal === undefined ? {} : { signal }),
+    signal,
   });
   const { continue: next = '', remainingItemCount: remaining = 0 } = value.metadata;
   return { passes: value.items, next, remaining };
