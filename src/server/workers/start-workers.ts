@@ -1,6 +1,7 @@
 import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { ServeOptions } from '../../config/serve-options.ts';
 import type { Logger } from '../../observability/logger.ts';
 import type { Link } from '../../storage/proxy/proxy-protocol.ts';
@@ -32,9 +33,8 @@ export async function startWorkers(options: ServeOptions, logger: Logger): Promi
   const metrics = new WorkerMetrics(send);
   const catchUp = new WorkerCatchUp(send);
   const workers = new Set<Worker>();
-  let stopping = false;
+  const stopping = new AbortController();
   let failures = 0;
-  const timers = new Set<NodeJS.Timeout>();
 
   // Every worker accepts from the one socket. With round robin a connection that was handed to a worker hangs when that
   // worker exits; with SO_REUSEPORT the connections in its backlog are lost (docs/adr/0016).
@@ -60,25 +60,30 @@ export async function startWorkers(options: ServeOptions, logger: Logger): Promi
     worker.on('exit', (code, signal) => {
       workers.delete(worker);
       reject(new WorkerFailed(`a worker exited with ${signal ?? code} before it served`));
-      // A worker that never served is restarted by `replace`, with a backoff.
-      if (serves && !stopping) {
+      // One that never served is replaced again by `replace`, after a backoff.
+      if (serves && !stopping.signal.aborted) {
         logger.warn({ worker: worker.id, code, signal }, 'a worker exited; starting another');
-        replace();
+        void replace();
       }
     });
     return promise;
   };
-  const replace = (): void => {
-    start().catch((error: unknown) => {
-      if (stopping) return;
-      const backoffMs = BACKOFF_MS[Math.min(failures++, BACKOFF_MS.length - 1)] ?? 0;
-      logger.error({ err: error, backoffMs }, 'a worker failed to start; trying again');
-      timers.add(setTimeout(replace, backoffMs));
-    });
+  const replace = async (): Promise<void> => {
+    const { signal } = stopping;
+    while (!signal.aborted) {
+      try {
+        await start();
+        return;
+      } catch (error) {
+        if (signal.aborted) return;
+        const backoffMs = BACKOFF_MS[Math.min(failures++, BACKOFF_MS.length - 1)] ?? 0;
+        logger.error({ err: error, backoffMs }, 'a worker failed to start; trying again');
+        await delay(backoffMs, undefined, { signal }).catch(() => undefined);
+      }
+    }
   };
   const stop = async (): Promise<void> => {
-    stopping = true;
-    for (const timer of timers) clearTimeout(timer);
+    stopping.abort();
     const timeoutMs = options.shutdownDelayMs + STOP_MS;
     await Promise.all(
       [...workers].map(async (worker) => {
