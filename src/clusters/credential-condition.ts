@@ -25,6 +25,14 @@ export interface CredentialFinding {
   readonly message: string;
 }
 
+interface PendingWrite {
+  /** Undefined: what follows from the object. */
+  readonly finding: CredentialFinding | undefined;
+  readonly uid: string;
+  /** That the finding is about. */
+  readonly generation: number;
+}
+
 interface CredentialConditionsOptions {
   readonly catalog: Catalog;
   readonly reader: ObjectReader;
@@ -43,7 +51,7 @@ const CLUSTERS_PER_TICK = 100;
 export class CredentialConditions implements ReflectorListener<StoredObject> {
   readonly #options: CredentialConditionsOptions;
   /** The next write of each cluster. There is one write at a time for each cluster. */
-  readonly #pending = new Map<string, { finding: CredentialFinding | undefined; uid: string; generation: number }>();
+  readonly #pending = new Map<string, PendingWrite>();
   readonly #busy = new Set<string>();
   #closed = false;
 
@@ -94,7 +102,7 @@ export class CredentialConditions implements ReflectorListener<StoredObject> {
     this.#enqueue(cluster.name, { finding: undefined, uid: cluster.uid, generation: 0 });
   }
 
-  #enqueue(name: string, entry: { finding: CredentialFinding | undefined; uid: string; generation: number }): void {
+  #enqueue(name: string, entry: PendingWrite): void {
     if (this.#closed) return;
     const waiting = this.#pending.get(name);
     this.#pending.set(name, entry.finding === undefined && waiting !== undefined ? waiting : entry);
@@ -117,10 +125,7 @@ export class CredentialConditions implements ReflectorListener<StoredObject> {
     this.#busy.delete(name);
   }
 
-  async #write(
-    name: string,
-    { finding, uid, generation }: { finding: CredentialFinding | undefined; uid: string; generation: number },
-  ): Promise<void> {
+  async #write(name: string, { finding, uid, generation }: PendingWrite): Promise<void> {
     const { catalog, writer, productName, now } = this.#options;
     await writer.update(
       catalog.clusters,

@@ -75,13 +75,7 @@ export async function openAuthenticator({
     const staticTokens =
       tokenAuthFile === undefined
         ? undefined
-        : opened(
-            await openStaticTokenAuthenticator({
-              file: tokenAuthFile,
-              every,
-              report: (problem) => logger.warn({ problem }, 'token file problem'),
-            }),
-          );
+        : opened(await openStaticTokenAuthenticator({ file: tokenAuthFile, ...watch }));
     const jwt =
       authenticationConfig === undefined
         ? undefined

@@ -50,7 +50,6 @@ export class Freshness {
   readonly #parts: AppliedRevision[];
   readonly #now: () => number;
   readonly #waiters = new Set<Waiter>();
-  #timer: NodeJS.Timeout | undefined;
   #running = 0;
   /** When the revision of the newest proof was requested. */
   #provenAt = Number.NEGATIVE_INFINITY;
@@ -80,12 +79,12 @@ export class Freshness {
 
   /** Proves at an interval, until the returned function is called. */
   start(): () => void {
-    this.#timer = setInterval(() => {
+    const timer = setInterval(() => {
       if (this.#now() - this.#provenAt >= PROVE_EVERY_MS && !this.#proveFromMemory()) void this.#prove();
     }, PROVE_EVERY_MS);
-    this.#timer.unref();
+    timer.unref();
     void this.#prove();
-    return () => clearInterval(this.#timer);
+    return () => clearInterval(timer);
   }
 
   /** The store has answered no request for UNREACHABLE_AFTER_MS. */
