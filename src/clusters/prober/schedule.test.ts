@@ -89,7 +89,8 @@ describe('the number of concurrent probes', () => {
     const schedule = open();
     for (const name of names(200)) schedule.addFirst(name);
     const first = takeAll(schedule, 0);
-    expect([first.length, schedule.running]).toEqual([50, 50]);
+    expect(first).toHaveLength(50);
+    expect(takeAll(schedule, 0)).toEqual([]);
     first[0]?.finish(false, 10);
     expect(takeAll(schedule, 10)).toHaveLength(1);
   });
@@ -132,9 +133,9 @@ describe('clusters that change or are deleted', () => {
     const one = schedule.take(0);
     schedule.remove('a');
     one?.finish(false, 10);
-    expect([schedule.size, schedule.take(10)?.name]).toEqual([1, 'b']);
+    expect([schedule.has('a'), schedule.take(10)?.name]).toEqual([false, 'b']);
     schedule.remove('b');
-    expect([...schedule.names()]).toEqual([]);
+    expect(schedule.has('b')).toBe(false);
   });
 });
 

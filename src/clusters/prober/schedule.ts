@@ -54,20 +54,8 @@ export class ProbeSchedule {
     this.#options = options;
   }
 
-  get size(): number {
-    return this.#entries.size;
-  }
-
-  get running(): number {
-    return this.#running;
-  }
-
   has(name: string): boolean {
     return this.#entries.has(name);
-  }
-
-  names(): IterableIterator<string> {
-    return this.#entries.keys();
   }
 
   /** Due at a random time within the next interval: spreads a fleet that is added at once. */
