@@ -13,8 +13,8 @@ export const CONSOLE_DIST = join(ROOT, 'console/dist');
 /** The file in a build with the hash of its sources. */
 export const SOURCES_NOTE = 'sources.txt';
 
-/** All inputs of the build. */
-const SOURCES = ['console', 'src/client', 'src/api', 'package-lock.json', 'scripts/build-console.mjs'];
+/** All inputs of the build: files and folders. */
+export const SOURCES = ['console', 'src/client', 'src/api', 'src/lib', 'package-lock.json', 'scripts/build-console.mjs'];
 
 /**
  * @param {string} path
