@@ -22,12 +22,12 @@ interface CompactorOptions {
   readonly clock?: CompactorClock;
   /** Only the leader compacts. Default: this process is the leader. */
   readonly leadership?: Pick<Leadership, 'leads' | 'fence'>;
-  /** Revisions younger than this are kept. Default: five minutes, as in kube-apiserver. */
-  readonly retainMs?: number;
-  /** The newest revisions are kept, however old. Default: 10,000. */
-  readonly retainRevisions?: number;
-  /** Default: one minute. Revisions are kept up to this much longer. */
-  readonly intervalMs?: number;
+  /** Revisions younger than this are kept. */
+  readonly retainMs: number;
+  /** The newest revisions are kept, however old. */
+  readonly retainRevisions: number;
+  /** Revisions are kept up to this much longer. */
+  readonly intervalMs: number;
   readonly logger?: { warn(fields: object, message: string): void };
 }
 
@@ -44,9 +44,9 @@ export function startCompactor({
   store,
   clock = systemCompactorClock,
   leadership = soleLeadership,
-  retainMs = 5 * 60_000,
-  retainRevisions = 10_000,
-  intervalMs = 60_000,
+  retainMs,
+  retainRevisions,
+  intervalMs,
   logger,
 }: CompactorOptions): Compactor {
   const stopping = new AbortController();

@@ -73,6 +73,7 @@ describe('B17: a database that is locked', () => {
       },
       retainMs: 60_000,
       retainRevisions: 0,
+      intervalMs: 60_000,
       logger: { warn: (fields, message) => warnings.push(`${message} ${String((fields as { err: unknown }).err)}`) },
     });
     const round = async (): Promise<void> => {
