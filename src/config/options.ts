@@ -4,7 +4,6 @@ import { RECORD_OPTIONS } from './record-options.ts';
 import { storeUrl } from './store-url.ts';
 import { TOKEN_OPTIONS } from './token-options.ts';
 import {
-  addresses,
   baseUrl,
   boolean,
   duration,
@@ -17,6 +16,7 @@ import {
   labelKeys,
   labelValue,
   listenAddress,
+  networks,
   path,
   productName,
   word,
@@ -232,7 +232,7 @@ export const OPTIONS = {
   }),
   clusterNetworks: option({
     value: 'CIDR',
-    parse: addresses,
+    parse: networks,
     repeatable: true,
     defaultText: 'every network but special ones',
     doc: "A network that clusters are in, e.g. `10.0.0.0/8`. The server connects to registered clusters in these networks only. Special networks (loopback, link-local, multicast, reserved, documentation, translation, a cloud's metadata service) have to be named themselves, e.g. `127.0.0.0/8`: `0.0.0.0/0` does not include them.",

@@ -108,7 +108,7 @@ export function existing(what: 'file' | 'folder' | 'file or folder'): Parse<stri
 }
 
 /** Networks, separated by commas. */
-export function addresses(text: string): readonly Network[] {
+export function networks(text: string): readonly Network[] {
   return text.split(',').map((cidr) => {
     const network = readNetwork(cidr.trim());
     if (network === undefined) throw new ValueError('expected a network in CIDR form, such as 127.0.0.0/8 or ::1/128');
