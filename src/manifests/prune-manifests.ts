@@ -1,6 +1,6 @@
 import { kindPrefix, type ObjectKey, storageKey } from '../api/object-key.ts';
 import { originOf } from '../api/origin-annotation.ts';
-import { ApiError } from '../api/status.ts';
+import { ApiError, conflict } from '../api/status.ts';
 import { quantity } from '../lib/quantity.ts';
 import { TimeSlice } from '../lib/time-slice.ts';
 import { objectsInside } from '../objects/parents.ts';
@@ -89,8 +89,11 @@ async function planPruning({ catalog, reader }: ApplyParts, source: string, { ma
   const kept: { entry: StoredObject; reason: string }[] = [];
   let owned = 0;
   // Kinds that only the server writes are not in files, and may have many objects.
-  for (const kind of catalog.kinds.filter(({ verbs }) => verbs === undefined).toReversed()) {
-    for (const entry of reader.cache(kind).current.scan(kindPrefix(kind))) {
+  const kinds = catalog.kinds.filter(({ verbs }) => verbs === undefined).toReversed();
+  // Of one tick: the caches change while this loop waits.
+  const states = kinds.map((kind) => reader.cache(kind).snapshot.scan(kindPrefix(kind)));
+  for (const entries of states) {
+    for (const entry of entries) {
       if (slice.isUsedUp) await slice.next();
       // An object that is being deleted waits for its finalizers.
       if (entry.deletionTimestamp !== undefined) continue;
@@ -115,7 +118,7 @@ function othersInside({ kind, namespace, name }: StoredObject, count: number, is
 
 /**
  * The event is durable before the deletion. False when another process has deleted the object already. The deletion
- * fails if something was put inside after the plan was made.
+ * fails if something was put inside after the plan was made, or the object was given to the API.
  */
 async function removeOne(parts: ApplyParts, entry: StoredObject): Promise<boolean> {
   const { writer, propagation, leadership } = parts;
@@ -126,8 +129,15 @@ async function removeOne(parts: ApplyParts, entry: StoredObject): Promise<boolea
   const event = eventOf(parts, manifestChange('delete', { kind, objectKey: keyOf(entry) }, uid, origin));
   await audit.commit(event.received());
   try {
-    const options = { dryRun: false, preconditions: { uid }, guards: leaderGuards(leadership), onlyIfEmpty: true };
-    await writer.remove(kind, entry, options);
+    await writer.remove(kind, entry, {
+      dryRun: false,
+      preconditions: { uid },
+      guards: leaderGuards(leadership),
+      onlyIfEmpty: true,
+      admit: ({ metadata }) => {
+        if (originOf(metadata) === undefined) throw conflict(kind, entry.name, 'it was given to the API');
+      },
+    });
   } catch (error) {
     const { code, reason } = error instanceof ApiError ? error.status : { code: 500, reason: 'InternalError' };
     audit.write(event.complete({ code, reason }));

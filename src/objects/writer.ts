@@ -92,6 +92,8 @@ interface RemoveOptions {
   readonly guards?: readonly Guard[];
   /** Of a cluster or a namespace: a conflict if anything is inside it at the instant of the deletion. */
   readonly onlyIfEmpty?: boolean;
+  /** Called with the version that would be deleted. Throws to refuse that. */
+  readonly admit?: (current: ApiObject) => void;
   /** As for an update. */
   readonly request?: WaitingRequest | undefined;
 }
@@ -286,11 +288,12 @@ export class ObjectWriter {
    * finalizers or its children.
    */
   async remove(kind: Kind, objectKey: ObjectKey, options: RemoveOptions): Promise<Removed> {
-    const { dryRun, preconditions, guards = [], onlyIfEmpty = false, request } = options;
+    const { dryRun, preconditions, guards = [], onlyIfEmpty = false, admit, request } = options;
     const { reader, now, catalog } = this.#options;
     const inside = onlyIfEmpty ? prefixesInside(catalog, { ...objectKey, kind }) : [];
     const attempt = async (): Promise<Removed | typeof CONFLICT> => {
       const { current, object } = await this.#current(kind, objectKey, preconditions);
+      admit?.(object);
       const { uid, deletionTimestamp } = current;
       const isMarked = deletionTimestamp !== undefined;
       if (dryRun) {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type ApiObject, apiVersionOf, type Kind } from '../../src/api/kind.ts';
 import { type ApplyParts, applyManifests } from '../../src/manifests/apply-manifests.ts';
-import { pruneManifests } from '../../src/manifests/prune-manifests.ts';
+import { countSurplus, pruneManifests } from '../../src/manifests/prune-manifests.ts';
 import type { Manifests } from '../../src/manifests/read-manifests.ts';
 import { LEADER_KEY } from '../../src/storage/contract.ts';
 import { soleLeadership } from '../../src/storage/leadership.ts';
@@ -16,6 +16,8 @@ let gate: Gate;
 let lines: string[];
 let securityLines: string[];
 let isAuditBroken: boolean;
+/** While the audit event of a removal is written. */
+let beforeRemoval: () => Promise<void>;
 let parts: ApplyParts;
 
 beforeEach(async () => {
@@ -25,11 +27,13 @@ beforeEach(async () => {
   lines = [];
   securityLines = [];
   isAuditBroken = false;
+  beforeRemoval = async () => {};
   const log = {
     write: (line: string) => void lines.push(line),
     commit: async (line: string) => {
       if (isAuditBroken) throw new Error('the disk is full');
       lines.push(line);
+      await beforeRemoval();
     },
   };
   parts = {
@@ -120,6 +124,35 @@ test('A40: what others put inside at the last moment keeps its cluster', async (
     { stage: 'RequestReceived', verb: 'delete' },
     { stage: 'ResponseComplete', responseStatus: { status: 'Failure', reason: 'Conflict', code: 409 } },
   ]);
+});
+
+test('A40: what was given to the API at the last moment stays', async () => {
+  await applyManifests(parts, 'manifests', contentOf(east, west));
+  beforeRemoval = async () => {
+    beforeRemoval = async () => {};
+    const given = ({ metadata: { annotations: _, ...metadata }, ...rest }: ApiObject) => ({ ...rest, metadata });
+    await objects.writer.update(catalog.clusters, west.objectKey, given, { dryRun: false, part: 'object' });
+  };
+  const report = await prune(contentOf());
+  expect(report.removed).toMatchObject([{ name: 'east' }]);
+  expect(report.kept).toMatchObject([{ name: 'west', reason: expect.stringContaining('given to the API') }]);
+  expect(await prune(contentOf())).toEqual({ removed: [], kept: [] });
+  expect(await namesIn()).toEqual(['clusters/west']);
+});
+
+test('A40: a folder is compared with one state of the store, whatever others delete meanwhile', async () => {
+  const fleet = Array.from({ length: 1_000 }, (_, i) => manifest(catalog.clusters, '', '', `c${i}`));
+  await applyManifests(parts, 'manifests', contentOf(...fleet));
+  const clusters = objects.reader.cache(catalog.clusters);
+  const counts: Promise<number>[] = [];
+  const stored: number[] = [];
+  for (const { objectKey } of fleet.slice(-50)) {
+    const deleting = objects.writer.remove(catalog.clusters, objectKey, { dryRun: false, onlyIfEmpty: true });
+    stored.push(clusters.current.size);
+    counts.push(countSurplus(parts, 'manifests', contentOf()));
+    await deleting;
+  }
+  expect(await Promise.all(counts)).toEqual(stored);
 });
 
 test('A40: nothing goes without its audit event, nor while a document cannot be read, nor from another folder', async () => {
