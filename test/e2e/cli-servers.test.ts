@@ -299,6 +299,39 @@ describe('kubeconfig', () => {
   });
 });
 
+describe('kubeconfig --prune', () => {
+  it('removes contexts of servers without a login, and names them', async () => {
+    const joe = await Person.at();
+    onTestFinished(() => joe.leave());
+    const file = join(joe.home, 'config');
+    const write = (...flags: string[]) => joe.run([...KUBECONFIG, '--output', file, ...flags]);
+    const names = async (): Promise<string[]> => parse(await readFile(file, 'utf8')).contexts.map(nameOf);
+    const nameOf = ({ name }: { name: string }) => name;
+    for (const server of [eu, us]) {
+      await joe.ok(['login', '--server', server.url, '--token-file', '-'], { stdin: tokenOf('jane') });
+    }
+    await writeFile(file, 'contexts: [{name: mine, context: {cluster: x, user: x}}]\n');
+    expect((await write()).code).toBe(0);
+    const host = new URL(us.url).host;
+    const all = ['mine', 'dev-1', `${new URL(eu.url).host}/prod-1`, `${host}/prod-1`, 'stage-1'].sort();
+    expect((await names()).sort()).toEqual(all);
+    await joe.ok(['logout', '--server', us.url]);
+    // Of a server that is given, only its own contexts are pruned.
+    await write('--prune', '--server', eu.url);
+    await write();
+    expect((await names()).sort()).toEqual(all);
+    const { code, stderr } = await write('--prune');
+    expect([code, stderr.match(/^removed: .*$/gm)?.sort()]).toEqual([
+      0,
+      [`${host}/prod-1`, 'stage-1'].map((name) => `removed: ${name}: you are not logged in to ${us.url}`),
+    ]);
+    expect((await names()).sort()).toEqual(['mine', 'dev-1', `${new URL(eu.url).host}/prod-1`].sort());
+    await joe.ok(['logout', '--all']);
+    await joe.ok(['kubeconfig', '--prune', '--output', file]);
+    expect(await names()).toEqual(['mine']);
+  });
+});
+
 describe('exec', () => {
   const PRINT = ['--', 'sh', '-c', 'echo "$CLUSTERPASS_CLUSTER $CLUSTERPASS_SERVER"'];
 

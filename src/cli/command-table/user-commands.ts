@@ -213,7 +213,10 @@ export const USER_COMMANDS: readonly Command[] = [
         flags: '--accept-changes',
         doc: 'Update contexts whose cluster has another address or CA. kubectl sends tokens there.',
       },
-      { flags: '--prune', doc: 'Remove contexts of clusters that you no longer see.' },
+      {
+        flags: '--prune',
+        doc: 'Remove contexts of clusters that you no longer see, and, without `--server` and a token, those of servers that you are not logged in to. Each is named. Without `--as`, nothing else is done.',
+      },
       { flags: '-w, --watch', doc: 'Keep running, and update the file when clusters change.' },
       {
         flags: '--exec-command <command>',
@@ -226,6 +229,7 @@ export const USER_COMMANDS: readonly Command[] = [
       'clusterpass kubeconfig --as ci/builder --watch --prune --output ~/.kube/fleet',
       'clusterpass kubeconfig --as-me',
       'clusterpass kubeconfig --server-context',
+      'clusterpass kubeconfig --prune',
     ],
   },
   {

@@ -1,7 +1,8 @@
 import type { Cluster } from '../../client/types.ts';
 import { clusterLabel, clusterReferences, clustersNamed, namesAt } from '../cluster-references.ts';
 import { CliError, type Run } from '../command.ts';
-import { askAll, connectAll, type NamedServer } from '../connection/all-servers.ts';
+import { askAll, connectAll, isForAllLogins, type NamedServer } from '../connection/all-servers.ts';
+import { readLogins } from '../connection/logins.ts';
 import { execCommand } from '../kubeconfig/exec-command.ts';
 import { checkedTemplate } from '../kubeconfig/wanted-contexts.ts';
 import { warnOfTokenFlag } from '../kubeconfig/warn-of-token-flag.ts';
@@ -19,28 +20,34 @@ import { passSubject } from '../service-account.ts';
 export const run: Run = async (context, invocation) => {
   const isServer = invocation.is('serverContext');
   const account = passSubject(invocation);
-  if (account === undefined && !isServer) throw new CliError('--as is required, or --as-me');
+  const prune = invocation.is('prune');
+  const isPruneOnly = account === undefined && !isServer;
+  if (isPruneOnly && !prune) throw new CliError('--as is required, or --as-me');
   const template = checkedTemplate(invocation.value('contextName'));
   const labelSelector = invocation.text('selector');
   const names = invocation.list('cluster');
   if (names.length > 0 && labelSelector !== undefined) throw new CliError('selectors cannot be combined with names');
-  const servers = await connectAll(context, invocation);
+  const isForAll = isForAllLogins(context, invocation);
+  // After the last logout, too: its contexts are still in the file.
+  const hasNoServer = isPruneOnly && isForAll && Object.keys((await readLogins(context)).logins).length === 0;
+  const servers = hasNoServer ? [] : await connectAll(context, invocation);
   for (const { connection } of servers) warnOfTokenFlag(context, invocation, connection.server);
   const settings: WriteSettings = {
     servers,
+    isForAllLogins: isForAll,
     account,
     isServer,
     template,
     command: invocation.text('execCommand') ?? (await execCommand(context)),
     labelSelector,
     references: clusterReferences(names, servers),
-    prune: invocation.is('prune'),
+    prune,
     acceptChanges: invocation.is('acceptChanges'),
     reported: new Set(),
   };
-  if (invocation.is('watch')) return watchContexts(context, invocation, settings);
+  if (invocation.is('watch') && !hasNoServer) return watchContexts(context, invocation, settings);
   const { answers, failed } = await askAll(context, servers, (server) => selected(server, settings));
-  if (answers.length === 0) return 1;
+  if (servers.length > 0 && answers.length === 0) return 1;
   const parts = answers.map(({ server, value: clusters }) => ({ server, clusters }));
   const result = await writeContexts(context, invocation, settings, parts, { testsTokens: true });
   const missing = failed.length > 0 ? [] : missingNames(settings, parts);

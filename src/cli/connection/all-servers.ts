@@ -25,12 +25,16 @@ export async function connectAll(context: Context, invocation: Invocation): Prom
     connection,
     client: await clientFor(context, connection),
   });
-  if (names.size < 2 || givenServer(context, invocation) !== undefined || isTokenGiven(context, invocation)) {
+  if (names.size < 2 || !isForAllLogins(context, invocation)) {
     return [await named(await resolveConnection(context, invocation))];
   }
   const servers = [...names].sort(([, a], [, b]) => (a < b ? -1 : 1));
   return Promise.all(servers.map(async ([server]) => named(await connectionTo(context, invocation, logins, server))));
 }
+
+/** Whether a command over several servers is for all that have a login. */
+export const isForAllLogins = (context: Context, invocation: Invocation): boolean =>
+  givenServer(context, invocation) === undefined && !isTokenGiven(context, invocation);
 
 const isTokenGiven = ({ env }: Context, invocation: Invocation): boolean =>
   [invocation.text('token'), invocation.text('tokenFile'), env.CLUSTERPASS_TOKEN, env.CLUSTERPASS_TOKEN_FILE].some(

@@ -1,9 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { kubeconfigFor } from '../../api/kubeconfig-document.ts';
-import { mergeKubeconfig, type WantedContext } from './kubeconfig-merge.ts';
+import type { WantedContext } from './kubeconfig-file.ts';
+import { mergeKubeconfig, type Pruning } from './kubeconfig-merge.ts';
 
 const PASS = 'https://pass';
+
+const pruning = (server: string, visible: ReadonlySet<string>): Pruning => ({
+  visible: new Map([[server, visible]]),
+  knownServers: undefined,
+});
 
 function wanted(cluster: string, contextName = cluster, server = `https://${cluster}`, baseUrl = PASS): WantedContext {
   const account = { namespace: 'ci', name: 'builder' };
@@ -37,7 +43,7 @@ describe('names of contexts of several servers', () => {
     const both = mergeKubeconfig(text, [qualified('a', 'https://eu'), qualified('a', 'https://us')]);
     expect([names(both.text), both.renamed, both.collisions]).toEqual([['a', 'us/a'], [], []]);
     // Without the other one, too.
-    const prune = [{ server: 'https://eu', visible: new Set<string>() }];
+    const prune = pruning('https://eu', new Set<string>());
     expect(names(mergeKubeconfig(both.text, [qualified('a', 'https://us')], { prune }).text)).toEqual(['us/a']);
   });
 
@@ -48,7 +54,7 @@ describe('names of contexts of several servers', () => {
 
   it('contain the server if the name was that of a removed context, so that kubectl does not act on another cluster', () => {
     const [eu, us, other] = [qualified('a', 'https://eu'), qualified('a', 'https://us'), qualified('b', 'https://eu')];
-    const prune = [{ server: 'https://eu', visible: new Set(['b']) }];
+    const prune = pruning('https://eu', new Set(['b']));
     const before = mergeKubeconfig(undefined, [eu, other]).text;
     const at = mergeKubeconfig(before, [other, us], { prune });
     expect([names(at.text), at.lost]).toEqual([['b', 'us/a'], 'a']);
@@ -182,11 +188,23 @@ describe('merging', () => {
       expect(mergeKubeconfig(undefined, [wanted('a')], beside(ours)).collisions).toEqual([]);
     });
 
+    it('reads another file as kubectl does: its first document, and the last of two keys', () => {
+      const context = (name: string) => `contexts: [{name: ${name}, context: {}}]\n`;
+      const collisions = (text: string) =>
+        mergeKubeconfig(undefined, [wanted('a'), wanted('b')], beside(text)).collisions.map((each) =>
+          each.slice(0, 11),
+        );
+      expect(collisions(`${context('b')}---\n${context('a')}`)).toEqual(['context "b"']);
+      expect(collisions(`${context('b')}---\n{{{`)).toEqual(['context "b"']);
+      expect(collisions(`${context('a')}${context('b')}`)).toEqual(['context "b"']);
+      expect(collisions('# nothing\n')).toEqual([]);
+    });
+
     it('reports a changed address and a lost current context of another file', () => {
       const ours = mergeKubeconfig(undefined, [wanted('a')]).text;
       const moved = mergeKubeconfig(undefined, [wanted('a', 'a', 'https://moved')], beside(ours));
       expect([moved.moved.length, moved.written]).toEqual([1, []]);
-      const prune = [{ server: PASS, visible: new Set<string>() }];
+      const prune = pruning(PASS, new Set<string>());
       const { current, text } = {
         current: beside('current-context: a'),
         text: ours.replace(/^current-context.*\n/m, ''),
@@ -228,7 +246,19 @@ describe('merging', () => {
     const merge = (text: string) => () => mergeKubeconfig(text, [wanted('a')], { path: '/k' });
     expect(merge('a: [')).toThrow(/^\/k cannot be parsed, and is not changed: /);
     expect(merge('[]')).toThrow('/k is not a kubeconfig, and is not changed');
-    expect(merge('kind: Config\n---\nkind: Config')).toThrow('/k has several YAML documents; it is not changed');
+    expect(merge('kind: Pod')).toThrow('/k is not a kubeconfig, and is not changed: kind is "Pod", not Config');
+    expect(merge('contexts: {}')).toThrow('/k is not a kubeconfig, and is not changed: contexts is not a list');
+  });
+
+  it.each([
+    ['kind: Config\ncontexts: [{name: x, context: {}}]\n', '---\nanother: {document: 1}\n'],
+    ['kind: Config # c\n...\n', '# a comment\n---\n{{{ no YAML\n'],
+    ['{"kind": "Config"}\n', '--- # the end\n'],
+    ['kind: Config\n...\n# a comment\n', ''],
+  ])('changes the first document, as kubectl reads it, and keeps the text after it: %j, %j', (first, rest) => {
+    const { text } = mergeKubeconfig(`${first}${rest}`, [wanted('a')]);
+    expect(text).toBe(`${mergeKubeconfig(first, [wanted('a')]).text}${rest}`);
+    expect(text.match(/# a comment/g)?.length ?? 0).toBe(`${first}${rest}`.match(/# a comment/g)?.length ?? 0);
   });
 
   it('keeps the comments of a file without entries', () => {
@@ -312,16 +342,29 @@ describe('pruning', () => {
   ]);
 
   it('removes contexts of this server for clusters that are not visible', () => {
-    const result = mergeKubeconfig(text, [wanted('a')], { prune: [{ server: PASS, visible: new Set(['a']) }] });
-    expect(result.removed).toEqual(['b']);
+    const result = mergeKubeconfig(text, [wanted('a')], { prune: pruning(PASS, new Set(['a'])) });
+    expect(result.removed).toEqual([{ contextName: 'b', reason: `you no longer see this cluster at ${PASS}` }]);
     expect(names(result.text)).toEqual(['mine', 'a', 'c']);
     expect(read(result.text).users).toHaveLength(2);
     expect(read(result.text).clusters).toHaveLength(2);
   });
 
+  it('removes contexts of servers without a login, and nothing of other programs', () => {
+    const mine = 'contexts: [{name: x, context: {extensions: [{name: other, extension: {server: https://old}}]}}]\n';
+    const kept = mergeKubeconfig(mine, [wanted('a')]).text;
+    const { text } = mergeKubeconfig(kept, [wanted('b', 'b', 'https://b', 'https://old')]);
+    const knownServers = new Set([PASS]);
+    const result = mergeKubeconfig(text, [], { prune: { visible: new Map(), knownServers } });
+    expect([result.text, result.removed]).toEqual([
+      kept,
+      [{ contextName: 'b', reason: 'you are not logged in to https://old' }],
+    ]);
+    expect(mergeKubeconfig(text, [], { prune: { visible: new Map(), knownServers: undefined } }).removed).toEqual([]);
+  });
+
   it('selects no other context if the current one is removed: kubectl would act on another cluster', () => {
     const current = JSON.stringify({ ...read(text), 'current-context': 'b' });
-    const result = mergeKubeconfig(current, [wanted('a')], { prune: [{ server: PASS, visible: new Set(['a']) }] });
+    const result = mergeKubeconfig(current, [wanted('a')], { prune: pruning(PASS, new Set(['a'])) });
     expect(read(result.text)['current-context']).toBe('b');
     expect([result.lost, result.selected]).toEqual(['b', undefined]);
   });
@@ -339,7 +382,7 @@ describe('files of every shape', () => {
     expect(() => mergeKubeconfig('a: [', [])).toThrow(/not changed: .* at line 1, column \d+$/);
   });
 
-  it.each(['[1]', 'text', 'a: [', 'a: 1\na: 2\n', 'a: 1\n---\nb: 2\n'])('%j is refused', (before) => {
+  it.each(['[1]', 'text', 'a: [', 'a: 1\na: 2\n', 'apiVersion: v9'])('%j is refused', (before) => {
     expect(() => mergeKubeconfig(before, [wanted('a')])).toThrow(/not changed/);
   });
 });

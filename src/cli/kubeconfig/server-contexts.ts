@@ -1,6 +1,6 @@
 import { CliError } from '../command.ts';
 import type { NamedServer } from '../connection/all-servers.ts';
-import type { WantedContext } from './kubeconfig-merge.ts';
+import type { WantedContext } from './kubeconfig-file.ts';
 
 const FLEET_CONTEXT = 'clusterpass';
 const INSTALL_HINT = 'The program "clusterpass" gives the token of your login. Install it and run "clusterpass login".';

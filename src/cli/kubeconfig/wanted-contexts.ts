@@ -5,7 +5,7 @@ import { CliError } from '../command.ts';
 import type { NamedServer } from '../connection/all-servers.ts';
 import type { PassSubject } from '../service-account.ts';
 import { endpointFor } from './cluster-endpoint.ts';
-import type { WantedContext } from './kubeconfig-merge.ts';
+import type { WantedContext } from './kubeconfig-file.ts';
 
 export interface ContextSettings {
   /** Of `--context-name`. */

@@ -6,12 +6,14 @@ import { shellWord } from '../../lib/shell-word.ts';
 import { type ClusterReference, clusterLabel } from '../cluster-references.ts';
 import { CliError, type Context, type Invocation } from '../command.ts';
 import type { NamedServer } from '../connection/all-servers.ts';
+import { readLogins } from '../connection/logins.ts';
 import { withLock } from '../files/file-lock.ts';
 import { readText, writePrivate } from '../files/files.ts';
 import { kubeconfigFile, kubeconfigFiles } from '../files/folders.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
 import { type PassSubject, tokenProblems } from '../service-account.ts';
-import { type MergeOptions, type MergeResult, mergeKubeconfig, type WantedContext } from './kubeconfig-merge.ts';
+import type { WantedContext } from './kubeconfig-file.ts';
+import { type MergeOptions, type MergeResult, mergeKubeconfig, type Pruning } from './kubeconfig-merge.ts';
 import { localAddressTo } from './local-address.ts';
 import { serverContexts } from './server-contexts.ts';
 import { type ContextSettings, markShared, wantedContext } from './wanted-contexts.ts';
@@ -21,6 +23,8 @@ const LOCK_WAIT_MS = 10_000;
 /** The settings of all contexts. */
 export interface WriteSettings extends ContextSettings {
   readonly servers: readonly NamedServer[];
+  /** Whether these are the servers of all logins. */
+  readonly isForAllLogins: boolean;
   /** Undefined with `--server-context` alone. */
   readonly account: PassSubject | undefined;
   /** Whether to write contexts for Clusterpass itself. */
@@ -69,7 +73,7 @@ export async function writeContexts(
   const print = (text: string): void => context.err.write(`${text}\n`);
   const { wanted, skipped } = await contextsOf(settings, parts);
   for (const reason of skipped) print(`Warning: ${reason}`);
-  const prune = settings.prune ? await pruneEach(settings, parts, onPruneFailure) : [];
+  const prune = settings.prune ? await pruningOf(context, settings, parts, onPruneFailure) : undefined;
   // Before the file is written: a context that fails is not the one to start with.
   const tested = testsTokens ? await testTokens(settings, wanted) : UNTESTED;
   const { isFailing } = tested;
@@ -79,6 +83,7 @@ export async function writeContexts(
       ? mergeToStdout(context, wanted, { isFailing })
       : await mergeIntoFile(context, file, wanted, { prune, acceptChanges: settings.acceptChanges, isFailing });
   if (file !== undefined && (result.changed || !reportsOnlyChanges)) print(`${file}: ${summaryOf(result)}`);
+  for (const { contextName, reason } of result.removed) print(`removed: ${terminalSafe(`${contextName}: ${reason}`)}`);
   for (const { from, to } of result.renamed) print(`renamed: ${terminalSafe(from)} is now ${terminalSafe(to)}`);
   reportCurrentContext(result, print);
   reportMoved(settings, result, print);
@@ -108,36 +113,41 @@ async function contextsOf(
   return { wanted: markShared(wanted), skipped };
 }
 
-async function pruneEach(
+async function pruningOf(
+  context: Context,
   settings: WriteSettings,
   parts: readonly ServerClusters[],
   onFailure: WriteOptions['onPruneFailure'],
-): Promise<Pruning[]> {
+): Promise<Pruning> {
   const found = await Promise.all(
-    parts.map((part) =>
-      pruneOf(settings, part).catch((error: unknown) => {
+    parts.map(async (part) => {
+      try {
+        return [part.server.connection.server, await visibleNames(settings, part)] as const;
+      } catch (error) {
         if (onFailure === undefined) throw error;
         onFailure(part.server, error);
         return undefined;
-      }),
-    ),
+      }
+    }),
   );
-  return found.filter((each) => each !== undefined);
-}
+  return { visible: new Map(found.filter((each) => each !== undefined)), knownServers: await knownServers() };
 
-interface Pruning {
-  readonly server: string;
-  readonly visible: ReadonlySet<string>;
+  /** Read for each write: with --watch, the user logs in and out meanwhile. */
+  async function knownServers(): Promise<ReadonlySet<string> | undefined> {
+    if (!settings.isForAllLogins) return undefined;
+    const servers = settings.servers.map(({ connection }) => connection.server);
+    return new Set([...servers, ...Object.keys((await readLogins(context)).logins)]);
+  }
 }
 
 /** Clusters that are not selected are visible, so they are not pruned. The context of the fleet has no cluster. */
-async function pruneOf(
+async function visibleNames(
   { labelSelector, references }: WriteSettings,
   { server, clusters }: ServerClusters,
-): Promise<Pruning> {
+): Promise<ReadonlySet<string>> {
   const isAll = labelSelector === undefined && references.length === 0;
   const visible = isAll ? clusters : (await server.client.listClusters({})).items;
-  return { server: server.connection.server, visible: new Set(['', ...visible.map(({ metadata }) => metadata.name)]) };
+  return new Set(['', ...visible.map(({ metadata }) => metadata.name)]);
 }
 
 function mergeToStdout({ out }: Context, wanted: readonly WantedContext[], options: MergeOptions): MergeResult {
