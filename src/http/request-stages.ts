@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { parseGoDuration, toGoInt64 } from '../api/codec/go-text/go-parse.ts';
-import { badRequest } from '../api/status.ts';
+import { ApiError, badRequest } from '../api/status.ts';
 import { type Exchange, targetOf } from './exchange.ts';
+import type { FormRoute } from './oauth/form-route.ts';
 import { readCheckedHeaders } from './request/header-checks.ts';
 import { negotiateAccept, PLAIN_JSON } from './request/negotiate.ts';
-import { isForm, routeOf, type StageRun } from './stage.ts';
+import { isForm, routeOf, type StageParts, type StageRun } from './stage.ts';
 
 /** The stages that read the request line and the headers. */
 
@@ -14,10 +15,27 @@ export const assignAuditId: StageRun = (x) => {
   x.auditId = typeof given === 'string' && /^[\x21-\x7e]{1,256}$/.test(given) ? given : randomUUID();
 };
 
-export const checkHeaders: StageRun = (x) => {
-  if (x.arrival.refusal !== undefined) throw x.arrival.refusal;
-  x.checkedHeaders = readCheckedHeaders(x.req);
+export const checkHeaders: StageRun = (x, parts) => {
+  try {
+    if (x.arrival.refusal !== undefined) throw x.arrival.refusal;
+    x.checkedHeaders = readCheckedHeaders(x.req);
+  } catch (error) {
+    const form = formAt(x.req.url, parts);
+    if (form !== undefined) x.render = form.render;
+    throw error;
+  }
 };
+
+/** An OAuth endpoint answers with an error of OAuth also before the request line is read, e.g. to OPTIONS. */
+function formAt(url: string | undefined, { parseRequestLine, forms }: StageParts): FormRoute | undefined {
+  try {
+    const { info } = parseRequestLine('POST', url ?? '');
+    return info.type === 'path' ? forms.find(info) : undefined;
+  } catch (error) {
+    if (error instanceof ApiError) return undefined;
+    throw error;
+  }
+}
 
 export const readRequestInfo: StageRun = (x, { parseRequestLine }) => {
   const { path, query, info } = parseRequestLine(x.headers.method, x.req.url ?? '');

@@ -378,9 +378,20 @@ describe('RFC 8693 section 2.2.2, RFC 6749 section 5.2: errors', () => {
     expect([chunked.status, ((await chunked.json()) as { error: string }).error]).toEqual([413, 'invalid_request']);
   });
 
-  it('RFC 6749 section 3.2: only POST', async () => {
-    const got = await server.call('GET', '/oauth/token', { token: null });
+  it.each([
+    ['GET', '/oauth/token'],
+    ['OPTIONS', '/oauth/token'],
+    ['OPTIONS', '/orchestrator/alpha/oauth/introspect?timeout=x'],
+    ['PROPFIND', '/oauth/revoke'],
+  ])('RFC 6749 section 3.2: only POST, not %s %s', async (method, path) => {
+    const got = await server.call(method, path, { token: null });
     expect([...refused(got), got.headers.get('allow')]).toEqual([405, 'invalid_request', 'POST']);
+  });
+
+  it('other paths have errors of Kubernetes for these methods', async () => {
+    for (const path of ['/oauth/%zz', '/oauth/other', '/orchestrator/alpha/oauth/revoke']) {
+      expect((await server.call('OPTIONS', path, { token: null })).json).toMatchObject({ kind: 'Status', code: 405 });
+    }
   });
 
   it('no token is in an error or in the audit log', async () => {

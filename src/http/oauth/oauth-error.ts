@@ -80,11 +80,11 @@ const UNAVAILABLE: ReadonlySet<number> = new Set([429, 503, 504]);
 function common({ status: { code }, message }: ApiError): OAuthError {
   if (UNAVAILABLE.has(code)) return new OAuthError('temporarily_unavailable', message, { code });
   if (code >= 500) return new OAuthError('server_error', message, { code });
-  // A length, a method and a slow body keep their codes: proxies and clients act on them.
+  // A length, a method, an expectation and a slow body keep their codes: proxies and clients act on them.
   return new OAuthError('invalid_request', message, { code: KEPT.has(code) ? code : 400 });
 }
 
-const KEPT: ReadonlySet<number> = new Set([405, 408, 413]);
+const KEPT: ReadonlySet<number> = new Set([405, 408, 413, 417]);
 const MAX_DESCRIPTION = 512;
 
 /** RFC 6749 section 5.2: printable ASCII without `"` and `\`. Text of the request may be a token sent by mistake. */
