@@ -161,6 +161,25 @@ describe('a cluster that issues its own tokens', () => {
     ]);
   });
 
+  // kube-apiserver before 1.29 gives its tokens no id.
+  it.each([undefined, 'token-7'])('A44: the end of a handle tells of a token whose id is %s', async (jti) => {
+    cluster.answer = (seen) => tokenAnswer(jwt({ ...claimsFor(seen), jti }));
+    const path = '/apis/clusterpass.dev/v1alpha1/passes';
+    const spec = { cluster: 'real', serviceAccount: { namespace: 'ci', name: 'builder' }, purpose: 'read the logs' };
+    const body = { apiVersion: 'clusterpass.dev/v1alpha1', kind: 'Pass', spec };
+    const { json } = await server.call('POST', path, { ...asUser('creator'), body });
+    const at = `${path}/${json.metadata.name}`;
+    const redeemed = await server.call('POST', `${at}/token`, asUser('creator'));
+    expect(redeemed.code, redeemed.text).toBe(201);
+    const { tokens } = (await server.call('GET', at, asUser('creator'))).json.status;
+    expect(tokens).toEqual([{ expirationTimestamp: expect.any(String), revocable: false }]);
+    const removed = await server.call('DELETE', at, asUser('creator'));
+    expect([removed.code, removed.warnings]).toEqual([
+      200,
+      [expect.stringContaining('accepts them until they expire')],
+    ]);
+  });
+
   it('gives a token that the cluster accepts, for an account that only the cluster knows', async () => {
     const real = await startServer({ tls: true });
     try {

@@ -134,7 +134,7 @@ async function openWorld(file: string) {
       const { phase, conditions } = passStatus(find(name) ?? ({} as ApiObject));
       return [phase, conditions?.at(-1)?.reason];
     },
-    tokens: (name: string) => (passStatus(find(name) ?? ({} as ApiObject)).tokens ?? []).map(({ id }) => id),
+    tokens: (name: string) => (passStatus(find(name) ?? ({} as ApiObject)).tokens ?? []).map(({ id = '' }) => id),
   };
 }
 

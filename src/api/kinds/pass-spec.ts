@@ -55,7 +55,8 @@ export interface PassStatus {
   serviceAccountUID?: string;
   bindingRef?: { kind: string; namespace?: string; name: string; resourceVersion?: string };
   expirationTimestamp?: string;
-  tokens?: { id: string; expirationTimestamp: string; revocable?: boolean }[];
+  /** Without an `id`: of a cluster that gives its tokens none, or one that is no UUID. */
+  tokens?: { id?: string; expirationTimestamp: string; revocable?: boolean }[];
 }
 
 export const passSpec = (object: ApiObject): PassSpec => (object.spec ?? {}) as PassSpec;

@@ -93,7 +93,7 @@ const StatusSchema = Type.Object(
       Type.Array(
         Type.Object(
           {
-            id: text('The id of the token, its claim `jti`.'),
+            id: text('The id of the token, its claim `jti`; empty if a cluster has issued it without a UUID.'),
             expirationTimestamp: timestamp(),
             revocable: flag('False if the cluster has issued the token: it accepts it until it expires.'),
           },

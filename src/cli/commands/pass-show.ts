@@ -35,7 +35,7 @@ export const run: Run = showApprovable(PASSES, (pass) => {
     ['Decided by:', person(status.decidedBy)],
     bindingRow(status),
     ...(status.tokens ?? []).map(
-      ({ id, expirationTimestamp }): Row => ['Token:', `${id}, until ${expirationTimestamp}`],
+      ({ id = 'without an id', expirationTimestamp }): Row => ['Token:', `${id}, until ${expirationTimestamp}`],
     ),
     ...conditionRows(status),
   ];

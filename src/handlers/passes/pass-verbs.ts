@@ -87,7 +87,7 @@ function acceptedUntil(
   const cluster = reader.find(catalog.clusters, fleetKey(name))?.object();
   const asks = cluster?.metadata.annotations?.[TOKEN_CHECKS_ANNOTATION] === 'webhook';
   if (asks && audiences.length === 0) return undefined;
-  const tokens = (passStatus(pass).tokens ?? []).filter(({ id }) => revoked.includes(id));
+  const tokens = (passStatus(pass).tokens ?? []).filter(({ id = '' }) => revoked.includes(id));
   return tokens
     .map(({ expirationTimestamp }) => expirationTimestamp)
     .filter((timestamp) => Date.parse(timestamp) + LEEWAY_MS >= now())
@@ -118,7 +118,7 @@ export async function revokeTokens(
 ): Promise<string[]> {
   const revoked: string[] = [];
   for (const { id, expirationTimestamp, revocable } of passStatus(pass).tokens ?? []) {
-    if (revocable === false) continue;
+    if (revocable === false || id === undefined) continue;
     await revocations.revoke(id, by, Date.parse(expirationTimestamp), pass.metadata.labels?.[REQUESTER_LABEL]);
     // A token that was never released has no record.
     await writer.remove(catalog.issuedTokens, fleetKey(id), { dryRun: false }).catch(ignoreNotFound);

@@ -185,9 +185,12 @@ async function recordToken(
       if (tokens.length >= MAX_PASS_TOKENS) {
         throw conflict(kind, name, `it was redeemed ${MAX_PASS_TOKENS} times: ask for another pass`);
       }
-      if (id === undefined || !isTokenId(id)) return current;
-      const isForeign = issuer === 'cluster';
-      const token = { id, expirationTimestamp: toTimestamp(expiresAt), ...(isForeign ? { revocable: false } : {}) };
+      // A token without an id counts, too: the approval is used, and a revocation does not reach it.
+      const token = {
+        ...(id !== undefined && isTokenId(id) ? { id } : {}),
+        expirationTimestamp: toTimestamp(expiresAt),
+        ...(issuer === 'cluster' ? { revocable: false } : {}),
+      };
       return { ...current, status: { ...status, tokens: [...tokens, token] } };
     },
     { dryRun: false, part: 'status', preconditions: { uid }, request },
