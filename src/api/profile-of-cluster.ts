@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto';
 import { truncate } from '../lib/clip.ts';
 import type { ApiObject, ObjectMeta } from './kind.ts';
 import { conditionOf, READY } from './kinds/cluster-conditions.ts';
-import type { ApiEndpoints } from './kinds/cluster-endpoints.ts';
-import { type ClusterCondition, statusOf } from './kinds/cluster-spec.ts';
+import { type ApiEndpoints, type ClusterCondition, statusOf } from './kinds/cluster-spec.ts';
 import { isValidLabelValue } from './names.ts';
 
 /**

@@ -1,8 +1,7 @@
 /** `clusterpass/client`: a typed client of the server, for Node and browsers. */
-export type { ApiEndpoints, ServerEndpoint } from '../api/kinds/cluster-endpoints.ts';
-export type { ClusterCondition, ClusterStatus } from '../api/kinds/cluster-spec.ts';
+export type { ApiEndpoints, ClusterCondition, ClusterStatus, ServerEndpoint } from '../api/kinds/cluster-spec.ts';
 export type { IssuedTokenSpec } from '../api/kinds/issued-token.ts';
-export type { BoundObjectReference, TokenRequest } from '../api/kinds/token-request.ts';
+export type { BoundObjectReference } from '../api/kinds/token-request.ts';
 export type { IssuedPass, RequestedPass } from '../api/kinds/token-request-list.ts';
 export type { Status, StatusCause, StatusDetails } from '../api/status.ts';
 export {
@@ -30,7 +29,9 @@ export {
   endpointsInForce,
   type IssuedToken,
   type ListOptions,
+  type RedeemOptions,
   type TokenOptions,
+  type TokenRequest,
   type TokenSelection,
   type TrackedToken,
   type UsableAccounts,

@@ -1,8 +1,7 @@
 import type { ApiObject, ObjectMeta } from '../api/kind.ts';
-import type { ApiEndpoints } from '../api/kinds/cluster-endpoints.ts';
-import type { ClusterStatus } from '../api/kinds/cluster-spec.ts';
+import type { ApiEndpoints, ClusterStatus } from '../api/kinds/cluster-spec.ts';
 import type { IssuedTokenSpec } from '../api/kinds/issued-token.ts';
-import type { BoundObjectReference, TokenRequest } from '../api/kinds/token-request.ts';
+import type { BoundObjectReference, TokenRequest as SentTokenRequest } from '../api/kinds/token-request.ts';
 
 export interface Cluster extends ApiObject {
   apiVersion: string;
@@ -93,6 +92,13 @@ export interface RedeemOptions extends Pick<TokenOptions, 'forServer' | 'dryRun'
   readonly handle: string;
   /** The secret of a pass with `spec.codeChallenge`. */
   readonly codeVerifier?: string;
+}
+
+/** As the server answers: `boundObjectRef` is null for a token that is not bound to an object. */
+export interface TokenRequest extends Omit<SentTokenRequest, 'spec'> {
+  spec?: Omit<NonNullable<SentTokenRequest['spec']>, 'boundObjectRef'> & {
+    boundObjectRef?: BoundObjectReference | null;
+  };
 }
 
 export interface IssuedToken {

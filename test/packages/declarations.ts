@@ -12,3 +12,18 @@ export function missingDeclarations(folder: string): string[] {
       .map(([imported]) => `${name}: ${imported}`);
   });
 }
+
+/** The packages and modules of Node that a declaration imports, also by way of other declarations. */
+export function packagesOf(declaration: string, seen = new Set<string>()): Set<string> {
+  const found = new Set<string>();
+  if (seen.has(declaration)) return found;
+  seen.add(declaration);
+  for (const [, name = ''] of readFileSync(declaration, 'utf8').matchAll(/(?:from |import\()['"]([^'"]+)['"]/g)) {
+    if (!name.startsWith('.')) found.add(name);
+    else {
+      const imported = join(dirname(declaration), name.replace(/\.[jt]s$/, '.d.ts'));
+      for (const other of packagesOf(imported, seen)) found.add(other);
+    }
+  }
+  return found;
+}

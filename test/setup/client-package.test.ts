@@ -1,16 +1,25 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { missingDeclarations } from '../packages/declarations.ts';
+import { missingDeclarations, packagesOf } from '../packages/declarations.ts';
 
 const CLIENTS = ['./client', './client/node'];
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
   exports: Record<string, { types: string; default: string }>;
 };
+
+const CONSUMER = `
+import { type Client, createClient, type IssuedToken, type RedeemOptions, type TokenRequest } from 'clusterpass/client';
+
+const client: Client = createClient({ server: location.origin, token: '' });
+export const redeem = (options: RedeemOptions): Promise<IssuedToken> => client.redeemPass(options);
+// What the server answers for a token that is not bound to an object.
+export const answered: TokenRequest['spec'] = { boundObjectRef: null };
+`;
 
 let work: string;
 let dist: string;
@@ -68,9 +77,32 @@ describe('the published client', () => {
     );
   });
 
+  it('has the types that a strict project needs', () => {
+    writeFileSync(join(work, 'consumer.ts'), CONSUMER);
+    const compilerOptions = {
+      strict: true,
+      exactOptionalPropertyTypes: true,
+      noEmit: true,
+      module: 'esnext',
+      moduleResolution: 'bundler',
+      target: 'es2023',
+      lib: ['es2023', 'dom'],
+      types: [],
+      // Otherwise most of the time goes to the declarations of TypeBox.
+      skipLibCheck: true,
+      paths: { 'clusterpass/client': [join(dist, 'client/index.d.ts')] },
+    };
+    writeFileSync(join(work, 'consumer.json'), JSON.stringify({ compilerOptions, files: ['consumer.ts'] }));
+    const tsc = join(root, 'node_modules/typescript/bin/tsc');
+    const { stdout } = spawnSync(process.execPath, [tsc, '-p', join(work, 'consumer.json')], { encoding: 'utf8' });
+    expect(stdout).toBe('');
+  });
+
   it('runs in browsers: nothing of Node and nothing of the server is in it', () => {
     const files = readdirSync(join(dist, 'client')).filter((name) => name.endsWith('.js') && !name.startsWith('node'));
     expect(files.length).toBeGreaterThan(5);
+    // A project without the types of Node cannot resolve `node:net`.
+    expect([...packagesOf(join(dist, 'client/index.d.ts'))]).toEqual(['typebox']);
     for (const name of files) {
       const imports = readFileSync(join(dist, 'client', name), 'utf8').match(/from '[^']+'/g) ?? [];
       for (const from of imports) expect(from, name).toMatch(/^from '\.\/(?!node)/);

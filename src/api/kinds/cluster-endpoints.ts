@@ -3,16 +3,7 @@ import { cached } from '../../lib/cache.ts';
 import { isIP, readNetwork } from '../../lib/network.ts';
 import { type AddressRules, createAddressRules } from '../address-rules.ts';
 import { checkEach, type FieldError, forbiddenField, invalidValue, required } from '../field-error.ts';
-
-export interface ServerEndpoint {
-  clientCIDR?: string;
-  serverAddress?: string;
-}
-
-export interface ApiEndpoints {
-  serverEndpoints?: ServerEndpoint[];
-  caBundle?: string;
-}
+import type { ApiEndpoints, ServerEndpoint } from './cluster-spec.ts';
 
 /** What validation needs to know besides the object. */
 export interface EndpointChecks {

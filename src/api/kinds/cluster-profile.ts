@@ -15,8 +15,7 @@ import {
 import type { Verb } from '../request.ts';
 import { ENDPOINTS_FIELD } from './cluster.ts';
 import { conditionOf } from './cluster-conditions.ts';
-import type { ServerEndpoint } from './cluster-endpoints.ts';
-import { statusOf } from './cluster-spec.ts';
+import { type ServerEndpoint, statusOf } from './cluster-spec.ts';
 import { ageColumn, nameColumn, textColumn } from './columns.ts';
 import { flag, text, timestamp, typeMeta } from './meta.ts';
 

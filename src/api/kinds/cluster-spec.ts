@@ -2,6 +2,16 @@ import type { ApiObject } from '../kind.ts';
 
 export const CLUSTER_GROUP = 'clusterregistry.k8s.io';
 
+export interface ServerEndpoint {
+  clientCIDR?: string;
+  serverAddress?: string;
+}
+
+export interface ApiEndpoints {
+  serverEndpoints?: ServerEndpoint[];
+  caBundle?: string;
+}
+
 export interface ClusterCondition {
   type?: string;
   status?: string;

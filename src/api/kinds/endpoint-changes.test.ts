@@ -6,8 +6,7 @@ import { createAddressRules } from '../address-rules.ts';
 import { CONFIRMED_ANNOTATION, endpointDigest, endpointsInForce, isConfirmed } from '../confirmed-endpoint.ts';
 import { type ApiObject, NOTHING_UNCHANGED } from '../kind.ts';
 import { clusterKind } from './cluster.ts';
-import type { ApiEndpoints } from './cluster-endpoints.ts';
-import type { ClusterStatus } from './cluster-spec.ts';
+import type { ApiEndpoints, ClusterStatus } from './cluster-spec.ts';
 
 const FIELD = 'orchestratorApiEndpoints';
 const NOW = Date.UTC(2026, 0, 1);

@@ -11,8 +11,7 @@ import {
   READY,
   withCondition,
 } from './cluster-conditions.ts';
-import type { ApiEndpoints } from './cluster-endpoints.ts';
-import type { ClusterStatus } from './cluster-spec.ts';
+import type { ApiEndpoints, ClusterStatus } from './cluster-spec.ts';
 
 export interface EndpointChangeRules {
   readonly productName: string;

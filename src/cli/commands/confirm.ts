@@ -6,8 +6,7 @@ import {
   writtenEndpoints,
 } from '../../api/confirmed-endpoint.ts';
 import { conditionOf, ENDPOINTS_CONFIRMED } from '../../api/kinds/cluster-conditions.ts';
-import type { ApiEndpoints } from '../../api/kinds/cluster-endpoints.ts';
-import { CLUSTER_GROUP, controllerOf } from '../../api/kinds/cluster-spec.ts';
+import { type ApiEndpoints, CLUSTER_GROUP, controllerOf } from '../../api/kinds/cluster-spec.ts';
 import type { Cluster } from '../../client/types.ts';
 import { clusterPath, getCluster } from '../clusters.ts';
 import { CliError, type Run } from '../command.ts';

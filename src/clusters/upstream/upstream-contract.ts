@@ -1,7 +1,6 @@
 import { endpointsInForce, isConfirmed } from '../../api/confirmed-endpoint.ts';
 import type { ApiObject } from '../../api/kind.ts';
-import type { ApiEndpoints } from '../../api/kinds/cluster-endpoints.ts';
-import { type CredentialReference, controllerOf } from '../../api/kinds/cluster-spec.ts';
+import { type ApiEndpoints, type CredentialReference, controllerOf } from '../../api/kinds/cluster-spec.ts';
 
 /** The client of the API servers of registered clusters. */
 

@@ -1,7 +1,7 @@
 import { validateDomainKeys } from '../../api/domain-keys.ts';
 import { type FieldError, forbiddenField, invalidValue, unsupportedValue } from '../../api/field-error.ts';
 import type { ObjectMeta } from '../../api/kind.ts';
-import type { ApiEndpoints } from '../../api/kinds/cluster-endpoints.ts';
+import type { ApiEndpoints } from '../../api/kinds/cluster-spec.ts';
 import { TOKEN_ANNOTATIONS, tokenRequestType } from '../../api/kinds/token-request.ts';
 import { clip } from '../../lib/clip.ts';
 import { quantity } from '../../lib/quantity.ts';

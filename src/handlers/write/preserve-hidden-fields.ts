@@ -1,6 +1,6 @@
 import { CONFIRMED_FIELD, sameEndpoints } from '../../api/confirmed-endpoint.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
-import type { ApiEndpoints } from '../../api/kinds/cluster-endpoints.ts';
+import type { ApiEndpoints } from '../../api/kinds/cluster-spec.ts';
 import type { WriteParts } from './write-parts.ts';
 
 /** Whether the body was made from the public view rather than from the whole object. */
