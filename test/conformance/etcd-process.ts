@@ -4,6 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { TestOptions } from 'vitest';
 import { ETCD, etcd as program } from '../../scripts/setup-etcd.mjs';
 import { describeWith } from '../describe-with.ts';
 
@@ -137,4 +138,5 @@ function isListening(endpoint: string): Promise<boolean> {
   });
 }
 
-export const describeWithEtcd = (name: string, tests: () => void): void => describeWith(program, name, tests);
+export const describeWithEtcd = (name: string, tests: () => void, options: TestOptions = {}): void =>
+  describeWith(program, name, tests, options);

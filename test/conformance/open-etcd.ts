@@ -1,0 +1,13 @@
+import { type EtcdStoreOptions, type OpenedEtcd, openEtcdStore } from '../../src/storage/etcd/open-etcd-store.ts';
+
+/** Opens stores, and closes all of them. */
+export function opener() {
+  const opened: OpenedEtcd[] = [];
+  const open = async (options: EtcdStoreOptions): Promise<OpenedEtcd> => {
+    const etcd = await openEtcdStore({ openWithinMs: 500, ...options });
+    opened.push(etcd);
+    return etcd;
+  };
+  const closeAll = () => Promise.all(opened.splice(0).map(({ store }) => store.close()));
+  return { open, closeAll };
+}
