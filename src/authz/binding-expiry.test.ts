@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { EXPIRES_ANNOTATION } from '../api/kinds/rbac.ts';
 import { refusalIfAny } from '../api/refusal.fixture.ts';
 import { atRevision, compareMoments, justAfter, type PolicyMoment } from '../api/visibility.ts';
-import { checkGrant } from './escalation.ts';
-import { ask, askCluster, binding, Fleet, person, role } from './rbac.fixture.ts';
+import { checkGrant } from './admission/escalation.ts';
+import { ask, askCluster, binding, Fleet, person, role } from './policy/rbac.fixture.ts';
 
 const END = Date.parse('2026-11-16T18:00:00Z');
 

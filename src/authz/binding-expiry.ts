@@ -6,8 +6,8 @@ import type { StoredObject } from '../objects/stored-object.ts';
 import type { ObjectWriter } from '../objects/writer.ts';
 import type { Logger } from '../observability/logger.ts';
 import { type Leadership, leaderGuards } from '../storage/leadership.ts';
-import type { Policy } from './policy.ts';
-import { readExpiry } from './rbac-objects.ts';
+import type { Policy } from './policy/policy.ts';
+import { readExpiry } from './policy/rbac-objects.ts';
 
 interface BindingExpiryParts {
   readonly policy: Pick<Policy, 'expiredBindings'>;

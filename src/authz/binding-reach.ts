@@ -1,10 +1,10 @@
 import { NAME_LABEL, PROTECTED_LABEL_PREFIX } from '../api/domain-keys.ts';
 import type { ApiObject, Kind } from '../api/kind.ts';
 import type { BindingReach } from '../api/visibility.ts';
-import { clusterRule } from './cluster-rule.ts';
-import type { Policy } from './policy.ts';
-import { readReach, readRoleRef } from './rbac-objects.ts';
-import { ANY, type Rule } from './rules.ts';
+import { clusterRule } from './policy/cluster-rule.ts';
+import type { Policy } from './policy/policy.ts';
+import { readReach, readRoleRef } from './policy/rbac-objects.ts';
+import { ANY, type Rule } from './policy/rules.ts';
 
 /**
  * Where a binding that selects clusters holds, for warnings to its writer; undefined for other bindings. `ofFleet`: the

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { BOOTSTRAP_CLUSTER_ROLE_BINDINGS, BOOTSTRAP_CLUSTER_ROLES } from './bootstrap-roles.ts';
-import { ask, askCluster, binding, Fleet, person } from './rbac.fixture.ts';
+import { ask, askCluster, binding, Fleet, person } from './policy/rbac.fixture.ts';
 
 const fresh = (): Fleet => new Fleet().put(...BOOTSTRAP_CLUSTER_ROLES, ...BOOTSTRAP_CLUSTER_ROLE_BINDINGS);
 

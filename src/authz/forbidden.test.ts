@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { forbiddenFor } from './forbidden.ts';
-import { ask, askCluster, user } from './rbac.fixture.ts';
+import { ask, askCluster, user } from './policy/rbac.fixture.ts';
 
 const no = { allowed: false, reason: '' };
 const jane = user('jane');

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Caller, User } from '../api/caller.ts';
 import { impersonate } from './impersonation.ts';
-import { account, ask, binding, Fleet, person, role } from './rbac.fixture.ts';
+import { account, ask, binding, Fleet, person, role } from './policy/rbac.fixture.ts';
 
 const wanted = (name: string, more: Partial<User> = {}): User => ({ name, uid: '', groups: [], extra: {}, ...more });
 

@@ -6,7 +6,7 @@ import type { ApiRequest } from '../api/request.ts';
 import { atRevision, compareMoments, type PolicyMoment } from '../api/visibility.ts';
 import type { ObjectReader } from '../objects/reader.ts';
 import { questionOf } from './forbidden.ts';
-import type { Policy } from './policy.ts';
+import type { Policy } from './policy/policy.ts';
 
 interface PastPermissionParts {
   readonly catalog: Catalog;

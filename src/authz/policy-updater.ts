@@ -9,9 +9,9 @@ import type { StoredObject } from '../objects/stored-object.ts';
 import type { ReflectorListener } from '../storage/reflector.ts';
 import type { Snapshot } from '../storage/snapshot.ts';
 import type { CacheEvent } from '../storage/watch-cache.ts';
-import type { Policy } from './policy.ts';
-import type { PolicyChange } from './policy-change.ts';
-import type { PastRbacSnapshot } from './reference-evaluator.ts';
+import type { Policy } from './policy/policy.ts';
+import type { PolicyChange } from './policy/policy-change.ts';
+import type { PastRbacSnapshot } from './policy/reference-evaluator.ts';
 
 /**
  * The cluster that a binding is bound to. Undefined: it is bound to none. `null`: the annotation cannot be read, so the

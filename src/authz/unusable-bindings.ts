@@ -4,7 +4,7 @@ import type { ObjectReader } from '../objects/reader.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
 import type { Logger } from '../observability/logger.ts';
 import type { ReflectorListener } from '../storage/reflector.ts';
-import { bindingId, readReach } from './rbac-objects.ts';
+import { bindingId, readReach } from './policy/rbac-objects.ts';
 
 /** For one read of all bindings. The others are counted. */
 const MAX_REPORTS = 20;

@@ -3,7 +3,7 @@ import { isDecidedByHandler, isFilteredList } from '../api/authorization.ts';
 import { createCatalog } from '../api/catalog.ts';
 import type { Kind } from '../api/kind.ts';
 import type { ApiRequest, Target, Verb } from '../api/request.ts';
-import { Fleet, person } from '../authz/rbac.fixture.ts';
+import { Fleet, person } from '../authz/policy/rbac.fixture.ts';
 import { createDispatcher } from './dispatch.ts';
 import { parseListOptions } from './options/list-options.ts';
 import { createViews, selectionFor, type Views } from './views.ts';

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { ApiObject } from '../api/kind.ts';
 import { NOTHING_UNCHANGED } from '../api/kind.ts';
 import { clusterRoleBindingKind } from '../api/kinds/rbac.ts';
-import { binding, type Extras } from '../authz/rbac.fixture.ts';
+import { binding, type Extras } from '../authz/policy/rbac.fixture.ts';
 import { validateObject } from './validate-object.ts';
 
 const bound = (extras: Extras): ApiObject => binding('b', 'ClusterRole/r', ['User:jane'], extras);

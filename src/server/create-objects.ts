@@ -4,7 +4,7 @@ import { WrongStoredType } from '../api/codec/stored-types.ts';
 import { COMPUTED_ANNOTATIONS } from '../api/domain-keys.ts';
 import type { ApiObject, Kind } from '../api/kind.ts';
 import { fleetKey, REGISTRY_PREFIX } from '../api/object-key.ts';
-import { createPolicy, type Policy } from '../authz/policy.ts';
+import { createPolicy, type Policy } from '../authz/policy/policy.ts';
 import { clusterLabelsAt, PolicyUpdater, rbacKinds, rbacSnapshotAt } from '../authz/policy-updater.ts';
 import { createPublicView, type PublicViewOptions } from '../clusters/public-view.ts';
 import { Broadcaster } from '../handlers/watch/broadcaster.ts';

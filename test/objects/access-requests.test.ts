@@ -4,7 +4,7 @@ import { requestSpec, requestStatus } from '../../src/api/kinds/access-request-s
 import { BOUND_ANNOTATION, CLUSTERS_ANNOTATION, EXPIRES_ANNOTATION, RBAC_GROUP } from '../../src/api/kinds/rbac.ts';
 import { storageKey } from '../../src/api/object-key.ts';
 import type { ApiRequest } from '../../src/api/request.ts';
-import { Fleet, person } from '../../src/authz/rbac.fixture.ts';
+import { Fleet, person } from '../../src/authz/policy/rbac.fixture.ts';
 import { createRequestCompletion } from '../../src/handlers/access-requests/complete-request.ts';
 import { createRequestDecisions } from '../../src/handlers/access-requests/decide-request.ts';
 import { GrantStore, grantObjects } from '../../src/handlers/access-requests/grant-objects.ts';

@@ -3,9 +3,9 @@ import { NAME_LABEL } from '../../src/api/domain-keys.ts';
 import { BOUND_ANNOTATION, CLUSTERS_ANNOTATION } from '../../src/api/kinds/rbac.ts';
 import { storageKey } from '../../src/api/object-key.ts';
 import { atRevision } from '../../src/api/visibility.ts';
-import { createPolicy, type Policy } from '../../src/authz/policy.ts';
+import { createPolicy, type Policy } from '../../src/authz/policy/policy.ts';
+import { binding, person, role } from '../../src/authz/policy/rbac.fixture.ts';
 import { clusterLabelsAt, PolicyUpdater, rbacSnapshotAt } from '../../src/authz/policy-updater.ts';
-import { binding, person, role } from '../../src/authz/rbac.fixture.ts';
 import { at, catalog, inFolder, make, type Objects, openObjects } from './object-store.ts';
 
 const A = at('', '', 'a');

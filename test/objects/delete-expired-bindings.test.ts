@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { EXPIRES_ANNOTATION } from '../../src/api/kinds/rbac.ts';
 import { startBindingExpiry } from '../../src/authz/binding-expiry.ts';
-import { binding } from '../../src/authz/rbac.fixture.ts';
+import { binding } from '../../src/authz/policy/rbac.fixture.ts';
 import { StorageError } from '../../src/storage/contract.ts';
 import { soleLeadership } from '../../src/storage/leadership.ts';
 import { at, catalog, type Gate, inFolder, type Objects, openObjects } from './object-store.ts';

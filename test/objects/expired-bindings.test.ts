@@ -2,7 +2,7 @@ import { setImmediate as nextTick } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import type { ApiObject, Kind } from '../../src/api/kind.ts';
 import { EXPIRES_ANNOTATION } from '../../src/api/kinds/rbac.ts';
-import { binding, person, role } from '../../src/authz/rbac.fixture.ts';
+import { binding, person, role } from '../../src/authz/policy/rbac.fixture.ts';
 import { openSqliteStore } from '../../src/storage/sqlite/sqlite-store.ts';
 import { type ApiCore, openApiCore, ROOT } from '../property/support/api-core.ts';
 import { clusterObject } from '../property/support/history.ts';

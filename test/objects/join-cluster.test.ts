@@ -7,7 +7,7 @@ import { storageKey } from '../../src/api/object-key.ts';
 import type { ApiRequest } from '../../src/api/request.ts';
 import { unavailable } from '../../src/api/status.ts';
 import { createBootstrapTokenAuthenticator } from '../../src/authn/bootstrap-token-authenticator.ts';
-import { Fleet, person } from '../../src/authz/rbac.fixture.ts';
+import { Fleet, person } from '../../src/authz/policy/rbac.fixture.ts';
 import { createTokenCompletion } from '../../src/handlers/join/complete-token.ts';
 import { createJoinHandler } from '../../src/handlers/join/join-cluster.ts';
 import { createViews } from '../../src/handlers/views.ts';

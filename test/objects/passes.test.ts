@@ -5,7 +5,7 @@ import { type PassApproval, passStatus } from '../../src/api/kinds/pass-spec.ts'
 import { kindPrefix } from '../../src/api/object-key.ts';
 import type { ApiRequest, Verb } from '../../src/api/request.ts';
 import { ApiError } from '../../src/api/status.ts';
-import { Fleet, person } from '../../src/authz/rbac.fixture.ts';
+import { Fleet, person } from '../../src/authz/policy/rbac.fixture.ts';
 import { createPassDecisions } from '../../src/handlers/passes/decide-pass.ts';
 import type { PassParts } from '../../src/handlers/passes/pass-parts.ts';
 import { passVerbs } from '../../src/handlers/passes/pass-verbs.ts';

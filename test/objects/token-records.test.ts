@@ -4,7 +4,7 @@ import type { User } from '../../src/api/caller.ts';
 import { REQUESTER_LABEL } from '../../src/api/kinds/issued-token.ts';
 import type { ApiRequest } from '../../src/api/request.ts';
 import { ApiError } from '../../src/api/status.ts';
-import { Fleet } from '../../src/authz/rbac.fixture.ts';
+import { Fleet } from '../../src/authz/policy/rbac.fixture.ts';
 import { issuedTokenVerbs } from '../../src/handlers/issued-tokens/issued-token-verbs.ts';
 import { createViews } from '../../src/handlers/views.ts';
 import { createLogger } from '../../src/observability/logger.ts';

@@ -5,12 +5,21 @@ import type { Caller } from '../../src/api/caller.ts';
 import type { ApiObject } from '../../src/api/kind.ts';
 import { refusalIfAny } from '../../src/api/refusal.fixture.ts';
 import type { ClusterLabels } from '../../src/api/visibility.ts';
-import { checkLabels } from '../../src/authz/check-labels.ts';
-import { viewCluster } from '../../src/authz/cluster-selector.ts';
-import { account, ask, askCluster, binding, Fleet, person, type Rules, role } from '../../src/authz/rbac.fixture.ts';
-import { bindingId, readBinding, readRules } from '../../src/authz/rbac-objects.ts';
-import { effectiveRules, referenceDecide } from '../../src/authz/reference-evaluator.ts';
-import type { Rule } from '../../src/authz/rules.ts';
+import { checkLabels } from '../../src/authz/admission/check-labels.ts';
+import { viewCluster } from '../../src/authz/policy/cluster-selector.ts';
+import {
+  account,
+  ask,
+  askCluster,
+  binding,
+  Fleet,
+  person,
+  type Rules,
+  role,
+} from '../../src/authz/policy/rbac.fixture.ts';
+import { bindingId, readBinding, readRules } from '../../src/authz/policy/rbac-objects.ts';
+import { effectiveRules, referenceDecide } from '../../src/authz/policy/reference-evaluator.ts';
+import type { Rule } from '../../src/authz/policy/rules.ts';
 import { propertyRuns } from '../../src/lib/property-runs.fixture.ts';
 
 /**

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { role } from '../../src/authz/rbac.fixture.ts';
+import { role } from '../../src/authz/policy/rbac.fixture.ts';
 import { ROOT, sqliteApiCore } from './support/api-core.ts';
 
 /** More than one time slice deletes. */

@@ -4,10 +4,19 @@ import type { Decision, PathQuestion, ResourceQuestion } from '../../src/api/aut
 import type { Caller } from '../../src/api/caller.ts';
 import type { ApiObject } from '../../src/api/kind.ts';
 import { atRevision, type VisibilityRule } from '../../src/api/visibility.ts';
-import { clusterRule } from '../../src/authz/cluster-rule.ts';
-import { account, ask, askCluster, binding, Fleet, person, type Rules, role } from '../../src/authz/rbac.fixture.ts';
-import { bindingId } from '../../src/authz/rbac-objects.ts';
-import { referenceDecide, referenceRuleSource } from '../../src/authz/reference-evaluator.ts';
+import { clusterRule } from '../../src/authz/policy/cluster-rule.ts';
+import {
+  account,
+  ask,
+  askCluster,
+  binding,
+  Fleet,
+  person,
+  type Rules,
+  role,
+} from '../../src/authz/policy/rbac.fixture.ts';
+import { bindingId } from '../../src/authz/policy/rbac-objects.ts';
+import { referenceDecide, referenceRuleSource } from '../../src/authz/policy/reference-evaluator.ts';
 import { propertyRuns } from '../../src/lib/property-runs.fixture.ts';
 
 /**

@@ -9,7 +9,7 @@ import type { ApiObject, Kind } from '../../../src/api/kind.ts';
 import type { ApiRequest, ApiResponse, Target, Verb } from '../../../src/api/request.ts';
 import { questionOf, refusalOf, requirePermission } from '../../../src/authz/forbidden.ts';
 import { createPastPermission } from '../../../src/authz/past-permission.ts';
-import { person } from '../../../src/authz/rbac.fixture.ts';
+import { person } from '../../../src/authz/policy/rbac.fixture.ts';
 import { createContinueTokens } from '../../../src/handlers/continue-token.ts';
 import { createDispatcher, findResource } from '../../../src/handlers/dispatch.ts';
 import { createViews } from '../../../src/handlers/views.ts';

@@ -4,7 +4,7 @@ import type { ApiObject } from '../../../src/api/kind.ts';
 import { CLUSTER_GROUP } from '../../../src/api/kinds/cluster-spec.ts';
 import { CLUSTERS_ANNOTATION } from '../../../src/api/kinds/rbac.ts';
 import { ApiError } from '../../../src/api/status.ts';
-import { account, binding, person, role } from '../../../src/authz/rbac.fixture.ts';
+import { account, binding, person, role } from '../../../src/authz/policy/rbac.fixture.ts';
 import { type ApiCore, type CoreRequest, ROOT } from './api-core.ts';
 import { SELECTORS, type Selector } from './selectors.ts';
 

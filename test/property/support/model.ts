@@ -2,8 +2,8 @@ import type { Caller } from '../../../src/api/caller.ts';
 import type { Catalog } from '../../../src/api/catalog.ts';
 import type { ApiObject, Kind, ManagedFieldsEntry } from '../../../src/api/kind.ts';
 import { kindPrefix, REGISTRY_PREFIX } from '../../../src/api/object-key.ts';
-import { askCluster } from '../../../src/authz/rbac.fixture.ts';
-import { type NamespacedRbacSnapshot, referenceDecide } from '../../../src/authz/reference-evaluator.ts';
+import { askCluster } from '../../../src/authz/policy/rbac.fixture.ts';
+import { type NamespacedRbacSnapshot, referenceDecide } from '../../../src/authz/policy/reference-evaluator.ts';
 import type { Store } from '../../../src/storage/contract.ts';
 import type { Selector } from './selectors.ts';
 

@@ -1,4 +1,4 @@
-import { person } from '../../../src/authz/rbac.fixture.ts';
+import { person } from '../../../src/authz/policy/rbac.fixture.ts';
 import type { Mutation, Step, Viewer } from './history.ts';
 import { SELECTORS, type Selector } from './selectors.ts';
 

@@ -1,0 +1,155 @@
+import fc from 'fast-check';
+import { describe, expect, it, vi } from 'vitest';
+import { ALL_VISIBLE, atRevision, NONE_VISIBLE } from '../../api/visibility.ts';
+import { parseLabelSelector } from '../../objects/selectors/label-selector.ts';
+import { clusterRule, type RuleGrant } from './cluster-rule.ts';
+import { ClusterSelector } from './cluster-selector.ts';
+import { binding, Fleet, person, role } from './rbac.fixture.ts';
+
+const grant = (names: string[] | undefined, selector?: string): RuleGrant => ({
+  names: names && new Set(names),
+  selector: selector === undefined ? undefined : new ClusterSelector(parseLabelSelector(selector)),
+});
+
+describe('cluster rules', () => {
+  it.each<[string, RuleGrant[], RuleGrant[]]>([
+    ['order', [grant(['a']), grant(['b'], 'x=1')], [grant(['b'], 'x=1'), grant(['a'])]],
+    ['repeats', [grant(['a', 'b'])], [grant(['b']), grant(['a']), grant(['a'])]],
+    ['the words of a selector', [grant(undefined, 'a=b,c')], [grant(undefined, 'c,a in (b)')]],
+    ['names by resourceNames or by selector', [grant(['x'])], [grant(undefined, 'kubernetes.io/metadata.name=x')]],
+    ['names that a selector excludes', [grant(['x'])], [grant(['x', 'y'], 'kubernetes.io/metadata.name!=y')]],
+    ['clauses that admit nothing', [grant(['x'])], [grant(['x']), grant(['y'], 'kubernetes.io/metadata.name=z,a=b')]],
+    ['a wider clause of the same selector', [grant(undefined, 'a=b')], [grant(['x'], 'a=b'), grant(undefined, 'a=b')]],
+  ])('have one fingerprint whatever the %s', (_, one, other) => {
+    expect(clusterRule({ elsewhere: one }).fingerprint).toBe(clusterRule({ elsewhere: other }).fingerprint);
+  });
+
+  it('differ when they admit different clusters', () => {
+    const different = [
+      [grant(['a'])],
+      [grant(['b'])],
+      [grant(['a'], 'x=1')],
+      [grant(undefined, 'x=1')],
+      [grant(undefined, 'x!=1')],
+    ].map((elsewhere) => clusterRule({ elsewhere }));
+    const home = clusterRule({ elsewhere: [grant(['a'])], home: { cluster: 'a', grants: [] } });
+    expect(new Set([...different, home].map(({ fingerprint }) => fingerprint)).size).toBe(6);
+    expect(home.admits('a', {})).toBe(false);
+  });
+
+  it('are everything or nothing when labels do not matter', () => {
+    expect(clusterRule({ elsewhere: [grant(['a']), grant(undefined)] })).toBe(ALL_VISIBLE);
+    expect(clusterRule({ elsewhere: [grant(undefined, '')] })).toBe(ALL_VISIBLE);
+    expect(clusterRule({ elsewhere: [] })).toBe(NONE_VISIBLE);
+    expect(clusterRule({ elsewhere: [grant([])] })).toBe(NONE_VISIBLE);
+    const all = [grant(undefined)];
+    expect(clusterRule({ elsewhere: all, home: { cluster: 'h', grants: all } })).toBe(ALL_VISIBLE);
+    const notHome = clusterRule({ elsewhere: all, home: { cluster: 'h', grants: [] } });
+    expect([notHome.all, notHome.admits('h', {}), notHome.admits('x', {}), notHome.candidates]).toEqual([
+      false,
+      false,
+      true,
+      undefined,
+    ]);
+  });
+
+  it('name candidates', () => {
+    const of = (...elsewhere: RuleGrant[]) => clusterRule({ elsewhere }).candidates;
+    expect(of(grant(['b', 'a']), grant(['c'], 'x=1'))).toEqual({ names: ['a', 'b', 'c'], labels: [] });
+    expect(of(grant(undefined, 'x in (1,2),y=3'))).toEqual({ names: [], labels: [{ key: 'y', value: '3' }] });
+    expect(of(grant(undefined, 'x=1'), grant(undefined, 'x!=1'))).toBeUndefined();
+    expect(of(grant(undefined, 'x'))).toBeUndefined();
+  });
+
+  it('say when every candidate is admitted', () => {
+    const of = (...elsewhere: RuleGrant[]) => clusterRule({ elsewhere }).admitsCandidates;
+    expect(of(grant(['a', 'b']))).toBe(true);
+    expect(of(grant(['a']), grant(undefined, 'x=1'), grant(undefined, 'y in (1,2)'))).toBe(true);
+    // Another requirement, names beside it, or no candidates.
+    expect(of(grant(undefined, 'x=1,y'))).toBe(false);
+    expect(of(grant(undefined, 'x=1,x=2'))).toBe(false);
+    expect(of(grant(['a'], 'x=1'))).toBe(false);
+    expect(of(grant(undefined, 'x!=1'))).toBe(false);
+    const home = { cluster: 'h', grants: [] };
+    expect(clusterRule({ elsewhere: [grant(undefined, 'x=1')], home }).admitsCandidates).toBe(false);
+  });
+
+  it('say where two of them differ, and leave out no cluster on which they do', () => {
+    const of = (...elsewhere: RuleGrant[]) => clusterRule({ elsewhere });
+    const wide = of(grant(['a', 'b']), grant(undefined, 'x=1'), grant(['c'], 'y=1'));
+    expect(wide.differsFrom?.(of(grant(['a']), grant(undefined, 'x=1')))).toEqual({ names: ['b', 'c'], labels: [] });
+    expect(wide.differsFrom?.(of(grant(['a', 'b']), grant(['c'], 'y=1')))).toEqual({
+      names: [],
+      labels: [{ key: 'x', value: '1' }],
+    });
+    expect(wide.differsFrom?.(of(grant(undefined, 'x!=1')))).toBeUndefined();
+    expect(wide.differsFrom?.(ALL_VISIBLE)).toBeUndefined();
+
+    const grants = fc.array(
+      fc
+        .tuple(
+          fc.option(fc.subarray(['a', 'b', 'c']), { nil: undefined }),
+          fc.constantFrom(undefined, 'x=1', 'x in (1,2)', 'x=1,y=1', 'y', 'x!=1', 'kubernetes.io/metadata.name=b'),
+        )
+        .map(([names, selector]) => grant(names, selector)),
+      { maxLength: 4 },
+    );
+    const fleet = ['a', 'b', 'c', 'd'].flatMap((name) =>
+      [{}, { x: '1' }, { x: '2', y: '1' }, { x: '1', y: '1' }].map((labels) => ({ name, labels })),
+    );
+    fc.assert(
+      fc.property(grants, grants, (one, other) => {
+        const [before, after] = [of(...one), of(...other)];
+        const lookup = after.differsFrom?.(before);
+        if (lookup === undefined) return;
+        for (const { name, labels } of fleet) {
+          if (before.admits(name, labels) === after.admits(name, labels)) continue;
+          const isThere = lookup.labels.some(({ key, value }) => (labels as Record<string, string>)[key] === value);
+          expect(isThere || lookup.names.includes(name)).toBe(true);
+        }
+      }),
+    );
+  });
+
+  it('take a cluster without labels for one that exists', () => {
+    const rule = clusterRule({ elsewhere: [grant(undefined, 'env!=prod')] });
+    expect(rule.admits('a', undefined)).toBe(true);
+    expect(rule.admits('a', { env: 'prod' })).toBe(false);
+  });
+
+  it('of a caller change when one of its subjects does', () => {
+    const see = { verbs: ['list'], apiGroups: ['clusterregistry.k8s.io'], resources: ['clusters'] };
+    const fleet = new Fleet().put(
+      role('a', [{ ...see, resourceNames: ['a'] }]),
+      role('b', [{ ...see, resourceNames: ['b'] }]),
+      binding('a', 'ClusterRole/a', ['User:jane']),
+      binding('b', 'ClusterRole/b', ['Group:devs']),
+    );
+    const jane = person('jane', 'devs');
+    const rule = fleet.policy.ruleFor(jane, 'list');
+    expect(rule.candidates?.names).toEqual(['a', 'b']);
+    expect(fleet.policy.ruleFor(jane, 'get').none).toBe(true);
+    // Both names through one role: other grants, the same rule.
+    fleet.put(role('a', [{ ...see, resourceNames: ['b', 'a'] }]));
+    expect(fleet.policy.ruleFor(jane, 'list').fingerprint).toBe(rule.fingerprint);
+    fleet.remove(role('a', []));
+    expect(fleet.policy.ruleFor(jane, 'list').candidates?.names).toEqual(['b']);
+    expect(fleet.policy.ruleAt(jane, 'list', atRevision(fleet.revision - 1)).fingerprint).toBe(rule.fingerprint);
+    expect(fleet.policy.ruleAt(jane, 'list', atRevision(0)).none).toBe(true);
+  });
+
+  it('of the past are computed once for each caller', () => {
+    const see = { verbs: ['list'], apiGroups: ['clusterregistry.k8s.io'], resources: ['clusters'] };
+    const fleet = new Fleet().put(role('a', [see]), binding('a', 'ClusterRole/a', ['User:jane', 'User:joe']));
+    const then = fleet.revision;
+    fleet.remove(role('a', []));
+    const read = vi.spyOn(fleet, 'snapshot');
+    const rules = ['jane', 'jane', 'joe', 'jane'].map((name) =>
+      fleet.policy.ruleAt(person(name), 'list', atRevision(then)),
+    );
+    expect(rules.map(({ all }) => all)).toEqual([true, true, true, true]);
+    expect(read).toHaveBeenCalledTimes(2);
+    expect(fleet.policy.ruleAt(person('jane'), 'get', atRevision(then)).none).toBe(true);
+    expect(fleet.policy.ruleAt(person('jane'), 'list', atRevision(then - 1)).none).toBe(true);
+  });
+});

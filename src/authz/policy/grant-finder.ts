@@ -1,0 +1,44 @@
+import type { Grant, GrantInCluster } from '../../api/authorization.ts';
+import { bindingAppliesIn } from './binding-index.ts';
+import type { ClusterView } from './cluster-selector.ts';
+import type { CompiledBinding, CompiledRole } from './compiled-rbac.ts';
+import type { Match } from './rule-index.ts';
+
+/**
+ * The bindings of these namespaces (`""`: ClusterRoleBindings) that allow something in a cluster. Undefined for
+ * every other one: the reader may pause anywhere.
+ */
+export function* findGrants(
+  roles: Iterable<CompiledRole>,
+  match: Match,
+  namespaces: readonly string[],
+  view: ClusterView | undefined,
+): Generator<Grant | undefined> {
+  for (const role of roles) {
+    if (role.bindings.size > 0 && role.exists && match.admits(role.index)) {
+      for (const binding of role.bindings) {
+        const { facts } = binding;
+        yield namespaces.includes(facts.namespace) && bindingAppliesIn(binding, view) && match.counts(facts)
+          ? facts
+          : undefined;
+      }
+    }
+    yield undefined;
+  }
+}
+
+/**
+ * The bindings that hold in a cluster before or after a change of its labels, also those whose role does not exist: it
+ * may be created later. Undefined for every other one.
+ */
+export function* findGrantsIn(
+  bindings: Iterable<CompiledBinding>,
+  before: ClusterView,
+  after: ClusterView,
+): Generator<GrantInCluster | undefined> {
+  for (const binding of bindings) {
+    const [holdsBefore, holdsAfter] = [bindingAppliesIn(binding, before), bindingAppliesIn(binding, after)];
+    const isGrant = (holdsBefore || holdsAfter) && binding.facts.subjects.length > 0;
+    yield isGrant ? { grant: binding.facts, before: holdsBefore, after: holdsAfter } : undefined;
+  }
+}

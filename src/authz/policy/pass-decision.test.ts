@@ -1,0 +1,164 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { tokenQuestion } from '../../api/authorization.ts';
+import { refusal, refusalIfAny } from '../../api/refusal.fixture.ts';
+import { checkApproval } from '../admission/check-access-request.ts';
+import { checkGrant } from '../admission/escalation.ts';
+import { binding, type Extras, Fleet, person, type Rules, role } from './rbac.fixture.ts';
+
+const TOKEN: Rules = [{ verbs: ['create'], apiGroups: [''], resources: ['serviceaccounts/token'] }];
+const jane = person('jane');
+const question = tokenQuestion({ cluster: 'a', namespace: 'ci', name: 'builder' });
+
+let count = 0;
+const bound = (extras: Extras = {}, to = 'User:jane') => binding(`b${++count}`, 'ClusterRole/token', [to], extras);
+
+function fleet(...bindings: ReturnType<typeof bound>[]): Fleet {
+  const world = new Fleet();
+  world.clusters.set('a', { env: 'prod' }).set('b', { env: 'dev' });
+  return world.put(role('token', TOKEN), ...bindings);
+}
+
+/** What a person needs, and an agent; undefined when it is refused. */
+function needs({ policy }: Fleet, caller = jane) {
+  return (['person', 'agent'] as const).map((holder) => {
+    const { allowed, approval } = policy.decidePass(caller, question, holder);
+    return allowed ? approval : undefined;
+  });
+}
+
+const agents = 'allow';
+
+describe('A48, MC-90: what a pass needs', () => {
+  it.each<[Extras[], (string | undefined)[]]>([
+    [[], [undefined, undefined]],
+    [[{}], ['none', undefined]],
+    [[{ agents }], ['none', 'none']],
+    [[{ agents: 'Allow' }], ['none', undefined]],
+    [[{ agents: '' }], ['none', undefined]],
+    [[{ approval: 'confirm' }], ['none', undefined]],
+    [[{ agents, approval: 'confirm' }], ['none', 'confirm']],
+    [[{ agents, approval: 'review' }], ['none', 'review']],
+    [[{ agents, approval: 'review-always' }], ['review', 'review']],
+    [[{ approval: 'review-always' }], ['review', undefined]],
+    // Rights add up: a binding that asks for less decides.
+    [
+      [{ agents, approval: 'review' }, {}],
+      ['none', 'review'],
+    ],
+    [
+      [
+        { agents, approval: 'review' },
+        { agents, approval: 'confirm' },
+      ],
+      ['none', 'confirm'],
+    ],
+    [
+      [{ agents, approval: 'review-always' }, { agents }],
+      ['none', 'none'],
+    ],
+    [
+      [{ approval: 'review-always' }, { agents, approval: 'confirm' }],
+      ['none', 'confirm'],
+    ],
+    // A mistake in the value closes the door.
+    [[{ agents, approval: 'Review' }], [undefined, undefined]],
+    [[{ agents, approval: '' }], [undefined, undefined]],
+    // Where it holds is a matter of its other annotations.
+    [[{ agents, clusters: 'env=dev' }], [undefined, undefined]],
+    [[{ agents, approval: 'review', clusters: 'env=prod' }], ['none', 'review']],
+    [[{ agents, namespace: 'shop' }], [undefined, undefined]],
+    [[{ agents, namespace: 'ci' }], ['none', 'none']],
+  ])('%j: %j', (bindings, expected) => {
+    expect(needs(fleet(...bindings.map((extras) => bound(extras))))).toEqual(expected);
+  });
+
+  it.each<Extras>([{}, { approval: 'confirm' }, { approval: 'review-always' }])(
+    'an agent is refused with the annotation that is missing: %j',
+    (extras) => {
+      const { reason } = fleet(bound(extras)).policy.decidePass(jane, question, 'agent');
+      expect(reason).toContain('clusterpass.dev/agents: allow');
+    },
+  );
+
+  it('system:masters is no binding that is marked for agents', () => {
+    const root = person('root', 'system:masters');
+    expect(needs(fleet(), root)).toEqual(['none', undefined]);
+    expect(needs(fleet(bound({ agents, approval: 'review' }, 'User:root')), root)).toEqual(['none', 'review']);
+  });
+
+  it('is the least of what the bindings ask for, in any order', () => {
+    const extras = fc.record(
+      { agents: fc.constantFrom('allow', 'deny'), approval: fc.constantFrom('confirm', 'review', 'review-always') },
+      { requiredKeys: [] },
+    );
+    const levels = ['none', 'confirm', 'review'];
+    const least = (found: readonly string[]) => levels.find((level) => found.includes(level));
+    fc.assert(
+      fc.property(fc.array(extras, { maxLength: 4 }), (all) => {
+        const forPeople = all.map(({ approval }) => (approval === 'review-always' ? 'review' : 'none'));
+        const forAgents = all
+          .filter((each) => each.agents === 'allow')
+          .map(({ approval = 'none' }) => approval.replace('-always', ''));
+        expect(needs(fleet(...all.map((each) => bound(each))))).toEqual([least(forPeople), least(forAgents)]);
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  it('says what is missing', () => {
+    const reason = (...bindings: Extras[]) =>
+      fleet(...bindings.map((extras) => bound(extras))).policy.decidePass(jane, question, 'agent').reason;
+    expect(reason({})).toContain('clusterpass.dev/agents: allow');
+    expect(reason()).toBe('');
+    expect(fleet(bound({ approval: 'Review' })).policy.decide(jane, question).reason).toContain('unknown value');
+  });
+});
+
+describe('A48: review-always', () => {
+  const reviewed = { approval: 'review-always' };
+
+  it('bounds every token request, and says what to do', () => {
+    const { policy } = fleet(bound(reviewed));
+    expect(policy.decide(jane, question)).toMatchObject({
+      allowed: false,
+      reason: expect.stringContaining('clusterpass pass request'),
+    });
+    expect(policy.decide(person('joe'), question).reason).toBe('');
+    expect(policy.decide(jane, { ...question, namespace: 'ci', subresource: '' }).reason).toBe('');
+    expect([...policy.grantsOf(question, { isKnown: true })].filter(Boolean)).toEqual([]);
+  });
+
+  it('bounds passes for people, the verbs that grant, and nothing else of its role', () => {
+    const world = new Fleet().put(
+      role('all', [{ verbs: ['*'], apiGroups: ['*'], resources: ['*'] }]),
+      binding('all', 'ClusterRole/all', ['User:jane'], reviewed),
+    );
+    const about = { group: 'clusterregistry.k8s.io', resource: 'clusters', namespace: '', name: 'a', cluster: 'a' };
+    const may = (verb: string, subresource: string) =>
+      world.policy.decide(jane, { ...about, verb, subresource }).allowed;
+    expect([may('create', 'userpass'), may('get', '')]).toEqual([false, true]);
+    // Each of them would give tokens without an approval.
+    expect(['bind', 'escalate', 'impersonate'].map((verb) => may(verb, ''))).toEqual([false, false, false]);
+    const self = binding('mine', 'ClusterRole/all', ['User:jane']);
+    const kind = { group: 'rbac.authorization.k8s.io', resource: 'clusterrolebindings' };
+    expect(refusal(() => checkGrant(world.policy, jane, kind, self, undefined)).code).toBe(403);
+  });
+
+  it('cannot be passed on without the approval', () => {
+    const world = fleet(bound(reviewed));
+    const wanted = binding('mine', 'ClusterRole/token', ['User:jane']);
+    const kind = { group: 'rbac.authorization.k8s.io', resource: 'clusterrolebindings' };
+    const grant = {
+      ...{ name: 'x', cluster: 'a', namespace: 'ci', role: 'x', labels: {}, until: 0 },
+      rules: [{ verbs: ['create'], apiGroups: [''], resources: ['serviceaccounts/token'] }],
+    };
+    const refusals = () => [
+      refusalIfAny(() => checkGrant(world.policy, jane, kind, wanted, undefined))?.code,
+      refusalIfAny(() => checkApproval(world.policy, jane, grant))?.code,
+    ];
+    expect(refusals()).toEqual([403, 403]);
+    world.put(bound());
+    expect(refusals()).toEqual([undefined, undefined]);
+  });
+});

@@ -1,0 +1,45 @@
+import type { Decision, PassDecision, PassHolder } from '../../api/authorization.ts';
+import { NEEDS_APPROVAL } from '../../api/decision-reason.ts';
+import type { PassApproval } from '../../api/kinds/pass-spec.ts';
+import { AGENTS_ALLOWED, AGENTS_ANNOTATION } from '../../api/kinds/rbac.ts';
+import type { Through } from './rule-index.ts';
+
+/** What a pass needs, by the bindings that allow it. Rights add up: the binding that asks for the least decides. */
+
+type Level = readonly [approval: PassApproval, through: Through];
+
+const LEVELS: Readonly<Record<PassHolder, readonly Level[]>> = {
+  person: [
+    ['none', ({ approval }) => approval !== 'review-always'],
+    ['review', ({ approval }) => approval === 'review-always'],
+  ],
+  // Agents act only through marked bindings.
+  agent: [
+    ['none', ({ agents, approval }) => agents && approval === 'none'],
+    ['confirm', ({ agents, approval }) => agents && approval === 'confirm'],
+    ['review', ({ agents, approval }) => agents && (approval === 'review' || approval === 'review-always')],
+  ],
+};
+
+/** `decide` decides by the bindings that count; without an argument, as for a token request of a person. */
+export function decidePass(decide: (through?: Through) => Decision, holder: PassHolder): PassDecision {
+  for (const [approval, through] of LEVELS[holder]) {
+    const decision = decide(through);
+    if (decision.allowed) return { ...decision, approval };
+  }
+  const plain = decide();
+  // A person may have what the agent of that person may not.
+  const isOnlyForPeople = holder === 'agent' && (plain.allowed || decide(isAlwaysReviewed).allowed);
+  const reason = isOnlyForPeople ? NOT_FOR_AGENTS : plain.reason;
+  return { allowed: false, reason, approval: 'none' };
+}
+
+const NOT_FOR_AGENTS = `agents act only through bindings with the annotation ${AGENTS_ANNOTATION}: ${AGENTS_ALLOWED}, and the binding that allows it to people has none`;
+
+/** A refused token request that would be allowed with an approval says how to get one. */
+export const withApprovalHint = (refused: Decision, needsApproval: boolean): Decision =>
+  needsApproval
+    ? { ...refused, reason: refused.reason === '' ? NEEDS_APPROVAL : `${NEEDS_APPROVAL}; ${refused.reason}` }
+    : refused;
+
+export const isAlwaysReviewed: Through = ({ approval }) => approval === 'review-always';

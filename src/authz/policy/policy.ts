@@ -1,0 +1,392 @@
+import type {
+  Authorizer,
+  CallerRules,
+  ClusterLabelChange,
+  Decision,
+  Grant,
+  GrantFinder,
+  GrantInCluster,
+  PassAuthorizer,
+  PassDecision,
+  PassHolder,
+  PastAuthorizer,
+  PathQuestion,
+  ResourceQuestion,
+  RuleLister,
+} from '../../api/authorization.ts';
+import { type Caller, type Identity, MASTERS, type User } from '../../api/caller.ts';
+import type { Kind } from '../../api/kind.ts';
+import {
+  type ApprovalRule,
+  atRevision,
+  BEGINNING,
+  type ClusterVisibility,
+  type ExpiringPermissions,
+  justAfter,
+  type PolicyMoment,
+  type VisibilityRule,
+} from '../../api/visibility.ts';
+import { Cache } from '../../lib/cache.ts';
+import { approvalRule } from './approval-rule.ts';
+import { bindingAppliesIn } from './binding-index.ts';
+import { collectRules, RULES_OF_MASTERS, rulesOfHeld } from './caller-rules.ts';
+import { clusterRule, type VisibilityVerb } from './cluster-rule.ts';
+import { type ClusterView, type Reach, viewCluster, widerThan } from './cluster-selector.ts';
+import { CompiledBinding } from './compiled-rbac.ts';
+import { ExpiringBindings } from './expiring-bindings.ts';
+import { findGrants, findGrantsIn } from './grant-finder.ts';
+import { affectedSubjects, type Grantees, grantsOf } from './grantees.ts';
+import { decidePass, isAlwaysReviewed, withApprovalHint } from './pass-decision.ts';
+import { createPastPolicy, type PastPolicy } from './past-policy.ts';
+import type { PolicyChange } from './policy-change.ts';
+import type { PolicyOptions } from './policy-options.ts';
+import { type BindingFacts, bindingId, type RoleKey, readBinding } from './rbac-objects.ts';
+import { RoleTable } from './role-table.ts';
+import { type Match, PathMatch, ResourceMatch, type Through } from './rule-index.ts';
+import type { Rule } from './rules.ts';
+import { type BeginningGrant, SelectorIndex } from './selector-index.ts';
+import { identities, reasonFor, type SubjectEntry, SubjectTable, scopesFor } from './subject-table.ts';
+
+export interface Policy
+  extends Authorizer,
+    PassAuthorizer,
+    PastAuthorizer,
+    GrantFinder,
+    RuleLister,
+    ClusterVisibility,
+    ExpiringPermissions {
+  /** Takes one change. The changes of one object must come in order; the next decision follows the change. */
+  apply(change: PolicyChange): void;
+  /**
+   * The rules that the user holds in a namespace (`""`: everywhere) through unrestricted bindings, and through bindings
+   * of the same reach as `reach`, that do not expire before `until` and need no approval for tokens. Incomplete on
+   * purpose: see escalation.ts.
+   */
+  heldRules(user: User, namespace: string, reach: Reach, until: number): Rule[];
+  /** All changes of the store up to this revision have been applied, or do not concern the policy. */
+  advanceTo(revision: number): void;
+  /** Bindings that have expired and are still stored. */
+  expiredBindings(): Iterable<Pick<BindingFacts, 'namespace' | 'name' | 'expiresAt'>>;
+  /** The decision by bindings that do not depend on the cluster's labels. */
+  decideForAnyLabels(caller: Caller, question: ResourceQuestion): Decision;
+  /** What a role grants, aggregation included; undefined when there is no such role. */
+  rulesOf(key: RoleKey): readonly Rule[] | undefined;
+  /**
+   * The rules of the user's bindings in a namespace (`""`: ClusterRoleBindings) that hold in a cluster and do not
+   * expire before `until`, and that need no approval for tokens.
+   */
+  rulesHeldIn(cluster: ClusterView, user: User, namespace: string, until: number): Rule[];
+  /**
+   * What is granted in a cluster after a change of its labels, and was not before: one binding for each role, namespace
+   * and expiry.
+   */
+  beginningGrants(before: ClusterView, after: ClusterView): Iterable<BeginningGrant>;
+}
+
+const ALLOWED_AS_MASTER: Decision = { allowed: true, reason: '' };
+const NO_VIEW = (): undefined => undefined;
+
+export const createPolicy = (options: PolicyOptions): Policy => new CompiledPolicy(options);
+
+class CompiledPolicy implements Policy {
+  readonly ruleAt: PastPolicy['ruleAt'];
+  readonly decideAt: PastPolicy['decideAt'];
+  readonly #labelsOf: PolicyOptions['labelsOf'];
+  readonly #bindings = new Map<string, CompiledBinding>();
+  readonly #roles = new RoleTable();
+  readonly #subjects: SubjectTable;
+  readonly #selectors = new SelectorIndex();
+  /**
+   * The rules that `ruleFor` and `ruleAt` return, owned by this policy. Bound: `maxRules`, least recently used out. A
+   * key names everything that its rule depends on: for `ruleFor` the subjects and the generation of their last change,
+   * for `ruleAt` the moment. So an entry is never wrong; after a change of the policy it is not looked up any more,
+   * and is evicted.
+   */
+  readonly #rules: Cache<string, VisibilityRule>;
+  readonly #expiring = new ExpiringBindings();
+  /** Stored bindings to a cluster that was recreated since, until they are changed or deleted. */
+  readonly #orphanedByCluster = new Map<string, Pick<BindingFacts, 'namespace' | 'name'>>();
+  readonly #now: () => number;
+  /** Counts the changes applied. */
+  #generation = 0;
+  /** The latest revision of the store that is known, also of changes that do not concern the policy. */
+  #revision = 0;
+  /** When watches last followed an expiry. */
+  #recordedAt = BEGINNING;
+
+  constructor(options: PolicyOptions) {
+    const { labelsOf, labelsAt, snapshot, now = Date.now, maxRules = 10_000, maxIdleSubjects = 10_000 } = options;
+    this.#now = now;
+    this.#labelsOf = labelsOf;
+    this.#rules = new Cache({ maxEntries: maxRules });
+    this.#subjects = new SubjectTable(maxIdleSubjects);
+    const past = createPastPolicy({
+      present: this,
+      labelsOf,
+      labelsAt,
+      snapshot,
+      rules: this.#rules,
+      expiring: this.#expiring,
+      orphanedByCluster: this.#orphanedByCluster,
+      bindingsOf: (user, namespace) => this.#bindingsOf(user, namespace),
+    });
+    this.ruleAt = past.ruleAt;
+    this.decideAt = past.decideAt;
+  }
+
+  advanceTo(revision: number): void {
+    this.#revision = Math.max(this.#revision, revision);
+  }
+
+  apply(change: PolicyChange): void {
+    this.#generation++;
+    const { resource, namespace, name } = change;
+    this.advanceTo(change.revision);
+    if (resource === 'clusterroles') this.#applyRole({ kind: 'ClusterRole', namespace: '', name }, change);
+    else if (resource === 'roles') this.#applyRole({ kind: 'Role', namespace, name }, change);
+    else this.#applyBinding(resource === 'rolebindings' ? namespace : '', change);
+  }
+
+  #applyRole(key: RoleKey, { object, revision }: PolicyChange): void {
+    for (const role of this.#roles.set(key, object)) {
+      for (const binding of role.bindings) {
+        for (const scope of this.#subjects.scopesOf(binding)) scope.updateResolution(binding);
+        this.#subjects.markChanged(binding.facts.subjects, {
+          generation: this.#generation,
+          moment: atRevision(revision),
+        });
+      }
+    }
+  }
+
+  #applyBinding(namespace: string, { name, object, isOrphaned = false, revision }: PolicyChange): void {
+    const id = bindingId(namespace, name);
+    if (isOrphaned) this.#orphanedByCluster.set(id, { namespace, name });
+    else this.#orphanedByCluster.delete(id);
+    const before = this.#bindings.get(id);
+    const facts = object && readBinding(object, namespace, name);
+    this.#expiring.forget(id);
+    // One that has expired is added, too: the next decision drops it first.
+    const after = facts && new CompiledBinding(facts, this.#roles.findOrReserve(facts.roleRef));
+    this.#replace(id, before, after, atRevision(revision));
+  }
+
+  #replace(
+    id: string,
+    before: CompiledBinding | undefined,
+    after: CompiledBinding | undefined,
+    moment: PolicyMoment,
+  ): void {
+    // The new binding is added before the old one is removed: a subject or role that both name must not be dropped.
+    if (after !== undefined) {
+      after.role.bindings.add(after);
+      this.#subjects.add(after);
+      this.#selectors.add(after);
+      this.#bindings.set(id, after);
+      this.#expiring.add(after);
+    } else {
+      this.#bindings.delete(id);
+    }
+    if (before !== undefined) {
+      before.role.bindings.delete(before);
+      this.#subjects.remove(before);
+      this.#selectors.remove(before);
+      this.#expiring.remove(before);
+      this.#roles.release(before.role);
+    }
+    this.#subjects.markChanged(affectedSubjects(before, after), { generation: this.#generation, moment });
+    this.#subjects.dropIdle();
+  }
+
+  /** Drops bindings that have expired, and takes those back that a clock that was ahead had ended. */
+  #dropExpired(): void {
+    for (const binding of this.#expiring.takeExpired(this.#now)) {
+      this.#generation++;
+      this.#replace(binding.id, binding, undefined, justAfter(this.#revision, this.#recordedAt));
+    }
+    for (const facts of this.#expiring.takeHeldAgain(this.#now)) {
+      this.#generation++;
+      const binding = new CompiledBinding(facts, this.#roles.findOrReserve(facts.roleRef));
+      this.#replace(binding.id, undefined, binding, justAfter(this.#revision, this.#recordedAt));
+    }
+  }
+
+  recordExpired(): readonly PolicyMoment[] {
+    this.#dropExpired();
+    const moments: PolicyMoment[] = [];
+    const record = (): PolicyMoment => {
+      this.#recordedAt = justAfter(this.#revision, this.#recordedAt);
+      moments.push(this.#recordedAt);
+      return this.#recordedAt;
+    };
+    const changed = [...this.#expiring.takeNewlyExpired(record), ...this.#expiring.takeNewlyHeld(record)];
+    // Decisions may have followed them at an earlier revision, but watches follow only now.
+    const version = { generation: this.#generation, moment: this.#recordedAt };
+    for (const { subjects } of changed) this.#subjects.markChanged(subjects, version);
+    return moments;
+  }
+
+  get hasUnrecorded(): boolean {
+    return this.#expiring.hasUnrecorded;
+  }
+
+  expiredBindings(): Iterable<BindingFacts> {
+    return this.#expiring.expired();
+  }
+
+  /** The subjects of a user, for every decision. Drops expired bindings first. */
+  #findUnexpired(user: User): readonly SubjectEntry[] {
+    this.#dropExpired();
+    return this.#subjects.entriesOf(user);
+  }
+
+  decide(caller: Identity, question: ResourceQuestion): Decision {
+    const user = caller.as(question.cluster);
+    // P-19.
+    if (user.groups.includes(MASTERS)) return ALLOWED_AS_MASTER;
+    const match = new ResourceMatch(question);
+    const decision = this.#decideBy(user, question, match);
+    if (decision.allowed || !match.isAboutTokens) return decision;
+    const reviewed = new ResourceMatch(question, isAlwaysReviewed);
+    return withApprovalHint(decision, this.#decideBy(user, question, reviewed).allowed);
+  }
+
+  decidePass(caller: Identity, question: ResourceQuestion, holder: PassHolder): PassDecision {
+    const user = caller.as(question.cluster);
+    if (user.groups.includes(MASTERS) && holder === 'person') return { ...ALLOWED_AS_MASTER, approval: 'none' };
+    const decide = (through?: Through): Decision =>
+      through === undefined
+        ? this.decide(caller, question)
+        : this.#decideBy(user, question, new ResourceMatch(question, through));
+    return decidePass(decide, holder);
+  }
+
+  #decideBy(user: User, { cluster, namespace }: ResourceQuestion, match: ResourceMatch): Decision {
+    if (cluster === undefined) return this.#decide(user, namespace, match, NO_VIEW);
+    let view: ClusterView | undefined;
+    return this.#decide(user, namespace, match, () => {
+      view ??= viewCluster(cluster, this.#labelsOf(cluster));
+      return view;
+    });
+  }
+
+  decidePath(caller: Identity, question: PathQuestion): Decision {
+    const user = caller.as(undefined);
+    return user.groups.includes(MASTERS) ? ALLOWED_AS_MASTER : this.#decide(user, '', new PathMatch(question), NO_VIEW);
+  }
+
+  /** P-10: ClusterRoleBindings first, then the RoleBindings of the namespace, none when there is no namespace. */
+  #decide(user: User, namespace: string, match: Match, view: () => ClusterView | undefined): Decision {
+    const entries = this.#findUnexpired(user);
+    for (const scope of scopesFor(namespace)) {
+      for (const entry of entries) {
+        const binding = entry.scopes.get(scope)?.find(match, view);
+        if (binding !== undefined) return { allowed: true, binding: binding.id, grant: binding.facts, reason: '' };
+      }
+    }
+    return { allowed: false, reason: reasonFor(entries, namespace) };
+  }
+
+  grantsOf(
+    question: ResourceQuestion | PathQuestion,
+    { isKnown }: Pick<ClusterLabelChange, 'isKnown'>,
+  ): Iterable<Grant | undefined> {
+    this.#dropExpired();
+    if ('path' in question) return findGrants(this.#roles.all(), new PathMatch(question), [''], undefined);
+    const { cluster, namespace } = question;
+    const view = cluster === undefined ? undefined : this.#viewOf(cluster, isKnown);
+    return findGrants(this.#roles.all(), new ResourceMatch(question), scopesFor(namespace), view);
+  }
+
+  grantsIn({ cluster, isKnown, labels }: ClusterLabelChange): Iterable<GrantInCluster | undefined> {
+    this.#dropExpired();
+    const before = this.#viewOf(cluster, isKnown);
+    return findGrantsIn(this.#bindings.values(), before, labels ? viewCluster(cluster, labels) : before);
+  }
+
+  readonly #viewOf = (name: string, isKnown: boolean) => viewCluster(name, isKnown ? this.#labelsOf(name) : undefined);
+
+  rulesFor(caller: Caller, { cluster, namespace }: Parameters<RuleLister['rulesFor']>[1]): CallerRules {
+    const user = caller.as(cluster);
+    if (user.groups.includes(MASTERS)) return RULES_OF_MASTERS;
+    const collected = collectRules({
+      forResources: scopesFor(namespace).flatMap((scope) => [...this.#bindingsOf(user, scope)]),
+      forPaths: [...this.#bindingsOf(caller.as(undefined), '')],
+      view: cluster === undefined ? undefined : viewCluster(cluster, this.#labelsOf(cluster)),
+    });
+    return { ...collected, reason: reasonFor(this.#findUnexpired(user), namespace) };
+  }
+
+  ruleFor(caller: Caller, verb: VisibilityVerb): VisibilityRule {
+    // By the contract of Caller, `home` is the only cluster for which `as` returns another user: the user of no cluster
+    // is the user of every other cluster.
+    const { home } = caller;
+    const elsewhere = this.#grantees(caller.as(undefined));
+    const local = home === undefined ? undefined : this.#grantees(caller.as(home));
+
+    // By subjects and not by caller: the thousands of members of a group share one entry.
+    const key = `now ${verb} ${elsewhere.key} ${local === undefined ? '' : `${local.key} ${home}`}`;
+    return this.#rules.getOrCompute(key, () =>
+      clusterRule({
+        elsewhere: grantsOf(elsewhere, verb),
+        home: home === undefined || local === undefined ? undefined : { cluster: home, grants: grantsOf(local, verb) },
+      }),
+    );
+  }
+
+  /**
+   * Clusters are not namespaced: no RoleBinding can grant one (P-10), so only subjects in ClusterRoleBindings count.
+   */
+  #grantees(user: User): Grantees {
+    if (user.groups.includes(MASTERS)) return { isMaster: true, entries: [], key: 'masters' };
+    const entries = this.#findUnexpired(user).filter(({ scopes }) => scopes.has(''));
+    let generation = 0;
+    for (const { changed } of entries) if (changed.generation > generation) generation = changed.generation;
+    const ids = entries.map(({ id }) => id).sort((a, b) => a - b);
+    return { isMaster: false, entries, key: `${generation}:${ids.join()}` };
+  }
+
+  *#bindingsOf(user: User, namespace: string): Generator<CompiledBinding> {
+    for (const { scopes } of this.#findUnexpired(user)) yield* scopes.get(namespace)?.all ?? [];
+  }
+
+  approvalRule(caller: Caller, kind: Pick<Kind, 'group' | 'resource'>): ApprovalRule {
+    return approvalRule(caller, kind, (user) => this.#findUnexpired(user), this.#labelsOf);
+  }
+
+  changedAt(caller: Caller): PolicyMoment {
+    this.#dropExpired();
+    return this.#subjects.changedFor(identities(caller)).moment;
+  }
+
+  decideForAnyLabels(caller: Caller, question: ResourceQuestion): Decision {
+    const { cluster, namespace } = question;
+    const user = caller.as(cluster);
+    if (user.groups.includes(MASTERS)) return ALLOWED_AS_MASTER;
+    // In a cluster that does not exist, only bindings hold that do not depend on labels.
+    const view = cluster === undefined ? undefined : viewCluster(cluster, undefined);
+    return this.#decide(user, namespace, new ResourceMatch(question), () => view);
+  }
+
+  heldRules(user: User, namespace: string, reach: Reach, until: number): Rule[] {
+    const isWider = widerThan(reach);
+    const bindings = scopesFor(namespace).flatMap((scope) => [...this.#bindingsOf(user, scope)]);
+    return rulesOfHeld(bindings, until, ({ facts }) => isWider(facts.reach));
+  }
+
+  rulesOf(key: RoleKey): readonly Rule[] | undefined {
+    return this.#roles.find(key)?.index.rules;
+  }
+
+  rulesHeldIn(cluster: ClusterView, user: User, namespace: string, until: number): Rule[] {
+    return rulesOfHeld(this.#bindingsOf(user, namespace), until, (binding) => bindingAppliesIn(binding, cluster));
+  }
+
+  *beginningGrants(before: ClusterView, after: ClusterView): Generator<BeginningGrant> {
+    this.#dropExpired();
+    for (const { id, facts, role } of this.#selectors.beginning(before, after)) {
+      const rules = role.exists ? role.index.rules : undefined;
+      yield { binding: id, role: role.key, namespace: facts.namespace, rules, until: facts.expiresAt };
+    }
+  }
+}

@@ -1,0 +1,277 @@
+import type { BoundSubject } from '../../api/authorization.ts';
+import { accountUserName } from '../../api/caller.ts';
+import { goQuote } from '../../api/codec/go-text/go-quote.ts';
+import { unknownAnnotation, unknownAnnotationText, unknownLabel, unknownLabelText } from '../../api/domain-keys.ts';
+import type { ApiObject } from '../../api/kind.ts';
+import {
+  AGENTS_ALLOWED,
+  AGENTS_ANNOTATION,
+  APPROVAL_ANNOTATION,
+  type BindingApproval,
+  BOUND_ANNOTATION,
+  BOUND_WITHOUT_CLUSTERS,
+  CLUSTERS_ANNOTATION,
+  EXPIRES_ANNOTATION,
+  parseApproval,
+  parseExpiry,
+  RBAC_GROUP,
+} from '../../api/kinds/rbac.ts';
+import { qualified } from '../../api/status.ts';
+import { isJsonObject } from '../../lib/json-object.ts';
+import { makeRequirement } from '../../objects/selectors/label-requirement.ts';
+import {
+  type LabelOperator,
+  LabelSelector,
+  parseLabelSelector,
+  type Requirement,
+} from '../../objects/selectors/label-selector.ts';
+import { ClusterSelector, type Reach } from './cluster-selector.ts';
+import { RULE_FIELDS, type Rule } from './rules.ts';
+
+/**
+ * Reads stored roles and bindings. They were validated when written, but others can write to the store as well: an
+ * object that is malformed must neither make a decision throw nor grant more than was meant.
+ */
+
+/**
+ * A rule with anything in it that is not a list of strings is left out whole. Leaving out only the malformed field
+ * would widen it: no `resourceNames` means every name.
+ */
+export function readRules(value: unknown): Rule[] {
+  return listOf(value).flatMap((item) => {
+    const rule = readRule(item);
+    return rule === undefined ? [] : [rule];
+  });
+}
+
+function readRule(item: unknown): Rule | undefined {
+  if (!isJsonObject(item)) return undefined;
+  const rule: Record<(typeof RULE_FIELDS)[number], readonly string[]> = {
+    verbs: [],
+    apiGroups: [],
+    resources: [],
+    resourceNames: [],
+    nonResourceURLs: [],
+  };
+  for (const name of RULE_FIELDS) {
+    const list = field(item, name) ?? [];
+    if (!isStrings(list)) return undefined;
+    rule[name] = list;
+  }
+  return rule;
+}
+
+export type Subject = BoundSubject;
+
+/** Identifies a role: that of a binding, with the namespace in which it is looked up. */
+export interface RoleKey {
+  readonly kind: string;
+  readonly namespace: string;
+  readonly name: string;
+}
+
+export interface BindingFacts {
+  readonly kind: 'ClusterRoleBinding' | 'RoleBinding';
+  /** `""` for a ClusterRoleBinding. */
+  readonly namespace: string;
+  readonly name: string;
+  readonly subjects: readonly Subject[];
+  readonly roleRef: RoleKey;
+  readonly reach: Reach;
+  /** When it expires, in epoch milliseconds; Infinity when it does not. */
+  readonly expiresAt: number;
+  /** Agents may ask for passes through it. */
+  readonly agents: boolean;
+  /** What a pass through it needs. */
+  readonly approval: BindingApproval;
+}
+
+export function readBinding(object: ApiObject, namespace: string, name: string): BindingFacts {
+  return {
+    kind: namespace === '' ? 'ClusterRoleBinding' : 'RoleBinding',
+    namespace,
+    name,
+    subjects: readSubjects(object.subjects, namespace),
+    roleRef: readRoleRef(object.roleRef, namespace),
+    reach: readReach(object),
+    expiresAt: readExpiry(object),
+    agents: field(object.metadata.annotations, AGENTS_ANNOTATION) === AGENTS_ALLOWED,
+    approval: parseApproval(field(object.metadata.annotations, APPROVAL_ANNOTATION)) ?? 'none',
+  };
+}
+
+/** How a decision names the binding that allowed it: `ClusterRoleBinding/x`, `RoleBinding/ns/x`. */
+export const bindingId = (namespace: string, name: string): string =>
+  namespace === '' ? `ClusterRoleBinding/${name}` : `RoleBinding/${namespace}/${name}`;
+
+/** A Role is looked up in the binding's namespace, so a ClusterRoleBinding never finds one. */
+export function readRoleRef(roleRef: unknown, bindingNamespace: string): RoleKey {
+  const kind = stringOf(field(roleRef, 'kind'));
+  return { kind, namespace: kind === 'Role' ? bindingNamespace : '', name: stringOf(field(roleRef, 'name')) };
+}
+
+/**
+ * P-16: users and groups by exact name; a service account is the user of that name. Its namespace defaults to the
+ * binding's. In a ClusterRoleBinding, which has none, it then matches no user. The subject's apiGroup is ignored.
+ */
+export function readSubjects(value: unknown, bindingNamespace: string): Subject[] {
+  const distinct = new Map<string, Subject>();
+  for (const item of listOf(value)) {
+    const subject = readSubject(item, bindingNamespace);
+    if (subject === undefined) continue;
+    const key = `${subject.kind}:${subject.name}`;
+    if (!distinct.has(key)) distinct.set(key, subject);
+  }
+  return [...distinct.values()];
+}
+
+function readSubject(item: unknown, bindingNamespace: string): Subject | undefined {
+  const name = field(item, 'name');
+  if (typeof name !== 'string') return undefined;
+  switch (field(item, 'kind')) {
+    case 'User':
+      return { kind: 'user', name };
+    case 'Group':
+      return { kind: 'group', name };
+    case 'ServiceAccount': {
+      const namespace = stringOf(field(item, 'namespace')) || bindingNamespace;
+      if (namespace === '') return undefined;
+      return { kind: 'user', name: accountUserName(namespace, name), account: { namespace, name } };
+    }
+    default:
+      return undefined;
+  }
+}
+
+/** An expiry that cannot be parsed counts as expired. */
+export function readExpiry({ metadata }: ApiObject): number {
+  const text = field(metadata.annotations, EXPIRES_ANNOTATION);
+  return text === undefined ? Number.POSITIVE_INFINITY : (parseExpiry(text) ?? Number.NEGATIVE_INFINITY);
+}
+
+/**
+ * A binding with a misspelled annotation, or with a label instead, holds nowhere: it was meant for some clusters, or
+ * with an approval. One that names the cluster it ends with, and no clusters to hold in, was meant for that cluster.
+ */
+export function readReach(binding: ApiObject): Reach {
+  const { annotations, labels, deletionTimestamp } = binding.metadata;
+  // A finalizer may keep the object, not the permission.
+  if (deletionTimestamp !== undefined) return { kind: 'nowhere', reason: 'it is being deleted' };
+  const label = isJsonObject(labels) ? unknownLabel('ClusterRoleBinding', labels) : undefined;
+  if (label !== undefined) {
+    return { kind: 'nowhere', reason: `label ${goQuote(label)} ${unknownLabelText('ClusterRoleBinding', label)}` };
+  }
+  const unknown = isJsonObject(annotations) ? unknownAnnotation('ClusterRoleBinding', annotations) : undefined;
+  if (unknown !== undefined) {
+    const why = unknownAnnotationText('ClusterRoleBinding', unknown);
+    return { kind: 'nowhere', reason: `annotation ${goQuote(unknown)} ${why}` };
+  }
+  const approval = field(annotations, APPROVAL_ANNOTATION);
+  if (approval !== undefined && parseApproval(approval) === undefined) {
+    return { kind: 'nowhere', reason: `annotation ${APPROVAL_ANNOTATION}: unknown value` };
+  }
+  const boundTo = field(annotations, BOUND_ANNOTATION);
+  const bound = boundTo === undefined ? {} : { bound: String(boundTo) };
+  const text = field(annotations, CLUSTERS_ANNOTATION);
+  if (text === undefined) {
+    if (boundTo === undefined) return { kind: 'everywhere' };
+    return { kind: 'nowhere', reason: `annotation ${BOUND_ANNOTATION} ${BOUND_WITHOUT_CLUSTERS}` };
+  }
+  try {
+    if (typeof text !== 'string') throw new TypeError('not a string');
+    const selector = parseLabelSelector(text);
+    if (selector.isEmpty) throw new Error('it is empty');
+    return { kind: 'clusters', selector: new ClusterSelector(selector), ...bound };
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    return { kind: 'nowhere', reason: `annotation ${CLUSTERS_ANNOTATION}: ${why}` };
+  }
+}
+
+export const roleLabels = (role: ApiObject): ReadonlyMap<string, string> =>
+  new Map(stringEntries(role.metadata.labels));
+
+/**
+ * The selectors of an aggregating role; undefined for an ordinary one. If one selector cannot be read, the role
+ * aggregates nothing: Kubernetes' controller too gives up on the whole role.
+ */
+export function readAggregation(role: ApiObject): LabelSelector[] | undefined {
+  const rule = field(role, 'aggregationRule');
+  if (rule === undefined || rule === null) return undefined;
+  try {
+    return listOf(field(rule, 'clusterRoleSelectors')).map(readSelector);
+  } catch {
+    return [];
+  }
+}
+
+const OPERATORS: ReadonlyMap<unknown, LabelOperator> = new Map([
+  ['In', 'in'],
+  ['NotIn', 'notin'],
+  ['Exists', 'exists'],
+  ['DoesNotExist', '!'],
+]);
+
+/** Strict: a requirement that is left out of a selector widens it. */
+function readSelector(value: unknown): LabelSelector {
+  if (!isJsonObject(value)) throw new TypeError('not a selector');
+  const matchLabels = field(value, 'matchLabels') ?? {};
+  if (!isJsonObject(matchLabels)) throw new TypeError('not a map');
+  const labels = Object.entries(matchLabels).map(([key, text]) => makeRequirement(key, '=', stringsOf([text])));
+  const expressions = field(value, 'matchExpressions') ?? [];
+  if (!Array.isArray(expressions)) throw new TypeError('not a list');
+  return new LabelSelector([...labels, ...expressions.map(readExpression)]);
+}
+
+function readExpression(value: unknown): Requirement {
+  const key = field(value, 'key');
+  const operator = OPERATORS.get(field(value, 'operator'));
+  const values = stringsOf(field(value, 'values') ?? []);
+  if (typeof key !== 'string' || operator === undefined) throw new TypeError('not a requirement');
+  const needsValues = operator === 'in' || operator === 'notin';
+  if (needsValues !== values.length > 0) throw new TypeError('the operator and the number of values disagree');
+  return makeRequirement(key, operator, values);
+}
+
+/** Why a binding grants nothing to its subjects; undefined when its role is found. P-17: it is skipped, not fatal. */
+export function resolutionError(
+  { kind, name, reach, roleRef }: Pick<BindingFacts, 'kind' | 'name' | 'reach' | 'roleRef'>,
+  roleExists: boolean,
+): string | undefined {
+  if (reach.kind === 'nowhere') return `${qualified(RBAC_GROUP, kind.toLowerCase())} ${goQuote(name)}: ${reach.reason}`;
+  if (roleExists) return undefined;
+  if (roleRef.kind !== 'ClusterRole' && roleRef.kind !== 'Role') {
+    return `unsupported role reference kind: ${goQuote(roleRef.kind)}`;
+  }
+  return `${qualified(RBAC_GROUP, roleRef.kind.toLowerCase())} ${goQuote(roleRef.name)} not found`;
+}
+
+/** P-35: the reason of a refusal, without duplicates, in the form of Kubernetes' error aggregate. */
+export function reasonText(errors: readonly string[]): string {
+  const distinct = [...new Set(errors)];
+  if (distinct.length === 0) return '';
+  return distinct.length === 1 ? `RBAC: ${distinct[0]}` : `RBAC: [${distinct.join(', ')}]`;
+}
+
+const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
+
+const stringOf = (value: unknown): string => (typeof value === 'string' ? value : '');
+
+const isStrings = (value: unknown): value is string[] =>
+  Array.isArray(value) && value.every((item) => typeof item === 'string');
+
+function stringsOf(value: unknown): string[] {
+  if (!isStrings(value)) throw new TypeError('not a list of strings');
+  return value;
+}
+
+/** Own properties only: an inherited one is not part of the stored object. */
+export function field(value: unknown, key: string): unknown {
+  return isJsonObject(value) && Object.hasOwn(value, key) ? value[key] : undefined;
+}
+
+/** The entries of a map of strings, without those of another type. */
+function stringEntries(value: unknown): [string, string][] {
+  if (!isJsonObject(value)) return [];
+  return Object.entries(value).filter((entry): entry is [string, string] => typeof entry[1] === 'string');
+}

@@ -1,0 +1,174 @@
+import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
+import type { BindingFacts } from './rbac-objects.ts';
+import { ANY, contains, pathMatches, type Rule, type StringSet, stringSet } from './rules.ts';
+
+/** Which bindings count for a question, besides their roles and clusters. */
+export type Through = (binding: Pick<BindingFacts, 'agents' | 'approval'>) => boolean;
+
+/**
+ * A caller with one of these has tokens without an approval: through a binding that it makes, or as another user. So a
+ * wildcard in a role whose tokens need a review does not include them.
+ */
+export const GRANTING_VERBS: ReadonlySet<string> = new Set(['bind', 'escalate', 'impersonate']);
+
+/** A question about a resource, prepared once for many roles. */
+export class ResourceMatch {
+  readonly verb: string;
+  readonly group: string;
+  readonly name: string;
+  /** The elements of `resources` that match (P-12): itself, any, or any resource's subresource of that name. */
+  readonly elements: readonly string[];
+  readonly #through: Through | undefined;
+  #keys: readonly string[] | undefined;
+
+  constructor(
+    question: {
+      readonly verb: string;
+      readonly group: string;
+      readonly resource: string;
+      readonly subresource: string;
+      readonly name: string;
+    },
+    through?: Through,
+  ) {
+    const { resource, subresource } = question;
+    this.verb = question.verb;
+    this.group = question.group;
+    this.name = question.name;
+    this.#through = through;
+    this.elements = subresource === '' ? [resource, ANY] : [`${resource}/${subresource}`, ANY, `*/${subresource}`];
+  }
+
+  /** A role that allows this has one of these keys; see `RuleIndex.keys`. */
+  get keys(): readonly string[] {
+    this.#keys ??= this.elements.flatMap((element) =>
+      this.name === '' ? [keyOf(element, '')] : [keyOf(element, ''), keyOf(element, this.name)],
+    );
+    return this.#keys;
+  }
+
+  admits(role: RuleIndex): boolean {
+    return role.allows(this);
+  }
+
+  /** Whether the question is about tokens: a binding may allow them only with an approval. */
+  get isAboutTokens(): boolean {
+    const [element] = this.elements;
+    return this.group === ''
+      ? element === 'serviceaccounts/token'
+      : element === 'clusters/userpass' && this.group === CLUSTER_GROUP;
+  }
+
+  counts(binding: Parameters<Through>[0]): boolean {
+    if (this.#through !== undefined) return this.#through(binding);
+    return binding.approval !== 'review-always' || !(this.isAboutTokens || GRANTING_VERBS.has(this.verb));
+  }
+}
+
+/** A question about a non-resource path. */
+export class PathMatch {
+  readonly verb: string;
+  readonly path: string;
+  readonly keys = PATH_KEYS;
+
+  constructor(question: { readonly verb: string; readonly path: string }) {
+    this.verb = question.verb;
+    this.path = question.path;
+  }
+
+  admits(role: RuleIndex): boolean {
+    return role.allowsPath(this.verb, this.path);
+  }
+
+  counts(): boolean {
+    return true;
+  }
+}
+
+export type Match = ResourceMatch | PathMatch;
+
+/** No resource or name contains NUL. If one did, the key would only select more candidates. */
+const keyOf = (element: string, name: string): string => `${element}\0${name}`;
+const PATH_KEY = '\0path';
+const PATH_KEYS: readonly string[] = [PATH_KEY];
+
+/** A role with more has no keys and is scanned: a rule of n resources and m names would need n times m keys. */
+const MAX_KEYS = 256;
+
+interface PreparedRule {
+  /** Undefined: any. */
+  readonly verbs: StringSet | undefined;
+  readonly groups: StringSet | undefined;
+  /** Undefined: the rule is not restricted to names (P-13). */
+  readonly names: ReadonlySet<string> | undefined;
+}
+
+const unlessAny = (list: readonly string[]): StringSet | undefined =>
+  list.includes(ANY) ? undefined : stringSet(list);
+const has = (set: StringSet | undefined, text: string): boolean => set === undefined || contains(set, text);
+
+/** The rules of one role, indexed by resource. */
+export class RuleIndex {
+  readonly rules: readonly Rule[];
+  readonly #byElement = new Map<string, PreparedRule[]>();
+  readonly #paths: { readonly verbs: StringSet | undefined; readonly patterns: readonly string[] }[] = [];
+  readonly #keys: readonly string[] | undefined;
+
+  constructor(rules: readonly Rule[]) {
+    this.rules = rules;
+    let keyCount = 0;
+    const keys = new Set<string>();
+    for (const rule of rules) {
+      const verbs = unlessAny(rule.verbs);
+      if (rule.nonResourceURLs.length > 0) {
+        this.#paths.push({ verbs, patterns: rule.nonResourceURLs });
+        keys.add(PATH_KEY);
+      }
+      const names = rule.resourceNames.length === 0 ? undefined : new Set(rule.resourceNames);
+      const prepared: PreparedRule = { verbs, groups: unlessAny(rule.apiGroups), names };
+      const elements = rule.resources.length === 1 ? rule.resources : [...new Set(rule.resources)];
+      for (const element of elements) {
+        const list = this.#byElement.get(element);
+        if (list === undefined) this.#byElement.set(element, [prepared]);
+        else list.push(prepared);
+      }
+      keyCount += elements.length * (names?.size ?? 1);
+      if (keyCount > MAX_KEYS) continue;
+      for (const element of elements) for (const name of names ?? ['']) keys.add(keyOf(element, name));
+    }
+    this.#keys = keyCount > MAX_KEYS ? undefined : [...keys];
+  }
+
+  /** Every question that the role allows has one of these keys; undefined when there are too many keys. */
+  get keys(): readonly string[] | undefined {
+    return this.#keys;
+  }
+
+  /** P-12, P-13. */
+  allows(match: ResourceMatch): boolean {
+    for (const element of match.elements) {
+      const rules = this.#byElement.get(element);
+      if (rules === undefined) continue;
+      for (const { verbs, groups, names } of rules) {
+        if (has(verbs, match.verb) && has(groups, match.group) && has(names, match.name)) return true;
+      }
+    }
+    return false;
+  }
+
+  /** P-15. */
+  allowsPath(verb: string, path: string): boolean {
+    return this.#paths.some(
+      ({ verbs, patterns }) => has(verbs, verb) && patterns.some((pattern) => pathMatches(pattern, path)),
+    );
+  }
+
+  /** For each rule that allows the verb on the resource: the names it is restricted to, undefined for all. */
+  namesFor(match: ResourceMatch): (ReadonlySet<string> | undefined)[] {
+    return match.elements.flatMap((element) =>
+      (this.#byElement.get(element) ?? [])
+        .filter(({ verbs, groups }) => has(verbs, match.verb) && has(groups, match.group))
+        .map(({ names }) => names),
+    );
+  }
+}

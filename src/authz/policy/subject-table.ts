@@ -1,0 +1,151 @@
+import type { Caller, User } from '../../api/caller.ts';
+import { BEGINNING, laterMoment, type PolicyMoment } from '../../api/visibility.ts';
+import { ScopeBindings } from './binding-index.ts';
+import type { CompiledBinding } from './compiled-rbac.ts';
+import { reasonText, type Subject } from './rbac-objects.ts';
+
+/** A version of the policy. `generation` counts changes; moments may arrive out of order while loading. */
+interface PolicyVersion {
+  readonly generation: number;
+  readonly moment: PolicyMoment;
+}
+
+/** One user name or group that bindings name, or did until recently. */
+export class SubjectEntry {
+  /** Never reused. */
+  readonly id: number;
+  /** By namespace; `""` holds the ClusterRoleBindings. */
+  readonly scopes = new Map<string, ScopeBindings>();
+  changed: PolicyVersion = INITIAL;
+
+  constructor(id: number) {
+    this.id = id;
+  }
+}
+
+const INITIAL: PolicyVersion = { generation: 0, moment: BEGINNING };
+
+const later = (a: PolicyVersion, b: PolicyVersion): PolicyVersion => ({
+  generation: Math.max(a.generation, b.generation),
+  moment: laterMoment(a.moment, b.moment),
+});
+
+/** Finds the bindings of a caller without a scan of those of others. */
+export class SubjectTable {
+  readonly #users = new Map<string, SubjectEntry>();
+  readonly #groups = new Map<string, SubjectEntry>();
+  /** Subjects that no binding names any more, oldest first. They are kept for the version of their last change. */
+  readonly #idle = new Map<SubjectEntry, Subject>();
+  readonly #maxIdle: number;
+  #lastId = 0;
+  /** The latest change of the idle subjects that were dropped: any subject may be one of them. */
+  #dropped = INITIAL;
+
+  constructor(maxIdle: number) {
+    this.#maxIdle = maxIdle;
+  }
+
+  #mapOf({ kind }: Subject): Map<string, SubjectEntry> {
+    return kind === 'user' ? this.#users : this.#groups;
+  }
+
+  /** The entries of the user's name and groups, as far as bindings name them. */
+  entriesOf(user: User): SubjectEntry[] {
+    const entries: SubjectEntry[] = [];
+    const own = this.#users.get(user.name);
+    if (own !== undefined) entries.push(own);
+    for (const group of user.groups) {
+      const entry = this.#groups.get(group);
+      if (entry !== undefined) entries.push(entry);
+    }
+    return entries;
+  }
+
+  changedFor(users: readonly User[]): PolicyVersion {
+    let version = this.#dropped;
+    for (const user of users) {
+      for (const { changed } of this.entriesOf(user)) version = later(version, changed);
+    }
+    return version;
+  }
+
+  scopesOf(binding: CompiledBinding): ScopeBindings[] {
+    return binding.facts.subjects.flatMap((subject) => {
+      const scope = this.#mapOf(subject).get(subject.name)?.scopes.get(binding.facts.namespace);
+      return scope === undefined ? [] : [scope];
+    });
+  }
+
+  add(binding: CompiledBinding): void {
+    const { namespace, subjects } = binding.facts;
+    for (const subject of subjects) {
+      const map = this.#mapOf(subject);
+      let entry = map.get(subject.name);
+      if (entry === undefined) {
+        entry = new SubjectEntry(++this.#lastId);
+        map.set(subject.name, entry);
+      }
+      this.#idle.delete(entry);
+      let scope = entry.scopes.get(namespace);
+      if (scope === undefined) {
+        scope = new ScopeBindings();
+        entry.scopes.set(namespace, scope);
+      }
+      scope.add(binding);
+    }
+  }
+
+  remove(binding: CompiledBinding): void {
+    const { namespace, subjects } = binding.facts;
+    for (const subject of subjects) {
+      const entry = this.#mapOf(subject).get(subject.name);
+      const scope = entry?.scopes.get(namespace);
+      if (entry === undefined || scope === undefined) continue;
+      scope.remove(binding);
+      if (scope.all.size === 0) entry.scopes.delete(namespace);
+      if (entry.scopes.size === 0) this.#idle.set(entry, subject);
+    }
+  }
+
+  markChanged(subjects: Iterable<Subject>, version: PolicyVersion): void {
+    for (const subject of subjects) {
+      const entry = this.#mapOf(subject).get(subject.name);
+      if (entry !== undefined) entry.changed = later(entry.changed, version);
+    }
+  }
+
+  /**
+   * Bounds the memory of a fleet whose accounts come and go. Half of the idle subjects are dropped at a time, because
+   * after each drop the rules of every caller count as changed.
+   */
+  dropIdle(): void {
+    if (this.#idle.size <= this.#maxIdle) return;
+    for (const [entry, subject] of this.#idle) {
+      if (this.#idle.size <= this.#maxIdle / 2) return;
+      this.#idle.delete(entry);
+      this.#mapOf(subject).delete(subject.name);
+      this.#dropped = later(this.#dropped, entry.changed);
+    }
+  }
+}
+
+/** Whom bindings can name for a caller: also its account, in its own cluster. */
+export const identities = (caller: Caller): User[] =>
+  caller.home === undefined ? [caller.as(undefined)] : [caller.as(undefined), caller.as(caller.home)];
+
+/** P-10: the scopes whose bindings count in a namespace, in order. */
+export const scopesFor = (namespace: string): string[] => (namespace === '' ? [''] : ['', namespace]);
+
+/**
+ * P-35. Includes the errors of bindings that do not reach the cluster of the question: if they were left out for some
+ * clusters, the text of a refusal would tell which clusters exist.
+ */
+export function reasonFor(entries: readonly SubjectEntry[], namespace: string): string {
+  const errors: string[] = [];
+  for (const scope of scopesFor(namespace)) {
+    const unresolved = new Set(entries.flatMap(({ scopes }) => [...(scopes.get(scope)?.unresolved ?? [])]));
+    const sorted = [...unresolved].sort((a, b) => (a.id < b.id ? -1 : 1));
+    for (const { resolutionError } of sorted) if (resolutionError !== undefined) errors.push(resolutionError);
+  }
+  return reasonText(errors);
+}
