@@ -2,23 +2,28 @@ import { ApiError, internal, timeout } from '../api/status.ts';
 import { asApiError } from '../objects/storage-errors.ts';
 import { StorageError } from '../storage/contract.ts';
 import { type AnswerOptions, createAnswerOnce } from './answer.ts';
-import { authenticate, authenticateActor, authenticateAgain, authenticatePublic } from './authentication-stages.ts';
-import { authorize, authorizeAgain, impersonateUser } from './authorization-stages.ts';
-import { checkBodyLength, checkContentType, receiveBody } from './body-stages.ts';
 import { Exchange } from './exchange.ts';
-import { takeBodySeat, takeCallerSeat, takePublicSeat, takeSeatAgain } from './flow-control-stages.ts';
-import { receiveForm } from './form-stage.ts';
-import { requireFreshState, requireFreshStateAgain } from './freshness-stages.ts';
 import type { Serve } from './listener/listener.ts';
-import { findMcp, serveMcp } from './mcp-stage.ts';
 import { type RequestRecord, recordOf } from './records/request-record.ts';
 import { BodyReader } from './request/body.ts';
 import { RequestDeadlines } from './request-deadline.ts';
-import { applyTimeout, assignAuditId, checkHeaders, negotiate, readRequestInfo } from './request-stages.ts';
 import type { Answer } from './response/respond.ts';
-import { findPublicRoute, findRoute, handle, handlePath } from './route-stages.ts';
-import type { StageParts, StageRun } from './stage.ts';
-import { issueTokenList } from './token-list-stage.ts';
+import {
+  authenticate,
+  authenticateActor,
+  authenticateAgain,
+  authenticatePublic,
+} from './stages/authentication-stages.ts';
+import { authorize, authorizeAgain, impersonateUser } from './stages/authorization-stages.ts';
+import { checkBodyLength, checkContentType, receiveBody } from './stages/body-stages.ts';
+import { takeBodySeat, takeCallerSeat, takePublicSeat, takeSeatAgain } from './stages/flow-control-stages.ts';
+import { receiveForm } from './stages/form-stage.ts';
+import { requireFreshState, requireFreshStateAgain } from './stages/freshness-stages.ts';
+import { findMcp, serveMcp } from './stages/mcp-stage.ts';
+import { applyTimeout, assignAuditId, checkHeaders, negotiate, readRequestInfo } from './stages/request-stages.ts';
+import { findPublicRoute, findRoute, handle, handlePath } from './stages/route-stages.ts';
+import type { StageParts, StageRun } from './stages/stage.ts';
+import { issueTokenList } from './stages/token-list-stage.ts';
 
 /**
  * What happens to a request, in order. The first stage that throws, or that sets an answer, is the last; then the

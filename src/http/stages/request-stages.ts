@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { parseGoDuration, toGoInt64 } from '../api/codec/go-text/go-parse.ts';
-import { ApiError, badRequest } from '../api/status.ts';
-import { type Exchange, targetOf } from './exchange.ts';
-import type { FormRoute } from './oauth/form-route.ts';
-import { readCheckedHeaders } from './request/header-checks.ts';
-import { negotiateAccept, PLAIN_JSON } from './request/negotiate.ts';
+import { parseGoDuration, toGoInt64 } from '../../api/codec/go-text/go-parse.ts';
+import { ApiError, badRequest } from '../../api/status.ts';
+import { type Exchange, targetOf } from '../exchange.ts';
+import type { FormRoute } from '../oauth/form-route.ts';
+import { readCheckedHeaders } from '../request/header-checks.ts';
+import { negotiateAccept, PLAIN_JSON } from '../request/negotiate.ts';
 import { isForm, routeOf, type StageParts, type StageRun } from './stage.ts';
 
 /** The stages that read the request line and the headers. */

@@ -1,4 +1,4 @@
-import { unavailable } from '../api/status.ts';
+import { unavailable } from '../../api/status.ts';
 import { presentsCredential, type StageParts, type StageRun } from './stage.ts';
 
 /** The stages that refuse to decide from caches that may be behind the store. */

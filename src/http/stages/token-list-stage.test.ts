@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { closeServersAfterEach, startFixture } from './http.fixture.ts';
-import type { ResourceRoute, ResourceRoutes } from './routes/routes.ts';
+import { closeServersAfterEach, startFixture } from '../http.fixture.ts';
+import type { ResourceRoute, ResourceRoutes } from '../routes/routes.ts';
 
 closeServersAfterEach();
 

@@ -1,8 +1,8 @@
-import type { Caller } from '../api/caller.ts';
-import { ApiError, unauthorized } from '../api/status.ts';
-import type { MaybePromise } from '../lib/maybe-promise.ts';
-import { stdioAnnotations } from '../mcp/stdio-headers.ts';
-import type { Exchange } from './exchange.ts';
+import type { Caller } from '../../api/caller.ts';
+import { ApiError, unauthorized } from '../../api/status.ts';
+import type { MaybePromise } from '../../lib/maybe-promise.ts';
+import { stdioAnnotations } from '../../mcp/stdio-headers.ts';
+import type { Exchange } from '../exchange.ts';
 import { reject } from './flow-control-stages.ts';
 import { addressOf, callerOf, presentsCredential, type StageParts, type StageRun } from './stage.ts';
 

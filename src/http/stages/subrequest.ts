@@ -1,8 +1,8 @@
-import { type Status, unauthorized } from '../api/status.ts';
+import { type Status, unauthorized } from '../../api/status.ts';
+import type { Exchange } from '../exchange.ts';
+import { PLAIN_JSON } from '../request/negotiate.ts';
 import { authorize } from './authorization-stages.ts';
-import type { Exchange } from './exchange.ts';
 import { requireFreshState } from './freshness-stages.ts';
-import { PLAIN_JSON } from './request/negotiate.ts';
 import { findRoute, handle } from './route-stages.ts';
 import { callerOf, type StageParts, type StageRun } from './stage.ts';
 

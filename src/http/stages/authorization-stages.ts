@@ -1,13 +1,13 @@
-import { type Decision, isDecidedByHandler, isFilteredList, isTokenRequestList } from '../api/authorization.ts';
-import type { User } from '../api/caller.ts';
-import { whyAllowed } from '../api/decision-reason.ts';
-import type { Target } from '../api/request.ts';
-import { forbiddenFor } from '../authz/forbidden.ts';
-import { impersonate } from '../authz/impersonation.ts';
-import type { Exchange } from './exchange.ts';
-import { isMcpPath, mcpNotServed } from './mcp/mcp-endpoint.ts';
-import { readImpersonation } from './request/impersonation-headers.ts';
-import type { ResourceRoutes } from './routes/routes.ts';
+import { type Decision, isDecidedByHandler, isFilteredList, isTokenRequestList } from '../../api/authorization.ts';
+import type { User } from '../../api/caller.ts';
+import { whyAllowed } from '../../api/decision-reason.ts';
+import type { Target } from '../../api/request.ts';
+import { forbiddenFor } from '../../authz/forbidden.ts';
+import { impersonate } from '../../authz/impersonation.ts';
+import type { Exchange } from '../exchange.ts';
+import { isMcpPath, mcpNotServed } from '../mcp/mcp-endpoint.ts';
+import { readImpersonation } from '../request/impersonation-headers.ts';
+import type { ResourceRoutes } from '../routes/routes.ts';
 import { callerOf, type StageParts, type StageRun } from './stage.ts';
 
 /** From here on the caller is the impersonated user. Its limits stay those of the impersonator. */

@@ -1,18 +1,18 @@
 import type { Socket } from 'node:net';
-import type { Authorizer } from '../api/authorization.ts';
-import type { Caller } from '../api/caller.ts';
-import type { ApiError } from '../api/status.ts';
-import type { MaybePromise } from '../lib/maybe-promise.ts';
-import type { Secret } from '../observability/secret.ts';
-import type { Freshness } from '../storage/freshness.ts';
-import type { Exchange } from './exchange.ts';
-import type { FlowControl } from './flow-control/flow-control.ts';
-import { addressKey } from './listener/address-limit.ts';
-import type { McpEndpoint } from './mcp/mcp-endpoint.ts';
-import type { FormRoutes } from './oauth/form-route.ts';
-import type { BodyReader } from './request/body.ts';
-import type { Method, RequestLineParser } from './request/request-info.ts';
-import type { PathRoutes, ResourceRoute, ResourceRoutes } from './routes/routes.ts';
+import type { Authorizer } from '../../api/authorization.ts';
+import type { Caller } from '../../api/caller.ts';
+import type { ApiError } from '../../api/status.ts';
+import type { MaybePromise } from '../../lib/maybe-promise.ts';
+import type { Secret } from '../../observability/secret.ts';
+import type { Freshness } from '../../storage/freshness.ts';
+import type { Exchange } from '../exchange.ts';
+import type { FlowControl } from '../flow-control/flow-control.ts';
+import { addressKey } from '../listener/address-limit.ts';
+import type { McpEndpoint } from '../mcp/mcp-endpoint.ts';
+import type { FormRoutes } from '../oauth/form-route.ts';
+import type { BodyReader } from '../request/body.ts';
+import type { Method, RequestLineParser } from '../request/request-info.ts';
+import type { PathRoutes, ResourceRoute, ResourceRoutes } from '../routes/routes.ts';
 
 /** What the stages ask of the rest of the program. */
 export interface StageParts {

@@ -1,8 +1,8 @@
+import type { Exchange } from '../exchange.ts';
+import { checkFormType, Form, MAX_FORM_BYTES } from '../oauth/form.ts';
+import { bodyLength, checkContentEncoding } from '../request/body.ts';
+import { methodNotAllowed } from '../request/header-checks.ts';
 import { receive } from './body-stages.ts';
-import type { Exchange } from './exchange.ts';
-import { checkFormType, Form, MAX_FORM_BYTES } from './oauth/form.ts';
-import { bodyLength, checkContentEncoding } from './request/body.ts';
-import { methodNotAllowed } from './request/header-checks.ts';
 import { addressOf, type StageRun } from './stage.ts';
 
 /**

@@ -1,11 +1,11 @@
-import { issuesToken } from '../api/kinds/token-request.ts';
-import { pathNotFound } from '../api/status.ts';
-import { type Exchange, HandlerRequest, targetOf } from './exchange.ts';
-import { prefersHtml } from './request/accept-header.ts';
-import { methodNotAllowed } from './request/header-checks.ts';
-import type { PathInfo } from './request/request-info.ts';
-import { servedRoute } from './routes/resource-routes.ts';
-import type { PathRoute } from './routes/routes.ts';
+import { issuesToken } from '../../api/kinds/token-request.ts';
+import { pathNotFound } from '../../api/status.ts';
+import { type Exchange, HandlerRequest, targetOf } from '../exchange.ts';
+import { prefersHtml } from '../request/accept-header.ts';
+import { methodNotAllowed } from '../request/header-checks.ts';
+import type { PathInfo } from '../request/request-info.ts';
+import { servedRoute } from '../routes/resource-routes.ts';
+import type { PathRoute } from '../routes/routes.ts';
 import { callerOf, isForm, routeOf, type StageRun } from './stage.ts';
 
 /** The stages that find the route of a request and call its handler. */

@@ -1,8 +1,8 @@
-import { type Agent, MCP_SCOPES } from '../api/caller.ts';
-import { jsonBody } from '../api/request.ts';
-import { ApiError, badRequest } from '../api/status.ts';
-import { type ApiCall, type ApiReply, ToolError } from '../mcp/api-call.ts';
-import { checkMessageHeaders } from '../mcp/http-headers.ts';
+import { type Agent, MCP_SCOPES } from '../../api/caller.ts';
+import { jsonBody } from '../../api/request.ts';
+import { ApiError, badRequest } from '../../api/status.ts';
+import { type ApiCall, type ApiReply, ToolError } from '../../mcp/api-call.ts';
+import { checkMessageHeaders } from '../../mcp/http-headers.ts';
 import {
   errorResponse,
   idOf,
@@ -13,13 +13,13 @@ import {
   type RpcRequest,
   type RpcResponse,
   readMessage,
-} from '../mcp/json-rpc.ts';
-import { clientOf, type ToolCall } from '../mcp/protocol.ts';
-import { errorResult, runTool, type ToolResult } from '../mcp/tool-result.ts';
-import type { Exchange } from './exchange.ts';
-import { InsufficientScope, isMcpPath, type McpEndpoint } from './mcp/mcp-endpoint.ts';
-import { methodNotAllowed } from './request/header-checks.ts';
-import { type Answer, jsonOf, type RawAnswer } from './response/respond.ts';
+} from '../../mcp/json-rpc.ts';
+import { clientOf, type ToolCall } from '../../mcp/protocol.ts';
+import { errorResult, runTool, type ToolResult } from '../../mcp/tool-result.ts';
+import type { Exchange } from '../exchange.ts';
+import { InsufficientScope, isMcpPath, type McpEndpoint } from '../mcp/mcp-endpoint.ts';
+import { methodNotAllowed } from '../request/header-checks.ts';
+import { type Answer, jsonOf, type RawAnswer } from '../response/respond.ts';
 import { callerOf, type StageParts, type StageRun } from './stage.ts';
 import { handleSubrequest, recordFailure } from './subrequest.ts';
 

@@ -1,23 +1,23 @@
-import { isTokenRequestList } from '../api/authorization.ts';
-import { type FieldError, forbiddenField, invalid, invalidValue, required } from '../api/field-error.ts';
-import { apiVersionOf } from '../api/kind.ts';
-import { TOKEN_ANNOTATIONS, type TokenRequest } from '../api/kinds/token-request.ts';
+import { isTokenRequestList } from '../../api/authorization.ts';
+import { type FieldError, forbiddenField, invalid, invalidValue, required } from '../../api/field-error.ts';
+import { apiVersionOf } from '../../api/kind.ts';
+import { TOKEN_ANNOTATIONS, type TokenRequest } from '../../api/kinds/token-request.ts';
 import {
   type IssuedPass,
   type RequestedPass,
   type TokenRequestList,
   tokenRequestListType,
-} from '../api/kinds/token-request-list.ts';
-import { isClusterName, isDns1123Label, isDns1123Subdomain } from '../api/names.ts';
-import { jsonBody, type RequestBody } from '../api/request.ts';
-import { badRequest } from '../api/status.ts';
-import { parseTokenRequestOptions } from '../handlers/options/write-options.ts';
-import { readBody } from '../handlers/write/read-body.ts';
-import { clip } from '../lib/clip.ts';
-import { TimeSlice } from '../lib/time-slice.ts';
-import type { Exchange } from './exchange.ts';
-import { tokenRequestInfo, userpassInfo } from './request/token-request-info.ts';
-import { jsonOf } from './response/respond.ts';
+} from '../../api/kinds/token-request-list.ts';
+import { isClusterName, isDns1123Label, isDns1123Subdomain } from '../../api/names.ts';
+import { jsonBody, type RequestBody } from '../../api/request.ts';
+import { badRequest } from '../../api/status.ts';
+import { parseTokenRequestOptions } from '../../handlers/options/write-options.ts';
+import { readBody } from '../../handlers/write/read-body.ts';
+import { clip } from '../../lib/clip.ts';
+import { TimeSlice } from '../../lib/time-slice.ts';
+import type { Exchange } from '../exchange.ts';
+import { tokenRequestInfo, userpassInfo } from '../request/token-request-info.ts';
+import { jsonOf } from '../response/respond.ts';
 import type { StageParts, StageRun } from './stage.ts';
 import { handleSubrequest, recordFailure } from './subrequest.ts';
 

@@ -1,14 +1,14 @@
-import type { Caller } from '../api/caller.ts';
-import type { ApiError } from '../api/status.ts';
-import type { MaybePromise } from '../lib/maybe-promise.ts';
-import type { Exchange } from './exchange.ts';
+import type { Caller } from '../../api/caller.ts';
+import type { ApiError } from '../../api/status.ts';
+import type { MaybePromise } from '../../lib/maybe-promise.ts';
+import type { Exchange } from '../exchange.ts';
 import {
   type FlowControl,
   isLargeBody,
   type PriorityLevelName,
   priorityLevelOf,
   publicLevelOf,
-} from './flow-control/flow-control.ts';
+} from '../flow-control/flow-control.ts';
 import { addressOf, callerOf, expectsBody, type StageRun } from './stage.ts';
 
 /** The stages that take seats. A request without one waits in a queue or is rejected. */

@@ -1,10 +1,10 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
-import type { MaybePromise } from '../lib/maybe-promise.ts';
-import type { Exchange } from './exchange.ts';
+import type { MaybePromise } from '../../lib/maybe-promise.ts';
+import type { Exchange } from '../exchange.ts';
+import { arrivedBody, bodyLength, checkContentEncoding } from '../request/body.ts';
+import { MEDIA_TYPES, READABLE_NAMES } from '../request/media-types.ts';
+import { negotiateContentType } from '../request/negotiate.ts';
 import { leaveSeat, rejectAt } from './flow-control-stages.ts';
-import { arrivedBody, bodyLength, checkContentEncoding } from './request/body.ts';
-import { MEDIA_TYPES, READABLE_NAMES } from './request/media-types.ts';
-import { negotiateContentType } from './request/negotiate.ts';
 import { addressOf, callerOf, expectsBody, routeOf, type StageParts, type StageRun } from './stage.ts';
 
 /** The stages that check and receive the body of a request. */
