@@ -27,6 +27,8 @@ export function reportUnusableBindings(
   const kinds = [clusterRoleBindings, roleBindings];
   const report = (unusable: UnusableBinding) => logger.warn(unusable, 'a stored binding grants nothing: correct it');
   const unusable = (entry: StoredObject): UnusableBinding | undefined => {
+    // Its deletion is no mistake. A finalizer keeps the object for a while.
+    if (entry.deletionTimestamp !== undefined) return undefined;
     const reach = readReach(entry.object());
     if (reach.kind !== 'nowhere') return undefined;
     return { binding: bindingId(entry.namespace, entry.name), reason: reach.reason };
