@@ -2,7 +2,7 @@ import { Counter, Gauge, Histogram, Registry } from '@prometheus-io/client';
 import { expect, it } from 'vitest';
 import { countsOf, mergeMetrics, RULES } from './merge-metrics.ts';
 import { createMetrics } from './metrics.ts';
-import { observeFlowControl, observeParts } from './observe-parts.ts';
+import { observeFlowControl, observeHandshakes, observeInFlight, observeParts } from './observe-parts.ts';
 
 async function reportOf({ requests, ready, lag, loop }: Record<'requests' | 'ready' | 'lag' | 'loop', number>) {
   const registry = new Registry();
@@ -55,6 +55,8 @@ it('the counters of a process outlive it, and its gauges do not', async () => {
 it('has a rule for every gauge of ours', async () => {
   const metrics = createMetrics();
   observeFlowControl(metrics, () => ({}));
+  observeHandshakes(metrics, () => ({ delayed: 0, rejected: 0, waiting: 0 }));
+  observeInFlight(metrics, () => ({ readOnly: 0, mutating: 0 }));
   observeParts(metrics, {
     audit: () => ({ written: 0, lost: 0, failing: false }),
     leads: () => true,

@@ -16,6 +16,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   apiserver_flowcontrol_current_executing_requests: 'sum',
   apiserver_flowcontrol_current_inqueue_requests: 'sum',
   apiserver_flowcontrol_nominal_limit_seats: 'sum',
+  clusterpass_tls_handshakes_waiting: 'sum',
   // Two leaders must be seen as two.
   clusterpass_leader: 'sum',
   clusterpass_workers: 'sum',
