@@ -15,7 +15,7 @@ afterEach(() => void vi.useRealTimers());
 function startReading() {
   const request = new PassThrough();
   const reader = new BodyReader({ afterMs: LIMIT_MS, now: () => performance.now() });
-  const body = reader.read(request as unknown as IncomingMessage, () => {});
+  const body = reader.read(request as unknown as IncomingMessage, MAX_BODY_BYTES, () => {});
   body.catch(() => {});
   const receive = async (part: Buffer): Promise<void> => {
     request.write(part);

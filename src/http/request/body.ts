@@ -8,7 +8,7 @@ export const MAX_BODY_BYTES = 3_145_728;
 const EMPTY = new Uint8Array();
 
 /** The length that the header says; undefined for a chunked body. Throws 413. */
-export function bodyLength({ headers }: IncomingMessage, limit = MAX_BODY_BYTES): number | undefined {
+export function bodyLength({ headers }: IncomingMessage, limit: number): number | undefined {
   const declared = headers['content-length'];
   if (declared === undefined) return headers['transfer-encoding'] === undefined ? 0 : undefined;
   const length = Number(declared);
@@ -26,13 +26,9 @@ export function hasArrived({ complete, headers, readableLength }: IncomingMessag
 }
 
 /** The body, if all of it has arrived; undefined otherwise. Throws 413. */
-export function arrivedBody(
-  req: IncomingMessage,
-  length: number | undefined,
-  limit = MAX_BODY_BYTES,
-): Uint8Array | undefined {
+export function arrivedBody(req: IncomingMessage, length: number | undefined, limit: number): Uint8Array | undefined {
   if (length === 0) return EMPTY;
-  // `complete` is set one tick after the last byte has arrived; by its length a body is known to be whole before.
+  // By its length a body is known to be whole one tick before `complete` is set.
   if (!req.complete && req.readableLength !== length) return undefined;
   const chunks: Buffer[] = [];
   let size = 0;
@@ -68,7 +64,7 @@ export class BodyReader {
    * turns out malformed half-way (chunking, length) must not have had an effect. It never settles when the client
    * leaves first, nor after `stop`, which drops the received part and reads no further. The caller must call `stop`.
    */
-  read(req: IncomingMessage, offerStop: (stop: () => void) => void, limit = MAX_BODY_BYTES): Promise<Uint8Array> {
+  read(req: IncomingMessage, limit: number, offerStop: (stop: () => void) => void): Promise<Uint8Array> {
     return new Promise((resolve, reject) => {
       const reading: Reading = { chunks: [], size: 0, sizeBefore: 0, fail: reject };
       const take = (chunk: Buffer): void => {

@@ -70,7 +70,7 @@ async function receiveLater(x: Exchange, { flowControl, bodies }: StageParts, fl
   const keepStop = (stop: () => void): void => {
     x.stopReading = stop;
   };
-  const bytes = await bodies.read(x.req, keepStop, x.maxBodyBytes);
+  const bytes = await bodies.read(x.req, x.maxBodyBytes, keepStop);
   x.stopReading = undefined;
   // A large body has its seat for as long as it is in memory. Joining it and decoding it each take a tick.
   if (isLarge) await nextTick();
