@@ -1,17 +1,10 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { tokenQuestion } from '../api/authorization.ts';
 import type { Catalog } from '../api/catalog.ts';
-import { CLUSTER_ID_ANNOTATION } from '../api/domain-keys.ts';
 import type { Kind } from '../api/kind.ts';
-import { fleetKey } from '../api/object-key.ts';
+import { createAdmission } from '../authz/admission/admission.ts';
 import { checkApproval, checkRequest, decisionRefusal } from '../authz/admission/check-access-request.ts';
-import { checkConfirmation } from '../authz/admission/check-confirmation.ts';
-import { checkExpiry } from '../authz/admission/check-expiry.ts';
-import { checkImport } from '../authz/admission/check-import.ts';
 import { checkJoin } from '../authz/admission/check-join.ts';
-import { checkLabels } from '../authz/admission/check-labels.ts';
-import { checkMirror } from '../authz/admission/check-mirror.ts';
-import { checkGrant } from '../authz/admission/escalation.ts';
 import { bindingReach } from '../authz/binding-reach.ts';
 import { forbiddenFor, questionOf, refusalOf, requirePermission } from '../authz/forbidden.ts';
 import { createPastPermission } from '../authz/past-permission.ts';
@@ -42,7 +35,6 @@ import { createIssueTokenHandler } from '../handlers/token/issue-token.ts';
 import { createIssueUserpassHandler } from '../handlers/token/issue-userpass.ts';
 import type { Views } from '../handlers/views.ts';
 import { createBindingWarnings } from '../handlers/write/binding-warnings.ts';
-import type { WriteParts } from '../handlers/write/write-parts.ts';
 import type { Issuers } from '../tokens/claims.ts';
 import type { ClockGuard } from '../tokens/clock/clock-guard.ts';
 import type { Signing } from '../tokens/open-signing.ts';
@@ -96,7 +88,7 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
       policyChangesBetween: (after, upTo) => broadcaster.policyChangesBetween(after, upTo),
     }),
     refusal: (request, kind) => (views.isFiltered(kind) ? undefined : refusalOf(policy, request, 'watch')),
-    checkAdmission: createAdmissionCheck(parts),
+    checkAdmission: createAdmission({ policy, catalog, reader, now: Date.now }),
     warnOfBinding: createBindingWarnings({
       clusters: catalog.clusters,
       reader,
@@ -222,7 +214,7 @@ function createTokenHandlers({
     trackAll: options.trackAllTokens,
     maxExpirationSeconds: options.maxTokenExpirationSeconds,
     now: Date.now,
-    randomUUID: randomUUID,
+    randomUUID,
   };
   const actors = {
     mode: options.actorClaim,
@@ -245,21 +237,6 @@ function createTokenHandlers({
       issuesOwnTokens: issuesOwnTokensWith(forward),
       actorOf: createPersonActor(actors),
     }),
-  };
-}
-
-function createAdmissionCheck({ catalog, objects: { policy, reader } }: DispatchParts): WriteParts['checkAdmission'] {
-  const idOf = (name: string): string | undefined => {
-    const cluster = reader.find(catalog.clusters, fleetKey(name))?.object();
-    return cluster?.metadata.annotations?.[CLUSTER_ID_ANNOTATION];
-  };
-  return (caller, kind, object, old, cluster) => {
-    checkGrant(policy, caller, kind, object, old);
-    checkExpiry(kind, object, old, Date.now());
-    checkConfirmation(policy, caller, kind, object, old);
-    checkLabels(policy, caller, kind, object, old);
-    checkImport(policy, caller, kind, object, old);
-    checkMirror(policy, caller, kind, object, old, cluster, idOf);
   };
 }
 
