@@ -111,10 +111,21 @@ export function createPipeline(options: PipelineOptions): Serve {
     x.abort();
   };
 
+  const toApiError = (error: unknown, { auditId, deadline }: Exchange): ApiError => {
+    // Here, so that a fault of the store is a 503 also where a handler does not expect one.
+    const thrown = asApiError(error);
+    const known = thrown instanceof ApiError ? thrown : internal(error);
+    const wasAborted = !deadline.isOpen && error instanceof Error && error.name === 'AbortError';
+    // The answer of a 500 says nothing on purpose, so the log has to have the cause.
+    if (known.status.code === 500 && !wasAborted) logger.error({ auditId, err: error }, 'request failed');
+    else if (isUnreadable(known.cause)) logger.error({ auditId, err: known.cause }, 'the store cannot be read');
+    return known;
+  };
+
   const parts: StageParts = {
     ...options,
     bodies: new BodyReader({ afterMs: bodyMs, now }),
-    toApiError: (error, x) => toApiError(error, x),
+    toApiError,
     observeSubrequest: (x, code) => observeSubrequest(recordOf(x, now() - x.startedAt, code)),
     beforeRelease(x, code) {
       if (x.audited?.code === code) return x.audited.durable;
@@ -143,17 +154,6 @@ export function createPipeline(options: PipelineOptions): Serve {
       answer = { type: 'status', error: toApiError(error, x) };
     }
     if (answer !== undefined) await answerOnce(x, answer);
-  };
-
-  const toApiError = (error: unknown, { auditId, deadline }: Exchange): ApiError => {
-    // Here, so that a fault of the store is a 503 also where a handler does not expect one.
-    const thrown = asApiError(error);
-    const known = thrown instanceof ApiError ? thrown : internal(error);
-    const wasAborted = !deadline.isOpen && error instanceof Error && error.name === 'AbortError';
-    // The answer of a 500 says nothing on purpose, so the log has to have the cause.
-    if (known.status.code === 500 && !wasAborted) logger.error({ auditId, err: error }, 'request failed');
-    else if (isUnreadable(known.cause)) logger.error({ auditId, err: known.cause }, 'the store cannot be read');
-    return known;
   };
 
   return (req, res, arrival = {}) => {

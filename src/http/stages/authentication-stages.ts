@@ -9,15 +9,14 @@ import { addressOf, callerOf, presentsCredential, type StageParts, type StageRun
 /** The stages that find out who sent a request. */
 
 /** C-C: some public paths refuse a token that is not valid, although they need none. */
-export const authenticatePublic: StageRun = (x, parts) => (presentsCredential(x) ? identify(x, parts) : undefined);
+export const authenticatePublic: StageRun = (x, parts) => (presentsCredential(x) ? authenticate(x, parts) : undefined);
 
-export const authenticate: StageRun = (x, parts) => identify(x, parts);
-
-function identify(x: Exchange, parts: StageParts): MaybePromise<void> {
-  const { authenticateToken, onAuthenticated } = parts;
-  const { authenticate } = x.mcp ?? parts;
+export function authenticate(x: Exchange, parts: StageParts): MaybePromise<void> {
+  const { onAuthenticated } = parts;
   const found =
-    x.credential === undefined ? authenticate(x.req.headers.authorization, x.warn) : authenticateToken(x.credential);
+    x.credential === undefined
+      ? (x.mcp ?? parts).authenticate(x.req.headers.authorization, x.warn)
+      : parts.authenticateToken(x.credential);
   return keepFound(x, parts, found, (caller) => {
     x.caller = caller;
     onAuthenticated(x.req.socket);

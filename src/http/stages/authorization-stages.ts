@@ -29,14 +29,7 @@ export const impersonateUser: StageRun = (x, { authorizer }) => {
 };
 
 /** Decision 12: before any lookup, so that a 403 tells nothing about what exists. */
-export const authorize: StageRun = (x, parts) => requireAllowed(x, parts);
-
-/** The permission may have been withdrawn meanwhile. */
-export const authorizeAgain: StageRun = (x, parts) => {
-  if (x.waitedForBody) requireAllowed(x, parts);
-};
-
-function requireAllowed(x: Exchange, { authorizer, resources, mcp }: StageParts): void {
+export function authorize(x: Exchange, { authorizer, resources, mcp }: StageParts): void {
   const caller = callerOf(x);
   if (x.mcp !== undefined) {
     x.decision = { allowed: true, why: 'decided call by call' };
@@ -65,6 +58,11 @@ function requireAllowed(x: Exchange, { authorizer, resources, mcp }: StageParts)
   record(x, decision, user);
   if (!decision.allowed) throw forbiddenFor(user, question, decision);
 }
+
+/** The permission may have been withdrawn meanwhile. */
+export const authorizeAgain: StageRun = (x, parts) => {
+  if (x.waitedForBody) authorize(x, parts);
+};
 
 /** ADR 29. The core group has kinds inside clusters only: nothing else is looked up before authorization. */
 const isRedirected = (target: Target, resources: ResourceRoutes): boolean =>
