@@ -14,7 +14,14 @@ export const CONSOLE_DIST = join(ROOT, 'console/dist');
 export const SOURCES_NOTE = 'sources.txt';
 
 /** All inputs of the build: files and folders. */
-export const SOURCES = ['console', 'src/client', 'src/api', 'src/lib', 'package-lock.json', 'scripts/build-console.mjs'];
+export const SOURCES = [
+  'console',
+  'src/client',
+  'src/api',
+  'src/lib',
+  'package-lock.json',
+  'scripts/build-console.mjs',
+];
 
 /**
  * @param {string} path

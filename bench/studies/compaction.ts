@@ -27,6 +27,8 @@ const SIZES_EVERY = 500;
 const WAL_GOAL = 64 * 1024 ** 2;
 /** The interval of the compactor in the server. */
 const INTERVAL_MS = 10_000;
+/** The defaults of --history-retention and --history-revisions. */
+const RETENTION = { retainMs: 5 * 60_000, retainRevisions: 10_000 };
 const SEED = 20_260_101;
 
 const mb = (bytes: number): string => (bytes / 1024 ** 2).toFixed(1);
@@ -83,7 +85,7 @@ const warn = (_: object, message: string): void => void warnings.push(message);
 const clock = new WrittenClock();
 const random = createRandom(SEED);
 const store = await openSqliteStore({ file, logger: { info: () => {}, warn } });
-const compactor = startCompactor({ store, clock, intervalMs: INTERVAL_MS, logger: { warn } });
+const compactor = startCompactor({ store, clock, ...RETENTION, intervalMs: INTERVAL_MS, logger: { warn } });
 
 const slots = Array.from({ length: Number(objects) }, (_, index): Slot => {
   const key = `/registry/clusterregistry.k8s.io/clusters/cluster-${String(index).padStart(6, '0')}`;

@@ -29,6 +29,7 @@ export interface OpenOptions {
   readonly existing?: boolean;
   /** A server opens the store: a backup becomes the store. */
   readonly serves?: boolean;
+  readonly renewEveryMs?: number;
   /** How long one attempt to reach etcd takes. */
   readonly openWithinMs?: number;
 }
@@ -72,7 +73,12 @@ async function openEngine(
   logger: Logger,
   openOptions: Omit<OpenOptions, 'unfinished'>,
 ): Promise<OpenedStore> {
-  const { existing = false, serves = false, openWithinMs = OPEN_WITHIN_MS } = openOptions;
+  const {
+    existing = false,
+    serves = false,
+    renewEveryMs = RENEW_EVERY_MS,
+    openWithinMs = OPEN_WITHIN_MS,
+  } = openOptions;
   if (options.engine === 'etcd') {
     const { endpoints, prefix } = options;
     const credentials = await readCredentials(options);
@@ -86,7 +92,7 @@ async function openEngine(
       existing,
       openWithinMs,
       followCredentials: (use) =>
-        followCredentials({ files: options, current: credentials, use, renewEveryMs: RENEW_EVERY_MS, logger }),
+        followCredentials({ files: options, current: credentials, use, renewEveryMs, logger }),
     });
   }
   const { path } = options;
