@@ -13,7 +13,7 @@ import {
   user,
 } from './objects.ts';
 
-export interface FleetSize {
+interface FleetSize {
   readonly clusters: number;
   readonly bindings: number;
   /** Size of the public view of one cluster. */

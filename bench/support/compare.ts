@@ -86,7 +86,7 @@ export function rowOf(about: Pick<TableRow, 'name' | 'unit' | 'about' | 'goal'>,
 }
 
 /** The number of units that takes about the time of a round, measured after a warm-up. */
-export async function calibrate(
+async function calibrate(
   driver: Driver,
   server: ServerProcess,
   work: Omit<Work, 'total'>,

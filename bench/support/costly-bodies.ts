@@ -2,7 +2,7 @@ import { envelope, message } from '../../test/e2e/support/protobuf.ts';
 import { times } from './demo-paths.ts';
 
 /** Bodies that are costly to parse, sent as token requests. Every kind of object is parsed by the same code. */
-export interface CostlyBody {
+interface CostlyBody {
   readonly name: string;
   readonly body: string | Buffer<ArrayBuffer>;
   readonly type?: string;

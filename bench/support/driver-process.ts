@@ -15,7 +15,7 @@ export type Requests =
  * A JSON array of request texts. They are sent in this order, and from the start again after the last. The next work
  * with the same file and server continues where the one before ended.
  */
-export type RequestFile = readonly string[];
+type RequestFile = readonly string[];
 
 export interface Work {
   readonly requests: Requests;

@@ -12,10 +12,10 @@ import { atEnd, type FleetServer, makeFolder, startServerOn } from './processes.
 const QUOTA = `--quota-backend-bytes=${8 * 1024 ** 3}`;
 
 /** Starts one replica with a fleet in a new prefix of one etcd. */
-export type StartEtcdFleet = (fleet: Fleet) => Promise<FleetServer>;
+type StartEtcdFleet = (fleet: Fleet) => Promise<FleetServer>;
 
 /** Starts so many replicas with a fleet in a new prefix of one etcd. The first is the issuer of tokens. */
-export type StartReplicas = (fleet: Fleet, count: number) => Promise<FleetServer[]>;
+type StartReplicas = (fleet: Fleet, count: number) => Promise<FleetServer[]>;
 
 /** Starts one member of etcd. Returns a function that starts Clusterpass with a fleet in a new prefix of it. */
 export async function startEtcdFleets(): Promise<StartEtcdFleet> {

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Server } from '../../test/e2e/support/server.ts';
 
 /** Delays of the event loop, in milliseconds. */
-export interface LoopDelay {
+interface LoopDelay {
   readonly p50: number;
   readonly p99: number;
   readonly max: number;

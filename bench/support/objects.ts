@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { TLS } from '../../test/e2e/support/server.ts';
 
 /** Kinds as the catalog of Clusterpass names them. */
-export type FleetKind = 'clusters' | 'namespaces' | 'serviceAccounts' | 'clusterRoles' | 'clusterRoleBindings';
+type FleetKind = 'clusters' | 'namespaces' | 'serviceAccounts' | 'clusterRoles' | 'clusterRoleBindings';
 
 /** An object of a fleet, as a client would send it, and where it belongs. */
 export interface FleetObject {
@@ -100,7 +100,7 @@ export const group = (name: string): object => ({ kind: 'Group', apiGroup: RBAC_
 export const account = (namespace: string, name: string): object => ({ kind: 'ServiceAccount', namespace, name });
 
 /** `clusters` is a label selector: the binding holds in these clusters only. */
-export interface BindingOptions {
+interface BindingOptions {
   readonly role: keyof typeof ROLES;
   readonly subjects: readonly object[];
   readonly clusters?: string | undefined;

@@ -71,7 +71,7 @@ function waitForOutput(child: ChildProcess, pattern: RegExp): Promise<string> {
   });
 }
 
-export interface StartOptions {
+interface StartOptions {
   readonly nodeArgs?: readonly string[];
   readonly serveArgs?: readonly string[];
   readonly env?: NodeJS.ProcessEnv;

@@ -1,7 +1,7 @@
 import { useSyncExternalStore } from 'react';
 
 /** Pages whose filters and fields are in the query of their URL. */
-export const QUERY_PAGES = ['passes', 'access', 'requests', 'keys', 'audit', 'register'] as const;
+const QUERY_PAGES = ['passes', 'access', 'requests', 'keys', 'audit', 'register'] as const;
 export type QueryPage = (typeof QUERY_PAGES)[number];
 
 /** The current page. It is in the URL fragment, which is not sent to the server, and never contains a secret. */

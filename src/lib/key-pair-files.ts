@@ -43,7 +43,7 @@ export async function readKeyPair(files: KeyPairFiles, createContext: (pair: Key
 }
 
 /** In milliseconds. Of the first certificate of a file, which is that of the key. */
-export interface Validity {
+interface Validity {
   readonly from: number;
   readonly until: number;
 }

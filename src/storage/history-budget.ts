@@ -11,7 +11,7 @@ interface History {
  * caller that may change one object can write hundreds of kilobytes each time, and without a bound the windows would
  * grow to gigabytes in every replica.
  */
-export const MAX_HISTORY_BYTES = 256 * 1024 * 1024;
+const MAX_HISTORY_BYTES = 256 * 1024 * 1024;
 
 /** Bounds the bytes of past versions that several watch caches keep. */
 export class HistoryBudget {

@@ -39,7 +39,7 @@ interface Claims {
   };
 }
 
-export interface AuthenticationSettings {
+interface AuthenticationSettings {
   readonly callers: readonly StaticCaller[];
   /** The text before the name of a cluster in its issuer. */
   readonly issuerPrefix: string;

@@ -10,7 +10,7 @@ export interface Row {
 }
 
 /** Durable rows. */
-export interface RowStore {
+interface RowStore {
   add(row: Row): void;
 }
 

@@ -5,7 +5,7 @@ import { type Readiness, readinessOf } from '../fleet/cluster-row.ts';
 import type { Transition } from '../fleet/fleet-store.ts';
 import { ReadinessIcon } from '../fleet/readiness-badge.tsx';
 
-export interface TimelineEntry {
+interface TimelineEntry {
   readonly at: number;
   readonly title: string;
   readonly detail: string;

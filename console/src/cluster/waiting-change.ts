@@ -2,7 +2,7 @@ import type { ApiEndpoints, Cluster } from '../../../src/client/index.ts';
 import { digestOf } from '../certificates/certificates.ts';
 
 /** A change of the endpoints that waits for confirmation. */
-export interface WaitingChange {
+interface WaitingChange {
   /** In force until the change is confirmed. */
   readonly until: ApiEndpoints;
   readonly next: ApiEndpoints;

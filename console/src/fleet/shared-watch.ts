@@ -42,7 +42,7 @@ type State =
   /** `reason` is undefined if the user need not know. */
   | { readonly kind: 'interrupted'; readonly reason: string | undefined; readonly retryAt: number };
 
-export interface SharedWatchOptions {
+interface SharedWatchOptions {
   readonly client: Pick<Client, 'watchClusters'>;
   readonly user: UserInfo;
   /** Ends the delay before the next connection of the client. */

@@ -3,7 +3,7 @@ import { type RefObject, useCallback, useEffect, useLayoutEffect, useState } fro
 /** Rows rendered above and below the viewport, so that fast scrolling shows no gap. */
 const OVERSCAN = 8;
 
-export interface VirtualRows {
+interface VirtualRows {
   readonly first: number;
   /** One past the last rendered row. */
   readonly end: number;

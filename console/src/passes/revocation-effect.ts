@@ -4,14 +4,14 @@ import { formatTime } from '../components/time.tsx';
 
 const PREFIX = 'clusterpass.dev/';
 
-export interface RevocablePass {
+interface RevocablePass {
   readonly audiences: readonly string[];
   /** Epoch milliseconds. */
   readonly expiresAt: number;
 }
 
 /** What the revocation of a pass means at the programs that accept it. */
-export interface RevocationEffect {
+interface RevocationEffect {
   /** Clusters that ask Clusterpass for each pass: they refuse it within seconds. As subjects of a sentence. */
   readonly asking: readonly string[];
   /** Clusters and services that verify it with the key set, and accept it until it expires. */

@@ -4,7 +4,7 @@ import { errorMessage } from '../error-message.ts';
 /** Requests at a time. A browser has six connections to a server over HTTP/1.1, and the watch needs one. */
 const PARALLEL = 4;
 
-export interface RevocationFailure {
+interface RevocationFailure {
   readonly pass: TrackedToken;
   readonly message: string;
 }

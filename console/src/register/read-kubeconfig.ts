@@ -10,7 +10,7 @@ export interface KubeconfigEntry {
   readonly note: string;
 }
 
-export interface KubeconfigEntries {
+interface KubeconfigEntries {
   readonly entries: readonly KubeconfigEntry[];
   /** The name of the current context; `""` if there is none. */
   readonly current: string;

@@ -31,7 +31,7 @@ export const staticToken = (token: string): BearerToken => ({
   endsSession: () => true,
 });
 
-export interface RefreshOptions {
+interface RefreshOptions {
   readonly first: ProviderTokens;
   /** Throws ProviderRejection if the refresh token is not valid any more. */
   readonly refresh: (current: ProviderTokens) => Promise<ProviderTokens>;

@@ -8,7 +8,7 @@ export interface Provider {
 }
 
 /** The fields of the discovery document that the console uses (OpenID Connect Discovery section 3). */
-export interface ProviderMetadata {
+interface ProviderMetadata {
   readonly authorization_endpoint: string;
   readonly token_endpoint: string;
   readonly revocation_endpoint?: string;

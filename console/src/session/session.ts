@@ -17,12 +17,12 @@ export interface SignedIn {
   readonly refreshes: boolean;
 }
 
-export type SessionState =
+type SessionState =
   | { readonly phase: 'signed-out'; readonly expired: boolean; readonly problem: string }
   | { readonly phase: 'restoring' }
   | ({ readonly phase: 'signed-in' } & SignedIn);
 
-export interface SessionOptions {
+interface SessionOptions {
   readonly server: string;
   readonly productName: string;
   readonly storage: typeof tokenStorage;

@@ -14,7 +14,7 @@ export const backupSocketPath = (file: string): string => `${file}.sock`;
 /** unix(7): 108 bytes in Linux and 104 in macOS, with a NUL at the end. */
 const MAX_ADDRESS_BYTES = 103;
 
-export interface SocketAddress {
+interface SocketAddress {
   /** For `listen` and `connect`. */
   readonly path: string;
   /** Call it when the socket is closed. */

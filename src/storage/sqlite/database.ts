@@ -54,7 +54,7 @@ const SCHEMA = `
   INSERT INTO sqlite_sequence (name, seq) VALUES ('log', 1);
 `;
 
-export interface DatabaseOptions {
+interface DatabaseOptions {
   readonly maxBytes?: number | undefined;
   /** Rejects a file that does not exist. Otherwise a new database is created. */
   readonly existing?: boolean;
