@@ -1,4 +1,4 @@
-import { CopyButton } from '../components/copy-button.tsx';
+import { CodeBlock } from '../components/code-block.tsx';
 import type { AccessRequest, AccessResult } from './access-review.ts';
 import { GrantPath } from './grant-path.tsx';
 import { requestCommand, requestLink } from './request-access.ts';
@@ -33,7 +33,7 @@ export function AccessResultCard({ request, result, manifest, mayRequest }: Acce
       </p>
       {mayRequest && <AskForAccess request={request} />}
       <p>An administrator can apply this manifest to grant you exactly this permission:</p>
-      <Code text={manifest} label="the manifest" />
+      <CodeBlock text={manifest} label="the manifest" />
     </section>
   );
 }
@@ -50,18 +50,10 @@ function AskForAccess({ request }: { readonly request: AccessRequest }) {
   return (
     <>
       <p>You can ask for it with this command:</p>
-      <Code text={requestCommand(request)} label="the command" />
+      <CodeBlock text={requestCommand(request)} label="the command" />
     </>
   );
 }
-
-const Code = ({ text, label }: { readonly text: string; readonly label: string }) => (
-  <div className="code">
-    {/* biome-ignore lint/a11y/noNoninteractiveTabindex: keyboard users must be able to scroll it */}
-    <pre tabIndex={0}>{text}</pre>
-    <CopyButton text={text} label={label} />
-  </div>
-);
 
 function actionOf({ cluster, verb, group, resource, subresource, namespace, name }: AccessRequest): string {
   if (cluster === undefined) return `see the cluster ${name}`;

@@ -2,6 +2,7 @@ import { useState } from 'react';
 import { reviewClusterGrants } from '../../../src/client/fleet-reviews.ts';
 import type { Client } from '../../../src/client/index.ts';
 import { quantity } from '../../../src/lib/quantity.ts';
+import { Problem } from '../components/problem.tsx';
 import { FilterField } from '../components/text-field.tsx';
 import { Remaining } from '../components/time.tsx';
 import type { FleetStore } from '../fleet/fleet-store.ts';
@@ -63,11 +64,7 @@ export function BindingsView({ client, permissions, fields, fleet, synced, clust
           onChange={(value) => fields.set({ cluster: value })}
         />
       </search>
-      {problem !== '' && (
-        <p className="problem" role="alert">
-          {problem}
-        </p>
-      )}
+      <Problem text={problem} />
       {known === cluster ? (
         <p className="muted" role="status" ref={count} tabIndex={-1}>
           {!isLoaded && problem === '' && 'Loading…'}

@@ -1,5 +1,6 @@
 import { useEffect, useRef } from 'react';
 import type { Client } from '../../../src/client/index.ts';
+import { Problem } from '../components/problem.tsx';
 import { useAction } from '../hooks/use-action.ts';
 import { ServerControls } from '../hooks/use-connected.tsx';
 import { type Binding, deleteBinding, lossOf } from './bindings.ts';
@@ -44,11 +45,7 @@ export function DeleteBinding({ client, binding, onCancel, onDone }: DeleteBindi
         )}
         <li>Passes that are out stay valid until they expire, unless you revoke them.</li>
       </ul>
-      {problem !== '' && (
-        <p className="problem" role="alert">
-          {problem}
-        </p>
-      )}
+      <Problem text={problem} />
       <ServerControls>
         <div className="actions">
           <button type="button" className="button danger" disabled={busy} onClick={remove}>

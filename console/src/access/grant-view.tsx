@@ -1,6 +1,6 @@
 import { type FormEvent, useState } from 'react';
 import type { Client } from '../../../src/client/index.ts';
-import { CopyButton } from '../components/copy-button.tsx';
+import { CodeBlock } from '../components/code-block.tsx';
 import { Preview } from '../components/preview.tsx';
 import { Section } from '../components/section.tsx';
 import { Segments, SelectField, TextField } from '../components/text-field.tsx';
@@ -80,11 +80,7 @@ export function GrantView({ client, clusterNames, rows }: GrantViewProps) {
         </Section>
         {yaml.status === 'loaded' && yaml.value !== '' && (
           <Section title="Objects">
-            <div className="code">
-              {/* biome-ignore lint/a11y/noNoninteractiveTabindex: keyboard users must be able to scroll it */}
-              <pre tabIndex={0}>{yaml.value}</pre>
-              <CopyButton text={yaml.value} label="the objects" />
-            </div>
+            <CodeBlock text={yaml.value} label="the objects" />
           </Section>
         )}
       </div>

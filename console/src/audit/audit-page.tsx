@@ -1,5 +1,6 @@
 import { memo } from 'react';
 import type { Client } from '../../../src/client/index.ts';
+import { Problem } from '../components/problem.tsx';
 import { FilterField, suggestionsOf } from '../components/text-field.tsx';
 import { Time } from '../components/time.tsx';
 import { useFields } from '../hooks/use-fields.ts';
@@ -96,11 +97,7 @@ export const AuditPage = memo(function AuditPage({ client, clusterNames, query }
           <span>Follow</span>
         </label>
       </search>
-      {problem !== '' && (
-        <p className="problem" role="alert">
-          {problem}
-        </p>
-      )}
+      <Problem text={problem} />
       {!isLoaded && <p className="muted">Loading…</p>}
       {isLoaded && feed.events.length === 0 && problem === '' && <p className="muted">No event matches yet.</p>}
       {feed.events.length > 0 && (

@@ -7,6 +7,7 @@ import { useQuery } from '../hooks/use-query.ts';
 import { LabelEditor } from '../labels/label-editor.tsx';
 import { manifestFileOf } from '../manifest-file.ts';
 import { CLUSTERS, type Permissions } from '../permissions/permissions.ts';
+import { clusterPath } from './cluster-path.ts';
 import { RemoveCluster } from './remove-cluster.tsx';
 import { TerminatingCluster } from './terminating-cluster.tsx';
 
@@ -27,11 +28,10 @@ export function AdminSection({ client, cluster, permissions, onRemoving }: Admin
   const mayRemove = permissions.can('delete', CLUSTERS, 'clusters');
   const isTerminating = deletionTimestamp !== undefined;
   const mayChange = mayEdit || mayRemove;
-  // The watch delivers the public view, without finalizers and the origin.
-  const path = `/apis/clusterregistry.k8s.io/v1alpha1/clusters/${encodeURIComponent(name)}`;
+  // For finalizers and the origin.
   const whole = useQuery(
     String(mayChange),
-    async () => (mayChange ? (await client.request<Cluster>('GET', path)).value : undefined),
+    async () => (mayChange ? (await client.request<Cluster>('GET', clusterPath(name))).value : undefined),
     Number(resourceVersion),
   );
   const { metadata } = (whole.status === 'loaded' ? whole.value : undefined) ?? cluster;

@@ -1,9 +1,11 @@
 import type { ApiEndpoints, Client, Cluster } from '../../../src/client/index.ts';
 import { CaFingerprints } from '../certificates/ca-fingerprints.tsx';
+import { Problem } from '../components/problem.tsx';
 import { DetailList, Section } from '../components/section.tsx';
 import { useAction } from '../hooks/use-action.ts';
 import { ServerControls } from '../hooks/use-connected.tsx';
 import { useQuery } from '../hooks/use-query.ts';
+import { clusterPath } from './cluster-path.ts';
 import { confirmation, waitingChange } from './waiting-change.ts';
 
 interface ConfirmSectionProps {
@@ -16,7 +18,7 @@ interface ConfirmSectionProps {
 
 /** A changed address or CA, which clients do not get before it is confirmed. */
 export function ConfirmSection({ client, name, resourceVersion, mayConfirm }: ConfirmSectionProps) {
-  const path = `/apis/clusterregistry.k8s.io/v1alpha1/clusters/${encodeURIComponent(name)}`;
+  const path = clusterPath(name);
   const query = useQuery(`${name} ${resourceVersion}`, async () => (await client.request<Cluster>('GET', path)).value);
   const { busy, problem, run } = useAction();
   if (query.status === 'loading') return null;
@@ -55,11 +57,7 @@ export function ConfirmSection({ client, name, resourceVersion, mayConfirm }: Co
           The credential <span className="mono">{change.credential}</span> is sent to the new endpoints.
         </p>
       )}
-      {problem !== '' && (
-        <p className="problem" role="alert">
-          {problem}
-        </p>
-      )}
+      <Problem text={problem} />
       {mayConfirm && (
         <ServerControls>
           <button type="button" className="button primary" disabled={busy} onClick={confirm}>

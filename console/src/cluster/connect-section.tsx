@@ -1,7 +1,8 @@
 import { useState } from 'react';
 import type { Client } from '../../../src/client/index.ts';
-import { CopyButton } from '../components/copy-button.tsx';
+import { CodeBlock } from '../components/code-block.tsx';
 import { DownloadIcon } from '../components/icons.tsx';
+import { Problem } from '../components/problem.tsx';
 import { Section } from '../components/section.tsx';
 import { useAction } from '../hooks/use-action.ts';
 import type { AccountRef } from '../pass/pass-request.ts';
@@ -45,11 +46,7 @@ export function ConnectSection({ client, cluster, account, provider }: ConnectSe
           'Choose a service account under “Get a pass” to complete the commands.'
         )}
       </p>
-      {problem !== '' && (
-        <p className="problem" role="alert">
-          {problem}
-        </p>
-      )}
+      <Problem text={problem} />
       <div className="tabs" role="tablist" aria-label="Commands">
         {commands.map(({ title }, index) => (
           <button
@@ -75,11 +72,7 @@ export function ConnectSection({ client, cluster, account, provider }: ConnectSe
       </div>
       {command !== undefined && (
         <div id="tab-panel" role="tabpanel" aria-labelledby={`tab-${command.title}`}>
-          <div className="code">
-            {/* biome-ignore lint/a11y/noNoninteractiveTabindex: keyboard users must be able to scroll it */}
-            <pre tabIndex={0}>{command.text}</pre>
-            <CopyButton text={command.text} label={`the ${command.title} commands`} />
-          </div>
+          <CodeBlock text={command.text} label={`the ${command.title} commands`} />
           <p className="muted hint">{command.note}</p>
         </div>
       )}

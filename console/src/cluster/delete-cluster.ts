@@ -1,4 +1,5 @@
 import type { Client } from '../../../src/client/index.ts';
+import { clusterPath } from './cluster-path.ts';
 
 interface ShownCluster {
   readonly name: string;
@@ -7,7 +8,7 @@ interface ShownCluster {
 
 /** With the UID: another cluster may have been registered under this name since. */
 export async function deleteCluster(client: Client, { name, uid }: ShownCluster): Promise<void> {
-  await client.request('DELETE', `/apis/clusterregistry.k8s.io/v1alpha1/clusters/${encodeURIComponent(name)}`, {
+  await client.request('DELETE', clusterPath(name), {
     body: { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid } },
   });
 }

@@ -1,5 +1,6 @@
 import { type FormEvent, useState } from 'react';
 import type { Client } from '../../../src/client/index.ts';
+import { Problem } from '../components/problem.tsx';
 import { TextField } from '../components/text-field.tsx';
 import { useAction } from '../hooks/use-action.ts';
 import { deleteCluster } from './delete-cluster.ts';
@@ -33,11 +34,7 @@ export function RemoveCluster({ client, name, uid, onRemoving, onCancel }: Remov
         accepts passes until they expire, unless it asks Clusterpass.
       </p>
       <TextField label={`Type ${name} to remove it`} value={typed} onChange={setTyped} />
-      {problem !== '' && (
-        <p className="problem" role="alert">
-          {problem}
-        </p>
-      )}
+      <Problem text={problem} />
       <div className="actions">
         <button type="submit" className="button danger" disabled={typed !== name || busy}>
           {busy ? 'Removing…' : 'Remove the cluster'}

@@ -6,8 +6,8 @@ interface PreviewProps {
   readonly refusal: string;
   /** Shown with a refusal. */
   readonly help?: ReactNode;
-  /** What has to be entered first; `""` for nothing. */
-  readonly missing: string;
+  /** What has to be entered first. Default: nothing. */
+  readonly missing?: string;
   readonly isLoading: boolean;
   /** What the server would do. */
   readonly children: ReactNode;
@@ -21,7 +21,7 @@ export const Preview = (props: PreviewProps) => (
   </div>
 );
 
-function PreviewContent({ refusal, help, missing, isLoading, children }: PreviewProps) {
+function PreviewContent({ refusal, help, missing = '', isLoading, children }: PreviewProps) {
   if (refusal !== '') {
     return (
       <>

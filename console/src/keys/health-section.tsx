@@ -1,4 +1,5 @@
 import type { Client } from '../../../src/client/index.ts';
+import { Problem } from '../components/problem.tsx';
 import { DetailList, Section } from '../components/section.tsx';
 import type { FleetStore } from '../fleet/fleet-store.ts';
 import { useNow } from '../hooks/use-now.ts';
@@ -46,11 +47,7 @@ export function HealthSection({ client, fleet, readsMetrics }: HealthSectionProp
       <p className="muted">
         Of the replica that answers this page{readsMetrics ? '' : '. Figures need the permission to get /metrics'}.
       </p>
-      {problem !== '' && (
-        <p className="problem" role="alert">
-          {problem}
-        </p>
-      )}
+      <Problem text={problem} />
       <div className="stack facts">
         <Facts facts={checks.status === 'loaded' ? checks.value : []} />
         <Facts facts={metrics.status === 'loaded' ? metrics.value : []} />

@@ -1,5 +1,6 @@
 import { useState } from 'react';
 import type { Client } from '../../../src/client/index.ts';
+import { Preview } from '../components/preview.tsx';
 import { formatTime } from '../components/time.tsx';
 import { useAction } from '../hooks/use-action.ts';
 import { useQuery } from '../hooks/use-query.ts';
@@ -17,7 +18,7 @@ export function RotatePanel({ client, onDone, onCancel }: RotatePanelProps) {
   const { busy, problem, run } = useAction();
   const preview = useQuery(String(force), () => rotateKeys(client, { force, dryRun: true }));
   const rotate = (): Promise<void> => run(async () => onDone(await rotateKeys(client, { force, dryRun: false })));
-  const refusal = problem !== '' ? problem : preview.status === 'failed' ? preview.message : '';
+  const refusal = problem || (preview.status === 'failed' ? preview.message : '');
   return (
     <div className="stack rotate-panel">
       <label className="check">
@@ -29,16 +30,9 @@ export function RotatePanel({ client, onDone, onCancel }: RotatePanelProps) {
           </span>
         </span>
       </label>
-      <div className={refusal === '' ? 'preview short' : 'preview short preview-failed'} aria-live="polite">
-        <span className="preview-title">Dry run at the server</span>
-        {refusal !== '' ? (
-          <p className="problem">{refusal}</p>
-        ) : preview.status === 'loaded' ? (
-          <p>{describeRotation(preview.value)}</p>
-        ) : (
-          <p className="muted">Loading…</p>
-        )}
-      </div>
+      <Preview title="Dry run at the server" refusal={refusal} isLoading={preview.status === 'loading'}>
+        {preview.status === 'loaded' && <p>{describeRotation(preview.value)}</p>}
+      </Preview>
       <div className="actions">
         <button
           type="button"

@@ -1,6 +1,7 @@
 import { type FormEvent, useState } from 'react';
 import { reviewClusterGrants } from '../../../src/client/fleet-reviews.ts';
 import type { Client, Cluster } from '../../../src/client/index.ts';
+import { clusterPath } from '../cluster/cluster-path.ts';
 import { Preview } from '../components/preview.tsx';
 import { GrantChanges } from '../grants/grant-changes.tsx';
 import { useAction } from '../hooks/use-action.ts';
@@ -30,9 +31,8 @@ export function LabelEditor({ client, cluster, onDone }: LabelEditorProps) {
   const labels = labelsOf(drafts);
   const isChanged = !isSame(labels, base);
   const key = missing === '' && isChanged ? JSON.stringify(labels) : '';
-  const path = `/apis/clusterregistry.k8s.io/v1alpha1/clusters/${encodeURIComponent(name)}`;
   const patch = (options: { readonly dryRun?: 'All' } = {}) =>
-    client.request('PATCH', path, {
+    client.request('PATCH', clusterPath(name), {
       query: { fieldManager: 'clusterpass-console', ...options },
       body: labelPatch(base, labels),
       contentType: 'application/json-patch+json',

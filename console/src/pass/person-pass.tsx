@@ -1,5 +1,6 @@
 import { type Client, type IssuedToken, StatusError } from '../../../src/client/index.ts';
 import { checkAccess, toBePerson } from '../access/access-review.ts';
+import { Problem } from '../components/problem.tsx';
 import { useAction } from '../hooks/use-action.ts';
 import { ServerControls } from '../hooks/use-connected.tsx';
 import { useQuery } from '../hooks/use-query.ts';
@@ -39,11 +40,7 @@ export function PersonPass({ client, cluster, onIssued }: PersonPassProps) {
         </button>
       </ServerControls>
       <p className="muted hint">Valid for an hour at most. The cluster knows you by your name and groups.</p>
-      {problem !== '' && (
-        <p className="problem" role="alert">
-          {problem}
-        </p>
-      )}
+      <Problem text={problem} />
     </div>
   );
 }

@@ -1,6 +1,7 @@
 import { useState } from 'react';
 import { type Client, isStatus } from '../../../src/client/index.ts';
 import { checkAccess, toRevokePass } from '../access/access-review.ts';
+import { Problem } from '../components/problem.tsx';
 import { useAction } from '../hooks/use-action.ts';
 import { useFocusAfterChange } from '../hooks/use-focus-after-change.ts';
 import { useQuery } from '../hooks/use-query.ts';
@@ -63,11 +64,7 @@ export function RevokeButton({ client, jti, tracked, onRevoked }: RevokeButtonPr
           Cancel
         </button>
       )}
-      {problem !== '' && (
-        <p className="problem" role="alert">
-          {problem}
-        </p>
-      )}
+      <Problem text={problem} />
     </>
   );
 }

@@ -1,6 +1,7 @@
 import { memo, useEffect, useState, useSyncExternalStore } from 'react';
 import type { Client, TrackedToken } from '../../../src/client/index.ts';
 import { EmptyState } from '../components/empty-state.tsx';
+import { Problem } from '../components/problem.tsx';
 import { FilterField, Segments, suggestionsOf } from '../components/text-field.tsx';
 import type { FleetStore } from '../fleet/fleet-store.ts';
 import { HandleList } from '../handles/handle-list.tsx';
@@ -157,11 +158,7 @@ export const PassesPage = memo(function PassesPage(props: PassesPageProps) {
           </div>
         )}
       </ServerControls>
-      {(list.problem || problem) !== '' && (
-        <p className="problem" role="alert">
-          {list.problem || problem}
-        </p>
-      )}
+      <Problem text={list.problem || problem} />
       {list.status === 'loading' && <p className="muted">Loading…</p>}
       {list.status === 'loaded' && list.passes.length === 0 && (
         <EmptyState title={isFiltered ? 'No passes match' : 'No passes'}>

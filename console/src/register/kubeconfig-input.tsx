@@ -1,4 +1,5 @@
 import { useId, useState } from 'react';
+import { Problem } from '../components/problem.tsx';
 import { SelectField } from '../components/text-field.tsx';
 import { errorMessage } from '../error-message.ts';
 import { type KubeconfigEntry, readKubeconfig } from './read-kubeconfig.ts';
@@ -59,11 +60,7 @@ export function KubeconfigInput({ onEntry }: { readonly onEntry: (entry: Kubecon
           }}
         />
       </label>
-      {problem !== '' && (
-        <p className="problem" role="alert">
-          {problem}
-        </p>
-      )}
+      <Problem text={problem} />
       {chosen !== undefined && entries.length > 1 && (
         <SelectField
           label="Context"

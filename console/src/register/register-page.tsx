@@ -2,6 +2,7 @@ import { type FormEvent, memo, useState } from 'react';
 import { namePart } from '../../../src/api/name-part.ts';
 import { reviewClusterGrants } from '../../../src/client/fleet-reviews.ts';
 import type { Client } from '../../../src/client/index.ts';
+import { FULL_CLUSTERS } from '../../../src/client/list-clusters.ts';
 import { CaFingerprints } from '../certificates/ca-fingerprints.tsx';
 import { toBundle } from '../certificates/certificates.ts';
 import { BackIcon } from '../components/icons.tsx';
@@ -18,8 +19,6 @@ import { hrefOf } from '../router.ts';
 import { type ClusterDraft, draftedCluster, labelsOf, missingField, NEW_CLUSTER } from './cluster-draft.ts';
 import { KubeconfigInput } from './kubeconfig-input.tsx';
 
-const CLUSTERS = '/apis/clusterregistry.k8s.io/v1alpha1/clusters';
-
 /** Registers a cluster. A dry run at the server checks the fields while they are entered. */
 export const RegisterPage = memo(function RegisterPage({ client, fleetQuery }: { client: Client; fleetQuery: string }) {
   const [draft, setDraft] = useState(NEW_CLUSTER);
@@ -34,10 +33,10 @@ export const RegisterPage = memo(function RegisterPage({ client, fleetQuery }: {
   const missing = missingField(draft);
   const key = missing === '' ? JSON.stringify(draft) : '';
   const create = (options: { readonly dryRun?: 'All' } = {}, signal?: AbortSignal) =>
-    client.request('POST', CLUSTERS, {
+    client.request('POST', FULL_CLUSTERS, {
       query: { fieldManager: 'clusterpass-console', fieldValidation: 'Strict', ...options },
       body: draftedCluster(draft, client.productName),
-      ...(signal === undefined ? {} : { signal }),
+      signal,
     });
   const dryRun = useDryRun(key, (signal) => create({ dryRun: 'All' }, signal));
   const grants = useQuery(dryRun.checked, async (signal) =>

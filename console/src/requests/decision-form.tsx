@@ -1,4 +1,5 @@
 import { useState } from 'react';
+import { Problem } from '../components/problem.tsx';
 import { TextField } from '../components/text-field.tsx';
 import { useAction } from '../hooks/use-action.ts';
 import { ServerControls } from '../hooks/use-connected.tsx';
@@ -23,11 +24,7 @@ export function DecisionForm({ decisions, decide }: DecisionFormProps) {
   const { busy, problem, run } = useAction();
   return (
     <>
-      {problem !== '' && (
-        <p className="problem" role="alert">
-          {problem}
-        </p>
-      )}
+      <Problem text={problem} />
       {decisions.length > 0 && (
         <ServerControls>
           <div className="decision">

@@ -2,6 +2,7 @@ import { type FormEvent, useState } from 'react';
 import type { AccessRequestSpec } from '../../../src/api/kinds/access-request-spec.ts';
 import type { Client } from '../../../src/client/index.ts';
 import { checkAccess, toAskForAccess } from '../access/access-review.ts';
+import { Problem } from '../components/problem.tsx';
 import { Section } from '../components/section.tsx';
 import { SelectField, TextField } from '../components/text-field.tsx';
 import { useAction } from '../hooks/use-action.ts';
@@ -85,11 +86,7 @@ export function RequestForm({ client, username, fields, clusterNames, onCreated 
               Your roles do not allow you to ask for access in {cluster}.
             </p>
           )}
-          {problem !== '' && (
-            <p className="problem" role="alert">
-              {problem}
-            </p>
-          )}
+          <Problem text={problem} />
           {outcome !== '' && (
             <p className="allowed" role="status">
               {outcome}
