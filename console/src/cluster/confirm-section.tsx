@@ -45,8 +45,8 @@ export function ConfirmSection({ client, name, resourceVersion, mayConfirm }: Co
   return (
     <Section title="Changed endpoints wait for confirmation">
       <p>
-        Clients connect to the endpoints on the left until the change is confirmed. Compare the new ones with your
-        cluster before you confirm them.
+        Clients connect to the old endpoints until the change is confirmed. Compare the new ones with your cluster
+        before you confirm them.
       </p>
       <div className="comparison">
         <EndpointCard title="Until now" endpoints={change.until} />
