@@ -454,6 +454,24 @@ describeWithBrowser('the console for those who run the fleet', () => {
       expect(await page.getByRole('button', { name: 'Edit labels' }).count()).toBe(0);
     });
 
+    it('A45: names by their codes characters of a subject that cannot be seen', async () => {
+      const body = {
+        metadata: { name: 'hidden-subject', annotations: { 'clusterpass.dev/clusters': 'wing=north' } },
+        subjects: [{ kind: 'User', apiGroup: 'rbac.authorization.k8s.io', name: 'ow\u202ener' }],
+        roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'clusterpass:viewer' },
+      };
+      expect((await server.call('POST', `${RBAC}/clusterrolebindings`, { body })).code).toBe(201);
+      const page = await visitAs('owner', '#/clusters/dev-us-1');
+      await page.getByRole('button', { name: 'Edit labels' }).click();
+      await page.getByRole('button', { name: 'Add a label' }).click();
+      await page.getByLabel('Key of label 4').fill('wing');
+      await page.getByLabel('Value of label 4').fill('north');
+      const gain = page.locator('.grant-gain');
+      await gain.getByText('hidden-subject').waitFor();
+      expect(await gain.innerText()).toContain('User ow[U+202E]ner');
+      await server.call('DELETE', `${RBAC}/clusterrolebindings/hidden-subject`);
+    });
+
     it('does not save labels that another user has changed meanwhile', async () => {
       await addCluster(server, 'unlabelled');
       onTestFinished(() => removeCluster(server, 'unlabelled'));

@@ -1,5 +1,6 @@
 import type { ClusterGrant } from '../../../src/api/kinds/cluster-grant-review.ts';
 import type { ClusterGrantReviewStatus } from '../../../src/client/fleet-reviews.ts';
+import { visibleName } from '../components/visible-name.ts';
 import type { Query } from '../hooks/use-query.ts';
 
 interface GrantChangesProps {
@@ -63,8 +64,8 @@ function GrantGroup({ title, grants, kind }: GrantGroupProps) {
 }
 
 /** `Group team-shop`, `ServiceAccount ci/builder`. */
-export const subjectText = ({ kind, namespace, name }: ClusterGrant['subjects'][number]): string =>
-  `${kind} ${namespace === undefined || namespace === '' ? name : `${namespace}/${name}`}`;
+const subjectText = ({ kind, namespace, name }: ClusterGrant['subjects'][number]): string =>
+  `${kind} ${visibleName(namespace === undefined || namespace === '' ? name : `${namespace}/${name}`)}`;
 
 /** `ClusterRole clusterpass:viewer by demo-team-shop-view in the namespace shop`. */
 export function bindingText({ binding, role }: Pick<ClusterGrant, 'binding' | 'role'>): string {

@@ -79,7 +79,7 @@ function Row({ pass, isSelected, showsEvents, onToggle }: RowProps) {
         />
       </td>
       <th scope="row" data-label="Account" className="wrap-anywhere">
-        {accountOf(pass)}
+        {visibleName(accountOf(pass))}
         {spec.boundObjectRef !== undefined && (
           <span className="muted hint">{` bound to ${spec.boundObjectRef.kind} ${spec.boundObjectRef.name}`}</span>
         )}

@@ -1,5 +1,6 @@
 import { useEffect, useRef } from 'react';
 import type { Cluster, TrackedToken } from '../../../src/client/index.ts';
+import { visibleName } from '../components/visible-name.ts';
 import { accountOf } from './pass-table.tsx';
 import { describeEffects, revocationEffect } from './revocation-effect.ts';
 
@@ -22,7 +23,7 @@ export function RevokePanel({ passes, findCluster, onCancel, onRevoke }: RevokeP
     <section className="card section danger-panel" aria-labelledby="revoke-title">
       <h2 id="revoke-title" ref={heading} tabIndex={-1} className="wrap-anywhere">
         {passes.length === 1 && only !== undefined
-          ? `Revoke the pass for ${accountOf(only)} in ${only.spec.cluster}?`
+          ? `Revoke the pass for ${visibleName(accountOf(only))} in ${only.spec.cluster}?`
           : `Revoke ${passes.length} passes?`}
       </h2>
       <ul className="bullets wrap-anywhere">
