@@ -364,6 +364,21 @@ describeWithBrowser('the console', () => {
     await page.getByText('You cannot revoke this pass').waitFor();
   });
 
+  it('forgets why a pass was not issued when the form changes', async () => {
+    const page = await visitAs('carl', '#/clusters/prod-eu-1');
+    await page.getByText('Valid for 1 hour').waitFor();
+    const message = 'no tokens are issued at the moment';
+    const failure = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', message, code: 503 };
+    // Not the dry runs.
+    const issuing = /\/token$/;
+    await page.route(issuing, (route) => route.fulfill({ status: 503, json: failure }));
+    await page.getByRole('button', { name: 'Issue pass' }).click();
+    await page.getByText(message).waitFor();
+    await page.getByLabel('Keep a record of this pass').uncheck();
+    await page.getByText('Valid for 1 hour').waitFor();
+    await page.unroute(issuing);
+  });
+
   it('binds a pass to a Pod and shows in the preview that the Pod does not exist', async () => {
     const page = await visitAs('carl', '#/clusters/prod-eu-1');
     await page.getByLabel('Bound object').selectOption('Pod');

@@ -8,7 +8,7 @@ interface BoundFieldsProps {
   readonly cluster: string;
   readonly account: AccountRef;
   readonly draft: PassDraft;
-  readonly onDraft: (draft: PassDraft) => void;
+  readonly onChange: (part: Partial<PassDraft>) => void;
 }
 
 interface ObjectList {
@@ -18,7 +18,7 @@ interface ObjectList {
 const MAX_SUGGESTIONS = 200;
 
 /** The object that the pass is bound to: the pass becomes invalid when the object is deleted. */
-export function BoundFields({ client, cluster, account, draft, onDraft }: BoundFieldsProps) {
+export function BoundFields({ client, cluster, account, draft, onChange }: BoundFieldsProps) {
   const id = useId();
   const { boundKind, boundName } = draft;
   const { namespace, name: accountName } = account;
@@ -45,9 +45,7 @@ export function BoundFields({ client, cluster, account, draft, onDraft }: BoundF
         <select
           id={`${id}kind`}
           value={boundKind}
-          onChange={(event) =>
-            onDraft({ ...draft, boundKind: event.target.value as PassDraft['boundKind'], boundName: '' })
-          }
+          onChange={(event) => onChange({ boundKind: event.target.value as PassDraft['boundKind'], boundName: '' })}
         >
           <option value="">None</option>
           <option value="Pod">Pod</option>
@@ -63,7 +61,7 @@ export function BoundFields({ client, cluster, account, draft, onDraft }: BoundF
             list={`${id}names`}
             spellCheck={false}
             autoComplete="off"
-            onChange={(event) => onDraft({ ...draft, boundName: event.target.value.trim() })}
+            onChange={(event) => onChange({ boundName: event.target.value.trim() })}
           />
           <datalist id={`${id}names`}>
             {names.map((name) => (

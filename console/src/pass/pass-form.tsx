@@ -12,7 +12,7 @@ import { AccountFields } from './account-fields.tsx';
 import { BoundFields } from './bound-fields.tsx';
 import { formatDuration } from './lifetime.ts';
 import { LifetimeSlider } from './lifetime-slider.tsx';
-import { type AccountRef, missingInput, NEW_DRAFT, requestFor } from './pass-request.ts';
+import { type AccountRef, missingInput, NEW_DRAFT, type PassDraft, requestFor } from './pass-request.ts';
 
 interface PassFormProps {
   readonly client: Client;
@@ -39,7 +39,11 @@ export function PassForm(props: PassFormProps) {
     seconds: Math.min(NEW_DRAFT.seconds, details.maxSeconds),
     tracked: NEW_DRAFT.tracked && canTrack,
   });
-  const { busy, problem, run } = useAction();
+  const { busy, problem, clearProblem, run } = useAction();
+  const change = (part: Partial<PassDraft>): void => {
+    clearProblem();
+    setDraft((old) => ({ ...old, ...part }));
+  };
   const missing = missingInput(account, draft);
   const request = requestFor(cluster, account, draft);
   const key = missing === '' ? JSON.stringify(request) : '';
@@ -59,7 +63,10 @@ export function PassForm(props: PassFormProps) {
           accounts={accounts}
           account={account}
           onFocus={onRefresh}
-          onAccount={onAccount}
+          onAccount={(next) => {
+            clearProblem();
+            onAccount(next);
+          }}
           onEnterName={onEnterName}
         />
         <div className="field">
@@ -70,21 +77,21 @@ export function PassForm(props: PassFormProps) {
             placeholder="Default audience, or a comma-separated list"
             spellCheck={false}
             autoComplete="off"
-            onChange={(event) => setDraft({ ...draft, audiences: event.target.value })}
+            onChange={(event) => change({ audiences: event.target.value })}
           />
         </div>
         <LifetimeSlider
           seconds={draft.seconds}
           maxSeconds={details.maxSeconds}
-          onSeconds={(seconds) => setDraft({ ...draft, seconds })}
+          onSeconds={(seconds) => change({ seconds })}
         />
-        <BoundFields client={client} cluster={cluster} account={account} draft={draft} onDraft={setDraft} />
+        <BoundFields client={client} cluster={cluster} account={account} draft={draft} onChange={change} />
         <label className="check">
           <input
             type="checkbox"
             checked={draft.tracked}
             disabled={!canTrack}
-            onChange={(event) => setDraft({ ...draft, tracked: event.target.checked })}
+            onChange={(event) => change({ tracked: event.target.checked })}
           />
           <span>
             Keep a record of this pass
