@@ -19,18 +19,16 @@ export const AuditPage = memo(function AuditPage({ client, clusterNames, query }
   const isPaused = fields.get('paused') === 'true';
   const showsReads = fields.get('reads') === 'true';
   const showsFailuresOnly = fields.get('failures') === 'true';
-  const { feed, isLoaded, problem } = useEventFeed(
-    client,
-    undefined,
-    {
+  const { feed, isLoaded, problem } = useEventFeed(client, {
+    filter: {
       cluster: fields.get('cluster'),
       user: fields.get('user'),
       credentialID: fields.get('pass').toLowerCase(),
       changesOnly: !showsReads,
       failuresOnly: showsFailuresOnly,
     },
-    !isPaused,
-  );
+    isLive: !isPaused,
+  });
   return (
     <div className="page-body stack">
       <header className="page-head">

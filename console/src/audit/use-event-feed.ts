@@ -5,7 +5,7 @@ import type { Client } from '../../../src/client/index.ts';
 import { errorMessage } from '../error-message.ts';
 import { addEvents, type EventFeed, NO_EVENTS } from './event-feed.ts';
 
-export type EventFilter = Pick<
+type EventFilter = Pick<
   NonNullable<AuditEventReview['spec']>,
   'cluster' | 'user' | 'credentialID' | 'changesOnly' | 'failuresOnly'
 >;
@@ -13,18 +13,23 @@ export type EventFilter = Pick<
 const INTERVAL_MS = 3_000;
 const LIMIT = 200;
 
-export interface LiveFeed {
+interface LiveFeed {
   readonly feed: EventFeed;
   readonly isLoaded: boolean;
   readonly problem: string;
 }
 
-/**
- * The last events that match, and new ones every few seconds while `isLive`; a failed request is repeated as often.
- * With `path`, asked below the path of that cluster, where a permission for it is enough.
- */
-export function useEventFeed(client: Client, path: string | undefined, filter: EventFilter, isLive: boolean): LiveFeed {
-  const key = JSON.stringify([path, filter]);
+interface FeedOptions {
+  readonly filter: EventFilter;
+  /** The cluster whose API is asked, where a permission for it is enough. Default: the fleet's. */
+  readonly atCluster?: string;
+  /** Whether new events are read every few seconds. A failed request is repeated anyway. Default: true. */
+  readonly isLive?: boolean;
+}
+
+/** The last events that match. */
+export function useEventFeed(client: Client, { filter, atCluster, isLive = true }: FeedOptions): LiveFeed {
+  const key = JSON.stringify([atCluster, filter]);
   const [state, setState] = useState({ key, feed: NO_EVENTS, isLoaded: false, problem: '' });
   useEffect(() => {
     const controller = new AbortController();
@@ -45,7 +50,8 @@ export function useEventFeed(client: Client, path: string | undefined, filter: E
         repeats = true;
       }
       // A hidden page asks nothing.
-      if (repeats && !controller.signal.aborted) timer = setTimeout(() => void whenVisible(read), INTERVAL_MS);
+      if (repeats && !controller.signal.aborted)
+        timer = setTimeout(() => whenVisible(read, controller.signal), INTERVAL_MS);
     };
     void read();
     return () => {
@@ -56,10 +62,10 @@ export function useEventFeed(client: Client, path: string | undefined, filter: E
   return state.key === key ? state : { feed: NO_EVENTS, isLoaded: false, problem: '' };
 }
 
-function whenVisible(action: () => Promise<void>): void {
+function whenVisible(action: () => Promise<void>, signal: AbortSignal): void {
   if (document.visibilityState === 'visible') {
     void action();
     return;
   }
-  document.addEventListener('visibilitychange', () => whenVisible(action), { once: true });
+  document.addEventListener('visibilitychange', () => whenVisible(action, signal), { once: true, signal });
 }

@@ -10,7 +10,7 @@ const MAX_SHOWN = 10;
 
 /** The last changes at this cluster, for users who may read its events. */
 export function EventsSection({ client, name }: { client: Client; name: string }) {
-  const { feed, isLoaded, problem } = useEventFeed(client, name, { changesOnly: true }, true);
+  const { feed, isLoaded, problem } = useEventFeed(client, { atCluster: name, filter: { changesOnly: true } });
   return (
     <Section title="Recent events">
       {problem !== '' && <p className="problem">{problem}</p>}
