@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { isMap, isScalar, isSeq, LineCounter, parseAllDocuments } from 'yaml';
+import { fileProblem } from '../lib/file-problem.ts';
 import { didYouMean } from '../lib/nearest.ts';
 import type { Option } from './option.ts';
 import { keyOf, OPTION_NAMES, OPTIONS, type OptionName } from './options.ts';
@@ -36,7 +37,7 @@ export function readConfigFile(path: string): ConfigFile {
   try {
     text = new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(path));
   } catch (error) {
-    return failed(`${path}: cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+    return failed(`${path}: cannot be read: ${fileProblem(error)}`);
   }
   if (text.length > MAX_BYTES)
     return failed(`${path}: too large for a configuration file (more than ${MAX_BYTES} bytes)`);
