@@ -1,5 +1,6 @@
 /** What the SQLite engine promises beyond the contract: the file, its owner, its size and its disk. */
 import { execFile } from 'node:child_process';
+import { once } from 'node:events';
 import {
   closeSync,
   existsSync,
@@ -13,6 +14,7 @@ import {
   writeFileSync,
   writeSync,
 } from 'node:fs';
+import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -274,6 +276,22 @@ describe('a full disk', () => {
     expect((await watchUntil(store, '/', last, last + 1)).map(({ key }) => key)).toEqual(['/a/x']);
     expect(messages).toEqual(['store opened', 'the store does not accept writes', 'the store accepts writes again']);
   });
+});
+
+it('closes although a client whose backup was refused keeps its connection open', async () => {
+  const store = await open();
+  const connections: Socket[] = [];
+  /** A client that says nothing, like a process that is stopped; the line that it is sent. */
+  const connection = async (): Promise<string> => {
+    const socket = connect({ path: `${file}.sock`, allowHalfOpen: true });
+    connections.push(socket);
+    const [line] = await once(socket, 'data');
+    return String(line);
+  };
+  expect(JSON.parse(await connection())).toMatchObject({ name: expect.any(String) });
+  expect(JSON.parse(await connection())).toMatchObject({ error: `another backup of ${file} is running` });
+  await store.close();
+  for (const socket of connections) socket.destroy();
 });
 
 it('without the socket for backups the store works, and the log says that no backup can be made', async () => {

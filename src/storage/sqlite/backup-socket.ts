@@ -84,8 +84,7 @@ export class BackupSocket {
     // The client has left: `close` follows.
     socket.on('error', () => {});
     if (this.#running !== undefined) {
-      answer(socket, { error: `another backup of ${this.#file} is running` });
-      socket.end();
+      refuse(socket, `another backup of ${this.#file} is running`);
       return;
     }
     this.#client = socket;
@@ -108,8 +107,7 @@ export class BackupSocket {
       markBackup(copy);
       answer(socket, { name });
     } catch (error) {
-      answer(socket, { error: error instanceof Error ? error.message : String(error) });
-      socket.end();
+      refuse(socket, error instanceof Error ? error.message : String(error));
     }
     await left;
     // A file that cannot be removed now is removed at the next start.
@@ -162,4 +160,10 @@ function attempt(work: () => void): void {
 
 function answer(socket: Socket, message: BackupAnswer): void {
   if (!socket.destroyed) socket.write(`${JSON.stringify(message)}\n`);
+}
+
+/** Without waiting for the client, which may be stopped: an open connection would keep the thread of the store alive. */
+function refuse(socket: Socket, error: string): void {
+  answer(socket, { error });
+  socket.destroySoon();
 }
