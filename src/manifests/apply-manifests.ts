@@ -43,8 +43,13 @@ export interface ApplyReport {
 /** Concurrent writes share a transaction of the store. */
 const CONCURRENCY = 64;
 
-/** Creates and updates objects so that the store has those of the folder. It deletes nothing. */
-export async function applyManifests(parts: ApplyParts, source: string, read: Manifests): Promise<ApplyReport> {
+/** Creates and updates objects so that the store has those of the folder, until `signal`. It deletes nothing. */
+export async function applyManifests(
+  parts: ApplyParts,
+  source: string,
+  read: Manifests,
+  signal?: AbortSignal,
+): Promise<ApplyReport> {
   const unwritten: ManifestProblem[] = [];
   const conflicts: ManifestProblem[] = [];
   let applied = 0;
@@ -53,6 +58,7 @@ export async function applyManifests(parts: ApplyParts, source: string, read: Ma
   for (const kind of parts.catalog.kinds) {
     const ofKind = read.manifests.filter((manifest) => manifest.kind === kind);
     await inParallel(ofKind, CONCURRENCY, async (manifest) => {
+      if (signal?.aborted) return;
       try {
         const takenOver = await applyOne(parts, source, manifest);
         applied++;

@@ -63,7 +63,7 @@ export class ManifestFolder {
   readonly #reported = new Map<string, string>();
   #timer: NodeJS.Timeout | undefined;
   #running: Promise<void> = Promise.resolve();
-  #stopped = false;
+  readonly #stop = new AbortController();
 
   constructor(options: ManifestFolderOptions) {
     this.#options = options;
@@ -75,14 +75,15 @@ export class ManifestFolder {
     this.#schedule();
   }
 
+  /** Waits for the writes in flight, not for the rest of the folder: the next start applies that. */
   async stop(): Promise<void> {
-    this.#stopped = true;
+    this.#stop.abort();
     clearTimeout(this.#timer);
     await this.#running;
   }
 
   #schedule(): void {
-    if (this.#stopped) return;
+    if (this.#stop.signal.aborted) return;
     this.#timer = setTimeout(() => {
       this.#running = this.#check().finally(() => this.#schedule());
     }, this.#options.pollMs);
@@ -113,7 +114,8 @@ export class ManifestFolder {
     this.#applied = undefined;
     if (state !== this.#read?.state) this.#pruning = new Backoff();
     this.#read = { state, content };
-    const report = await applyManifests(parts, source, content);
+    const report = await applyManifests(parts, source, content, this.#stop.signal);
+    if (this.#stop.signal.aborted) return;
     this.#reportApplied(report, state, prune === undefined ? await countSurplus(parts, source, content) : 0);
     if (report.unwritten.length === 0) this.#applied = state;
     else this.#applying.failed(state);
@@ -122,7 +124,7 @@ export class ManifestFolder {
   async #prune(state: string, content: Manifests): Promise<void> {
     const { parts, source, prune } = this.#options;
     if (prune === undefined || !parts.leadership.leads() || this.#pruning.skips(state)) return;
-    const report = await pruneManifests(parts, source, content, prune.maxPercent);
+    const report = await pruneManifests(parts, source, content, prune.maxPercent, this.#stop.signal);
     this.#reportPruned(report, state);
     if (report.kept.length === 0 && report.refusal === undefined) this.#pruning.succeeded(state);
     else this.#pruning.failed(state);

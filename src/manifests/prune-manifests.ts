@@ -40,12 +40,15 @@ interface Plan {
  * - Nothing is removed while a document cannot be read: it may define any of the objects.
  * - Nothing is removed if the removal would exceed `maxPercent` of the objects that came from the folder, or if the
  *   folder has no objects; a limit of 100 permits both.
+ *
+ * Ends early when the signal aborts.
  */
 export async function pruneManifests(
   parts: ApplyParts,
   source: string,
   read: Manifests,
   maxPercent: number,
+  signal?: AbortSignal,
 ): Promise<PruneReport> {
   await parts.reader.catchUp();
   const { owned, removable, kept: notRemovable } = await planPruning(parts, source, read);
@@ -54,6 +57,7 @@ export async function pruneManifests(
   if (refusal !== undefined) return { removed: [], kept, refusal };
   const removed: Surplus[] = [];
   for (const entry of removable) {
+    if (signal?.aborted) break;
     try {
       if (await removeOne(parts, entry)) removed.push(surplusOf(source, entry));
     } catch (error) {

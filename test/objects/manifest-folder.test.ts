@@ -1,0 +1,82 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { ManifestFolder } from '../../src/manifests/manifest-folder.ts';
+import { createLogger } from '../../src/observability/logger.ts';
+import { soleLeadership } from '../../src/storage/leadership.ts';
+import { catalog, type Gate, type Objects, openObjects } from './object-store.ts';
+
+const CLUSTERS = 200;
+
+let folder: string;
+let objects: Objects;
+let gate: Gate;
+let manifests: ManifestFolder;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'clusterpass-folder-'));
+  await mkdir(join(folder, 'manifests'));
+  gate = (_, next) => next();
+  objects = await openObjects(join(folder, 'db'), (write, next) => gate(write, next));
+  const log = { write: () => {}, commit: async () => {} };
+  manifests = new ManifestFolder({
+    parts: {
+      ...objects,
+      catalog,
+      leadership: soleLeadership,
+      audit: { requests: log, security: log },
+      productName: 'orchestrator',
+    },
+    source: 'manifests',
+    path: join(folder, 'manifests'),
+    prune: { maxPercent: 100 },
+    logger: createLogger({ level: 'silent', write: () => {} }),
+    countConflicts: () => {},
+    pollMs: 10,
+  });
+});
+afterEach(async () => {
+  await manifests.stop();
+  await objects.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const write = (count: number): Promise<void> => {
+  const names = Array.from({ length: count }, (_, i) => `c${i}`);
+  const cluster = (name: string) =>
+    `---\napiVersion: clusterregistry.k8s.io/v1alpha1\nkind: Cluster\nmetadata: { name: ${name} }\n`;
+  return writeFile(join(folder, 'manifests/fleet.yaml'), names.map(cluster).join(''));
+};
+
+/** Stops the folder at its next write. */
+const stopAtNextWrite = (): Promise<void> =>
+  new Promise((resolve, reject) => {
+    gate = (_, next) => {
+      gate = (_, go) => go();
+      manifests.stop().then(resolve, reject);
+      return next();
+    };
+  });
+
+const stored = async (): Promise<number> => (await objects.keys()).length;
+
+test('a stop waits for the objects that are being applied, not for the whole folder', async () => {
+  await manifests.start();
+  const stopped = stopAtNextWrite();
+  await write(CLUSTERS);
+  await stopped;
+  const applied = await stored();
+  expect(applied).toBeGreaterThan(0);
+  expect(applied).toBeLessThan(CLUSTERS);
+});
+
+test('a stop waits for the deletion that is being made, not for all of them', async () => {
+  await write(CLUSTERS);
+  await manifests.start();
+  expect(await stored()).toBe(CLUSTERS);
+  const stopped = stopAtNextWrite();
+  await write(0);
+  await stopped;
+  expect(await stored()).toBe(CLUSTERS - 1);
+});
