@@ -5,11 +5,14 @@ import { checkedNames, getCluster } from './clusters.ts';
 import { CliError, type Context } from './command.ts';
 import { askAll, failureAt, type NamedServer } from './connection/all-servers.ts';
 import { describeError } from './describe-error.ts';
+import { nearestClusters } from './suggest-cluster.ts';
 
 export interface FoundClusters {
   readonly found: readonly { readonly server: NamedServer; readonly cluster: Cluster }[];
   /** Why a name was found at no server. */
   readonly problems: readonly unknown[];
+  /** The names that were probably meant. */
+  readonly hints: readonly string[];
   readonly failed: readonly NamedServer[];
 }
 
@@ -33,7 +36,9 @@ export async function findClusters(
   });
   const found: { server: NamedServer; cluster: Cluster }[] = [];
   const problems: unknown[] = [];
-  for (const { name, server: wanted } of references) {
+  const missing: ClusterReference[] = [];
+  for (const reference of references) {
+    const { name, server: wanted } = reference;
     const at = answers.filter(({ server }) => wanted === undefined || server === wanted);
     const here = at.flatMap(({ server, value }) => {
       const result = value.get(name);
@@ -41,6 +46,7 @@ export async function findClusters(
     });
     found.push(...here);
     if (here.length > 0) continue;
+    if (at.length > 0) missing.push(reference);
     const reasons = at.flatMap(({ server, value }) => {
       const result = value.get(name);
       return result?.status === 'rejected' ? [{ server, error: result.reason as unknown }] : [];
@@ -49,5 +55,8 @@ export async function findClusters(
     const named = reasons.map(({ server, error }) => new CliError(failureAt(server, error)));
     problems.push(...(isSame ? reasons.slice(0, 1).map(({ error }) => error) : named));
   }
-  return { found, problems, failed: asked.length === failed.length ? servers : failed };
+  const hints = [...(await nearestClusters(servers, missing)).values()].map(
+    (meant) => `Did you mean the cluster ${meant}?`,
+  );
+  return { found, problems, hints, failed: asked.length === failed.length ? servers : failed };
 }

@@ -1,4 +1,5 @@
 import { Command as Commander, Option } from 'commander';
+import { StatusError } from '../client/errors.ts';
 import {
   CliError,
   type Command,
@@ -42,7 +43,8 @@ export function addCommands(
     leaf.action(async () => {
       const args = leaf.processedArgs.flat().filter((value) => value !== undefined);
       const invocation = new Invocation(args.map(String), leaf.opts(), flagsOf(command));
-      finish(await runCommand(() => loadCommand(command), context, invocation, command.usageExitCode));
+      const cluster = invocation.text('cluster') ?? (isForCluster(command) ? invocation.args[0] : undefined);
+      finish(await runCommand(() => loadCommand(command), context, invocation, command.usageExitCode, cluster));
     });
   }
   addHelp(program);
@@ -51,6 +53,8 @@ export function addCommands(
   const parseOptions = program.parseOptions.bind(program);
   program.parseOptions = (args) => parseOptions(normalized(program, args));
 }
+
+const isForCluster = ({ arguments: [argument] = [] }: Command): boolean => argument?.isCluster === true;
 
 /** The commands that start with the first word; all, if no command does. Adding all takes 20 ms of each start. */
 function commandsFor(program: Commander, [first]: readonly string[]): readonly Command[] {
@@ -142,12 +146,13 @@ function optionFor(flag: Flag): Option {
 /** The table is written in Markdown for docs/cli.md; a terminal shows no code spans. */
 const plain = (text: string): string => text.replaceAll('`', '');
 
-/** Runs one command and returns its exit code. */
+/** Runs one command, for one cluster perhaps, and returns its exit code. */
 export async function runCommand(
   load: () => Promise<Run>,
   context: Context,
   invocation: Invocation,
   usageExitCode = 1,
+  cluster?: string,
 ): Promise<number> {
   const line = context.err.isTerminal ? new ProgressLine(context.err) : undefined;
   try {
@@ -156,6 +161,11 @@ export async function runCommand(
   } catch (error) {
     line?.end();
     context.err.write(`${failureText(error, invocation, context.env)}\n`);
+    if (cluster !== undefined && error instanceof StatusError) {
+      const { clusterHint } = await import('./suggest-cluster.ts');
+      const hint = await clusterHint(context, invocation, cluster, error);
+      if (hint !== undefined) context.err.write(`${hint}\n`);
+    }
     return error instanceof UsageError ? usageExitCode : 1;
   } finally {
     line?.end();

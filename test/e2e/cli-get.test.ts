@@ -360,7 +360,9 @@ describe('get of objects in a cluster that does not exist', () => {
       expect(await admin.run(['get', resource, '--cluster', 'prod-11', ...output])).toEqual({
         code: 1,
         stdout: '',
-        stderr: 'Error from server (NotFound): clusters.clusterregistry.k8s.io "prod-11" not found\n',
+        stderr:
+          'Error from server (NotFound): clusters.clusterregistry.k8s.io "prod-11" not found\n' +
+          'Did you mean the cluster prod-1?\n',
       });
     }
     expect(await admin.run(['get', resource, '--cluster', 'prod-1'])).toMatchObject({ code: 0 });

@@ -299,6 +299,29 @@ describe('kubeconfig', () => {
   });
 });
 
+describe('a misspelled name of a cluster', () => {
+  it('is followed by the nearest one that the caller sees, with its server', async () => {
+    const meant = '; did you mean us/stage-1?\n';
+    expect(await jane.fails([...EXEC, '--cluster', 'stage1', '--', 'true'])).toContain(meant);
+    const written = await jane.run([...KUBECONFIG, '--output', 'misspelled', '--cluster', 'us/stag-1']);
+    expect(written).toMatchObject({ code: 1, stderr: expect.stringContaining(meant) });
+    expect(await jane.fails(['get', 'clusters', 'stage1'])).toMatch(/\nDid you mean the cluster us\/stage-1\?\n$/);
+    expect(await jane.fails(['describe', 'cluster', 'eu/dev1'])).toContain('\nDid you mean the cluster eu/dev-1?\n');
+    const token = ['create', 'token', 'builder', '-n', 'ci', '--server', 'us', '--cluster'];
+    expect(await jane.fails([...token, 'stage1'])).toMatch(/not found\nDid you mean the cluster stage-1\?\n$/);
+    expect(await jane.fails([...token, 'far-from-all'])).not.toContain('mean');
+    // Refused for another reason than its name.
+    expect(await jane.fails(['get', 'pods', '--server', 'us', '--cluster', 'stage-1'])).not.toContain('mean');
+  });
+
+  it('names none that the caller does not see', async () => {
+    const joe = ['--server', us.url, '--token', tokenOf('joe')];
+    for (const name of ['stage1', 'stage-1']) {
+      expect(await jane.fails(['get', 'clusters', name, ...joe])).not.toContain('mean');
+    }
+  });
+});
+
 describe('kubeconfig --prune', () => {
   it('removes contexts of servers without a login, and names them', async () => {
     const joe = await Person.at();

@@ -17,7 +17,7 @@ import { whyAllowed } from '../why-allowed.ts';
 export const run: Run = async (context, invocation) => {
   const servers = await connectAll(context, invocation);
   const references = clusterReferences(invocation.args, servers);
-  const { found, problems, failed } = await findClusters(context, servers, references);
+  const { found, problems, hints, failed } = await findClusters(context, servers, references);
   const errors = [...problems];
   const isSeveral = servers.length > 1;
   const lost = new Set<NamedServer>();
@@ -36,7 +36,7 @@ export const run: Run = async (context, invocation) => {
       errors.push(isSeveral ? new CliError(failureAt(server, error)) : error);
     }
   }
-  for (const error of errors) context.err.write(`${describeError(error)}\n`);
+  for (const line of [...errors.map(describeError), ...hints]) context.err.write(`${line}\n`);
   return errors.length > 0 || failed.length > 0 ? 1 : 0;
 };
 

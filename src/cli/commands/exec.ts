@@ -25,6 +25,7 @@ import { localAddressTo } from '../kubeconfig/local-address.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
 import { type ExecTarget, runForCluster } from '../run-for-cluster.ts';
 import { type PassSubject, passSubject } from '../service-account.ts';
+import { nearestClusters, orMeant } from '../suggest-cluster.ts';
 
 /** Runs a command for each cluster that is selected, with a kubeconfig that holds a token for that cluster. */
 export const run: Run = async (context, invocation) => {
@@ -133,15 +134,21 @@ async function findNamed(
     clustersNamed(server, namesAt(server, references)),
   );
   const clusters = new Map<NamedServer, Cluster[]>(servers.map((server) => [server, []]));
-  for (const { name, server: wanted } of references) {
-    const found = answers.flatMap(({ server, value }) => {
+  const everywhere = ({ name, server: wanted }: ClusterReference) =>
+    answers.flatMap(({ server, value }) => {
       const cluster = value.find(({ metadata }) => metadata.name === name);
       return cluster !== undefined && (wanted === undefined || wanted === server) ? [{ server, cluster }] : [];
     });
+  const missing = failed.length > 0 ? [] : references.filter((reference) => everywhere(reference).length === 0);
+  const meant = await nearestClusters(servers, missing);
+  for (const reference of references) {
+    const { name, server: wanted } = reference;
+    const found = everywhere(reference);
     const [first, second] = found;
     const label = wanted === undefined ? name : clusterLabel(servers, wanted, name);
     if (first === undefined) {
-      if (failed.length === 0) failures.set(label, 'there is no such cluster that you may see');
+      if (failed.length > 0) continue;
+      failures.set(label, `there is no such cluster that you may see${orMeant(meant.get(reference))}`);
     } else if (wanted === undefined && (second !== undefined || failed.length > 0)) {
       const labels = found.map(({ server }) => clusterLabel(servers, server, name)).join(' or ');
       const why = second === undefined ? 'a server that did not answer may have it, too' : 'several servers have it';

@@ -44,12 +44,12 @@ export const run: Run = async (context, invocation) => {
   const table = tableFor(context, invocation, servers, await localAddresses(invocation, servers));
   if (watching) return watch(context, invocation, { servers, selection, print, table, reference: first });
   const limit = invocation.number('chunkSize', '--chunk-size');
-  const { items, problems, failed } =
+  const { items, problems, hints, failed } =
     references.length > 0
       ? await getEach(context, servers, references)
       : await listAll(context, servers, { ...selection, limit });
   if (references.length === 1 && problems.length > 0) {
-    for (const problem of problems) context.err.write(`${describeError(problem)}\n`);
+    report(context, problems, hints);
     return 1;
   }
   const clusters = sorted(items);
@@ -62,9 +62,13 @@ export const run: Run = async (context, invocation) => {
   } else {
     context.out.write(renderTable([...table.headers, ...clusters.map(table.row)]));
   }
-  for (const problem of problems) context.err.write(`${describeError(problem)}\n`);
+  report(context, problems, hints);
   return problems.length > 0 || failed.length > 0 ? 1 : 0;
 };
+
+function report({ err }: Context, problems: readonly unknown[], hints: readonly string[]): void {
+  for (const line of [...problems.map(describeError), ...hints]) err.write(`${line}\n`);
+}
 
 interface Found extends Omit<FoundClusters, 'found'> {
   readonly items: readonly Cluster[];
@@ -75,7 +79,7 @@ async function listAll(context: Context, servers: readonly NamedServer[], option
     checkedNames((await client.listClusters(options)).items),
   );
   const items = answers.flatMap(({ server, value }) => value.map((item) => located(servers, server, item)));
-  return { items, problems: [], failed };
+  return { items, problems: [], hints: [], failed };
 }
 
 async function getEach(

@@ -1,5 +1,11 @@
 import type { Cluster } from '../../client/types.ts';
-import { clusterLabel, clusterReferences, clustersNamed, namesAt } from '../cluster-references.ts';
+import {
+  type ClusterReference,
+  clusterLabel,
+  clusterReferences,
+  clustersNamed,
+  namesAt,
+} from '../cluster-references.ts';
 import { CliError, type Run } from '../command.ts';
 import { askAll, connectAll, isForAllLogins, type NamedServer } from '../connection/all-servers.ts';
 import { readLogins } from '../connection/logins.ts';
@@ -16,6 +22,7 @@ import {
 } from '../kubeconfig/write-contexts.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
 import { passSubject } from '../service-account.ts';
+import { nearestClusters, orMeant } from '../suggest-cluster.ts';
 
 export const run: Run = async (context, invocation) => {
   const isServer = invocation.is('serverContext');
@@ -51,8 +58,13 @@ export const run: Run = async (context, invocation) => {
   const parts = answers.map(({ server, value: clusters }) => ({ server, clusters }));
   const result = await writeContexts(context, invocation, settings, parts, { testsTokens: true });
   const missing = failed.length > 0 ? [] : missingNames(settings, parts);
-  for (const name of missing)
-    context.err.write(`error: ${terminalSafe(name)}: there is no such cluster that you may see\n`);
+  const meant = await nearestClusters(servers, missing);
+  for (const reference of missing) {
+    const { name, server } = reference;
+    const label = terminalSafe(server === undefined ? name : clusterLabel(servers, server, name));
+    const problem = `there is no such cluster that you may see${orMeant(meant.get(reference))}`;
+    context.err.write(`error: ${label}: ${problem}\n`);
+  }
   printNextStep(context, invocation, result);
   const isWhole = failed.length === 0 && missing.length === 0 && result.collisions.length === 0;
   return isWhole && !hasUnacceptedChanges(settings, result) ? 0 : 1;
@@ -66,13 +78,11 @@ async function selected(
   return (await server.client.listClusters(labelSelector === undefined ? {} : { labelSelector })).items;
 }
 
-const missingNames = ({ servers, references }: WriteSettings, parts: readonly ServerClusters[]): readonly string[] =>
-  references
-    .filter(
-      ({ name, server: wanted }) =>
-        !parts.some(
-          ({ server, clusters }) =>
-            (wanted === undefined || wanted === server) && clusters.some(({ metadata }) => metadata.name === name),
-        ),
-    )
-    .map(({ name, server }) => (server === undefined ? name : clusterLabel(servers, server, name)));
+const missingNames = ({ references }: WriteSettings, parts: readonly ServerClusters[]): readonly ClusterReference[] =>
+  references.filter(
+    ({ name, server: wanted }) =>
+      !parts.some(
+        ({ server, clusters }) =>
+          (wanted === undefined || wanted === server) && clusters.some(({ metadata }) => metadata.name === name),
+      ),
+  );
