@@ -396,6 +396,7 @@ describe('clusterpass version and completion', () => {
     const script = await admin.ok(['completion', 'fish']);
     expect(script).toContain(`-n '__clusterpass_is "completion"' -a 'bash zsh fish'\n`);
     expect(script).toMatch(/-n '__clusterpass_is ""' -a serve -d/);
+    expect(script).toContain(`-n '__clusterpass_is "--"' -F\n`);
     expect(script).toMatch(/-l cluster -x -a "\(string split ' ' \(clusterpass get clusters .*\)\)" -d/);
   });
 
@@ -404,14 +405,19 @@ describe('clusterpass version and completion', () => {
     async () => {
       const file = join(admin.home, 'clusterpass.fish');
       await writeFile(file, await admin.ok(['completion', 'fish']));
-      const lines = ['clusterpass ku', 'clusterpass auth ', 'clusterpass get clusters --show'];
+      const lines = ['ku', 'auth ', 'get clusters --show', 'exec --all -- x --pru', 'exec -- clusterpass.f'].map(
+        (line) => `clusterpass ${line}`,
+      );
       const script = [`source ${file}`, ...lines.map((line) => `complete -C '${line}'`)].join('; ');
       const env = { PATH: process.env.PATH, HOME: admin.home };
-      const { stdout } = await promisify(execFile)('fish', ['--no-config', '-c', script], { env });
+      const { stdout } = await promisify(execFile)('fish', ['--no-config', '-c', script], { env, cwd: admin.home });
       expect(stdout.split('\n').map((line) => line.split('\t')[0])).toEqual([
         'kubeconfig',
         'can-i',
+        'reach',
+        'why',
         '--show-labels',
+        'clusterpass.fish',
         '',
       ]);
     },

@@ -120,7 +120,16 @@ function fishValue(long: string, flags: string): string {
 const fishCommand = (): string => `function __clusterpass_command
     set -l words
     set -l skip
+    set -l complete
     for word in (commandline -opc)[2..-1]
+        # The words of another program follow.
+        if test "$word" = --
+            echo -- --
+            return
+        end
+        if test -n "$complete"
+            continue
+        end
         if test -n "$skip"
             set skip
             continue
@@ -133,7 +142,7 @@ const fishCommand = (): string => `function __clusterpass_command
                 continue
         end
         set -a words $word
-        contains -- "$words" ${Object.keys(GROUPS).join(' ')}; or break
+        contains -- "$words" ${Object.keys(GROUPS).join(' ')}; or set complete 1
     end
     echo "$words"
 end
@@ -155,6 +164,7 @@ function fish(): string {
     '# fish completion for clusterpass: clusterpass completion fish | source',
     fishCommand(),
     'complete -c clusterpass -f',
+    `complete -c clusterpass -n ${quoted(fishIs(['--']))} -F`,
   ];
   const tops = new Map(
     ALL.map(({ path, summary }) => [path[0] ?? '', path.length > 1 ? (GROUPS[path[0] ?? ''] ?? '') : summary]),
