@@ -329,6 +329,16 @@ describe('one login serves every command', () => {
     expect((await fetch(`${provider.url}/token`, { method: 'POST', body })).status).toBe(400);
   });
 
+  it.each([
+    ['another sign-in', () => signIn()],
+    ['a token', () => person.ok(['login', '--server', server.url, '--token-file', '-'], { stdin: server.adminToken })],
+  ])('RFC 7009: is ended at the provider by %s at the same server', async (_, logInAgain) => {
+    await signIn();
+    const { refreshToken } = await sessionOf();
+    await logInAgain();
+    expect(provider.revoked.at(-1)).toBe(refreshToken);
+  });
+
   it('logout revokes the newest refresh token, also one that it received itself', async () => {
     await signIn();
     const { refreshToken } = await sessionOf();

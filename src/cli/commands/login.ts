@@ -7,6 +7,7 @@ import { deleteCredentials } from '../connection/credential-cache.ts';
 import { changeLogins, type Login, type Logins, loginFor, readLogins } from '../connection/logins.ts';
 import { checkedName } from '../connection/server-names.ts';
 import { describeError } from '../describe-error.ts';
+import { revokeSession } from '../oidc/revoke-session.ts';
 import { settingsFromServer } from '../oidc/server-provider.ts';
 import { clientSettings, signIn } from '../oidc/sign-in.ts';
 import { terminalSafe } from '../output/terminal-safe.ts';
@@ -51,9 +52,14 @@ const logIn: Run = async (context, invocation) => {
     ...(insecureSkipTlsVerify ? { insecureSkipTlsVerify } : {}),
     productName: invocation.text('productName') ?? (await findProductName(client)) ?? connection.productName,
   };
-  await changeLogins(context, ({ logins }) => ({ current: server, logins: { ...logins, [server]: login } }));
+  let replaced: Login | undefined;
+  await changeLogins(context, (all) => {
+    replaced = loginFor(all, server);
+    return { current: server, logins: { ...all.logins, [server]: login } };
+  });
   // Tokens that were issued to an earlier login may be refused now.
   await deleteCredentials(context, server);
+  await revokeSession(context, replaced?.session, session);
   context.out.write(`Logged in to ${server} as ${JSON.stringify(terminalSafe(user))}.\n`);
   return undefined;
 };

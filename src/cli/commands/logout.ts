@@ -2,9 +2,10 @@ import { quantity } from '../../lib/quantity.ts';
 import { CliError, type Context, type Run } from '../command.ts';
 import { givenServer, notLoggedIn, serverAt } from '../connection/connection.ts';
 import { deleteCredentials } from '../connection/credential-cache.ts';
-import { changeLogins, type Login, type Logins, loginFor, readLogins } from '../connection/logins.ts';
+import { changeLogins, type Logins, loginFor, readLogins } from '../connection/logins.ts';
 import { serverNames } from '../connection/server-names.ts';
 import { deletePassKubeconfigs } from '../kubeconfig/pass-kubeconfig.ts';
+import { revokeSession } from '../oidc/revoke-session.ts';
 
 /** Removes one login, or all, with the files of their passes. Other kubeconfigs are not changed. */
 export const run: Run = async (context, invocation) => {
@@ -24,7 +25,7 @@ export const run: Run = async (context, invocation) => {
     });
     await deleteCredentials(context, server);
     await deletePassKubeconfigs(context, server);
-    await revokeSession(context, login);
+    await revokeSession(context, login.session);
     context.out.write(`Logged out of ${server}.\n`);
   }
   // Of several, none becomes the current one: the next command might go to a server that the user did not choose.
@@ -43,18 +44,6 @@ async function endPasses(context: Context, logins: Logins, server: string): Prom
   const { revokeOwnPasses } = await import('../own-passes.ts');
   const ended = await revokeOwnPasses(context, logins, server).catch(() => 0);
   if (ended > 0) context.out.write(`Ended ${quantity(ended, 'pass', 'passes')} of ${server}.\n`);
-}
-
-/** Revokes the refresh token. The login is already removed, so a failure is only a warning. */
-async function revokeSession(context: Context, { session }: Login): Promise<void> {
-  if (session?.refreshToken === undefined) return;
-  const { revoke } = await import('../oidc/provider-client.ts');
-  try {
-    await revoke(session, session.refreshToken, context);
-  } catch (error) {
-    if (!(error instanceof CliError)) throw error;
-    context.err.write(`Warning: could not revoke the refresh token at the identity provider: ${error.message}\n`);
-  }
 }
 
 function selectedServer(server: string | undefined, found: Logins): string {
