@@ -40,7 +40,8 @@ async function warningsOf(clusters: string | undefined, role?: string, who?: str
 }
 
 const BY_OTHERS =
-  '; callers who may patch a cluster can have set its labels, other than those of protected.clusterpass.dev/';
+  '; callers who may patch a cluster can set the labels that it selects: to prevent that, select labels below ' +
+  'protected.clusterpass.dev/';
 
 describe('A30: a binding that selects clusters', () => {
   it.each([

@@ -59,7 +59,7 @@ export const createBindingWarnings =
       const examples = `${count > names.length ? 'e.g. ' : ''}${names.join(', ')}`;
       request.warn(
         `${binding} holds in ${number}${listed} now${names.length === 0 ? '' : `: ${examples}`}; callers who may patch a ` +
-          `cluster can have set its labels, other than those of ${PROTECTED_LABEL_PREFIX}`,
+          `cluster can set the labels that it selects: to prevent that, select labels below ${PROTECTED_LABEL_PREFIX}`,
       );
     }
   };
