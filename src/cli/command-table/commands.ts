@@ -19,10 +19,10 @@ export const GROUPS: Readonly<Record<string, string>> = {
   auth: 'Inspect authorization.',
   keys: 'Manage the signing keys.',
   servers: 'List the servers that you are logged in to, and choose the current one.',
-  sync: 'Keep a hub and the fleet in step.',
+  sync: 'Write clusters into a hub, and register those of a hub.',
   token: 'List and revoke tracked tokens.',
   pass: 'Ask for passes that others may have to approve, and decide those of others.',
-  request: 'Ask for access, and decide what others ask for.',
+  request: 'Ask for access, and decide requests of others.',
   'admin-token': 'Manage the admin token of a data directory, without a server.',
   store: 'Back up, export, import and check a store, without the API.',
 };
