@@ -77,6 +77,10 @@ export class Exchange {
   audited?: { readonly code: number; readonly durable: Promise<void>; isDurable: boolean };
   /** The headers of a watch were sent. */
   started = false;
+  /** The handler of a write works, perhaps longer than the client waits. */
+  isWriting = false;
+  /** Called when it has ended. */
+  onWritten?: () => void;
   /** The name in the body of a create, or the one that the server made. */
   objectName = '';
 

@@ -363,6 +363,27 @@ describe('what the handler sees', () => {
   });
 });
 
+test('A41: a write that its client does not wait for is recorded when it has ended', async () => {
+  const started = Promise.withResolvers<void>();
+  const written = Promise.withResolvers<void>();
+  const { port, records } = await startFixture(async ({ annotate, signal }) => {
+    signal.addEventListener('abort', () => setTimeout(written.resolve, 20));
+    started.resolve();
+    await written.promise;
+    annotate('revoked', 'JTI=1');
+    throw badRequest('too late');
+  });
+  const { connect } = await import('node:net');
+  const socket = connect(port, '127.0.0.1');
+  const body = '{}';
+  const lines = [`POST ${CLUSTERS_PATH} HTTP/1.1`, 'Host: x', 'Authorization: Bearer admin', 'Content-Length: 2'];
+  socket.write(`${lines.join('\r\n')}\r\nContent-Type: application/json\r\n\r\n${body}`);
+  await started.promise;
+  socket.destroy();
+  await expect.poll(() => records).toMatchObject([{ code: 0 }]);
+  expect(records[0]?.annotations.get('revoked')).toBe('JTI=1');
+});
+
 describe('failures', () => {
   test('C-08, T-35: a handler without end is answered with 504, and its signal aborted', async () => {
     let signal: AbortSignal | undefined;

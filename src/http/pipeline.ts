@@ -156,6 +156,14 @@ export function createPipeline(options: PipelineOptions): Serve {
     if (answer !== undefined) await answerOnce(x, answer);
   };
 
+  const record = (x: Exchange): void => {
+    try {
+      observe(recordOf(x, now() - x.startedAt));
+    } catch (error) {
+      logger.error({ auditId: x.auditId, err: error }, 'request could not be recorded');
+    }
+  };
+
   return (req, res, arrival = {}) => {
     const deadline = deadlines.start(res, () => timeOut(x));
     const x = new Exchange(req, res, arrival, deadline, now());
@@ -167,11 +175,9 @@ export function createPipeline(options: PipelineOptions): Serve {
       deadline.end();
       x.releaseBody();
       x.seat?.release();
-      try {
-        observe(recordOf(x, now() - x.startedAt));
-      } catch (error) {
-        logger.error({ auditId: x.auditId, err: error }, 'request could not be recorded');
-      }
+      // The client has left, or got a 504: the record still says what the handler has changed.
+      if (x.isWriting) x.onWritten = () => record(x);
+      else record(x);
     });
     void runStages(x);
   };

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
 import { mkdir, mkdtemp, open, rename, rm, stat, symlink } from 'node:fs/promises';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -301,6 +302,30 @@ describe('A41: the record of permissions and tokens is in a separate log, which 
     expect(answers.map(({ code }) => code)).toEqual([400, 400, 400, 400]);
     expect((await server.call('GET', `${RBAC}/audited`)).code).toBe(404);
     expect((await server.call('GET', role)).text).toBe(before);
+  });
+
+  test.each([
+    ['that leaves', ''],
+    ['that does not wait', '?timeout=1ms'],
+  ])('a client %s hides nothing of what the server does', async (_, query) => {
+    const body = JSON.stringify({ metadata: { generateName: 'sneaked-' }, rules: [] });
+    const ids = Array.from({ length: 5 }, (_, index) => `left-${query.length}-${index}`);
+    for (const id of ids) {
+      const lines = [`POST ${RBAC}${query} HTTP/1.1`, 'Host: clusterpass', `Audit-Id: ${id}`];
+      lines.push(`Authorization: Bearer ${server.adminToken}`, `Content-Length: ${body.length}`);
+      const socket = connect(Number(new URL(server.url).port), '127.0.0.1').resume();
+      socket.write(`${lines.join('\r\n')}\r\nContent-Type: application/json\r\n\r\n${body}`);
+      if (query === '') socket.end();
+      await eventsOf(log, id);
+      socket.destroy();
+    }
+    const made = (await server.call('GET', RBAC)).json.items
+      .map(({ metadata }: { metadata: { name: string } }) => metadata.name)
+      .filter((name: string) => name.startsWith('sneaked-'));
+    for (const name of made) await server.call('DELETE', `${RBAC}/${name}`);
+    const events = (await readLines(securityLogOf(log))).filter(({ auditID }) => ids.includes(auditID));
+    // A request that has ended before its handler made nothing.
+    expect(events.flatMap(({ objectRef: { name } }) => name ?? []).sort()).toEqual(made.sort());
   });
 
   test('the path of a refused request is shortened', async () => {

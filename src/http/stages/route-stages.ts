@@ -60,10 +60,16 @@ async function servePath(x: Exchange, { cluster, path }: PathInfo, route: PathRo
 export const handle: StageRun = async (x, { beforeRelease }) => {
   if (x.accept === undefined) throw new Error('a handler needs a negotiated answer');
   const willAnswer = (code: number): void => void beforeRelease(x, sentCode(x, code));
-  const answer = await routeOf(x).handle(new HandlerRequest(x, callerOf(x), x.accept, willAnswer));
-  // A9. Decided by the path, not by the handler: one that forgot `willAnswer` would release a token without its event.
-  if (issuesToken(targetOf(x).subresource) && 'code' in answer) await beforeRelease(x, sentCode(x, answer.code));
-  x.answer = answer;
+  x.isWriting = x.headers.method !== 'GET' && x.headers.method !== 'HEAD';
+  try {
+    const answer = await routeOf(x).handle(new HandlerRequest(x, callerOf(x), x.accept, willAnswer));
+    // A9. Decided by the path, not by the handler: one that forgot `willAnswer` would release a token without its event.
+    if (issuesToken(targetOf(x).subresource) && 'code' in answer) await beforeRelease(x, sentCode(x, answer.code));
+    x.answer = answer;
+  } finally {
+    x.isWriting = false;
+    x.onWritten?.();
+  }
 };
 
 /** RFC 6749 section 5.1: an OAuth endpoint answers 200 where the API answers 201. */
