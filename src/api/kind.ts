@@ -111,7 +111,7 @@ export const NOTHING_UNCHANGED: UnchangedParts = new Set();
 /** A namespace of a projection, and the source objects that are shown in it. */
 export interface ProjectedNamespace {
   readonly name: string;
-  matches(labels: Readonly<Record<string, string>> | undefined): boolean;
+  matches(labels: Readonly<Record<string, string>> | undefined, name: string): boolean;
   /** A label that all of them have, for the index; undefined when there is no such label. */
   readonly requiredLabel?: { readonly key: string; readonly value: string } | undefined;
 }

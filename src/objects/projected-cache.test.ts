@@ -17,6 +17,7 @@ const NAMESPACES = [
     matches: (labels?: Readonly<Record<string, string>>) => labels?.env === 'prod',
     requiredLabel: { key: 'env', value: 'prod' },
   },
+  { name: 'c', matches: (_: unknown, cluster: string) => cluster.endsWith('0') },
 ];
 const inventory = { manager: 'm', provider: 'p', properties: [], namespaces: NAMESPACES };
 const catalog = createCatalog({ productName: 'orchestrator', inventory });
@@ -71,7 +72,7 @@ class Fleet {
 /** What the state shows by a plain rule: every namespace, every cluster, in the order of keys. */
 const expected = (fleet: ReadonlyMap<string, string>, prefix = PREFIX): string[] =>
   NAMESPACES.flatMap(({ name, matches }) =>
-    [...fleet].filter(([, env]) => matches({ env })).map(([cluster]) => `${PREFIX}${name}/${cluster}`),
+    [...fleet].filter(([cluster, env]) => matches({ env }, cluster)).map(([cluster]) => `${PREFIX}${name}/${cluster}`),
   )
     .filter((key) => key.startsWith(prefix))
     .sort();

@@ -168,7 +168,7 @@ class ProjectedState implements ReadableState {
   *withLabel(label: string, value: string): Generator<ProjectedObject> {
     for (const namespace of this.#kind.projection.namespaces) {
       for (const source of this.#source.withLabel(label, value)) {
-        if (namespace.matches(source.labels)) yield this.#entry(namespace, source);
+        if (namespace.matches(source.labels, source.name)) yield this.#entry(namespace, source);
       }
     }
   }
@@ -193,13 +193,13 @@ class ProjectedState implements ReadableState {
       : this.#source.scan(this.#sourcePrefix, after);
     for (const source of sources) {
       if (after !== undefined && source.key <= after) continue;
-      if (matches(source.labels)) yield source;
+      if (matches(source.labels, source.name)) yield source;
     }
   }
 
   #entryAt(namespace: ProjectedNamespace, name: string): ProjectedObject | undefined {
     const source = this.#source.get(`${this.#sourcePrefix}${name}`);
-    return source !== undefined && namespace.matches(source.labels) ? this.#entry(namespace, source) : undefined;
+    return source !== undefined && namespace.matches(source.labels, name) ? this.#entry(namespace, source) : undefined;
   }
 
   #entry({ name }: ProjectedNamespace, source: StoredObject): ProjectedObject {
@@ -262,7 +262,7 @@ export class ProjectedCache implements ReadableCache {
     const events: ProjectedEvent[] = [];
     for (const { name, matches } of this.kind.projection.namespaces) {
       const entryOf = (stored: StoredObject | undefined): ProjectedObject | undefined =>
-        stored !== undefined && matches(stored.labels) ? new ProjectedObject(this.kind, name, stored) : undefined;
+        stored !== undefined && matches(stored.labels, stored.name) ? new ProjectedObject(this.kind, name, stored) : undefined;
       const event = { revision, before: entryOf(before), after: entryOf(after), origin };
       if (event.before !== undefined || event.after !== undefined) events.push(event);
     }

@@ -1,5 +1,7 @@
+import { NAME_LABEL } from '../api/domain-keys.ts';
 import type { ProjectedNamespace } from '../api/kind.ts';
 import type { InventorySettings } from '../api/kinds/cluster-profile.ts';
+import { viewCluster } from '../authz/cluster-selector.ts';
 import { OptionsError } from '../config/load-options.ts';
 import type { ServeOptions } from '../config/serve-options.ts';
 import { parseLabelSelector, SelectorSyntaxError } from '../objects/selectors/label-selector.ts';
@@ -13,12 +15,16 @@ export const inventoryOf = ({ inventory }: Pick<ServeOptions, 'inventory'>): Inv
 function namespaceOf(name: string, text: string): ProjectedNamespace {
   try {
     const selector = parseLabelSelector(text);
+    // The label index does not know the computed name.
     const { key, values = [] } =
-      selector.requirements.find(({ operator }) => operator === '=' || operator === '==') ?? {};
+      selector.requirements.find(
+        (requirement) => ['=', '=='].includes(requirement.operator) && requirement.key !== NAME_LABEL,
+      ) ?? {};
     const [value] = values;
     return {
       name,
-      matches: (labels) => selector.matches(labels),
+      // As in bindings: a cluster with a forged name label is still known by its name.
+      matches: (labels, cluster) => selector.matches(viewCluster(cluster, labels).labels),
       requiredLabel: key === undefined || value === undefined ? undefined : { key, value },
     };
   } catch (error) {

@@ -63,7 +63,8 @@ export const handle: StageRun = async (x, { beforeRelease }) => {
   x.isWriting = x.headers.method !== 'GET' && x.headers.method !== 'HEAD';
   try {
     const answer = await routeOf(x).handle(new HandlerRequest(x, callerOf(x), x.accept, willAnswer));
-    // A9. Decided by the path, not by the handler: one that forgot `willAnswer` would release a token without its event.
+    // A9. Decided by the path, not by the handler: one that forgot `willAnswer` would release a token without its
+    // event.
     if (issuesToken(targetOf(x).subresource) && 'code' in answer) await beforeRelease(x, sentCode(x, answer.code));
     x.answer = answer;
   } finally {
