@@ -240,7 +240,23 @@ describe('escalation', () => {
       expect((await applied('lead', { ...body, metadata })).code).toBe(200);
     });
 
-    it('the role of a binding is immutable', async () => {
+    it('F-08: the kind of a subject is one of three', async () => {
+      const { metadata, roleRef } = binding('token-maker');
+      const subjects = [{ kind: 'Robot', name: 'r2' }];
+      const answer = await as('admin', 'POST', 'clusterrolebindings', { metadata, subjects, roleRef });
+      expect([answer.code, answer.json.details.causes]).toEqual([
+        422,
+        [
+          {
+            reason: 'FieldValueNotSupported',
+            message: 'Unsupported value: "Robot": supported values: "ServiceAccount", "User", "Group"',
+            field: 'subjects[0].kind',
+          },
+        ],
+      ]);
+    });
+
+    it('F-07: the role of a binding is immutable; the error prints it with the field names of Go', async () => {
       const body = binding('token-maker');
       await create(server, `${RBAC}/clusterrolebindings`, body);
       const path = `clusterrolebindings/${body.metadata.name}`;
@@ -249,7 +265,7 @@ describe('escalation', () => {
       expect(answer.json.details.causes).toEqual([
         {
           reason: 'FieldValueInvalid',
-          message: `Invalid value: {"apiGroup":"${RBAC_GROUP}","kind":"ClusterRole","name":"all-powerful"}: cannot change roleRef`,
+          message: `Invalid value: {"APIGroup":"${RBAC_GROUP}","Kind":"ClusterRole","Name":"all-powerful"}: cannot change roleRef`,
           field: 'roleRef',
         },
       ]);

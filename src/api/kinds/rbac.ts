@@ -184,8 +184,8 @@ function validateRule(rule: PolicyRule, at: string, namespaced: boolean): FieldE
   return errors;
 }
 
-/** The API group a subject of this kind belongs to. */
-const SUBJECT_GROUPS: Record<string, string> = { User: RBAC_GROUP, Group: RBAC_GROUP, ServiceAccount: '' };
+/** The API group a subject of this kind belongs to. Errors list the kinds in this order, as kube-apiserver does. */
+const SUBJECT_GROUPS: Record<string, string> = { ServiceAccount: '', User: RBAC_GROUP, Group: RBAC_GROUP };
 
 function validateSubjects(object: ApiObject, namespaced: boolean): FieldError[] {
   return checkEach((object.subjects ?? []) as RbacSubject[], (subject, index) => {
@@ -214,7 +214,9 @@ function validateRoleRef(object: ApiObject, old: ApiObject | undefined, kinds: r
   if ((ref.name ?? '') === '') errors.push(required('roleRef.name'));
   const before = old?.roleRef as RoleRef | undefined;
   if (before !== undefined && (['apiGroup', 'kind', 'name'] as const).some((field) => before[field] !== ref[field])) {
-    errors.push(invalidValue('roleRef', ref, 'cannot change roleRef'));
+    // F-07: with the field names of Go.
+    const value = { APIGroup: ref.apiGroup ?? '', Kind: ref.kind ?? '', Name: ref.name ?? '' };
+    errors.push(invalidValue('roleRef', value, 'cannot change roleRef'));
   }
   return errors;
 }
