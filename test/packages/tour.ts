@@ -87,8 +87,6 @@ async function listAndIssue(url: string, data: string): Promise<void> {
 export interface TourOptions {
   /** For state; removed by the caller. */
   readonly folder: string;
-  /** The home directory of the program, if it sees `folder` under another path. */
-  readonly home?: string;
   readonly env: NodeJS.ProcessEnv;
   readonly clusterpass: Command;
   /** The kubectl plugin, where it is installed, and the command that kubeconfigs have then. */
@@ -102,8 +100,8 @@ interface Kubeconfig {
 }
 
 /** The tour of the README with an installed program: serves the demo fleet and runs the commands, with this program. */
-export async function takeTour({ folder, home = folder, env, clusterpass, plugin }: TourOptions): Promise<void> {
-  const own = { ...env, HOME: home };
+export async function takeTour({ folder, env, clusterpass, plugin }: TourOptions): Promise<void> {
+  const own = { ...env, HOME: folder };
   const [port] = await freePorts(1);
   const url = `http://127.0.0.1:${port}`;
   const args = [...clusterpass.args, 'serve', '--demo', '--data-dir', 'data', '--listen', `127.0.0.1:${port}`];
