@@ -350,6 +350,13 @@ describe('a mistake is named with its source', () => {
     ]);
   });
 
+  it('a word in place of a name, and a folder that is not there', () => {
+    expect(problems(['--product-name', 'Two Words', '--manifests', '/no/such/folder'])).toEqual([
+      '--manifests: "/no/such/folder" cannot be used: there is no such file or folder',
+      expect.stringMatching(/^--product-name: "Two Words" cannot be used: expected a word of at most 63 lowercase/),
+    ]);
+  });
+
   it('a file that is not there', () => {
     expect(problems(['--config', 'none.yaml'])).toEqual([
       '--config: "none.yaml" cannot be used: there is no such file',

@@ -11,6 +11,7 @@ import { checkApproval, decisionRefusal } from '../../src/authz/admission/check-
 import { account, ask, binding, Fleet, person, role } from '../../src/authz/policy/rbac.fixture.ts';
 import { grantName, grantObjects } from '../../src/handlers/access-requests/grant-objects.ts';
 import { isSamePerson, userOf } from '../../src/handlers/approvals/people.ts';
+import { propertyRuns } from '../../src/lib/property-runs.fixture.ts';
 import { toTimestamp } from '../../src/lib/utc-second.ts';
 
 /**
@@ -192,7 +193,7 @@ describe('A31: an approval', () => {
         fleet.remove(bound, granted);
         expect(everyone.map(answers)).toEqual(after);
       }),
-      { numRuns: 100 },
+      propertyRuns(50, 1_000),
     );
   });
 
@@ -221,7 +222,7 @@ describe('A31: an approval', () => {
           if (!changes) expect(admitted()).toEqual(before);
         },
       ),
-      { numRuns: 150 },
+      propertyRuns(75, 1_500),
     );
   });
 });

@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { createCatalog } from '../../src/api/catalog.ts';
 import { type ApiObject, apiVersionOf, type Kind } from '../../src/api/kind.ts';
 import { kindPrefix, type ObjectKey, storageKey } from '../../src/api/object-key.ts';
+import { propertyRuns } from '../../src/lib/property-runs.fixture.ts';
 import { type StoredObject, toStoredBytes } from '../../src/objects/stored-object.ts';
 import type { KeyValue, Store } from '../../src/storage/contract.ts';
 import type { Snapshot } from '../../src/storage/snapshot.ts';
@@ -162,7 +163,7 @@ describe('B7: the caches', () => {
           await store.close();
         }
       }),
-      { numRuns: 10, interruptAfterTimeLimit: 200_000 },
+      { ...propertyRuns(5, 100), interruptAfterTimeLimit: 200_000 },
     );
     await rm(dir, { recursive: true });
   }, 240_000);

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { propertyRuns } from '../../src/lib/property-runs.fixture.ts';
 import { createObjects, issue, tokenPath } from '../e2e/support/objects.ts';
 import { CLUSTERS } from '../e2e/support/paths.ts';
 import { type Grant, grant, may, REGISTRY_GROUP } from '../e2e/support/rbac.ts';
@@ -142,6 +143,6 @@ it('for every caller, target, audience and lifetime', async () => {
       }
       for (const undo of takeBack) await undo();
     }),
-    { numRuns: 25 },
+    propertyRuns(12, 250),
   );
 });
