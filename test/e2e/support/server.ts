@@ -79,7 +79,7 @@ const imported = (script: string): Readonly<Record<string, string>> => ({
 
 /** Environments of a server that does at once what users wait for: it reads files again ten times as often. */
 export const FAST_INTERVALS = imported('fast-intervals.mjs');
-/** Its timeouts end after a fifth of their time. Only for servers without requests: deadlines are timeouts, too. */
+/** Timeouts come after a fifth of their time. Only for servers that get no requests: deadlines are timeouts, too. */
 export const FAST_TIMEOUTS = imported('fast-timeouts.mjs');
 
 // Git stores no modes, and the server refuses a key that others can read.
