@@ -262,7 +262,7 @@ export async function compose(
   }
 }
 
-/** Imported only when requests are forwarded: its HTTP client takes a tenth of a start. */
+/** Imported only when requests are forwarded: its HTTP client takes a twentieth of a start. */
 async function openForwardingUpstream(
   credentialsDir: string | undefined,
   parts: { readonly rules: AddressRules; readonly ownPort: number; readonly logger: Logger },

@@ -22,6 +22,7 @@ async function walk(heading: string): Promise<{ steps: string[]; files: string[]
 
 let folder: string;
 let server: Server;
+let calledByStart: Set<string>;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'clusterpass-walk-'));
@@ -35,6 +36,7 @@ beforeAll(async () => {
       COVERAGE_SOCKET: join(folder, 'coverage.sock'),
     },
   });
+  calledByStart = await called();
 });
 
 afterAll(async () => {
@@ -42,7 +44,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** The files of src/ of which a function was called since the last call of this. */
+/** The files of which a function was called since the last call of this. */
 async function called(): Promise<Set<string>> {
   const socket = createConnection(join(folder, 'coverage.sock'));
   await once(socket, 'connect');
@@ -73,6 +75,11 @@ const REQUESTS: Readonly<Record<string, () => Promise<void>>> = {
     expect((await watch).text).toContain('"type":"MODIFIED"');
   },
 };
+
+it('a server that sends no requests does not load undici, which takes a twentieth of a start', () => {
+  expect(calledByStart).toContain('src/server/compose.ts');
+  expect([...calledByStart].filter((file) => file.startsWith('node_modules/undici/'))).toEqual([]);
+});
 
 describe.each(Object.keys(REQUESTS))('docs/architecture.md: %s', (heading) => {
   it(`has at most ${MAX_STEPS} steps, and names files that the request calls`, async () => {

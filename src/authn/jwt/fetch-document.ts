@@ -21,7 +21,7 @@ export function createFetchDocument({
   const connect = certificateAuthority === undefined ? {} : { ca: certificateAuthority };
   const agentOptions = { connect, maxResponseSize: MAX_BYTES, pipelining: 0 };
   return async (url, signal) => {
-    // Most servers fetch nothing, and this module takes a tenth of a start.
+    // Most servers fetch nothing, and this module takes a twentieth of a start.
     const { Agent, request } = await import('undici');
     const dispatcher = new Agent(agentOptions);
     try {
