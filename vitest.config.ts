@@ -28,8 +28,8 @@ export default defineConfig({
     // transformation, which only JSX needs. `vi.mock` would need `nodeLoader`; no test replaces a module.
     experimental: { viteModuleRunner: false, nodeLoader: false },
     execArgv: ['--import', new URL('scripts/load-tsx.mjs', import.meta.url).href],
-    // Much of a run is waiting: for a server to start, for a stream to end. So one more than there are processors.
-    // With two more, processors are idle for 6 % of a run in place of 9, and on a busy machine etcd answers too late.
-    maxWorkers: availableParallelism() + 1,
+    // Much of a run is waiting: for a server to start, for a stream to end. So two more than there are processors: with
+    // one more, processors were idle for 9 to 18 % of a run, and with two more for 6 %.
+    maxWorkers: availableParallelism() + 2,
   },
 });

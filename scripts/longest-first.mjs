@@ -4,21 +4,20 @@ import { ROOT } from './setup.mjs';
 
 /**
  * The test files that take longest, in the order in which they start. One of them that starts last would run alone at
- * the end. Those that mostly wait stand apart, so that two do not wait at once while processors are idle: workers-stop,
- * manifests, store-errors, watch-stream, etcd-faults, etcd-start, prober. Vitest knows how long files took in the last
- * run; in a new clone it knows only their sizes. test/chaos/short-faults is the last: its faults need requests to
- * succeed meanwhile, which they do not beside the release tests on two processors.
+ * the end. Those that mostly wait stand apart, so that two do not wait at once while processors are idle: manifests,
+ * store-errors, etcd-faults, etcd-start, prober. Vitest knows how long files took in the last run; in a new clone it
+ * knows only their sizes. test/chaos/short-faults is the last: its faults need requests to succeed meanwhile, which
+ * they do not beside the release tests on two processors.
  */
 const LONGEST = [
   'test/packages/release.test.ts',
   'test/e2e/console-admin.test.ts',
-  'test/e2e/workers-stop.test.ts',
   'test/e2e/manifests.test.ts',
   'test/e2e/console.test.ts',
   'test/e2e/store-errors.test.ts',
   'test/e2e/process.test.ts',
+  'test/e2e/store-backup.test.ts',
   'test/e2e/workers.test.ts',
-  'test/e2e/watch-stream.test.ts',
   'test/e2e/kubectl-write.test.ts',
   'test/e2e/etcd-replicas.test.ts',
   'test/e2e/etcd-faults.test.ts',
