@@ -1,4 +1,4 @@
-import { CLUSTER_GROUP } from './kinds/cluster-spec.ts';
+import { isClusters } from './kinds/cluster-spec.ts';
 import type { PolicyRule } from './kinds/rbac.ts';
 import { hashedName } from './name-part.ts';
 
@@ -63,7 +63,7 @@ function grantOf(action: Action): Grant {
     return { rule: { nonResourceURLs: [path], verbs: [verb] }, words: [verb, path] };
   }
   const { verb, group = '', resource, subresource, namespace, name } = action;
-  const isCluster = group === CLUSTER_GROUP && resource === 'clusters';
+  const isCluster = isClusters({ group, resource });
   const isSeen = isCluster && verb === 'get' && subresource === undefined && name !== undefined;
   const rule = {
     apiGroups: [group],

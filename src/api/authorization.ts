@@ -1,7 +1,7 @@
 import type { Caller, Identity } from './caller.ts';
 import { accessRequestKind } from './kinds/access-request.ts';
 import { bootstrapTokenKind, JOIN_SUBRESOURCE } from './kinds/bootstrap-token.ts';
-import { CLUSTER_GROUP } from './kinds/cluster-spec.ts';
+import { CLUSTER_GROUP, isClusters } from './kinds/cluster-spec.ts';
 import { issuedTokenKind } from './kinds/issued-token.ts';
 import { passKind } from './kinds/pass.ts';
 import type { PassApproval } from './kinds/pass-spec.ts';
@@ -260,5 +260,4 @@ const isAccessRequests = isAbout(accessRequestKind);
 const isBootstrapTokens = isAbout(bootstrapTokenKind);
 const isPasses = isAbout(passKind);
 const isProfiles = isAbout({ group: PROFILE_GROUP, resource: PROFILE_RESOURCE });
-const isClusters = isAbout({ group: CLUSTER_GROUP, resource: 'clusters' });
 const isApprovable = (asked: GroupResource): boolean => isAccessRequests(asked) || isPasses(asked);

@@ -1,7 +1,7 @@
 import { type FieldError, forbiddenField, invalidValue, required, tooLong } from '../field-error.ts';
 import type { ApiObject, ObjectMeta } from '../kind.ts';
 import { isDns1123Label, isDns1123Subdomain, isPathSegmentName, isValidLabelValue } from '../names.ts';
-import { CLUSTER_GROUP } from './cluster-spec.ts';
+import { CLUSTER_GROUP, isClusters } from './cluster-spec.ts';
 import type { PolicyRule } from './rbac.ts';
 
 /** Spec and status of an access request. */
@@ -199,7 +199,7 @@ function attributeErrors(attributes: RequestedAttributes, cluster: string | unde
       errors.push(invalidValue(`${at}.${field}`, word, "may not contain '*', '/' or spaces: name what you need"));
     }
   }
-  if (group === CLUSTER_GROUP && resource === 'clusters' && name !== '' && name !== cluster) {
+  if (isClusters({ group, resource }) && name !== '' && name !== cluster) {
     errors.push(invalidValue(`${at}.name`, name, 'must be the cluster of the request'));
   }
   return errors;

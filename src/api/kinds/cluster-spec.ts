@@ -2,6 +2,10 @@ import type { ApiObject } from '../kind.ts';
 
 export const CLUSTER_GROUP = 'clusterregistry.k8s.io';
 
+/** Whether a kind, a path or a question is about Cluster objects. */
+export const isClusters = ({ group, resource }: { readonly group: string; readonly resource: string }): boolean =>
+  group === CLUSTER_GROUP && resource === 'clusters';
+
 export interface ServerEndpoint {
   clientCIDR?: string;
   serverAddress?: string;

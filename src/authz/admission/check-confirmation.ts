@@ -3,7 +3,7 @@ import type { Caller } from '../../api/caller.ts';
 import { CONFIRM_VERB, CONFIRMED_ANNOTATION } from '../../api/confirmed-endpoint.ts';
 import { TOKEN_CHECKS_ANNOTATION } from '../../api/domain-keys.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
-import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
+import { isClusters } from '../../api/kinds/cluster-spec.ts';
 import { requirePermission } from '../forbidden.ts';
 
 /**
@@ -25,7 +25,7 @@ export function checkConfirmation(
   object: ApiObject,
   old: ApiObject | undefined,
 ): void {
-  if (kind.group !== CLUSTER_GROUP || kind.resource !== 'clusters') return;
+  if (!isClusters(kind)) return;
   const isMade = (key: string): boolean => {
     const value = object.metadata.annotations?.[key];
     // Nothing follows from a statement that is removed: permission to update the cluster is enough.

@@ -2,7 +2,7 @@ import { type Authorizer, clusterQuestion } from '../../api/authorization.ts';
 import type { Caller } from '../../api/caller.ts';
 import { IMPORTED_ANNOTATION } from '../../api/domain-keys.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
-import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
+import { isClusters } from '../../api/kinds/cluster-spec.ts';
 import { requirePermission } from '../forbidden.ts';
 
 /**
@@ -14,11 +14,11 @@ import { requirePermission } from '../forbidden.ts';
 export function checkImport(
   authorizer: Pick<Authorizer, 'decide'>,
   caller: Caller,
-  { group, resource }: Pick<Kind, 'group' | 'resource'>,
+  kind: Pick<Kind, 'group' | 'resource'>,
   { metadata }: ApiObject,
   old: ApiObject | undefined,
 ): void {
-  if (group !== CLUSTER_GROUP || resource !== 'clusters' || old === undefined) return;
+  if (!isClusters(kind) || old === undefined) return;
   const mark = metadata.annotations?.[IMPORTED_ANNOTATION];
   // Without the mark the import does not touch the cluster.
   if (mark === undefined || mark === old.metadata.annotations?.[IMPORTED_ANNOTATION]) return;

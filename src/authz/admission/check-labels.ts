@@ -4,7 +4,7 @@ import type { Identity } from '../../api/caller.ts';
 import { goQuote } from '../../api/codec/go-text/go-quote.ts';
 import { PROTECT_VERB, PROTECTED_LABEL_PREFIX } from '../../api/domain-keys.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
-import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
+import { CLUSTER_GROUP, isClusters } from '../../api/kinds/cluster-spec.ts';
 import { forbidden } from '../../api/status.ts';
 import { requirePermission } from '../forbidden.ts';
 import { type ClusterView, viewCluster } from '../policy/cluster-selector.ts';
@@ -33,7 +33,7 @@ export function checkLabels(
   object: ApiObject,
   old: ApiObject | undefined,
 ): void {
-  if (kind.group !== CLUSTER_GROUP || kind.resource !== 'clusters') return;
+  if (!isClusters(kind)) return;
   const { name = '' } = object.metadata;
   const before = viewCluster(name, old === undefined ? undefined : (old.metadata.labels ?? {}));
   const after = viewCluster(name, object.metadata.labels ?? {});

@@ -8,6 +8,7 @@ import { reportDuplicates, Violations } from '../../api/codec/violations.ts';
 import { YamlSyntaxError } from '../../api/codec/yaml-tokens.ts';
 import { COMPUTED_ANNOTATIONS, MANIFEST_ANNOTATION } from '../../api/domain-keys.ts';
 import { apiVersionOf, type Kind } from '../../api/kind.ts';
+import { isClusters } from '../../api/kinds/cluster-spec.ts';
 import type { RequestBody } from '../../api/request.ts';
 import { badRequest } from '../../api/status.ts';
 import { clip } from '../../lib/clip.ts';
@@ -99,7 +100,7 @@ function withoutServerAnnotations(config: JsonObject, kind: Kind): JsonObject {
   const metadata = member(config, 'metadata');
   const annotations = isJsonObject(metadata) ? member(metadata, 'annotations') : undefined;
   if (!isJsonObject(metadata) || !isJsonObject(annotations)) return config;
-  const ours = [MANIFEST_ANNOTATION, ...(kind.resource === 'clusters' ? Object.values(COMPUTED_ANNOTATIONS) : [])];
+  const ours = [MANIFEST_ANNOTATION, ...(isClusters(kind) ? Object.values(COMPUTED_ANNOTATIONS) : [])];
   if (!ours.some((key) => Object.hasOwn(annotations, key))) return config;
   const others = Object.entries(annotations).filter(([key]) => !ours.includes(key));
   return { ...config, metadata: { ...metadata, annotations: Object.fromEntries(others) } };

@@ -1,6 +1,6 @@
 import { CONFIRMED_FIELD, sameEndpoints } from '../../api/confirmed-endpoint.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
-import type { ApiEndpoints } from '../../api/kinds/cluster-spec.ts';
+import { type ApiEndpoints, isClusters } from '../../api/kinds/cluster-spec.ts';
 import type { WriteParts } from './write-parts.ts';
 
 /** Whether the body was made from the public view rather than from the whole object. */
@@ -19,7 +19,7 @@ export function preserveHiddenFields(
   current: ApiObject,
   isPublicView: IsPublicView,
 ): ApiObject {
-  if (kind.resource !== 'clusters') return sent;
+  if (!isClusters(kind)) return sent;
   const view = publicView(current);
   const isPublic = isPublicView(sent, current, view);
   const sentSpec = isPublic ? withWaiting(sent.spec, current.spec, view.spec) : sent.spec;
@@ -47,7 +47,7 @@ export function preserveUnseenFields(
 ): ApiObject {
   const preserved = preserveHiddenFields(parts, kind, sent, current, () => true);
   const stored = (current.spec ?? {}) as Record<string, unknown>;
-  if (kind.resource !== 'clusters' || stored[CONFIRMED_FIELD] === undefined) return preserved;
+  if (!isClusters(kind) || stored[CONFIRMED_FIELD] === undefined) return preserved;
   const shown = Object.keys(parts.publicView(current).spec ?? {});
   const others = Object.entries(preserved.spec ?? {}).filter(([name]) => !shown.includes(name));
   const waiting = Object.entries(stored).filter(([name]) => shown.includes(name));

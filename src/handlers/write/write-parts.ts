@@ -3,6 +3,7 @@ import type { Caller } from '../../api/caller.ts';
 import { isPrint } from '../../api/codec/go-text/go-unicode.ts';
 import { CONFIRMED_FIELD } from '../../api/confirmed-endpoint.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
+import { isClusters } from '../../api/kinds/cluster-spec.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import type { DeletionPropagation } from '../../objects/deletion-propagation.ts';
 import type { Quota } from '../../objects/quota.ts';
@@ -105,7 +106,7 @@ export function writeResponse(
 
 /** The response shows the change, which is not in force yet: without a warning the client would rely on it. */
 function warnOfWaitingChange({ warn }: ApiRequest, kind: Kind, object: ApiObject, before: ApiObject): void {
-  if (kind.resource !== 'clusters') return;
+  if (!isClusters(kind)) return;
   const [spec, old] = [object, before].map((one) => (one.spec ?? {}) as Readonly<Record<string, unknown>>);
   if (spec?.[CONFIRMED_FIELD] === undefined || isDeepStrictEqual(spec, old)) return;
   warn(
@@ -119,7 +120,7 @@ const MAX_LABEL_LENGTH = 63;
 
 /** The name of a custom resource may be longer than the value of a label (M-01). */
 function warnOfLongName({ warn }: ApiRequest, kind: Kind, { metadata: { name = '' } }: ApiObject): void {
-  if (kind.resource !== 'clusters' || name.length <= MAX_LABEL_LENGTH) return;
+  if (!isClusters(kind) || name.length <= MAX_LABEL_LENGTH) return;
   warn(
     `the name has ${name.length} characters: bindings by name, access requests and handles name clusters by labels, which ` +
       `hold ${MAX_LABEL_LENGTH}`,
