@@ -1,4 +1,5 @@
 import type { Caller, Identity } from './caller.ts';
+import { PROFILE_GROUP, PROFILE_RESOURCE } from './clusters/profile-of-cluster.ts';
 import { accessRequestKind } from './kinds/access-request.ts';
 import { bootstrapTokenKind, JOIN_SUBRESOURCE } from './kinds/bootstrap-token.ts';
 import { CLUSTER_GROUP, isClusters } from './kinds/cluster-spec.ts';
@@ -7,7 +8,6 @@ import { passKind } from './kinds/pass.ts';
 import type { PassApproval } from './kinds/pass-spec.ts';
 import { USERPASS } from './kinds/token-request.ts';
 import { tokenRequestListType } from './kinds/token-request-list.ts';
-import { PROFILE_GROUP, PROFILE_RESOURCE } from './profile-of-cluster.ts';
 import type { Target } from './request.ts';
 import type { ClusterLabels, PolicyMoment } from './visibility.ts';
 

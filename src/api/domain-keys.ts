@@ -1,6 +1,7 @@
 import { clip } from '../lib/clip.ts';
 import { distance, nearest } from '../lib/nearest.ts';
-import { CONFIRMED_ANNOTATION } from './confirmed-endpoint.ts';
+import { CONFIRMED_ANNOTATION } from './clusters/confirmed-endpoint.ts';
+import { PROBE_ANNOTATION } from './clusters/probe-annotation.ts';
 import { checkEach, type FieldError, invalidValue } from './field-error.ts';
 import type { ObjectMeta } from './kind.ts';
 import { ACCESS_REQUEST_LABEL, REQUEST_CLUSTER_LABEL, REQUEST_NAMESPACE_LABEL } from './kinds/access-request.ts';
@@ -14,7 +15,6 @@ import {
   EXPIRES_ANNOTATION,
 } from './kinds/rbac.ts';
 import { TOKEN_ANNOTATIONS } from './kinds/token-request.ts';
-import { PROBE_ANNOTATION } from './probe-annotation.ts';
 
 /**
  * The annotations and labels of the domain `clusterpass.dev`. The domain is reserved: a key that does not exist is an

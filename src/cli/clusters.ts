@@ -1,4 +1,4 @@
-import { CONFIRMED_FIELD } from '../api/confirmed-endpoint.ts';
+import { CONFIRMED_FIELD } from '../api/clusters/confirmed-endpoint.ts';
 import { endpointsField } from '../api/kinds/cluster-spec.ts';
 import { isDns1123Subdomain } from '../api/names.ts';
 import type { Client } from '../client/create-client.ts';

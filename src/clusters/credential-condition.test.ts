@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { at, catalog, inFolder, object, openObjects } from '../../test/objects/object-store.ts';
-import { CONFIRMED_ANNOTATION, endpointDigest } from '../api/confirmed-endpoint.ts';
+import { CONFIRMED_ANNOTATION, endpointDigest } from '../api/clusters/confirmed-endpoint.ts';
 import type { ClusterStatus } from '../api/kinds/cluster-spec.ts';
 import { createLogger } from '../observability/logger.ts';
 import { CredentialConditions, type CredentialFinding } from './credential-condition.ts';

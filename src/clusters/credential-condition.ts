@@ -1,5 +1,5 @@
 import type { Catalog } from '../api/catalog.ts';
-import { isConfirmed } from '../api/confirmed-endpoint.ts';
+import { isConfirmed } from '../api/clusters/confirmed-endpoint.ts';
 import type { ApiObject } from '../api/kind.ts';
 import {
   type Conclusion,

@@ -1,4 +1,4 @@
-import { CONFIRMED_FIELD, endpointsInForce } from '../api/confirmed-endpoint.ts';
+import { CONFIRMED_FIELD, endpointsInForce } from '../api/clusters/confirmed-endpoint.ts';
 import { COMPUTED_ANNOTATIONS, TOKEN_CHECKS_ANNOTATION } from '../api/domain-keys.ts';
 import type { ApiObject, ObjectMeta } from '../api/kind.ts';
 import { endpointsField } from '../api/kinds/cluster-spec.ts';

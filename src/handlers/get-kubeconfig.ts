@@ -1,6 +1,6 @@
 import type { Catalog } from '../api/catalog.ts';
-import { addressFor } from '../api/choose-endpoint.ts';
-import { endpointsInForce } from '../api/confirmed-endpoint.ts';
+import { addressFor } from '../api/clusters/choose-endpoint.ts';
+import { endpointsInForce } from '../api/clusters/confirmed-endpoint.ts';
 import { type FieldError, invalid, invalidValue, required } from '../api/field-error.ts';
 import { CLUSTER_GROUP } from '../api/kinds/cluster-spec.ts';
 import { type KubeconfigFacts, kubeconfigFor } from '../api/kubeconfig-document.ts';

@@ -1,5 +1,5 @@
-import { type AddressRules, createAddressRules, isThisMachine } from '../api/address-rules.ts';
 import { createCatalog } from '../api/catalog.ts';
+import { type AddressRules, createAddressRules, isThisMachine } from '../api/clusters/address-rules.ts';
 import { seatsPerFlow } from '../api/flow-control-limits.ts';
 import { fleetKey } from '../api/object-key.ts';
 import { readinessCounts } from '../clusters/readiness-counts.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { PROFILE_GROUP } from '../api/clusters/profile-of-cluster.ts';
 import type { ApiObject } from '../api/kind.ts';
-import { PROFILE_GROUP } from '../api/profile-of-cluster.ts';
 import { realTiming } from '../client/timing.ts';
 import { Transport } from '../client/transport.ts';
 import { ApplyTarget } from './apply-target.ts';

@@ -1,6 +1,11 @@
-import { addressFor } from '../api/choose-endpoint.ts';
+import { addressFor } from '../api/clusters/choose-endpoint.ts';
+import {
+  MANAGER_LABEL,
+  PROFILE_GROUP,
+  PROFILE_RESOURCE,
+  toClusterProfile,
+} from '../api/clusters/profile-of-cluster.ts';
 import type { ApiObject } from '../api/kind.ts';
-import { MANAGER_LABEL, PROFILE_GROUP, PROFILE_RESOURCE, toClusterProfile } from '../api/profile-of-cluster.ts';
 import { type Cluster, endpointsInForce } from '../client/types.ts';
 import { type Desired, keyOf, type Ownership } from './plan.ts';
 

@@ -1,4 +1,4 @@
-import { clusterObject } from '../api/cluster-object.ts';
+import { clusterObject } from '../api/clusters/cluster-object.ts';
 import { IMPORTED_ANNOTATION } from '../api/domain-keys.ts';
 import type { ApiObject } from '../api/kind.ts';
 import type { ClusterCondition } from '../api/kinds/cluster-spec.ts';

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { CONFIRMED_ANNOTATION, endpointDigest } from '../../src/api/confirmed-endpoint.ts';
+import { CONFIRMED_ANNOTATION, endpointDigest } from '../../src/api/clusters/confirmed-endpoint.ts';
 import { type FakeApiServer, startApiServer } from '../../src/clusters/upstream/api-server.fixture.ts';
 import { createAuthority } from '../../src/clusters/upstream/certificates.fixture.ts';
 import { Person } from './support/cli.ts';

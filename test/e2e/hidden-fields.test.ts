@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { endpointDigest } from '../../src/api/confirmed-endpoint.ts';
+import { endpointDigest } from '../../src/api/clusters/confirmed-endpoint.ts';
 import {
   addCluster,
   bindRole,

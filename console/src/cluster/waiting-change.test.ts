@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { endpointDigest } from '../../../src/api/confirmed-endpoint.ts';
+import { endpointDigest } from '../../../src/api/clusters/confirmed-endpoint.ts';
 import { confirmation, waitingChange } from './waiting-change.ts';
 
 const endpoints = (host: string) => ({

@@ -1,4 +1,4 @@
-import { clusterObject } from '../../../src/api/cluster-object.ts';
+import { clusterObject } from '../../../src/api/clusters/cluster-object.ts';
 import { toBundle } from '../certificates/certificates.ts';
 
 /** The fields of the form. */

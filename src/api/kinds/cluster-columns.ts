@@ -1,5 +1,5 @@
-import { addressFor } from '../choose-endpoint.ts';
-import { endpointsInForce } from '../confirmed-endpoint.ts';
+import { addressFor } from '../clusters/choose-endpoint.ts';
+import { endpointsInForce } from '../clusters/confirmed-endpoint.ts';
 import type { TableColumn } from '../kind.ts';
 import { conditionOf, READY } from './cluster-conditions.ts';
 import { statusOf } from './cluster-spec.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import { createAuthority } from '../../clusters/upstream/certificates.fixture.ts';
-import { createAddressRules } from '../address-rules.ts';
+import { createAddressRules } from '../clusters/address-rules.ts';
 import { validateEndpoints } from './cluster-endpoints.ts';
 
 const checks = { rules: createAddressRules(), now: Date.now };

@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { cached } from '../../lib/cache.ts';
 import { isIP, readNetwork } from '../../lib/network.ts';
-import { type AddressRules, createAddressRules } from '../address-rules.ts';
+import { type AddressRules, createAddressRules } from '../clusters/address-rules.ts';
 import { checkEach, type FieldError, forbiddenField, invalidValue, required } from '../field-error.ts';
 import type { ApiEndpoints, ServerEndpoint } from './cluster-spec.ts';
 

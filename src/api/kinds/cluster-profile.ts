@@ -1,8 +1,6 @@
 import { Type } from 'typebox';
-import { addressFor } from '../choose-endpoint.ts';
-import { bodySchema } from '../codec/shape.ts';
-import { endpointsInForce } from '../confirmed-endpoint.ts';
-import type { ApiObject, Kind, ProjectedNamespace, Projection, TableColumn } from '../kind.ts';
+import { addressFor } from '../clusters/choose-endpoint.ts';
+import { endpointsInForce } from '../clusters/confirmed-endpoint.ts';
 import {
   PROFILE_GROUP,
   PROFILE_KIND,
@@ -11,7 +9,9 @@ import {
   type ProfileSettings,
   profileLabels,
   toClusterProfile,
-} from '../profile-of-cluster.ts';
+} from '../clusters/profile-of-cluster.ts';
+import { bodySchema } from '../codec/shape.ts';
+import type { ApiObject, Kind, ProjectedNamespace, Projection, TableColumn } from '../kind.ts';
 import type { Verb } from '../request.ts';
 import { ENDPOINTS_FIELD } from './cluster.ts';
 import { conditionOf } from './cluster-conditions.ts';

@@ -1,5 +1,10 @@
 import { toTimestamp } from '../../lib/utc-second.ts';
-import { CONFIRMED_ANNOTATION, CONFIRMED_FIELD, endpointDigest, sameEndpoints } from '../confirmed-endpoint.ts';
+import {
+  CONFIRMED_ANNOTATION,
+  CONFIRMED_FIELD,
+  endpointDigest,
+  sameEndpoints,
+} from '../clusters/confirmed-endpoint.ts';
 import { type FieldError, forbiddenField } from '../field-error.ts';
 import type { ApiObject } from '../kind.ts';
 import {

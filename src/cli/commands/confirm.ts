@@ -4,7 +4,7 @@ import {
   endpointDigest,
   endpointsInForce,
   writtenEndpoints,
-} from '../../api/confirmed-endpoint.ts';
+} from '../../api/clusters/confirmed-endpoint.ts';
 import { conditionOf, ENDPOINTS_CONFIRMED } from '../../api/kinds/cluster-conditions.ts';
 import { type ApiEndpoints, CLUSTER_GROUP, controllerOf } from '../../api/kinds/cluster-spec.ts';
 import type { Cluster } from '../../client/types.ts';

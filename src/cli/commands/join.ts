@@ -1,5 +1,5 @@
 import { bootstrapTokenId } from '../../api/bootstrap-credential.ts';
-import { clusterObject } from '../../api/cluster-object.ts';
+import { clusterObject } from '../../api/clusters/cluster-object.ts';
 import { CLUSTER_ID_ANNOTATION } from '../../api/domain-keys.ts';
 import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
 import { isStatus } from '../../client/errors.ts';

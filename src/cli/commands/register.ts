@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
-import { clusterObject } from '../../api/cluster-object.ts';
-import { distributionOf } from '../../api/distribution.ts';
+import { clusterObject } from '../../api/clusters/cluster-object.ts';
+import { distributionOf } from '../../api/clusters/distribution.ts';
 import { CLUSTER_ID_ANNOTATION } from '../../api/domain-keys.ts';
 import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
 import { type Client, createClient } from '../../client/create-client.ts';

@@ -1,5 +1,5 @@
+import { PROFILE_GROUP } from '../../api/clusters/profile-of-cluster.ts';
 import { isValidLabelValue } from '../../api/names.ts';
-import { PROFILE_GROUP } from '../../api/profile-of-cluster.ts';
 import type { Client } from '../../client/create-client.ts';
 import { isStatus } from '../../client/errors.ts';
 import { backoffMs, realTiming } from '../../client/timing.ts';

@@ -2,7 +2,7 @@ import { randomBytes, X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 import { join, resolve } from 'node:path';
 import { connect, rootCertificates } from 'node:tls';
-import { addressFor } from '../../api/choose-endpoint.ts';
+import { addressFor } from '../../api/clusters/choose-endpoint.ts';
 import { COMPUTED_ANNOTATIONS } from '../../api/domain-keys.ts';
 import { fieldSelectorFor } from '../../api/field-selector-text.ts';
 import type { Client } from '../../client/create-client.ts';

@@ -1,4 +1,4 @@
-import { addressFor } from '../../api/choose-endpoint.ts';
+import { addressFor } from '../../api/clusters/choose-endpoint.ts';
 import { isDns1123Subdomain } from '../../api/names.ts';
 import { type Cluster, endpointsInForce } from '../../client/types.ts';
 

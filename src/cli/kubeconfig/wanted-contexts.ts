@@ -1,4 +1,4 @@
-import { endpointsFingerprint } from '../../api/confirmed-endpoint.ts';
+import { endpointsFingerprint } from '../../api/clusters/confirmed-endpoint.ts';
 import { kubeconfigFor } from '../../api/kubeconfig-document.ts';
 import { type Cluster, endpointsInForce } from '../../client/types.ts';
 import { CliError } from '../command.ts';

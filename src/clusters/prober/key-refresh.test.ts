@@ -1,6 +1,6 @@
 import { generateKeyPairSync, sign } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createAddressRules } from '../../api/address-rules.ts';
+import { createAddressRules } from '../../api/clusters/address-rules.ts';
 import { readNetwork } from '../../lib/network.ts';
 import { unverifiableToken } from '../../lib/unverifiable-token.ts';
 import { refreshTimes } from '../../tokens/keys/key-set-refresh.ts';

@@ -1,6 +1,6 @@
 import { constants, setPriority } from 'node:os';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
-import { createAddressRules } from '../../api/address-rules.ts';
+import { createAddressRules } from '../../api/clusters/address-rules.ts';
 import { Cache } from '../../lib/cache.ts';
 import { interfaceAddresses, readNetwork } from '../../lib/network.ts';
 import { readMountedSecret } from '../../lib/secret-file.ts';

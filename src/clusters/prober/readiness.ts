@@ -1,8 +1,8 @@
-import { distributionOf, PLAIN_KUBERNETES } from '../../api/distribution.ts';
+import { distributionOf, PLAIN_KUBERNETES } from '../../api/clusters/distribution.ts';
+import { probeChoice } from '../../api/clusters/probe-annotation.ts';
 import type { ApiObject } from '../../api/kind.ts';
 import { conditionOf, isProbeReason, READY } from '../../api/kinds/cluster-conditions.ts';
 import type { ApiEndpoints, ClusterCondition, ClusterStatus } from '../../api/kinds/cluster-spec.ts';
-import { probeChoice } from '../../api/probe-annotation.ts';
 import type { Verdict } from './history.ts';
 import { DISABLED_REASON } from './outcome.ts';
 

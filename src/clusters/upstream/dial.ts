@@ -1,6 +1,6 @@
 import { lookup } from 'node:dns/promises';
 import { isIP, type LookupFunction } from 'node:net';
-import type { AddressRules } from '../../api/address-rules.ts';
+import type { AddressRules } from '../../api/clusters/address-rules.ts';
 import { UpstreamError } from './upstream-contract.ts';
 
 /** All addresses of a host name. */

@@ -1,4 +1,4 @@
-import { endpointsInForce, isConfirmed } from '../../api/confirmed-endpoint.ts';
+import { endpointsInForce, isConfirmed } from '../../api/clusters/confirmed-endpoint.ts';
 import type { ApiObject } from '../../api/kind.ts';
 import { type ApiEndpoints, type CredentialReference, controllerOf } from '../../api/kinds/cluster-spec.ts';
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createAddressRules } from '../../api/address-rules.ts';
+import { createAddressRules } from '../../api/clusters/address-rules.ts';
 import { type Network, readNetwork } from '../../lib/network.ts';
 import { Secret } from '../../observability/secret.ts';
 import { type FakeApiServer, startApiServer } from './api-server.fixture.ts';

@@ -1,5 +1,5 @@
-import { type AddressRules, isThisMachine } from '../../api/address-rules.ts';
-import { chooseEndpoint } from '../../api/choose-endpoint.ts';
+import { type AddressRules, isThisMachine } from '../../api/clusters/address-rules.ts';
+import { chooseEndpoint } from '../../api/clusters/choose-endpoint.ts';
 import { interfaceAddresses } from '../../lib/network.ts';
 import type { Logger } from '../../observability/logger.ts';
 import {

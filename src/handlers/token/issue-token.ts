@@ -1,6 +1,6 @@
 import { type Authorizer, tokenQuestion } from '../../api/authorization.ts';
 import type { Catalog } from '../../api/catalog.ts';
-import { endpointsInForce } from '../../api/confirmed-endpoint.ts';
+import { endpointsInForce } from '../../api/clusters/confirmed-endpoint.ts';
 import { credentialIdOf, ISSUED_CREDENTIAL_ID } from '../../api/credential-id.ts';
 import { isGone } from '../../api/deletion.ts';
 import type { TokenRequest } from '../../api/kinds/token-request.ts';

@@ -1,7 +1,7 @@
 import type { Caller } from '../../api/caller.ts';
 import type { Catalog } from '../../api/catalog.ts';
+import { endpointsInForce } from '../../api/clusters/confirmed-endpoint.ts';
 import { goQuote } from '../../api/codec/go-text/go-quote.ts';
-import { endpointsInForce } from '../../api/confirmed-endpoint.ts';
 import { credentialIdOf, ISSUED_CREDENTIAL_ID } from '../../api/credential-id.ts';
 import { type FieldError, forbiddenField, invalidValue, tooMany } from '../../api/field-error.ts';
 import type { TokenRequest } from '../../api/kinds/token-request.ts';

@@ -1,5 +1,5 @@
+import { CONFIRMED_FIELD } from '../../api/clusters/confirmed-endpoint.ts';
 import { goQuote } from '../../api/codec/go-text/go-quote.ts';
-import { CONFIRMED_FIELD } from '../../api/confirmed-endpoint.ts';
 import type { ApiObject, Kind, ObjectMeta } from '../../api/kind.ts';
 import type { ApiRequest } from '../../api/request.ts';
 import { forbidden } from '../../api/status.ts';

@@ -1,4 +1,4 @@
-import { CONFIRMED_FIELD, sameEndpoints } from '../../api/confirmed-endpoint.ts';
+import { CONFIRMED_FIELD, sameEndpoints } from '../../api/clusters/confirmed-endpoint.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
 import { type ApiEndpoints, isClusters } from '../../api/kinds/cluster-spec.ts';
 import type { WriteParts } from './write-parts.ts';

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Caller } from '../../api/caller.ts';
+import { CONFIRMED_FIELD } from '../../api/clusters/confirmed-endpoint.ts';
 import { isPrint } from '../../api/codec/go-text/go-unicode.ts';
-import { CONFIRMED_FIELD } from '../../api/confirmed-endpoint.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
 import { isClusters } from '../../api/kinds/cluster-spec.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { MCP_SCOPES } from '../../api/caller.ts';
-import { addressFor } from '../../api/choose-endpoint.ts';
+import { addressFor } from '../../api/clusters/choose-endpoint.ts';
 import { COMPUTED_ANNOTATIONS } from '../../api/domain-keys.ts';
 import { CLUSTER_GROUP, endpointsField } from '../../api/kinds/cluster-spec.ts';
 import { memberOf } from '../../lib/json-object.ts';

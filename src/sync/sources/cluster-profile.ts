@@ -1,5 +1,5 @@
+import { MANAGER_LABEL, MEMBER_LABEL, PROFILE_GROUP, PROFILE_RESOURCE } from '../../api/clusters/profile-of-cluster.ts';
 import type { ApiObject } from '../../api/kind.ts';
-import { MANAGER_LABEL, MEMBER_LABEL, PROFILE_GROUP, PROFILE_RESOURCE } from '../../api/profile-of-cluster.ts';
 import { keyOf } from '../plan.ts';
 import { conditionIn, failed, type ImportSource, skipped, type Unusable, versionIn } from './import-source.ts';
 

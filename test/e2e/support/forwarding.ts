@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import { CONFIRMED_ANNOTATION, endpointDigest } from '../../../src/api/confirmed-endpoint.ts';
+import { CONFIRMED_ANNOTATION, endpointDigest } from '../../../src/api/clusters/confirmed-endpoint.ts';
 import type { FakeAnswer, SeenRequest } from '../../../src/clusters/upstream/api-server.fixture.ts';
 import { CLUSTERS } from './paths.ts';
 import { type Answer, type Server, type ServerOptions, startServer } from './server.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import { clusterColumns } from '../kinds/cluster-columns.ts';
 import { addressFor, chooseEndpoint } from './choose-endpoint.ts';
-import { clusterColumns } from './kinds/cluster-columns.ts';
 
 /** Endpoints are written as their networks; the address of each is its index. */
 const choose = (networks: readonly (string | undefined)[], client: string): string | undefined =>

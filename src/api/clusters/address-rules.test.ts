@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Network, readNetwork } from '../lib/network.ts';
+import { type Network, readNetwork } from '../../lib/network.ts';
 import { createAddressRules } from './address-rules.ts';
 
 const rules = createAddressRules();

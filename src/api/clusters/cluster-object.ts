@@ -1,5 +1,5 @@
-import type { ApiObject } from './kind.ts';
-import { CLUSTER_GROUP, endpointsField } from './kinds/cluster-spec.ts';
+import type { ApiObject } from '../kind.ts';
+import { CLUSTER_GROUP, endpointsField } from '../kinds/cluster-spec.ts';
 
 const ALL_NETWORKS = ['0.0.0.0/0', '::/0'];
 

@@ -1,5 +1,5 @@
-import { readAddress, readNetwork } from '../lib/network.ts';
-import type { ServerEndpoint } from './kinds/cluster-spec.ts';
+import { readAddress, readNetwork } from '../../lib/network.ts';
+import type { ServerEndpoint } from '../kinds/cluster-spec.ts';
 
 /**
  * The address that a caller sees: in tables, kubeconfigs, profiles and tools. Undefined: the address of the client is

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { ApiObject } from './kind.ts';
-import { type ApiEndpoints, controllerOf, endpointsField } from './kinds/cluster-spec.ts';
+import type { ApiObject } from '../kind.ts';
+import { type ApiEndpoints, controllerOf, endpointsField } from '../kinds/cluster-spec.ts';
 
 /** Set by an administrator who has checked the endpoints to which the credential of a cluster would be sent. */
 export const CONFIRMED_ANNOTATION = 'clusterpass.dev/confirmed-endpoint';

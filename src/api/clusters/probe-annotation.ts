@@ -1,4 +1,4 @@
-import type { ObjectMeta } from './kind.ts';
+import type { ObjectMeta } from '../kind.ts';
 
 /** On a cluster: whether the prober writes its Ready condition. Without it, the prober yields to another writer. */
 export const PROBE_ANNOTATION = 'clusterpass.dev/probe';

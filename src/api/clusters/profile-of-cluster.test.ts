@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { ApiObject } from './kind.ts';
+import type { ApiObject } from '../kind.ts';
 import { profileLabels, profileUid, toClusterProfile } from './profile-of-cluster.ts';
 
 const SETTINGS = { manager: 'fleet-1', provider: 'clusterpass', properties: ['region', 'constructor'] };

@@ -1,4 +1,4 @@
-import { type Address, type Network, readAddress, readNetwork } from '../lib/network.ts';
+import { type Address, type Network, readAddress, readNetwork } from '../../lib/network.ts';
 
 /**
  * The addresses that the server may connect to for a registered cluster. The caller who registers a cluster chooses its

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import { truncate } from '../lib/clip.ts';
-import type { ApiObject, ObjectMeta } from './kind.ts';
-import { conditionOf, READY } from './kinds/cluster-conditions.ts';
-import { type ApiEndpoints, type ClusterCondition, statusOf } from './kinds/cluster-spec.ts';
-import { isValidLabelValue } from './names.ts';
+import { truncate } from '../../lib/clip.ts';
+import type { ApiObject, ObjectMeta } from '../kind.ts';
+import { conditionOf, READY } from '../kinds/cluster-conditions.ts';
+import { type ApiEndpoints, type ClusterCondition, statusOf } from '../kinds/cluster-spec.ts';
+import { isValidLabelValue } from '../names.ts';
 
 /**
  * A Cluster as a ClusterProfile of SIG-Multicluster. The one place that maps them: for the kind that the server serves,
