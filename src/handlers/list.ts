@@ -154,7 +154,7 @@ function asOf(
   const { caller, target } = request;
   const present = (name: string): StoredObject | undefined => reader.find(storedKindOf(kind), fleetKey(name));
   const rule = inBothStates(views.ruleAt(kind, caller, 'list', atRevision(revision)), selection.rule, present);
-  const whole = views.wholeAt(kind, caller, target.alwaysPublic, revision);
+  const whole = views.wholeAt(kind, caller, target, revision);
   return {
     selection: { ...selection, rule },
     representation: { ...representation, whole: inBothStates(whole, representation.whole, present) },

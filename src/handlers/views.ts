@@ -5,7 +5,7 @@ import { goQuote } from '../api/codec/go-text/go-quote.ts';
 import { type Kind, storedKindOf } from '../api/kind.ts';
 import { PASS_APPROVAL_LABEL } from '../api/kinds/pass-spec.ts';
 import { collectionPrefix } from '../api/object-key.ts';
-import type { ApiRequest, Query } from '../api/request.ts';
+import type { ApiRequest, Query, Target } from '../api/request.ts';
 import { ApiError, badRequest, gone } from '../api/status.ts';
 import {
   atRevision,
@@ -30,10 +30,10 @@ export interface Views {
   rule(kind: Kind, caller: Caller, verb: 'list' | 'watch'): VisibilityRule | undefined;
   /** The rule in the past. */
   ruleAt(kind: Kind, caller: Caller, verb: 'list' | 'watch', moment: PolicyMoment): VisibilityRule | undefined;
-  /** How much of each object: see `Representation.whole`. */
-  whole(kind: Kind, caller: Caller, alwaysPublic: boolean): VisibilityRule | undefined;
+  /** How much of each object at this path: see `Representation.whole`. */
+  whole(kind: Kind, caller: Caller, path: Pick<Target, 'alwaysPublic'>): VisibilityRule | undefined;
   /** How much of each object could be seen at a past revision. */
-  wholeAt(kind: Kind, caller: Caller, alwaysPublic: boolean, revision: number): VisibilityRule | undefined;
+  wholeAt(kind: Kind, caller: Caller, path: Pick<Target, 'alwaysPublic'>, revision: number): VisibilityRule | undefined;
   /** The last policy change that may concern the caller. */
   changedAt(kind: Kind, caller: Caller): PolicyMoment;
   /** Epoch milliseconds: tables show ages. */
@@ -76,11 +76,11 @@ export function createViews(
       if (revision > moment.revision) throw gone(`too old resource version: ${moment.revision} (${revision})`);
       return rule(kind, caller, verb);
     },
-    whole: (kind, caller, alwaysPublic) => {
+    whole: (kind, caller, { alwaysPublic }) => {
       if (kind !== clusters) return undefined;
       return alwaysPublic ? NONE_VISIBLE : visibility.ruleFor(caller, 'update');
     },
-    wholeAt: (kind, caller, alwaysPublic, revision) => {
+    wholeAt: (kind, caller, { alwaysPublic }, revision) => {
       if (kind !== clusters) return undefined;
       return alwaysPublic ? NONE_VISIBLE : visibility.ruleAt(caller, 'update', atRevision(revision));
     },
@@ -143,7 +143,7 @@ export function representationFor(request: ApiRequest, kind: Kind, views: Views)
     kind,
     form,
     includeObject: form === 'table' ? parseIncludeObject(request.query) : 'Metadata',
-    whole: views.whole(kind, request.caller, request.target.alwaysPublic),
+    whole: views.whole(kind, request.caller, request.target),
     clientAddress: kind.projection === undefined ? '' : request.clientAddress,
     now: views.now,
   };

@@ -67,7 +67,7 @@ export function createWatchViews(
   return {
     current: () => {
       const rule = views.rule(kind, caller, 'watch');
-      const whole = views.whole(kind, caller, target.alwaysPublic);
+      const whole = views.whole(kind, caller, target);
       const isSame =
         rule?.fingerprint === current.selection.rule?.fingerprint &&
         whole?.fingerprint === current.representation.whole?.fingerprint;

@@ -11,7 +11,7 @@ import type { ObjectReader } from '../../objects/reader.ts';
 import { entriesAt } from '../selection.ts';
 import type { Views } from '../views.ts';
 
-export interface BindingWarningParts {
+interface BindingWarningParts {
   readonly clusters: Kind;
   readonly reader: Pick<ObjectReader, 'cache' | 'find'>;
   readonly views: Pick<Views, 'rule'>;

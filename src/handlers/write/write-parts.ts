@@ -80,7 +80,7 @@ export function seesWhole(
   kind: Kind,
   { metadata }: ApiObject,
 ): boolean {
-  const whole = views.whole(kind, caller, target.alwaysPublic);
+  const whole = views.whole(kind, caller, target);
   return whole === undefined || whole.admits(metadata.name ?? '', metadata.labels);
 }
 
