@@ -206,6 +206,21 @@ describe('an export into a hub', () => {
     ]);
   });
 
+  it('tells a refusal once, and again for a later object of the same name', async () => {
+    const { source, reconcile, lines } = newExport();
+    hub.fault = (method) => (method === 'PATCH' ? { code: 422 } : undefined);
+    const told = (): number => lines.filter((line) => line.startsWith('inventory/a: cannot create: ')).length;
+    source.put(cluster('a'));
+    await reconcile();
+    await reconcile();
+    expect(told()).toBe(1);
+    source.delete(cluster('a'));
+    await reconcile();
+    source.put(cluster('a'));
+    await reconcile();
+    expect(told()).toBe(2);
+  });
+
   it('CP-87: gives a profile its annotation back', async () => {
     const { source, reconcile } = newExport();
     source.put(cluster('a'));

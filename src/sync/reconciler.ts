@@ -110,11 +110,16 @@ export class Reconciler {
       removedRecently: removals.count ?? maxDelete,
       keyOf: this.#keyOf,
     });
-    reporter.planned(plan, state.problems, { maxDelete, removedRecently: removals.count });
-    const written = await this.#execute(plan);
-    reporter.reconciled(plan, written);
+    const written = [...plan.creates.map(({ object }) => object), ...plan.updates.map(({ actual }) => actual)];
+    reporter.planned(plan, state.problems, {
+      pending: new Set([...written, ...plan.removals].map(this.#keyOf)),
+      maxDelete,
+      removedRecently: removals.count,
+    });
+    const result = await this.#execute(plan);
+    reporter.reconciled(plan, result);
     const heldMs = plan.held.length > 0 ? Math.max(0, removals.windowEndsInMs) : 0;
-    return { plan, failed: written.failed, retryInMs: written.delayedMs || heldMs };
+    return { plan, failed: result.failed, retryInMs: result.delayedMs || heldMs };
   }
 
   /** How many were deleted within the window; undefined while what was deleted before the start is not known. */

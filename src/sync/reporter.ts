@@ -47,7 +47,8 @@ export class Reporter {
   readonly #conditions = new Map<ConditionType, { readonly isTrue: boolean; readonly message: string }>();
   #problems: ReadonlyMap<string, string> = new Map();
   #failedAtSource = 0;
-  #refusals = new Map<string, string>();
+  /** By object. Bound: the objects that the last plan writes. */
+  readonly #refusals = new Map<string, string>();
   readonly #writes: Counter<'operation' | 'result'>;
   readonly #objects: Gauge<'state'>;
   readonly #condition: Gauge<'type'>;
@@ -109,15 +110,26 @@ export class Reporter {
   planned(
     plan: Plan,
     problems: ReadonlyMap<string, SourceProblem>,
-    /** `removedRecently`: undefined if it is not known. */
-    { maxDelete, removedRecently }: { readonly maxDelete: number; readonly removedRecently: number | undefined },
+    {
+      pending,
+      maxDelete,
+      removedRecently,
+    }: {
+      /** The objects that the plan writes. */
+      readonly pending: ReadonlySet<string>;
+      readonly maxDelete: number;
+      /** Undefined if it is not known. */
+      readonly removedRecently: number | undefined;
+    },
   ): void {
     const { resource } = this.#options;
+    // A later object of the same name has problems that were not told yet.
+    for (const key of this.#refusals.keys()) if (!pending.has(key)) this.#refusals.delete(key);
     const all = new Map([...problems].map(([key, { problem }]) => [key, problem]));
     for (const key of plan.taken) all.set(key, `${resource}/${key} exists and is not of this synchronization`);
     for (const [key, text] of all) if (this.#problems.get(key) !== text) this.#options.err(`${key}: ${text}`);
     this.#problems = all;
-    this.#objects.set({ state: 'pending' }, plan.creates.length + plan.updates.length + plan.removals.length);
+    this.#objects.set({ state: 'pending' }, pending.size);
     this.#objects.set({ state: 'taken' }, plan.taken.length);
     this.#objects.set({ state: 'held' }, plan.held.length);
     const states = Map.groupBy(problems.values(), ({ state }) => state);
