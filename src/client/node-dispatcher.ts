@@ -1,4 +1,5 @@
-import { Agent, type Dispatcher, Pool, ProxyAgent } from 'undici';
+import { isIP } from 'node:net';
+import { Agent, type buildConnector, type Dispatcher, Pool, ProxyAgent } from 'undici';
 import { type ProxyOptions, usesProxy } from './proxy.ts';
 
 /** TLS options, which browsers do not have. */
@@ -27,7 +28,10 @@ export function createConnections(
   const options = { connect, bodyTimeout: 0 };
   const direct = new Agent(options);
   if (proxy === undefined) return direct;
-  const clientFactory = (origin: URL, pool: object) => new Pool(origin, { ...pool, headersTimeout: TUNNEL_TIMEOUT_MS });
+  const clientFactory = (origin: URL, { connect: toProxy, ...pool }: Pool.Options) => {
+    const named = typeof toProxy === 'function' ? { connect: withoutAddressAsName(toProxy) } : {};
+    return new Pool(origin, { ...pool, ...named, headersTimeout: TUNNEL_TIMEOUT_MS });
+  };
   let proxied: ProxyAgent | undefined;
   return direct.compose((dispatch) => (request, handler) => {
     if (!usesProxy(proxy, new URL(String(request.origin)))) return dispatch(request, handler);
@@ -35,4 +39,15 @@ export function createConnections(
     proxied ??= new ProxyAgent({ ...options, requestTls: connect, uri: proxy.url, clientFactory });
     return proxied.dispatch(request, handler);
   });
+}
+
+/**
+ * undici names the host of the proxy in TLS. An address is no server name (RFC 6066 section 3), and Node refuses it;
+ * without a name, the certificate has to be for the address.
+ */
+function withoutAddressAsName(connect: buildConnector.connector): buildConnector.connector {
+  return ({ servername, ...options }, callback) => {
+    const isAddress = isIP(servername?.replace(/^\[|\]$/g, '') ?? '') !== 0;
+    connect({ ...options, ...(servername === undefined || isAddress ? {} : { servername }) }, callback);
+  };
 }

@@ -86,6 +86,7 @@ it('a proxy that does not answer ends a command after ten seconds', async () => 
 it.each([
   ['an address of http', (port: number) => `127.0.0.1:${port}`, /through the proxy 127\.0\.0\.1:\d+ of HTTPS_PROXY: /],
   ['https for a plain proxy', (port: number) => `https://localhost:${port}`, /of HTTPS_PROXY: the answer is not TLS\n/],
+  ['https by address', (port: number) => `https://127.0.0.1:${port}`, /of HTTPS_PROXY: the answer is not TLS\n/],
   ['a proxy that is down', () => 'http://127.0.0.1:1', /through the proxy 127\.0\.0\.1:1 of HTTPS_PROXY: .*refused/i],
   [
     'SOCKS',
