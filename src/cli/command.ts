@@ -14,6 +14,8 @@ export interface Command {
   readonly sameFlagsAs?: string;
   /** The arguments are a command, whose own flags follow `--`. */
   readonly runsCommand?: boolean;
+  /** kubectl and controllers start it, often at once for many clusters: an error causes no further requests. */
+  readonly isPlugin?: boolean;
   /** False for commands that need no server. */
   readonly connects?: boolean;
   /** The exit code for wrong usage. 1 as of kubectl, unless it is set. */

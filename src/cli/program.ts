@@ -43,7 +43,7 @@ export function addCommands(
     leaf.action(async () => {
       const args = leaf.processedArgs.flat().filter((value) => value !== undefined);
       const invocation = new Invocation(args.map(String), leaf.opts(), flagsOf(command));
-      const cluster = invocation.text('cluster') ?? (isForCluster(command) ? invocation.args[0] : undefined);
+      const cluster = command.isPlugin === true ? undefined : clusterOf(command, invocation);
       finish(await runCommand(() => loadCommand(command), context, invocation, command.usageExitCode, cluster));
     });
   }
@@ -54,7 +54,9 @@ export function addCommands(
   program.parseOptions = (args) => parseOptions(normalized(program, args));
 }
 
-const isForCluster = ({ arguments: [argument] = [] }: Command): boolean => argument?.isCluster === true;
+/** Of a command for one cluster. */
+const clusterOf = ({ arguments: [argument] = [] }: Command, invocation: Invocation): string | undefined =>
+  invocation.text('cluster') ?? (argument?.isCluster === true ? invocation.args[0] : undefined);
 
 /** The commands that start with the first word; all, if no command does. Adding all takes 20 ms of each start. */
 function commandsFor(program: Commander, [first]: readonly string[]): readonly Command[] {

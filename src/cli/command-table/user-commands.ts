@@ -282,6 +282,7 @@ export const USER_COMMANDS: readonly Command[] = [
   },
   {
     path: ['credential'],
+    isPlugin: true,
     usageExitCode: USAGE_EXIT_CODE,
     summary: 'Give kubectl a token, as an exec credential plugin.',
     details:
