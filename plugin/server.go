@@ -406,23 +406,43 @@ func (c connection) proxyFor(base *url.URL) (*url.URL, error) {
 	if base.Scheme != "https" || given == "" {
 		return nil, nil
 	}
-	if !strings.Contains(given, "://") {
-		given = "http://" + given
+	variable := proxyVariable()
+	isAddress := isProxyAddress(given)
+	if !isAddress {
+		// net/http would take the scheme for a host, or connect directly. With another address, it says whether
+		// NO_PROXY covers the server.
+		if err := os.Setenv("HTTPS_PROXY", "http://proxy.invalid"); err != nil {
+			return nil, c.unreachable(err.Error())
+		}
 	}
-	parsed, parseErr := url.Parse(given)
 	proxy, err := http.ProxyFromEnvironment(&http.Request{URL: base})
-	host := base.Hostname()
-	switch {
-	case parseErr == nil && (proxy == nil || proxySchemes[parsed.Scheme]):
-		return proxy, err
-	case host == "localhost" || host == "::1" || isLoopbackIPv4(host):
-		return nil, nil
+	if !isAddress && proxy != nil {
+		return nil, c.unreachable(variable + " must be the http or https address of a proxy")
 	}
-	// net/http would take the scheme for a host, or connect directly.
-	return nil, c.unreachable(proxyVariable() + " must be the http or https address of a proxy")
+	return proxy, err
 }
 
-var proxySchemes = map[string]bool{"http": true, "https": true, "socks5": true, "socks5h": true}
+// The groups are the host and the port.
+var proxyPattern = regexp.MustCompile(`(?i)^(?:(?:https?|socks5h?)://)?(?:(?:[\w.~!$&'()*+,;=:@-]|%[0-9a-f]{2})*@)?` +
+	`([\w.-]+|\[[0-9a-f:.]+\])(?::([0-9]{1,5}))?(?:[/?#][^%\\\s]*)?$`)
+var numericLabel = regexp.MustCompile(`(?i)(?:^|\.)(?:[0-9]+|0x[0-9a-f]*)\.?$`)
+
+// isProxyAddress has one meaning in Go and in Node, whose parsers of URLs differ.
+func isProxyAddress(given string) bool {
+	found := proxyPattern.FindStringSubmatch(given)
+	if found == nil {
+		return false
+	}
+	if port, err := strconv.Atoi(found[2]); found[2] != "" && (err != nil || port > 65535) {
+		return false
+	}
+	host := strings.Trim(found[1], "[]")
+	if host != found[1] || numericLabel.MatchString(host) {
+		_, err := netip.ParseAddr(host)
+		return err == nil
+	}
+	return true
+}
 
 // proxyVariable is the variable that net/http reads.
 func proxyVariable() string {

@@ -444,6 +444,19 @@ describeWith(go, 'the plugin in Go does what the one in TypeScript does', () => 
       ['clusterpass.test', '', 1, 'http://127.0.0.1:1'],
       ['clusterpass.test', '', 1, `ftp://${address}`],
       ['clusterpass.test', '', 1, 'http://['],
+      ['clusterpass.test', 'other.test,clusterpass.test', 1, 'http://['],
+      ...[
+        ...[
+          'http:///proxy',
+          'http:/127.0.0.1:1',
+          '127.0.0.1:',
+          ':1',
+          '127.0.0.1:65536',
+          'http://user:p%zz@127.0.0.1:1',
+        ],
+        ...['user:p^@127.0.0.1:1', '127.1:1', '0x7f.0.0.1:1', '127.0.0.1.:1', 'http://127.0.0.1:1\\x', ' 127.0.0.1:1'],
+        ...['[::1', '[::1]:1', 'HTTP://127.0.0.1:1', 'user:p@ss@127.0.0.1:1', 'http://127.0.0.1:1/?x'],
+      ].map((text) => ['clusterpass.test', '', 1, text] as const),
     ] as const) {
       const args = ['--server', `https://${host}`, '--certificate-authority', 'ca.pem'];
       const given = { cluster: 'own', args, env: { HTTPS_PROXY, NO_PROXY, CLUSTERPASS_SERVER: '' } };

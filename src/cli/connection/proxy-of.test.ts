@@ -28,15 +28,15 @@ it.each(['proxy:3128', 'http://proxy:3128', 'user:secret@proxy:3128'])(
   },
 );
 
-it.each(['socks5://proxy:1080', 'ftp://proxy', 'http://[', 'a b'])(
-  '%s is refused, and never passed by',
-  (HTTPS_PROXY) => {
-    const proxy = proxyOf({ HTTPS_PROXY, NO_PROXY: 'other.example' });
-    const problem = 'HTTPS_PROXY must be the http or https address of a proxy';
-    expect(() => proxy?.isFor(new URL('https://pass.example'))).toThrow(problem);
-    expect(proxy?.isFor(new URL('https://other.example'))).toBe(false);
-  },
-);
+it.each([
+  ...['socks5://proxy:1080', 'ftp://proxy', 'http://[', 'a b', 'http:///proxy', 'http:/proxy:1', ' http://proxy'],
+  ...['proxy:', ':3128', 'proxy:65536', 'u:p%zz@proxy', 'u:p^@proxy', '127.1:3128', '0x7f.0.0.1', 'http://proxy\\x'],
+])('%s is refused, and never passed by', (HTTPS_PROXY) => {
+  const proxy = proxyOf({ HTTPS_PROXY, NO_PROXY: 'other.example' });
+  const problem = 'HTTPS_PROXY must be the http or https address of a proxy';
+  expect(() => proxy?.isFor(new URL('https://pass.example'))).toThrow(problem);
+  expect(proxy?.isFor(new URL('https://other.example'))).toBe(false);
+});
 
 it.each(['https://localhost', 'https://127.0.0.1:6443', 'https://127.1.2.3', 'https://[::1]:6443'])(
   'is not for %s, which is this machine',

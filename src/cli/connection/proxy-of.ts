@@ -17,7 +17,7 @@ export function proxyOf(env: Context['env']): ProxyOptions | undefined {
     .map((entry) => entry.trim().toLowerCase())
     .filter((entry) => entry !== '');
   return {
-    url: proxy?.href ?? '',
+    url: proxy?.url ?? '',
     name: `${proxy?.host} of ${variable}`,
     isFor: (address) => {
       if (isLoopback(address.hostname) || exceptions.some((exception) => isCoveredBy(exception, address))) return false;
@@ -28,10 +28,17 @@ export function proxyOf(env: Context['env']): ProxyOptions | undefined {
   };
 }
 
-/** Undefined for an address that Node cannot use. */
-function proxyAddress(given: string): URL | undefined {
-  const url = URL.parse(given.includes('://') ? given : `http://${given}`);
-  return url?.protocol === 'http:' || url?.protocol === 'https:' ? url : undefined;
+/** The groups are the host and the port. */
+const PROXY =
+  /^(?:https?:\/\/)?(?:(?:[\w.~!$&'()*+,;=:@-]|%[0-9a-f]{2})*@)?([\w.-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?(?:[/?#][^%\\\s]*)?$/i;
+
+/** Has one meaning in Node and in Go, whose parsers of URLs differ. Undefined for any other text. */
+function proxyAddress(given: string): { readonly url: string; readonly host: string } | undefined {
+  const [, host = '', port = ''] = PROXY.exec(given) ?? [];
+  const url = URL.parse(/^https?:\/\//i.test(given) ? given : `http://${given}`);
+  // `127.1` and `0x7f.0.0.1` are addresses for URL, and names for Go.
+  const isSame = host.startsWith('[') || url?.hostname === host.toLowerCase();
+  return host === '' || url === null || !isSame ? undefined : { url: url.href, host: `${host}${port}` };
 }
 
 function isCoveredBy(exception: string, { hostname, port }: URL): boolean {
