@@ -262,7 +262,9 @@ export class ProjectedCache implements ReadableCache {
     const events: ProjectedEvent[] = [];
     for (const { name, matches } of this.kind.projection.namespaces) {
       const entryOf = (stored: StoredObject | undefined): ProjectedObject | undefined =>
-        stored !== undefined && matches(stored.labels, stored.name) ? new ProjectedObject(this.kind, name, stored) : undefined;
+        stored !== undefined && matches(stored.labels, stored.name)
+          ? new ProjectedObject(this.kind, name, stored)
+          : undefined;
       const event = { revision, before: entryOf(before), after: entryOf(after), origin };
       if (event.before !== undefined || event.after !== undefined) events.push(event);
     }
