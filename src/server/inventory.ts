@@ -1,7 +1,7 @@
 import { NAME_LABEL } from '../api/domain-keys.ts';
 import type { ProjectedNamespace } from '../api/kind.ts';
 import type { InventorySettings } from '../api/kinds/cluster-profile.ts';
-import { viewCluster } from '../authz/cluster-selector.ts';
+import { viewCluster } from '../authz/policy/cluster-selector.ts';
 import { OptionsError } from '../config/load-options.ts';
 import type { ServeOptions } from '../config/serve-options.ts';
 import { parseLabelSelector, SelectorSyntaxError } from '../objects/selectors/label-selector.ts';
