@@ -70,17 +70,27 @@ const LOGIN = (): string[] => [
 /** The settings of a console. */
 const settings = (named: unknown): Responder => json(200, { productName: 'orchestrator', provider: named });
 
+const ADDRESS = /^ {2}(https:\S+)\n/m;
+
 /** The address that a command asks to open. */
 async function addressFrom(running: Running): Promise<string> {
-  const pattern = /^ {2}(https:\S+)\n/m;
-  await running.until(({ stderr }) => pattern.test(stderr));
-  return pattern.exec(running.stderr)?.[1] ?? '';
+  await running.until(({ stderr }) => ADDRESS.test(stderr));
+  return ADDRESS.exec(running.stderr)?.[1] ?? '';
 }
 
 async function signIn(args: readonly string[] = LOGIN()): Promise<void> {
-  const running = person.start(args);
-  await provider.visit(await addressFrom(running), 'jane');
-  const { code, stdout, stderr } = await running.ended;
+  const { promise: asked, resolve } = Promise.withResolvers<string>();
+  let said = '';
+  const ended = person.run(args, {
+    onError: (text) => {
+      said += text;
+      const [, address] = ADDRESS.exec(said) ?? [];
+      if (address !== undefined) resolve(address);
+    },
+  });
+  const failed = ended.then(({ stderr }) => Promise.reject(new Error(`it ended: ${stderr}`)));
+  await provider.visit(await Promise.race([asked, failed]), 'jane');
+  const { code, stdout, stderr } = await ended;
   expect([code, stdout], stderr).toEqual([0, `Logged in to ${server.url} as "id:jane".\n`]);
 }
 

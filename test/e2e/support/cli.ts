@@ -15,6 +15,8 @@ export interface CliOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** In a separate process, as users run it, with the start of Node; much slower. */
   readonly inProcess?: false;
+  /** Called with what a command of this process writes to standard error. */
+  readonly onError?: (text: string) => void;
   /** The exit code of a command that fails, if it is not 1. */
   readonly exitCode?: number;
 }
@@ -64,10 +66,10 @@ export class Person {
     return new Running(child);
   }
 
-  async run(args: readonly string[], { stdin = '', env, inProcess }: CliOptions = {}): Promise<CliResult> {
+  async run(args: readonly string[], { stdin = '', env, inProcess, onError }: CliOptions = {}): Promise<CliResult> {
     if (inProcess !== false) {
       const all = { PATH: process.env.PATH, HOME: this.home, ...this.#env, ...env };
-      return runCommand(args, { env: all, cwd: this.home, stdin });
+      return runCommand(args, { env: all, cwd: this.home, stdin, onError });
     }
     const running = this.start(args, env);
     running.child.stdin?.on('error', () => {});

@@ -13,6 +13,8 @@ export interface CommandInput {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
   readonly stdin: string;
+  /** Called with what is written to standard error, for commands that ask for something meanwhile. */
+  readonly onError?: ((text: string) => void) | undefined;
 }
 
 export interface CliResult {
@@ -25,12 +27,16 @@ export interface CliResult {
  * Runs a command of the client, or of `clusterpass store`, in this process: the same code over the same sockets and
  * files, without the start of Node.
  */
-export async function runCommand(args: readonly string[], { env, cwd, stdin }: CommandInput): Promise<CliResult> {
+export async function runCommand(
+  args: readonly string[],
+  { env, cwd, stdin, onError }: CommandInput,
+): Promise<CliResult> {
   const said = { stdout: '', stderr: '' };
-  const into = (name: keyof typeof said) => ({
+  const into = (name: keyof typeof said, heard?: (text: string) => void) => ({
     isTerminal: false,
     write: (text: string): void => {
       said[name] += text;
+      heard?.(text);
     },
   });
   const context: Context = {
@@ -39,7 +45,7 @@ export async function runCommand(args: readonly string[], { env, cwd, stdin }: C
     version: VERSION,
     now: Date.now,
     out: into('stdout'),
-    err: into('stderr'),
+    err: into('stderr', onError),
     readStdin: async () => stdin,
     progress: NO_PROGRESS,
     stopped: () => new AbortController().signal,
