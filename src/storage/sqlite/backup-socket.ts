@@ -162,7 +162,7 @@ function answer(socket: Socket, message: BackupAnswer): void {
   if (!socket.destroyed) socket.write(`${JSON.stringify(message)}\n`);
 }
 
-/** Without waiting for the client, which may be stopped: an open connection would keep the thread of the store alive. */
+/** Without waiting for the client, which may be stopped: its connection would keep the thread of the store alive. */
 function refuse(socket: Socket, error: string): void {
   answer(socket, { error });
   socket.destroySoon();
