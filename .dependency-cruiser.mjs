@@ -102,10 +102,16 @@ const MODULES = [
     folders: [
       ...['http', 'cli', 'authn/jwt', 'clusters/upstream', 'tokens/external', 'storage/etcd', 'server/workers'],
     ],
-    files: ['lib/network.ts', 'storage/sqlite/backup-socket.ts', 'storage/sqlite/request-backup.ts'],
+    files: [
+      'lib/network.ts',
+      'client/node-dispatcher.ts',
+      'storage/sqlite/backup-socket.ts',
+      'storage/sqlite/request-backup.ts',
+    ],
     why:
       'Sockets are opened where their limits are set: http/, cli/, authn/jwt/, clusters/upstream/, tokens/external/, ' +
-      'storage/etcd/ and server/workers/. A module that needs only `isIP` or `BlockList` takes them from lib/network.ts. ' +
+      'storage/etcd/ and server/workers/. A module that needs only `isIP` or `BlockList` takes them from ' +
+      'lib/network.ts, which client/ may not import. ' +
       'A backup of SQLite is requested at a Unix socket beside the file.',
   },
   {

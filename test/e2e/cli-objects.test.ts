@@ -289,7 +289,8 @@ describe('clusterpass delete', () => {
   it('by label: a cluster that does not exist is not one without objects', async () => {
     const args = ['delete', 'sa', '--cluster', 'alfa', '-l', 'age=old'];
     expect(await admin.fails(args)).toBe(
-      'Error from server (NotFound): clusters.clusterregistry.k8s.io "alfa" not found\n',
+      'Error from server (NotFound): clusters.clusterregistry.k8s.io "alfa" not found\n' +
+        'Did you mean the cluster alpha?\n',
     );
     expect((await admin.run([...args, '--ignore-not-found'])).code).toBe(0);
   });

@@ -124,8 +124,9 @@ function requestOf(caller: Caller, { name = CLUSTER.name, dryRun = false }: Join
 }
 
 /** The answer without the values that differ from one request to the next. */
-function withoutStamp({ json, ...rest }: { json?: string }): { json: unknown } {
-  const text = (json ?? '')
+function withoutStamp({ json, ...rest }: { json?: Uint8Array }): { json: unknown } {
+  const text = Buffer.from(json ?? [])
+    .toString()
     .replaceAll(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, 'UID')
     .replaceAll(/\d{4}-\d\d-\d\dT[\d:]+Z/g, 'TIME');
   return { ...rest, json: JSON.parse(text) };
