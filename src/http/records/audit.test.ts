@@ -207,8 +207,18 @@ describe('A41: which log an event is in', () => {
     ['left by its client', { code: 0 }],
   ])('little is kept of a request that was %s', (_, changes) => {
     const long = 'a'.repeat(5_000);
-    const sent = { path: `/${long}`, cluster: long, target: { ...target, name: long, namespace: long } };
+    const read = { ...target, verb: 'get' as const, name: long, namespace: long };
+    const sent = { path: `/${long}`, cluster: long, target: read };
     expect(written({ ...sent, ...changes }).length).toBeLessThan(1_200);
     expect(written(sent).length).toBeGreaterThan(1_800);
+  });
+
+  it.each([
+    ['its client has left', 0],
+    ['it was answered with 504', 504],
+  ])('a permitted write names its object, although %s', (_, code) => {
+    const name = 'a'.repeat(253);
+    const event = JSON.parse(written({ code, cluster: name, target: { ...target, name } }));
+    expect([event.objectRef.name, event.annotations['clusterpass.dev/cluster']]).toEqual([name, name]);
   });
 });

@@ -50,20 +50,30 @@ const showsEvents = ({ target, code }: RequestRecord): boolean =>
 const WRITES: ReadonlySet<string> = new Set(['create', 'update', 'patch', 'delete', 'deletecollection']);
 
 /**
- * Whether the event is kept in the security log: the request has changed who may do what, or may have, if it was
- * permitted and its result is not known. A rejected request is not: callers without any permission can send those.
+ * Whether the event is kept in the security log: the request has changed who may do what, or may have. A rejected
+ * request is not: callers without any permission can send those.
  */
-function isSecurityEvent({ auditedCode, target, decision, dryRun, code }: RequestRecord): boolean {
+function isSecurityEvent(record: RequestRecord): boolean {
+  const { auditedCode, target } = record;
   // The event of a token was committed there before.
   if (auditedCode !== undefined) return true;
+  return mayHaveWritten(record) && SECURITY_GROUPS.has(target?.group ?? '') && target?.subresource !== 'status';
+}
+
+/** Whether the request has changed something, or may have: it was permitted, and its result is perhaps not known. */
+function mayHaveWritten({ target, decision, dryRun, code }: RequestRecord): boolean {
   if (target === undefined || decision?.allowed !== true || dryRun) return false;
   // A conflict at one object ends the deletion of a collection; others may be deleted already.
   const isRejected = code >= 400 && code < 500 && target.verb !== 'deletecollection';
-  return !isRejected && WRITES.has(target.verb) && SECURITY_GROUPS.has(target.group) && target.subresource !== 'status';
+  return !isRejected && WRITES.has(target.verb);
 }
 
 /** Whether texts are cut at the limits of a rejected request: it failed, or its client is unknown or has left. */
 const isBrief = ({ code, userInfo }: RequestRecord): boolean => code === 0 || code >= 400 || userInfo === undefined;
+
+/** A client that leaves must not hide which object it has changed. */
+const nameLimit = (record: RequestRecord): number =>
+  isBrief(record) && !mayHaveWritten(record) ? MAX_REJECTED_NAME : MAX_NAME;
 
 /** The log has the cause. */
 function rejectUnaudited(): never {
@@ -108,7 +118,7 @@ const userOf = ({ name, uid, groups, extra }: User): object => ({
 
 /** Written by the impersonator, unlike the names of authenticated users: it is cut, and a token in it is redacted. */
 function impersonatedOf({ name, uid, groups, extra }: User, record: RequestRecord): object {
-  const limit = isBrief(record) ? MAX_REJECTED_NAME : MAX_NAME;
+  const limit = nameLimit(record);
   const written = (text: string): string => clip(record.redact(text), limit);
   const all = Object.entries(extra).map(([key, values]) => [written(key), values.map(written)]);
   return userOf({
@@ -120,7 +130,7 @@ function impersonatedOf({ name, uid, groups, extra }: User, record: RequestRecor
 }
 
 function objectOf({ resource, namespace, name, group, version, subresource }: Target, record: RequestRecord): object {
-  const limit = isBrief(record) ? MAX_REJECTED_NAME : MAX_NAME;
+  const limit = nameLimit(record);
   const named = (text: string): string | undefined => (text === '' ? undefined : clip(record.redact(text), limit));
   return {
     resource: named(resource),
@@ -144,8 +154,7 @@ function annotationsOf(record: RequestRecord): Record<string, string> {
     all['authorization.k8s.io/decision'] = decision.allowed ? 'allow' : 'forbid';
     all['authorization.k8s.io/reason'] = decision.why;
   }
-  if (cluster !== undefined)
-    all['clusterpass.dev/cluster'] = clip(cluster, isBrief(record) ? MAX_REJECTED_NAME : MAX_NAME);
+  if (cluster !== undefined) all['clusterpass.dev/cluster'] = clip(cluster, nameLimit(record));
   // The query is not recorded, and without this a dry run would look like a change.
   if (record.dryRun) all[DRY_RUN_ANNOTATION] = 'All';
   for (const [key, value] of annotations) all[key] = value;
