@@ -237,6 +237,18 @@ describe('sharing', () => {
     await two.close();
   });
 
+  test('processes that rotate a file at the same moment have no problem, and lose no line', async () => {
+    for (let round = 0; round < 20; round++) {
+      const sharing = Array.from({ length: 4 }, () => fileWith());
+      await Promise.all(sharing.map((file) => file.append(line('a'.repeat(29)))));
+      await Promise.all(sharing.map((file) => file.append(line('b'.repeat(29)))));
+      for (const file of sharing) await file.close();
+    }
+    expect(problems).toEqual([]);
+    const texts = await Promise.all((await readdir(dir)).map(contentOf));
+    expect(texts.join('').split('\n').filter(Boolean)).toHaveLength(20 * 8);
+  });
+
   test('a file that another program moved away is followed by a new one', async () => {
     const file = fileWith();
     await file.append(line('before'));

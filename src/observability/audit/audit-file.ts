@@ -2,6 +2,7 @@ import { constants, write } from 'node:fs';
 import { type FileHandle, mkdir, open, readdir, realpath, rename, stat, unlink } from 'node:fs/promises';
 import { dirname, join, parse } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { codeOf } from '../../lib/file-problem.ts';
 
 export interface AuditFileOptions {
   readonly path: string;
@@ -117,9 +118,12 @@ export class AuditFile {
       await rename(this.#realPath, reserved);
     } catch (error) {
       if (reserved !== undefined) await unlink(reserved).catch(() => {});
-      this.#options.onProblem(error);
-      this.#failedAt = this.#options.monotonicNow();
-      return false;
+      // ENOENT: another process has rotated it since the check.
+      if (codeOf(error) !== 'ENOENT') {
+        this.#options.onProblem(error);
+        this.#failedAt = this.#options.monotonicNow();
+        return false;
+      }
     }
     await this.close();
     await this.#prune();
@@ -133,7 +137,7 @@ export class AuditFile {
     this.#size = found.size;
   }
 
-  async #open(): Promise<FileHandle> {
+  async #open(isAgain = false): Promise<FileHandle> {
     const { path, now, monotonicNow } = this.#options;
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     // Opened for reading, too, to see whether the last line is whole. A pipe or a device may only allow writing.
@@ -154,6 +158,8 @@ export class AuditFile {
       if (this.#isRegular && stats.size === 0) await syncFolder(dirname(path));
     } catch (error) {
       await handle.close();
+      // Another process has rotated the file between two of these steps.
+      if (codeOf(error) === 'ENOENT' && !isAgain) return this.#open(true);
       throw error;
     }
     this.#handle = handle;
@@ -186,7 +192,7 @@ export class AuditFile {
         await (await open(path, 'wx', 0o600)).close();
         return path;
       } catch (error) {
-        if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+        if (codeOf(error) !== 'EEXIST') throw error;
       }
     }
   }
@@ -202,7 +208,7 @@ export class AuditFile {
       for (const file of backups) if (file < oldest || !kept.has(file)) await unlink(join(dir, file));
     } catch (error) {
       // Another process may have removed it already.
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') onProblem(error);
+      if (codeOf(error) !== 'ENOENT') onProblem(error);
     }
   }
 }
@@ -224,7 +230,7 @@ async function writeWhenRead(handle: FileHandle, bytes: Uint8Array, offset: numb
     try {
       return await writeFrom(handle, bytes, offset);
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN' || waited >= PIPE_WAIT_MS) throw error;
+      if (codeOf(error) !== 'EAGAIN' || waited >= PIPE_WAIT_MS) throw error;
       await delay(PIPE_RETRY_MS);
     }
   }
