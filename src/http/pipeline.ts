@@ -81,7 +81,7 @@ export interface PipelineOptions
   readonly observeArrival: (method: string | undefined) => void;
   /** Called when the headers of a watch are sent. */
   readonly observeStart: (record: RequestRecord) => void;
-  /** Called once per request when its connection is finished with it, e.g. for logs and metrics. */
+  /** Called once per request when its connection and the handler of a write are finished with it, e.g. for logs. */
   readonly observe: (record: RequestRecord) => void;
   /** Called at the end of each subrequest: a token of a TokenRequestList, a request of a tool. */
   readonly observeSubrequest: (record: RequestRecord) => void;
