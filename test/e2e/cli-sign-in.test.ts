@@ -78,7 +78,7 @@ async function addressFrom(running: Running): Promise<string> {
   return ADDRESS.exec(running.stderr)?.[1] ?? '';
 }
 
-async function signIn(args: readonly string[] = LOGIN()): Promise<void> {
+async function signIn(args: readonly string[] = LOGIN(), user = 'jane'): Promise<void> {
   const { promise: asked, resolve } = Promise.withResolvers<string>();
   let said = '';
   const ended = person.run(args, {
@@ -89,9 +89,9 @@ async function signIn(args: readonly string[] = LOGIN()): Promise<void> {
     },
   });
   const failed = ended.then(({ stderr }) => Promise.reject(new Error(`it ended: ${stderr}`)));
-  await provider.visit(await Promise.race([asked, failed]), 'jane');
+  await provider.visit(await Promise.race([asked, failed]), user);
   const { code, stdout, stderr } = await ended;
-  expect([code, stdout], stderr).toEqual([0, `Logged in to ${server.url} as "id:jane".\n`]);
+  expect([code, stdout], stderr).toEqual([0, `Logged in to ${server.url} as "id:${user}".\n`]);
 }
 
 const WHO = ['whoami', '-o', 'jsonpath={.status.userInfo.username}'];
@@ -340,13 +340,20 @@ describe('one login serves every command', () => {
   });
 
   it.each([
-    ['another sign-in', () => signIn()],
+    ['the sign-in of another person', () => signIn(LOGIN(), 'joe')],
     ['a token', () => person.ok(['login', '--server', server.url, '--token-file', '-'], { stdin: server.adminToken })],
   ])('RFC 7009: is ended at the provider by %s at the same server', async (_, logInAgain) => {
     await signIn();
     const { refreshToken } = await sessionOf();
     await logInAgain();
     expect(provider.revoked.at(-1)).toBe(refreshToken);
+  });
+
+  it('RFC 7009: is not ended by the next sign-in of the person, which may share its grant', async () => {
+    await signIn();
+    const before = [...provider.revoked];
+    await signIn();
+    expect(provider.revoked).toEqual(before);
   });
 
   it('logout revokes the newest refresh token, also one that it received itself', async () => {

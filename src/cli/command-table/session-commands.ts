@@ -13,7 +13,9 @@ export const SESSION_COMMANDS: readonly Command[] = [
       'port), or in a browser on any machine (`--device`, the device flow). The address is printed; a browser is opened ' +
       'only if stderr is a terminal. The server gets the ID token. It is refreshed shortly before it expires, by one ' +
       'process at a time, so one login serves every command, every cluster and kubectl. The next login at the same server ' +
-      'uses the same provider, and revokes the refresh token of the login before there, if the provider supports it.\n\nWithout a provider, a token must be given. In both cases the token is tested, then stored in ' +
+      'uses the same provider. A login of another person, client or provider, or with a token, revokes the refresh token ' +
+      'of the login that it replaces, if the provider supports it.\n\n' +
+      'Without a provider, a token must be given. In both cases the token is tested, then stored in ' +
       '`logins.json` (mode 0600) in `$XDG_CONFIG_HOME/clusterpass` or `~/.config/clusterpass`. There is one login per ' +
       'server, and a token is only sent to its own server.\n\nLog in to several servers to see their clusters in one list: ' +
       '`get clusters`, `describe cluster`, `kubeconfig` and `exec` without `--server` are for all servers with a login, and ' +
