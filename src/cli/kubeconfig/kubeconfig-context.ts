@@ -1,7 +1,7 @@
 import { dirname, resolve } from 'node:path';
 import { parseDocument } from 'yaml';
 import { CliError } from '../command.ts';
-import { readText } from '../files/files.ts';
+import { readGivenFile, readText } from '../files/files.ts';
 
 /** The cluster and the user of one context. Certificates and keys are PEM. */
 export interface KubeconfigContext {
@@ -21,8 +21,10 @@ type Fields = Readonly<Record<string, unknown>>;
 export async function readContext(file: string, name: string | undefined): Promise<KubeconfigContext> {
   const text = await readText(file);
   if (text === undefined) throw new CliError(`the kubeconfig ${file} does not exist`);
-  const document = parseDocument(text);
-  const config: unknown = document.errors.length > 0 ? undefined : document.toJS();
+  // As in kubectl: the first document, and the last of two keys.
+  const document = parseDocument(text, { uniqueKeys: false });
+  const isWrong = document.errors.some(({ code }) => code !== 'MULTIPLE_DOCS');
+  const config: unknown = isWrong ? undefined : document.toJS();
   if (typeof config !== 'object' || config === null) throw new CliError(`${file} is not a kubeconfig`);
   const root = config as Fields;
   const contextName = name ?? textOf(root, 'current-context');
@@ -66,10 +68,6 @@ async function readPem(file: string, fields: Fields, field: string): Promise<str
     : Buffer.from(data, 'base64').toString('utf8');
 }
 
-/** Paths are relative to the kubeconfig. */
-async function readReferenced(file: string, path: string | undefined): Promise<string | undefined> {
-  if (path === undefined) return undefined;
-  const text = await readText(resolve(dirname(file), path));
-  if (text === undefined) throw new CliError(`${file} refers to ${path}, which does not exist`);
-  return text;
-}
+/** Paths are relative to the kubeconfig. Unlike the kubeconfig, comments of PEM files may be in any encoding. */
+const readReferenced = async (file: string, path: string | undefined): Promise<string | undefined> =>
+  path === undefined ? undefined : readGivenFile(resolve(dirname(file), path));

@@ -1,0 +1,47 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { readContext } from './kubeconfig-context.ts';
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'clusterpass-context-'));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+const KUBECONFIG = `kind: Config
+current-context: a
+contexts: [{name: a, context: {cluster: a, user: a}}]
+clusters: [{name: a, cluster: {server: "https://a", certificate-authority: ca.pem}}]
+`;
+
+async function written(name: string, content: string | Buffer): Promise<string> {
+  const path = join(folder, name);
+  await writeFile(path, content);
+  return path;
+}
+
+it.each([
+  ['one document', KUBECONFIG],
+  ['several documents', `${KUBECONFIG}---\n{{{ no YAML\n`],
+  ['a key twice', `current-context: b\n${KUBECONFIG}`],
+])('reads a kubeconfig with %s as kubectl does', async (_, text) => {
+  await written('ca.pem', 'CA');
+  expect(await readContext(await written('kubeconfig', text), undefined)).toMatchObject({
+    server: 'https://a',
+    ca: 'CA',
+  });
+});
+
+it('reads a CA file whose comments are not UTF-8', async () => {
+  await written('ca.pem', Buffer.from('# Autorit\xe9\nCA', 'latin1'));
+  const { ca } = await readContext(await written('kubeconfig', KUBECONFIG), undefined);
+  expect(ca?.split('\n')[1]).toBe('CA');
+});
+
+it('refuses a file that it cannot parse, and names a file that is missing', async () => {
+  await expect(readContext(await written('kubeconfig', 'a: ['), undefined)).rejects.toThrow('is not a kubeconfig');
+  const missing = await written('kubeconfig', KUBECONFIG.replace('ca.pem', 'missing.pem'));
+  await expect(readContext(missing, undefined)).rejects.toThrow(`cannot read ${join(folder, 'missing.pem')}: `);
+});
