@@ -1,7 +1,7 @@
 import { isStatus } from '../client/errors.ts';
 import { nearest } from '../lib/nearest.ts';
-import { type ClusterReference, clusterLabel } from './cluster-references.ts';
-import { CliError, type Context, type Invocation } from './command.ts';
+import { type ClusterReference, clusterLabel, clustersNamed } from './cluster-references.ts';
+import type { Context, Invocation } from './command.ts';
 import type { NamedServer } from './connection/all-servers.ts';
 import { clientFor, resolveConnection } from './connection/connection.ts';
 import { describeError } from './describe-error.ts';
@@ -9,12 +9,15 @@ import { terminalSafe } from './output/terminal-safe.ts';
 
 /** How many names are read at a server: an error must not wait for the list of a large fleet. */
 const MAX_NAMES = 10_000;
+/** For how many names one is suggested: each is compared with all that were read, which takes 0.1 s. */
+const MAX_MISSING = 10;
 
 /** The clusters whose names are nearest to those that were not found, of the ones that the caller sees. */
 export async function nearestClusters(
   servers: readonly NamedServer[],
-  missing: readonly ClusterReference[],
+  allMissing: readonly ClusterReference[],
 ): Promise<ReadonlyMap<ClusterReference, string>> {
+  const missing = allMissing.slice(0, MAX_MISSING);
   const asked = servers.filter((server) => missing.some((each) => [undefined, server].includes(each.server)));
   const known = await Promise.all(asked.map(async (server) => ({ server, names: await visibleNames(server) })));
   const found = missing.map((reference): [ClusterReference, string | undefined] => {
@@ -60,10 +63,12 @@ export async function clusterHint(
   try {
     const connection = await resolveConnection(context, invocation);
     const server = { name: connection.server, connection, client: await clientFor(context, connection) };
+    // Most errors are about something else than the name: the fleet is not listed for them.
+    if ((await clustersNamed(server, [cluster])).length > 0) return undefined;
     const name = (await nearestClusters([server], [reference])).get(reference);
     return name === undefined ? undefined : `Did you mean the cluster ${name}?`;
   } catch (failure) {
-    if (failure instanceof CliError) return undefined;
+    if (describeError(failure) !== undefined) return undefined;
     throw failure;
   }
 }
