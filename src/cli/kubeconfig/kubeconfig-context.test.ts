@@ -25,6 +25,7 @@ async function written(name: string, content: string | Buffer): Promise<string> 
 it.each([
   ['one document', KUBECONFIG],
   ['several documents', `${KUBECONFIG}---\n{{{ no YAML\n`],
+  ['many aliases', `x: &x {cluster: b}\nmore: [${Array(200).fill('*x').join()}]\n${KUBECONFIG}`],
   ['a key twice', `current-context: b\n${KUBECONFIG}`],
 ])('reads a kubeconfig with %s as kubectl does', async (_, text) => {
   await written('ca.pem', 'CA');

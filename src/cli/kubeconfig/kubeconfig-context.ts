@@ -2,6 +2,7 @@ import { dirname, resolve } from 'node:path';
 import { parseDocument } from 'yaml';
 import { CliError } from '../command.ts';
 import { readGivenFile, readText } from '../files/files.ts';
+import { MAX_ALIASES } from './kubeconfig-file.ts';
 
 /** The cluster and the user of one context. Certificates and keys are PEM. */
 export interface KubeconfigContext {
@@ -24,7 +25,7 @@ export async function readContext(file: string, name: string | undefined): Promi
   // As in kubectl: the first document, and the last of two keys.
   const document = parseDocument(text, { uniqueKeys: false });
   const isWrong = document.errors.some(({ code }) => code !== 'MULTIPLE_DOCS');
-  const config: unknown = isWrong ? undefined : document.toJS();
+  const config: unknown = isWrong ? undefined : document.toJS(MAX_ALIASES);
   if (typeof config !== 'object' || config === null) throw new CliError(`${file} is not a kubeconfig`);
   const root = config as Fields;
   const contextName = name ?? textOf(root, 'current-context');

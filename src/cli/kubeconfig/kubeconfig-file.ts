@@ -66,6 +66,9 @@ interface Mark extends ContextKey {
 
 const EMPTY = 'apiVersion: v1\nkind: Config\nclusters: []\nusers: []\ncontexts: []\n';
 
+/** Of one file. The default of the parser is 100, which a file of many contexts with one anchor exceeds. */
+export const MAX_ALIASES = { maxAliasCount: 100_000 };
+
 const NUMBERS: ReadonlySet<string> = new Set(['tag:yaml.org,2002:int', 'tag:yaml.org,2002:float']);
 
 /** Numbers are written as they were read: one of another program may have more digits than JavaScript keeps. */
@@ -99,7 +102,7 @@ export class KubeconfigFile {
     if (problem !== undefined) {
       throw new CliError(`${path} cannot be parsed, and is not changed: ${yamlProblem(problem)}`);
     }
-    const document: Document = isOnlyRead && parsed.contents !== null ? new Document(parsed.toJS()) : parsed;
+    const document: Document = isOnlyRead && parsed.contents !== null ? new Document(parsed.toJS(MAX_ALIASES)) : parsed;
     // Without entries, a file has at most comments, which stay.
     document.contents ??= parseDocument(EMPTY).contents;
     this.#path = path;

@@ -197,6 +197,9 @@ describe('merging', () => {
       expect(collisions(`${context('b')}---\n${context('a')}`)).toEqual(['context "b"']);
       expect(collisions(`${context('b')}---\n{{{`)).toEqual(['context "b"']);
       expect(collisions(`${context('a')}${context('b')}`)).toEqual(['context "b"']);
+      expect(collisions(`x: &x [a]\nmore: [${Array(200).fill('*x').join()}]\n${context('b')}`)).toEqual([
+        'context "b"',
+      ]);
       expect(collisions('# nothing\n')).toEqual([]);
     });
 
