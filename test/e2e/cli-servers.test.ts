@@ -341,6 +341,11 @@ describe('kubeconfig --prune', () => {
     await joe.ok(['logout', '--server', us.url]);
     // Of a server that is given, only its own contexts are pruned.
     await write('--prune', '--server', eu.url);
+    // Of a selection, none of the clusters that are not selected.
+    for (const selection of ['--selector=env=dev', '--cluster=dev-1']) {
+      await write('--prune', selection);
+      await joe.ok(['kubeconfig', '--prune', selection, '--output', file]);
+    }
     await write();
     expect((await names()).sort()).toEqual(all);
     const { code, stderr } = await write('--prune');

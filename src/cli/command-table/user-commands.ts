@@ -215,7 +215,7 @@ export const USER_COMMANDS: readonly Command[] = [
       },
       {
         flags: '--prune',
-        doc: 'Remove contexts of clusters that you no longer see, and, without `--server` and a token, those of servers that you are not logged in to. Each is named. Without `--as`, nothing else is done.',
+        doc: 'Remove contexts of clusters that you no longer see, and, without `--server`, a token and a selection, those of servers that you are not logged in to. Each is named. Without `--as`, nothing else is done.',
       },
       { flags: '-w, --watch', doc: 'Keep running, and update the file when clusters change.' },
       {

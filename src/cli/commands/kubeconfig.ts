@@ -34,14 +34,15 @@ export const run: Run = async (context, invocation) => {
   const labelSelector = invocation.text('selector');
   const names = invocation.list('cluster');
   if (names.length > 0 && labelSelector !== undefined) throw new CliError('selectors cannot be combined with names');
-  const isForAll = isForAllLogins(context, invocation);
+  // What is not selected stays, and clusters of other servers cannot be selected.
+  const prunesLogouts =
+    prune && labelSelector === undefined && names.length === 0 && isForAllLogins(context, invocation);
   // After the last logout, too: its contexts are still in the file.
-  const hasNoServer = isPruneOnly && isForAll && Object.keys((await readLogins(context)).logins).length === 0;
+  const hasNoServer = isPruneOnly && prunesLogouts && Object.keys((await readLogins(context)).logins).length === 0;
   const servers = hasNoServer ? [] : await connectAll(context, invocation);
   for (const { connection } of servers) warnOfTokenFlag(context, invocation, connection.server);
   const settings: WriteSettings = {
     servers,
-    isForAllLogins: isForAll,
     account,
     isServer,
     template,
@@ -49,6 +50,7 @@ export const run: Run = async (context, invocation) => {
     labelSelector,
     references: clusterReferences(names, servers),
     prune,
+    prunesLogouts,
     acceptChanges: invocation.is('acceptChanges'),
     reported: new Set(),
   };

@@ -23,8 +23,6 @@ const LOCK_WAIT_MS = 10_000;
 /** The settings of all contexts. */
 export interface WriteSettings extends ContextSettings {
   readonly servers: readonly NamedServer[];
-  /** Whether these are the servers of all logins. */
-  readonly isForAllLogins: boolean;
   /** Undefined with `--server-context` alone. */
   readonly account: PassSubject | undefined;
   /** Whether to write contexts for Clusterpass itself. */
@@ -33,6 +31,8 @@ export interface WriteSettings extends ContextSettings {
   /** Only these clusters, if there are any. */
   readonly references: readonly ClusterReference[];
   readonly prune: boolean;
+  /** Whether contexts of servers without a login are removed, too. */
+  readonly prunesLogouts: boolean;
   readonly acceptChanges: boolean;
   /** Changes of endpoints that were reported. With --watch, each is reported once. */
   readonly reported: Set<string>;
@@ -134,7 +134,7 @@ async function pruningOf(
 
   /** Read for each write: with --watch, the user logs in and out meanwhile. */
   async function knownServers(): Promise<ReadonlySet<string> | undefined> {
-    if (!settings.isForAllLogins) return undefined;
+    if (!settings.prunesLogouts) return undefined;
     const servers = settings.servers.map(({ connection }) => connection.server);
     return new Set([...servers, ...Object.keys((await readLogins(context)).logins)]);
   }
