@@ -1,17 +1,17 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { describeWithKubectl, kubectl, kubectlOk } from './support/kubectl.ts';
 import { createObjects, inNamespace } from './support/objects.ts';
-import { type Server, startServer, tokenOf } from './support/server.ts';
+import { type Server, tokenOf } from './support/server.ts';
+import { beforeAllWithTlsServer } from './support/shared-server.ts';
 
 /** kubectl with manifests for a real cluster. */
 
 let server: Server;
 
-beforeAll(async () => {
-  server = await startServer({ tls: true, users: { jane: [] } });
+beforeAllWithTlsServer(async (shared) => {
+  server = shared;
   await createObjects(server);
 });
-afterAll(() => server.destroy());
 
 const ALPHA = { clusterPath: '/orchestrator/alpha' } as const;
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';

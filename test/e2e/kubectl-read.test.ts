@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { describeWithKubectl, kubectl, kubectlOk } from './support/kubectl.ts';
 import { create, remove } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
-import { type Server, startServer, tokenOf } from './support/server.ts';
+import { type Server, tokenOf } from './support/server.ts';
+import { beforeAllWithTlsServer } from './support/shared-server.ts';
 
 /** Commands that read, with the real kubectl, at the fleet and at a cluster. */
 
@@ -24,8 +25,8 @@ async function addCluster(name: string, env: string, type: string): Promise<void
   expect((await server.call('PATCH', `${CLUSTERS}/${name}/status`, { body, headers })).code).toBe(200);
 }
 
-beforeAll(async () => {
-  server = await startServer({ tls: true, users: { viewer: [], nobody: [] } });
+beforeAllWithTlsServer(async (shared) => {
+  server = shared;
   await addCluster('alpha', 'prod', 'EKS');
   await addCluster('beta', 'dev', 'k3s');
   await addCluster('gamma', 'dev', 'k3s');
@@ -50,7 +51,6 @@ beforeAll(async () => {
     roleRef: { kind: 'Role', name: 'in-ci' },
   });
 });
-afterAll(() => server.destroy());
 
 const lines = (text: string): string[][] =>
   text

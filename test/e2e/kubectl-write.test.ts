@@ -11,22 +11,19 @@ import { addCluster } from './support/fleet.ts';
 import { KINDS, type KindCase, objectOf } from './support/kinds.ts';
 import { describeWithKubectl, kubectl, kubectlBinary, kubectlOk } from './support/kubectl.ts';
 import { createAccount, createNamespace, createObjects } from './support/objects.ts';
-import { type Server, startServer, TLS } from './support/server.ts';
+import { type Server, TLS } from './support/server.ts';
+import { beforeAllWithTlsServer } from './support/shared-server.ts';
 import { openRelay } from './support/tcp-relay.ts';
 
 /** kubectl changes objects of every kind, creates tokens, and uses the kubeconfig of a cluster. */
 
 let server: Server;
 
-beforeAll(async () => {
-  server = await startServer({
-    tls: true,
-    args: ['--cluster-networks', '127.0.0.0/8', '--cluster-networks', '10.0.0.0/8'],
-  });
+beforeAllWithTlsServer(async (shared) => {
+  server = shared;
   await createObjects(server);
   await createAccount(server, 'default');
 });
-afterAll(() => server.destroy());
 
 const isInCluster = ({ path }: KindCase): boolean => path.startsWith('/orchestrator/alpha');
 

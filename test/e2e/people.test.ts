@@ -1,9 +1,10 @@
 import { createLocalJWKSet, decodeJwt, jwtVerify } from 'jose';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { eventsOf } from './support/audit.ts';
 import { asUser, bind, codeFor, createObjects, issue, tokenPath } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
-import { type Answer, type CallOptions, type Server, startServer, tokenOf } from './support/server.ts';
+import { type Answer, type CallOptions, type Server, tokenOf } from './support/server.ts';
+import { beforeAllWithServer } from './support/shared-server.ts';
 
 /** Passes for people: `clusters/userpass`, and their reviews, records and revocations. */
 
@@ -13,10 +14,8 @@ const JWT = 'urn:ietf:params:oauth:token-type:jwt';
 let server: Server;
 let people: string;
 
-beforeAll(async () => {
-  server = await startServer({
-    users: { carl: ['devs', 'system:masters-of-nothing'], dana: [], eve: [], vault: [], agent: [] },
-  });
+beforeAllWithServer(async (shared) => {
+  server = shared;
   await createObjects(server);
   people = `${server.url}/orchestrator/alpha/people`;
   const userpass = {
@@ -30,14 +29,13 @@ beforeAll(async () => {
   const reviews = { verbs: ['create'], apiGroups: ['authentication.k8s.io'], resources: ['tokenreviews'] };
   await bind(server, 'reviews', { kind: 'User', name: 'vault' }, reviews);
 });
-afterAll(() => server.destroy());
 
 const userpassPath = (cluster = 'alpha'): string => `${CLUSTERS}/${cluster}/userpass`;
 
 const ask = (user: string, cluster = 'alpha', options: CallOptions = {}): Promise<Answer> =>
   server.call('POST', userpassPath(cluster), { body: {}, ...asUser(user), ...options });
 
-async function passOf(user = 'carl', metadata: object = {}): Promise<string> {
+async function passOf(user = 'cleo', metadata: object = {}): Promise<string> {
   const answer = await ask(user, 'alpha', { body: { metadata } });
   expect(answer.code, answer.text).toBe(201);
   return answer.json.status.token;
@@ -55,7 +53,7 @@ const form = (parameters: Record<string, string>, path = '/oauth/token', token: 
 const exchange = (changes: Record<string, string> = {}): Promise<Answer> =>
   form({
     grant_type: GRANT,
-    subject_token: tokenOf('carl'),
+    subject_token: tokenOf('cleo'),
     subject_token_type: JWT,
     audience: 'alpha',
     ...changes,
@@ -63,9 +61,9 @@ const exchange = (changes: Record<string, string> = {}): Promise<Answer> =>
 
 describe('A47, TX-72: the permission is create on clusters/userpass', () => {
   it.each<[string, string, number]>([
-    ['carl', 'alpha', 201],
-    ['carl', 'beta', 403],
-    ['carl', 'absent', 403],
+    ['cleo', 'alpha', 201],
+    ['cleo', 'beta', 403],
+    ['cleo', 'absent', 403],
     ['dana', 'beta', 201],
     ['dana', 'alpha', 403],
     ['eve', 'alpha', 403],
@@ -90,9 +88,9 @@ describe('A47, TX-72: the permission is create on clusters/userpass', () => {
         resources: ['clusters/userpass'],
       },
     );
-    const pass = await ask('carl', 'alpha', { token: await issue(server) });
+    const pass = await ask('cleo', 'alpha', { token: await issue(server) });
     expect([pass.code, pass.json.message]).toEqual([403, expect.stringContaining('no person')]);
-    const headers = { 'Impersonate-User': 'carl', 'Impersonate-Group': 'devs' };
+    const headers = { 'Impersonate-User': 'cleo', 'Impersonate-Group': 'devs' };
     const impersonated = await server.call('POST', userpassPath(), { body: {}, headers });
     expect([impersonated.code, impersonated.json.message]).toEqual([403, expect.stringContaining('impersonates')]);
   });
@@ -115,7 +113,7 @@ describe('TX-70: the issuer of people', () => {
     });
     const keys = createLocalJWKSet((await server.call('GET', new URL(json.jwks_uri).pathname, { token: null })).json);
     const { payload } = await jwtVerify(await passOf(), keys, { issuer: people, audience: people });
-    expect(payload).toMatchObject({ sub: 'carl', groups: ['devs'] });
+    expect(payload).toMatchObject({ sub: 'cleo', groups: ['devs'] });
     expect((await server.call('GET', at.replace('alpha', 'A_B'), { token: null })).code).not.toBe(200);
   });
 
@@ -146,7 +144,7 @@ describe('reviews, records and revocation', () => {
       expect(await review(pass, { name })).toEqual({
         authenticated: true,
         user: {
-          username: 'clusterpass:carl',
+          username: 'clusterpass:cleo',
           groups: ['clusterpass:devs', 'system:authenticated'],
           extra: { 'authentication.kubernetes.io/credential-id': [`JTI=${decodeJwt(pass).jti}`] },
         },
@@ -170,21 +168,21 @@ describe('reviews, records and revocation', () => {
   });
 
   it('a tracked pass is listed, revoked by its person, and refused from then on', async () => {
-    const pass = await passOf('carl', TRACKED);
+    const pass = await passOf('cleo', TRACKED);
     const { jti = '' } = decodeJwt(pass);
     const path = '/apis/clusterpass.dev/v1alpha1/issuedtokens';
-    const { json } = await server.call('GET', `${path}?fieldSelector=spec.user.username=carl`, asUser('carl'));
+    const { json } = await server.call('GET', `${path}?fieldSelector=spec.user.username=cleo`, asUser('cleo'));
     expect(
       json.items.map(({ metadata, spec }: { metadata: { name: string }; spec: object }) => [metadata.name, spec]),
-    ).toEqual([[jti, expect.objectContaining({ cluster: 'alpha', user: { username: 'carl' }, audiences: [people] })]]);
+    ).toEqual([[jti, expect.objectContaining({ cluster: 'alpha', user: { username: 'cleo' }, audiences: [people] })]]);
     expect((await form({ token: pass }, '/oauth/introspect', tokenOf('vault'))).json).toMatchObject({
       active: true,
-      sub: 'carl',
+      sub: 'cleo',
       iss: people,
-      username: 'clusterpass:carl',
+      username: 'clusterpass:cleo',
     });
     expect((await form({ token: pass }, '/oauth/revoke', tokenOf('dana'))).code).toBe(403);
-    expect((await form({ token: pass }, '/oauth/revoke', tokenOf('carl'))).code).toBe(200);
+    expect((await form({ token: pass }, '/oauth/revoke', tokenOf('cleo'))).code).toBe(200);
     expect((await review(pass)).error).toBe('token of a person has been revoked');
     expect((await form({ token: pass }, '/oauth/introspect', tokenOf('vault'))).text).toBe('{"active":false}');
     expect((await server.call('GET', `${path}/${jti}`)).code).toBe(404);
@@ -204,7 +202,7 @@ describe('the token endpoint', () => {
       3600,
       `userpass aud:${people}`,
     ]);
-    expect(decodeJwt(json.access_token)).toMatchObject({ sub: 'carl', iss: people });
+    expect(decodeJwt(json.access_token)).toMatchObject({ sub: 'cleo', iss: people });
     expect(decodeJwt(json.access_token)).not.toHaveProperty('act');
   });
 
@@ -227,10 +225,10 @@ describe('the token endpoint', () => {
   it('TX-61: an actor is in the claim and in the audit event, and has no part in the decision', async () => {
     const actor = { actor_token: tokenOf('agent'), actor_token_type: JWT };
     const { json, headers } = await exchange(actor);
-    expect(decodeJwt(json.access_token)).toMatchObject({ sub: 'carl', act: { iss: server.url, sub: 'agent' } });
+    expect(decodeJwt(json.access_token)).toMatchObject({ sub: 'cleo', act: { iss: server.url, sub: 'agent' } });
     const [event] = await eventsOf(`${server.dataDir}/audit/audit.log`, headers.get('audit-id'));
     expect(event).toMatchObject({
-      user: { username: 'carl' },
+      user: { username: 'cleo' },
       objectRef: { resource: 'clusters', name: 'alpha', apiGroup: 'clusterregistry.k8s.io', subresource: 'userpass' },
       annotations: {
         'clusterpass.dev/actor': 'agent',
@@ -240,7 +238,7 @@ describe('the token endpoint', () => {
     });
     const asAgent = await exchange({
       subject_token: tokenOf('agent'),
-      actor_token: tokenOf('carl'),
+      actor_token: tokenOf('cleo'),
       actor_token_type: JWT,
     });
     expect([asAgent.code, asAgent.json.error]).toEqual([400, 'invalid_scope']);

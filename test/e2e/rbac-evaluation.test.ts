@@ -1,21 +1,19 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { expectStatus } from './support/expect-status.ts';
 import { ASK, asUser, create, createObjects, inNamespace, issue, remove, tokenPath } from './support/objects.ts';
 import { CLUSTERS, RBAC, RBAC_GROUP } from './support/paths.ts';
 import { type Grant, grant, group, may, type PolicyRule, REGISTRY_GROUP, user } from './support/rbac.ts';
-import { type Server, startServer } from './support/server.ts';
+import type { Server } from './support/server.ts';
+import { beforeAllWithServer } from './support/shared-server.ts';
 
 /** The rules that apply to a request, and the message of a refusal. */
 
 let server: Server;
 
-beforeAll(async () => {
-  server = await startServer({
-    users: { jane: ['staff', 'eu'], root: ['system:masters'], rita: ['staff'], 'a&b<c>': [] },
-  });
+beforeAllWithServer(async (shared) => {
+  server = shared;
   await createObjects(server);
 });
-afterAll(() => server.destroy());
 
 describe('rules, subjects and bindings', () => {
   const taken: (() => Promise<void>)[] = [];
@@ -27,11 +25,11 @@ describe('rules, subjects and bindings', () => {
   const given = async (options: Grant): Promise<void> => {
     taken.push(await grant(server, options));
   };
-  const codeOf = async (method: string, path: string, token = asUser('jane').token): Promise<number> =>
+  const codeOf = async (method: string, path: string, token = asUser('june').token): Promise<number> =>
     (await server.call(method, path, { token, ...(method === 'POST' ? { body: ASK } : {}) })).code;
   const mayIssue = async (account = 'builder', namespace = 'ci', cluster = 'alpha'): Promise<boolean> =>
     (await codeOf('POST', `${tokenPath(account, namespace, cluster)}?dryRun=All`)) === 201;
-  const seen = async (path = '/auth/v1/clusters', token = asUser('jane').token): Promise<string[]> => {
+  const seen = async (path = '/auth/v1/clusters', token = asUser('june').token): Promise<string[]> => {
     const { code, json } = await server.call('GET', path, { token });
     expect(code).toBe(200);
     return json.items.map((item: { metadata: { name: string } }) => item.metadata.name);
@@ -58,14 +56,14 @@ describe('rules, subjects and bindings', () => {
       [may('create', 'serviceaccounts/token', '', ['*']), false],
       [{ verbs: ['create'], nonResourceURLs: ['*'] }, false],
     ])('%j', async (rule, allowed) => {
-      await given({ to: 'jane', rules: [rule] });
+      await given({ to: 'june', rules: [rule] });
       expect(await mayIssue()).toBe(allowed);
     });
   });
 
   describe('P-13: names', () => {
     it('do not allow a list, unless its field selector has one name', async () => {
-      await given({ to: 'jane', rules: [may('list', 'pods', '', ['web-0'])] });
+      await given({ to: 'june', rules: [may('list', 'pods', '', ['web-0'])] });
       expect(await codeOf('GET', inNamespace('pods'))).toBe(403);
       expect(await codeOf('GET', `${inNamespace('pods')}?fieldSelector=metadata.name%3Dother-0`)).toBe(403);
       expect(await codeOf('GET', `${inNamespace('pods')}?fieldSelector=metadata.name%21%3Dweb-0`)).toBe(403);
@@ -73,22 +71,22 @@ describe('rules, subjects and bindings', () => {
     });
 
     it('P-14: nothing else in a selector counts', async () => {
-      await given({ to: 'jane', rules: [may('list', 'pods')] });
+      await given({ to: 'june', rules: [may('list', 'pods')] });
       expect(await codeOf('GET', `${inNamespace('pods')}?labelSelector=a%3Db&fieldSelector=spec.nodeName%3Dx`)).toBe(
         200,
       );
     });
 
     it('never allow a create in a collection', async () => {
-      await given({ to: 'jane', rules: [may('create', 'serviceaccounts', '', ['mine'])] });
+      await given({ to: 'june', rules: [may('create', 'serviceaccounts', '', ['mine'])] });
       const body = { metadata: { name: 'mine' } };
-      expect((await server.call('POST', inNamespace('serviceaccounts'), { body, ...asUser('jane') })).code).toBe(403);
+      expect((await server.call('POST', inNamespace('serviceaccounts'), { body, ...asUser('june') })).code).toBe(403);
     });
   });
 
   describe('P-10, P-11, P-17: a namespace', () => {
     it('is as far as a RoleBinding reaches', async () => {
-      await given({ to: 'jane', rules: [TOKEN, may('list', 'pods')], namespace: 'ci' });
+      await given({ to: 'june', rules: [TOKEN, may('list', 'pods')], namespace: 'ci' });
       expect(await mayIssue()).toBe(true);
       expect(await mayIssue('builder', 'ci', 'beta')).toBe(true);
       expect(await codeOf('POST', tokenPath('builder', 'shop'))).toBe(403);
@@ -121,13 +119,13 @@ describe('rules, subjects and bindings', () => {
       ['kubernetes.io/metadata.name=beta', false, true],
       ['kubernetes.io/metadata.name', true, true],
     ])('a binding for %j holds where the labels match', async (clusters, alpha, beta) => {
-      await given({ to: 'jane', rules: [TOKEN, may('list', 'clusters', REGISTRY_GROUP)], clusters });
+      await given({ to: 'june', rules: [TOKEN, may('list', 'clusters', REGISTRY_GROUP)], clusters });
       expect([await mayIssue(), await mayIssue('builder', 'ci', 'beta')]).toEqual([alpha, beta]);
       expect(await seen()).toEqual([...(alpha ? ['alpha'] : []), ...(beta ? ['beta'] : [])]);
     });
 
     it('follows the labels at once', async () => {
-      await given({ to: 'jane', rules: [TOKEN], clusters: 'env=prod' });
+      await given({ to: 'june', rules: [TOKEN], clusters: 'env=prod' });
       const label = async (env: string | null) =>
         server.call('PATCH', `${CLUSTERS}/beta`, {
           body: { metadata: { labels: { env } } },
@@ -140,13 +138,13 @@ describe('rules, subjects and bindings', () => {
     });
 
     it('a binding for some clusters grants nothing at the fleet', async () => {
-      await given({ to: 'jane', rules: [may('*', '*', '*')], clusters: 'env=prod' });
+      await given({ to: 'june', rules: [may('*', '*', '*')], clusters: 'env=prod' });
       expect(await codeOf('GET', `${RBAC}/clusterroles`)).toBe(403);
       expect(await codeOf('DELETE', CLUSTERS)).toBe(403);
       expect(await codeOf('GET', `${CLUSTERS}/alpha`)).toBe(200);
       expect(await codeOf('GET', `${CLUSTERS}/beta`)).toBe(403);
       const body = { apiVersion: 'clusterregistry.k8s.io/v1alpha1', kind: 'Cluster', metadata: { name: 'x' } };
-      expect((await server.call('POST', CLUSTERS, { body, ...asUser('jane') })).code).toBe(403);
+      expect((await server.call('POST', CLUSTERS, { body, ...asUser('june') })).code).toBe(403);
     });
 
     it.each([
@@ -174,7 +172,7 @@ describe('rules, subjects and bindings', () => {
       '%s is empty for a caller who may see nothing, and never refused',
       async (path) => {
         expect(await seen(path)).toEqual([]);
-        const { code, json } = await server.call('GET', `${path}?limit=1`, asUser('jane'));
+        const { code, json } = await server.call('GET', `${path}?limit=1`, asUser('june'));
         expect(code).toBe(200);
         expect(json.metadata.continue).toBe('');
         expect(json.metadata.remainingItemCount).toBeUndefined();
@@ -182,7 +180,7 @@ describe('rules, subjects and bindings', () => {
     );
 
     it.each(['/auth/v1/clusters', CLUSTERS])('%s shows what may be listed, by name too', async (path) => {
-      await given({ to: 'jane', rules: [may('list', 'clusters', REGISTRY_GROUP, ['beta'])] });
+      await given({ to: 'june', rules: [may('list', 'clusters', REGISTRY_GROUP, ['beta'])] });
       expect(await seen(path)).toEqual(['beta']);
       expect(await seen(`${path}?fieldSelector=metadata.name%3Dalpha`)).toEqual([]);
       expect(await seen(`${path}?labelSelector=env%3Dprod`)).toEqual([]);
@@ -191,12 +189,12 @@ describe('rules, subjects and bindings', () => {
 
     it('is not what a get, a watch or a RoleBinding allows', async () => {
       await given({
-        to: 'jane',
+        to: 'june',
         rules: [may('get', 'clusters', REGISTRY_GROUP), may('watch', 'clusters', REGISTRY_GROUP)],
       });
-      await given({ to: 'jane', rules: [may('list', 'clusters', REGISTRY_GROUP)], namespace: 'ci' });
-      await given({ to: 'jane', rules: [may('list', 'clusters')] });
-      await given({ to: 'jane', rules: [may('list', 'clusters/status', REGISTRY_GROUP)] });
+      await given({ to: 'june', rules: [may('list', 'clusters', REGISTRY_GROUP)], namespace: 'ci' });
+      await given({ to: 'june', rules: [may('list', 'clusters')] });
+      await given({ to: 'june', rules: [may('list', 'clusters/status', REGISTRY_GROUP)] });
       expect(await seen()).toEqual([]);
     });
   });
@@ -208,7 +206,7 @@ describe('rules, subjects and bindings', () => {
     });
 
     it('a user is not a group, and a group is not a user', async () => {
-      await given({ to: group('jane'), rules: [TOKEN] });
+      await given({ to: group('june'), rules: [TOKEN] });
       await given({ to: 'staff', rules: [TOKEN] });
       expect(await mayIssue()).toBe(false);
     });
@@ -264,7 +262,7 @@ describe('rules, subjects and bindings', () => {
     });
     await create(server, `${RBAC}/clusterrolebindings`, {
       metadata: { name: 'gathered' },
-      subjects: [{ kind: 'User', apiGroup: RBAC_GROUP, name: 'jane' }],
+      subjects: [{ kind: 'User', apiGroup: RBAC_GROUP, name: 'june' }],
       roleRef: { apiGroup: RBAC_GROUP, kind: 'ClusterRole', name: 'gathered' },
     });
     expect(await mayIssue()).toBe(false);
@@ -280,7 +278,7 @@ describe('rules, subjects and bindings', () => {
   it('P-15: paths are matched exactly, or by their prefix', async () => {
     const codes = async (path: string) => codeOf('GET', path);
     expect(await codes('/metrics')).toBe(403);
-    await given({ to: 'jane', rules: [{ verbs: ['get'], nonResourceURLs: ['/logs/*', '/exact'] }] });
+    await given({ to: 'june', rules: [{ verbs: ['get'], nonResourceURLs: ['/logs/*', '/exact'] }] });
     // 404: allowed, and it does not exist.
     expect(await Promise.all(['/exact', '/logs/a', '/logs', '/exact/a', '/exac'].map(codes))).toEqual([
       404, 404, 403, 403, 403,
@@ -289,7 +287,7 @@ describe('rules, subjects and bindings', () => {
 
   it('a cached decision ends with its binding', async () => {
     for (let round = 0; round < 20; round++) {
-      const takeBack = await grant(server, { to: 'jane', rules: [TOKEN] });
+      const takeBack = await grant(server, { to: 'june', rules: [TOKEN] });
       expect(await mayIssue()).toBe(true);
       await takeBack();
       expect(await mayIssue()).toBe(false);

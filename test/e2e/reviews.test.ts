@@ -1,43 +1,43 @@
 import { AuthenticationV1Api, AuthorizationV1Api, KubeConfig } from '@kubernetes/client-node';
-import { afterAll, beforeAll, describe, expect, it, test } from 'vitest';
+import { beforeAll, describe, expect, it, test } from 'vitest';
 import { badRequest, expectStatus, expectUnauthorized } from './support/expect-status.ts';
 import { describeWithKubectl, type KubectlOptions, kubectl, kubectlOk } from './support/kubectl.ts';
 import { asUser, create, createObjects, issue, remove } from './support/objects.ts';
 import { RBAC } from './support/paths.ts';
 import { grant, group, may, REGISTRY_GROUP } from './support/rbac.ts';
 import { inCluster, MAY, RULES, review, WHO } from './support/reviews.ts';
-import { type Answer, type Server, startServer, TLS } from './support/server.ts';
+import { type Answer, type Server, TLS } from './support/server.ts';
+import { beforeAllWithTlsServer } from './support/shared-server.ts';
 
 /** Reviews of the caller: who it is, and what it may do. With the API, the official client and kubectl. */
 
 let server: Server;
 let builder: string;
 
-beforeAll(async () => {
-  server = await startServer({ users: { jane: ['devs', 'ops'], kate: ['devs'], nobody: [] }, tls: true });
+beforeAllWithTlsServer(async (shared) => {
+  server = shared;
   await createObjects(server);
   builder = await issue(server);
 });
-afterAll(() => server.destroy());
 
 describe('SelfSubjectReview and SelfSubjectRulesReview', () => {
   const ask = (path: string, body: unknown, token: string): Promise<Answer> =>
     server.call('POST', path, { body, token });
-  const jane = asUser('jane').token;
+  const jill = asUser('jill').token;
   const nobody = asUser('nobody').token;
 
-  const rules = (namespace: string, { path = RULES, token = jane } = {}) =>
+  const rules = (namespace: string, { path = RULES, token = jill } = {}) =>
     review(server, path, { spec: { namespace } }, token);
 
   describe('SelfSubjectReview', () => {
     it('has the name and the groups of the caller', async () => {
-      const { json, code } = await ask(WHO, {}, jane);
+      const { json, code } = await ask(WHO, {}, jill);
       expect(code).toBe(201);
       expect(json).toEqual({
         kind: 'SelfSubjectReview',
         apiVersion: 'authentication.k8s.io/v1',
         metadata: { creationTimestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/) },
-        status: { userInfo: { username: 'jane', uid: 'uid-jane', groups: ['devs', 'ops', 'system:authenticated'] } },
+        status: { userInfo: { username: 'jill', uid: 'uid-jill', groups: ['devs', 'ops', 'system:authenticated'] } },
       });
       expect(Object.keys(json)).toEqual(['kind', 'apiVersion', 'metadata', 'status']);
     });
@@ -59,7 +59,7 @@ describe('SelfSubjectReview and SelfSubjectRulesReview', () => {
 
     it('a status in the request is ignored', async () => {
       const body = { status: { userInfo: { username: 'root', groups: ['system:masters'], extra: { a: ['b'] } } } };
-      expect((await review(server, WHO, body, jane)).userInfo.username).toBe('jane');
+      expect((await review(server, WHO, body, jill)).userInfo.username).toBe('jill');
     });
   });
 
@@ -87,7 +87,7 @@ describe('SelfSubjectReview and SelfSubjectRulesReview', () => {
 
     it('lists the rules for a cluster; at the fleet it says that it is incomplete', async () => {
       const takeBack = await grant(server, {
-        to: 'jane',
+        to: 'jill',
         rules: [may('get', 'pods', '', ['a'])],
         clusters: 'env=prod',
       });
@@ -108,7 +108,7 @@ describe('SelfSubjectReview and SelfSubjectRulesReview', () => {
 
     it('refuses a question about no namespace', async () => {
       for (const body of [{}, { spec: {} }, { spec: { namespace: '' } }]) {
-        expectStatus(await ask(RULES, body, jane), badRequest('no namespace on request'));
+        expectStatus(await ask(RULES, body, jill), badRequest('no namespace on request'));
       }
     });
   });
@@ -136,17 +136,17 @@ describe('SelfSubjectReview and SelfSubjectRulesReview', () => {
 
     it('accept the options of a create', async () => {
       const body = { spec: { namespace: 'ci' }, x: 1 };
-      expect((await ask(RULES, body, jane)).warnings).toEqual(['unknown field "x"']);
-      expect((await ask(`${RULES}?dryRun=All&fieldValidation=Ignore`, body, jane)).warnings).toEqual([]);
+      expect((await ask(RULES, body, jill)).warnings).toEqual(['unknown field "x"']);
+      expect((await ask(`${RULES}?dryRun=All&fieldValidation=Ignore`, body, jill)).warnings).toEqual([]);
       expectStatus(
-        await ask(`${RULES}?fieldValidation=Strict`, body, jane),
+        await ask(`${RULES}?fieldValidation=Strict`, body, jill),
         badRequest(
           'SelfSubjectRulesReview in version "v1" cannot be handled as a SelfSubjectRulesReview: strict decoding error: unknown field "x"',
         ),
       );
-      expect((await ask(`${RULES}?dryRun=some`, body, jane)).code).toBe(422);
+      expect((await ask(`${RULES}?dryRun=some`, body, jill)).code).toBe(422);
       expectStatus(
-        await ask(MAY, { kind: 'SelfSubjectReview', apiVersion: 'authentication.k8s.io/v1' }, jane),
+        await ask(MAY, { kind: 'SelfSubjectReview', apiVersion: 'authentication.k8s.io/v1' }, jill),
         badRequest(
           'SelfSubjectReview in version "v1" cannot be handled as a SelfSubjectAccessReview: no kind "SelfSubjectReview" is registered for version "authentication.k8s.io/v1"',
         ),
@@ -155,7 +155,7 @@ describe('SelfSubjectReview and SelfSubjectRulesReview', () => {
 
     it('are sent as YAML, too', async () => {
       const headers = { Accept: 'application/yaml', 'Content-Type': 'application/yaml' };
-      const { text } = await server.call('POST', WHO, { body: '{}', headers, token: jane });
+      const { text } = await server.call('POST', WHO, { body: '{}', headers, token: jill });
       expect(text).toContain('  userInfo:\n');
     });
   });
@@ -181,9 +181,9 @@ describe('SelfSubjectReview and SelfSubjectRulesReview', () => {
 });
 
 describe('SelfSubjectAccessReview', () => {
-  const jane = asUser('jane').token;
+  const jill = asUser('jill').token;
   const nobody = asUser('nobody').token;
-  const mayI = (attributes: object, { path = MAY, token = jane } = {}) =>
+  const mayI = (attributes: object, { path = MAY, token = jill } = {}) =>
     review(server, path, { spec: { resourceAttributes: attributes } }, token);
 
   const CREATE_TOKEN = { verb: 'create', resource: 'serviceaccounts', subresource: 'token', namespace: 'ci' };
@@ -216,10 +216,10 @@ describe('SelfSubjectAccessReview', () => {
   });
 
   it('a RoleBinding counts in its namespace', async () => {
-    const takeBack = await grant(server, { to: 'jane', rules: [may('get', 'pods')], namespace: 'ci' });
+    const takeBack = await grant(server, { to: 'jill', rules: [may('get', 'pods')], namespace: 'ci' });
     const status = await mayI({ verb: 'get', resource: 'pods', namespace: 'ci' });
     expect(status.reason).toMatch(
-      /^RBAC: allowed by RoleBinding "(granted-\d+)\/ci" of ClusterRole "\1" to User "jane"$/,
+      /^RBAC: allowed by RoleBinding "(granted-\d+)\/ci" of ClusterRole "\1" to User "jill"$/,
     );
     expect(await mayI({ verb: 'get', resource: 'pods', namespace: 'shop' })).toEqual({ allowed: false });
     expect(await mayI({ verb: 'get', resource: 'pods' })).toEqual({ allowed: false });
@@ -233,7 +233,7 @@ describe('SelfSubjectAccessReview', () => {
 
   it('is about the cluster below whose path it is asked', async () => {
     const takeBack = await grant(server, {
-      to: 'jane',
+      to: 'jill',
       rules: [may('create', 'serviceaccounts/token')],
       clusters: 'env=prod',
     });
@@ -247,7 +247,7 @@ describe('SelfSubjectAccessReview', () => {
 
   it('at the fleet it can be about an entry of the registry', async () => {
     const takeBack = await grant(server, {
-      to: 'jane',
+      to: 'jill',
       rules: [may('get', 'clusters', REGISTRY_GROUP)],
       clusters: 'env=prod',
     });
@@ -261,7 +261,7 @@ describe('SelfSubjectAccessReview', () => {
 
   it('below the path of a cluster it is about no other cluster, as such a request is 404', async () => {
     const takeBack = await grant(server, {
-      to: 'jane',
+      to: 'jill',
       rules: [may('get', 'clusters', REGISTRY_GROUP)],
       clusters: 'env=prod',
     });
@@ -294,7 +294,7 @@ describe('SelfSubjectAccessReview', () => {
 
   it('agrees with the decision for the request itself', async () => {
     const takeBack = await grant(server, {
-      to: 'jane',
+      to: 'jill',
       rules: [may('create', 'serviceaccounts/token', '', ['builder']), may('get', 'pods', '', ['web-0'])],
       clusters: 'kubernetes.io/metadata.name=alpha',
     });
@@ -308,7 +308,7 @@ describe('SelfSubjectAccessReview', () => {
       for (const [method, path, attributes] of asked) {
         const { allowed } = await mayI(attributes, { path: inCluster(MAY, cluster) });
         const { code } = await server.call(method, `/orchestrator/${cluster}/api/v1/namespaces/ci/${path}`, {
-          token: jane,
+          token: jill,
           ...(method === 'POST' ? { body: { spec: { audiences: [] } } } : {}),
         });
         expect(code !== 403, `${cluster} ${path}`).toBe(allowed);
@@ -319,7 +319,7 @@ describe('SelfSubjectAccessReview', () => {
 
   it('answers for paths', async () => {
     const path = (nonResourceAttributes: object, at = MAY) =>
-      review(server, at, { spec: { nonResourceAttributes } }, jane);
+      review(server, at, { spec: { nonResourceAttributes } }, jill);
     for (const at of [MAY, inCluster(MAY)]) {
       expect(await path({ verb: 'get', path: '/apis' }, at)).toEqual({
         allowed: true,
@@ -386,7 +386,7 @@ describe('SelfSubjectAccessReview', () => {
       'Required value: when spec.resourceAttributes.labelSelector is specified, requirements or rawSelector is required',
     ],
   ])('refuses %j', async (body, field, reason, text) => {
-    expectStatus(await server.call('POST', MAY, { body, token: jane }), invalid(field, reason, text));
+    expectStatus(await server.call('POST', MAY, { body, token: jill }), invalid(field, reason, text));
   });
 });
 

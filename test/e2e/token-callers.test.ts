@@ -1,5 +1,5 @@
 import { decodeJwt } from 'jose';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { expectStatus, expectUnauthorized } from './support/expect-status.ts';
 import {
   ASK,
@@ -23,19 +23,17 @@ import { openSocket } from './support/open-socket.ts';
 import { CLUSTERS } from './support/paths.ts';
 import { sendRaw } from './support/raw-http.ts';
 import { grant, may } from './support/rbac.ts';
-import { type Server, startServer, tokenOf } from './support/server.ts';
+import { type Server, tokenOf } from './support/server.ts';
+import { beforeAllWithServer } from './support/shared-server.ts';
 
 /** TokenRequest: credentials, permissions, and who the bearer of a token is. */
 
 let server: Server;
 
-beforeAll(async () => {
-  server = await startServer({
-    users: { carl: [], jane: ['dev'], lara: [], nora: [], rob: [], sid: [], tess: [], mia: ['system:masters'] },
-  });
+beforeAllWithServer(async (shared) => {
+  server = shared;
   await createObjects(server);
 });
-afterAll(() => server.destroy());
 
 describe('credentials', () => {
   /** C-C: the credentials of a token request, and the response without them. */
@@ -116,7 +114,7 @@ describe('credentials', () => {
     );
 
     it('C-C: X-Remote-User does not change who is calling', async () => {
-      const headers = { 'X-Remote-User': 'mia', 'X-Remote-Group': 'system:masters' };
+      const headers = { 'X-Remote-User': 'root', 'X-Remote-Group': 'system:masters' };
       const { code, json } = await post(server, ASK, { ...asUser('nora'), headers });
       expect([code, json.message]).toEqual([403, expect.stringContaining('User "nora" cannot create')]);
     });
@@ -141,12 +139,12 @@ describe('credentials', () => {
 
   describe('Impersonate-User needs a permission, and is not ignored', () => {
     it.each(['carl', 'nora'])('C-C: %s', async (user) => {
-      const answer = await post(server, ASK, { ...asUser(user), headers: { 'Impersonate-User': 'mia' } });
+      const answer = await post(server, ASK, { ...asUser(user), headers: { 'Impersonate-User': 'root' } });
       expectStatus(answer, {
         code: 403,
         reason: 'Forbidden',
-        message: `users "mia" is forbidden: User "${user}" cannot impersonate resource "users" in API group "" at the cluster scope`,
-        details: { name: 'mia', kind: 'users' },
+        message: `users "root" is forbidden: User "${user}" cannot impersonate resource "users" in API group "" at the cluster scope`,
+        details: { name: 'root', kind: 'users' },
       });
     });
   });
@@ -192,8 +190,8 @@ describe('permissions and identity', () => {
   beforeAll(async () => {
     await bind(
       server,
-      'jane-builder',
-      { kind: 'User', name: 'jane' },
+      'jess-builder',
+      { kind: 'User', name: 'jess' },
       { ...MAY_CREATE_TOKENS, resourceNames: ['builder'] },
     );
     await bind(server, 'rob-prod', { kind: 'User', name: 'rob' }, MAY_CREATE_TOKENS, 'env=prod');
@@ -222,16 +220,16 @@ describe('permissions and identity', () => {
 
   describe('permissions (P-02, P-12, P-13, P-30)', () => {
     it.each<[string, string, string, number]>([
-      ['jane, who may by that name', 'jane', tokenPath(), 201],
-      ['P-13: jane, for another name', 'jane', tokenPath('other'), 403],
-      ['jane, in another namespace', 'jane', tokenPath('builder', 'shop'), 201],
+      ['jess, who may by that name', 'jess', tokenPath(), 201],
+      ['P-13: jess, for another name', 'jess', tokenPath('other'), 403],
+      ['jess, in another namespace', 'jess', tokenPath('builder', 'shop'), 201],
       ['rob, where the labels match', 'rob', tokenPath(), 201],
       ['rob, where they do not', 'rob', tokenPath('builder', 'ci', 'beta'), 403],
       ['P-12: sid, who may do anything with accounts but not with their tokens', 'sid', tokenPath(), 403],
       ['P-17: tess, in her namespace', 'tess', tokenPath(), 201],
       ['P-17: tess, elsewhere', 'tess', tokenPath('builder', 'shop'), 403],
       ['nora, who may nothing', 'nora', tokenPath(), 403],
-      ['P-19: mia, one of the masters', 'mia', tokenPath(), 201],
+      ['P-19: root, one of the masters', 'root', tokenPath(), 201],
     ])('%s', async (_, user, path, code) => {
       expect((await post(server, ASK, { path, ...asUser(user) })).code).toBe(code);
     });
@@ -334,7 +332,7 @@ describe('permissions and identity', () => {
     });
 
     it('a caller who may create tokens gets a 404 for a missing cluster', async () => {
-      expect((await post(server, ASK, { path: tokenPath('builder', 'ci', 'gone'), ...asUser('jane') })).code).toBe(404);
+      expect((await post(server, ASK, { path: tokenPath('builder', 'ci', 'gone'), ...asUser('jess') })).code).toBe(404);
     });
   });
 

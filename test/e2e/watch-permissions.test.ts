@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import {
   addCluster,
   bindRole,
@@ -15,7 +15,8 @@ import {
   unbind,
 } from './support/fleet.ts';
 import { CLUSTERS, RBAC } from './support/paths.ts';
-import { type Server, startServer, tokenOf } from './support/server.ts';
+import { type Server, tokenOf } from './support/server.ts';
+import { beforeAllWithServer, MANY } from './support/shared-server.ts';
 import { brief, Watch } from './support/watch.ts';
 
 let server: Server;
@@ -24,22 +25,15 @@ let marks = 0;
 /** Each test has a separate caller, who starts without permissions. */
 let user: string;
 
-const USERS = Array.from({ length: 30 }, (_, index) => `user-${index}`);
-
-beforeAll(async () => {
-  server = await startServer({
-    users: Object.fromEntries(USERS.map((name) => [name, [`group-of-${name}`]])),
-    // A test that is delayed must not send a request on a connection that is just being closed.
-    args: ['--keep-alive-timeout', '1h'],
-  });
+beforeAllWithServer(async (shared) => {
+  server = shared;
   await addCluster(server, 'dev-1', { labels: { env: 'dev' } });
   await addCluster(server, 'dev-2', { labels: { env: 'dev' } });
   await addCluster(server, 'prod-1', { labels: { env: 'prod' } });
   await addCluster(server, 'prod-2', { labels: { env: 'prod' }, annotations: { note: 'canary-of-prod' } });
 });
-afterAll(() => server.destroy());
 beforeEach(() => {
-  user = USERS[count++] ?? '';
+  user = MANY[count++] ?? '';
 });
 
 /** Open, and past its initial events. */

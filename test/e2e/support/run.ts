@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { expect } from 'vitest';
 import { PROGRAM } from '../../program.ts';
+import { countStart } from '../../server-starts.ts';
 
 export interface Ended {
   readonly code: number | null;
@@ -14,6 +16,7 @@ export async function run(
   env: Readonly<Record<string, string>> = {},
   launcher: readonly string[] = [],
 ): Promise<Ended> {
+  if (args[0] === 'serve') countStart(expect.getState().testPath);
   const [command = '', ...rest] = [...launcher, process.execPath, PROGRAM, ...args];
   const child = spawn(command, rest, {
     stdio: ['ignore', 'pipe', 'pipe'],

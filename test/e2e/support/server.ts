@@ -5,7 +5,9 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { expect } from 'vitest';
 import { LAUNCHER, PROGRAM, SOURCE_PROGRAM } from '../../program.ts';
+import { countStart } from '../../server-starts.ts';
 import { distrust, trust } from './trust.ts';
 
 /** The real program in a separate process, with its own port and data directory. */
@@ -110,6 +112,7 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
     trust(dataDir, await readFile(TLS.caFile, 'utf8'));
   }
   const program = options.sources === true ? SOURCE_PROGRAM : options.launcher === true ? LAUNCHER : PROGRAM;
+  countStart(expect.getState().testPath);
   const child = spawn(process.execPath, [program, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, ...options.env },

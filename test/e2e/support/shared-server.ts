@@ -3,33 +3,65 @@ import { CLUSTERS, RBAC } from './paths.ts';
 import { type Server, startServer } from './server.ts';
 
 /**
- * One server for all test files of a worker that need nothing but a server without options and without objects. A start
- * takes most of the CPU time of a short file. A file gets the server with its objects removed. Resource versions,
+ * Two servers for all test files of a worker that need no options of their own: one serves HTTP, the other one TLS. A
+ * start takes most of the CPU time of a short file. A file gets the server with its objects removed. Resource versions,
  * metrics, revocations and audit events stay. A file that depends on those, or that stops, stalls or floods its server,
  * starts a separate one.
  */
 
 /** Callers without groups. */
-const USERS = [
-  ...['admin', 'admin2', 'alice', 'binder', 'brief', 'carl', 'carol', 'ciLead', 'demoted', 'early', 'editor'],
-  ...['escalator', 'euLead', 'eve', 'fleet', 'guardian', 'holder', 'issuer', 'jane', 'joe', 'kim', 'labelled', 'late'],
-  ...['lead', 'lister', 'local', 'mallory', 'mia', 'moved', 'named', 'narrow', 'nobody', 'other', 'owner', 'pager'],
-  ...['partial', 'patcher', 'paused', 'prod', 'profiles', 'reader', 'reporter', 'roamer', 'tagger', 'vera', 'viewer'],
-  ...['vince', 'watcher'],
+const ALONE = [
+  ...['admin', 'admin2', 'agent', 'alice', 'binder', 'brief', 'carl', 'carol', 'ciLead', 'dana', 'demoted', 'early'],
+  ...['editor', 'escalator', 'euLead', 'eve', 'fleet', 'guardian', 'holder', 'issuer', 'jane', 'joe', 'kim'],
+  ...['labelled', 'lara', 'late', 'lead', 'lister', 'local', 'mallory', 'mia', 'moved', 'named', 'narrow', 'nobody'],
+  ...['nora', 'other', 'owner', 'pager', 'partial', 'patcher', 'paused', 'prod', 'profiles', 'reader', 'reporter'],
+  ...['roamer', 'rob', 'sid', 'tagger', 'tess', 'vault', 'vera', 'viewer', 'vince', 'watcher', 'a&b<c>'],
 ];
+/** Each with a group, for tests that need many callers without permissions. */
+export const MANY = Array.from({ length: 30 }, (_, index) => `user-${index}`);
+const USERS: Readonly<Record<string, readonly string[]>> = {
+  ...Object.fromEntries(ALONE.map((name) => [name, []])),
+  ...Object.fromEntries(MANY.map((name) => [name, [`group-of-${name}`]])),
+  cleo: ['devs', 'system:masters-of-nothing'],
+  jess: ['dev'],
+  jill: ['devs', 'ops'],
+  june: ['staff', 'eu'],
+  kate: ['devs'],
+  rita: ['staff'],
+  root: ['system:masters'],
+};
 
-// biome-ignore lint/correctness/noEmptyPattern: Vitest reads the names of other fixtures from the pattern
-const withServer = test.extend('sharedServer', { scope: 'worker' }, async ({}, { onCleanup }) => {
-  const server = await startServer({ users: Object.fromEntries(USERS.map((name) => [name, []])) });
-  onCleanup(() => server.destroy());
-  return server;
-});
+// A test that is delayed must not send a request on a connection that is just being closed.
+const ARGS = ['--keep-alive-timeout', '1h'];
+const NETWORKS = ['--cluster-networks', '127.0.0.0/8', '--cluster-networks', '10.0.0.0/8'];
+
+const withServers = test
+  // biome-ignore lint/correctness/noEmptyPattern: Vitest reads the names of other fixtures from the pattern
+  .extend('plainServer', { scope: 'worker' }, async ({}, { onCleanup }) => {
+    const server = await startServer({ users: USERS, args: ARGS });
+    onCleanup(() => server.destroy());
+    return server;
+  })
+  // biome-ignore lint/correctness/noEmptyPattern: Vitest reads the names of other fixtures from the pattern
+  .extend('tlsServer', { scope: 'worker' }, async ({}, { onCleanup }) => {
+    const server = await startServer({ users: USERS, args: [...ARGS, ...NETWORKS], tls: true });
+    onCleanup(() => server.destroy());
+    return server;
+  });
 
 /** Calls `prepare` before the tests of a file, with the emptied server. */
 export const beforeAllWithServer = (prepare: (server: Server) => unknown): void => {
-  withServer.beforeAll(async ({ sharedServer }) => {
-    await removeObjects(sharedServer);
-    await prepare(borrowed(sharedServer));
+  withServers.beforeAll(async ({ plainServer }) => {
+    await removeObjects(plainServer);
+    await prepare(borrowed(plainServer));
+  });
+};
+
+/** The same with TLS. Clusters may have addresses of this machine and of 10.0.0.0/8. */
+export const beforeAllWithTlsServer = (prepare: (server: Server) => unknown): void => {
+  withServers.beforeAll(async ({ tlsServer }) => {
+    await removeObjects(tlsServer);
+    await prepare(borrowed(tlsServer));
   });
 };
 
