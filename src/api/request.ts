@@ -66,17 +66,31 @@ export const requestAbout = (request: ApiRequest, target: Target, body: RequestB
 /** The audit annotation of a deletion that was only tried: its options can be in the body. */
 export const DRY_RUN_ANNOTATION = 'clusterpass.dev/dry-run';
 
-export interface RequestBody {
+/** `decodeBody` reads both. */
+export type RequestBody = SentBody | ValueBody;
+
+/** As a client has sent it. */
+export interface SentBody {
   readonly bytes: Uint8Array;
   /** Bare media type, lower-case. */
   readonly mediaType: string;
 }
 
-/** The body of a request that the server makes itself. */
-export const jsonBody = (value: object): RequestBody => ({
-  bytes: Buffer.from(JSON.stringify(value)),
-  mediaType: 'application/json',
-});
+/** Made by the server itself, for a subrequest. It is never bytes, but fits the schema like any other body. */
+export interface ValueBody {
+  readonly value: object;
+}
+
+export const isEmptyBody = (body: RequestBody | undefined): boolean =>
+  body === undefined || ('bytes' in body && body.bytes.length === 0);
+
+export const NO_BODY: SentBody = { bytes: new Uint8Array(), mediaType: 'application/json' };
+
+/** For patches and messages: no subrequest has one. */
+export function sentBody(body: RequestBody = NO_BODY): SentBody {
+  if ('value' in body) throw new Error('only clients send a patch or a message');
+  return body;
+}
 
 /** The result of content negotiation (`Accept`). */
 export interface Accepted {

@@ -1,9 +1,11 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import { decodeBody } from '../../src/api/codec/decode.ts';
 import type { ApiObject, Kind } from '../../src/api/kind.ts';
 import { type PassApproval, passStatus } from '../../src/api/kinds/pass-spec.ts';
+import { tokenRequestType } from '../../src/api/kinds/token-request.ts';
 import { kindPrefix } from '../../src/api/object-key.ts';
-import type { ApiRequest, Verb } from '../../src/api/request.ts';
+import { type ApiRequest, NO_BODY, type Verb } from '../../src/api/request.ts';
 import { ApiError } from '../../src/api/status.ts';
 import { Fleet, person } from '../../src/authz/policy/rbac.fixture.ts';
 import { createPassDecisions } from '../../src/handlers/passes/decide-pass.ts';
@@ -60,7 +62,7 @@ async function openWorld(file: string) {
     limits: { maxHandles: 4, maxPending: 3, maxDurationSeconds: 900 },
     revocations,
     issueToken: async ({ body }, pass) => {
-      askedUids.push(JSON.parse(String(body?.bytes)).metadata.uid);
+      askedUids.push(decodeBody(body ?? NO_BODY, tokenRequestType, 'Strict').value.metadata.uid);
       lifetimes.push(pass?.seconds ?? 0);
       const issuer = forwarding.isOn ? 'cluster' : 'ours';
       await pass?.recordToken(randomUUID(), clock.now + (pass?.seconds ?? 0) * 1000, issuer);

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { tokenRequestType } from '../kinds/token-request.ts';
 import { refusal } from '../refusal.fixture.ts';
 import { decode, HANDLED, type Input, sample } from './decode.fixture.ts';
+import { decodeBody } from './decode.ts';
 
 const UNRECOGNIZED = 'the object provided is unrecognized (must be of type TokenRequest): ';
 const NO_TYPE = `${UNRECOGNIZED}couldn't get version/kind; json parse error: `;
@@ -184,6 +185,17 @@ describe('D-06: values of the wrong type', () => {
       expect(refusal(() => decode(body, sample)).message).toBe(
         `Sample in version "v1" cannot be handled as a Sample: ${outcome}`,
       );
+  });
+});
+
+describe('a body that the server makes itself', () => {
+  const value = (body: object) => decodeBody<Record<string, unknown>>({ value: body }, sample, 'Strict');
+
+  test('is checked against the schema like one that was sent', () => {
+    const time = '2024-02-29T23:59:59Z';
+    expect(value({ time, absent: undefined }).value).toMatchObject({ kind: 'Sample', time });
+    expect(() => value({ time: 5 })).toThrow('cannot be handled as a Sample');
+    expect(() => value({ unknown: 'x' })).toThrow('unknown field "unknown"');
   });
 });
 

@@ -1,7 +1,7 @@
 import { clip } from '../../lib/clip.ts';
 import { invalid, invalidValue } from '../field-error.ts';
 import { type ApiObject, apiVersionOf, type BodyType } from '../kind.ts';
-import type { RequestBody } from '../request.ts';
+import type { RequestBody, SentBody } from '../request.ts';
 import { type ApiError, badRequest, unsupportedMediaType } from '../status.ts';
 import { toJson } from './encode.ts';
 import { sortByBytes } from './go-text/go-json-text.ts';
@@ -70,6 +70,7 @@ export function decodeBody<T extends object = ApiObject>(
   mode: FieldValidation,
   options: DecodeOptions = {},
 ): Decoded<T> {
+  if ('value' in body) return decodeValue<T>(body.value as JsonValue, type, mode, options);
   // S-08: protobuf has no field names, so there are no unknown or duplicate ones to report.
   return decodeSource<T>(parse(body, type, options), type, body.mediaType === PROTOBUF_TYPE ? 'Ignore' : mode, options);
 }
@@ -96,7 +97,7 @@ interface Source {
   readonly bytes: () => Uint8Array | undefined;
 }
 
-function parse({ bytes, mediaType }: RequestBody, type: BodyType, { quotesBody = true }: DecodeOptions): Source {
+function parse({ bytes, mediaType }: SentBody, type: BodyType, { quotesBody = true }: DecodeOptions): Source {
   const quoted = quotesBody ? bytes : undefined;
   try {
     if (mediaType === 'application/json') return { root: parseJson(bytes), yaml: undefined, bytes: () => quoted };

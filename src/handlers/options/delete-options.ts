@@ -3,7 +3,7 @@ import { decodeBody } from '../../api/codec/decode.ts';
 import { bodySchema } from '../../api/codec/shape.ts';
 import { type FieldError, invalid, invalidValue, unsupportedValue } from '../../api/field-error.ts';
 import type { BodyType } from '../../api/kind.ts';
-import { type ApiRequest, DRY_RUN_ANNOTATION, type Query, type RequestBody } from '../../api/request.ts';
+import { type ApiRequest, DRY_RUN_ANNOTATION, isEmptyBody, type Query, type RequestBody } from '../../api/request.ts';
 import type { ApiError } from '../../api/status.ts';
 import { booleanParameter, countParameter, META_GROUP } from './query-parameters.ts';
 import { dryRunErrors, isDryRun } from './write-options.ts';
@@ -65,7 +65,7 @@ type DeleteRequest = Pick<ApiRequest, 'query' | 'body' | 'annotate'>;
  * `dryRun` in the query also counts beside a body, because ignoring it would delete the object.
  */
 export function parseDeleteOptions({ query, body, annotate }: DeleteRequest): DeleteOptions {
-  const raw = body === undefined || body.bytes.length === 0 ? fromQuery(query) : fromBody(body);
+  const raw = body === undefined || isEmptyBody(body) ? fromQuery(query) : fromBody(body);
   const dryRun = [...(raw.dryRun ?? []), ...query.getAll('dryRun')];
   const errors = [...propagationErrors(raw), ...dryRunErrors(dryRun), ...readErrorErrors({ ...raw, dryRun })];
   if (errors.length > 0) throw invalid({ group: META_GROUP, kind: 'DeleteOptions' }, '', errors);

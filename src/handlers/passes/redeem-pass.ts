@@ -7,7 +7,7 @@ import { type PassSpec, type PassStatus, passAccount, passSpec, passStatus } fro
 import { TOKEN_ANNOTATIONS, type TokenRequest, tokenRequestType } from '../../api/kinds/token-request.ts';
 import { isTokenId } from '../../api/names.ts';
 import { fleetKey, objectKeyOf } from '../../api/object-key.ts';
-import { type ApiRequest, type ApiResponse, jsonBody, requestAbout, type Target } from '../../api/request.ts';
+import { type ApiRequest, type ApiResponse, isEmptyBody, requestAbout, type Target } from '../../api/request.ts';
 import { type ApiError, conflict, forbidden, notFound } from '../../api/status.ts';
 import { quantity } from '../../lib/quantity.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
@@ -44,7 +44,7 @@ export function createRedeemHandler(parts: PassParts): (request: ApiRequest) => 
     checkPermission(parts, caller, pass);
     const { seconds, tokenRequest } = tokenRequestFor(parts, pass, annotations);
     const account = passAccount(pass.spec);
-    return parts.issueToken(requestAbout(request, accountTarget(target, account), jsonBody(tokenRequest)), {
+    return parts.issueToken(requestAbout(request, accountTarget(target, account), { value: tokenRequest }), {
       seconds,
       agent: pass.spec.client?.id,
       mayIn: audiencePermission(parts, request, account, holderOf(pass.spec.client)),
@@ -141,7 +141,7 @@ function annotationsOf(
   fieldValidation: FieldValidation,
 ): RedeemAnnotations {
   const { body, target } = request;
-  if (body === undefined || body.bytes.length === 0) return { codeVerifier: undefined, annotations: {} };
+  if (isEmptyBody(body)) return { codeVerifier: undefined, annotations: {} };
   const { metadata, spec = {} } = readBody<TokenRequest>(request, tokenRequestType, fieldValidation);
   const { audiences, expirationSeconds, boundObjectRef } = spec;
   if ((audiences ?? []).length === 0 && expirationSeconds === undefined && boundObjectRef === undefined) {

@@ -9,7 +9,7 @@ import { YamlSyntaxError } from '../../api/codec/yaml-tokens.ts';
 import { COMPUTED_ANNOTATIONS, MANIFEST_ANNOTATION } from '../../api/domain-keys.ts';
 import { apiVersionOf, type Kind } from '../../api/kind.ts';
 import { isClusters } from '../../api/kinds/cluster-spec.ts';
-import type { RequestBody } from '../../api/request.ts';
+import type { SentBody } from '../../api/request.ts';
 import { badRequest } from '../../api/status.ts';
 import { clip } from '../../lib/clip.ts';
 import { isJsonObject } from '../../lib/json-object.ts';
@@ -33,7 +33,7 @@ export interface Configuration {
  *
  * @throws ApiError 400 (AP-10 to AP-12, AP-25 to AP-28). kube-apiserver answers 500 where the schema does not fit.
  */
-export function readConfiguration(body: RequestBody, kind: Kind): Configuration {
+export function readConfiguration(body: SentBody, kind: Kind): Configuration {
   const { root: sent, duplicates } = parse(body);
   // Fields that the kind does not keep are dropped with a warning, and have no owner.
   const { root, dropped } = keepPart(sent, kind.shape);
@@ -58,7 +58,7 @@ interface Parsed {
 }
 
 /** Nearly every client sends JSON, which is YAML: that parser is faster and takes larger bodies. */
-function parse({ bytes, mediaType }: RequestBody): Parsed {
+function parse({ bytes, mediaType }: SentBody): Parsed {
   if (bytes.length === 0) return { root: null, duplicates: [] };
   try {
     const root = parseJson(bytes);

@@ -3,7 +3,7 @@ import { decodeValue } from '../../api/codec/decode.ts';
 import { invalid, invalidValue } from '../../api/field-error.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
 import { type ObjectKey, objectKeyOf } from '../../api/object-key.ts';
-import type { ApiRequest, ApiResponse } from '../../api/request.ts';
+import { type ApiRequest, type ApiResponse, sentBody } from '../../api/request.ts';
 import { ApiError, badRequest, conflict } from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import {
@@ -24,7 +24,7 @@ import { APPLY_JSON, APPLY_YAML, type Configuration, readConfiguration } from '.
 import { checkHiddenFields } from './check-hidden-fields.ts';
 import { mirroredUid } from './mirrored-uid.ts';
 import { preserveUnseenFields } from './preserve-hidden-fields.ts';
-import { bodyOf, checkNamespace, checkSameObject, isLarge, preconditionsIn, warnOfDropped } from './read-body.ts';
+import { checkNamespace, checkSameObject, isLarge, preconditionsIn, warnOfDropped } from './read-body.ts';
 import { admitWrite, partOf, seesWhole, type WriteParts, writeResponse } from './write-parts.ts';
 
 /** The media types of server-side apply. */
@@ -33,7 +33,7 @@ export const APPLY_TYPES: readonly string[] = [APPLY_YAML, APPLY_JSON];
 /** Server-side apply: creates the object, or merges the configuration of one manager into it (AP-48). */
 export async function applyObject(parts: WriteParts, request: ApiRequest, kind: Kind): Promise<ApiResponse> {
   const options = parseApplyOptions(request.query);
-  const configuration = readConfiguration(bodyOf(request), kind);
+  const configuration = readConfiguration(sentBody(request.body), kind);
   warnOfDropped(request.warn, kind, configuration.dropped);
   if (isLarge(request)) await nextTick();
   const apply: Apply = { parts, request, kind, options, configuration, objectKey: objectKeyOf(request, kind) };

@@ -5,7 +5,7 @@ import { JsonSyntaxError, parseJson } from '../../api/codec/parse-json.ts';
 import { toPlain } from '../../api/codec/tree.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
 import { objectKeyOf } from '../../api/object-key.ts';
-import type { ApiRequest, ApiResponse, RequestBody } from '../../api/request.ts';
+import { type ApiRequest, type ApiResponse, type SentBody, sentBody } from '../../api/request.ts';
 import { badRequest, unsupportedMediaType } from '../../api/status.ts';
 import { isJsonObject } from '../../lib/json-object.ts';
 import { withServedFields } from '../../objects/managed-fields.ts';
@@ -18,7 +18,7 @@ import { parsePatchOptions, type WriteOptions } from '../options/write-options.t
 import { APPLY_TYPES, applyObject } from './apply.ts';
 import { checkHiddenFields, withoutLastApplied } from './check-hidden-fields.ts';
 import { preserveUnseenFields } from './preserve-hidden-fields.ts';
-import { bodyOf, checkSameObject, isLarge, preconditionsIn, warnOfDropped, withWarnings } from './read-body.ts';
+import { checkSameObject, isLarge, preconditionsIn, warnOfDropped, withWarnings } from './read-body.ts';
 import { admitWrite, managerOf, partOf, seesWhole, type WriteParts, writeResponse } from './write-parts.ts';
 
 type ApplyPatch = (document: JsonValue, patch: JsonValue, kind: Kind) => JsonValue;
@@ -52,7 +52,7 @@ const MEDIA_TYPES: Readonly<Record<Kind['style'], readonly string[]>> = {
 export const patchMediaTypes = (style: Kind['style']): readonly string[] => MEDIA_TYPES[style];
 
 export async function patchObject(parts: WriteParts, request: ApiRequest, kind: Kind): Promise<ApiResponse> {
-  if (APPLY_TYPES.includes(bodyOf(request).mediaType)) return applyObject(parts, request, kind);
+  if (APPLY_TYPES.includes(sentBody(request.body).mediaType)) return applyObject(parts, request, kind);
   const { options, patched } = readPatch(parts, request, kind);
   if (isLarge(request)) await nextTick();
   const objectKey = objectKeyOf(request, kind);
@@ -84,7 +84,7 @@ export function readPatch(
   request: ApiRequest,
   kind: Kind,
 ): { readonly options: WriteOptions; readonly patched: (current: ApiObject) => ApiObject } {
-  const body = bodyOf(request);
+  const body = sentBody(request.body);
   const patches = PATCHES[kind.style];
   const apply = Object.hasOwn(patches, body.mediaType) ? patches[body.mediaType] : undefined;
   if (apply === undefined) throw unsupportedMediaType(patchMediaTypes(kind.style));
@@ -109,7 +109,7 @@ export function readPatch(
   return { options, patched };
 }
 
-function parsePatch({ warn }: ApiRequest, kind: Kind, { bytes, mediaType }: RequestBody): JsonValue {
+function parsePatch({ warn }: ApiRequest, kind: Kind, { bytes, mediaType }: SentBody): JsonValue {
   try {
     const sent = parseJson(bytes);
     if (mediaType !== STRATEGIC) return toPlain(sent);

@@ -2,22 +2,22 @@ import { type Decoded, decodeBody, type FieldValidation } from '../../api/codec/
 import { droppedText } from '../../api/codec/keep-part.ts';
 import type { ApiObject, BodyType, Kind, ObjectMeta, ResourceType } from '../../api/kind.ts';
 import type { ObjectKey } from '../../api/object-key.ts';
-import type { ApiRequest, RequestBody } from '../../api/request.ts';
+import { type ApiRequest, NO_BODY, type RequestBody } from '../../api/request.ts';
 import { badRequest } from '../../api/status.ts';
 import type { Preconditions } from '../../objects/preconditions.ts';
 
 /** The object of the body, with warnings. */
 export function readObject(request: ApiRequest, kind: Kind, mode: FieldValidation): ApiObject {
-  return withWarnings(request, kind, decodeBody(bodyOf(request), kind, mode));
+  return withWarnings(request, kind, decodeBody(request.body ?? NO_BODY, kind, mode));
 }
 
 /** A body of a type that is kept whole, with a warning for each unknown and each duplicate field. */
 export function readBody<T extends object = ApiObject>(
-  request: BodyOf & Pick<ApiRequest, 'warn'>,
+  request: { readonly body?: RequestBody | undefined } & Pick<ApiRequest, 'warn'>,
   type: BodyType,
   mode: FieldValidation,
 ): T {
-  const { value, violations } = decodeBody<T>(bodyOf(request), type, mode);
+  const { value, violations } = decodeBody<T>(request.body ?? NO_BODY, type, mode);
   for (const violation of violations) request.warn(violation);
   return value;
 }
@@ -33,17 +33,11 @@ export function warnOfDropped(warn: ApiRequest['warn'], { kind }: Kind, dropped:
   if (dropped.length > 0) warn(droppedText(kind, dropped));
 }
 
-interface BodyOf {
-  readonly body?: RequestBody | undefined;
-}
-
-export const bodyOf = (request: BodyOf): RequestBody =>
-  request.body ?? { bytes: new Uint8Array(), mediaType: 'application/json' };
-
 /** Decoding a body of this size takes long enough that the next step of the write gets another tick. */
 const LARGE_BYTES = 65_536;
 
-export const isLarge = (request: ApiRequest): boolean => bodyOf(request).bytes.length >= LARGE_BYTES;
+export const isLarge = ({ body }: ApiRequest): boolean =>
+  body !== undefined && 'bytes' in body && body.bytes.length >= LARGE_BYTES;
 
 /** T-12h. The namespace is ignored for kinds without one, as kube-apiserver does. */
 export function checkNamespace(

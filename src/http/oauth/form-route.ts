@@ -1,4 +1,4 @@
-import type { Query, RequestBody } from '../../api/request.ts';
+import type { Query, ValueBody } from '../../api/request.ts';
 import type { Secret } from '../../observability/secret.ts';
 import type { PathInfo, ResourceInfo } from '../request/request-info.ts';
 import type { Form } from './form.ts';
@@ -34,7 +34,7 @@ export const dryRunOf = ({ query }: FormUrl): URLSearchParams =>
 export interface FormRequest {
   readonly info: ResourceInfo;
   readonly query: Query;
-  readonly body: RequestBody | undefined;
+  readonly body: ValueBody | undefined;
   /** Authenticates the caller in place of the `Authorization` header. */
   readonly credential?: Secret;
   /** Authenticates the actor. */

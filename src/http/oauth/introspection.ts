@@ -1,5 +1,4 @@
 import { tokenReviewType } from '../../api/kinds/token-review.ts';
-import { jsonBody } from '../../api/request.ts';
 import type { JsonObject } from '../../lib/json-object.ts';
 import type { Issuers } from '../../tokens/claims.ts';
 import { unverifiedClaims } from '../../tokens/jws.ts';
@@ -23,7 +22,7 @@ export function introspection(issuers: () => Issuers): FormRoute {
         info: reviewAt(cluster),
         query: new URLSearchParams(),
         // A resource server compares `aud` with its name (section 2.2), so a token is reviewed for all its audiences.
-        body: jsonBody({ spec: { token, audiences: isOurs ? textsOf(claims.aud) : [] } }),
+        body: { value: { spec: { token, audiences: isOurs ? textsOf(claims.aud) : [] } } },
         annotations: new Map([['clusterpass.dev/endpoint', 'oauth-introspection']]),
         render: renderWith(claims),
       };

@@ -1,6 +1,5 @@
 import { passKind } from '../../api/kinds/pass.ts';
 import { TOKEN_ANNOTATIONS } from '../../api/kinds/token-request.ts';
-import { jsonBody } from '../../api/request.ts';
 import { isJsonObject, type JsonObject } from '../../lib/json-object.ts';
 import { Secret } from '../../observability/secret.ts';
 import { withoutTokenWords } from '../../observability/token-text.ts';
@@ -51,7 +50,7 @@ export function tokenExchange(issuers: () => Issuers): FormRoute {
       return {
         info: requestOf(target),
         query: dryRunOf(url),
-        body: jsonBody(tokenRequest),
+        body: { value: tokenRequest },
         ...credentials,
         annotations: annotationsOf(form),
         render: renderExchange(issuedType, target.account === undefined ? translatePerson : translateAccount),
@@ -191,5 +190,5 @@ function redemptionOf(handle: string): ResourceInfo {
 function verifierBody(form: Form): FormRequest['body'] {
   const verifier = form.get('code_verifier');
   if (verifier === undefined) return undefined;
-  return jsonBody({ metadata: { annotations: { [TOKEN_ANNOTATIONS.codeVerifier]: verifier } } });
+  return { value: { metadata: { annotations: { [TOKEN_ANNOTATIONS.codeVerifier]: verifier } } } };
 }

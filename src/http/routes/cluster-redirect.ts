@@ -9,7 +9,7 @@ import { invalid, invalidValue } from '../../api/field-error.ts';
 import type { Kind, ObjectMeta } from '../../api/kind.ts';
 import { CLUSTERS_ANNOTATION } from '../../api/kinds/rbac.ts';
 import { isDns1123Subdomain } from '../../api/names.ts';
-import type { ApiRequest, RequestBody } from '../../api/request.ts';
+import type { ApiRequest, RequestBody, SentBody } from '../../api/request.ts';
 import { ApiError, badRequest } from '../../api/status.ts';
 import { asJsonObject } from '../../lib/json-object.ts';
 import type { RawAnswer } from '../response/respond.ts';
@@ -78,7 +78,7 @@ function clusterIn(metadata: ObjectMeta, kind: Kind, productName: string): strin
 
 /** Only what is needed to find the cluster; its path checks the body. */
 function metadataOf(body: RequestBody, kind: Kind): ObjectMeta {
-  if (!body.mediaType.includes('-patch+')) return decodeBody(body, kind, 'Ignore').value.metadata;
+  if ('value' in body || !body.mediaType.includes('-patch+')) return decodeBody(body, kind, 'Ignore').value.metadata;
   const patch = parsePatch(body);
   const { name, annotations } = asJsonObject(asJsonObject(patch).metadata);
   const pairs = Object.entries(asJsonObject(annotations)).filter(([, value]) => typeof value === 'string');
@@ -88,7 +88,7 @@ function metadataOf(body: RequestBody, kind: Kind): ObjectMeta {
   };
 }
 
-function parsePatch({ bytes, mediaType }: RequestBody): unknown {
+function parsePatch({ bytes, mediaType }: SentBody): unknown {
   try {
     if (!mediaType.endsWith('+yaml')) return toPlain(parseJson(bytes));
     return toPlain(parseYaml(requireUnicode(() => decodeUtf8(bytes))).root);

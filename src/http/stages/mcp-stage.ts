@@ -1,5 +1,5 @@
 import { type Agent, MCP_SCOPES } from '../../api/caller.ts';
-import { jsonBody } from '../../api/request.ts';
+import { sentBody } from '../../api/request.ts';
 import { ApiError, badRequest } from '../../api/status.ts';
 import { type ApiCall, type ApiReply, ToolError } from '../../mcp/api-call.ts';
 import { checkMessageHeaders } from '../../mcp/http-headers.ts';
@@ -54,7 +54,7 @@ export const serveMcp: StageRun = (x, parts) => (x.mcp === undefined ? undefined
 async function serve(x: Exchange, parts: StageParts, mcp: McpEndpoint): Promise<void> {
   let value: unknown;
   try {
-    value = parseJson(textOf(x.body?.bytes));
+    value = parseJson(textOf(sentBody(x.body).bytes));
     const message: RpcMessage = readMessage(value);
     checkMessageHeaders(message, x.req.headers);
     x.answer = message.type === 'notification' ? ACCEPTED : await answerTo(message, x, parts, mcp);
@@ -65,7 +65,7 @@ async function serve(x: Exchange, parts: StageParts, mcp: McpEndpoint): Promise<
 }
 
 /** Bytes that are not UTF-8 are refused, not replaced. */
-function textOf(bytes: Uint8Array = new Uint8Array()): string {
+function textOf(bytes: Uint8Array): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {
@@ -133,7 +133,7 @@ async function send(
   if (!x.deadline.isOpen) throw new ToolError('The call was cancelled.');
   const search = new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)]));
   const line = parts.parseRequestLine(method, search.size === 0 ? path : `${path}?${search}`);
-  const item = x.subrequest(line.info, body && jsonBody(body));
+  const item = x.subrequest(line.info, body && { value: body });
   item.query = line.query;
   item.checkedHeaders = { ...x.headers, method };
   item.agent = agent;

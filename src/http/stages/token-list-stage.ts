@@ -9,7 +9,7 @@ import {
   tokenRequestListType,
 } from '../../api/kinds/token-request-list.ts';
 import { isClusterName, isDns1123Label, isDns1123Subdomain } from '../../api/names.ts';
-import { jsonBody, type RequestBody } from '../../api/request.ts';
+import type { RequestBody } from '../../api/request.ts';
 import { badRequest } from '../../api/status.ts';
 import { parseTokenRequestOptions } from '../../handlers/options/write-options.ts';
 import { readBody } from '../../handlers/write/read-body.ts';
@@ -124,5 +124,5 @@ const personErrors = ({ namespace = '', serviceAccount = '' }: RequestedPass, at
 
 function tokenRequestBody({ audiences = [], expirationSeconds, tracked }: RequestedPass): RequestBody {
   const annotations = tracked === undefined ? undefined : { [TOKEN_ANNOTATIONS.tracked]: String(tracked) };
-  return jsonBody({ metadata: { annotations }, spec: { audiences, expirationSeconds } });
+  return { value: { metadata: { annotations }, spec: { audiences, expirationSeconds } } };
 }
