@@ -1,5 +1,5 @@
-import { clip } from '../lib/clip.ts';
 import { distance, nearest } from '../lib/nearest.ts';
+import { clip } from '../lib/text.ts';
 import { CONFIRMED_ANNOTATION } from './clusters/confirmed-endpoint.ts';
 import { PROBE_ANNOTATION } from './clusters/probe-annotation.ts';
 import { checkEach, type FieldError, invalidValue } from './field-error.ts';

@@ -1,4 +1,4 @@
-import { clip } from '../lib/clip.ts';
+import { clip } from '../lib/text.ts';
 import { goQuote } from './codec/go-text/go-quote.ts';
 import { ApiError, type GroupKind, MAX_NAME, qualified, type StatusCause } from './status.ts';
 
@@ -30,7 +30,7 @@ function printValue(value: unknown): string {
   if (typeof value === 'string') return goQuote(value);
   if (typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean') return String(value);
   const json = JSON.stringify(value) ?? 'null';
-  return json.length > MAX_PRINTED ? `${json.slice(0, MAX_PRINTED)}...` : json;
+  return clip(json, MAX_PRINTED);
 }
 
 /** Checks items until there are `MAX_FIELD_ERRORS`. */

@@ -1,4 +1,4 @@
-import { clip } from '../lib/clip.ts';
+import { clip } from '../lib/text.ts';
 import { goQuote } from './codec/go-text/go-quote.ts';
 
 /** `v1` `Status`, the body of every error response, and its constructors. */

@@ -1,8 +1,8 @@
 import type { Caller } from '../api/caller.ts';
 import type { TokenFindings, TokenQuestion } from '../api/kinds/token-review.ts';
 import { type ApiError, unauthorized } from '../api/status.ts';
-import { clip } from '../lib/clip.ts';
 import type { MaybePromise } from '../lib/maybe-promise.ts';
+import { clip } from '../lib/text.ts';
 import type { Secret } from '../observability/secret.ts';
 import { TokenRejected } from '../tokens/jws.ts';
 import { bearerToken, MAX_BEARER_LENGTH } from './bearer.ts';

@@ -108,7 +108,7 @@ const sameEverywhere = (impersonator: Caller, user: User, mayStill: () => boolea
   ...heldBy(impersonator, mayStill),
   as: () => user,
   home: undefined,
-  key: JSON.stringify(['impersonated', impersonator.key, textOf(user)]),
+  key: JSON.stringify(['impersonated', impersonator.key, identity(user)]),
 });
 
 /** For one that is allowed in this cluster: elsewhere the caller is another user. */
@@ -121,10 +121,10 @@ const localTo = (
   ...heldBy(impersonator, mayStill),
   as: (asked) => (asked === cluster ? user : elsewhere),
   home: cluster,
-  key: JSON.stringify(['impersonated', impersonator.key, cluster, textOf(user), textOf(elsewhere)]),
+  key: JSON.stringify(['impersonated', impersonator.key, cluster, identity(user), identity(elsewhere)]),
 });
 
-const textOf = ({ name, uid, groups }: User): unknown => [name, uid, groups];
+const identity = ({ name, uid, groups }: User): unknown => [name, uid, groups];
 
 /** An impersonation ends with the credential of the impersonator, and with its permission. */
 const heldBy = (impersonator: Caller, mayStill: () => boolean): Omit<Caller, 'as' | 'home' | 'key'> => ({

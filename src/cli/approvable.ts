@@ -4,7 +4,7 @@ import { accessRequestKind } from '../api/kinds/access-request.ts';
 import { REQUEST_PHASES } from '../api/kinds/access-request-spec.ts';
 import { passKind } from '../api/kinds/pass.ts';
 import { PASS_PHASES } from '../api/kinds/pass-spec.ts';
-import { terminalSafe } from './output/terminal-safe.ts';
+import { terminalSafe } from '../lib/text.ts';
 import { pathSegment } from './path-segment.ts';
 
 /** A kind whose objects people ask for and others approve. */

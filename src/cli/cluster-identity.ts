@@ -1,6 +1,6 @@
 import type { Transport } from '../client/transport.ts';
+import { terminalSafe } from '../lib/text.ts';
 import type { Context } from './command.ts';
-import { terminalSafe } from './output/terminal-safe.ts';
 
 /** The UID of the namespace kube-system: it is unique, and the namespace exists as long as the cluster. */
 export async function clusterIdentity(cluster: Pick<Transport, 'request'>, signal?: AbortSignal): Promise<string> {

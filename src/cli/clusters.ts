@@ -4,9 +4,9 @@ import { isDns1123Subdomain } from '../api/names.ts';
 import type { Client } from '../client/create-client.ts';
 import { FULL_CLUSTERS } from '../client/list-clusters.ts';
 import type { Cluster } from '../client/types.ts';
+import { terminalSafe } from '../lib/text.ts';
 import { CliError } from './command.ts';
 import { checkClusterName } from './connection/one-server.ts';
-import { terminalSafe } from './output/terminal-safe.ts';
 import { pathSegment } from './path-segment.ts';
 
 /** `clusters`, `Cluster`, `clusters.clusterregistry.k8s.io` */

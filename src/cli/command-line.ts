@@ -1,8 +1,8 @@
+import { terminalSafe } from '../lib/text.ts';
 import { isClusterType } from './clusters.ts';
 import { CliError, type Command, type Flag } from './command.ts';
 import { COMMANDS, GROUPS } from './command-table/commands.ts';
 import { CONNECTION_FLAGS, flagsOf } from './command-table/flags.ts';
-import { terminalSafe } from './output/terminal-safe.ts';
 
 /**
  * Converts a command line in kubectl's syntax to commander's: connection flags may precede the command, `-o=name` is

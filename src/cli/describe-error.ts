@@ -1,7 +1,7 @@
 import { ConnectionError, StatusError } from '../client/errors.ts';
+import { terminalSafe, terminalSafeLines } from '../lib/text.ts';
 import { NotServedError } from '../sync/api-version.ts';
 import { CliError, type Context, type Invocation } from './command.ts';
-import { terminalSafe, terminalSafeLines } from './output/terminal-safe.ts';
 
 /** The message for an error, in kubectl's words; undefined for a bug of this program. */
 export function describeError(error: unknown): string | undefined {

@@ -1,5 +1,5 @@
 import type { GrantPath } from '../api/kinds/grant-reviews.ts';
-import { terminalSafe } from './output/terminal-safe.ts';
+import { terminalSafe } from '../lib/text.ts';
 
 export const GRANT_HEADERS = ['BINDING', 'ROLE'];
 

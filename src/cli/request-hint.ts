@@ -3,7 +3,7 @@ import { type ResourceAttributes, reviewAccess } from '../client/access-reviews.
 import type { Client } from '../client/create-client.ts';
 import { isStatus } from '../client/errors.ts';
 import type { TokenOptions } from '../client/types.ts';
-import { terminalSafe } from './output/terminal-safe.ts';
+import { terminalSafe } from '../lib/text.ts';
 
 // Not from api/kinds/, which loads the schemas of kinds: `create token` starts fast.
 const GROUP = 'clusterpass.dev';

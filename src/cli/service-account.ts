@@ -1,9 +1,9 @@
 import { isDns1123Label, isDns1123Subdomain } from '../api/names.ts';
 import type { Status } from '../api/status.ts';
 import type { Client } from '../client/create-client.ts';
+import { terminalSafe } from '../lib/text.ts';
 import { type Invocation, UsageError } from './command.ts';
 import { describeError } from './describe-error.ts';
-import { terminalSafe } from './output/terminal-safe.ts';
 
 export interface ServiceAccount {
   readonly namespace: string;

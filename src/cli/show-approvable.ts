@@ -1,12 +1,12 @@
 import type { ApiObject } from '../api/kind.ts';
 import type { AccessRequestStatus, RequestUser } from '../api/kinds/access-request-spec.ts';
+import { terminalSafe } from '../lib/text.ts';
 import { type Approvable, approvablePath } from './approvable.ts';
 import type { Run } from './command.ts';
 import { connect } from './connection/connection.ts';
 import { forEach } from './for-each.ts';
 import { asList, printerFor } from './output/printer.ts';
 import { renderTable } from './output/table.ts';
-import { terminalSafe } from './output/terminal-safe.ts';
 
 /** A title with its text. Without a text it is not shown. */
 export type Row = readonly [title: string, text: string | undefined];

@@ -1,11 +1,11 @@
 import { isStatus } from '../client/errors.ts';
 import { nearest } from '../lib/nearest.ts';
+import { terminalSafe } from '../lib/text.ts';
 import { type ClusterReference, clusterLabel, clustersNamed } from './cluster-references.ts';
 import type { Context, Invocation } from './command.ts';
 import type { NamedServer } from './connection/all-servers.ts';
 import { clientFor, resolveConnection } from './connection/connection.ts';
 import { describeError } from './describe-error.ts';
-import { terminalSafe } from './output/terminal-safe.ts';
 
 /** How many names are read at a server: an error must not wait for the list of a large fleet. */
 const MAX_NAMES = 10_000;

@@ -5,6 +5,7 @@ import { isDns1123Label, isQualifiedName, isValidLabelValue } from '../api/names
 import type { SignerAddress } from '../api/signer-address.ts';
 import { JWS_ALGORITHMS, type JwsAlgorithm } from '../lib/jws-algorithms.ts';
 import { BlockList, isIP, isIPv6, type Network, readNetwork } from '../lib/network.ts';
+import { hasControl } from '../lib/text.ts';
 import { parseDuration } from './duration.ts';
 
 /** An invalid value. The message says what is expected; the loader adds the flag, variable or key. */
@@ -296,7 +297,7 @@ export function algorithmsByAudience(text: string): ReadonlyMap<string, JwsAlgor
         `expected AUDIENCE=ALGORITHM, such as api://AzureADTokenExchange=RS256, with one of ${algorithms}; an audience with a comma cannot be given`,
       );
     }
-    if (audience.length > MAX_AUDIENCE_CHARACTERS || /\p{Cc}/u.test(audience)) {
+    if (audience.length > MAX_AUDIENCE_CHARACTERS || hasControl(audience)) {
       throw new ValueError(
         `expected audiences of at most ${MAX_AUDIENCE_CHARACTERS} characters, none of them a control character`,
       );

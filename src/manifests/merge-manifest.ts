@@ -32,12 +32,12 @@ export function mergeManifest(kind: Kind, manifest: ApiObject, current: ApiObjec
   const { conflicts } = applyConfig(rules, { ...input, force: false });
   const applied = applyConfig(rules, { ...input, force: true });
   const { value } = decodeValue(applied.object as JsonValue, kind, 'Ignore', live === undefined ? {} : { known: live });
-  const takenOver = conflicts.length === 0 ? undefined : textOf(applyConflict(conflicts).message);
+  const takenOver = conflicts.length === 0 ? undefined : withoutSummary(applyConflict(conflicts).message);
   return { object: value, managers: applied.managers, takenOver };
 }
 
 /** Without `Apply failed with 2 conflicts: `. */
-const textOf = (message: string): string => message.slice(message.indexOf(': ') + 2);
+const withoutSummary = (message: string): string => message.slice(message.indexOf(': ') + 2);
 
 type By = Pick<ApplyInput, 'manager' | 'subresource' | 'now'>;
 

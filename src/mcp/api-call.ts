@@ -1,6 +1,6 @@
 import type { Status } from '../api/status.ts';
 import { isJsonObject } from '../lib/json-object.ts';
-import { cleanText } from './clean-text.ts';
+import { cleanText } from '../lib/text.ts';
 
 /** A request of the API under the identity of the caller. A tool can do nothing else. */
 export interface ApiCall {

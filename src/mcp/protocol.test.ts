@@ -308,7 +308,7 @@ describe('MC-30, MC-32: tools', () => {
       const params = { name: 'echo', arguments: { text: 'x' }, requestState, _meta: meta };
       await answer(readMessage({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }) as RpcRequest, call);
     }
-    const name = expect.stringMatching(/^a bx{124}…$/);
+    const name = expect.stringMatching(/^a bx{122}\.{3}$/);
     expect(calls).toEqual([name, 's', name, undefined]);
   });
 

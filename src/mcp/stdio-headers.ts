@@ -1,5 +1,5 @@
 import { MAX_CLIENT_NAME } from '../api/kinds/pass-spec.ts';
-import { cleanText } from './clean-text.ts';
+import { cleanText, truncate } from '../lib/text.ts';
 import { TOOLS } from './tools.ts';
 
 /**
@@ -14,9 +14,7 @@ const TOOL_NAMES: ReadonlySet<string> = new Set(TOOLS.map(({ name }) => name));
 export const stdioHeaders = (tool: string, clientName: string): Record<string, string> => ({
   [TOOL_HEADER]: tool,
   // Headers have no characters beyond Latin-1.
-  ...(clientName === ''
-    ? {}
-    : { [CLIENT_HEADER]: encodeURIComponent(clientName.slice(0, MAX_CLIENT_NAME).toWellFormed()) }),
+  ...(clientName === '' ? {} : { [CLIENT_HEADER]: encodeURIComponent(truncate(clientName, MAX_CLIENT_NAME)) }),
 });
 
 /** The annotations of the audit event; undefined for a request that names no tool of ours. */

@@ -1,8 +1,8 @@
 import { Check, Default, Errors } from 'typebox/value';
 import { DNS1123_SUBDOMAIN_PATTERN } from '../api/names.ts';
 import { isJsonObject, memberOf } from '../lib/json-object.ts';
+import { cleanText } from '../lib/text.ts';
 import { ToolError } from './api-call.ts';
-import { cleanText } from './clean-text.ts';
 import type { InputRequired, Tool, ToolContext } from './tool.ts';
 
 /** What a tool answers, before it is written for a protocol version. */

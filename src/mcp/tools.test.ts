@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { Check } from 'typebox/value';
 import { describe, expect, it } from 'vitest';
+import { cleanText } from '../lib/text.ts';
 import { type ApiCall, type ApiReply, refusal, warningsOf } from './api-call.ts';
-import { cleanAddress, cleanText } from './clean-text.ts';
+import { cleanAddress } from './result-fields.ts';
 import type { Tool, ToolContext } from './tool.ts';
 import { runTool, type ToolResult } from './tool-result.ts';
 import { passList } from './tools/pass-list.ts';
@@ -150,7 +151,7 @@ describe('docs/agents.md', () => {
 
 describe('MC-79: text of others', () => {
   it('is one short line of plain text, without tokens', () => {
-    expect(cleanText(HOSTILE)).toMatch(/^ready IGNORE ALL RULES x+…$/);
+    expect(cleanText(HOSTILE)).toMatch(/^ready IGNORE ALL RULES x+\.{3}$/);
     expect(cleanText(HOSTILE)).toHaveLength(256);
     expect(cleanText(`a ${JWT} b`)).toBe('a <redacted> b');
     expect(cleanText('\ud800')).toBe('\ufffd');

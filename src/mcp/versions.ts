@@ -1,6 +1,6 @@
 import { MAX_CLIENT_NAME } from '../api/kinds/pass-spec.ts';
 import { isJsonObject } from '../lib/json-object.ts';
-import { cleanText } from './clean-text.ts';
+import { cleanText, truncate } from '../lib/text.ts';
 import { type Params, RPC_CODES, RpcError, type RpcRequest } from './json-rpc.ts';
 
 /** MC-01. Modern: every request says its version. Legacy: `initialize` agrees on one for the requests that follow. */
@@ -55,7 +55,7 @@ const invalidMeta = (key: string, what: string): RpcError =>
 const MAX_SHOWN_VERSION = 64;
 
 export function unsupported(version: string): RpcError {
-  const requested = version.slice(0, MAX_SHOWN_VERSION).toWellFormed();
+  const requested = truncate(version, MAX_SHOWN_VERSION);
   const data = { supported: SUPPORTED_VERSIONS, requested };
   return new RpcError(RPC_CODES.unsupportedVersion, 'Unsupported protocol version', data);
 }

@@ -33,6 +33,7 @@ import {
   validateAnnotations,
   validateLabels,
 } from '../api/names.ts';
+import { hasControl } from '../lib/text.ts';
 import { parseLabelSelector, SelectorSyntaxError } from './selectors/label-selector.ts';
 
 const NAME_RULES = {
@@ -41,7 +42,7 @@ const NAME_RULES = {
   // Names are parts of storage keys and of paths, so control characters are refused too.
   'path-segment': (name: string) => [
     ...isPathSegmentName(name),
-    ...(/\p{Cc}/u.test(name) ? ['may not contain control characters'] : []),
+    ...(hasControl(name) ? ['may not contain control characters'] : []),
     ...(Buffer.byteLength(name) > 253 ? ['must be no more than 253 bytes'] : []),
   ],
 } as const;

@@ -1,7 +1,6 @@
 import { pino } from 'pino';
-import { clip } from '../lib/clip.ts';
+import { clip, safeLine } from '../lib/text.ts';
 import { type LogOutput, openStandardError } from './log-output.ts';
-import { safeLine } from './safe-line.ts';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
 

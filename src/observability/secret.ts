@@ -1,5 +1,5 @@
 import { hash, randomBytes } from 'node:crypto';
-import { REDACTED } from './token-text.ts';
+import { REDACTED } from '../lib/text.ts';
 
 /**
  * Digests are never shown and the key has a fixed length, so a prefix is as good as HMAC here, at a third of its cost.

@@ -1,7 +1,7 @@
 import type { Client } from '../../../src/client/index.ts';
 import { isStatus } from '../../../src/client/index.ts';
 import { readPages } from '../../../src/client/list-pages.ts';
-import { visibleName } from '../components/visible-name.ts';
+import { visibleName } from '../../../src/lib/text.ts';
 import { manifestFileOf } from '../manifest-file.ts';
 
 const RBAC_PATH = '/apis/rbac.authorization.k8s.io/v1';

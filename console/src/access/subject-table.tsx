@@ -1,6 +1,6 @@
 import type { GrantedSubject } from '../../../src/api/kinds/grant-reviews.ts';
 import type { ResourceAccessReviewStatus } from '../../../src/client/access-reviews.ts';
-import { visibleName } from '../components/visible-name.ts';
+import { visibleName } from '../../../src/lib/text.ts';
 import { bindingText } from '../grants/grant-changes.tsx';
 import type { Query } from '../hooks/use-query.ts';
 import { linkTo } from '../router.ts';

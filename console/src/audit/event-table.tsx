@@ -1,6 +1,6 @@
 import type { AuditEventSummary } from '../../../src/api/kinds/audit-event-review.ts';
+import { visibleName } from '../../../src/lib/text.ts';
 import { Time } from '../components/time.tsx';
-import { visibleName } from '../components/visible-name.ts';
 import { linkTo } from '../router.ts';
 import { actionOf, keyOf, passesOf, resultOf } from './event-feed.ts';
 

@@ -1,10 +1,10 @@
 import type { AuditEventSummary } from '../../../src/api/kinds/audit-event-review.ts';
 import type { Client } from '../../../src/client/index.ts';
+import { visibleName } from '../../../src/lib/text.ts';
 import { actionOf, keyOf, passesOf, resultOf } from '../audit/event-feed.ts';
 import { useEventFeed } from '../audit/use-event-feed.ts';
 import { Section } from '../components/section.tsx';
 import { Time } from '../components/time.tsx';
-import { visibleName } from '../components/visible-name.ts';
 
 const MAX_SHOWN = 10;
 

@@ -1,6 +1,6 @@
 import type { ClusterGrant } from '../../../src/api/kinds/cluster-grant-review.ts';
 import type { ClusterGrantReviewStatus } from '../../../src/client/fleet-reviews.ts';
-import { visibleName } from '../components/visible-name.ts';
+import { visibleName } from '../../../src/lib/text.ts';
 import type { Query } from '../hooks/use-query.ts';
 
 interface GrantChangesProps {

@@ -1,7 +1,7 @@
 import type { Client } from '../../../src/client/index.ts';
+import { visibleName } from '../../../src/lib/text.ts';
 import { Section } from '../components/section.tsx';
 import { Remaining } from '../components/time.tsx';
-import { visibleName } from '../components/visible-name.ts';
 import { useQuery, useRefresh } from '../hooks/use-query.ts';
 import { hrefOf } from '../router.ts';
 import { accountOf, listHandles } from './handles.ts';

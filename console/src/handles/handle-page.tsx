@@ -1,8 +1,8 @@
 import { useState } from 'react';
 import type { Client } from '../../../src/client/index.ts';
+import { visibleName } from '../../../src/lib/text.ts';
 import { type Detail, DetailList } from '../components/section.tsx';
 import { Age, Remaining } from '../components/time.tsx';
-import { visibleName } from '../components/visible-name.ts';
 import { useNow } from '../hooks/use-now.ts';
 import { useQuery, useRefresh } from '../hooks/use-query.ts';
 import { formatDuration } from '../pass/lifetime.ts';

@@ -1,6 +1,6 @@
 import type { TrackedToken } from '../../../src/client/index.ts';
+import { visibleName } from '../../../src/lib/text.ts';
 import { Age, Remaining } from '../components/time.tsx';
-import { visibleName } from '../components/visible-name.ts';
 import { hrefOf, linkTo } from '../router.ts';
 
 interface PassTableProps {

@@ -1,6 +1,6 @@
 import { useEffect, useRef } from 'react';
 import type { Cluster, TrackedToken } from '../../../src/client/index.ts';
-import { visibleName } from '../components/visible-name.ts';
+import { visibleName } from '../../../src/lib/text.ts';
 import { accountOf } from './pass-table.tsx';
 import { describeEffects, revocationEffect } from './revocation-effect.ts';
 

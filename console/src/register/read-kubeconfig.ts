@@ -25,20 +25,24 @@ export async function readKubeconfig(text: string): Promise<KubeconfigEntries> {
   const config: unknown = document.errors.length > 0 ? undefined : document.toJS();
   if (typeof config !== 'object' || config === null) throw new Error('This is not a kubeconfig: it is not YAML.');
   const root = config as Fields;
-  const clusters = new Map(listOf(root, 'clusters').map((item) => [textOf(item, 'name'), fieldsOf(item, 'cluster')]));
-  const contexts = listOf(root, 'contexts').map((item) => [textOf(item, 'name'), fieldsOf(item, 'context')] as const);
+  const clusters = new Map(
+    listOf(root, 'clusters').map((item) => [stringField(item, 'name'), fieldsOf(item, 'cluster')]),
+  );
+  const contexts = listOf(root, 'contexts').map(
+    (item) => [stringField(item, 'name'), fieldsOf(item, 'context')] as const,
+  );
   const entries = contexts.flatMap(([context, fields]) => {
-    const cluster = clusters.get(textOf(fields, 'cluster'));
-    const server = textOf(cluster ?? {}, 'server');
+    const cluster = clusters.get(stringField(fields, 'cluster'));
+    const server = stringField(cluster ?? {}, 'server');
     return cluster === undefined || server === '' ? [] : [entryOf(context, server, cluster)];
   });
   if (entries.length === 0) throw new Error('This is not a kubeconfig with a context and the server of its cluster.');
-  return { entries, current: textOf(root, 'current-context') };
+  return { entries, current: stringField(root, 'current-context') };
 }
 
 function entryOf(context: string, server: string, cluster: Fields): KubeconfigEntry {
-  const data = textOf(cluster, 'certificate-authority-data');
-  const file = textOf(cluster, 'certificate-authority');
+  const data = stringField(cluster, 'certificate-authority-data');
+  const file = stringField(cluster, 'certificate-authority');
   const note =
     cluster['insecure-skip-tls-verify'] === true
       ? 'This context does not verify the certificate of the server. Clients of Clusterpass do: enter the CA.'
@@ -58,7 +62,7 @@ const fieldsOf = (fields: Fields, name: string): Fields => {
   return typeof value === 'object' && value !== null ? (value as Fields) : {};
 };
 
-const textOf = (fields: Fields, name: string): string => {
+const stringField = (fields: Fields, name: string): string => {
   const value = fields[name];
   return typeof value === 'string' ? value : '';
 };

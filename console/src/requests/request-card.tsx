@@ -1,7 +1,7 @@
 import { useId } from 'react';
 import type { Client } from '../../../src/client/index.ts';
+import { visibleName } from '../../../src/lib/text.ts';
 import { Age, Remaining } from '../components/time.tsx';
-import { visibleName } from '../components/visible-name.ts';
 import { formatDuration } from '../pass/lifetime.ts';
 import { type AccessRequestObject, accessOf, decideRequest, phaseOf } from './access-requests.ts';
 import { type Decision, DecisionForm } from './decision-form.tsx';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { truncate } from '../../lib/clip.ts';
+import { truncate } from '../../lib/text.ts';
 import type { ApiObject, ObjectMeta } from '../kind.ts';
 import { conditionOf, READY } from '../kinds/cluster-conditions.ts';
 import { type ApiEndpoints, type ClusterCondition, statusOf } from '../kinds/cluster-spec.ts';

@@ -1,4 +1,4 @@
-import { clip } from '../../lib/clip.ts';
+import { clip } from '../../lib/text.ts';
 import { invalid, invalidValue } from '../field-error.ts';
 import { type ApiObject, apiVersionOf, type BodyType } from '../kind.ts';
 import type { RequestBody, SentBody } from '../request.ts';

@@ -3,10 +3,10 @@ import type { BodyStyle, Shape } from './shape.ts';
 
 /** Compact JSON in the value's own key order, without the newline that ends a body (F-13). */
 export function toJson(value: unknown): string {
-  return goEscape(textOf(JSON.stringify(value)));
+  return goEscape(stringified(JSON.stringify(value)));
 }
 
-function textOf(json: string | undefined): string {
+function stringified(json: string | undefined): string {
   if (json === undefined) throw new TypeError('a function or undefined has no JSON');
   return json;
 }

@@ -71,7 +71,7 @@ function keep(walk: Walk, node: JsonNode, shape: Shape, at: Path | undefined): J
     const field = walk.isPatch ? key.replace(FIELD_DIRECTIVE, '') : key;
     if (isDropped(walk, shape, field)) {
       changed = true;
-      if (field === key && !isEmpty(value) && walk.dropped.size < MAX_VIOLATIONS) walk.dropped.add(printable(here));
+      if (field === key && !isEmpty(value) && walk.dropped.size < MAX_VIOLATIONS) walk.dropped.add(quotedPath(here));
       return;
     }
     const inner = shape.byName.get(key);
@@ -103,7 +103,7 @@ function isEmpty(node: JsonNode): boolean {
 }
 
 /** A path with characters that a header cannot have is quoted. */
-function printable(path: Path): string {
+function quotedPath(path: Path): string {
   const text = pathText(path);
   const quoted = goQuote(text);
   return quoted === `"${text}"` ? text : quoted;

@@ -51,8 +51,8 @@ function readEnvelope(bytes: Uint8Array): Envelope {
   eachField(bytes.subarray(MAGIC.length), count, (number, reader, wireType) => {
     if (number === 1) {
       eachField(bytesOf(reader, wireType), count, (inner, typeReader, innerType) => {
-        if (inner === 1) envelope.apiVersion = textOf(bytesOf(typeReader, innerType), 'apiVersion');
-        else if (inner === 2) envelope.kind = textOf(bytesOf(typeReader, innerType), 'kind');
+        if (inner === 1) envelope.apiVersion = decodedText(bytesOf(typeReader, innerType), 'apiVersion');
+        else if (inner === 2) envelope.kind = decodedText(bytesOf(typeReader, innerType), 'kind');
         else typeReader.skip(innerType);
       });
     } else if (number === 2) envelope.raw = bytesOf(reader, wireType);
@@ -73,7 +73,7 @@ export function parseMessage(bytes: Uint8Array, shape: StructShape): ObjectNode 
   return requireUnicode(() => new MessageReader().struct([bytes], shape));
 }
 
-function textOf(bytes: Uint8Array, key: string | number): string {
+function decodedText(bytes: Uint8Array, key: string | number): string {
   return within(key, () => decodeUtf8(bytes));
 }
 

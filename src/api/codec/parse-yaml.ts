@@ -1,5 +1,5 @@
 import { Composer, type Document, isMap, isScalar, isSeq, type LineCounter, type Scalar, type YAMLMap } from 'yaml';
-import { clip } from '../../lib/clip.ts';
+import { clip } from '../../lib/text.ts';
 import { badRequest, tooLarge } from '../status.ts';
 import { goQuote } from './go-text/go-quote.ts';
 import { type JsonNode, NumberNode, ObjectNode, TreeBudget } from './tree.ts';

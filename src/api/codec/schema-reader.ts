@@ -1,4 +1,4 @@
-import { clip } from '../../lib/clip.ts';
+import { clip } from '../../lib/text.ts';
 import { type FieldError, forbiddenField, invalidValue, tooLong, tooMany } from '../field-error.ts';
 import { Base64Error, canonicalBase64 } from './go-text/go-base64.ts';
 import { compareBytes } from './go-text/go-json-text.ts';

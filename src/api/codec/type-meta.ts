@@ -1,3 +1,4 @@
+import { truncate } from '../../lib/text.ts';
 import { goKindOf, type JsonNode, ObjectNode } from './tree.ts';
 
 interface TypeMeta {
@@ -64,7 +65,7 @@ export function parseApiVersion(text: string): { group: string; version: string 
   const slash = text.indexOf('/');
   if (slash === -1) return { group: '', version: text };
   if (text.includes('/', slash + 1)) {
-    throw new TypeMetaError(`unexpected GroupVersion string: ${text.slice(0, 256).toWellFormed()}`);
+    throw new TypeMetaError(`unexpected GroupVersion string: ${truncate(text, 256)}`);
   }
   return { group: text.slice(0, slash), version: text.slice(slash + 1) };
 }

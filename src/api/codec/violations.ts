@@ -1,4 +1,4 @@
-import { clip } from '../../lib/clip.ts';
+import { clip } from '../../lib/text.ts';
 import { goQuote } from './go-text/go-quote.ts';
 import { type JsonNode, KnownNode, NumberNode } from './tree.ts';
 

@@ -1,6 +1,7 @@
 import type { User } from '../../api/caller.ts';
 import { CREDENTIAL_ID, credentialIdOf, isRecordableJti } from '../../api/credential-id.ts';
 import type { JsonObject } from '../../lib/json-object.ts';
+import { hasControl } from '../../lib/text.ts';
 import { TokenRejected } from '../../tokens/jws.ts';
 import { withAuthenticated } from '../plain-caller.ts';
 import { type Expression, ExpressionFailed } from './cel.ts';
@@ -23,7 +24,7 @@ export function mapClaims(mappings: ClaimMappings, claims: JsonObject): User {
   };
   const user: User = {
     name: nameOf(mappings.username, claims, run),
-    uid: mappings.uid === undefined ? '' : textOf('uid', mappings.uid, claims, run),
+    uid: mappings.uid === undefined ? '' : stringClaim('uid', mappings.uid, claims, run),
     groups: groupsOf(mappings.groups, claims, run),
     extra: extraOf(mappings, claims, run),
   };
@@ -42,7 +43,7 @@ type Run = (what: string, expression: Expression) => unknown;
 /** A name such as `constructor` is a claim only if the token contains it. */
 const own = (claims: JsonObject, name: string): unknown => (Object.hasOwn(claims, name) ? claims[name] : undefined);
 
-function textOf(what: string, source: ClaimSource, claims: JsonObject, run: Run): string {
+function stringClaim(what: string, source: ClaimSource, claims: JsonObject, run: Run): string {
   if ('expression' in source) return checkedText(what, run(what, source.expression));
   return `${source.prefix}${checkedText(`the claim ${source.claim}`, own(claims, source.claim))}`;
 }
@@ -51,7 +52,7 @@ function checkedText(what: string, value: unknown): string {
   if (typeof value !== 'string') throw new TokenRejected(`${what} is missing or not a text`);
   if (value.length > MAX_TEXT) throw new TokenRejected(`${what} is longer than ${MAX_TEXT} characters`);
   // A line break in a name would forge a line wherever the name is printed.
-  if (/\p{Cc}/u.test(value)) throw new TokenRejected(`${what} contains control characters`);
+  if (hasControl(value)) throw new TokenRejected(`${what} contains control characters`);
   // In UTF-8 every lone surrogate becomes U+FFFD, so two different names would be equal.
   if (!value.isWellFormed()) throw new TokenRejected(`${what} contains half of a surrogate pair`);
   return value;
@@ -68,7 +69,7 @@ function nameOf(source: ClaimSource, claims: JsonObject, run: Run): string {
     const verified = own(claims, 'email_verified');
     if (verified !== undefined && verified !== true) throw new TokenRejected('the email is not verified');
   }
-  const name = textOf('the user name', source, claims, run);
+  const name = stringClaim('the user name', source, claims, run);
   if (name === '') throw new TokenRejected('the user name is empty');
   if (name.startsWith(RESERVED)) throw new TokenRejected(`the user name starts with ${RESERVED}, which is reserved`);
   return name;

@@ -89,7 +89,7 @@ function narrow(clauses: Clauses, name: string): Clauses {
 
 const isNothing = ({ all, names, selected }: Clauses): boolean => !all && names.length === 0 && selected.length === 0;
 
-function textOf({ all, names, selected }: Clauses): unknown {
+function clausesText({ all, names, selected }: Clauses): unknown {
   return all || [names, selected.map(clauseText)];
 }
 
@@ -109,7 +109,7 @@ class ClausesRule implements VisibilityRule {
   readonly #home: { readonly cluster: string; readonly clauses: Clauses } | undefined;
 
   constructor(elsewhere: Clauses, home: { readonly cluster: string; readonly clauses: Clauses } | undefined) {
-    const text = JSON.stringify([textOf(elsewhere), home && [home.cluster, textOf(home.clauses)]]);
+    const text = JSON.stringify([clausesText(elsewhere), home && [home.cluster, clausesText(home.clauses)]]);
     this.fingerprint = hash('sha256', text, 'base64url');
     this.#elsewhere = new ClauseIndex(elsewhere);
     this.#home = home;

@@ -3,7 +3,7 @@ import { CompiledRole } from './compiled-rbac.ts';
 import type { RoleKey } from './rbac-objects.ts';
 import { type Rule, ruleText } from './rules.ts';
 
-const textOf = ({ kind, namespace, name }: RoleKey): string => `${kind}\0${namespace}\0${name}`;
+const roleText = ({ kind, namespace, name }: RoleKey): string => `${kind}\0${namespace}\0${name}`;
 
 /** Every role that exists, and a placeholder for every other role that a binding refers to. */
 export class RoleTable {
@@ -16,12 +16,12 @@ export class RoleTable {
   }
 
   find(key: RoleKey): CompiledRole | undefined {
-    const role = this.#roles.get(textOf(key));
+    const role = this.#roles.get(roleText(key));
     return role?.exists ? role : undefined;
   }
 
   findOrReserve(key: RoleKey): CompiledRole {
-    const text = textOf(key);
+    const text = roleText(key);
     let role = this.#roles.get(text);
     if (role === undefined) {
       role = new CompiledRole(key, (start) => aggregateRules(start, this.#clusterRoles));
@@ -32,7 +32,7 @@ export class RoleTable {
 
   /** Drops a placeholder that no binding refers to. */
   release(role: CompiledRole): void {
-    if (!role.exists && role.bindings.size === 0) this.#roles.delete(textOf(role.key));
+    if (!role.exists && role.bindings.size === 0) this.#roles.delete(roleText(role.key));
   }
 
   /** Takes a stored role or its deletion; returns the roles that may grant something else now. */

@@ -1,9 +1,9 @@
 import { reviewAccess, reviewRules } from '../../client/access-reviews.ts';
 import type { Client } from '../../client/create-client.ts';
+import { terminalSafe } from '../../lib/text.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
 import { renderTable } from '../output/table.ts';
-import { terminalSafe } from '../output/terminal-safe.ts';
 import { askedAction, checkCluster } from '../resource-attributes.ts';
 
 /** Prints `yes` and exits with 0, or `no` and exits with 1. With `--list`, prints all allowed actions. */

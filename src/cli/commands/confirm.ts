@@ -8,13 +8,13 @@ import {
 import { conditionOf, ENDPOINTS_CONFIRMED } from '../../api/kinds/cluster-conditions.ts';
 import { type ApiEndpoints, CLUSTER_GROUP, controllerOf } from '../../api/kinds/cluster-spec.ts';
 import type { Cluster } from '../../client/types.ts';
+import { terminalSafe } from '../../lib/text.ts';
 import { clusterPath, getCluster } from '../clusters.ts';
 import { CliError, type Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
 import { isDryRun } from '../dry-run.ts';
 import { certificatesIn } from '../output/certificates.ts';
 import { renderTable } from '../output/table.ts';
-import { terminalSafe } from '../output/terminal-safe.ts';
 
 /** Prints the endpoints and the CA of a cluster, what they replace and the credential sent there, and confirms them. */
 export const run: Run = async (context, invocation) => {

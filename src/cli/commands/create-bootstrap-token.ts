@@ -1,12 +1,12 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import { bootstrapToken, bootstrapTokenDigest } from '../../api/bootstrap-credential.ts';
 import type { ApiObject } from '../../api/kind.ts';
+import { terminalSafe } from '../../lib/text.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import type { Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
 import { isDryRun } from '../dry-run.ts';
 import { labelsFrom } from '../labels.ts';
-import { terminalSafe } from '../output/terminal-safe.ts';
 
 /** The path of bootstrap tokens. */
 export const BOOTSTRAP_TOKENS = '/apis/clusterpass.dev/v1alpha1/bootstraptokens';

@@ -1,12 +1,12 @@
 import type { BoundObjectReference } from '../../api/kinds/token-request.ts';
 import { StatusError } from '../../client/errors.ts';
 import type { IssuedToken, TokenOptions, UserpassOptions } from '../../client/types.ts';
+import { terminalSafe } from '../../lib/text.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
 import { describeError } from '../describe-error.ts';
 import { isDryRun } from '../dry-run.ts';
 import { printerFor } from '../output/printer.ts';
-import { terminalSafe } from '../output/terminal-safe.ts';
 import { requestHint } from '../request-hint.ts';
 import { parseTokenReference } from '../token-id.ts';
 

@@ -3,6 +3,7 @@ import type { ApiObject, Kind } from '../../api/kind.ts';
 import type { Client } from '../../client/create-client.ts';
 import { isStatus } from '../../client/errors.ts';
 import { type Page, readPages } from '../../client/list-pages.ts';
+import { terminalSafe } from '../../lib/text.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
 import { describeError } from '../describe-error.ts';
@@ -10,7 +11,6 @@ import { type DryRun, dryRunNote, dryRunOf } from '../dry-run.ts';
 import { readManifests } from '../manifests.ts';
 import { collectionPath, findKind, type ObjectScope, objectPath } from '../object-path.ts';
 import { printerFor } from '../output/printer.ts';
-import { terminalSafe } from '../output/terminal-safe.ts';
 
 interface ObjectReference {
   readonly kind: Kind;

@@ -4,13 +4,13 @@ import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
 import { reviewAccess, reviewSelf } from '../../client/access-reviews.ts';
 import type { Client } from '../../client/create-client.ts';
 import { type Cluster, endpointsInForce, type UsableAccounts } from '../../client/types.ts';
+import { terminalSafe } from '../../lib/text.ts';
 import { clusterReferences } from '../cluster-references.ts';
 import { CliError, type Context, type Run } from '../command.ts';
 import { connectAll, failureAt, type NamedServer } from '../connection/all-servers.ts';
 import { describeError, isObjectError } from '../describe-error.ts';
 import { findClusters } from '../find-clusters.ts';
 import { renderTable } from '../output/table.ts';
-import { terminalSafe } from '../output/terminal-safe.ts';
 import { whyAllowed } from '../why-allowed.ts';
 
 /** Without `--server`, of all servers with a login. */

@@ -8,6 +8,7 @@ import type { IssuedPass } from '../../api/kinds/token-request-list.ts';
 import { MAX_PASSES } from '../../client/request-passes.ts';
 import type { Cluster } from '../../client/types.ts';
 import { Slots } from '../../lib/slots.ts';
+import { terminalSafe } from '../../lib/text.ts';
 import {
   type ClusterReference,
   clusterLabel,
@@ -22,7 +23,6 @@ import { refreshTime } from '../connection/refresh-time.ts';
 import { describeError } from '../describe-error.ts';
 import { type ClusterEndpoint, endpointFor } from '../kubeconfig/cluster-endpoint.ts';
 import { localAddressTo } from '../kubeconfig/local-address.ts';
-import { terminalSafe } from '../output/terminal-safe.ts';
 import { type ExecTarget, runForCluster } from '../run-for-cluster.ts';
 import { type PassSubject, passSubject } from '../service-account.ts';
 import { nearestClusters, orMeant } from '../suggest-cluster.ts';

@@ -2,6 +2,7 @@ import { fieldSelectorFor } from '../../api/field-selector-text.ts';
 import type { TableColumn } from '../../api/kind.ts';
 import { clusterColumns } from '../../api/kinds/cluster-columns.ts';
 import type { Cluster, ClusterSelection, ListOptions } from '../../client/types.ts';
+import { terminalSafe } from '../../lib/text.ts';
 import { type ClusterReference, clusterLabel, clusterReferences } from '../cluster-references.ts';
 import { checkedNames, getCluster, withConfirmedEndpoints } from '../clusters.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
@@ -12,7 +13,6 @@ import { localAddressTo } from '../kubeconfig/local-address.ts';
 import { asList, FORMATS, type Printer, printerFor } from '../output/printer.ts';
 import { sorterFor } from '../output/sort-by.ts';
 import { cellsOf, labelsCell, renderTable, widthsOf } from '../output/table.ts';
-import { terminalSafe } from '../output/terminal-safe.ts';
 
 /** On clusters in output about several servers: the address of the server that has the cluster. */
 const SERVER_ANNOTATION = 'clusterpass.dev/server';

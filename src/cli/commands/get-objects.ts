@@ -2,6 +2,7 @@ import { createCatalog } from '../../api/catalog.ts';
 import { type ApiObject, apiVersionOf, type Kind } from '../../api/kind.ts';
 import type { Client } from '../../client/create-client.ts';
 import { type Page, readPages } from '../../client/list-pages.ts';
+import { terminalSafe } from '../../lib/text.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
 import { describeError, isObjectError } from '../describe-error.ts';
@@ -9,7 +10,6 @@ import { collectionPath, findKind, type ObjectScope, objectPath } from '../objec
 import { asList, FORMATS, printerFor } from '../output/printer.ts';
 import { sorterFor } from '../output/sort-by.ts';
 import { cellsOf, labelsCell, renderTable } from '../output/table.ts';
-import { terminalSafe } from '../output/terminal-safe.ts';
 
 /** `get` of one kind, with kubectl's flags and output formats. */
 export const runFor =

@@ -4,12 +4,12 @@ import { CLUSTER_ID_ANNOTATION } from '../../api/domain-keys.ts';
 import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
 import { isStatus } from '../../client/errors.ts';
 import { shellWord } from '../../lib/shell-word.ts';
+import { terminalSafe } from '../../lib/text.ts';
 import { clusterOfClusterInfo, type KubeconfigCluster } from '../../sync/kubeconfig-cluster.ts';
 import { readIdentity } from '../cluster-identity.ts';
 import { CliError, type Invocation, type Run } from '../command.ts';
 import { clientFor, resolveConnection } from '../connection/connection.ts';
 import { isDryRun } from '../dry-run.ts';
-import { terminalSafe } from '../output/terminal-safe.ts';
 import { type ClusterConnection, connectCluster } from '../sync/cluster-connection.ts';
 import { BOOTSTRAP_TOKENS } from './create-bootstrap-token.ts';
 

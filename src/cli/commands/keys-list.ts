@@ -2,12 +2,12 @@ import { humanAge } from '../../api/codec/go-text/human-duration.ts';
 import type { ApiObject } from '../../api/kind.ts';
 import { type SigningKeyStatus, signingKeyKind } from '../../api/kinds/signing-key.ts';
 import { compareKeyStates } from '../../api/signing-key-order.ts';
+import { terminalSafe } from '../../lib/text.ts';
 import type { Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
 import { collectionPath } from '../object-path.ts';
 import { asList, printerFor } from '../output/printer.ts';
 import { renderTable } from '../output/table.ts';
-import { terminalSafe } from '../output/terminal-safe.ts';
 
 const statusOf = (key: ApiObject): SigningKeyStatus => (key.status ?? {}) as SigningKeyStatus;
 

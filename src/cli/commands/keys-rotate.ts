@@ -1,10 +1,10 @@
 import { type ApiObject, apiVersionOf } from '../../api/kind.ts';
 import { type SigningKeySpec, type SigningKeyStatus, signingKeyKind } from '../../api/kinds/signing-key.ts';
+import { terminalSafe } from '../../lib/text.ts';
 import type { Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
 import { isDryRun } from '../dry-run.ts';
 import { collectionPath } from '../object-path.ts';
-import { terminalSafe } from '../output/terminal-safe.ts';
 
 export const run: Run = async (context, invocation) => {
   const dryRun = isDryRun(invocation);

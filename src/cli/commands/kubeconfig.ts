@@ -1,4 +1,5 @@
 import type { Cluster } from '../../client/types.ts';
+import { terminalSafe } from '../../lib/text.ts';
 import {
   type ClusterReference,
   clusterLabel,
@@ -20,7 +21,6 @@ import {
   type WriteSettings,
   writeContexts,
 } from '../kubeconfig/write-contexts.ts';
-import { terminalSafe } from '../output/terminal-safe.ts';
 import { passSubject } from '../service-account.ts';
 import { nearestClusters, orMeant } from '../suggest-cluster.ts';
 

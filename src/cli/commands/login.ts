@@ -1,6 +1,7 @@
 import { reviewSelf } from '../../client/access-reviews.ts';
 import type { Client } from '../../client/create-client.ts';
 import { isStatus } from '../../client/errors.ts';
+import { terminalSafe } from '../../lib/text.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { type Connection, clientFor, givenServer, resolveConnection } from '../connection/connection.ts';
 import { deleteCredentials } from '../connection/credential-cache.ts';
@@ -10,7 +11,6 @@ import { describeError } from '../describe-error.ts';
 import { revokeSession } from '../oidc/revoke-session.ts';
 import { settingsFromServer } from '../oidc/server-provider.ts';
 import { clientSettings, signIn } from '../oidc/sign-in.ts';
-import { terminalSafe } from '../output/terminal-safe.ts';
 
 /** Logs in. For the address of a page of the console, an error is followed by the address of the server. */
 export const run: Run = async (context, invocation) => {

@@ -1,5 +1,6 @@
 import type { ApiObject } from '../../api/kind.ts';
 import { isHandle, type PassSpec, passStatus } from '../../api/kinds/pass-spec.ts';
+import { terminalSafe } from '../../lib/text.ts';
 import { objectName, PASSES } from '../approvable.ts';
 import { CliError, type Run } from '../command.ts';
 import { clientFor, resolveConnection } from '../connection/connection.ts';
@@ -7,7 +8,6 @@ import { codeChallengeFor } from '../connection/machine-key.ts';
 import { writePassKubeconfig } from '../kubeconfig/pass-kubeconfig.ts';
 import { warnOfTokenFlag } from '../kubeconfig/warn-of-token-flag.ts';
 import { printerFor } from '../output/printer.ts';
-import { terminalSafe } from '../output/terminal-safe.ts';
 import { parseServiceAccount } from '../service-account.ts';
 
 /** A pass for the person itself: no client is named, so no binding for agents is needed. */

@@ -1,9 +1,9 @@
+import { terminalSafe } from '../../lib/text.ts';
 import { approvablePath, PASSES } from '../approvable.ts';
 import type { Run } from '../command.ts';
 import { clientFor, resolveConnection } from '../connection/connection.ts';
 import { forEach, mayBeAbsent } from '../for-each.ts';
 import { forgetPass } from '../kubeconfig/pass-kubeconfig.ts';
-import { terminalSafe } from '../output/terminal-safe.ts';
 
 /** Deletes passes, which revokes the tokens that they were redeemed for. */
 export const run: Run = async (context, invocation) => {

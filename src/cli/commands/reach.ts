@@ -1,11 +1,11 @@
 import { AUTHENTICATED } from '../../api/caller.ts';
 import { reviewReach } from '../../client/access-reviews.ts';
+import { terminalSafe } from '../../lib/text.ts';
 import type { Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
 import { GRANT_HEADERS, grantCells } from '../grant-rows.ts';
 import { printerFor } from '../output/printer.ts';
 import { renderTable } from '../output/table.ts';
-import { terminalSafe } from '../output/terminal-safe.ts';
 
 /** Lists what a user reaches: clusters, then passes for itself and the accounts in each. */
 export const run: Run = async (context, invocation) => {

@@ -6,6 +6,7 @@ import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
 import { type Client, createClient } from '../../client/create-client.ts';
 import { FULL_CLUSTERS } from '../../client/list-clusters.ts';
 import { createNodeFetch } from '../../client/node.ts';
+import { terminalSafe } from '../../lib/text.ts';
 import { readIdentity } from '../cluster-identity.ts';
 import { clusterPath } from '../clusters.ts';
 import { CliError, type Context, type Run } from '../command.ts';
@@ -16,7 +17,6 @@ import { isDryRun } from '../dry-run.ts';
 import { kubeconfigFile } from '../files/folders.ts';
 import { type KubeconfigContext, readContext } from '../kubeconfig/kubeconfig-context.ts';
 import { labelsFrom } from '../labels.ts';
-import { terminalSafe } from '../output/terminal-safe.ts';
 import { fetchWithProgress } from '../progress.ts';
 
 /** Creates a cluster from a context of a kubeconfig, after the cluster has answered at that address. */

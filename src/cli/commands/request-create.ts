@@ -4,13 +4,13 @@ import type { AccessRequestSpec } from '../../api/kinds/access-request-spec.ts';
 import { namePart } from '../../api/name-part.ts';
 import { type ResourceAttributes, reviewSelf } from '../../client/access-reviews.ts';
 import type { Client } from '../../client/create-client.ts';
+import { terminalSafe } from '../../lib/text.ts';
 import { objectName, REQUESTS } from '../approvable.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
 import { isDryRun } from '../dry-run.ts';
 import { findKind } from '../object-path.ts';
 import { printerFor } from '../output/printer.ts';
-import { terminalSafe } from '../output/terminal-safe.ts';
 import { attributesOf } from '../resource-attributes.ts';
 import { parseServiceAccount } from '../service-account.ts';
 

@@ -4,13 +4,13 @@ import { passSpec, passStatus } from '../../api/kinds/pass-spec.ts';
 import type { Client } from '../../client/create-client.ts';
 import type { TrackedToken } from '../../client/types.ts';
 import { shellWord } from '../../lib/shell-word.ts';
+import { terminalSafe } from '../../lib/text.ts';
 import { type Approvable, approvablePath, objectName, REQUESTS } from '../approvable.ts';
 import { CliError, type Run, UsageError } from '../command.ts';
 import { connect } from '../connection/connection.ts';
 import { describeError } from '../describe-error.ts';
 import { isDryRun } from '../dry-run.ts';
 import { forEach } from '../for-each.ts';
-import { terminalSafe } from '../output/terminal-safe.ts';
 import { tokenSelector } from '../token-selection.ts';
 
 /** `approve`, `deny` and `withdraw`: each adds a condition to the request or the pass. */

@@ -1,8 +1,8 @@
+import { terminalSafe } from '../../lib/text.ts';
 import { CliError, type Run } from '../command.ts';
 import { notLoggedIn, serverAt } from '../connection/connection.ts';
 import { changeLogins, loginFor } from '../connection/logins.ts';
 import { serverNames } from '../connection/server-names.ts';
-import { terminalSafe } from '../output/terminal-safe.ts';
 
 /** Makes a server with a login the current one, in the manner of `kubectl config use-context`. */
 export const run: Run = async (context, invocation) => {

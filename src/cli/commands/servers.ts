@@ -1,9 +1,9 @@
+import { terminalSafe } from '../../lib/text.ts';
 import type { Run } from '../command.ts';
 import { readLogins } from '../connection/logins.ts';
 import { serverNames } from '../connection/server-names.ts';
 import { printerFor } from '../output/printer.ts';
 import { renderTable } from '../output/table.ts';
-import { terminalSafe } from '../output/terminal-safe.ts';
 
 /** The servers with a login, in the manner of `kubectl config get-contexts`. */
 export const run: Run = async (context, invocation) => {

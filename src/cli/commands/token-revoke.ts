@@ -4,11 +4,11 @@ import { issuersFor, WEBHOOK_SECONDS } from '../../api/pass-audience.ts';
 import type { Client } from '../../client/create-client.ts';
 import { StatusError } from '../../client/errors.ts';
 import type { TrackedToken } from '../../client/types.ts';
+import { terminalSafe } from '../../lib/text.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { clientFor, resolveConnection } from '../connection/connection.ts';
 import { describeError } from '../describe-error.ts';
 import { dryRunNote, dryRunOf } from '../dry-run.ts';
-import { terminalSafe } from '../output/terminal-safe.ts';
 import { parseTokenReference, type TokenReference } from '../token-id.ts';
 import { givenTokenSelector } from '../token-selection.ts';
 

@@ -1,8 +1,8 @@
 import { goPlatform } from '../../lib/platform.ts';
+import { terminalSafe } from '../../lib/text.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { anonymousClient, resolveConnection } from '../connection/connection.ts';
 import { printerFor } from '../output/printer.ts';
-import { terminalSafe } from '../output/terminal-safe.ts';
 
 interface ServerVersion {
   readonly gitVersion?: string;

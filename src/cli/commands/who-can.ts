@@ -4,6 +4,7 @@ import type { GrantedSubject } from '../../api/kinds/grant-reviews.ts';
 import { type ResourceAttributes, reviewResourceAccess } from '../../client/access-reviews.ts';
 import type { Client } from '../../client/create-client.ts';
 import type { StatusError } from '../../client/errors.ts';
+import { terminalSafe } from '../../lib/text.ts';
 import { absenceOf } from '../absence.ts';
 import { clusterPath } from '../clusters.ts';
 import { CliError, type Invocation, type Run } from '../command.ts';
@@ -12,7 +13,6 @@ import { GRANT_HEADERS, grantCells } from '../grant-rows.ts';
 import { objectPath } from '../object-path.ts';
 import { printerFor } from '../output/printer.ts';
 import { renderTable } from '../output/table.ts';
-import { terminalSafe } from '../output/terminal-safe.ts';
 import { type AskedAction, askedAction } from '../resource-attributes.ts';
 import { parseServiceAccount } from '../service-account.ts';
 

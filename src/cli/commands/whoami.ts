@@ -1,9 +1,9 @@
 import { reviewSelf } from '../../client/access-reviews.ts';
+import { terminalSafe } from '../../lib/text.ts';
 import type { Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
 import { printerFor } from '../output/printer.ts';
 import { renderTable } from '../output/table.ts';
-import { terminalSafe } from '../output/terminal-safe.ts';
 
 /** Prints the table of `kubectl auth whoami`. */
 export const run: Run = async (context, invocation) => {

@@ -8,9 +8,9 @@ import {
   type SubjectAccessReviewStatus,
 } from '../../client/access-reviews.ts';
 import type { Client } from '../../client/create-client.ts';
+import { terminalSafe } from '../../lib/text.ts';
 import type { Invocation, Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
-import { terminalSafe } from '../output/terminal-safe.ts';
 import { type AskedAction, askedAction, checkCluster } from '../resource-attributes.ts';
 import { whyAllowed } from '../why-allowed.ts';
 

@@ -29,10 +29,10 @@ export function endpointChanges(
   if (present.server !== wanted.server) {
     changes.push(`the address changed from ${present.server ?? 'none'} to ${wanted.server ?? 'none'}`);
   }
-  const [before, after] = [present, wanted].map((one) => textOf(one['certificate-authority-data']));
+  const [before, after] = [present, wanted].map((one) => stringField(one['certificate-authority-data']));
   if (before !== after) changes.push(`the CA changed from ${describeCa(before)} to ${describeCa(after)}`);
   if (changes.length === 0 && accepted !== undefined) changes.push('the addresses for other networks changed');
   return changes;
 }
 
-const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
+const stringField = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);

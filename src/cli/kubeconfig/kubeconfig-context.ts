@@ -28,23 +28,23 @@ export async function readContext(file: string, name: string | undefined): Promi
   const config: unknown = isWrong ? undefined : document.toJS(MAX_ALIASES);
   if (typeof config !== 'object' || config === null) throw new CliError(`${file} is not a kubeconfig`);
   const root = config as Fields;
-  const contextName = name ?? textOf(root, 'current-context');
+  const contextName = name ?? stringField(root, 'current-context');
   if (!contextName) throw new CliError(`${file} has no current context: select one with --context`);
   const context = entry(root, 'contexts', 'context', contextName);
   if (context === undefined) throw new CliError(`${file} has no context ${JSON.stringify(contextName)}`);
-  const cluster = entry(root, 'clusters', 'cluster', textOf(context, 'cluster') ?? '');
-  const server = textOf(cluster ?? {}, 'server');
+  const cluster = entry(root, 'clusters', 'cluster', stringField(context, 'cluster') ?? '');
+  const server = stringField(cluster ?? {}, 'server');
   if (cluster === undefined || !server)
     throw new CliError(`the context ${JSON.stringify(contextName)} has no cluster with a server`);
-  const user = entry(root, 'users', 'user', textOf(context, 'user') ?? '') ?? {};
+  const user = entry(root, 'users', 'user', stringField(context, 'user') ?? '') ?? {};
   const pem = (fields: Fields, field: string): Promise<string | undefined> => readPem(file, fields, field);
   return {
     name: contextName,
     server,
     ca: await pem(cluster, 'certificate-authority'),
-    tlsServerName: textOf(cluster, 'tls-server-name'),
+    tlsServerName: stringField(cluster, 'tls-server-name'),
     insecureSkipTlsVerify: cluster['insecure-skip-tls-verify'] === true,
-    token: textOf(user, 'token') ?? (await readReferenced(file, textOf(user, 'tokenFile')))?.trim(),
+    token: stringField(user, 'token') ?? (await readReferenced(file, stringField(user, 'tokenFile')))?.trim(),
     cert: await pem(user, 'client-certificate'),
     key: await pem(user, 'client-key'),
   };
@@ -56,16 +56,16 @@ function entry(root: Fields, section: string, kind: string, name: string): Field
   return found?.[kind] as Fields | undefined;
 }
 
-function textOf(fields: Fields, field: string): string | undefined {
+function stringField(fields: Fields, field: string): string | undefined {
   const value = fields[field];
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
 /** As in kubectl, `x-data` (base64) takes precedence over `x` (a file). */
 async function readPem(file: string, fields: Fields, field: string): Promise<string | undefined> {
-  const data = textOf(fields, `${field}-data`);
+  const data = stringField(fields, `${field}-data`);
   return data === undefined
-    ? readReferenced(file, textOf(fields, field))
+    ? readReferenced(file, stringField(fields, field))
     : Buffer.from(data, 'base64').toString('utf8');
 }
 

@@ -1,6 +1,6 @@
 import { initiateDeviceAuthorization, pollDeviceAuthorizationGrant } from 'openid-client';
+import { terminalSafe } from '../../lib/text.ts';
 import { CliError, type Context } from '../command.ts';
-import { terminalSafe } from '../output/terminal-safe.ts';
 import type { Tokens } from './oidc-session.ts';
 import { callProvider, type ProviderClient, requireEndpoint, scopesFor, tokensOf } from './provider-client.ts';
 

@@ -16,10 +16,10 @@ import {
 } from 'openid-client';
 import { throughProxy } from '../../client/proxy.ts';
 import type { Fetch } from '../../client/transport.ts';
+import { terminalSafe } from '../../lib/text.ts';
 import { CliError, type Context, UsageError } from '../command.ts';
 import { fetchFor } from '../connection/fetch-for.ts';
 import { isLoopback } from '../connection/require-https.ts';
-import { terminalSafe } from '../output/terminal-safe.ts';
 import type { ClientSettings, Tokens } from './oidc-session.ts';
 
 /** A provider whose discovery document has been read, and the settings of this client. */

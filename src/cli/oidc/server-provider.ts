@@ -1,9 +1,9 @@
 import { StatusError } from '../../client/errors.ts';
+import { terminalSafe } from '../../lib/text.ts';
 import { CliError, type Context, type Invocation } from '../command.ts';
 import { anonymousClient, type Connection } from '../connection/connection.ts';
 import type { Logins } from '../connection/logins.ts';
 import { isLoopback } from '../connection/require-https.ts';
-import { terminalSafe } from '../output/terminal-safe.ts';
 import type { ClientSettings } from './oidc-session.ts';
 import { clientSettings } from './sign-in.ts';
 

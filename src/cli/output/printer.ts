@@ -1,6 +1,6 @@
 import type { ApiObject } from '../../api/kind.ts';
+import { terminalSafe } from '../../lib/text.ts';
 import { CliError } from '../command.ts';
-import { terminalSafe } from './terminal-safe.ts';
 
 /** Formats a value for `-o`. Called again, it continues its output. */
 export type Printer = (value: unknown) => string;

@@ -16,10 +16,10 @@ export function sorterFor<T>(expression: string): (items: readonly T[]) => T[] {
 function compare(a: unknown, b: unknown): number {
   if (a === undefined || b === undefined) return Number(b === undefined) - Number(a === undefined);
   if (typeof a === 'number' && typeof b === 'number') return a - b;
-  return naturalOrder(textOf(a), textOf(b));
+  return naturalOrder(sortText(a), sortText(b));
 }
 
-const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
+const sortText = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
 
 /** Compares runs of digits as numbers: `v1.9` comes before `v1.36`. */
 export function naturalOrder(a: string, b: string): number {

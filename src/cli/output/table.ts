@@ -1,6 +1,6 @@
 import { humanAge } from '../../api/codec/go-text/human-duration.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
-import { terminalSafe } from './terminal-safe.ts';
+import { terminalSafe } from '../../lib/text.ts';
 
 const GAP = 3;
 

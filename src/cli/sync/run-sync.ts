@@ -1,11 +1,11 @@
 import { backoffMs, realTiming } from '../../client/timing.ts';
 import { parseDuration } from '../../config/duration.ts';
+import { terminalSafe } from '../../lib/text.ts';
 import { Reconciler, type ReconcilerOptions } from '../../sync/reconciler.ts';
 import { Reporter } from '../../sync/reporter.ts';
 import { Wakeup } from '../../sync/wakeup.ts';
 import { CliError, type Context, type Invocation } from '../command.ts';
 import { type DryRun, dryRunNote, dryRunOf } from '../dry-run.ts';
-import { terminalSafe } from '../output/terminal-safe.ts';
 import { serveStatus } from './status-server.ts';
 
 /** What the commands that keep two sides in step share: flags, one reconciliation or the loop, and the exit code. */

@@ -14,10 +14,10 @@ import { COUNTED_LABEL, REQUESTER_LABEL } from '../../api/kinds/issued-token.ts'
 import type { ApiRequest } from '../../api/request.ts';
 import { type ApiError, forbidden } from '../../api/status.ts';
 import { quantity } from '../../lib/quantity.ts';
+import { withoutTokenWords } from '../../lib/text.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import { PendingCreations } from '../../objects/quota.ts';
 import { createdBefore } from '../../objects/stored-object.ts';
-import { withoutTokenWords } from '../../observability/token-text.ts';
 import { type CountedFor, countedFor, requesterId } from '../../tokens/revocations/tracked-tokens.ts';
 import { isPersonKnown, unknownPerson, userOf } from '../approvals/people.ts';
 import type { Completion } from '../write/write-parts.ts';

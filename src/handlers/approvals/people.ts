@@ -6,7 +6,7 @@ import type { IssuedTokenSpec } from '../../api/kinds/issued-token.ts';
 import { type ApiError, forbidden } from '../../api/status.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import { ownRecord } from '../../tokens/revocations/tracked-tokens.ts';
-import { shorten } from '../token/actor-claim.ts';
+import { claimedName } from '../token/actor-claim.ts';
 
 interface PeopleParts {
   readonly catalog: Pick<Catalog, 'issuedTokens'>;
@@ -59,6 +59,6 @@ export const unknownPerson = (kind: Kind, name: string): ApiError =>
 
 /** By name: two identities of one name have the same permissions, whatever their uids. */
 export function isSamePerson(a: RequestUser, b: RequestUser): boolean {
-  const names = new Set([a.username, ...(a.actors ?? [])].map(shorten));
-  return [b.username, ...(b.actors ?? [])].some((name) => names.has(shorten(name)));
+  const names = new Set([a.username, ...(a.actors ?? [])].map(claimedName));
+  return [b.username, ...(b.actors ?? [])].some((name) => names.has(claimedName(name)));
 }

@@ -2,7 +2,7 @@ import { type IntegerResult, parseGoInt64 } from '../../api/codec/go-text/go-par
 import { goQuote } from '../../api/codec/go-text/go-quote.ts';
 import type { Query } from '../../api/request.ts';
 import { badRequest } from '../../api/status.ts';
-import { clip } from '../../lib/clip.ts';
+import { clip } from '../../lib/text.ts';
 
 /** The API group in errors about options. */
 export const META_GROUP = 'meta.k8s.io';

@@ -13,9 +13,9 @@ import {
 import { fleetKey } from '../../api/object-key.ts';
 import type { ApiRequest } from '../../api/request.ts';
 import { badRequest, forbidden, notFound } from '../../api/status.ts';
+import { cleanText, withoutTokenWords } from '../../lib/text.ts';
 import { requireParents } from '../../objects/parents.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
-import { withoutTokenWords } from '../../observability/token-text.ts';
 import { isPersonKnown, unknownPerson, userOf } from '../approvals/people.ts';
 import { foreignAudienceCheck } from '../token/foreign-audiences.ts';
 import { audienceErrors, WAITS_FOR_FINALIZERS, withoutDuplicates } from '../token/validate-token-request.ts';
@@ -90,12 +90,9 @@ function clientOf({ agent }: ApiRequest, { client }: PassSpec): PassSpec['client
     return client === undefined ? undefined : { id: LOGIN_CLIENT, name: withoutTokenWords(client.name ?? '') };
   }
   if (agent.id === LOGIN_CLIENT) throw badRequest(`the client id "${LOGIN_CLIENT}" is reserved: register another one`);
-  return { id: agent.id, name: oneLine(agent.name) };
+  // The client chose the name, and its person cannot correct it: what does not fit is cut.
+  return { id: agent.id, name: cleanText(agent.name, MAX_CLIENT_NAME) };
 }
-
-/** The client chose the name, and its person cannot correct it: what does not fit is cut. */
-const oneLine = (name: string): string =>
-  withoutTokenWords(name.replaceAll(/[\p{Cc}\p{Cf}]/gu, ' ').slice(0, MAX_CLIENT_NAME)).toWellFormed();
 
 /**
  * The cluster of the account. After the permission: then a 404 tells nothing that a TokenRequest would not tell. The

@@ -15,9 +15,9 @@ import {
 import { isTokenId } from '../../api/names.ts';
 import { fleetKey } from '../../api/object-key.ts';
 import { DRY_RUN_ANNOTATION } from '../../api/request.ts';
+import { safeLine } from '../../lib/text.ts';
 import { TimeSlice } from '../../lib/time-slice.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
-import { safeLine } from '../../observability/safe-line.ts';
 import type { Review } from './review.ts';
 
 const DEFAULT_LIMIT = 100;

@@ -1,5 +1,6 @@
 import type { Actor, Caller } from '../../api/caller.ts';
 import type { ApiRequest } from '../../api/request.ts';
+import { clip } from '../../lib/text.ts';
 
 /** When passes have an `act` claim: only if every audience is a cluster of this fleet, always, or never. */
 export type ActorClaimMode = 'fleet' | 'always' | 'never';
@@ -36,7 +37,10 @@ export function createActorClaim({ mode, baseUrl, clusterOfIssuer }: ActorClaimP
     const requester = caller.impersonator ?? caller;
     const requested = named(requester, baseUrl, requester.actor);
     const chain = actor === undefined ? requested : named(actor, baseUrl, requested);
-    return cut(agent === undefined ? chain : { act: chain, iss: baseUrl, sub: shorten(agentName(agent)) }, MAX_DEPTH);
+    return withinDepth(
+      agent === undefined ? chain : { act: chain, iss: baseUrl, sub: claimedName(agentName(agent)) },
+      MAX_DEPTH,
+    );
   };
 }
 
@@ -51,11 +55,11 @@ const agentName = (clientId: string): string => `agent:${clientId}`;
 const named = (caller: Caller, iss: string, act: Actor | undefined): Actor => ({
   ...(act === undefined ? {} : { act }),
   iss,
-  sub: shorten(caller.as(undefined).name),
+  sub: claimedName(caller.as(undefined).name),
 });
 
 /** Keeps the oldest: otherwise a pass that requests itself a few times would no longer say which person began. */
-function cut(actor: Actor, depth: number): Actor {
+function withinDepth(actor: Actor, depth: number): Actor {
   const chain: Actor[] = [];
   for (let at: Actor | undefined = actor; at !== undefined; at = at.act) chain.push(at);
   const kept = chain.length <= depth ? chain : [...chain.slice(0, depth - 1), ...chain.slice(-1)];
@@ -64,8 +68,5 @@ function cut(actor: Actor, depth: number): Actor {
   );
 }
 
-const MARK = '...';
-
 /** A name as it is in a claim. */
-export const shorten = (name: string): string =>
-  name.length <= MAX_NAME ? name : `${name.slice(0, MAX_NAME - MARK.length).toWellFormed()}${MARK}`;
+export const claimedName = (name: string): string => clip(name, MAX_NAME);

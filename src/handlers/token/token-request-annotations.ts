@@ -3,8 +3,8 @@ import { type FieldError, forbiddenField, invalidValue, unsupportedValue } from 
 import type { ObjectMeta } from '../../api/kind.ts';
 import type { ApiEndpoints } from '../../api/kinds/cluster-spec.ts';
 import { TOKEN_ANNOTATIONS, tokenRequestType } from '../../api/kinds/token-request.ts';
-import { clip } from '../../lib/clip.ts';
 import { quantity } from '../../lib/quantity.ts';
+import { clip } from '../../lib/text.ts';
 import { MAX_SECONDS } from './validate-token-request.ts';
 
 /** Options of a token request beyond the fields of Kubernetes, as annotations of the request. */

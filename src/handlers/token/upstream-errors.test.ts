@@ -21,7 +21,7 @@ describe('C-I: failures of a cluster', () => {
   it('text of the cluster is cut, without control characters', () => {
     const message = `\u001b]0;x\u0007\r\n\u202e${'a'.repeat(100_000)}`;
     const { status } = fromAnswer('alpha', answered(404, JSON.stringify({ message })));
-    expect(status.message).toMatch(/^cluster "alpha": {2}\]0;x {4}a{900,1100}$/);
+    expect(status.message).toMatch(/^cluster "alpha": \]0;x a{900,1100}\.{3}$/);
   });
 
   it('text of the cluster is passed on without tokens', () => {

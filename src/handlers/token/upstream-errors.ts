@@ -1,9 +1,8 @@
 import { goQuote } from '../../api/codec/go-text/go-quote.ts';
-import { isPrint } from '../../api/codec/go-text/go-unicode.ts';
 import { ApiError, badGateway, timeout, tooManyRequests } from '../../api/status.ts';
 import type { UpstreamAnswer, UpstreamError } from '../../clusters/upstream/upstream-contract.ts';
 import { asJsonObject } from '../../lib/json-object.ts';
-import { withoutTokenWords } from '../../observability/token-text.ts';
+import { cleanText } from '../../lib/text.ts';
 import { parseUpstreamJson } from '../../tokens/forwarding/token-response.ts';
 
 /**
@@ -36,7 +35,7 @@ export function fromAnswer(cluster: string, answer: UpstreamAnswer): ApiError {
   const { message } = readStatus(body);
   const reason = status === 403 ? 'Forbidden' : PASSED_ON[status];
   if (reason !== undefined) {
-    const text = printable(message);
+    const text = typeof message === 'string' ? cleanText(message, MAX_TEXT) : '';
     return new ApiError(status, reason, `${named(cluster)}: ${text === '' ? `it answered ${status}` : text}`);
   }
   if (status === 429) {
@@ -67,9 +66,3 @@ function readStatus(body: Buffer): ForeignStatus {
 /** T-12j: a 403 that is about the namespace, not about the credential. */
 const isTerminating = ({ causes }: ForeignStatus): boolean =>
   causes.some((cause) => asJsonObject(cause).reason === 'NamespaceTerminating');
-
-/** Text of another server: one line, without tokens and without characters that a terminal would interpret. */
-function printable(value: unknown): string {
-  if (typeof value !== 'string') return '';
-  return withoutTokenWords([...value.slice(0, MAX_TEXT)].map((rune) => (isPrint(rune) ? rune : ' ')).join(''));
-}

@@ -1,6 +1,7 @@
 import { type FieldError, invalid, invalidValue, required, requireValid, tooMany } from '../../api/field-error.ts';
 import { type TokenRequest, tokenRequestType } from '../../api/kinds/token-request.ts';
 import type { ApiRequest } from '../../api/request.ts';
+import { clip, hasControl, truncateRunes } from '../../lib/text.ts';
 
 /** Checks of a token request that hold for local and for forwarded requests. */
 
@@ -65,28 +66,20 @@ export function audienceErrors(sent: readonly string[], otherProblem: AudienceCh
   return audiences.flatMap((audience) => {
     const problem = audienceProblem(audience) ?? otherProblem(audience);
     const index = sent.indexOf(audience);
-    return problem === undefined ? [] : [invalidValue(`spec.audiences[${index}]`, shorten(audience), problem)];
+    return problem === undefined
+      ? []
+      : [invalidValue(`spec.audiences[${index}]`, clip(audience, SHOWN_CHARACTERS), problem)];
   });
 }
 
 function audienceProblem(audience: string): string | undefined {
   if (audience === '') return 'must not be empty';
-  if (hasMoreThan(MAX_AUDIENCE_CHARACTERS, audience)) {
+  if (truncateRunes(audience, MAX_AUDIENCE_CHARACTERS) !== audience) {
     return `must be no more than ${MAX_AUDIENCE_CHARACTERS} characters`;
   }
-  if (/\p{Cc}/u.test(audience)) return 'must not contain control characters';
+  if (hasControl(audience)) return 'must not contain control characters';
   return undefined;
 }
-
-/** Error messages do not repeat a kilobyte of the request. */
-function shorten(text: string): string {
-  if (!hasMoreThan(SHOWN_CHARACTERS, text)) return text;
-  return `${[...text.slice(0, 2 * SHOWN_CHARACTERS)].slice(0, SHOWN_CHARACTERS).join('')}...`;
-}
-
-/** Counts code points. Each has at most two code units, so a text of megabytes is not split. */
-const hasMoreThan = (characters: number, text: string): boolean =>
-  text.length > characters && (text.length > 2 * characters || [...text].length > characters);
 
 /** T-14, T-15 */
 function validateExpiration(seconds: number): FieldError[] {

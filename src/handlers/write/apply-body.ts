@@ -11,8 +11,8 @@ import { apiVersionOf, type Kind } from '../../api/kind.ts';
 import { isClusters } from '../../api/kinds/cluster-spec.ts';
 import type { SentBody } from '../../api/request.ts';
 import { badRequest } from '../../api/status.ts';
-import { clip } from '../../lib/clip.ts';
 import { isJsonObject } from '../../lib/json-object.ts';
+import { clip } from '../../lib/text.ts';
 import { schemaErrors } from '../../objects/patches/apply/schema-errors.ts';
 import { type JsonObject, type JsonValue, member } from '../../objects/patches/json-value.ts';
 
@@ -79,7 +79,7 @@ function parse({ bytes, mediaType }: SentBody): Parsed {
 
 /** AP-11 */
 function checkType(config: JsonObject, kind: Kind): void {
-  const [apiVersion, name] = [textOf(member(config, 'apiVersion')), textOf(member(config, 'kind'))];
+  const [apiVersion, name] = [stringOr(member(config, 'apiVersion')), stringOr(member(config, 'kind'))];
   if (apiVersion === apiVersionOf(kind) && name === kind.kind) return;
   throw badRequest(`invalid object type: ${goGroupVersion(clip(apiVersion))}, Kind=${clip(name)}`);
 }
@@ -87,11 +87,11 @@ function checkType(config: JsonObject, kind: Kind): void {
 /** As Go prints a group and version: the core group is empty. */
 const goGroupVersion = (apiVersion: string): string => (apiVersion.includes('/') ? apiVersion : `/${apiVersion}`);
 
-const textOf = (value: JsonValue | undefined): string => (typeof value === 'string' ? value : '');
+const stringOr = (value: JsonValue | undefined): string => (typeof value === 'string' ? value : '');
 
 function nameOf(config: JsonObject, kind: Kind): string {
   const metadata = member(config, 'metadata');
-  const part = (name: string): string => (isJsonObject(metadata) ? clip(textOf(member(metadata, name))) : '');
+  const part = (name: string): string => (isJsonObject(metadata) ? clip(stringOr(member(metadata, name))) : '');
   return `${part('namespace')}/${part('name')}; ${goGroupVersion(apiVersionOf(kind))}, Kind=${kind.kind}`;
 }
 

@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Caller } from '../../api/caller.ts';
 import { CONFIRMED_FIELD } from '../../api/clusters/confirmed-endpoint.ts';
-import { isPrint } from '../../api/codec/go-text/go-unicode.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
 import { isClusters } from '../../api/kinds/cluster-spec.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
+import { isPrint } from '../../lib/text.ts';
 import type { DeletionPropagation } from '../../objects/deletion-propagation.ts';
 import type { Quota } from '../../objects/quota.ts';
 import type { ObjectReader } from '../../objects/reader.ts';

@@ -24,7 +24,7 @@ export class Form {
   readonly #values = new Map<string, string[]>();
 
   constructor(bytes: Uint8Array) {
-    const pairs = textOf(bytes).split('&', MAX_PARAMETERS + 1);
+    const pairs = decodedForm(bytes).split('&', MAX_PARAMETERS + 1);
     if (pairs.length > MAX_PARAMETERS) throw invalid(`the form has more than ${MAX_PARAMETERS} parameters`);
     for (const pair of pairs) this.#add(pair);
   }
@@ -57,7 +57,7 @@ export class Form {
 
 const invalid = (text: string): OAuthError => new OAuthError('invalid_request', text);
 
-function textOf(bytes: Uint8Array): string {
+function decodedForm(bytes: Uint8Array): string {
   try {
     return decodeUtf8(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
   } catch {

@@ -1,5 +1,5 @@
 import { ApiError } from '../../api/status.ts';
-import { withoutTokenWords } from '../../observability/token-text.ts';
+import { truncate, withoutTokenWords } from '../../lib/text.ts';
 import type { Answer, RawAnswer } from '../response/respond.ts';
 
 /** Error codes of RFC 6749 section 5.2, RFC 8693 section 2.2.2, RFC 7009 section 2.2.1 and RFC 6750 section 3.1. */
@@ -89,7 +89,6 @@ const MAX_DESCRIPTION = 512;
 
 /** RFC 6749 section 5.2: printable ASCII without `"` and `\`. Text of the request may be a token sent by mistake. */
 const description = (text: string): string =>
-  withoutTokenWords(text)
-    .slice(0, MAX_DESCRIPTION)
+  truncate(withoutTokenWords(text), MAX_DESCRIPTION)
     .replaceAll('"', "'")
     .replaceAll(/[^\x20-\x5b\x5d-\x7e]/g, '?');

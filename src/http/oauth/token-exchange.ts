@@ -1,8 +1,8 @@
 import { passKind } from '../../api/kinds/pass.ts';
 import { TOKEN_ANNOTATIONS } from '../../api/kinds/token-request.ts';
 import { isJsonObject, type JsonObject } from '../../lib/json-object.ts';
+import { truncate, withoutTokenWords } from '../../lib/text.ts';
 import { Secret } from '../../observability/secret.ts';
-import { withoutTokenWords } from '../../observability/token-text.ts';
 import type { Issuers } from '../../tokens/claims.ts';
 import { TOKEN_EXCHANGE_GRANT } from '../../tokens/issuer-documents.ts';
 import { unverifiedClaims } from '../../tokens/jws.ts';
@@ -147,7 +147,7 @@ function annotationsOf(form: Form): ReadonlyMap<string, string> {
   const clientId = form.get('client_id');
   const all = new Map([['clusterpass.dev/grant', 'token-exchange']]);
   if (clientId !== undefined) {
-    all.set('clusterpass.dev/unverified-client-id', withoutTokenWords(clientId).slice(0, MAX_CLIENT_ID).toWellFormed());
+    all.set('clusterpass.dev/unverified-client-id', truncate(withoutTokenWords(clientId), MAX_CLIENT_ID));
   }
   return all;
 }

@@ -111,7 +111,7 @@ describe('a line of the audit log', () => {
       ),
       maxLength: 40,
     });
-    // safe-line.test.ts has the redaction of tokens.
+    // text.test.ts has the redaction of tokens.
     const text = odd.filter((value) => !/eyJ|bearer/i.test(value));
     fc.assert(
       fc.property(text, text, text, text, (a, b, c, d) => {

@@ -2,11 +2,10 @@ import type { User } from '../../api/caller.ts';
 import { CLUSTERPASS_GROUP } from '../../api/kinds/meta.ts';
 import { DRY_RUN_ANNOTATION, type Target } from '../../api/request.ts';
 import { unavailable } from '../../api/status.ts';
-import { clip } from '../../lib/clip.ts';
+import { clip, safeLine } from '../../lib/text.ts';
 import type { AuditLogs } from '../../observability/audit/open-audit.ts';
 import { SECURITY_GROUPS } from '../../observability/audit/security-groups.ts';
 import { microTime } from '../../observability/audit/server-event.ts';
-import { safeLine } from '../../observability/safe-line.ts';
 import type { RequestRecord } from './request-record.ts';
 
 /** Writes the audit events of requests. */

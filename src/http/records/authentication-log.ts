@@ -1,7 +1,6 @@
-import { clip } from '../../lib/clip.ts';
+import { clip, withoutTokenWords } from '../../lib/text.ts';
 import { TokenBuckets } from '../../lib/token-buckets.ts';
 import type { Logger } from '../../observability/logger.ts';
-import { withoutTokenWords } from '../../observability/token-text.ts';
 
 interface FailedAuthentication {
   readonly auditId: string;

@@ -1,4 +1,4 @@
-import { looksLikeToken, MIN_TOKEN_LENGTH, REDACTED } from '../../observability/token-text.ts';
+import { looksLikeToken, MIN_TOKEN_LENGTH, REDACTED } from '../../lib/text.ts';
 
 /**
  * Removes tokens from a path or a name. People do send a token as a name, as in `kubectl delete issuedtoken TOKEN`, and

@@ -10,6 +10,7 @@ import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
 import { tokenRequestListType } from '../../api/kinds/token-request-list.ts';
 import type { Query, Target, Verb } from '../../api/request.ts';
 import { type ApiError, badRequest } from '../../api/status.ts';
+import { hasControl } from '../../lib/text.ts';
 import { parseFieldSelector, SelectorSyntaxError } from '../../objects/selectors/field-selector.ts';
 
 /** The methods that are served; the header checks refuse every other one. */
@@ -147,8 +148,6 @@ const PLAIN_PATH = /^[A-Za-z0-9/\-_.~!$&'()*+,;=:@]*$/;
 const HOSTILE_ESCAPE = /%(?:2f|5c|2e|7f|[01][0-9a-f])/i;
 const BEYOND_ASCII = /%[89a-f]/i;
 const BROKEN_ESCAPE = /%(?![0-9a-f]{2})/i;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is refused
-const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
 
 /** Segments between the slashes, decoded. Trailing slashes do not count, empty inner segments do (R-07). */
 function splitPath(path: string): string[] {
@@ -180,7 +179,7 @@ function decodeSegments(path: string, segments: string[]): void {
     } catch {
       throw badRequest('the request path is not valid UTF-8 when decoded');
     }
-    if (CONTROL.test(decoded)) throw badRequest('the request path must not contain control characters');
+    if (hasControl(decoded)) throw badRequest('the request path must not contain control characters');
     // T-12m: another program that handles the name could decode it once more.
     if (decoded.includes('%')) throw invalidName(decoded, "may not contain '%'");
     segments[index] = decoded;

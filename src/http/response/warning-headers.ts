@@ -1,9 +1,8 @@
+import { hasControl, truncateRunes } from '../../lib/text.ts';
+
 /** The budget of kube-apiserver (W-04), in characters of text. */
 const TOTAL_BUDGET = 4096;
 const TRUNCATED_TEXT = 256;
-
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is refused
-const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
 
 /**
  * Collects the `Warning` headers of one answer. Their texts repeat what callers sent (field names, values), so a text
@@ -24,10 +23,10 @@ export class Warnings {
       this.#truncating = true;
       this.#headers = [];
       this.#written = 0;
-      for (const earlier of this.#texts) this.#write(cut(earlier));
+      for (const earlier of this.#texts) this.#write(truncateRunes(earlier, TRUNCATED_TEXT));
       return;
     }
-    this.#write(this.#truncating ? cut(text) : text);
+    this.#write(this.#truncating ? truncateRunes(text, TRUNCATED_TEXT) : text);
   }
 
   get texts(): readonly string[] {
@@ -40,7 +39,7 @@ export class Warnings {
   }
 
   #write(text: string): void {
-    if (CONTROL.test(text) || !text.isWellFormed()) return;
+    if (hasControl(text) || !text.isWellFormed()) return;
     const quoted = text.replace(/["\\]/g, '\\$&');
     // Node accepts only Latin-1 in a header. Each byte of the UTF-8 text becomes one such character.
     this.#headers.push(`299 - "${Buffer.from(quoted, 'utf8').toString('latin1')}"`);
@@ -52,15 +51,4 @@ function runesIn(text: string): number {
   let count = 0;
   for (const _ of text) count++;
   return count;
-}
-
-function cut(text: string): string {
-  let end = 0;
-  let count = 0;
-  for (const rune of text) {
-    if (count === TRUNCATED_TEXT) return text.slice(0, end);
-    end += rune.length;
-    count++;
-  }
-  return text;
 }

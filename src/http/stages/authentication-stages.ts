@@ -1,6 +1,7 @@
 import type { Caller } from '../../api/caller.ts';
 import { ApiError, unauthorized } from '../../api/status.ts';
 import type { MaybePromise } from '../../lib/maybe-promise.ts';
+import { truncate } from '../../lib/text.ts';
 import { stdioAnnotations } from '../../mcp/stdio-headers.ts';
 import type { Exchange } from '../exchange.ts';
 import { reject } from './flow-control-stages.ts';
@@ -48,7 +49,7 @@ export const authenticateActor: StageRun = (x, parts) => {
   if (x.actorCredential === undefined) return undefined;
   return keepFound(x, parts, parts.authenticateToken(x.actorCredential), (actor) => {
     x.actor = actor;
-    x.annotate('clusterpass.dev/actor', actor.as(undefined).name.slice(0, MAX_ACTOR_NAME).toWellFormed());
+    x.annotate('clusterpass.dev/actor', truncate(actor.as(undefined).name, MAX_ACTOR_NAME));
   });
 };
 

@@ -54,7 +54,7 @@ export const serveMcp: StageRun = (x, parts) => (x.mcp === undefined ? undefined
 async function serve(x: Exchange, parts: StageParts, mcp: McpEndpoint): Promise<void> {
   let value: unknown;
   try {
-    value = parseJson(textOf(sentBody(x.body).bytes));
+    value = parseJson(decodedText(sentBody(x.body).bytes));
     const message: RpcMessage = readMessage(value);
     checkMessageHeaders(message, x.req.headers);
     x.answer = message.type === 'notification' ? ACCEPTED : await answerTo(message, x, parts, mcp);
@@ -65,7 +65,7 @@ async function serve(x: Exchange, parts: StageParts, mcp: McpEndpoint): Promise<
 }
 
 /** Bytes that are not UTF-8 are refused, not replaced. */
-function textOf(bytes: Uint8Array): string {
+function decodedText(bytes: Uint8Array): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {

@@ -13,7 +13,7 @@ import type { RequestBody } from '../../api/request.ts';
 import { badRequest } from '../../api/status.ts';
 import { parseTokenRequestOptions } from '../../handlers/options/write-options.ts';
 import { readBody } from '../../handlers/write/read-body.ts';
-import { clip } from '../../lib/clip.ts';
+import { clip } from '../../lib/text.ts';
 import { TimeSlice } from '../../lib/time-slice.ts';
 import type { Exchange } from '../exchange.ts';
 import { tokenRequestInfo, userpassInfo } from '../request/token-request-info.ts';
@@ -59,8 +59,12 @@ async function issueAll(x: Exchange, parts: StageParts): Promise<void> {
 async function issueOne(x: Exchange, parts: StageParts, requested: RequestedPass, index: number): Promise<IssuedPass> {
   const { cluster = '', namespace = '', serviceAccount = '', userpass = false } = requested;
   const named = userpass
-    ? { cluster: repeated(cluster), userpass }
-    : { cluster: repeated(cluster), namespace: repeated(namespace), serviceAccount: repeated(serviceAccount) };
+    ? { cluster: repeatedName(cluster), userpass }
+    : {
+        cluster: repeatedName(cluster),
+        namespace: repeatedName(namespace),
+        serviceAccount: repeatedName(serviceAccount),
+      };
   const info = userpass ? userpassInfo(cluster) : tokenRequestInfo(cluster, namespace, serviceAccount);
   const item = x.subrequest(info, tokenRequestBody(requested));
   item.annotate('clusterpass.dev/item', String(index));
@@ -93,7 +97,9 @@ function checkNames(requested: RequestedPass, index: number): void {
   const at = `items[${index}]`;
   const { cluster = '', userpass = false } = requested;
   const errors: FieldError[] = [
-    ...(isClusterName(cluster) ? [] : [invalidValue(`${at}.cluster`, brief(cluster), 'must be the name of a cluster')]),
+    ...(isClusterName(cluster)
+      ? []
+      : [invalidValue(`${at}.cluster`, briefName(cluster), 'must be the name of a cluster')]),
     ...(userpass ? personErrors(requested, at) : accountErrors(requested, at)),
   ];
   if (errors.length > 0) throw invalid(tokenRequestListType, '', errors);
@@ -104,10 +110,10 @@ const MAX_NAME = 253;
 const MAX_BRIEF = 64;
 
 /** A response repeats wrong names several times, for 500 items: names of 1,000 characters made it five megabytes. */
-const brief = (name: string): string => clip(name, MAX_BRIEF);
+const briefName = (name: string): string => clip(name, MAX_BRIEF);
 
 /** A name in the item of the response: as it was sent, unless it can be no name. */
-const repeated = (name: string): string => (name.length <= MAX_NAME ? name : brief(name));
+const repeatedName = (name: string): string => (name.length <= MAX_NAME ? name : briefName(name));
 
 const accountErrors = ({ namespace = '', serviceAccount = '' }: RequestedPass, at: string): FieldError[] => [
   ...nameErrors(`${at}.namespace`, namespace, isDns1123Label),
@@ -115,7 +121,7 @@ const accountErrors = ({ namespace = '', serviceAccount = '' }: RequestedPass, a
 ];
 
 const nameErrors = (field: string, name: string, problemsOf: (name: string) => readonly string[]): FieldError[] =>
-  name === '' ? [required(field)] : problemsOf(name).map((why) => invalidValue(field, brief(name), why));
+  name === '' ? [required(field)] : problemsOf(name).map((why) => invalidValue(field, briefName(name), why));
 
 const personErrors = ({ namespace = '', serviceAccount = '' }: RequestedPass, at: string): FieldError[] =>
   Object.entries({ namespace, serviceAccount })

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { MCP_SCOPES } from '../../api/caller.ts';
 import { memberOf } from '../../lib/json-object.ts';
 import { type ApiReply, isSuccess, refusal, warningsOf } from '../api-call.ts';
-import { defined, textField } from '../clean-text.ts';
+import { defined, textField } from '../result-fields.ts';
 import { closed, complete, fields, READS, type ToolContext, tool } from '../tool.ts';
 import { FOR_THE_PERSON } from './access-request.ts';
 import { reviewOf } from './access-review.ts';

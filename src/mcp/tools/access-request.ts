@@ -3,7 +3,7 @@ import { MCP_SCOPES } from '../../api/caller.ts';
 import { AGENTS_ALLOWED, AGENTS_ANNOTATION } from '../../api/kinds/rbac.ts';
 import { memberOf } from '../../lib/json-object.ts';
 import { objectOf } from '../api-call.ts';
-import { defined, textField } from '../clean-text.ts';
+import { defined, textField } from '../result-fields.ts';
 import { closed, complete, fields, tool } from '../tool.ts';
 
 const input = closed({

@@ -1,6 +1,6 @@
 import { memberOf } from '../../lib/json-object.ts';
 import { objectOf } from '../api-call.ts';
-import { textField } from '../clean-text.ts';
+import { textField } from '../result-fields.ts';
 import type { ToolContext } from '../tool.ts';
 
 interface ResourceAttributes {

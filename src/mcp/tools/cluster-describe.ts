@@ -5,7 +5,7 @@ import { COMPUTED_ANNOTATIONS } from '../../api/domain-keys.ts';
 import { CLUSTER_GROUP, endpointsField } from '../../api/kinds/cluster-spec.ts';
 import { memberOf } from '../../lib/json-object.ts';
 import { isSuccess, objectOf, ToolError } from '../api-call.ts';
-import { cleanAddress, defined, textField } from '../clean-text.ts';
+import { cleanAddress, defined, textField } from '../result-fields.ts';
 import { closed, complete, fields, READS, type ToolContext, tool } from '../tool.ts';
 import { reviewOf } from './access-review.ts';
 import { clusterProperties, clusterView, readyOf } from './cluster-view.ts';

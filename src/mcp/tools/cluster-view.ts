@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { isJsonObject, memberOf } from '../../lib/json-object.ts';
-import { cleanText, defined, textField } from '../clean-text.ts';
+import { cleanText } from '../../lib/text.ts';
+import { defined, textField } from '../result-fields.ts';
 
 /** What tools show of a cluster. Labels, reasons, messages and versions are data of others (MC-79). */
 export const clusterProperties = {

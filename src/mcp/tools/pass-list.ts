@@ -4,7 +4,7 @@ import type { ApiObject } from '../../api/kind.ts';
 import { isHandle } from '../../api/kinds/pass-spec.ts';
 import { memberOf } from '../../lib/json-object.ts';
 import { objectOf } from '../api-call.ts';
-import { cursorOf, defined, textField } from '../clean-text.ts';
+import { cursorOf, defined, textField } from '../result-fields.ts';
 import { closed, complete, DEFAULT_LIMIT, fields, READS, type ToolContext, tool } from '../tool.ts';
 import { ownOf, PASSES_PATH, passProperties, passView, tokensOf, use } from './pass-object.ts';
 

@@ -2,8 +2,9 @@ import { isDeepStrictEqual } from 'node:util';
 import { type Static, Type } from 'typebox';
 import { HANDLE_PATTERN, MAX_PASS_SECONDS, MIN_PASS_SECONDS } from '../../api/kinds/pass-spec.ts';
 import { memberOf } from '../../lib/json-object.ts';
+import { cleanText } from '../../lib/text.ts';
 import { objectOf, type Send } from '../api-call.ts';
-import { cleanText, defined, textField } from '../clean-text.ts';
+import { defined, textField } from '../result-fields.ts';
 import { fields } from '../tool.ts';
 
 /** The Pass of the API, as tools show it. */

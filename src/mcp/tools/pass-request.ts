@@ -3,8 +3,9 @@ import { MCP_SCOPES } from '../../api/caller.ts';
 import type { ApiObject } from '../../api/kind.ts';
 import { isHandle, MAX_PURPOSE, MIN_PURPOSE } from '../../api/kinds/pass-spec.ts';
 import { memberOf } from '../../lib/json-object.ts';
+import { cleanText } from '../../lib/text.ts';
 import { isSuccess, objectOf, ToolError } from '../api-call.ts';
-import { cleanText, defined, textField } from '../clean-text.ts';
+import { defined, textField } from '../result-fields.ts';
 import { closed, complete, fields, type ToolContext, type ToolOutcome, tool } from '../tool.ts';
 import {
   isPassFor,

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { MCP_SCOPES } from '../../api/caller.ts';
 import { type ApiReply, objectOf, ToolError, warningsOf } from '../api-call.ts';
-import { defined } from '../clean-text.ts';
+import { defined } from '../result-fields.ts';
 import { closed, complete, tool } from '../tool.ts';
 import { handle, ownOf, PASSES_PATH, redeemedTokens } from './pass-object.ts';
 

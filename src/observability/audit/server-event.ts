@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Kind } from '../../api/kind.ts';
 import type { ObjectKey } from '../../api/object-key.ts';
+import { safeLine } from '../../lib/text.ts';
 import { utcSecond } from '../../lib/utc-second.ts';
-import { safeLine } from '../safe-line.ts';
 
 /** A change that the server makes without a request. */
 export interface ServerChange {

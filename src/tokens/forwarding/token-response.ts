@@ -5,7 +5,7 @@ import { isRecordableJti } from '../../api/credential-id.ts';
 import type { BoundObjectReference } from '../../api/kinds/token-request.ts';
 import { ApiError } from '../../api/status.ts';
 import { type JsonObject, memberOf } from '../../lib/json-object.ts';
-import { looksLikeToken } from '../../observability/token-text.ts';
+import { looksLikeToken } from '../../lib/text.ts';
 import { decodeJsonSegment, decodeSegment, splitToken } from '../jws.ts';
 
 /** A token that a cluster issued itself. It is checked so that a caller never gets the token of another account. */

@@ -1,4 +1,4 @@
-import { isPrint } from './go-unicode.ts';
+import { clip, isPrint } from '../../../lib/text.ts';
 
 /** Go's letter escapes; every other unprintable character is written in hexadecimal. */
 const LETTER_ESCAPES: ReadonlyMap<string, string> = new Map([
@@ -24,7 +24,7 @@ const MAX_QUOTED = 1024;
  * not get a response with four.
  */
 export function goQuote(whole: string): string {
-  const text = whole.length > MAX_QUOTED ? `${whole.slice(0, MAX_QUOTED)}...` : whole;
+  const text = clip(whole, MAX_QUOTED);
   if (NEEDS_NO_ESCAPE.test(text)) return `"${text}"`;
   let quoted = '"';
   for (const rune of text) quoted += LETTER_ESCAPES.get(rune) ?? (isPrint(rune) ? rune : hexEscape(rune));

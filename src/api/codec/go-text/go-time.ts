@@ -1,4 +1,4 @@
-import { clip } from '../../../lib/clip.ts';
+import { clip } from '../../../lib/text.ts';
 import { goQuote } from './go-quote.ts';
 
 /** The text is not a time for Go's `time.Parse(time.RFC3339, ...)`. The message is Go's. */

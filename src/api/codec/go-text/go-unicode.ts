@@ -1,17 +1,4 @@
-/**
- * Go's `unicode.IsPrint`: letters, marks, numbers, punctuation, symbols and the ASCII space; no other space, no control
- * or format character. The tables are those of the running Node, whose Unicode version may be newer than Go's. False
- * for more than one code point and for lone surrogates.
- */
-export function isPrint(rune: string): boolean {
-  // Not at the top of the module: the sets of characters take 2 ms, which every start would wait for.
-  return /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u.test(rune);
-}
-
-/** `U+000A`, as Go's `%U` writes a code point. */
-export function unicodeNotation(codePoint: number): string {
-  return `U+${codePoint.toString(16).toUpperCase().padStart(4, '0')}`;
-}
+import { isPrint, unicodeNotation } from '../../../lib/text.ts';
 
 /** Q-05: one message for each character that is not printable; positions count UTF-8 bytes. */
 export function printableErrors(text: string): string[] {

@@ -1,6 +1,6 @@
 import type { ArrayShape, LeafShape, MapShape, Shape, StructShape } from '../../../api/codec/shape.ts';
-import { clip } from '../../../lib/clip.ts';
 import { isJsonObject } from '../../../lib/json-object.ts';
+import { clip } from '../../../lib/text.ts';
 import type { JsonObject, JsonValue } from '../json-value.ts';
 import { fieldElement, pathText } from './fields-v1.ts';
 import { itemElement, ListItemError } from './list-items.ts';

@@ -1,25 +1,12 @@
 import { memberOf } from '../lib/json-object.ts';
-import { withoutTokenWords } from '../observability/token-text.ts';
+import { cleanText, clip, oneLine } from '../lib/text.ts';
 
 /** MC-79: labels, reasons and messages are written by others. What a model reads of them is short, plain text. */
-const MAX_TEXT = 256;
-
-/** Control and format characters, line separators: they hide text from people or look like a new paragraph. */
-const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu;
-
-/** One line of plain text, without words that look like a token. */
-export const cleanText = (text: string, limit = MAX_TEXT): string =>
-  cut(withoutTokenWords(oneLine(text.slice(0, 4 * limit))), limit);
 
 /** One line of plain text that may hold long words: an address, an issuer. */
-export const cleanAddress = (text: string): string => cut(oneLine(text.slice(0, MAX_ADDRESS)), MAX_ADDRESS);
+export const cleanAddress = (text: string): string => clip(oneLine(text.slice(0, 4 * MAX_ADDRESS)), MAX_ADDRESS);
 
 const MAX_ADDRESS = 1_024;
-
-const oneLine = (text: string): string => text.toWellFormed().replace(INVISIBLE, ' ').trim();
-
-const cut = (text: string, limit: number): string =>
-  text.length <= limit ? text : `${text.slice(0, limit - 1).toWellFormed()}…`;
 
 /** The text of a field that may hold anything; undefined for none. */
 export function textField(value: unknown, clean: (text: string) => string = cleanText): string | undefined {

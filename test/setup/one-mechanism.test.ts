@@ -1,0 +1,31 @@
+import { glob, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+
+const ROOT = join(import.meta.dirname, '../..');
+const IS_TEST = /\.(?:test|fixture)\.tsx?$/;
+
+/** An idea, how code that has it looks, and the only files that may. Each idea has one mechanism. */
+const MECHANISMS: readonly (readonly [idea: string, pattern: RegExp, files: readonly string[]])[] = [
+  [
+    'text is cut and cleaned',
+    /\.slice\(0, [^()]*\)\.toWellFormed\(\)|\b(?:function|const) (?:truncate|clip|shorten|cut|oneLine|cleanText|textOf)\b/,
+    ['src/lib/text.ts'],
+  ],
+];
+
+describe('one mechanism for each idea', () => {
+  const sources = new Map<string, string>();
+
+  beforeAll(async () => {
+    for await (const file of glob(['src/**/*.ts', 'console/src/**/*.{ts,tsx}'], { cwd: ROOT })) {
+      if (!IS_TEST.test(file)) sources.set(file, await readFile(join(ROOT, file), 'utf8'));
+    }
+    expect(sources.size).toBeGreaterThan(500);
+  });
+
+  it.each(MECHANISMS)('%s', (_, pattern, files) => {
+    const found = [...sources].filter(([, text]) => pattern.test(text)).map(([file]) => file);
+    expect(found.toSorted()).toEqual([...files].toSorted());
+  });
+});
