@@ -78,8 +78,8 @@ const FOLDERS = {
     why: 'mcp/ is the protocol and the tools without a transport: http/ and cli/ hand it messages and send its requests.',
   },
   client: {
-    imports: ['api'],
-    why: 'client/ is published and runs in browsers: it imports only types, from api/.',
+    imports: ['api', 'lib'],
+    why: 'client/ is published and runs in browsers: it imports only types of api/, and a file of lib/.',
   },
   observability: {
     imports: ['api', 'lib'],
@@ -198,6 +198,13 @@ export default {
       comment: 'main.ts starts the program and only server/ is wired there: nothing imports either from below.',
       from: { path: '^src/', pathNot: [TESTS, '^src/main\\.ts$', '^src/server/'] },
       to: { path: ['^src/main\\.ts$', '^src/server/'] },
+    },
+    {
+      name: 'client-in-browsers',
+      severity: 'error',
+      comment: 'client/ is published and runs in browsers: of lib/ it imports the files that need nothing of Node.',
+      from: { path: '^src/client/', pathNot: TESTS },
+      to: { path: '^src/lib/', pathNot: '^src/lib/backoff\\.ts$' },
     },
     {
       name: 'console-is-a-client',

@@ -44,10 +44,10 @@ class WrittenClock implements CompactorClock {
     return (this.written / WRITES_PER_SECOND) * 1_000;
   }
 
-  sleep(ms: number, signal: AbortSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
-      signal.throwIfAborted();
-      signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+  pause(ms: number, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      if (signal.aborted) resolve();
+      signal.addEventListener('abort', () => resolve(), { once: true });
       this.#sleeper = { ms, wake: resolve };
       this.#asleep.resolve();
     });

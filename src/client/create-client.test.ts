@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { realTiming, type Timing } from '../lib/backoff.ts';
 import { reviewReach } from './access-reviews.ts';
 import { createClient } from './create-client.ts';
 import { ConnectionError, StatusError } from './errors.ts';
 import { cluster, fakeTiming, json, type Responder, scriptServer, status } from './script-server.fixture.ts';
-import { realTiming, type Timing } from './timing.ts';
 
 const closers: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -238,11 +238,11 @@ describe('errors', () => {
     const server = await scriptServer([status(503, 'ServiceUnavailable', 'busy', { 'Retry-After': '20' })]);
     closers.push(server.close);
     const abort = new AbortController();
-    const delay: Timing['delay'] = (ms, signal) => {
+    const pause: Timing['pause'] = (ms, signal) => {
       abort.abort(reason);
-      return realTiming.delay(ms, signal);
+      return realTiming.pause(ms, signal);
     };
-    const client = createClient({ server: server.url, timing: { ...realTiming, delay } });
+    const client = createClient({ server: server.url, timing: { ...realTiming, pause } });
     await expect(client.request('GET', '/x', { signal: abort.signal })).rejects.toMatchObject(expected);
   });
 

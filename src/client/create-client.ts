@@ -1,10 +1,10 @@
 import type { IssuedPass, RequestedPass } from '../api/kinds/token-request-list.ts';
+import { realTiming, type Timing } from '../lib/backoff.ts';
 import { CLUSTERPASS_ANSWER } from './answer-types.ts';
 import { listIssuedTokens, revokeToken } from './issued-tokens.ts';
 import { clusterPages, listClusters } from './list-clusters.ts';
 import { createPasses, type PassOptions } from './request-passes.ts';
 import { createToken, createUserpass, redeemPass } from './request-token.ts';
-import { realTiming, type Timing } from './timing.ts';
 import { createTokenSource, type TokenSource } from './token-source.ts';
 import { type Fetch, type Reply, type RequestOptions, type TokenProvider, Transport } from './transport.ts';
 import type {

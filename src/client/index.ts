@@ -4,6 +4,7 @@ export type { IssuedTokenSpec } from '../api/kinds/issued-token.ts';
 export type { BoundObjectReference } from '../api/kinds/token-request.ts';
 export type { IssuedPass, RequestedPass } from '../api/kinds/token-request-list.ts';
 export type { Status, StatusCause, StatusDetails } from '../api/status.ts';
+export type { Timing } from '../lib/backoff.ts';
 export {
   clusterPrefix,
   type NonResourceAttributes,
@@ -18,7 +19,6 @@ export {
 export { type Client, type ClientOptions, createClient } from './create-client.ts';
 export { ConnectionError, isStatus, StatusError } from './errors.ts';
 export type { PassOptions } from './request-passes.ts';
-export type { Timing } from './timing.ts';
 export type { TokenSource } from './token-source.ts';
 export type { Fetch, Reply, RequestOptions, TokenProvider } from './transport.ts';
 export {

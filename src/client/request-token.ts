@@ -1,6 +1,6 @@
 import type { TOKEN_ANNOTATIONS, TokenRequest } from '../api/kinds/token-request.ts';
+import type { Timing } from '../lib/backoff.ts';
 import { ConnectionError } from './errors.ts';
-import type { Timing } from './timing.ts';
 import type { Transport } from './transport.ts';
 import type { IssuedToken, RedeemOptions, TokenOptions, UserpassOptions } from './types.ts';
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Timing } from './timing.ts';
+import type { Timing } from '../lib/backoff.ts';
 
 export interface RecordedRequest {
   readonly method: string;
@@ -87,7 +87,7 @@ export function fakeTiming(start = Date.parse('2026-09-01T12:00:00Z')): Timing &
     delays: [] as number[],
     now: () => timing.time,
     random: () => 0.5,
-    delay: async (ms: number) => {
+    pause: async (ms: number) => {
       timing.delays.push(ms);
       timing.time += ms;
     },

@@ -1,4 +1,4 @@
-import type { Timing } from './timing.ts';
+import type { Timing } from '../lib/backoff.ts';
 import type { IssuedToken } from './types.ts';
 
 /** A token that is requested when it is first used, and refreshed before it expires. */

@@ -1,6 +1,6 @@
+import type { Timing } from '../lib/backoff.ts';
 import { type AnswerFields, type Expected, KUBERNETES_ANSWER, wrongTypeIn } from './answer-types.ts';
 import { ConnectionError, redirected, requestFailed, responseFailed, StatusError, statusFrom } from './errors.ts';
-import type { Timing } from './timing.ts';
 
 export type Fetch = typeof globalThis.fetch;
 
@@ -123,10 +123,9 @@ export class Transport {
       if (seconds === undefined || retries++ >= MAX_RETRIES) throw error;
       const delayMs = seconds * 1000;
       if (this.#options.timing.now() + delayMs >= deadline) throw error;
-      await this.#options.timing.delay(delayMs, options.signal).catch(() => {
-        // The server's answer says more than that the time is over.
-        throw abortReason(options.signal) ?? error;
-      });
+      await this.#options.timing.pause(delayMs, options.signal);
+      // The server's answer says more than that the time is over.
+      if (options.signal?.aborted) throw abortReason(options.signal) ?? error;
     }
   }
 

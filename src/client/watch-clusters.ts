@@ -1,8 +1,8 @@
+import { reconnectMs, type Timing } from '../lib/backoff.ts';
 import { CLUSTERPASS_ANSWER } from './answer-types.ts';
 import { ConnectionError, isStatus, StatusError, statusFrom } from './errors.ts';
 import { isLater, KnownClusters } from './known-clusters.ts';
 import { clustersPath } from './list-clusters.ts';
-import { backoffMs, type Timing } from './timing.ts';
 import type { Transport } from './transport.ts';
 import type { Cluster, ClusterEvent, WatchOptions } from './types.ts';
 import { readEvents, type WatchEvent } from './watch-events.ts';
@@ -39,13 +39,10 @@ export async function* watchClusters(parts: WatchParts, options: WatchOptions = 
     }
     if (options.signal?.aborted) return;
     failures = timing.now() - openedAt >= STABLE_MS ? 0 : failures + 1;
-    const delayMs = backoffMs(failures, timing.random);
+    const delayMs = reconnectMs(failures, timing.random);
     options.onInterruption?.(cause, delayMs);
-    try {
-      await timing.delay(delayMs, options.signal);
-    } catch {
-      return;
-    }
+    await timing.pause(delayMs, options.signal);
+    if (options.signal?.aborted) return;
   }
 }
 

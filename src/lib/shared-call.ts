@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { pause } from './backoff.ts';
 
 /**
  * Concurrent callers share one asynchronous call. A caller that arrives while a call runs waits for the next one: the
@@ -27,7 +27,7 @@ export class SharedCall<T> {
 
   #ended(current: Promise<unknown>): Promise<unknown> {
     if (this.#overlapMs === undefined) return current;
-    return Promise.race([current, delay(this.#overlapMs, undefined, { ref: false })]);
+    return Promise.race([current, pause(this.#overlapMs, { ref: false })]);
   }
 
   #start(): Promise<T> {

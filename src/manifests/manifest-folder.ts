@@ -1,5 +1,6 @@
 import { stat } from 'node:fs/promises';
 import type { Catalog } from '../api/catalog.ts';
+import { backoff } from '../lib/backoff.ts';
 import { codeOf } from '../lib/file-problem.ts';
 import type { Logger } from '../observability/logger.ts';
 import { type ApplyParts, type ApplyReport, applyManifests } from './apply-manifests.ts';
@@ -21,10 +22,10 @@ export interface ManifestFolderOptions {
   readonly pollMs: number;
 }
 
-const MAX_SKIPPED_POLLS = 60;
+const SKIPPED_POLLS = { first: 1, most: 60 };
 
-/** Exponential backoff, counted in polls, for a state of the folder. Another state is tried at once. */
-class Backoff {
+/** When a state of the folder is tried again, in polls. Another state is tried at once. */
+class Retry {
   #state: string | undefined;
   #retries = 0;
   #polls = 0;
@@ -37,13 +38,13 @@ class Backoff {
   succeeded(state: string): void {
     this.#state = state;
     this.#retries = 0;
-    this.#polls = MAX_SKIPPED_POLLS;
+    this.#polls = SKIPPED_POLLS.most;
   }
 
   failed(state: string): void {
     this.#retries = state === this.#state ? this.#retries + 1 : 0;
     this.#state = state;
-    this.#polls = Math.min(2 ** this.#retries, MAX_SKIPPED_POLLS);
+    this.#polls = backoff(this.#retries, SKIPPED_POLLS);
   }
 }
 
@@ -57,8 +58,8 @@ export class ManifestFolder {
   #read: { readonly state: string; readonly content: Manifests } | undefined;
   /** The state of the folder that has been applied without errors. */
   #applied: string | undefined;
-  #applying = new Backoff();
-  #pruning = new Backoff();
+  #applying = new Retry();
+  #pruning = new Retry();
   /** The last report of each part: a lasting error is not logged at every poll. */
   readonly #reported = new Map<string, string>();
   #timer: NodeJS.Timeout | undefined;
@@ -112,7 +113,7 @@ export class ManifestFolder {
     });
     // The folder may return to a state that was applied before: from here on the store differs from it.
     this.#applied = undefined;
-    if (state !== this.#read?.state) this.#pruning = new Backoff();
+    if (state !== this.#read?.state) this.#pruning = new Retry();
     this.#read = { state, content };
     const report = await applyManifests(parts, source, content, this.#stop.signal);
     if (this.#stop.signal.aborted) return;

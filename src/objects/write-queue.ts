@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { backoff, pause } from '../lib/backoff.ts';
 
 /** The request that a write is made for. Not its signal: reading the signal creates it. */
 export interface WaitingRequest {
@@ -65,13 +65,14 @@ export class WriteQueue {
   }
 }
 
-const MAX_PAUSE_MS = 32;
+const PAUSE_MS = { first: 1, most: 32, jitter: 1 };
 
 /**
  * Random, so that two processes do not conflict in step. Short: a process that writes to the object all the time does
- * not pause. Rejects with an AbortError when the request has ended.
+ * not pause. Rejects when the request has ended.
  */
 export async function pauseAfter(conflicts: number, request: WaitingRequest | undefined): Promise<void> {
-  const ms = Math.random() * Math.min(MAX_PAUSE_MS, 2 ** conflicts);
-  await (request === undefined ? delay(ms) : delay(ms, undefined, { signal: request.signal }));
+  const signal = request?.signal;
+  await pause(backoff(conflicts, PAUSE_MS), { signal });
+  signal?.throwIfAborted();
 }

@@ -1,11 +1,11 @@
 import { mkdir } from 'node:fs/promises';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Catalog } from '../api/catalog.ts';
 import { controllerOf } from '../api/kinds/cluster-spec.ts';
 import { installBootstrapRoles } from '../authz/install-bootstrap-roles.ts';
 import { reportUnusableBindings } from '../authz/unusable-bindings.ts';
 import type { ServeOptions } from '../config/serve-options.ts';
 import { GrantStore } from '../handlers/access-requests/grant-objects.ts';
+import { pause } from '../lib/backoff.ts';
 import { every } from '../lib/interval.ts';
 import { auditedWriter } from '../objects/audited-writer.ts';
 import type { AuditLogs } from '../observability/audit/open-audit.ts';
@@ -91,7 +91,7 @@ export async function openState(parts: StateParts): Promise<State> {
     issuesOwnTokens: (object) => options.credentialsDir !== undefined && controllerOf(object) !== undefined,
     historyRevisions: options.history.revisions,
     bookmarkIntervalMs: BOOKMARK_INTERVAL_MS,
-    delay: async (ms) => delay(ms, undefined, { ref: false }),
+    delay: async (ms) => pause(ms, { ref: false }),
     onError: (error) => logger.error({ err: error }, storeErrorText(error)),
   });
   const { reader, writer, propagation, reflector, freshness, broadcaster } = objects;

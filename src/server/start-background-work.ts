@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Catalog } from '../api/catalog.ts';
 import type { Kind } from '../api/kind.ts';
 import { startBindingExpiry } from '../authz/binding-expiry.ts';
@@ -7,6 +6,7 @@ import type { ServeOptions } from '../config/serve-options.ts';
 import type { GrantStore } from '../handlers/access-requests/grant-objects.ts';
 import { startRequestSweep } from '../handlers/access-requests/sweep-requests.ts';
 import { startPassSweep } from '../handlers/passes/sweep-passes.ts';
+import { pause } from '../lib/backoff.ts';
 import { every } from '../lib/interval.ts';
 import { workerEntry } from '../lib/program-files.ts';
 import type { auditedWriter } from '../objects/audited-writer.ts';
@@ -62,8 +62,17 @@ export function startBackgroundWork(parts: BackgroundParts): void {
   const { reader, writer, reflector, caches, policy, broadcaster, propagation } = objects;
 
   const count = ({ group, resource }: Kind, status: string) => metrics.cacheChecks.inc({ group, resource, status });
-  const pause = async () => delay(CHECK_PAUSE_MS, undefined, { ref: false });
-  onStart(startConsistencyChecks({ store, reflector, caches, count, pause, every, logger }));
+  onStart(
+    startConsistencyChecks({
+      store,
+      reflector,
+      caches,
+      count,
+      pause: async () => pause(CHECK_PAUSE_MS, { ref: false }),
+      every,
+      logger,
+    }),
+  );
 
   const removalTime = () => clock.removalTime();
   const sweeping = { catalog, reader, leadership: parts.guardedLeadership, removalTime, every, logger };

@@ -1,5 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { ApiError } from '../api/status.ts';
+import { pause } from '../lib/backoff.ts';
 import { storageErrorIn } from '../objects/storage-errors.ts';
 import type { Logger } from '../observability/logger.ts';
 
@@ -31,7 +31,7 @@ export function waitForStore(logger: Pick<Logger, 'warn' | 'info'>): <T>(step: (
             'waiting for the store: this server is not ready until it answers. Start etcd, or correct --store',
           );
         }
-        await delay(PAUSE_MS);
+        await pause(PAUSE_MS);
       }
     }
   };

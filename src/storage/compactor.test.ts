@@ -16,10 +16,10 @@ class FakeClock implements CompactorClock {
     return this.#now;
   }
 
-  sleep(ms: number, signal: AbortSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
-      if (signal.aborted) reject(signal.reason);
-      signal.addEventListener('abort', () => reject(signal.reason));
+  pause(ms: number, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      if (signal.aborted) resolve();
+      signal.addEventListener('abort', () => resolve());
       this.#sleeper = { ms, wake: resolve };
       this.#asleep.resolve();
     });

@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { pause } from '../lib/backoff.ts';
 import { COMPACTION_KEY, type Revision, type Store } from './contract.ts';
 import { type Leadership, soleLeadership } from './leadership.ts';
 import { asRead } from './update-key.ts';
@@ -6,15 +6,13 @@ import { asRead } from './update-key.ts';
 export interface CompactorClock {
   /** Milliseconds on a monotonic clock: a wall clock that is set forward would end the retention early. */
   now(): number;
-  /** Resolves after that time; rejects when the signal aborts. */
-  sleep(ms: number, signal: AbortSignal): Promise<void>;
+  /** Resolves after that time, or when the signal is aborted. */
+  pause(ms: number, signal: AbortSignal): Promise<void>;
 }
 
 const systemCompactorClock: CompactorClock = {
   now: () => performance.now(),
-  sleep: async (ms, signal) => {
-    await delay(ms, undefined, { signal, ref: false });
-  },
+  pause: (ms, signal) => pause(ms, { signal, ref: false }),
 };
 
 interface CompactorOptions {
@@ -92,7 +90,7 @@ export function startCompactor({
         // The next compaction does the work of this one too.
         if (!stopping.signal.aborted) logger?.warn({ err: error }, 'compaction failed; it is tried again');
       }
-      await clock.sleep(intervalMs, stopping.signal).catch(() => undefined);
+      await clock.pause(intervalMs, stopping.signal);
     }
   }
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { PROFILE_GROUP } from '../api/clusters/profile-of-cluster.ts';
 import type { ApiObject } from '../api/kind.ts';
-import { realTiming } from '../client/timing.ts';
 import { Transport } from '../client/transport.ts';
+import { realTiming } from '../lib/backoff.ts';
 import { ApplyTarget } from './apply-target.ts';
 import { EXPORT_FIELD_MANAGER, profilesPath } from './export-profiles.ts';
 import { FakeHub, HUB_TOKEN } from './hub.fixture.ts';

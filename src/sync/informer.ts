@@ -2,9 +2,9 @@ import type { ApiObject } from '../api/kind.ts';
 import { ConnectionError, isStatus, StatusError, statusFrom } from '../client/errors.ts';
 import { isLater } from '../client/known-clusters.ts';
 import { readPages } from '../client/list-pages.ts';
-import { backoffMs, type Timing } from '../client/timing.ts';
 import type { Transport } from '../client/transport.ts';
 import { readEvents, type WatchEvent } from '../client/watch-events.ts';
+import { reconnectMs, type Timing } from '../lib/backoff.ts';
 import { keyOf } from './plan.ts';
 
 /** The server ends a watch after this time, so that a connection that was lost unnoticed does not last. */
@@ -79,7 +79,7 @@ export class Informer {
         failures = timing.now() - startedAt < STABLE_MS ? failures + 1 : 1;
       }
       // Not after a watch that lasted and ended in good order.
-      if (failures > 0) await timing.delay(backoffMs(failures, timing.random), signal).catch(() => {});
+      if (failures > 0) await timing.pause(reconnectMs(failures, timing.random), signal);
     }
   }
 

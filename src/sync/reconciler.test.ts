@@ -2,9 +2,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { PROFILE_GROUP } from '../api/clusters/profile-of-cluster.ts';
 import type { ApiObject } from '../api/kind.ts';
 import { fakeTiming } from '../client/script-server.fixture.ts';
-import { realTiming, type Timing } from '../client/timing.ts';
 import { Transport } from '../client/transport.ts';
 import type { Cluster } from '../client/types.ts';
+import { realTiming, type Timing } from '../lib/backoff.ts';
 import { servedVersion } from './api-version.ts';
 import { ApplyTarget } from './apply-target.ts';
 import {
@@ -533,7 +533,7 @@ describe('an export into a hub', () => {
 
   it('follows the hub across lost connections, a 410 and a restart', async () => {
     // Backoff without waiting.
-    const timing = { ...realTiming, delay: (_: number, signal?: AbortSignal) => realTiming.delay(1, signal) };
+    const timing = { ...realTiming, pause: (_: number, signal?: AbortSignal) => realTiming.pause(1, signal) };
     const { source, informer, reconciler, wakeup, reporter } = newExport({ timing });
     const stop = new AbortController();
     source.put(cluster('a', { env: 'prod' }));

@@ -1,6 +1,6 @@
 import type { ApiObject } from '../api/kind.ts';
 import { ConnectionError } from '../client/errors.ts';
-import { backoffMs, type Timing } from '../client/timing.ts';
+import { reconnectMs, type Timing } from '../lib/backoff.ts';
 import { inParallel } from '../lib/in-parallel.ts';
 import { TokenBuckets } from '../lib/token-buckets.ts';
 import { type Desired, keyOf, type Ownership, type Plan, planChanges, type Update } from './plan.ts';
@@ -140,9 +140,9 @@ export class Reconciler {
     let waitMs = 0;
     while (!signal.aborted) {
       // A failed write is not repeated early by changes of other objects: those would come every few milliseconds.
-      if (failures > 0) await timing.delay(waitMs, signal).catch(() => {});
+      if (failures > 0) await timing.pause(waitMs, signal);
       else await wakeup.wait(waitMs, signal);
-      await timing.delay(SETTLE_MS, signal).catch(() => {});
+      await timing.pause(SETTLE_MS, signal);
       if (signal.aborted) return;
       wakeup.reset();
       try {
@@ -153,7 +153,7 @@ export class Reconciler {
         failures++;
         reporter.failed(error as Error);
       }
-      if (failures > 0) waitMs = backoffMs(failures, timing.random);
+      if (failures > 0) waitMs = reconnectMs(failures, timing.random);
     }
   }
 

@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { backoff, pause } from '../lib/backoff.ts';
 import { StorageError, type StorageErrorCode } from '../storage/contract.ts';
 
 interface RetryOptions {
@@ -10,13 +10,13 @@ interface RetryOptions {
 }
 
 const REPEATED: ReadonlySet<StorageErrorCode> = new Set(['unavailable', 'unknown-outcome']);
-const BACK_OFF_MS = { first: 200, most: 5_000 };
+const BACKOFF_MS = { first: 200, most: 5_000 };
 const SAY_EVERY_MS = 10_000;
 /** As long as a cluster of etcd takes to elect a leader on overloaded disks, several times over. */
 export const STALLED_AFTER_MS = 120_000;
 
 /**
- * Calls to a store, repeated with back-off while it is unavailable. They fail together when none of them has succeeded
+ * Calls to a store, repeated with backoff while it is unavailable. They fail together when none of them has succeeded
  * for two minutes.
  */
 export class Retries {
@@ -25,7 +25,7 @@ export class Retries {
   #stalledSince: number | undefined;
   #saidAt = Number.NEGATIVE_INFINITY;
 
-  constructor({ onWait = () => {}, now = () => performance.now(), sleep = delay }: RetryOptions = {}) {
+  constructor({ onWait = () => {}, now = () => performance.now(), sleep = pause }: RetryOptions = {}) {
     this.#options = { onWait, now, sleep };
   }
 
@@ -42,7 +42,7 @@ export class Retries {
       } catch (error) {
         if (!(error instanceof StorageError && REPEATED.has(error.code))) throw error;
         this.#failed(error);
-        await this.#options.sleep(Math.min(BACK_OFF_MS.most, BACK_OFF_MS.first * 2 ** attempt));
+        await this.#options.sleep(backoff(attempt, BACKOFF_MS));
       }
     }
   }

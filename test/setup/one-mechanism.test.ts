@@ -12,6 +12,8 @@ const MECHANISMS: readonly (readonly [idea: string, pattern: RegExp, files: read
     /\.slice\(0, [^()]*\)\.toWellFormed\(\)|\b(?:function|const) (?:truncate|clip|shorten|cut|oneLine|cleanText|textOf)\b/,
     ['src/lib/text.ts'],
   ],
+  ['a pause between two tries', /setTimeout(?: as \w+)?,? [^;]*from 'node:timers\/promises'/, []],
+  ['a pause that grows with failures', /\* 2 \*\* [a-z(]/i, ['src/lib/backoff.ts']],
 ];
 
 describe('one mechanism for each idea', () => {

@@ -1,8 +1,8 @@
 import { CLUSTER_ID_ANNOTATION } from '../../api/domain-keys.ts';
 import type { ApiObject } from '../../api/kind.ts';
 import { FULL_CLUSTERS } from '../../client/list-clusters.ts';
-import { realTiming } from '../../client/timing.ts';
 import type { Transport } from '../../client/transport.ts';
+import { realTiming } from '../../lib/backoff.ts';
 import { Informer } from '../../sync/informer.ts';
 import {
   MIRRORED_KINDS,

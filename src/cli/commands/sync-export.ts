@@ -2,7 +2,7 @@ import { PROFILE_GROUP } from '../../api/clusters/profile-of-cluster.ts';
 import { isValidLabelValue } from '../../api/names.ts';
 import type { Client } from '../../client/create-client.ts';
 import { isStatus } from '../../client/errors.ts';
-import { backoffMs, realTiming } from '../../client/timing.ts';
+import { realTiming, reconnectMs } from '../../lib/backoff.ts';
 import { readAddress } from '../../lib/network.ts';
 import { servedVersion } from '../../sync/api-version.ts';
 import { ApplyTarget } from '../../sync/apply-target.ts';
@@ -127,7 +127,7 @@ class ClusterSource {
       } catch (error) {
         if (isStatus(error, 400) || isStatus(error, 422)) throw error;
         reporter.setCondition('SourceConnected', false, (error as Error).message);
-        await realTiming.delay(backoffMs(failures, realTiming.random), signal).catch(() => {});
+        await realTiming.pause(reconnectMs(failures, realTiming.random), signal);
       }
     }
   }

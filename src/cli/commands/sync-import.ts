@@ -1,7 +1,7 @@
 import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
 import { FULL_CLUSTERS } from '../../client/list-clusters.ts';
-import { realTiming } from '../../client/timing.ts';
 import type { Transport } from '../../client/transport.ts';
+import { realTiming } from '../../lib/backoff.ts';
 import { servedVersion } from '../../sync/api-version.ts';
 import { ApplyTarget } from '../../sync/apply-target.ts';
 import { CapiKubeconfigs } from '../../sync/capi-kubeconfigs.ts';

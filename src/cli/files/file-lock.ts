@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { link, mkdir, readFile, readlink, rm, stat, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { dirname } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
+import { pause } from '../../lib/backoff.ts';
 import { codeOf, fileProblem } from '../../lib/file-problem.ts';
 import { CliError, type Output } from '../command.ts';
 
@@ -47,7 +47,7 @@ export async function withLock<T>(path: string, options: LockOptions, task: () =
       noticed = true;
       options.err.write(`Waiting for another process that has locked ${path}...\n`);
     }
-    await delay(POLL_MS);
+    await pause(POLL_MS);
   }
   try {
     return await task();

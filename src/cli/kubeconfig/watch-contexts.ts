@@ -1,5 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Cluster } from '../../client/types.ts';
+import { pause } from '../../lib/backoff.ts';
 import { namesAt } from '../cluster-references.ts';
 import { CliError, type Context, type Invocation } from '../command.ts';
 import { askAll, type NamedServer, reportFailure } from '../connection/all-servers.ts';
@@ -79,7 +79,7 @@ class DebouncedTask {
   async #run(): Promise<void> {
     try {
       while (this.#isRequested) {
-        await delay(DEBOUNCE_MS);
+        await pause(DEBOUNCE_MS);
         this.#isRequested = false;
         await this.#task();
       }

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
-import { realTiming } from '../../client/timing.ts';
 import { type TokenProvider, Transport } from '../../client/transport.ts';
+import { realTiming } from '../../lib/backoff.ts';
 import { CliError, type Context, type Invocation } from '../command.ts';
 import { type Connection, clientOptions } from '../connection/connection.ts';
 import { proxyOf } from '../connection/proxy-of.ts';

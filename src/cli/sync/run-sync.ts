@@ -1,5 +1,5 @@
-import { backoffMs, realTiming } from '../../client/timing.ts';
 import { parseDuration } from '../../config/duration.ts';
+import { realTiming, reconnectMs } from '../../lib/backoff.ts';
 import { terminalSafe } from '../../lib/text.ts';
 import { Reconciler, type ReconcilerOptions } from '../../sync/reconciler.ts';
 import { Reporter } from '../../sync/reporter.ts';
@@ -139,7 +139,7 @@ async function openWithRetries(
       const serverSide = command.clusterSide === 'SourceConnected' ? 'TargetConnected' : 'SourceConnected';
       const side = error instanceof ServerRequestError ? serverSide : command.clusterSide;
       reporter.setCondition(side, false, (error as Error).message);
-      await realTiming.delay(backoffMs(failures, realTiming.random), signal).catch(() => {});
+      await realTiming.pause(reconnectMs(failures, realTiming.random), signal);
     }
   }
   return undefined;

@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { pause } from '../../lib/backoff.ts';
 import type { MaybePromise } from '../../lib/maybe-promise.ts';
 import { TokenBuckets } from '../../lib/token-buckets.ts';
 
@@ -29,7 +29,7 @@ export class RejectionLimiter {
   readonly #delayed = new Map<string, number>();
 
   constructor(options: RejectionLimiterOptions) {
-    this.#options = { sleep: (ms) => delay(ms, undefined, { ref: false }), ...options };
+    this.#options = { sleep: (ms) => pause(ms, { ref: false }), ...options };
     // No delay is longer than `maxDelayMs`, so the next rejection need not be later either.
     this.#buckets = new TokenBuckets({ ...options, maxAheadMs: options.maxDelayMs });
   }

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import type { IncomingMessage, Server, ServerOptions } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { setTimeout as setTimeoutPromise } from 'node:timers/promises';
 import { ApiError } from '../../api/status.ts';
+import { pause } from '../../lib/backoff.ts';
 import type { KeyPairFiles } from '../../lib/key-pair-files.ts';
 import { createServer as createPlainServer } from '../../lib/node-http.ts';
 import type { Logger } from '../../observability/logger.ts';
@@ -88,7 +88,7 @@ export type Serve = (req: IncomingMessage, res: LingeringResponse, arrival?: Arr
 export function createListener(options: ListenerOptions): Listener {
   const { host, port, tls, maxConnections, handshakesPerAddress = 0, logger } = options;
   const { maxConnectionsPerAddress = Number.POSITIVE_INFINITY } = options;
-  const { drainDelayMs = 0, sleep = setTimeoutPromise } = options;
+  const { drainDelayMs = 0, sleep = pause } = options;
   const limits: Limits = { ...LIMITS, ...options.limits };
   const connections = new ClientConnections();
 

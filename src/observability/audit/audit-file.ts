@@ -1,7 +1,7 @@
 import { constants, write } from 'node:fs';
 import { type FileHandle, mkdir, open, readdir, realpath, rename, stat, unlink } from 'node:fs/promises';
 import { dirname, join, parse } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
+import { pause } from '../../lib/backoff.ts';
 import { codeOf } from '../../lib/file-problem.ts';
 
 export interface AuditFileOptions {
@@ -231,7 +231,7 @@ async function writeWhenRead(handle: FileHandle, bytes: Uint8Array, offset: numb
       return await writeFrom(handle, bytes, offset);
     } catch (error) {
       if (codeOf(error) !== 'EAGAIN' || waited >= PIPE_WAIT_MS) throw error;
-      await delay(PIPE_RETRY_MS);
+      await pause(PIPE_RETRY_MS);
     }
   }
 }

@@ -1,8 +1,8 @@
 import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { ServeOptions } from '../../config/serve-options.ts';
+import { backoff, pause } from '../../lib/backoff.ts';
 import type { Logger } from '../../observability/logger.ts';
 import type { Link } from '../../storage/proxy/proxy-protocol.ts';
 import { StoreOwner } from '../../storage/proxy/store-owner.ts';
@@ -19,8 +19,8 @@ export class WorkerFailed extends Error {
 
 /** Beyond --shutdown-delay; longer than the drain timeout of a worker. */
 const STOP_MS = 35_000;
-/** Backoff between two starts of a worker that exits before it serves. */
-const BACKOFF_MS = [100, 1_000, 5_000, 30_000];
+/** Between two starts of a worker that exits before it serves. */
+const BACKOFF_MS = { first: 100, most: 30_000 };
 
 /**
  * Starts several processes that serve one address (`--workers`). This primary process serves no requests: it owns the
@@ -76,9 +76,9 @@ export async function startWorkers(options: ServeOptions, logger: Logger): Promi
         return;
       } catch (error) {
         if (signal.aborted) return;
-        const backoffMs = BACKOFF_MS[Math.min(failures++, BACKOFF_MS.length - 1)] ?? 0;
+        const backoffMs = backoff(failures++, BACKOFF_MS);
         logger.error({ err: error, backoffMs }, 'a worker failed to start; trying again');
-        await delay(backoffMs, undefined, { signal }).catch(() => undefined);
+        await pause(backoffMs, { signal });
       }
     }
   };

@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import { setTimeout as delay } from 'node:timers/promises';
+import { pause } from '../../lib/backoff.ts';
 import type { Logger } from '../../observability/logger.ts';
 import { type Guard, LEADER_KEY, type Revision } from '../contract.ts';
 import type { Leadership } from '../leadership.ts';
@@ -194,4 +194,4 @@ export class EtcdLeadership implements Leadership {
   }
 }
 
-const onTimer = (ms: number, signal: AbortSignal): Promise<void> => delay(ms, undefined, { signal, ref: false });
+const onTimer = (ms: number, signal: AbortSignal): Promise<void> => pause(ms, { signal, ref: false });

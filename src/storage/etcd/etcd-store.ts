@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { pause } from '../../lib/backoff.ts';
 import { SharedCall } from '../../lib/shared-call.ts';
 import type { Logger } from '../../observability/logger.ts';
 import { checkKey, checkList, checkPrefix, checkRevision, checkWrite } from '../checks.ts';
@@ -191,7 +191,7 @@ export class EtcdStore implements Store {
           'the watch of etcd is resumed',
         );
         slowestMs = deadMs;
-        await delay(RESUME_MS, undefined, { signal: ended, ref: false }).catch(() => undefined);
+        await pause(RESUME_MS, { signal: ended, ref: false });
       }
     }
   }

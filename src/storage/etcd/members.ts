@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { backoff, pause } from '../../lib/backoff.ts';
 import { firstWithin } from '../../lib/first-within.ts';
 import { validityOf } from '../../lib/key-pair-files.ts';
 import { SharedCall } from '../../lib/shared-call.ts';
@@ -106,7 +106,7 @@ export class Members {
     let failed = 0;
     const startNext = (left: number): void => {
       const member = this.#picker.pick(started === 0 ? prefer : undefined, running);
-      const withinMs = Math.max(1, Math.min(attemptMs * 2 ** started, left));
+      const withinMs = Math.max(1, backoff(started, { first: attemptMs, most: left }));
       running.set(member, this.#attempt(member, call(member, withinMs)));
       started += 1;
     };
@@ -129,7 +129,7 @@ export class Members {
       if (hasEnded && [...problems.values()].some(isHandshakeRefusal)) throw noMember(doing, this.#members, problems);
       // The first round over the members is without delay.
       failed += 1;
-      if (failed >= this.#members.length) await delay(RETRY_MS);
+      if (failed >= this.#members.length) await pause(RETRY_MS);
     }
   }
 
@@ -173,7 +173,7 @@ export class Members {
         if (!isWithoutEffect(error) || performance.now() + RETRY_MS >= until) {
           throw toWriteError(error, doing, member.address);
         }
-        await delay(RETRY_MS);
+        await pause(RETRY_MS);
       }
     }
   }
@@ -213,7 +213,7 @@ export class Members {
         return await this.#use(open, attemptMs, (stream) => compactRevisionBy(stream, key));
       } catch (error) {
         if (performance.now() + RETRY_MS >= until) throw toStorageError(error, 'report its compacted revision');
-        await delay(RETRY_MS);
+        await pause(RETRY_MS);
       }
     }
   }

@@ -63,10 +63,10 @@ describe('B17: a database that is locked', () => {
       },
       clock: {
         now: () => now,
-        sleep: (_, signal) =>
-          new Promise((resolve, reject) => {
-            if (signal.aborted) reject(signal.reason);
-            signal.addEventListener('abort', () => reject(signal.reason));
+        pause: (_, signal) =>
+          new Promise((resolve) => {
+            if (signal.aborted) resolve();
+            signal.addEventListener('abort', () => resolve());
             wake = resolve;
             rounds.push(Number(rows()));
           }),

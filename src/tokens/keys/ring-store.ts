@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { pause } from '../../lib/backoff.ts';
 import { isJsonObject } from '../../lib/json-object.ts';
 import { JWS_ALGORITHMS } from '../../lib/jws-algorithms.ts';
 import { UnsafeFile } from '../../lib/secret-file.ts';
@@ -91,7 +91,7 @@ export function createRingStore(
         } catch (error) {
           if (signal.aborted || (error instanceof StorageError && error.code === 'closed')) return;
           report(error);
-          await delay(RETRY_MS, undefined, { ref: false });
+          await pause(RETRY_MS, { ref: false });
         }
       }
     },
