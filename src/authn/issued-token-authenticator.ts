@@ -11,13 +11,8 @@ import {
   type User,
 } from '../api/caller.ts';
 import { CREDENTIAL_ID, credentialIdOf } from '../api/credential-id.ts';
-import { clusterScope } from '../api/kinds/cluster.ts';
-import { namespaceKind, podKind, secretKind, serviceAccountKind } from '../api/kinds/core.ts';
-import { revokedTokenKind } from '../api/kinds/revoked-token.ts';
-import { fleetKey, storageKey } from '../api/object-key.ts';
 import { withValue } from '../lib/maybe-promise.ts';
-import type { NodeRef, ObjectRef, TokenClaims } from '../tokens/claims.ts';
-import { expiryOf } from '../tokens/liveness.ts';
+import { expiryOf, type NodeRef, type ObjectRef, type TokenClaims } from '../tokens/claims.ts';
 import type { VerifiedToken, Verifier } from '../tokens/verifier.ts';
 import type { TokenAuthenticator } from './token-authenticator.ts';
 
@@ -56,15 +51,17 @@ class IssuedCaller implements Caller {
   readonly expiresAt: number;
   readonly isLive: () => boolean;
   readonly #claims: TokenClaims;
+  readonly #dependencies: VerifiedToken['dependencies'];
   #local: User | undefined;
   #foreign: User | undefined;
   #key: string | undefined;
 
-  constructor({ cluster, claims }: VerifiedToken, isLive: () => boolean) {
+  constructor({ cluster, claims, dependencies }: VerifiedToken, isLive: () => boolean) {
     this.home = cluster;
     this.expiresAt = expiryOf(claims);
     this.isLive = isLive;
     this.#claims = claims;
+    this.#dependencies = dependencies;
   }
 
   as(cluster: string | undefined): User {
@@ -98,7 +95,7 @@ class IssuedCaller implements Caller {
   }
 
   get dependsOn(): readonly string[] {
-    return dependencies(this.home, this.#claims);
+    return this.#dependencies.map(({ key }) => key);
   }
 }
 
@@ -141,18 +138,4 @@ function userElsewhere(cluster: string, claims: TokenClaims): User {
     groups: foreignAccountGroups(cluster),
     extra: credentialId(claims),
   };
-}
-
-/** The credential is invalid once one of these objects is deleted, or its revocation is created. */
-function dependencies(cluster: string, claims: TokenClaims): readonly string[] {
-  const { namespace, serviceaccount, pod, secret } = claims['kubernetes.io'];
-  const inside = (name: string) => ({ cluster, namespace, name });
-  return [
-    storageKey(revokedTokenKind, fleetKey(claims.jti)),
-    storageKey(clusterScope, fleetKey(cluster)),
-    storageKey(namespaceKind, { cluster, namespace: '', name: namespace }),
-    storageKey(serviceAccountKind, inside(serviceaccount.name)),
-    ...(pod === undefined ? [] : [storageKey(podKind, inside(pod.name))]),
-    ...(secret === undefined ? [] : [storageKey(secretKind, inside(secret.name))]),
-  ];
 }

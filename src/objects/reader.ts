@@ -119,19 +119,8 @@ export class ObjectReader {
   }
 }
 
-/**
- * Finds the objects that a token depends on, by resource name and from memory: it is called at every use of a token.
- */
-export function createLiveLookup(catalog: Catalog, reader: ObjectReader) {
-  const kinds = {
-    clusters: catalog.clusters,
-    namespaces: catalog.namespaces,
-    serviceaccounts: catalog.serviceAccounts,
-    pods: catalog.pods,
-    secrets: catalog.secrets,
-  } satisfies Record<string, Kind>;
-  return (resource: keyof typeof kinds, cluster: string, namespace: string, name: string): StoredObject | undefined => {
-    const kind = kinds[resource];
-    return reader.find(kind, { cluster: kind.inCluster ? cluster : '', namespace, name });
-  };
+/** Finds a stored object by its resource and storage key, from memory: it is called at every use of a token. */
+export function createFindLive({ storedKinds }: Catalog, reader: Pick<ObjectReader, 'cache'>) {
+  const caches = new Map(storedKinds.map((kind) => [kind.resource, reader.cache(kind)]));
+  return (resource: string, key: string): StoredObject | undefined => caches.get(resource)?.get(key);
 }

@@ -17,7 +17,7 @@ import { every } from '../lib/interval.ts';
 import { interfaceAddresses } from '../lib/network.ts';
 import { programFile } from '../lib/program-files.ts';
 import { readMountedSecret } from '../lib/secret-file.ts';
-import { createLiveLookup } from '../objects/reader.ts';
+import { createFindLive } from '../objects/reader.ts';
 import { openAuditLogs } from '../observability/audit/open-audit.ts';
 import type { Logger, ServerLog } from '../observability/logger.ts';
 import { createMetrics, type JoinMetrics } from '../observability/metrics/metrics.ts';
@@ -135,8 +135,7 @@ export async function compose(
     if (options.baseUrl !== undefined) await waiting(() => recordBaseUrl(store, baseUrl, logger));
     const { reader, writer, propagation, reflector, freshness, policy, broadcaster } = objects;
     const { keyRing } = signing;
-    const live = { lookup: createLiveLookup(catalog, reader) };
-    const verifying = { keyRing, live, isRevoked: tokenRecords.revocations.isRevoked, now: Date.now };
+    const verifying = { keyRing, findLive: createFindLive(catalog, reader), now: Date.now };
     const callers = await openAuthenticator({
       options,
       version,

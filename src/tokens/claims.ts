@@ -1,4 +1,5 @@
 import { type Actor, accountUserName } from '../api/caller.ts';
+import { LEEWAY_MS } from '../api/deletion.ts';
 import { isClusterName } from '../api/names.ts';
 import { PEOPLE_PATH } from '../api/pass-audience.ts';
 import { isJsonObject, type JsonObject } from '../lib/json-object.ts';
@@ -193,6 +194,9 @@ export function readText(value: unknown, member: string): string {
   if (typeof value !== 'string' || value === '') throw malformed(member);
   return value;
 }
+
+/** The last millisecond at which a token is accepted. */
+export const expiryOf = ({ exp }: Pick<TokenClaims, 'exp'>): number => exp * 1000 + LEEWAY_MS;
 
 /** RFC 7519 section 2, NumericDate: any number; JSON has none that is not finite, but JavaScript reads 1e999 as one. */
 export function readSeconds(value: unknown, member: string): number {

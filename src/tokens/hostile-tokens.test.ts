@@ -291,8 +291,7 @@ describe('C-D: rotation', () => {
     const verifier = createVerifier({
       keyRing,
       clusterOfIssuer,
-      live: fixture.world,
-      isRevoked: () => false,
+      findLive: fixture.world.findLive,
       now: () => START,
     });
     const token = await fixture.issue();

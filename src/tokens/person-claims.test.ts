@@ -70,8 +70,7 @@ describe('A47: the verifier', () => {
     verifier = createPeopleVerifier({
       keyRing: fixture.ring,
       clusterOfIssuer: ISSUERS.clusterOfPeopleIssuer,
-      live: fixture.world,
-      isRevoked: (jti) => fixture.revoked.has(jti),
+      findLive: fixture.world.findLive,
       now: () => fixture.clock.now,
     });
   });

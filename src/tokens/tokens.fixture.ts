@@ -2,16 +2,20 @@ import { createPublicKey, type KeyObject, sign } from 'node:crypto';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { clusterScope } from '../api/kinds/cluster.ts';
+import { namespaceKind, podKind, secretKind, serviceAccountKind } from '../api/kinds/core.ts';
+import { revokedTokenKind } from '../api/kinds/revoked-token.ts';
+import { storageKey } from '../api/object-key.ts';
 import { Secret } from '../observability/secret.ts';
 import type { Store } from '../storage/contract.ts';
 import { soleLeadership } from '../storage/leadership.ts';
 import { openSqliteStore } from '../storage/sqlite/sqlite-store.ts';
 import { buildClaims, createIssuers, type TokenClaims, type TokenGrant } from './claims.ts';
+import type { LiveObject } from './dependencies.ts';
 import { type Algorithm, newPrivateKey } from './keys/algorithms.ts';
 import { encryptionKey } from './keys/encryption-key.ts';
 import type { VerificationKey } from './keys/key-material.ts';
 import { type KeyRingOptions, openKeyRing, type StoredKeyRing } from './keys/key-ring.ts';
-import type { LiveObject, LiveObjects, LiveResource } from './liveness.ts';
 import { createSigner } from './signer.ts';
 import { createVerifier, type VerifiedToken } from './verifier.ts';
 
@@ -30,8 +34,23 @@ export async function temporaryDirectory(): Promise<{ dir: string; remove: () =>
   return { dir, remove: () => rm(dir, { recursive: true, force: true }) };
 }
 
-export class World implements LiveObjects {
+const KINDS = {
+  clusters: clusterScope,
+  namespaces: namespaceKind,
+  serviceaccounts: serviceAccountKind,
+  pods: podKind,
+  secrets: secretKind,
+};
+
+export type LiveResource = keyof typeof KINDS;
+
+const keyOf = (resource: LiveResource, cluster: string, namespace: string, name: string): string =>
+  storageKey(KINDS[resource], { cluster, namespace, name });
+
+export class World {
   readonly #objects = new Map<string, LiveObject>();
+  /** Ids of tokens. */
+  readonly revoked = new Set<string>();
 
   constructor() {
     this.put('clusters', 'alpha', '', 'alpha', { uid: 'uid-cluster' });
@@ -42,16 +61,17 @@ export class World implements LiveObjects {
   }
 
   put(resource: LiveResource, cluster: string, namespace: string, name: string, object: LiveObject): void {
-    this.#objects.set(JSON.stringify([resource, cluster, namespace, name]), object);
+    this.#objects.set(keyOf(resource, cluster, namespace, name), object);
   }
 
   remove(resource: LiveResource, cluster: string, namespace: string, name: string): void {
-    this.#objects.delete(JSON.stringify([resource, cluster, namespace, name]));
+    this.#objects.delete(keyOf(resource, cluster, namespace, name));
   }
 
-  lookup(resource: LiveResource, cluster: string, namespace: string, name: string): LiveObject | undefined {
-    return this.#objects.get(JSON.stringify([resource, cluster, namespace, name]));
-  }
+  readonly findLive = (resource: string, key: string): LiveObject | undefined => {
+    if (resource !== revokedTokenKind.resource) return this.#objects.get(key);
+    return this.revoked.has(key.split('/').at(-1) ?? '') ? { uid: 'uid-revocation' } : undefined;
+  };
 }
 
 export interface Fixture {
@@ -95,7 +115,6 @@ export async function openFixture(algorithm: Algorithm = 'ES256'): Promise<Fixtu
   const clock = { now: START };
   const ring = await openTestRing({ store, clock, keysDir: join(dir, 'keys'), rules: { algorithms: [algorithm] } });
   const checks = { count: 0 };
-  const revoked = new Set<string>();
   const counted = (key: VerificationKey) => ({
     ...key,
     verify: (data: Uint8Array, signature: Uint8Array) => {
@@ -112,8 +131,7 @@ export async function openFixture(algorithm: Algorithm = 'ES256'): Promise<Fixtu
       all: () => ring.all().map(counted),
     },
     clusterOfIssuer: ISSUERS.clusterOfIssuer,
-    live: world,
-    isRevoked: (jti) => revoked.has(jti),
+    findLive: world.findLive,
     now: () => clock.now,
   });
   return {
@@ -125,7 +143,7 @@ export async function openFixture(algorithm: Algorithm = 'ES256'): Promise<Fixtu
     privateKey,
     publicKey: createPublicKey(privateKey),
     checks,
-    revoked,
+    revoked: world.revoked,
     issue: (grant) => createSigner(ring).sign(buildClaims(grantOf(grant))),
     verifier,
     async accepted(token, audiences) {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { Secret } from '../observability/secret.ts';
+import { expiryOf } from './claims.ts';
 import { TokenRejected } from './jws.ts';
-import { expiryOf } from './liveness.ts';
 import {
   ACCOUNT,
   API,

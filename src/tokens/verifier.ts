@@ -1,8 +1,17 @@
 import { goQuote } from '../api/codec/go-text/go-quote.ts';
+import { LEEWAY_MS } from '../api/deletion.ts';
 import type { JsonObject } from '../lib/json-object.ts';
 import type { MaybePromise } from '../lib/maybe-promise.ts';
 import type { Secret } from '../observability/secret.ts';
-import { readClaims, type TokenClaims } from './claims.ts';
+import { expiryOf, readClaims, type TokenClaims } from './claims.ts';
+import {
+  DEPENDENCIES,
+  type Dependency,
+  type DependencyRow,
+  dependenciesOf,
+  type FindLive,
+  nameOf,
+} from './dependencies.ts';
 import {
   decodeSegment,
   isCanonicalJson,
@@ -14,8 +23,7 @@ import {
 } from './jws.ts';
 import type { VerificationKey } from './keys/key-material.ts';
 import type { KeyRing } from './keys/key-ring.ts';
-import { clusterProblem, type LiveObjects, livenessProblem, timeProblem } from './liveness.ts';
-import { CLUSTER_UID, type PersonClaims, readPersonClaims } from './person-claims.ts';
+import { type PersonClaims, readPersonClaims } from './person-claims.ts';
 import type { SignedClaims } from './signer.ts';
 import { VerifiedTokenCache } from './verified-token-cache.ts';
 
@@ -27,6 +35,7 @@ interface SignedToken<C extends SignedClaims> {
   readonly kid: string;
   /** Of the key: an external signer may publish another key under the same id. */
   readonly thumbprint: string;
+  readonly dependencies: readonly Dependency[];
 }
 
 /** A token that was accepted at the moment of `verify`. */
@@ -51,39 +60,21 @@ export interface Verifier<C extends SignedClaims = TokenClaims> {
 interface VerifierParts {
   readonly keyRing: Pick<KeyRing, 'find' | 'all'>;
   readonly clusterOfIssuer: (issuer: string) => string | undefined;
-  readonly live: LiveObjects;
-  /** Whether the token with this id was revoked. Reads memory only. */
-  readonly isRevoked: (jti: string) => boolean;
+  readonly findLive: FindLive;
   readonly now: () => number;
+  readonly dependencies?: readonly DependencyRow[];
 }
 
-/** Of tokens of service accounts. */
-export const createVerifier = (parts: VerifierParts): Verifier =>
-  verifierOf(parts, {
-    what: 'service account token',
-    read: readClaims,
-    findLivenessProblem: (cluster, claims, at) => livenessProblem(parts.live, cluster, claims, at),
-  });
+/** The verifier of service account tokens. */
+export const createVerifier = (parts: VerifierParts): Verifier => verifierOf(parts, readClaims);
 
-/** Of passes for people. Its `clusterOfIssuer` knows the issuers of people and no other. */
+/** The verifier of passes for people. Its `clusterOfIssuer` knows the issuers of people and no other. */
 export const createPeopleVerifier = (parts: VerifierParts): Verifier<PersonClaims> =>
-  verifierOf(parts, {
-    what: 'token of a person',
-    read: readPersonClaims,
-    findLivenessProblem: (cluster, claims, at) => clusterProblem(parts.live, cluster, at, claims[CLUSTER_UID]),
-  });
-
-interface TokenType<C extends SignedClaims> {
-  /** In the reasons of refusals. */
-  readonly what: string;
-  readonly read: (payload: JsonObject) => C;
-  /** Says which object that the token depends on is gone; undefined when none is. */
-  readonly findLivenessProblem: (cluster: string, claims: C, at: number) => string | undefined;
-}
+  verifierOf(parts, readPersonClaims);
 
 function verifierOf<C extends SignedClaims>(
-  { keyRing, clusterOfIssuer, isRevoked, now }: Omit<VerifierParts, 'live'>,
-  { what, read, findLivenessProblem }: TokenType<C>,
+  { keyRing, clusterOfIssuer, findLive, now, dependencies: rows = DEPENDENCIES }: VerifierParts,
+  read: (payload: JsonObject) => C,
 ): Verifier<C> {
   const hasKey = ({ kid, thumbprint }: SignedToken<C>): boolean => keyRing.find(kid)?.thumbprint === thumbprint;
   const cache = new VerifiedTokenCache<SignedToken<C> | undefined>({ verify: verifySignature, hasKey });
@@ -103,18 +94,20 @@ function verifierOf<C extends SignedClaims>(
     // K-13: decided again by the verified claims, not by the unverified payload above.
     const cluster = clusterOfIssuer(claims.iss);
     if (cluster === undefined) throw new TokenRejected(`token issuer ${JSON.stringify(claims.iss)} is invalid`);
-    return { cluster, claims, kid, thumbprint };
+    return { cluster, claims, kid, thumbprint, dependencies: dependenciesOf(cluster, claims, rows) };
   }
 
   /** Everything that can change after the signature was verified. */
   function problem(signed: SignedToken<C>): string | undefined {
-    const { cluster, claims } = signed;
     const at = now();
     if (!hasKey(signed)) return NO_KEYS;
-    const timeError = timeProblem(claims, at, what);
+    const timeError = timeProblem(signed.claims, at);
     if (timeError !== undefined) return timeError;
-    if (isRevoked(claims.jti)) return `${what} has been revoked`;
-    return findLivenessProblem(cluster, claims, at);
+    for (const { resource, key, problem: refusal } of signed.dependencies) {
+      const found = refusal(findLive(resource, key), at);
+      if (found !== undefined) return found;
+    }
+    return undefined;
   }
 
   /** Synchronous: the answer is true at the moment at which it is given. */
@@ -124,12 +117,12 @@ function verifierOf<C extends SignedClaims>(
     cluster: string | undefined,
   ): VerifiedToken<C> | undefined {
     if (signed === undefined || (cluster !== undefined && signed.cluster !== cluster)) return undefined;
-    const { claims, kid, thumbprint } = signed;
+    const { claims } = signed;
     const wanted = audiences === undefined || audiences.length === 0 ? [claims.iss] : audiences;
     const common = commonAudiences(claims.aud, wanted);
     const found = problem(signed);
     if (found !== undefined) throw new TokenRejected(found);
-    return { cluster: signed.cluster, claims, kid, thumbprint, audiences: common };
+    return { ...signed, audiences: common };
   }
 
   return {
@@ -140,6 +133,14 @@ function verifierOf<C extends SignedClaims>(
     },
     isLive: (verified) => problem(verified) === undefined,
   };
+}
+
+/** The reason for a refusal, or undefined. In the order nbf, exp, iat (K-15). */
+function timeProblem(claims: SignedClaims, now: number): string | undefined {
+  if (now + LEEWAY_MS < claims.nbf * 1000) return `${nameOf(claims)} is not valid yet`;
+  if (now > expiryOf(claims)) return `${nameOf(claims)} has expired`;
+  if (now + LEEWAY_MS < claims.iat * 1000) return `${nameOf(claims)} is issued in the future`;
+  return undefined;
 }
 
 const NO_KEYS = 'invalid signature, no keys found';

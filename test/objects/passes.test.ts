@@ -61,11 +61,12 @@ async function openWorld(file: string) {
     },
     limits: { maxHandles: 4, maxPending: 3, maxDurationSeconds: 900 },
     revocations,
-    issueToken: async ({ body }, pass) => {
+    issueToken: async ({ body }, { pass } = {}) => {
       askedUids.push(decodeBody(body ?? NO_BODY, tokenRequestType, 'Strict').value.metadata.uid);
-      lifetimes.push(pass?.seconds ?? 0);
+      const endsAt = pass?.endsAt ?? 0;
+      lifetimes.push(Math.floor((endsAt - clock.now) / 1000));
       const issuer = forwarding.isOn ? 'cluster' : 'ours';
-      await pass?.recordToken(randomUUID(), clock.now + (pass?.seconds ?? 0) * 1000, issuer);
+      await pass?.recordToken(randomUUID(), endsAt, issuer);
       return { type: 'value', code: 201, value: {} };
     },
     clusterOfIssuer: () => undefined,

@@ -42,14 +42,16 @@ export function createRedeemHandler(parts: PassParts): (request: ApiRequest) => 
     if (problem !== undefined) throw problem;
     if (!isVerified(pass.spec, codeVerifier)) throw forbidden(kind, entry.name, OTHER_MACHINE);
     checkPermission(parts, caller, pass);
-    const { seconds, tokenRequest } = tokenRequestFor(parts, pass, annotations);
+    const { endsAt, tokenRequest } = tokenRequestFor(parts, pass, annotations);
     const account = passAccount(pass.spec);
     return parts.issueToken(requestAbout(request, accountTarget(target, account), { value: tokenRequest }), {
-      seconds,
-      agent: pass.spec.client?.id,
-      mayIn: audiencePermission(parts, request, account, holderOf(pass.spec.client)),
-      recordToken: async (id, tokenExpiresAt, issuer) => {
-        if (!dryRun) await recordToken(parts, request, entry, { id, expiresAt: tokenExpiresAt, issuer });
+      pass: {
+        endsAt,
+        agent: pass.spec.client?.id,
+        mayIn: audiencePermission(parts, request, account, holderOf(pass.spec.client)),
+        recordToken: async (id, tokenExpiresAt, issuer) => {
+          if (!dryRun) await recordToken(parts, request, entry, { id, expiresAt: tokenExpiresAt, issuer });
+        },
       },
     });
   };
@@ -85,17 +87,17 @@ function checkPermission({ catalog, rules }: PassParts, caller: Caller, { name, 
   throw forbidden(catalog.passes, name, why);
 }
 
-/** The TokenRequest for the account of the pass, if it exists, and the seconds that are left of the pass. */
+/** The TokenRequest for the account of the pass, if it exists, and the end of the pass. */
 function tokenRequestFor(
   parts: PassParts,
   { name, spec, status }: HeldPass,
   annotations: Record<string, string>,
-): { readonly seconds: number; readonly tokenRequest: Pick<TokenRequest, 'metadata' | 'spec'> } {
+): { readonly endsAt: number; readonly tokenRequest: Pick<TokenRequest, 'metadata' | 'spec'> } {
   const { catalog, reader, now } = parts;
   const kind = catalog.passes;
   const account = passAccount(spec);
-  const expiresAt = Date.parse(status.expirationTimestamp ?? '');
-  const seconds = Math.floor((expiresAt - now()) / 1000);
+  const endsAt = Date.parse(status.expirationTimestamp ?? '');
+  const seconds = Math.floor((endsAt - now()) / 1000);
   const cluster = reader.find(catalog.clusters, fleetKey(account.cluster));
   // Another cluster may have the name by now.
   if (cluster?.uid !== status.clusterUID) throw conflict(kind, name, 'the cluster was deleted');
@@ -117,7 +119,7 @@ function tokenRequestFor(
       expirationSeconds: issuesOwnTokens ? MIN_REQUESTED_SECONDS : Math.max(seconds, MIN_REQUESTED_SECONDS),
     },
   };
-  return { seconds, tokenRequest };
+  return { endsAt, tokenRequest };
 }
 
 const OTHER_MACHINE =

@@ -24,13 +24,20 @@ import { requireParents } from '../../objects/parents.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import { type GrantedToken, readTokenResponse, UnexpectedResponse } from '../../tokens/forwarding/token-response.ts';
+import type { Lifetime } from '../../tokens/grant-lifetime.ts';
 import { grantedTokenRequest } from './answer-token-request.ts';
 import { checkReference } from './bound-object.ts';
 import type { ParsedTokenRequest } from './parse-token-request.ts';
-import type { PassUse } from './pass-use.ts';
-import { annotationField, lifetimeErrors, type TokenRequestAnnotations } from './token-request-annotations.ts';
+import type { TokenGrant } from './pass-use.ts';
+import {
+  annotationField,
+  checkMinExpiration,
+  requireLifetime,
+  type TokenRequestAnnotations,
+  warnOfEarlierExpiry,
+} from './token-request-annotations.ts';
 import { fromAnswer, fromFailure, refusesCredential } from './upstream-errors.ts';
-import { checkName, requireValidRequest, warnOfEarlierExpiry } from './validate-token-request.ts';
+import { checkName, requireValidRequest } from './validate-token-request.ts';
 
 /** The outcome of a request with a cluster's credential. */
 export type CredentialOutcome = 'accepted' | 'refused' | 'unusable';
@@ -56,7 +63,7 @@ export type ForwardToken = (
   cluster: StoredObject,
   request: ApiRequest,
   tokenRequest: ParsedTokenRequest,
-  options: { readonly dryRun: boolean; readonly pass?: Pick<PassUse, 'recordToken'> | undefined },
+  options: { readonly dryRun: boolean; readonly grant: TokenGrant },
 ) => Promise<ApiObject>;
 
 /** Without --credentials-dir the server issues for every cluster. */
@@ -64,8 +71,6 @@ export const issuesOwnTokensWith = (forward: ForwardToken | undefined): ((cluste
   forward === undefined ? () => false : issuesOwnTokens;
 
 const TIMEOUT_MS = 10_000;
-/** kube-apiserver grants a year for this value, which its kubelets send. No caller gets that here. */
-const EXTENDED_SECONDS = 3607;
 
 const NOT_TRACKED = forbiddenField(
   annotationField(TOKEN_ANNOTATIONS.tracked),
@@ -80,7 +85,8 @@ const NOT_TRACKED = forbiddenField(
 export function createForwardToken(parts: ForwardTokenParts): ForwardToken {
   const { catalog, reader } = parts;
   const inFlight = new InFlightCounts();
-  return async (cluster, request, tokenRequest, { dryRun, pass }) => {
+  return async (cluster, request, tokenRequest, { dryRun, grant }) => {
+    const { pass, permissionEndsAt, maxPassSeconds } = grant;
     const { sent, annotations, audiences } = tokenRequest;
     const { namespace, name } = request.target;
     const objectKey = { cluster: cluster.name, namespace: '', name: namespace };
@@ -93,16 +99,23 @@ export function createForwardToken(parts: ForwardTokenParts): ForwardToken {
     const boundTo = sent.spec?.boundObjectRef;
     if (boundTo !== undefined) checkReference(catalog, boundTo);
     const requested = tokenRequest.expirationSeconds;
-    const limit = Math.min(requested, parts.maxExpirationSeconds);
-    const expirationSeconds = limit === EXTENDED_SECONDS ? limit - 1 : limit;
-    requireValidRequest(lifetimeErrors(annotations, { requested, granted: expirationSeconds }));
-
     const now = parts.now();
+    const lifetime = requireLifetime(request, annotations, {
+      requested,
+      now,
+      serverSeconds: parts.maxExpirationSeconds,
+      passEndsAt: pass?.endsAt,
+      permissionEndsAt,
+      maxPassSeconds,
+      byCluster: true,
+    });
+    const expirationSeconds = lifetime.seconds;
+
     if (dryRun) {
       // The cluster is not asked: kube-apiserver signs for a dry run, too.
       const issuedAt = Math.floor(now / 1000);
       const predicted = { ...UNISSUED, audiences, issuedAt, expiresAt: issuedAt + expirationSeconds };
-      warnOfLess(request, annotations, { requested, audiences, granted: predicted });
+      warnOfLess(request, annotations, { requested, audiences, lifetime, granted: predicted });
       return answer(sent, request, predicted, now);
     }
     const body = requestBody(request, sent, { audiences, expirationSeconds, boundTo });
@@ -117,8 +130,8 @@ export function createForwardToken(parts: ForwardTokenParts): ForwardToken {
       now: parts.now(),
     };
     const granted = readGranted(cluster.name, answered, expected);
-    requireValidRequest(lifetimeErrors(annotations, { requested, granted: secondsOf(granted) }));
-    warnOfLess(request, annotations, { requested, audiences, granted });
+    checkMinExpiration(annotations, { requested, granted: secondsOf(granted) });
+    warnOfLess(request, annotations, { requested, audiences, lifetime, granted });
     await pass?.recordToken(granted.id, granted.expiresAt * 1000, 'cluster');
     if (granted.id !== undefined) {
       request.annotate(ISSUED_CREDENTIAL_ID, credentialIdOf(granted.id));
@@ -143,10 +156,21 @@ const secondsOf = ({ issuedAt, expiresAt }: GrantedToken): number => expiresAt -
 function warnOfLess(
   request: ApiRequest,
   { forCluster }: TokenRequestAnnotations,
-  { requested, audiences, granted }: { requested: number; audiences: readonly string[]; granted: GrantedToken },
+  {
+    requested,
+    audiences,
+    lifetime,
+    granted,
+  }: { requested: number; audiences: readonly string[]; lifetime: Lifetime; granted: GrantedToken },
 ): void {
   const { target, warn } = request;
-  warnOfEarlierExpiry(request, requested, secondsOf(granted));
+  // The cluster may grant less than it was asked for, and says no reason.
+  const seconds = secondsOf(granted);
+  warnOfEarlierExpiry(
+    request,
+    requested,
+    seconds < lifetime.seconds ? { ...lifetime, seconds, bound: undefined } : lifetime,
+  );
   // Only the cluster knows the audience of its API. By default it is its issuer.
   const { issuer } = granted;
   const opens = audiences.length === 0 || (issuer !== undefined && audiences.includes(issuer));

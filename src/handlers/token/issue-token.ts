@@ -20,14 +20,8 @@ import { type ForwardToken, issuesOwnTokens } from './forward-token.ts';
 import { type ParsedTokenRequest, parseTokenRequest } from './parse-token-request.ts';
 import type { IssueToken } from './pass-use.ts';
 import { checkSignature, type ReleaseParts, releaseToken } from './release-token.ts';
-import { lifetimeErrors, serverErrors } from './token-request-annotations.ts';
-import {
-  checkName,
-  requireValidRequest,
-  TOKEN_REQUEST,
-  WAITS_FOR_FINALIZERS,
-  warnOfEarlierExpiry,
-} from './validate-token-request.ts';
+import { requireLifetime, serverErrors, warnOfEarlierExpiry } from './token-request-annotations.ts';
+import { checkName, requireValidRequest, TOKEN_REQUEST, WAITS_FOR_FINALIZERS } from './validate-token-request.ts';
 
 interface IssueTokenParts extends ForeignAudienceParts, ReleaseParts {
   readonly authorizer: Pick<Authorizer, 'decide'>;
@@ -53,7 +47,8 @@ interface IssueTokenParts extends ForeignAudienceParts, ReleaseParts {
  */
 export function createIssueTokenHandler(parts: IssueTokenParts): IssueToken {
   const { catalog, reader, forward } = parts;
-  return async (request, pass) => {
+  return async (request, grant = {}) => {
+    const { pass, permissionEndsAt, maxPassSeconds } = grant;
     const { cluster = '', namespace, name } = request.target;
     const options = parseTokenRequestOptions(request.query);
     const objectKey = { cluster, namespace, name };
@@ -68,7 +63,7 @@ export function createIssueTokenHandler(parts: IssueTokenParts): IssueToken {
       const found = reader.findFresh(catalog.clusters, fleetKey(cluster));
       const stored = found instanceof Promise ? await found : found;
       if (stored !== undefined && issuesOwnTokens(stored)) {
-        return answerTokenRequest(request, await forward(stored, request, tokenRequest, { ...options, pass }), sent);
+        return answerTokenRequest(request, await forward(stored, request, tokenRequest, { ...options, grant }), sent);
       }
     }
     // What is in memory is not awaited: each `await` would cost a promise and a microtask.
@@ -86,8 +81,14 @@ export function createIssueTokenHandler(parts: IssueTokenParts): IssueToken {
     const audiences = tokenRequest.audiences.length === 0 ? [issuer] : tokenRequest.audiences;
     checkSignature(parts, audiences, request.warn);
     const requested = tokenRequest.expirationSeconds;
-    const granted = Math.min(requested, parts.maxExpirationSeconds, pass?.seconds ?? requested);
-    requireValidRequest(lifetimeErrors(annotations, { requested, granted }));
+    const lifetime = requireLifetime(request, annotations, {
+      requested,
+      now: parts.now(),
+      serverSeconds: parts.maxExpirationSeconds,
+      passEndsAt: pass?.endsAt,
+      permissionEndsAt,
+      maxPassSeconds,
+    });
     const reference = sent.spec?.boundObjectRef;
     const bound =
       reference && (await resolveBoundObject(parts, { reference, cluster, namespace, serviceAccount: name }));
@@ -101,11 +102,12 @@ export function createIssueTokenHandler(parts: IssueTokenParts): IssueToken {
       serviceAccount: { name, uid: account.uid },
       ...bound,
       now,
-      expirationSeconds: granted,
+      expirationSeconds: lifetime.seconds,
       actor: parts.actorClaim(request, audiences, pass?.agent),
       randomUUID: parts.randomUUID,
     });
-    if (pass === undefined) warnOfEarlierExpiry(request, requested, granted);
+    // A pass lasts as long as it says: the request is for at least ten minutes.
+    if (lifetime.bound !== 'passEndsAt') warnOfEarlierExpiry(request, requested, lifetime);
     if (annotations.forCluster && !claims.aud.includes(issuer)) request.warn(audienceWarning(cluster, issuer));
     if (!options.dryRun) request.annotate(ISSUED_CREDENTIAL_ID, credentialIdOf(claims.jti));
     await pass?.recordToken(claims.jti, claims.exp * 1000, 'ours');

@@ -6,8 +6,7 @@ import { credentialIdOf, ISSUED_CREDENTIAL_ID } from '../../api/credential-id.ts
 import { type FieldError, forbiddenField, invalidValue, tooMany } from '../../api/field-error.ts';
 import type { TokenRequest } from '../../api/kinds/token-request.ts';
 import { fleetKey } from '../../api/object-key.ts';
-import type { ApiRequest, ApiResponse } from '../../api/request.ts';
-import { conflict, forbidden, notFound, unauthorized } from '../../api/status.ts';
+import { conflict, forbidden, notFound } from '../../api/status.ts';
 import { terminating } from '../../objects/parents.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
@@ -17,9 +16,10 @@ import { checkNamespace } from '../write/read-body.ts';
 import type { PersonActor } from './actor-claim.ts';
 import { answerTokenRequest, grantedTokenRequest } from './answer-token-request.ts';
 import { parseTokenRequest } from './parse-token-request.ts';
+import type { IssueToken } from './pass-use.ts';
 import { checkSignature, type ReleaseParts, releaseToken } from './release-token.ts';
-import { lifetimeErrors, serverErrors } from './token-request-annotations.ts';
-import { checkName, requireValidRequest, warnOfEarlierExpiry } from './validate-token-request.ts';
+import { requireLifetime, serverErrors, warnOfEarlierExpiry } from './token-request-annotations.ts';
+import { checkName, requireValidRequest } from './validate-token-request.ts';
 
 interface IssueUserpassParts extends ReleaseParts {
   readonly catalog: Pick<Catalog, 'clusters'>;
@@ -43,9 +43,9 @@ const MAX_GROUPS = 100;
 const MAX_NAME_CHARACTERS = 8192;
 
 /** `create` of `clusters/userpass`: a pass whose subject is the caller, for one cluster. See ADR 32. */
-export function createIssueUserpassHandler(parts: IssueUserpassParts): (request: ApiRequest) => Promise<ApiResponse> {
+export function createIssueUserpassHandler(parts: IssueUserpassParts): IssueToken {
   const { catalog, reader } = parts;
-  return async (request) => {
+  return async (request, { permissionEndsAt, maxPassSeconds } = {}) => {
     const { name: cluster } = request.target;
     const options = parseTokenRequestOptions(request.query);
     const issuer = parts.peopleIssuerOf(cluster);
@@ -72,18 +72,25 @@ export function createIssueUserpassHandler(parts: IssueUserpassParts): (request:
     parts.requireRightClock();
     const now = parts.now();
     const requested = tokenRequest.expirationSeconds;
-    const granted = Math.min(requested, parts.maxExpirationSeconds, MAX_SECONDS, secondsLeft(request.caller, now));
-    requireValidRequest(lifetimeErrors(annotations, { requested, granted }));
+    const lifetime = requireLifetime(request, annotations, {
+      requested,
+      now,
+      serverSeconds: parts.maxExpirationSeconds,
+      sortSeconds: MAX_SECONDS,
+      credentialEndsAt: request.caller.expiresAt,
+      permissionEndsAt,
+      maxPassSeconds,
+    });
     const claims = buildPersonClaims({
       issuer,
       clusterUid: stored.uid,
       ...person,
       actor: parts.actorOf(request.actor),
-      expirationSeconds: granted,
+      expirationSeconds: lifetime.seconds,
       now,
       randomUUID: parts.randomUUID,
     });
-    warnOfEarlierExpiry(request, requested, granted);
+    warnOfEarlierExpiry(request, requested, lifetime);
     if (!options.dryRun) request.annotate(ISSUED_CREDENTIAL_ID, credentialIdOf(claims.jti));
     const token = await releaseToken(parts, request, claims, {
       dryRun: options.dryRun,
@@ -133,11 +140,3 @@ const boundErrors = ({ spec }: TokenRequest): FieldError[] =>
   spec?.boundObjectRef === undefined
     ? []
     : [forbiddenField('spec.boundObjectRef', 'a pass for a person is not bound to an object')];
-
-/** A pass must not outlive the credential that it was requested with. */
-function secondsLeft({ expiresAt }: Caller, now: number): number {
-  if (expiresAt === undefined) return Number.POSITIVE_INFINITY;
-  const seconds = Math.floor(expiresAt / 1000) - Math.floor(now / 1000);
-  if (seconds < 1) throw unauthorized();
-  return seconds;
-}

@@ -1,9 +1,19 @@
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 
+/** What allows a token, where that bounds how long it lasts. Absent: nothing does. */
+export interface TokenGrant {
+  /** When the permission ends: epoch milliseconds. */
+  readonly permissionEndsAt?: number | undefined;
+  /** The most that the permission allows. */
+  readonly maxPassSeconds?: number | undefined;
+  /** The pass that is redeemed. */
+  readonly pass?: PassUse | undefined;
+}
+
 /** A token for a pass. */
 export interface PassUse {
-  /** What is left of the pass: no token outlives it. */
-  readonly seconds: number;
+  /** Epoch milliseconds: no token outlives the pass. */
+  readonly endsAt: number;
   /** The agent, for the claim `act`. */
   readonly agent: string | undefined;
   /** Whether the pass could be for this cluster as well. */
@@ -15,4 +25,4 @@ export interface PassUse {
   readonly recordToken: (id: string | undefined, expiresAt: number, issuer: 'ours' | 'cluster') => Promise<void>;
 }
 
-export type IssueToken = (request: ApiRequest, pass?: PassUse) => Promise<ApiResponse>;
+export type IssueToken = (request: ApiRequest, grant?: TokenGrant) => Promise<ApiResponse>;

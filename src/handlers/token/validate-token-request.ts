@@ -1,6 +1,5 @@
 import { type FieldError, invalid, invalidValue, required, requireValid, tooMany } from '../../api/field-error.ts';
 import { type TokenRequest, tokenRequestType } from '../../api/kinds/token-request.ts';
-import type { ApiRequest } from '../../api/request.ts';
 import { clip, hasControl, truncateRunes } from '../../lib/text.ts';
 
 /** Checks of a token request that hold for local and for forwarded requests. */
@@ -35,11 +34,6 @@ export function checkName({ metadata }: TokenRequest, name: string, of = 'servic
 
 /** T-14: Kubernetes leaves the name of the invalid request empty. */
 export const requireValidRequest = (errors: readonly FieldError[]): void => requireValid(TOKEN_REQUEST, '', errors);
-
-/** T-27: a token never expires earlier than requested without a warning. */
-export function warnOfEarlierExpiry({ warn }: Pick<ApiRequest, 'warn'>, requested: number, granted: number): void {
-  if (granted < requested) warn(`requested expiration of ${requested} seconds shortened to ${granted} seconds`);
-}
 
 /** What is wrong with one audience; undefined when nothing is. */
 export type AudienceCheck = (audience: string) => string | undefined;

@@ -1,8 +1,8 @@
 import { issuedTokenKind } from '../../api/kinds/issued-token.ts';
 import { isTokenId } from '../../api/names.ts';
 import type { Issuers } from '../../tokens/claims.ts';
+import { expiryOf } from '../../tokens/claims.ts';
 import { unverifiedClaims } from '../../tokens/jws.ts';
-import { expiryOf } from '../../tokens/liveness.ts';
 import { type ResourceInfo, resourceInfo } from '../request/request-info.ts';
 import { dryRunOf, type FormRoute } from './form-route.ts';
 import { isIssuedHere } from './issued-here.ts';

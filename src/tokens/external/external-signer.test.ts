@@ -91,8 +91,7 @@ describe('an honest signer', () => {
     const verifier = createVerifier({
       keyRing,
       clusterOfIssuer,
-      live: new World(),
-      isRevoked: () => false,
+      findLive: new World().findLive,
       now: () => START,
     });
     expect(await verifier.verify(new Secret(token))).toMatchObject({ kid: 'key-1', claims: CLAIMS });

@@ -66,8 +66,7 @@ async function live(
     createVerifier({
       keyRing,
       clusterOfIssuer: ISSUERS.clusterOfIssuer,
-      live: fixture.world,
-      isRevoked: () => false,
+      findLive: fixture.world.findLive,
       now: () => clock.now,
     }),
   );
