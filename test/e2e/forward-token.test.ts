@@ -402,7 +402,7 @@ describe('C-I: the response of the cluster', () => {
     [422, 'Invalid'],
   ])('a %i is about the request, and is forwarded', async (code, reason) => {
     cluster.answer = () => statusAnswer(code, reason, 'because\r\nof \u001b[31mthis');
-    expect(refusal(await ask())).toEqual([code, reason, 'cluster "real": because  of  [31mthis']);
+    expect(refusal(await ask())).toEqual([code, reason, 'cluster "real": because of  [31mthis']);
   });
 
   it('a namespace that is being deleted is about the request, too', async () => {
