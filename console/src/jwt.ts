@@ -1,4 +1,4 @@
-import { isJsonObject } from '../../src/lib/json-object.ts';
+import { isJsonObject } from '../../src/lib/json.ts';
 
 /** The claims of a JWT (RFC 7519). They are decoded for display; only the server verifies the signature. */
 export interface Claims {

@@ -1,5 +1,5 @@
 import { isDns1123Subdomain } from '../api/names.ts';
-import { asJsonObject } from '../lib/json-object.ts';
+import { asJsonObject } from '../lib/json.ts';
 import { UsageError } from './command.ts';
 
 const GROUP = 'client.authentication.k8s.io';

@@ -8,7 +8,7 @@ import {
 } from 'node:crypto';
 import { type ApiError, badRequest } from '../api/status.ts';
 import type { PolicyMoment } from '../api/visibility.ts';
-import { isJsonObject } from '../lib/json-object.ts';
+import { isJsonObject } from '../lib/json.ts';
 
 /** What a continue token holds. */
 export interface ContinueState {

@@ -1,13 +1,13 @@
 import { decodeValue } from '../api/codec/decode.ts';
 import { type ApiObject, apiVersionOf, type Kind } from '../api/kind.ts';
 import { originOf } from '../api/origin-annotation.ts';
+import type { JsonMap, JsonValue } from '../lib/json.ts';
 import { toTimestamp } from '../lib/utc-second.ts';
 import { fieldRules, plainObject, storedManagers } from '../objects/managed-fields.ts';
 import { type ApplyInput, applyConfig, BEFORE_FIRST_APPLY } from '../objects/patches/apply/apply-config.ts';
 import { applyConflict } from '../objects/patches/apply/conflict-error.ts';
 import { difference, setOf, without } from '../objects/patches/apply/field-set.ts';
 import { type Managers, managerKey, NO_MANAGERS } from '../objects/patches/apply/managers.ts';
-import type { JsonObject, JsonValue } from '../objects/patches/json-value.ts';
 
 /** The field manager of manifests folders. */
 const MANIFESTS_MANAGER = 'clusterpass-manifests';
@@ -73,8 +73,8 @@ function withEarlierFields(kind: Kind, managers: Managers): Managers {
 }
 
 /** Without the fields of a file that a server wrote: they are no configuration. */
-function configOf({ status: _, ...manifest }: ApiObject): JsonObject {
+function configOf({ status: _, ...manifest }: ApiObject): JsonMap {
   const { uid, resourceVersion, generation, creationTimestamp, managedFields, selfLink, ...metadata } =
     manifest.metadata;
-  return { ...manifest, metadata } as unknown as JsonObject;
+  return { ...manifest, metadata } as unknown as JsonMap;
 }

@@ -5,7 +5,7 @@ import { decodeValue } from '../api/codec/decode.ts';
 import { droppedText } from '../api/codec/keep-part.ts';
 import { parseJson } from '../api/codec/parse-json.ts';
 import { parseYamlDocuments } from '../api/codec/parse-yaml.ts';
-import { type JsonValue, toPlain } from '../api/codec/tree.ts';
+import { toPlain } from '../api/codec/tree.ts';
 import { decodeUtf8 } from '../api/codec/utf8.ts';
 import { YamlSyntaxError } from '../api/codec/yaml-tokens.ts';
 import { IN_CLUSTER_ANNOTATION, validateDomainKeys } from '../api/domain-keys.ts';
@@ -13,6 +13,7 @@ import { invalid } from '../api/field-error.ts';
 import type { ApiObject, Kind } from '../api/kind.ts';
 import { type ObjectKey, storageKey } from '../api/object-key.ts';
 import { ApiError } from '../api/status.ts';
+import type { JsonValue } from '../lib/json.ts';
 import { TimeSlice } from '../lib/time-slice.ts';
 
 /** A position in a folder of manifests. */

@@ -1,5 +1,5 @@
 import type { Status } from '../api/status.ts';
-import { isJsonObject } from '../lib/json-object.ts';
+import { isJsonObject } from '../lib/json.ts';
 import { cleanText } from '../lib/text.ts';
 
 /** A request of the API under the identity of the caller. A tool can do nothing else. */

@@ -1,7 +1,7 @@
 import { JsonSyntaxError, parseJson as parseTree } from '../api/codec/parse-json.ts';
 import { type JsonNode, ObjectNode, toPlain } from '../api/codec/tree.ts';
 import { ApiError } from '../api/status.ts';
-import { isJsonObject } from '../lib/json-object.ts';
+import { isJsonObject } from '../lib/json.ts';
 
 /** JSON-RPC 2.0, as MCP uses it: one message, no batches, ids that are never null (MC-17). */
 

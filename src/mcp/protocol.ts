@@ -1,4 +1,4 @@
-import { isJsonObject } from '../lib/json-object.ts';
+import { isJsonObject } from '../lib/json.ts';
 import {
   errorResponse,
   type Params,

@@ -1,4 +1,4 @@
-import { memberOf } from '../lib/json-object.ts';
+import { memberOf } from '../lib/json.ts';
 import { cleanText, clip, oneLine } from '../lib/text.ts';
 
 /** MC-79: labels, reasons and messages are written by others. What a model reads of them is short, plain text. */

@@ -1,6 +1,6 @@
 import { Check, Default, Errors } from 'typebox/value';
 import { DNS1123_SUBDOMAIN_PATTERN } from '../api/names.ts';
-import { isJsonObject, memberOf } from '../lib/json-object.ts';
+import { isJsonObject, memberOf } from '../lib/json.ts';
 import { cleanText } from '../lib/text.ts';
 import { ToolError } from './api-call.ts';
 import type { InputRequired, Tool, ToolContext } from './tool.ts';

@@ -1,5 +1,5 @@
 import { MAX_CLIENT_NAME } from '../api/kinds/pass-spec.ts';
-import { isJsonObject } from '../lib/json-object.ts';
+import { isJsonObject } from '../lib/json.ts';
 import { cleanText, truncate } from '../lib/text.ts';
 import { type Params, RPC_CODES, RpcError, type RpcRequest } from './json-rpc.ts';
 

@@ -1,12 +1,12 @@
 import { printableErrors } from '../api/codec/go-text/go-unicode.ts';
 import { type FieldError, invalid, invalidValue, tooLong } from '../api/field-error.ts';
 import { type ApiObject, apiVersionOf, type Kind, type ManagedFieldsEntry } from '../api/kind.ts';
-import { isJsonObject } from '../lib/json-object.ts';
+import type { JsonMap, JsonValue } from '../lib/json.ts';
+import { isJsonObject } from '../lib/json.ts';
 import { setOf } from './patches/apply/field-set.ts';
 import { FieldsError, FieldsTooLarge } from './patches/apply/fields-v1.ts';
 import { excessOf, type Managers, NO_MANAGERS, readManagers, writeManagers } from './patches/apply/managers.ts';
 import type { FieldRules } from './patches/apply/ownership.ts';
-import type { JsonObject, JsonValue } from './patches/json-value.ts';
 
 /** `metadata.managedFields` in its two forms: served, and stored with `fieldsV1` as JSON text. */
 
@@ -77,7 +77,7 @@ function rename(fields: JsonValue, names: Names): JsonValue {
   const spec = fields['f:spec'];
   if (!isJsonObject(spec) || !Object.hasOwn(spec, `f:${from}`)) return fields;
   // Every key has a prefix, so none is `__proto__`.
-  const renamed: JsonObject = {};
+  const renamed: JsonMap = {};
   for (const key of Object.keys(spec)) renamed[key === `f:${from}` ? `f:${to}` : key] = spec[key] ?? null;
   return { ...fields, 'f:spec': renamed };
 }
@@ -112,8 +112,8 @@ export function fieldRules(kind: Kind, part: WrittenPart): FieldRules {
 }
 
 /** The object without `managedFields`, as the merge takes it. */
-export function plainObject({ metadata: { managedFields: _, ...metadata }, ...rest }: ApiObject): JsonObject {
-  return { ...rest, metadata } as unknown as JsonObject;
+export function plainObject({ metadata: { managedFields: _, ...metadata }, ...rest }: ApiObject): JsonMap {
+  return { ...rest, metadata } as unknown as JsonMap;
 }
 
 const MAX_NAME_BYTES = 128;

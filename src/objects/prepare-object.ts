@@ -9,9 +9,9 @@ import {
 } from '../api/kind.ts';
 import type { ObjectKey } from '../api/object-key.ts';
 import { withOrigin, withStoredOrigin } from '../api/origin-annotation.ts';
+import { equalJson, type JsonValue } from '../lib/json.ts';
 import { toTimestamp } from '../lib/utc-second.ts';
 import type { WrittenPart } from './managed-fields.ts';
-import { equalJson, type JsonValue } from './patches/json-value.ts';
 
 interface Stamp {
   readonly uid: string;

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ApiObject } from '../api/kind.ts';
-import { isJsonObject, memberOf } from '../lib/json-object.ts';
+import { isJsonObject, memberOf } from '../lib/json.ts';
 
 /** Whether an object has what a field manager applies. Decides between a write and none, without asking the server. */
 

@@ -7,11 +7,11 @@ import { Type } from 'typebox';
 import { bodySchema } from '../api/codec/shape.ts';
 import type { ApiObject } from '../api/kind.ts';
 import { typeMeta } from '../api/kinds/meta.ts';
+import type { JsonMap } from '../lib/json.ts';
 import { plainObject } from '../objects/managed-fields.ts';
 import { applyConfig } from '../objects/patches/apply/apply-config.ts';
 import { setOf } from '../objects/patches/apply/field-set.ts';
 import { readManagers, writeManagers } from '../objects/patches/apply/managers.ts';
-import type { JsonObject } from '../objects/patches/json-value.ts';
 import { keyOf } from './plan.ts';
 
 /**
@@ -249,7 +249,7 @@ export class FakeHub {
       {
         live: live === undefined ? undefined : plainObject(live),
         managers: readManagers(live?.metadata.managedFields ?? []),
-        config: config as unknown as JsonObject,
+        config: config as unknown as JsonMap,
         manager: query.get('fieldManager') ?? '',
         subresource: subresource === undefined ? '' : 'status',
         force: query.get('force') === 'true',

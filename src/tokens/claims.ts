@@ -2,7 +2,7 @@ import { type Actor, accountUserName } from '../api/caller.ts';
 import { LEEWAY_MS } from '../api/deletion.ts';
 import { isClusterName } from '../api/names.ts';
 import { PEOPLE_PATH } from '../api/pass-audience.ts';
-import { isJsonObject, type JsonObject } from '../lib/json-object.ts';
+import { isJsonObject, type JsonObject } from '../lib/json.ts';
 import { TokenRejected } from './jws.ts';
 
 /** The claims of a token (K-03 to K-07), and the issuer of a cluster. */

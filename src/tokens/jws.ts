@@ -1,5 +1,5 @@
 import { decodeUtf8 } from '../api/codec/utf8.ts';
-import { isJsonObject, type JsonObject } from '../lib/json-object.ts';
+import { isJsonObject, type JsonObject } from '../lib/json.ts';
 import type { Algorithm } from './keys/algorithms.ts';
 
 /** Compact JWS (RFC 7515 section 7.1), read so that one token has exactly one spelling. */

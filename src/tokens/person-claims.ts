@@ -1,5 +1,5 @@
 import type { Actor } from '../api/caller.ts';
-import type { JsonObject } from '../lib/json-object.ts';
+import type { JsonObject } from '../lib/json.ts';
 import { readActor, readAudiences, readSeconds, readText } from './claims.ts';
 import { TokenRejected } from './jws.ts';
 

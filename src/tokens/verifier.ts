@@ -1,6 +1,6 @@
 import { goQuote } from '../api/codec/go-text/go-quote.ts';
 import { LEEWAY_MS } from '../api/deletion.ts';
-import type { JsonObject } from '../lib/json-object.ts';
+import type { JsonObject } from '../lib/json.ts';
 import type { MaybePromise } from '../lib/maybe-promise.ts';
 import type { Secret } from '../observability/secret.ts';
 import { expiryOf, readClaims, type TokenClaims } from './claims.ts';

@@ -14,6 +14,11 @@ const MECHANISMS: readonly (readonly [idea: string, pattern: RegExp, files: read
   ],
   ['a pause between two tries', /setTimeout(?: as \w+)?,? [^;]*from 'node:timers\/promises'/, []],
   ['a pause that grows with failures', /\* 2 \*\* [a-z(]/i, ['src/lib/backoff.ts']],
+  [
+    'a value of JSON is asked, copied and compared; client/ imports nothing of lib/',
+    /\b(?:function|const) (?:isObject|isJsonObject|memberOf|cloneJson|equalJson)\b|^(?:export )?type JsonValue\b/m,
+    ['src/client/errors.ts', 'src/lib/json.ts'],
+  ],
 ];
 
 describe('one mechanism for each idea', () => {

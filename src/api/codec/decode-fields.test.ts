@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { anyCharacter } from '../../lib/any-character.fixture.ts';
 import { cpuTimeOf, TEST_LIMIT_MS } from '../../lib/cpu-time.fixture.ts';
+import type { JsonValue } from '../../lib/json.ts';
 import { propertyRuns } from '../../lib/property-runs.fixture.ts';
 import { tokenRequestType } from '../kinds/token-request.ts';
 import { refusal } from '../refusal.fixture.ts';
@@ -9,7 +10,6 @@ import { ApiError } from '../status.ts';
 import { cluster, decode, HANDLED, sample } from './decode.fixture.ts';
 import { decodeValue, type FieldValidation } from './decode.ts';
 import { encodeValue } from './encode.ts';
-import type { JsonValue } from './tree.ts';
 
 describe('A19: lists and maps are limited', () => {
   const finalizers = (count: number) => Array.from({ length: count }, (_, index) => `a.io/${index}`);

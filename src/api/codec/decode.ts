@@ -1,3 +1,4 @@
+import type { JsonValue } from '../../lib/json.ts';
 import { clip } from '../../lib/text.ts';
 import { invalid, invalidValue } from '../field-error.ts';
 import { type ApiObject, apiVersionOf, type BodyType } from '../kind.ts';
@@ -11,7 +12,7 @@ import { JsonSyntaxError, parseJson } from './parse-json.ts';
 import { openEnvelope, ProtobufError, parseMessage } from './parse-protobuf.ts';
 import { parseYaml } from './parse-yaml.ts';
 import { SchemaReader } from './schema-reader.ts';
-import { fromPlain, type JsonNode, type JsonValue, ObjectNode } from './tree.ts';
+import { fromPlain, type JsonNode, ObjectNode } from './tree.ts';
 import {
   type GroupVersionKind,
   parseApiVersion,

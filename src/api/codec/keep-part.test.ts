@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { JsonValue } from '../../lib/json.ts';
 import { NOTHING_UNCHANGED } from '../kind.ts';
 import { namespaceKind, podKind, secretKind, serviceAccountKind } from '../kinds/core.ts';
 import { clusterRoleKind } from '../kinds/rbac.ts';
@@ -7,7 +8,7 @@ import { decode } from './decode.fixture.ts';
 import { decodeValue } from './decode.ts';
 import { droppedText, keepPart } from './keep-part.ts';
 import { parseJson } from './parse-json.ts';
-import { type JsonValue, toPlain } from './tree.ts';
+import { toPlain } from './tree.ts';
 
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 const strict = (object: object, kind = podKind) => decodeValue(object as JsonValue, kind, 'Strict');

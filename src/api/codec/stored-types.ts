@@ -1,4 +1,4 @@
-import { isJsonObject } from '../../lib/json-object.ts';
+import { isJsonObject } from '../../lib/json.ts';
 import type { Shape } from './shape.ts';
 
 /** A stored value has a field of a wrong type. The message names the field and quotes nothing of the value. */

@@ -1,8 +1,5 @@
-import { isJsonObject } from '../../lib/json-object.ts';
+import { type JsonValue, memberOf, newJsonMap } from '../../lib/json.ts';
 import { type ApiError, badRequest } from '../status.ts';
-
-/** Plain JSON data, as programs handle it. */
-export type JsonValue = null | boolean | number | string | JsonValue[] | { [key: string]: JsonValue };
 
 /**
  * A parsed body before the schema is applied. It has the text of numbers and duplicate keys, because the field decides
@@ -106,8 +103,7 @@ export function toPlain(node: JsonNode): JsonValue {
   }
   if (node instanceof KnownNode) return node.value;
   if (Array.isArray(node)) return node.map(toPlain);
-  // Without a prototype, `__proto__` is a key like any other.
-  const plain: { [key: string]: JsonValue } = Object.create(null);
+  const plain = newJsonMap();
   node.keys.forEach((key, index) => {
     plain[key] = toPlain(node.values[index] ?? null);
   });
@@ -138,7 +134,6 @@ function build(value: JsonValue, known: JsonValue | undefined, depth: number, bu
       return build(item, undefined, depth + 1, budget);
     });
   }
-  const before = isJsonObject(known) ? known : undefined;
   const node = new ObjectNode();
   for (const key of Object.keys(value)) {
     const item = value[key];
@@ -146,8 +141,7 @@ function build(value: JsonValue, known: JsonValue | undefined, depth: number, bu
     if (item === undefined) continue;
     budget.key();
     node.keys.push(unicode(key));
-    const same = before !== undefined && Object.hasOwn(before, key) ? before[key] : undefined;
-    node.values.push(build(item, same, depth + 1, budget));
+    node.values.push(build(item, memberOf(known, key), depth + 1, budget));
   }
   return node;
 }

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from '../../lib/json-object.ts';
+import { isJsonObject, type JsonObject } from '../../lib/json.ts';
 
 /** OpenID Connect Discovery 4.3: the document must name the issuer that was asked. */
 export function readDiscovery(document: unknown, issuerUrl: string): JsonObject {

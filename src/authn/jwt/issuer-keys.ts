@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../lib/json-object.ts';
+import type { JsonObject } from '../../lib/json.ts';
 import { jwksUriOf, readDiscovery, tokenOrigins } from './discovery-document.ts';
 import { type IssuerKey, readKeySet } from './jwks.ts';
 

@@ -1,5 +1,5 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
-import { isJsonObject, type JsonObject } from '../../lib/json-object.ts';
+import { isJsonObject, type JsonObject } from '../../lib/json.ts';
 import { keyId } from '../../tokens/keys/key-material.ts';
 
 /** A public key of an issuer. The header of a token selects among `algorithms`, and cannot add one. */

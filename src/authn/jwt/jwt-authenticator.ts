@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { compactVerify, errors } from 'jose';
 import type { Caller, OAuthClient } from '../../api/caller.ts';
-import type { JsonObject } from '../../lib/json-object.ts';
+import type { JsonObject } from '../../lib/json.ts';
 import { type MaybePromise, withValue } from '../../lib/maybe-promise.ts';
 import type { Secret } from '../../observability/secret.ts';
 import {

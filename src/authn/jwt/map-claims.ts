@@ -1,6 +1,6 @@
 import type { User } from '../../api/caller.ts';
 import { CREDENTIAL_ID, credentialIdOf, isRecordableJti } from '../../api/credential-id.ts';
-import type { JsonObject } from '../../lib/json-object.ts';
+import type { JsonObject } from '../../lib/json.ts';
 import { hasControl } from '../../lib/text.ts';
 import { TokenRejected } from '../../tokens/jws.ts';
 import { withAuthenticated } from '../plain-caller.ts';

@@ -17,7 +17,7 @@ import {
   RBAC_GROUP,
 } from '../../api/kinds/rbac.ts';
 import { qualified } from '../../api/status.ts';
-import { isJsonObject } from '../../lib/json-object.ts';
+import { isJsonObject } from '../../lib/json.ts';
 import { makeRequirement } from '../../objects/selectors/label-requirement.ts';
 import {
   type LabelOperator,

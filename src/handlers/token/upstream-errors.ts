@@ -1,7 +1,7 @@
 import { goQuote } from '../../api/codec/go-text/go-quote.ts';
 import { ApiError, badGateway, timeout, tooManyRequests } from '../../api/status.ts';
 import type { UpstreamAnswer, UpstreamError } from '../../clusters/upstream/upstream-contract.ts';
-import { asJsonObject } from '../../lib/json-object.ts';
+import { asJsonObject } from '../../lib/json.ts';
 import { cleanText } from '../../lib/text.ts';
 import { parseUpstreamJson } from '../../tokens/forwarding/token-response.ts';
 

@@ -11,17 +11,16 @@ import { apiVersionOf, type Kind } from '../../api/kind.ts';
 import { isClusters } from '../../api/kinds/cluster-spec.ts';
 import type { SentBody } from '../../api/request.ts';
 import { badRequest } from '../../api/status.ts';
-import { isJsonObject } from '../../lib/json-object.ts';
+import { isJsonObject, type JsonMap, type JsonValue, memberOf } from '../../lib/json.ts';
 import { clip } from '../../lib/text.ts';
 import { schemaErrors } from '../../objects/patches/apply/schema-errors.ts';
-import { type JsonObject, type JsonValue, member } from '../../objects/patches/json-value.ts';
 
 export const APPLY_YAML = 'application/apply-patch+yaml';
 /** Not in kube-apiserver. Its bodies must be JSON. */
 export const APPLY_JSON = 'application/apply-patch+json';
 
 export interface Configuration {
-  readonly config: JsonObject;
+  readonly config: JsonMap;
   /** AP-18: `line 7: key "a" already set in map`; the last one counts. */
   readonly duplicates: readonly string[];
   /** Paths of fields that the kind does not keep. */
@@ -40,8 +39,8 @@ export function readConfiguration(body: SentBody, kind: Kind): Configuration {
   const config = toPlain(root) ?? {};
   if (!isJsonObject(config)) throw badRequest('error decoding YAML: the body of an apply must be an object');
   checkType(config, kind);
-  const metadata = member(config, 'metadata');
-  if (isJsonObject(metadata) && (member(metadata, 'managedFields') ?? null) !== null) {
+  const metadata = memberOf(config, 'metadata');
+  if (isJsonObject(metadata) && (memberOf(metadata, 'managedFields') ?? null) !== null) {
     throw badRequest('metadata.managedFields must be nil');
   }
   const problem = schemaErrors(config, kind.shape);
@@ -78,8 +77,8 @@ function parse({ bytes, mediaType }: SentBody): Parsed {
 }
 
 /** AP-11 */
-function checkType(config: JsonObject, kind: Kind): void {
-  const [apiVersion, name] = [stringOr(member(config, 'apiVersion')), stringOr(member(config, 'kind'))];
+function checkType(config: JsonMap, kind: Kind): void {
+  const [apiVersion, name] = [stringOr(memberOf(config, 'apiVersion')), stringOr(memberOf(config, 'kind'))];
   if (apiVersion === apiVersionOf(kind) && name === kind.kind) return;
   throw badRequest(`invalid object type: ${goGroupVersion(clip(apiVersion))}, Kind=${clip(name)}`);
 }
@@ -89,16 +88,16 @@ const goGroupVersion = (apiVersion: string): string => (apiVersion.includes('/')
 
 const stringOr = (value: JsonValue | undefined): string => (typeof value === 'string' ? value : '');
 
-function nameOf(config: JsonObject, kind: Kind): string {
-  const metadata = member(config, 'metadata');
-  const part = (name: string): string => (isJsonObject(metadata) ? clip(stringOr(member(metadata, name))) : '');
+function nameOf(config: JsonMap, kind: Kind): string {
+  const metadata = memberOf(config, 'metadata');
+  const part = (name: string): string => (isJsonObject(metadata) ? clip(stringOr(memberOf(metadata, name))) : '');
   return `${part('namespace')}/${part('name')}; ${goGroupVersion(apiVersionOf(kind))}, Kind=${kind.kind}`;
 }
 
 /** Annotations that the server computes or sets are not applied, and have no owner. */
-function withoutServerAnnotations(config: JsonObject, kind: Kind): JsonObject {
-  const metadata = member(config, 'metadata');
-  const annotations = isJsonObject(metadata) ? member(metadata, 'annotations') : undefined;
+function withoutServerAnnotations(config: JsonMap, kind: Kind): JsonMap {
+  const metadata = memberOf(config, 'metadata');
+  const annotations = isJsonObject(metadata) ? memberOf(metadata, 'annotations') : undefined;
   if (!isJsonObject(metadata) || !isJsonObject(annotations)) return config;
   const ours = [MANIFEST_ANNOTATION, ...(isClusters(kind) ? Object.values(COMPUTED_ANNOTATIONS) : [])];
   if (!ours.some((key) => Object.hasOwn(annotations, key))) return config;

@@ -5,6 +5,7 @@ import type { ApiObject, Kind } from '../../api/kind.ts';
 import { type ObjectKey, objectKeyOf } from '../../api/object-key.ts';
 import { type ApiRequest, type ApiResponse, sentBody } from '../../api/request.ts';
 import { ApiError, badRequest, conflict } from '../../api/status.ts';
+import type { JsonValue } from '../../lib/json.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import {
   checkManagedFieldsSize,
@@ -16,7 +17,6 @@ import {
 import { applyConfig } from '../../objects/patches/apply/apply-config.ts';
 import { applyConflict } from '../../objects/patches/apply/conflict-error.ts';
 import type { Managers } from '../../objects/patches/apply/managers.ts';
-import type { JsonValue } from '../../objects/patches/json-value.ts';
 import { checkPreconditions } from '../../objects/preconditions.ts';
 import { pauseAfter } from '../../objects/write-queue.ts';
 import { type ApplyOptions, parseApplyOptions } from '../options/write-options.ts';

@@ -3,8 +3,8 @@ import { goQuote } from '../../api/codec/go-text/go-quote.ts';
 import type { ApiObject, Kind, ObjectMeta } from '../../api/kind.ts';
 import type { ApiRequest } from '../../api/request.ts';
 import { forbidden } from '../../api/status.ts';
+import { equalJson, type JsonValue } from '../../lib/json.ts';
 import { LAST_APPLIED } from '../../objects/patches/apply/last-applied.ts';
-import { equalJson, type JsonValue } from '../../objects/patches/json-value.ts';
 import type { WriteParts } from './write-parts.ts';
 
 /**

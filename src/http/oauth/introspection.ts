@@ -1,5 +1,5 @@
 import { tokenReviewType } from '../../api/kinds/token-review.ts';
-import type { JsonObject } from '../../lib/json-object.ts';
+import type { JsonObject } from '../../lib/json.ts';
 import type { Issuers } from '../../tokens/claims.ts';
 import { unverifiedClaims } from '../../tokens/jws.ts';
 import { type ResourceInfo, resourceInfo } from '../request/request-info.ts';

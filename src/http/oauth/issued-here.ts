@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../lib/json-object.ts';
+import type { JsonObject } from '../../lib/json.ts';
 import type { Issuers } from '../../tokens/claims.ts';
 
 /** Whether the token claims to be of this server, for an account or for a person. */

@@ -1,6 +1,6 @@
 import { passKind } from '../../api/kinds/pass.ts';
 import { TOKEN_ANNOTATIONS } from '../../api/kinds/token-request.ts';
-import { isJsonObject, type JsonObject } from '../../lib/json-object.ts';
+import { isJsonObject, type JsonObject } from '../../lib/json.ts';
 import { truncate, withoutTokenWords } from '../../lib/text.ts';
 import { Secret } from '../../observability/secret.ts';
 import type { Issuers } from '../../tokens/claims.ts';

@@ -11,7 +11,7 @@ import { CLUSTERS_ANNOTATION } from '../../api/kinds/rbac.ts';
 import { isDns1123Subdomain } from '../../api/names.ts';
 import type { ApiRequest, RequestBody, SentBody } from '../../api/request.ts';
 import { ApiError, badRequest } from '../../api/status.ts';
-import { asJsonObject } from '../../lib/json-object.ts';
+import { asJsonObject } from '../../lib/json.ts';
 import type { RawAnswer } from '../response/respond.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { MCP_SCOPES } from '../../api/caller.ts';
-import { memberOf } from '../../lib/json-object.ts';
+import { memberOf } from '../../lib/json.ts';
 import { type ApiReply, isSuccess, refusal, warningsOf } from '../api-call.ts';
 import { defined, textField } from '../result-fields.ts';
 import { closed, complete, fields, READS, type ToolContext, tool } from '../tool.ts';
@@ -49,7 +49,7 @@ export const accessExplain = tool({
       return complete({ allowed: false, missing });
     }
     if (!isSuccess(reply)) return complete({ allowed: false, missing: refusal(reply).message });
-    const approval = memberOf(memberOf(reply.body, 'status'), 'approval');
+    const approval = memberOf(reply.body, 'status', 'approval');
     return complete(
       defined({
         allowed: true,
@@ -81,13 +81,13 @@ async function nextStep(context: ToolContext, cluster: string, namespace: string
 }
 
 function grantedSeconds({ body }: ApiReply): number | undefined {
-  const seconds = memberOf(memberOf(body, 'spec'), 'durationSeconds');
+  const seconds = memberOf(body, 'spec', 'durationSeconds');
   return Number.isSafeInteger(seconds) ? (seconds as number) : undefined;
 }
 
 /** The binding that gives the pass: for an agent it can be another than the one that gives the permission. */
 function bindingOf({ body }: ApiReply): string | undefined {
-  const binding = memberOf(memberOf(body, 'status'), 'bindingRef');
+  const binding = memberOf(body, 'status', 'bindingRef');
   const [kind, name] = [textField(memberOf(binding, 'kind')), textField(memberOf(binding, 'name'))];
   return kind === undefined || name === undefined ? undefined : `RBAC: allowed by ${kind} "${name}"`;
 }

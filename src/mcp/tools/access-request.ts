@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { MCP_SCOPES } from '../../api/caller.ts';
 import { AGENTS_ALLOWED, AGENTS_ANNOTATION } from '../../api/kinds/rbac.ts';
-import { memberOf } from '../../lib/json-object.ts';
+import { memberOf } from '../../lib/json.ts';
 import { objectOf } from '../api-call.ts';
 import { defined, textField } from '../result-fields.ts';
 import { closed, complete, fields, tool } from '../tool.ts';

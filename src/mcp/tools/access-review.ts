@@ -1,4 +1,4 @@
-import { memberOf } from '../../lib/json-object.ts';
+import { memberOf } from '../../lib/json.ts';
 import { objectOf } from '../api-call.ts';
 import { textField } from '../result-fields.ts';
 import type { ToolContext } from '../tool.ts';

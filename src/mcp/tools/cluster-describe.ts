@@ -3,7 +3,7 @@ import { MCP_SCOPES } from '../../api/caller.ts';
 import { addressFor } from '../../api/clusters/choose-endpoint.ts';
 import { COMPUTED_ANNOTATIONS } from '../../api/domain-keys.ts';
 import { CLUSTER_GROUP, endpointsField } from '../../api/kinds/cluster-spec.ts';
-import { memberOf } from '../../lib/json-object.ts';
+import { memberOf } from '../../lib/json.ts';
 import { isSuccess, objectOf, ToolError } from '../api-call.ts';
 import { cleanAddress, defined, textField } from '../result-fields.ts';
 import { closed, complete, fields, READS, type ToolContext, tool } from '../tool.ts';
@@ -48,10 +48,7 @@ export const clusterDescribe = tool({
         message,
         since: timeOf(since),
         server: addressOf(cluster, context.productName, await context.clientAddress()),
-        issuer: textField(
-          memberOf(memberOf(memberOf(cluster, 'metadata'), 'annotations'), COMPUTED_ANNOTATIONS.issuer),
-          cleanAddress,
-        ),
+        issuer: textField(memberOf(cluster, 'metadata', 'annotations', COMPUTED_ANNOTATIONS.issuer), cleanAddress),
         accounts,
         accountsIncomplete: incomplete ? true : undefined,
         visibleBy: textField(reason),
@@ -84,7 +81,7 @@ async function accountsOf(name: string, { send }: ToolContext) {
 }
 
 function addressOf(cluster: unknown, productName: string, clientAddress: string | undefined): string | undefined {
-  const endpoints = memberOf(memberOf(memberOf(cluster, 'spec'), endpointsField(productName)), 'serverEndpoints');
+  const endpoints = memberOf(memberOf(cluster, 'spec', endpointsField(productName)), 'serverEndpoints');
   if (!Array.isArray(endpoints)) return undefined;
   const known = endpoints.map((endpoint) => ({
     clientCIDR: String(memberOf(endpoint, 'clientCIDR') ?? ''),

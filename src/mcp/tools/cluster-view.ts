@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { isJsonObject, memberOf } from '../../lib/json-object.ts';
+import { isJsonObject, memberOf } from '../../lib/json.ts';
 import { cleanText } from '../../lib/text.ts';
 import { defined, textField } from '../result-fields.ts';
 
@@ -25,7 +25,7 @@ interface ReadyCondition {
 }
 
 export function readyOf(cluster: unknown): ReadyCondition {
-  const conditions = memberOf(memberOf(cluster, 'status'), 'conditions');
+  const conditions = memberOf(cluster, 'status', 'conditions');
   const found = Array.isArray(conditions) ? conditions.find((one) => memberOf(one, 'type') === 'Ready') : undefined;
   const status = memberOf(found, 'status');
   return {

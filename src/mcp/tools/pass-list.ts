@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { MCP_SCOPES } from '../../api/caller.ts';
 import type { ApiObject } from '../../api/kind.ts';
 import { isHandle } from '../../api/kinds/pass-spec.ts';
-import { memberOf } from '../../lib/json-object.ts';
+import { memberOf } from '../../lib/json.ts';
 import { objectOf } from '../api-call.ts';
 import { cursorOf, defined, textField } from '../result-fields.ts';
 import { closed, complete, DEFAULT_LIMIT, fields, READS, type ToolContext, tool } from '../tool.ts';
@@ -54,7 +54,7 @@ async function listed(pass: unknown, useOf: ToolContext['useOf']) {
   const isUsable = view.state === 'ready' && isHandle(view.handle);
   return defined({
     ...view,
-    purpose: textField(memberOf(memberOf(pass, 'spec'), 'purpose')),
+    purpose: textField(memberOf(pass, 'spec', 'purpose')),
     use: isUsable ? await useOf(pass as ApiObject) : undefined,
     tokens: tokensOf(pass),
   });

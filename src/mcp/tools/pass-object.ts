@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type Static, Type } from 'typebox';
 import { HANDLE_PATTERN, MAX_PASS_SECONDS, MIN_PASS_SECONDS } from '../../api/kinds/pass-spec.ts';
-import { memberOf } from '../../lib/json-object.ts';
+import { memberOf } from '../../lib/json.ts';
 import { cleanText } from '../../lib/text.ts';
 import { objectOf, type Send } from '../api-call.ts';
 import { defined, textField } from '../result-fields.ts';
@@ -69,7 +69,7 @@ export function passView(pass: unknown): Static<typeof PassSchema> {
   const account = memberOf(spec, 'serviceAccount');
   const phase = memberOf(status, 'phase');
   return {
-    handle: textField(memberOf(memberOf(pass, 'metadata'), 'name')) ?? '',
+    handle: textField(memberOf(pass, 'metadata', 'name')) ?? '',
     state: STATES[phase as keyof typeof STATES] ?? 'ended',
     expires: textField(memberOf(status, 'expirationTimestamp')) ?? '',
     cluster: textField(memberOf(spec, 'cluster')) ?? '',
@@ -94,7 +94,7 @@ export function isPassFor(pass: unknown, args: PassArguments): boolean {
 }
 
 const tokensIn = (pass: unknown): readonly unknown[] => {
-  const tokens = memberOf(memberOf(pass, 'status'), 'tokens');
+  const tokens = memberOf(pass, 'status', 'tokens');
   return Array.isArray(tokens) ? tokens : [];
 };
 
@@ -121,12 +121,12 @@ async function nameOfCaller(send: Send): Promise<unknown> {
   const apiVersion = 'authentication.k8s.io/v1';
   const body = { apiVersion, kind: 'SelfSubjectReview' };
   const { status } = objectOf(await send({ method: 'POST', path: `/apis/${apiVersion}/selfsubjectreviews`, body }));
-  return memberOf(memberOf(status, 'userInfo'), 'username');
+  return memberOf(status, 'userInfo', 'username');
 }
 
 /** In its own cluster an account has another name; the one at the fleet is then in `actors`. */
 function requestersOf(pass: unknown): unknown[] {
-  const requestedBy = memberOf(memberOf(pass, 'spec'), 'requestedBy');
+  const requestedBy = memberOf(pass, 'spec', 'requestedBy');
   const actors = memberOf(requestedBy, 'actors');
   return [memberOf(requestedBy, 'username'), ...(Array.isArray(actors) ? actors : [])];
 }

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { MCP_SCOPES } from '../../api/caller.ts';
 import type { ApiObject } from '../../api/kind.ts';
 import { isHandle, MAX_PURPOSE, MIN_PURPOSE } from '../../api/kinds/pass-spec.ts';
-import { memberOf } from '../../lib/json-object.ts';
+import { memberOf } from '../../lib/json.ts';
 import { cleanText } from '../../lib/text.ts';
 import { isSuccess, objectOf, ToolError } from '../api-call.ts';
 import { defined, textField } from '../result-fields.ts';
@@ -108,7 +108,7 @@ async function pending(
   { baseUrl, opensUrls, useOf }: ToolContext,
 ): Promise<ToolOutcome<ReturnType<typeof passView>>> {
   const approveUrl = `${baseUrl}/console/#/passes/${view.handle}`;
-  const approval = memberOf(memberOf(pass, 'status'), 'approval');
+  const approval = memberOf(pass, 'status', 'approval');
   const who = approval === 'review' ? 'Another person who may approve it' : 'The person whose sign-in is used';
   if (opensUrls && approval !== 'review') {
     const { cluster, namespace, account } = view;
@@ -130,7 +130,7 @@ async function pending(
 
 /** The client as the server knows it, and apart from it the name that it gives itself. */
 function clientOf(pass: ApiObject): string {
-  const client = memberOf(memberOf(pass, 'spec'), 'client');
+  const client = memberOf(pass, 'spec', 'client');
   const [id, name] = [textField(memberOf(client, 'id')), textField(memberOf(client, 'name'))];
   if (id === undefined) return '';
   return `Client: ${id}${name === undefined ? '' : `, which calls itself ${JSON.stringify(name)}`}. `;

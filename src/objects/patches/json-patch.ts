@@ -1,10 +1,8 @@
 import { goQuote } from '../../api/codec/go-text/go-quote.ts';
+import { MAX_DEPTH } from '../../api/codec/tree.ts';
 import { ApiError, badRequest } from '../../api/status.ts';
-import { isJsonObject } from '../../lib/json-object.ts';
+import { cloneJson, equalJson, isJsonObject, type JsonValue } from '../../lib/json.ts';
 import { arrayIndex, type JsonPointer, parseJsonPointer, resolve } from './json-pointer.ts';
-import { checkDepth, cloneJson, equalJson, type JsonValue } from './json-value.ts';
-
-export type { JsonObject, JsonValue } from './json-value.ts';
 
 export const MAX_JSON_PATCH_OPERATIONS = 10_000;
 /** Copying a value into itself doubles it, so thirty operations would copy it a billion times. */
@@ -27,6 +25,8 @@ type Operation =
  * result shares nothing with either. Two deviations, as in Kubernetes: a test of a missing member of an existing object
  * for `null` succeeds, and such a member can be replaced (AP-74).
  *
+ * Moves may nest the result deeper than a body: decoding it refuses that.
+ *
  * @throws ApiError 400 for a malformed patch, 422 when an operation does not apply, 413 beyond the limits.
  */
 export function applyJsonPatch(document: JsonValue, operations: unknown): JsonValue {
@@ -39,7 +39,6 @@ export function applyJsonPatch(document: JsonValue, operations: unknown): JsonVa
   const decoded = operations.map(decode);
   const patched = new PatchedDocument(cloneJson(document));
   for (const operation of decoded) patched.apply(operation);
-  checkDepth(patched.root);
   return patched.root;
 }
 
@@ -169,7 +168,8 @@ class PatchedDocument {
   #copy(from: JsonPointer): JsonValue {
     const value = resolve(this.root, from);
     if (value === undefined) throw doesNotApply();
-    return cloneJson(value, 0, (bytes) => {
+    return cloneJson(value, (bytes, depth) => {
+      if (depth > MAX_DEPTH) throw badRequest(`the patch nests values more than ${MAX_DEPTH} levels deep`);
       this.#copiedBytes += Math.max(bytes, MIN_COPIED_BYTES);
       if (this.#copiedBytes > MAX_JSON_PATCH_COPIED_BYTES) {
         throw tooLarge(`the copy operations of a JSON patch may copy ${MAX_JSON_PATCH_COPIED_BYTES} bytes in all`);

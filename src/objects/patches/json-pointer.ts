@@ -1,5 +1,4 @@
-import { isJsonObject } from '../../lib/json-object.ts';
-import { type JsonValue, member } from './json-value.ts';
+import { isJsonObject, type JsonValue, memberOf } from '../../lib/json.ts';
 
 /** The reference tokens of an RFC 6901 pointer, unescaped; none for the whole document. */
 export type JsonPointer = readonly string[];
@@ -54,7 +53,7 @@ function getChild(container: JsonValue, token: string): JsonValue | undefined {
     const index = arrayIndex(token, container.length - 1);
     return index === undefined ? undefined : container[index];
   }
-  return isJsonObject(container) ? member(container, token) : undefined;
+  return isJsonObject(container) ? memberOf(container, token) : undefined;
 }
 
 /** The value at the pointer; undefined when there is none. */

@@ -1,5 +1,4 @@
-import { isJsonObject } from '../../lib/json-object.ts';
-import { guardDepth, type JsonValue, member, newJsonObject } from './json-value.ts';
+import { isJsonObject, type JsonValue, memberOf, newJsonMap } from '../../lib/json.ts';
 
 /**
  * RFC 7386: members of the patch replace those of the target, objects are merged member by member, `null` removes, and
@@ -7,27 +6,20 @@ import { guardDepth, type JsonValue, member, newJsonObject } from './json-value.
  * that.
  *
  * Neither argument is modified. The result shares parts with both, so it must not be modified.
- *
- * @throws ApiError 400 when the values nest too deep.
  */
-export function applyMergePatch(target: JsonValue, patch: JsonValue): JsonValue {
-  return merge(target, patch, 0);
-}
-
-function merge(target: JsonValue | undefined, patch: JsonValue, depth: number): JsonValue {
+export function applyMergePatch(target: JsonValue | undefined, patch: JsonValue): JsonValue {
   if (!isJsonObject(patch)) return patch;
-  guardDepth(depth);
-  const merged = newJsonObject();
+  const merged = newJsonMap();
   // Members of the target keep their order; new ones follow.
   if (isJsonObject(target)) {
     for (const key of Object.keys(target)) {
-      const change = member(patch, key);
+      const change = memberOf(patch, key);
       if (change === undefined) merged[key] = target[key] as JsonValue;
-      else if (change !== null) merged[key] = merge(target[key], change, depth + 1);
+      else if (change !== null) merged[key] = applyMergePatch(target[key], change);
     }
   }
   for (const [key, change] of Object.entries(patch)) {
-    if (change !== null && !Object.hasOwn(merged, key)) merged[key] = merge(undefined, change, depth + 1);
+    if (change !== null && !Object.hasOwn(merged, key)) merged[key] = applyMergePatch(undefined, change);
   }
   return merged;
 }

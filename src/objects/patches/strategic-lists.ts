@@ -1,5 +1,4 @@
-import { isJsonObject } from '../../lib/json-object.ts';
-import { type JsonValue, member } from './json-value.ts';
+import { isJsonObject, type JsonValue, memberOf } from '../../lib/json.ts';
 
 /** Lists of a strategic merge patch: which elements are the same, and the order of the result. */
 
@@ -7,7 +6,7 @@ const MARK = '\u0000';
 
 /** Elements with the same key are the same element. The key is the value of the merge key, or else the whole value. */
 export function compareKey(element: JsonValue, mergeKey: string | undefined): string {
-  const value = mergeKey !== undefined && isJsonObject(element) ? member(element, mergeKey) : element;
+  const value = mergeKey !== undefined && isJsonObject(element) ? memberOf(element, mergeKey) : element;
   // A string is its own key. The mark distinguishes `"1"` from `1`, and the quote a string that begins with the mark:
   // the JSON of no other value begins with a quote.
   if (typeof value !== 'string') return MARK + JSON.stringify(value ?? null);

@@ -1,7 +1,6 @@
 import type { TSchema } from 'typebox';
 import { badRequest } from '../../api/status.ts';
-import { isJsonObject } from '../../lib/json-object.ts';
-import { cloneJson, guardDepth, type JsonObject, type JsonValue, member, newJsonObject } from './json-value.ts';
+import { cloneJson, isJsonObject, type JsonMap, type JsonValue, memberOf, newJsonMap } from '../../lib/json.ts';
 import { compareKey, deleteListed, inOrderOf, mergeSets, type Positions, positions } from './strategic-lists.ts';
 
 /**
@@ -27,21 +26,20 @@ const ORDER_PREFIX = '$setElementOrder/';
  *
  * Neither argument is modified, and the result shares nothing with them.
  *
- * @throws ApiError 400 when the patch contradicts itself or nests too deep.
+ * @throws ApiError 400 when the patch contradicts itself.
  */
 export function applyStrategicMergePatch(target: JsonValue, patch: JsonValue, schema: TSchema): JsonValue {
   if (!isJsonObject(patch)) throw badRequest('a strategic merge patch must be a JSON object');
   // Copied once, here: otherwise an element would be copied as often as the patch mentions it.
   const own = cloneJson(target);
-  return mergeObject(isJsonObject(own) ? own : newJsonObject(), patch, schema as PatchSchema, 0);
+  return mergeObject(isJsonObject(own) ? own : newJsonMap(), patch, schema as PatchSchema);
 }
 
 /** Modifies `target` and returns it, unless the patch replaces it. */
-function mergeObject(target: JsonObject, patch: JsonObject, schema: PatchSchema, depth: number): JsonObject {
-  guardDepth(depth);
-  const directive = member(patch, DIRECTIVE);
-  if (directive === 'replace') return fresh(patch, depth);
-  if (directive === 'delete') return newJsonObject();
+function mergeObject(target: JsonMap, patch: JsonMap, schema: PatchSchema): JsonMap {
+  const directive = memberOf(patch, DIRECTIVE);
+  if (directive === 'replace') return fresh(patch);
+  if (directive === 'delete') return newJsonMap();
   if (directive !== undefined && directive !== 'merge') throw unknownDirective(directive);
 
   const before = positionsBefore(target, patch, schema);
@@ -53,13 +51,13 @@ function mergeObject(target: JsonObject, patch: JsonObject, schema: PatchSchema,
   for (const [key, value] of Object.entries(patch)) {
     const field = keyAfter(DELETE_PREFIX, key);
     if (field === undefined) continue;
-    const current = member(target, field);
+    const current = memberOf(target, field);
     if (Array.isArray(current)) target[field] = deleteListed(current, listOf(key, value));
   }
   for (const [key, change] of Object.entries(patch)) {
     if (isDirective(key)) continue;
     if (change === null) delete target[key];
-    else target[key] = mergeValue(member(target, key), change, propertyOf(schema, key), depth + 1);
+    else target[key] = mergeValue(memberOf(target, key), change, propertyOf(schema, key));
   }
   for (const [key, value] of Object.entries(patch)) {
     const field = keyAfter(ORDER_PREFIX, key);
@@ -67,8 +65,8 @@ function mergeObject(target: JsonObject, patch: JsonObject, schema: PatchSchema,
     const order = listOf(key, value);
     const { patchMergeKey: mergeKey, maxItems } = propertyOf(schema, field);
     checkLength(order, maxItems);
-    checkOrder(field, member(patch, field), order, mergeKey);
-    const list = member(target, field);
+    checkOrder(field, memberOf(patch, field), order, mergeKey);
+    const list = memberOf(target, field);
     if (Array.isArray(list)) {
       target[field] = inOrderOf(list, positions(order, mergeKey), before.get(field) ?? NO_POSITIONS, mergeKey);
     }
@@ -77,27 +75,26 @@ function mergeObject(target: JsonObject, patch: JsonObject, schema: PatchSchema,
 }
 
 /** The positions of elements in the lists that the patch orders, before any change. */
-function positionsBefore(target: JsonObject, patch: JsonObject, schema: PatchSchema): ReadonlyMap<string, Positions> {
+function positionsBefore(target: JsonMap, patch: JsonMap, schema: PatchSchema): ReadonlyMap<string, Positions> {
   const before = new Map<string, Positions>();
   for (const key of Object.keys(patch)) {
     const field = keyAfter(ORDER_PREFIX, key);
-    const list = field === undefined ? undefined : member(target, field);
+    const list = field === undefined ? undefined : memberOf(target, field);
     if (field === undefined || !Array.isArray(list)) continue;
     before.set(field, positions(list, propertyOf(schema, field).patchMergeKey));
   }
   return before;
 }
 
-function mergeValue(target: JsonValue | undefined, change: JsonValue, schema: PatchSchema, depth: number): JsonValue {
+function mergeValue(target: JsonValue | undefined, change: JsonValue, schema: PatchSchema): JsonValue {
   if (isJsonObject(change)) {
-    return isJsonObject(target) ? mergeObject(target, change, schema, depth) : fresh(change, depth);
+    return isJsonObject(target) ? mergeObject(target, change, schema) : fresh(change);
   }
   if (!Array.isArray(change)) return change;
-  if (!Array.isArray(target) || schema.patchStrategy !== 'merge') return freshList(change, depth);
-  guardDepth(depth);
+  if (!Array.isArray(target) || schema.patchStrategy !== 'merge') return freshList(change);
   checkLength(change, schema.maxItems);
-  if (schema.patchMergeKey === undefined) return mergeSets(target, freshList(change, depth) as JsonValue[]);
-  return mergeElements(target, change, schema, schema.patchMergeKey, depth);
+  if (schema.patchMergeKey === undefined) return mergeSets(target, freshList(change) as JsonValue[]);
+  return mergeElements(target, change, schema, schema.patchMergeKey);
 }
 
 function mergeElements(
@@ -105,15 +102,14 @@ function mergeElements(
   change: readonly JsonValue[],
   schema: PatchSchema,
   key: string,
-  depth: number,
 ): JsonValue[] {
   const patches = change.map((element) => elementWithKey(element, key));
-  const replaces = patches.some((element) => member(element, DIRECTIVE) === 'replace');
+  const replaces = patches.some((element) => memberOf(element, DIRECTIVE) === 'replace');
   const before = positions(target, key);
   const gone = new Set<string>();
-  const added: JsonObject[] = [];
+  const added: JsonMap[] = [];
   for (const element of patches) {
-    const directive = member(element, DIRECTIVE);
+    const directive = memberOf(element, DIRECTIVE);
     if (directive === undefined) added.push(element);
     else if (directive === 'delete') gone.add(compareKey(element, key));
     else if (directive !== 'replace') throw unknownDirective(directive);
@@ -125,51 +121,49 @@ function mergeElements(
     const at = indexes.get(text);
     const known = at === undefined ? undefined : merged[at];
     if (at !== undefined && isJsonObject(known)) {
-      merged[at] = mergeObject(known, element, schema.items ?? {}, depth + 1);
+      merged[at] = mergeObject(known, element, schema.items ?? {});
     } else {
       indexes.set(text, merged.length);
-      merged.push(fresh(element, depth + 1));
+      merged.push(fresh(element));
     }
   }
   return inOrderOf(merged, positions(added, key), before, key);
 }
 
 /** An element with `$patch: replace` needs no key. */
-function elementWithKey(element: JsonValue, key: string): JsonObject {
+function elementWithKey(element: JsonValue, key: string): JsonMap {
   if (!isJsonObject(element)) throw badRequest(`a list that is merged by ${key} must hold objects`);
-  if (member(element, key) === undefined && member(element, DIRECTIVE) !== 'replace') {
+  if (memberOf(element, key) === undefined && memberOf(element, DIRECTIVE) !== 'replace') {
     throw badRequest(`an element of the patch does not contain the declared merge key: ${key}`);
   }
   return element;
 }
 
 /** A value without a counterpart in the target: it is copied without directives. */
-function fresh(patch: JsonObject, depth: number): JsonObject {
-  guardDepth(depth);
-  const made = newJsonObject();
+function fresh(patch: JsonMap): JsonMap {
+  const made = newJsonMap();
   for (const [key, value] of Object.entries(patch)) {
     if (isDirective(key) || value === null) continue;
     if (isJsonObject(value)) {
-      if (member(value, DIRECTIVE) !== 'delete') made[key] = fresh(value, depth + 1);
-    } else made[key] = Array.isArray(value) ? freshList(value, depth + 1) : value;
+      if (memberOf(value, DIRECTIVE) !== 'delete') made[key] = fresh(value);
+    } else made[key] = Array.isArray(value) ? freshList(value) : value;
   }
   return made;
 }
 
-function freshList(list: readonly JsonValue[], depth: number): JsonValue[] {
-  guardDepth(depth);
+function freshList(list: readonly JsonValue[]): JsonValue[] {
   const made: JsonValue[] = [];
   for (const value of list) {
-    if (Array.isArray(value)) made.push(freshList(value, depth + 1));
+    if (Array.isArray(value)) made.push(freshList(value));
     else if (!isJsonObject(value)) made.push(value);
-    else if (member(value, DIRECTIVE) === undefined) made.push(fresh(value, depth + 1));
+    else if (memberOf(value, DIRECTIVE) === undefined) made.push(fresh(value));
   }
   return made;
 }
 
 /** `$retainKeys` lists all members of the result, so the members of the patch must be among them. */
-function retainedKeys(patch: JsonObject): ReadonlySet<string> | undefined {
-  const listed = member(patch, RETAIN_KEYS);
+function retainedKeys(patch: JsonMap): ReadonlySet<string> | undefined {
+  const listed = memberOf(patch, RETAIN_KEYS);
   if (listed === undefined) return undefined;
   const keys = new Set(listOf(RETAIN_KEYS, listed).map(String));
   for (const [key, value] of Object.entries(patch)) {
@@ -189,7 +183,7 @@ function checkOrder(
   const ordered = order.map((element) => compareKey(element, mergeKey));
   let from = 0;
   for (const element of patched) {
-    if (isJsonObject(element) && member(element, DIRECTIVE) !== undefined) continue;
+    if (isJsonObject(element) && memberOf(element, DIRECTIVE) !== undefined) continue;
     from = ordered.indexOf(compareKey(element, mergeKey), from) + 1;
     if (from === 0) throw badRequest(`the order in patch list ${field} doesn't match $setElementOrder list`);
   }

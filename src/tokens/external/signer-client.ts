@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import type { SignerAddress } from '../../api/signer-address.ts';
-import { isJsonObject, type JsonObject } from '../../lib/json-object.ts';
+import { isJsonObject, type JsonObject } from '../../lib/json.ts';
 
 /** The signer did not respond as it must. The message is for the log, and is not shown to callers. */
 export class SignerFailed extends Error {

@@ -1,5 +1,5 @@
 import { createPublicKey } from 'node:crypto';
-import { isJsonObject, type JsonObject } from '../../lib/json-object.ts';
+import { isJsonObject, type JsonObject } from '../../lib/json.ts';
 import { JWS_ALGORITHMS } from '../../lib/jws-algorithms.ts';
 import { decodeJsonSegment, decodeSegment, readHeader } from '../jws.ts';
 import { algorithmOf } from '../keys/algorithms.ts';

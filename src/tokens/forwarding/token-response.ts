@@ -4,7 +4,7 @@ import { toPlain } from '../../api/codec/tree.ts';
 import { isRecordableJti } from '../../api/credential-id.ts';
 import type { BoundObjectReference } from '../../api/kinds/token-request.ts';
 import { ApiError } from '../../api/status.ts';
-import { type JsonObject, memberOf } from '../../lib/json-object.ts';
+import { type JsonObject, memberOf } from '../../lib/json.ts';
 import { looksLikeToken } from '../../lib/text.ts';
 import { decodeJsonSegment, decodeSegment, splitToken } from '../jws.ts';
 
@@ -79,7 +79,7 @@ function decodeToken(token: string): JsonObject {
 
 function checkSubject(claims: JsonObject, { namespace, serviceAccount, boundTo }: ExpectedToken): void {
   const kubernetes = claims['kubernetes.io'];
-  const names = [memberOf(kubernetes, 'namespace'), memberOf(memberOf(kubernetes, 'serviceaccount'), 'name')];
+  const names = [memberOf(kubernetes, 'namespace'), memberOf(kubernetes, 'serviceaccount', 'name')];
   if (
     claims.sub !== accountUserName(namespace, serviceAccount) ||
     names[0] !== namespace ||
@@ -125,7 +125,7 @@ function readLifetime({ exp, iat }: JsonObject, { expirationSeconds, now }: Expe
 }
 
 function readUid(claims: JsonObject): string {
-  const uid = memberOf(memberOf(claims['kubernetes.io'], 'serviceaccount'), 'uid');
+  const uid = memberOf(claims['kubernetes.io'], 'serviceaccount', 'uid');
   if (!isRecordableJti(uid) || looksLikeToken(uid)) {
     throw new UnexpectedResponse('the token in it has no uid of the account');
   }

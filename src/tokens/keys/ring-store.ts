@@ -1,5 +1,5 @@
 import { pause } from '../../lib/backoff.ts';
-import { isJsonObject } from '../../lib/json-object.ts';
+import { isJsonObject } from '../../lib/json.ts';
 import { JWS_ALGORITHMS } from '../../lib/jws-algorithms.ts';
 import { UnsafeFile } from '../../lib/secret-file.ts';
 import { type Guard, type KeyValue, StorageError, type Store } from '../../storage/contract.ts';

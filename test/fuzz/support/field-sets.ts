@@ -1,4 +1,4 @@
-import type { JsonValue } from '../../../src/objects/patches/json-value.ts';
+import type { JsonValue } from '../../../src/lib/json.ts';
 
 /** `fieldsV1` of `metadata.managedFields` as hostile clients write it. The event-loop bench sends each (A19). */
 export interface HostileFields {

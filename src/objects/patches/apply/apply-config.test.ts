@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { serviceAccountKind } from '../../../api/kinds/core.ts';
+import type { JsonMap } from '../../../lib/json.ts';
 import { fieldRules } from '../../managed-fields.ts';
-import type { JsonObject } from '../json-value.ts';
 import { applyConfig } from './apply-config.ts';
 import { type Config, configs, LEAVES, Live, leavesOf, Model, ownedIn } from './apply-model.fixture.ts';
 import { FieldSet, pathsOf } from './field-set.ts';
@@ -115,7 +115,7 @@ describe('server-side apply', () => {
       updater: { name: 'creator', subresource: '' },
       now: NOW,
     });
-    const apply = (config: JsonObject, force = false) =>
+    const apply = (config: JsonMap, force = false) =>
       applyConfig(accountRules, { live, managers, config, manager: 'one', subresource: '', force, now: NOW });
     const secretsOf = (set: FieldSet | undefined) =>
       (writeFields(set ?? new FieldSet()) as Record<string, object>)['f:secrets'];

@@ -1,4 +1,4 @@
-import { equalJson, type JsonObject } from '../json-value.ts';
+import { equalJson, type JsonMap } from '../../../lib/json.ts';
 import { type FieldSet, union, without } from './field-set.ts';
 import { fieldSetOf } from './field-set-of.ts';
 import { forgiveLastApplied, withLastApplied } from './last-applied.ts';
@@ -17,10 +17,10 @@ import { prune } from './prune.ts';
 
 export interface ApplyInput {
   /** The object without `managedFields`; undefined when it does not exist. */
-  readonly live: JsonObject | undefined;
+  readonly live: JsonMap | undefined;
   readonly managers: Managers;
   /** Fits the schema. */
-  readonly config: JsonObject;
+  readonly config: JsonMap;
   /** The applier. */
   readonly manager: string;
   readonly subresource: string;
@@ -30,7 +30,7 @@ export interface ApplyInput {
 }
 
 export interface Applied {
-  readonly object: JsonObject;
+  readonly object: JsonMap;
   readonly managers: Managers;
   /** Without `force` and with conflicts, nothing is to be written. */
   readonly conflicts: readonly Conflict[];
@@ -63,7 +63,7 @@ function applyTo(rules: FieldRules, input: ApplyInput): Applied {
   const set = without(fieldSetOf(config, rules.shape), rules.ignored);
   const claimed = new Map(input.managers).set(id, { ...applier, time: last?.time, set });
   const merged = merge(live, config, rules.shape) ?? {};
-  const object = (last === undefined ? merged : prune(merged, last.set, unionOf(claimed), rules.shape)) as JsonObject;
+  const object = (last === undefined ? merged : prune(merged, last.set, unionOf(claimed), rules.shape)) as JsonMap;
   const comparison = compareObjects(live, object, rules);
   const conflicts = force ? [] : conflictsOf(claimed, id, comparison);
   const managers = afterWrite(claimed, id, comparison, rules);

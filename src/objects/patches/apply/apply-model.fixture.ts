@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { clusterKind } from '../../../api/kinds/cluster.ts';
+import type { JsonMap, JsonValue } from '../../../lib/json.ts';
 import { fieldRules } from '../../managed-fields.ts';
-import type { JsonObject, JsonValue } from '../json-value.ts';
 import { type Applied, applyConfig } from './apply-config.ts';
 import type { FieldSet } from './field-set.ts';
 import type { Managers } from './managers.ts';
@@ -128,17 +128,17 @@ export const configs = (names: readonly string[] = Object.keys(LEAVES)): fc.Arbi
     })
     .map((config) => complete(config as Record<string, JsonValue>));
 
-export function objectOf(config: Config): JsonObject {
+export function objectOf(config: Config): JsonMap {
   const object: Members = { apiVersion: 'clusterregistry.k8s.io/v1alpha1', kind: 'Cluster' };
   // In the order of the leaves: an item is put before its fields.
   for (const [name, leaf] of Object.entries(LEAVES)) {
     const value = config[name];
     if (value !== undefined) leaf.put(object, value);
   }
-  return object as JsonObject;
+  return object as JsonMap;
 }
 
-export const leavesOf = (object: JsonObject | undefined): Config =>
+export const leavesOf = (object: JsonMap | undefined): Config =>
   Object.fromEntries(
     Object.entries(LEAVES).flatMap(([name, leaf]) => {
       const value = leaf.get((object ?? {}) as Members);
@@ -154,7 +154,7 @@ export const ownedIn = (set: FieldSet): string[] =>
 
 /** The implementation with the state between two writes. */
 export class Live {
-  object: JsonObject | undefined;
+  object: JsonMap | undefined;
   managers: Managers = new Map();
 
   apply(manager: string, config: Config, force: boolean): Applied {

@@ -1,5 +1,5 @@
 import type { ArrayShape, MapShape, Shape, StructShape } from '../../../api/codec/shape.ts';
-import { equalJson, type JsonValue, member } from '../json-value.ts';
+import { equalJson, type JsonValue, memberOf } from '../../../lib/json.ts';
 import { FieldSet, without } from './field-set.ts';
 import { itemsByElement } from './list-items.ts';
 import { areEmpty, isLeaf, itemsOf, memberElement, memberShape, membersOf } from './typed-value.ts';
@@ -53,7 +53,7 @@ function visitMembers(
   const onlyIn = (set: FieldSet, key: string, value: JsonValue): void =>
     insertAll(set.descendAll(path), memberElement(shape, key), value, memberShape(shape, key));
   for (const key of Object.keys(left)) {
-    const [old, now] = [left[key], member(right, key)];
+    const [old, now] = [left[key], memberOf(right, key)];
     if (old !== undefined && now !== undefined) {
       visit(result, old, now, memberShape(shape, key), [...path, memberElement(shape, key)]);
     } else if (old !== undefined) {

@@ -1,5 +1,5 @@
 import type { Shape } from '../../../api/codec/shape.ts';
-import type { JsonValue } from '../json-value.ts';
+import type { JsonValue } from '../../../lib/json.ts';
 import { FieldSet } from './field-set.ts';
 import { fieldElement } from './fields-v1.ts';
 import { itemsByElement } from './list-items.ts';

@@ -1,7 +1,7 @@
 import { toJson } from '../../../api/codec/encode.ts';
 import { goQuote } from '../../../api/codec/go-text/go-quote.ts';
-import { isJsonObject } from '../../../lib/json-object.ts';
-import type { JsonObject, JsonValue } from '../json-value.ts';
+import type { JsonMap, JsonValue } from '../../../lib/json.ts';
+import { isJsonObject } from '../../../lib/json.ts';
 import { FieldSet, sortedElements } from './field-set.ts';
 
 /** The wire form of a field set, `fieldsV1` of `metadata.managedFields`. */
@@ -29,9 +29,9 @@ const MAX_DEPTH = 32;
 const MAX_ITEM_LENGTH = 16 * 1024;
 
 /** AP-38, AP-39: `.` for the path itself; left out where nothing is below. */
-export function writeFields(set: FieldSet): JsonObject {
+export function writeFields(set: FieldSet): JsonMap {
   // A plain object, unlike others with keys of clients: every key has a prefix, so none is `__proto__`.
-  const fields: JsonObject = {};
+  const fields: JsonMap = {};
   if (set.isMember && set.children.size > 0) fields['.'] = {};
   for (const element of sortedElements(set)) {
     fields[element] = writeFields(set.children.get(element) ?? new FieldSet());
@@ -121,7 +121,7 @@ function parsedScalar(text: string): JsonValue {
   return value;
 }
 
-function parsedKeys(text: string): JsonObject {
+function parsedKeys(text: string): JsonMap {
   const keys = parsed(text);
   if (!isJsonObject(keys)) throw new FieldsError('the key of a list item is an object');
   const isScalar = Object.values(keys).every((value) => typeof value !== 'object' || value === null);
@@ -134,7 +134,7 @@ export const fieldElement = (name: string): string => `f:${name}`;
 export const valueElement = (value: JsonValue): string => `v:${toJson(value)}`;
 
 /** Keys are sorted by name. */
-export function keyElement(keys: JsonObject): string {
+export function keyElement(keys: JsonMap): string {
   const names = Object.keys(keys);
   if (names.length === 1) return `k:${toJson(keys)}`;
   const members = names.sort().map((name) => `${toJson(name)}:${toJson(keys[name] ?? null)}`);
@@ -150,7 +150,7 @@ function elementText(element: string): string {
     case 'f':
       return `.${text}`;
     case 'k': {
-      const keys = Object.entries(JSON.parse(text) as JsonObject);
+      const keys = Object.entries(JSON.parse(text) as JsonMap);
       return `[${keys.map(([name, value]) => `${name}=${valueText(value)}`).join(',')}]`;
     }
     case 'v':

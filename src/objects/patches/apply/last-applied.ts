@@ -1,7 +1,6 @@
 import { encodeValue } from '../../../api/codec/encode.ts';
 import { MAX_ANNOTATIONS_BYTES } from '../../../api/names.ts';
-import { isJsonObject } from '../../../lib/json-object.ts';
-import { type JsonObject, type JsonValue, member } from '../json-value.ts';
+import { isJsonObject, type JsonMap, type JsonValue, memberOf } from '../../../lib/json.ts';
 import { compare } from './compare.ts';
 import { difference, type FieldSet, union } from './field-set.ts';
 import { fieldSetOf } from './field-set-of.ts';
@@ -17,21 +16,21 @@ export const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 /** Without the conflicts about fields of the last applied configuration that still have its value. */
 export function forgiveLastApplied(
   conflicts: readonly Conflict[],
-  live: JsonObject | undefined,
+  live: JsonMap | undefined,
   rules: FieldRules,
 ): readonly Conflict[] {
   if (conflicts.length === 0 || live === undefined) return conflicts;
-  const allowed = unchangedSince(member(annotationsOf(live), LAST_APPLIED), live, rules);
+  const allowed = unchangedSince(memberOf(annotationsOf(live), LAST_APPLIED), live, rules);
   if (allowed === undefined) return conflicts;
   return conflicts
     .map(({ manager, paths }) => ({ manager, paths: difference(paths, allowed) }))
     .filter(({ paths }) => !paths.isEmpty);
 }
 
-function unchangedSince(text: JsonValue | undefined, live: JsonObject, rules: FieldRules): FieldSet | undefined {
+function unchangedSince(text: JsonValue | undefined, live: JsonMap, rules: FieldRules): FieldSet | undefined {
   const { shape, apiVersion } = rules;
   const config = typeof text === 'string' ? parsed(text) : undefined;
-  if (!isJsonObject(config) || member(config, 'apiVersion') !== apiVersion) return undefined;
+  if (!isJsonObject(config) || memberOf(config, 'apiVersion') !== apiVersion) return undefined;
   if (schemaErrors(config, shape) !== undefined) return undefined;
   const { added, modified, removed } = compare(config, live, shape);
   return difference(fieldSetOf(config, shape), union(union(added, modified), removed));
@@ -46,34 +45,34 @@ function parsed(text: string): JsonValue | undefined {
 }
 
 /** The object with the annotation brought up to date, if it has one. Its owner stays the same. */
-export function withLastApplied(object: JsonObject, config: JsonObject): JsonObject {
+export function withLastApplied(object: JsonMap, config: JsonMap): JsonMap {
   const annotations = annotationsOf(object);
-  if ((member(annotations, LAST_APPLIED) ?? '') === '') return object;
+  if ((memberOf(annotations, LAST_APPLIED) ?? '') === '') return object;
   const { [LAST_APPLIED]: _, ...others } = annotations;
   const updated = { ...others, [LAST_APPLIED]: `${encodeValue(withoutLastApplied(config), undefined, 'custom')}\n` };
   const fits = sizeOf(updated) <= MAX_ANNOTATIONS_BYTES;
   return { ...object, metadata: { ...metadataOf(object), annotations: fits ? updated : others } };
 }
 
-function withoutLastApplied(config: JsonObject): JsonObject {
+function withoutLastApplied(config: JsonMap): JsonMap {
   const annotations = annotationsOf(config);
   if (!Object.hasOwn(annotations, LAST_APPLIED)) return config;
   const { [LAST_APPLIED]: _, ...others } = annotations;
   return { ...config, metadata: { ...metadataOf(config), annotations: others } };
 }
 
-const sizeOf = (annotations: JsonObject): number =>
+const sizeOf = (annotations: JsonMap): number =>
   Object.entries(annotations).reduce(
     (bytes, [key, value]) => bytes + Buffer.byteLength(key) + Buffer.byteLength(String(value)),
     0,
   );
 
-function metadataOf(object: JsonObject): JsonObject {
-  const metadata = member(object, 'metadata');
+function metadataOf(object: JsonMap): JsonMap {
+  const metadata = memberOf(object, 'metadata');
   return isJsonObject(metadata) ? metadata : {};
 }
 
-function annotationsOf(object: JsonObject): JsonObject {
-  const annotations = member(metadataOf(object), 'annotations');
+function annotationsOf(object: JsonMap): JsonMap {
+  const annotations = memberOf(metadataOf(object), 'annotations');
   return isJsonObject(annotations) ? annotations : {};
 }

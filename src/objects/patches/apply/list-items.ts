@@ -1,6 +1,5 @@
 import type { ArrayShape } from '../../../api/codec/shape.ts';
-import { isJsonObject } from '../../../lib/json-object.ts';
-import { type JsonObject, type JsonValue, member, newJsonObject } from '../json-value.ts';
+import { isJsonObject, type JsonMap, type JsonValue, memberOf, newJsonMap } from '../../../lib/json.ts';
 import { keyElement, valueElement } from './fields-v1.ts';
 
 /** An item that has no place in a list map or a set. The message is that of structured-merge-diff. */
@@ -18,10 +17,10 @@ export function itemElement(item: JsonValue, { listType, keys, keyDefaults }: Ar
   }
   if (item === null) throw new ListItemError('associative list with keys may not have a null element');
   if (!isJsonObject(item)) throw new ListItemError('associative list with keys may not have non-map elements');
-  const values: JsonObject = newJsonObject();
+  const values: JsonMap = newJsonMap();
   for (const key of keys) {
     // AP-47: a missing key counts as its default.
-    const value = member(item, key) ?? keyDefaults.get(key);
+    const value = memberOf(item, key) ?? keyDefaults.get(key);
     if (value !== undefined) values[key] = value;
   }
   if (Object.keys(values).length > 0) return keyElement(values);

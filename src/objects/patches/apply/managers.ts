@@ -2,7 +2,7 @@ import { toJson } from '../../../api/codec/encode.ts';
 import { compareBytes } from '../../../api/codec/go-text/go-json-text.ts';
 import type { ManagedFieldsEntry } from '../../../api/kind.ts';
 import { MAX_MANAGERS } from '../../../api/kinds/meta.ts';
-import type { JsonValue } from '../json-value.ts';
+import type { JsonValue } from '../../../lib/json.ts';
 import { type FieldSet, sizeOf, union } from './field-set.ts';
 import { FieldsError, readFields, writeFields } from './fields-v1.ts';
 

@@ -1,5 +1,5 @@
 import type { ArrayShape, MapShape, Shape, StructShape } from '../../../api/codec/shape.ts';
-import { type JsonObject, type JsonValue, member, newJsonObject } from '../json-value.ts';
+import { type JsonMap, type JsonValue, memberOf, newJsonMap } from '../../../lib/json.ts';
 import { elementOrNone, itemElement, itemsByElement } from './list-items.ts';
 import { areEmpty, isLeaf, itemsOf, memberShape, membersOf } from './typed-value.ts';
 
@@ -17,10 +17,10 @@ export function merge(live: JsonValue | undefined, config: JsonValue | undefined
   return config;
 }
 
-function mergeMembers(live: JsonObject, config: JsonObject, shape: StructShape | MapShape): JsonValue | undefined {
-  const merged = newJsonObject();
+function mergeMembers(live: JsonMap, config: JsonMap, shape: StructShape | MapShape): JsonValue | undefined {
+  const merged = newJsonMap();
   const put = (key: string): void => {
-    const value = merge(member(live, key), member(config, key), memberShape(shape, key));
+    const value = merge(memberOf(live, key), memberOf(config, key), memberShape(shape, key));
     if (value !== undefined) merged[key] = value;
   };
   for (const key of Object.keys(live)) put(key);

@@ -1,5 +1,5 @@
 import type { StructShape } from '../../../api/codec/shape.ts';
-import type { JsonObject, JsonValue } from '../json-value.ts';
+import type { JsonMap, JsonValue } from '../../../lib/json.ts';
 import { type Comparison, compare, excluding } from './compare.ts';
 import { difference, type FieldSet, intersection, setOf, union } from './field-set.ts';
 import { capUpdaters, type Manager, type ManagerId, type Managers, managerKey } from './managers.ts';
@@ -26,7 +26,7 @@ const UNOWNED = setOf([
 
 export const ownedPaths = (set: FieldSet): FieldSet => difference(set, UNOWNED);
 
-export function compareObjects(before: JsonObject, after: JsonObject, rules: FieldRules): Comparison {
+export function compareObjects(before: JsonMap, after: JsonMap, rules: FieldRules): Comparison {
   const { shape, ignored, alwaysPresent } = rules;
   return excluding(compare({ ...alwaysPresent, ...before }, { ...alwaysPresent, ...after }, shape), ignored);
 }
@@ -64,8 +64,8 @@ export function afterWrite(
 }
 
 interface UpdateInput {
-  readonly before: JsonObject;
-  readonly after: JsonObject;
+  readonly before: JsonMap;
+  readonly after: JsonMap;
   readonly managers: Managers;
   readonly updater: Pick<ManagerId, 'name' | 'subresource'>;
   /** RFC 3339 */

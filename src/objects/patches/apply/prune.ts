@@ -1,5 +1,5 @@
 import type { ArrayShape, MapShape, Shape, StructShape } from '../../../api/codec/shape.ts';
-import { type JsonObject, type JsonValue, newJsonObject } from '../json-value.ts';
+import { type JsonMap, type JsonValue, newJsonMap } from '../../../lib/json.ts';
 import { difference, FieldSet, intersection, union } from './field-set.ts';
 import { fieldSetOf, withDeclaredParents } from './field-set-of.ts';
 import { fieldElement } from './fields-v1.ts';
@@ -36,8 +36,8 @@ function remove(value: JsonValue, paths: FieldSet, shape: Shape): JsonValue {
   return members === undefined ? value : removeMembers(members, paths, shape);
 }
 
-function removeMembers(members: JsonObject, paths: FieldSet, shape: StructShape | MapShape): JsonValue {
-  const kept = newJsonObject();
+function removeMembers(members: JsonMap, paths: FieldSet, shape: StructShape | MapShape): JsonValue {
+  const kept = newJsonMap();
   for (const key of Object.keys(members)) {
     const below = paths.children.get(fieldElement(key)) ?? NOTHING;
     if (!below.isMember) kept[key] = remove(members[key] ?? null, below, memberShape(shape, key));

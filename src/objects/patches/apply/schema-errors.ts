@@ -1,7 +1,7 @@
 import type { ArrayShape, LeafShape, MapShape, Shape, StructShape } from '../../../api/codec/shape.ts';
-import { isJsonObject } from '../../../lib/json-object.ts';
+import type { JsonMap, JsonValue } from '../../../lib/json.ts';
+import { isJsonObject } from '../../../lib/json.ts';
 import { clip } from '../../../lib/text.ts';
-import type { JsonObject, JsonValue } from '../json-value.ts';
 import { fieldElement, pathText } from './fields-v1.ts';
 import { itemElement, ListItemError } from './list-items.ts';
 
@@ -47,7 +47,7 @@ class SchemaCheck {
   }
 
   /** AP-29: an object is left at its first unknown field. */
-  #members(members: JsonObject, shape: StructShape | MapShape, at: string): void {
+  #members(members: JsonMap, shape: StructShape | MapShape, at: string): void {
     for (const key of Object.keys(members)) {
       if (this.errors.length >= MAX_ERRORS) return;
       const here = `${at}${pathText([fieldElement(clip(key))])}`;

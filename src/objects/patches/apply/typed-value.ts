@@ -1,6 +1,6 @@
 import type { LeafShape, MapShape, Shape, StructShape } from '../../../api/codec/shape.ts';
-import { isJsonObject } from '../../../lib/json-object.ts';
-import type { JsonObject, JsonValue } from '../json-value.ts';
+import type { JsonMap, JsonValue } from '../../../lib/json.ts';
+import { isJsonObject } from '../../../lib/json.ts';
 import { fieldElement } from './fields-v1.ts';
 
 /** Questions of the structured merge to a schema: which values are atomic, and which have members with owners. */
@@ -33,7 +33,7 @@ export const isDeclared = (shape: StructShape | MapShape, key: string): boolean 
   shape.type === 'struct' && shape.byName.has(key);
 
 /** The members of an object or map; none for null and for other values. */
-export const membersOf = (value: JsonValue | undefined): JsonObject | undefined =>
+export const membersOf = (value: JsonValue | undefined): JsonMap | undefined =>
   isJsonObject(value) ? value : undefined;
 
 export const itemsOf = (value: JsonValue | undefined): readonly JsonValue[] | undefined =>
