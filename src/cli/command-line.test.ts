@@ -11,7 +11,8 @@ it.each([
   ['get clusters -w=1', 'get clusters --watch'],
   ['-s=https://x get --token t clusters n', 'get clusters --server https://x --token t n'],
   ['--insecure-skip-tls-verify whoami', 'whoami --insecure-skip-tls-verify'],
-  ['apply -f - -f=x', 'apply --filename - --filename x'],
+  ['who-can -q=x', 'who-can -q=x'],
+  ['kubectl --cluster=a get pods -n x --server=y', 'kubectl --cluster a -- get pods -n x --server=y'],
   // A value may look like a flag.
   ['credential --cluster -o=name --as -w', 'credential --cluster -o=name --as -w'],
   ['get clusters -- -o=name', 'get clusters -- -o=name'],
@@ -27,8 +28,7 @@ it.each([
   ['constructor', 'constructor'],
   ['get cluster/a cluster/b -o=name', 'get cluster cluster/a cluster/b --output name'],
   ['describe Clusters.clusterregistry.k8s.io/a', 'describe clusters Clusters.clusterregistry.k8s.io/a'],
-  ['get pods/x', 'get pods pods/x'],
-  ['get Roles.rbac.authorization.k8s.io', 'get roles'],
+  ['get pods/x', 'get pods/x'],
   ['get', 'get'],
 ])('%s: %s', (given, expected) => {
   expect(commandLine(given.split(' '))).toEqual(expected.split(' '));

@@ -17,16 +17,11 @@ export function commandLine(args: readonly string[]): string[] {
   return [...words, ...separateFlags([...early, ...rest], command)];
 }
 
-/** `get sa/NAME`: the command is `get sa`, and `sa/NAME` is its first argument. */
+/** `get cluster/NAME`: the command is `get cluster`, and `cluster/NAME` is its first argument. */
 function withoutName(words: readonly string[]): { words: readonly string[]; name?: string } {
   const [group = '', second = ''] = words;
   const [type = ''] = second.split('/', 1);
   if (!Object.hasOwn(GROUPS, group)) return { words };
-  if (group === 'get' && type !== '' && !isClusterType(type)) {
-    // As in kubectl, the group of a resource may follow: `roles.rbac.authorization.k8s.io`.
-    const bare = [group, (type.split('.', 1)[0] ?? '').toLowerCase()];
-    return second === type ? { words: bare } : { words: bare, name: second };
-  }
   if (!isClusterType(type)) return { words };
   const bare = [group, /s(\.|$)/i.test(type) ? 'clusters' : 'cluster'];
   return second === type ? { words: bare } : { words: bare, name: second };
@@ -103,6 +98,10 @@ function separateFlags(args: readonly string[], command: Command): string[] {
       break;
     }
     if (!/^-./s.test(arg)) {
+      if (command.passesArguments === true) {
+        others.push('--', ...args.slice(at));
+        break;
+      }
       others.push(arg);
       word ??= arg;
       continue;

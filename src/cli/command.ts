@@ -14,6 +14,8 @@ export interface Command {
   readonly sameFlagsAs?: string;
   /** The arguments are a command, whose own flags follow `--`. */
   readonly runsCommand?: boolean;
+  /** What follows the first argument is for another program, flags too. */
+  readonly passesArguments?: boolean;
   /** kubectl and controllers start it, often at once for many clusters: an error causes no further requests. */
   readonly isPlugin?: boolean;
   /** False for commands that need no server. */

@@ -1,11 +1,6 @@
 import type { Command, Run } from './command.ts';
-import { LISTED_KINDS } from './command-table/get-commands.ts';
 
 type Load = () => Promise<{ readonly run: Run }>;
-
-const getObjects = async (resource: string): Promise<{ readonly run: Run }> => ({
-  run: (await import('./commands/get-objects.ts')).runFor(resource),
-});
 
 const decide = async (of: 'PASSES' | 'REQUESTS', type: 'Approved' | 'Denied' | 'Withdrawn') => {
   const [{ runFor }, kinds] = await Promise.all([import('./commands/request-decide.ts'), import('./approvable.ts')]);
@@ -22,7 +17,6 @@ const listOf = async (of: 'PASSES' | 'REQUESTS') => {
  * wait for the modules of the other commands.
  */
 const LOADERS: Readonly<Record<string, Load>> = {
-  apply: () => import('./commands/apply.ts'),
   'auth can-i': () => import('./commands/can-i.ts'),
   'auth reach': () => import('./commands/reach.ts'),
   'auth why': () => import('./commands/why.ts'),
@@ -31,16 +25,15 @@ const LOADERS: Readonly<Record<string, Load>> = {
   'create bootstrap-token': () => import('./commands/create-bootstrap-token.ts'),
   'create token': () => import('./commands/create-token.ts'),
   credential: () => import('./commands/credential.ts'),
-  delete: () => import('./commands/delete.ts'),
   'describe cluster': () => import('./commands/describe-cluster.ts'),
   exec: () => import('./commands/exec.ts'),
   'get clusters': () => import('./commands/get-clusters.ts'),
-  ...Object.fromEntries(LISTED_KINDS.map(({ resource }) => [`get ${resource}`, () => getObjects(resource)])),
   join: () => import('./commands/join.ts'),
   'keys list': () => import('./commands/keys-list.ts'),
   'keys revoke': () => import('./commands/keys-revoke.ts'),
   'keys rotate': () => import('./commands/keys-rotate.ts'),
   kubeconfig: () => import('./commands/kubeconfig.ts'),
+  kubectl: () => import('./commands/kubectl.ts'),
   login: () => import('./commands/login.ts'),
   logout: () => import('./commands/logout.ts'),
   mcp: () => import('./commands/mcp.ts'),

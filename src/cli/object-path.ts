@@ -1,5 +1,4 @@
 import type { Catalog } from '../api/catalog.ts';
-import { IN_CLUSTER_ANNOTATION } from '../api/domain-keys.ts';
 import { apiVersionOf, type Kind } from '../api/kind.ts';
 import { clusterPrefix } from '../client/access-reviews.ts';
 import type { Client } from '../client/create-client.ts';
@@ -10,25 +9,20 @@ import { pathSegment } from './path-segment.ts';
 export interface ObjectScope {
   readonly cluster?: string | undefined;
   readonly namespace?: string | undefined;
-  /** The object is from a manifest, which can name its cluster in an annotation. */
-  readonly isFromFile?: boolean;
 }
 
-/** The path to list objects of a kind and to create them. With `allNamespaces`, to list only. */
-export function collectionPath(client: Client, kind: Kind, scope: ObjectScope = {}, allNamespaces = false): string {
+/** The path to list objects of a kind and to create them. */
+export function collectionPath(client: Client, kind: Kind, scope: ObjectScope = {}): string {
   const { cluster, namespace } = scope;
   requireCluster(kind, scope);
   const prefix = kind.inCluster ? clusterPrefix(client, cluster) : '';
   const group = kind.group === '' ? '/api/v1' : `/apis/${apiVersionOf(kind)}`;
-  const inNamespace =
-    kind.namespaced && !allNamespaces ? `/namespaces/${encodeURIComponent(namespace || 'default')}` : '';
+  const inNamespace = kind.namespaced ? `/namespaces/${encodeURIComponent(namespace || 'default')}` : '';
   return `${prefix}${group}${inNamespace}/${kind.resource}`;
 }
 
-export function requireCluster(kind: Kind, { cluster, isFromFile }: ObjectScope): void {
-  if (!kind.inCluster || cluster) return;
-  const other = isFromFile === true ? ` or the annotation ${IN_CLUSTER_ANNOTATION}` : '';
-  throw new CliError(`a ${kind.kind} belongs to a cluster: set --cluster${other}`);
+export function requireCluster(kind: Kind, { cluster }: ObjectScope): void {
+  if (kind.inCluster && !cluster) throw new CliError(`a ${kind.kind} belongs to a cluster: set --cluster`);
 }
 
 export function objectPath(client: Client, kind: Kind, scope: ObjectScope, name: string): string {

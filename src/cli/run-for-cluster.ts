@@ -3,6 +3,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
+import { clusterFields, kubeconfigOf } from '../api/kubeconfig.ts';
 import { fileProblem } from '../lib/file-problem.ts';
 import { sha256 } from '../lib/sha256.ts';
 import type { Context, Output } from './command.ts';
@@ -184,13 +185,12 @@ class TimeLimit {
 
 /** JSON, which is YAML. */
 function kubeconfigWith({ cluster, server, caBundle, namespace, token }: ExecTarget): string {
-  const ca = caBundle === undefined ? {} : { 'certificate-authority-data': caBundle };
-  return JSON.stringify({
-    apiVersion: 'v1',
-    kind: 'Config',
-    clusters: [{ name: cluster, cluster: { server, ...ca } }],
-    users: [{ name: cluster, user: { token } }],
-    contexts: [{ name: cluster, context: { cluster, user: cluster, namespace } }],
-    'current-context': cluster,
-  });
+  const entry = {
+    name: cluster,
+    userName: cluster,
+    cluster: clusterFields(server, caBundle),
+    user: { token },
+    namespace,
+  };
+  return JSON.stringify(kubeconfigOf([entry]));
 }

@@ -102,7 +102,7 @@ export const webhookSteps = (
   return `Wrote ${folder}/webhook.yaml, tokens.csv, clusterpass.yaml and cluster.yaml. Then:
 
 1. Add the line of ${folder}/tokens.csv to the file of --token-auth-file of Clusterpass, and delete tokens.csv.
-2. clusterpass apply -f ${folder}/clusterpass.yaml
+2. clusterpass kubectl apply -f ${folder}/clusterpass.yaml
 3. Copy webhook.yaml to the machines of the API server of ${cluster} (mode 0600), and start it with
 
      --authentication-token-webhook-config-file=/etc/kubernetes/clusterpass/webhook.yaml
@@ -113,7 +113,7 @@ export const webhookSteps = (
    AUDIENCES are those that it has; by default its --service-account-issuer.
    Remove ${issuers.map((each) => `the entry of ${each}`).join(' and\n   ')} from its --authentication-config:
    an API server with such an entry verifies passes by itself, and does not ask.
-4. clusterpass apply -f ${folder}/cluster.yaml
+4. clusterpass kubectl apply --server-side -f ${folder}/cluster.yaml
 
 ${cluster} then refuses a revoked pass within about ${WEBHOOK_SECONDS} seconds. While it cannot reach Clusterpass, it refuses every pass.
 `;

@@ -3,7 +3,7 @@ import { addressFor } from '../api/clusters/choose-endpoint.ts';
 import { endpointsInForce } from '../api/clusters/confirmed-endpoint.ts';
 import { type FieldError, invalid, invalidValue, required } from '../api/field-error.ts';
 import { CLUSTER_GROUP } from '../api/kinds/cluster-spec.ts';
-import { type KubeconfigFacts, kubeconfigFor } from '../api/kubeconfig-document.ts';
+import { kubeconfigOf, type PassFacts, passContext } from '../api/kubeconfig.ts';
 import { isDns1123Label, isDns1123Subdomain } from '../api/names.ts';
 import { fleetKey } from '../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../api/request.ts';
@@ -34,18 +34,18 @@ export function createKubeconfigHandler({
     const { serverEndpoints = [], caBundle } = endpointsInForce(cluster.object(), productName);
     const server = addressFor(serverEndpoints, clientAddress);
     if (server === undefined) throw conflict(clusters, name, 'the cluster has no server endpoint');
-    const value = kubeconfigFor({ cluster: name, server, caBundle, baseUrl, account, productName });
+    const value = kubeconfigOf([passContext({ cluster: name, server, caBundle, baseUrl, account, productName })]);
     return { type: 'value', code: 200, value };
   };
 }
 
 const EXPECTED = 'the service account to get tokens for, as namespace/name, or me for passes of the person';
-type Account = Exclude<KubeconfigFacts['account'], 'me'>;
+type Account = Exclude<PassFacts['account'], 'me'>;
 
 const ABOUT = { group: CLUSTER_GROUP, kind: 'KubeconfigOptions' };
 
 /** The names become arguments of a command line, so only valid names pass. */
-function readAccount(text: string): KubeconfigFacts['account'] {
+function readAccount(text: string): PassFacts['account'] {
   if (text === 'me') return text;
   const slash = text.indexOf('/');
   const account = { namespace: text.slice(0, Math.max(slash, 0)), name: text.slice(slash + 1) };

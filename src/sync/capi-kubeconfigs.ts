@@ -1,8 +1,8 @@
 import type { ApiObject } from '../api/kind.ts';
+import { type ClusterAddress, currentAddress } from '../api/kubeconfig.ts';
 import { isStatus } from '../client/errors.ts';
 import type { Transport } from '../client/transport.ts';
 import { Cache } from '../lib/cache.ts';
-import { clusterOfKubeconfig, type KubeconfigCluster } from './kubeconfig-cluster.ts';
 import { failed, type Unusable } from './sources/import-source.ts';
 
 /** A CA can be rotated without a change of the Cluster object. */
@@ -15,7 +15,7 @@ const CLUSTER_LABEL = 'cluster.x-k8s.io/cluster-name';
 interface ReadCluster {
   /** Of the Cluster object. */
   readonly resourceVersion: string | undefined;
-  readonly cluster: KubeconfigCluster;
+  readonly cluster: ClusterAddress;
 }
 
 /**
@@ -35,7 +35,7 @@ export class CapiKubeconfigs {
     this.#read = new Cache({ maxEntries: MAX_CLUSTERS, ttlMs: REFRESH_MS, now });
   }
 
-  readonly read = async (object: ApiObject): Promise<KubeconfigCluster | Unusable> => {
+  readonly read = async (object: ApiObject): Promise<ClusterAddress | Unusable> => {
     const { uid = '', resourceVersion, namespace = '', name = '' } = object.metadata;
     const known = this.#read.get(uid);
     if (known !== undefined && known.resourceVersion === resourceVersion) return known.cluster;
@@ -55,8 +55,8 @@ export class CapiKubeconfigs {
   };
 }
 
-function clusterIn({ type, metadata, data }: ApiObject, name: string): KubeconfigCluster | undefined {
+function clusterIn({ type, metadata, data }: ApiObject, name: string): ClusterAddress | undefined {
   if (type !== SECRET_TYPE || metadata.labels?.[CLUSTER_LABEL] !== name) return undefined;
   const { value } = (data ?? {}) as { value?: unknown };
-  return typeof value === 'string' ? clusterOfKubeconfig(Buffer.from(value, 'base64').toString('utf8')) : undefined;
+  return typeof value === 'string' ? currentAddress(Buffer.from(value, 'base64').toString('utf8')) : undefined;
 }

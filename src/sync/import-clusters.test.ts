@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ApiObject } from '../api/kind.ts';
 import { type ImportSettings, importedState, importOwnership } from './import-clusters.ts';
-import { clusterOfClusterInfo, clusterOfKubeconfig } from './kubeconfig-cluster.ts';
 import type { SourceSettings } from './sources/import-source.ts';
 import { type ImportFrom, SOURCES } from './sources/sources.ts';
 
@@ -170,43 +169,6 @@ describe('CP-90, CP-91: Cluster API', () => {
       conditions: [{ type: 'Ready', status: 'Unknown', reason: 'HubReported' }],
     });
     expect((await readOne('capi', capi(), { ready: true })).desired?.status).toEqual({});
-  });
-});
-
-describe('CP-91: the kubeconfig of a cluster', () => {
-  const text = (users: string) => `
-current-context: c
-contexts: [{name: other, context: {cluster: y}}, {name: c, context: {cluster: x, user: admin}}]
-clusters: [{name: y, cluster: {server: no}}, {name: x, cluster: {server: 'https://x', certificate-authority-data: Q0E=}}]
-users: ${users}
-`;
-  it('has address and CA, and its users are not read', () => {
-    const expected = { server: 'https://x', caBundle: 'Q0E=' };
-    expect(clusterOfKubeconfig(text('[{name: admin, user: {client-key-data: c2VjcmV0}}]'))).toEqual(expected);
-    expect(clusterOfKubeconfig(text('nothing of this is understood'))).toEqual(expected);
-  });
-
-  it.each([
-    '',
-    '[',
-    'a: b',
-    'contexts: 1',
-    'null',
-    'contexts: [null]\nclusters: [null]',
-    'users: &a [x]\nclusters: *a',
-    `${text('[]')}current-context: c`,
-    text('[]').replace("'https://x'", "''"),
-  ])('%j has none', (broken) => {
-    expect(clusterOfKubeconfig(broken)).toBeUndefined();
-  });
-
-  it('is the only one of the ConfigMap cluster-info', () => {
-    const info = (...servers: readonly string[]) =>
-      JSON.stringify({ clusters: servers.map((server) => ({ name: '', cluster: { server } })) });
-    expect(clusterOfClusterInfo(info('https://x'))).toEqual({ server: 'https://x', caBundle: undefined });
-    for (const servers of [[], [''], ['https://x', 'https://y']]) {
-      expect(clusterOfClusterInfo(info(...servers))).toBeUndefined();
-    }
   });
 });
 

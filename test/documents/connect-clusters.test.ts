@@ -12,6 +12,7 @@ import { readAuthenticationConfig } from '../../src/authn/jwt/read-configuration
 import { authenticationConfiguration } from '../../src/cli/trust-configuration.ts';
 import { buildClaims } from '../../src/tokens/claims.ts';
 import { grantOf } from '../../src/tokens/tokens.fixture.ts';
+import { applyYaml } from '../e2e/support/apply.ts';
 import { Person } from '../e2e/support/cli.ts';
 import { addCluster } from '../e2e/support/fleet.ts';
 import { describeWithKubectl } from '../e2e/support/kubectl.ts';
@@ -95,7 +96,7 @@ describeWithKubectl('renew-credentials.sh', () => {
         ? object
         : { ...object, metadata: { ...object.metadata, annotations: { 'clusterpass.dev/in-cluster': 'alpha' } } },
     );
-    await admin.ok(['apply', '-f', '-'], { stdin: files.map((object) => stringify(object)).join('---\n') });
+    await applyYaml(server, files.map((object) => stringify(object)).join('---\n'));
     await mkdir(credential, { recursive: true });
     const token = await admin.ok(['create', 'token', 'issuer', '-n', 'clusterpass', '--cluster', 'alpha']);
     await writeFile(join(credential, 'token'), token, { mode: 0o600 });

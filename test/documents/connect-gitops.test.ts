@@ -7,7 +7,7 @@ import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { KUBECTL } from '../../scripts/setup-kubectl.mjs';
-import { Person } from '../e2e/support/cli.ts';
+import { applyYaml } from '../e2e/support/apply.ts';
 import { addCluster } from '../e2e/support/fleet.ts';
 import { describeWithKubectl } from '../e2e/support/kubectl.ts';
 import { type IdentityProvider, startProvider } from '../e2e/support/provider.ts';
@@ -36,7 +36,6 @@ beforeAll(async () => {
     labels: { env: 'prod' },
     spec: { orchestratorApiEndpoints: { serverEndpoints } },
   });
-  const admin = await Person.as(server);
   const here = { 'clusterpass.dev/in-cluster': 'prod-eu-1' };
   const account = [
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'gitops', annotations: here } },
@@ -46,9 +45,8 @@ beforeAll(async () => {
       metadata: { name: 'deployer', namespace: 'gitops', annotations: here },
     },
   ];
-  const stdin = [...account.map((object) => stringify(object)), fileOf('gitops-rbac.yaml')].join('---\n');
-  await admin.ok(['apply', '-f', '-'], { stdin });
-  await admin.leave();
+  const objects = [...account.map((object) => stringify(object)), fileOf('gitops-rbac.yaml')].join('---\n');
+  await applyYaml(server, objects);
   installClusterpass(folder);
 });
 afterAll(async () => {

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { promtool } from '../../scripts/setup-promtool.mjs';
 import { describeWith } from '../describe-with.ts';
-import { Person } from '../e2e/support/cli.ts';
+import { applyYaml } from '../e2e/support/apply.ts';
 import { createObjects, issue } from '../e2e/support/objects.ts';
 import { type Server, startServer, tokenOf } from '../e2e/support/server.ts';
 import { blocksOf, execute, isRun } from './support/blocks.ts';
@@ -36,9 +36,7 @@ describe('the permission to scrape', () => {
   let server: Server;
   beforeAll(async () => {
     server = await startServer({ users: { [user]: [groups.replaceAll('"', '')], [account.name]: [], jane: [] } });
-    const admin = await Person.as(server);
-    await admin.ok(['apply', '-f', '-'], { stdin: fileOf('monitoring-rbac.yaml') });
-    await admin.leave();
+    await applyYaml(server, fileOf('monitoring-rbac.yaml'));
   });
   afterAll(() => server.destroy());
 

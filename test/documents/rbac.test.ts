@@ -23,10 +23,14 @@ describe('docs/rbac.md', () => {
   let server: Server;
   let runner: PageRunner;
   beforeAll(async () => {
-    server = await startServer({ users: { jane: [], kim: [], tom: ['team-shop'], lea: ['team-shop', 'shop-leads'] } });
+    server = await startServer({
+      tls: true,
+      users: { jane: [], kim: [], tom: ['team-shop'], lea: ['team-shop', 'shop-leads'] },
+    });
     runner = await PageRunner.create(() => [], {
       CLUSTERPASS_SERVER: server.url,
       CLUSTERPASS_TOKEN: server.adminToken,
+      CLUSTERPASS_CA: TLS.caFile,
     });
     writeFileSync(join(runner.folder, 'prod.yaml'), JSON.stringify(KUBECONFIG));
     copyFileSync(TLS.caFile, join(runner.folder, 'ca.crt'));

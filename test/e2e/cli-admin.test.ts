@@ -1,14 +1,14 @@
-import { readFile } from 'node:fs/promises';
+import { mkdir, readFile, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { LISTED_KINDS } from '../../src/cli/command-table/get-commands.ts';
+import { KUBECTL } from '../../scripts/setup-kubectl.mjs';
 import { LAUNCHER } from '../program.ts';
 import { Person } from './support/cli.ts';
 import { describeWithKubectl, kubectlBinary } from './support/kubectl.ts';
 import { bind, createCluster, createNamespace, createObjects } from './support/objects.ts';
 import { type Server, startServer, TLS, tokenOf } from './support/server.ts';
 
-/** Commands for administrators: every kind, all passes, and kubectl with Clusterpass itself. */
+/** Commands for administrators: all passes, and kubectl with Clusterpass itself. */
 
 let server: Server;
 let admin: Person;
@@ -23,43 +23,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await server?.destroy();
   await Promise.all([admin?.leave(), jane?.leave()]);
-});
-
-describe('clusterpass get', () => {
-  const scopeOf = ({ inCluster, namespaced }: (typeof LISTED_KINDS)[number]) => [
-    ...(inCluster ? ['--cluster', 'alpha'] : []),
-    ...(namespaced ? ['-n', 'ci'] : []),
-  ];
-
-  it.each(LISTED_KINDS)('$resource', async (kind) => {
-    const { code, stderr } = await admin.run(['get', kind.resource, ...scopeOf(kind)]);
-    expect([code, stderr.replace(/^No resources found.*\n$/, '')]).toEqual([0, '']);
-    const list = JSON.parse(await admin.ok(['get', kind.singular, ...scopeOf(kind), '-o', 'json']));
-    for (const item of list.items)
-      expect(item).toMatchObject({ kind: expect.any(String), apiVersion: expect.any(String) });
-  });
-
-  it('a table, names, and objects that do not exist', async () => {
-    const ci = ['--cluster', 'alpha', '-n', 'ci'];
-    const text = await admin.ok(['get', 'sa', ...ci, '--show-labels']);
-    expect(text).toMatch(/^NAME +.*AGE +LABELS\nbuilder +/);
-    expect(await admin.ok(['get', 'sa/builder', ...ci, '-o', 'name'])).toBe('serviceaccount/builder\n');
-    expect(await admin.ok(['get', 'roles.rbac.authorization.k8s.io', '-A', '-o', 'name'])).toBe('');
-    expect(await admin.ok(['get', 'pods', '-A', '--cluster', 'alpha'])).toMatch(/^NAMESPACE +NAME.*\nci +job-0 /);
-    expect(await admin.ok(['get', 'pods', ...ci, '--sort-by', '.metadata.name', '-o', 'name'])).toMatch(
-      /^pod\/job-0\n/,
-    );
-    const { code, stdout, stderr } = await admin.run(['get', 'sa', 'builder', 'nothing', ...ci, '-o', 'name']);
-    expect([code, stdout, stderr]).toEqual([
-      1,
-      'serviceaccount/builder\n',
-      expect.stringContaining('"nothing" not found'),
-    ]);
-    expect(await admin.fails(['get', 'pods'])).toContain('set --cluster');
-    expect(await admin.fails(['get', 'pods', 'x', '-l', 'a=b', ...ci])).toContain('selectors cannot be combined');
-    expect(await jane.fails(['get', 'clusterroles'])).toContain('Forbidden');
-    expect((await admin.run(['get', 'widgets'])).code).toBe(1);
-  });
 });
 
 describe('clusterpass token list and revoke, by selection', () => {
@@ -149,6 +112,43 @@ describeWithKubectl('kubectl with these contexts', () => {
     );
     const get = ['--context', 'clusterpass/alpha', 'get', 'ns', '-o', 'name'];
     expect(await kubectlBinary(get, env)).toContain('namespace/ci\n');
+  });
+
+  it('clusterpass kubectl runs it with the login, without a secret in a file, and ends as it does', async () => {
+    const bin = join(admin.home, 'bin');
+    await mkdir(bin);
+    await symlink(KUBECTL, join(bin, 'kubectl'));
+    const env = { PATH: `${bin}:${process.env.PATH}` };
+    const kubectl = (...args: string[]) => admin.run(['kubectl', ...args], { inProcess: false, env });
+    expect(await kubectl('get', 'clusters', '-o', 'name')).toMatchObject({
+      code: 0,
+      stdout: 'cluster.clusterregistry.k8s.io/alpha\ncluster.clusterregistry.k8s.io/beta\n',
+    });
+    expect((await kubectl('--cluster', 'alpha', 'get', 'ns', '-o=name')).stdout).toContain('namespace/ci\n');
+    expect(await kubectl('get', 'cluster', 'nope')).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/NotFound/),
+    });
+    const written = JSON.parse((await kubectl('config', 'view', '--raw', '-o', 'json')).stdout);
+    expect(JSON.stringify(written)).not.toContain(server.adminToken);
+    // With a token of a flag, in place of the login.
+    const asJane = await kubectl(
+      '--token',
+      tokenOf('jane'),
+      'auth',
+      'whoami',
+      '-o',
+      'jsonpath={.status.userInfo.username}',
+    );
+    expect(asJane.stdout).toBe('jane');
+    const watching = admin.start(['kubectl', 'get', 'clusters', '-w'], env);
+    await watching.until(({ stdout }) => stdout.includes('beta'));
+    expect((await watching.stop()).code).toBe(143);
+    const none = await admin.run(['kubectl', 'version'], { inProcess: false, env: { PATH: '/nonexistent' } });
+    expect([none.code, none.stderr]).toEqual([
+      1,
+      'error: kubectl cannot be started: there is no kubectl on the PATH\n',
+    ]);
   });
 
   it('reads each of several servers with the login for it', async () => {

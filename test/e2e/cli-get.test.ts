@@ -103,7 +103,7 @@ describe('clusterpass get clusters', () => {
     );
   });
 
-  it('-o json, yaml, jsonpath, custom-columns', async () => {
+  it('-o json, yaml, jsonpath', async () => {
     const list = JSON.parse(await admin.ok(['get', 'clusters', '-o', 'json']));
     expect(list).toMatchObject({ apiVersion: 'v1', kind: 'List', metadata: { resourceVersion: '' } });
     expect(list.items).toHaveLength(2);
@@ -114,14 +114,6 @@ describe('clusterpass get clusters', () => {
     );
     const template = '{range .items[*]}{.metadata.name}={.metadata.labels.env}{"\\n"}{end}';
     expect(await admin.ok(['get', 'clusters', '-o', `jsonpath=${template}`])).toBe('dev-1=dev\nprod-1=prod\n');
-    expect(await admin.ok(['get', 'clusters', '-o', 'custom-columns=N:.metadata.name,R:.metadata.labels.region'])).toBe(
-      'N        R\ndev-1    <none>\nprod-1   eu\n',
-    );
-    const names = ['--no-headers', '-o', 'custom-columns=N:.metadata.name'];
-    expect(await admin.ok(['get', 'clusters', ...names])).toBe('dev-1\nprod-1\n');
-    expect(await admin.ok(['get', 'clusterroles', 'cluster-admin', ...names])).toBe('cluster-admin\n');
-    expect(await admin.ok(['request', 'list', ...names])).toBe('');
-    expect(await admin.ok(['token', 'list', ...names])).toBe('');
     expect(await admin.fails(['get', 'clusters', '-o', 'xml'])).toMatch(/^error: unable to match a printer .* "xml"/);
   });
 
@@ -145,14 +137,11 @@ describe('clusterpass get clusters', () => {
     expect(await admin.ok(['get', ...flags, 'clusters', '-o', 'name'], { env })).toBe(names);
   });
 
-  it('-l, --field-selector, --chunk-size, --show-labels', async () => {
+  it('-l, --field-selector', async () => {
     const names = async (...flags: string[]): Promise<string> =>
       admin.ok(['get', 'clusters', '-o', 'jsonpath={.items[*].metadata.name}', ...flags]);
     expect(await names('-l', 'env in (prod)')).toBe('prod-1');
     expect(await names('--field-selector', 'metadata.name!=prod-1')).toBe('dev-1');
-    expect(await names('--chunk-size', '1')).toBe('dev-1 prod-1');
-    expect(await names('--chunk-size', '0')).toBe('dev-1 prod-1');
-    expect(await admin.ok(['get', 'clusters', '--show-labels'])).toMatch(/ {3}env=prod,region=eu$/m);
     expect(await admin.fails(['get', 'clusters', '-l', 'a b'])).toMatch(
       /^Error from server \(BadRequest\): .*found 'b'/,
     );
@@ -169,31 +158,6 @@ describe('clusterpass get clusters', () => {
       'error: arguments in resource/name form must have a single resource and name\n',
     );
     expect(await admin.fails(['get', 'cluster', 'pod/x'])).toMatch(/^error: "pod\/x": expected NAME or SERVER\/NAME/);
-  });
-
-  it('-L, --sort-by, -A', async () => {
-    const table = await admin.ok([
-      'get',
-      'clusters',
-      '-A',
-      '-L',
-      'env',
-      '-L',
-      'example.com/x,region',
-      '--sort-by',
-      '.metadata.labels.env',
-    ]);
-    const [header = '', ...rows] = table.trimEnd().split('\n');
-    expect(header).toMatch(/^NAME .* ENV +X +REGION$/);
-    expect(rows.map((row) => row.split(/ +/)[0])).toEqual(['dev-1', 'prod-1']);
-    expect(rows[0]).toMatch(/ dev$/);
-    expect(rows[1]).toMatch(/ prod +eu$/);
-    expect(
-      await admin.ok(['get', 'clusters', '--sort-by', '{.status.version}', '-o', 'jsonpath={.items[*].metadata.name}']),
-    ).toBe('dev-1 prod-1');
-    expect(await admin.fails(['get', 'clusters', '--sort-by', '.nope'])).toBe(
-      `error: couldn't find any field with path ".nope" in the list of objects\n`,
-    );
   });
 
   it('NO_COLOR: there is no colour, not even for a person at a terminal', async () => {
@@ -226,15 +190,6 @@ describe('clusterpass get clusters', () => {
     const { stdout } = await running.stop();
     expect(stdout).toMatch(/^NAME .*\ndev-1 .*\ndev-2 .*\ndev-1 .*\n/);
     expect(stdout).not.toContain('prod-1');
-  });
-
-  it('-w -o custom-columns prints the header once', async () => {
-    const columns = 'custom-columns=NAME:.metadata.name,ENV:.metadata.labels.env';
-    const running = admin.start(['get', 'clusters', 'dev-1', '-w', '-o', columns]);
-    await running.until(({ stdout }) => stdout.includes('dev-1'));
-    await patchCluster(server, 'dev-1', { metadata: { annotations: { note: 'y' } } });
-    await running.until(({ stdout }) => stdout.split('dev-1').length === 3);
-    expect((await running.stop()).stdout).toBe('NAME    ENV\ndev-1   dev\ndev-1   dev\n');
   });
 
   it('-w of a name that does not exist is an error', async () => {
@@ -354,21 +309,6 @@ describe('clusterpass describe cluster', () => {
   });
 });
 
-describe('get of objects in a cluster that does not exist', () => {
-  it.each(['pods', 'namespaces'])('%s: is not an empty list', async (resource) => {
-    for (const output of [[], ['-o', 'json']]) {
-      expect(await admin.run(['get', resource, '--cluster', 'prod-11', ...output])).toEqual({
-        code: 1,
-        stdout: '',
-        stderr:
-          'Error from server (NotFound): clusters.clusterregistry.k8s.io "prod-11" not found\n' +
-          'Did you mean the cluster prod-1?\n',
-      });
-    }
-    expect(await admin.run(['get', resource, '--cluster', 'prod-1'])).toMatchObject({ code: 0 });
-  });
-});
-
 describe('clusterpass version and completion', () => {
   it('version', async () => {
     expect(await admin.ok(['version'])).toMatch(/^Client Version: v\d+\.\d+\.\d+\nServer Version: v?\d.*\n$/);
@@ -405,7 +345,7 @@ describe('clusterpass version and completion', () => {
     async () => {
       const file = join(admin.home, 'clusterpass.fish');
       await writeFile(file, await admin.ok(['completion', 'fish']));
-      const lines = ['ku', 'auth ', 'get clusters --show', 'exec --all -- x --pru', 'exec -- clusterpass.f'].map(
+      const lines = ['kubec', 'auth ', 'get clusters --field', 'exec --all -- x --pru', 'exec -- clusterpass.f'].map(
         (line) => `clusterpass ${line}`,
       );
       const script = [`source ${file}`, ...lines.map((line) => `complete -C '${line}'`)].join('; ');
@@ -416,7 +356,7 @@ describe('clusterpass version and completion', () => {
         'can-i',
         'reach',
         'why',
-        '--show-labels',
+        '--field-selector',
         'clusterpass.fish',
         '',
       ]);
@@ -447,7 +387,7 @@ describe('clusterpass version and completion', () => {
       const { stdout } = await promisify(execFile)('bash', ['-c', text], { env });
       return stdout.trim().split(' ');
     };
-    expect(await complete('ku')).toEqual(['kubeconfig']);
+    expect(await complete('kub')).toEqual(['kubeconfig', 'kubectl']);
     expect(await complete('auth', '')).toEqual(['can-i', 'why', 'reach']);
     expect(await complete('--server', 'https://clusterpass:8443', '-s', 'x', 'auth', '')).toEqual([
       'can-i',

@@ -34,7 +34,7 @@ it('no login is stored for a server that answers, but names no user', async () =
 });
 
 it.each<[readonly string[], Responder[]]>([
-  [['get', 'clusterroles', '-o', 'name'], [list([named('ClusterRole', `viewer${EVIL}`)])]],
+  [['request', 'list', '-o', 'name'], [list([named('AccessRequest', `jane-1${EVIL}`)])]],
   [['auth', 'reach', 'jane'], [json(201, { status: { clusters: [reached] } })]],
   [
     ['request', 'create', ...reason],

@@ -174,7 +174,6 @@ describe('get clusters', () => {
       ['us', 'prod-1'],
       ['eu', 'dev-1'],
     ]);
-    expect(await list('--sort-by', '.metadata.name')).toEqual([['eu', 'dev-1'], ...both, ['us', 'stage-1']]);
     expect(await jane.fails(['get', 'clusters', 'nope'])).toMatch(/^Error from server \(NotFound\): .*\n$/);
     expect(await jane.fails(['get', 'clusters', 'asia/prod-1'])).toBe(
       'error: "asia/prod-1": expected NAME or SERVER/NAME, with one of these servers: eu, us\n',
@@ -252,7 +251,7 @@ describe('describe cluster', () => {
 describe('commands over one server', () => {
   it.each([
     [['create', 'token', 'builder', '-n', 'ci', '--cluster', 'eu/prod-1'], '--cluster: '],
-    [['get', 'serviceaccounts', '-n', 'ci', '--cluster', 'eu/prod-1'], '--cluster: '],
+    [['kubectl', '--cluster', 'eu/prod-1', 'get', 'sa'], '--cluster: '],
     [['confirm', 'eu/prod-1'], ''],
     [['auth', 'can-i', 'get', 'cluster', 'eu/prod-1'], ''],
     [['auth', 'why', 'get', 'clusters', 'eu/prod-1'], ''],
@@ -311,7 +310,6 @@ describe('a misspelled name of a cluster', () => {
     expect(await jane.fails([...token, 'stage1'])).toMatch(/not found\nDid you mean the cluster stage-1\?\n$/);
     expect(await jane.fails([...token, 'far-from-all'])).not.toContain('mean');
     // Refused for another reason than its name.
-    expect(await jane.fails(['get', 'pods', '--server', 'us', '--cluster', 'stage-1'])).not.toContain('mean');
   });
 
   it('names none that the caller does not see', async () => {

@@ -7,6 +7,7 @@ import { parse, stringify } from 'yaml';
 import { presentedRoot } from '../../src/cli/commands/trust.ts';
 import { startApiServer } from '../../src/clusters/upstream/api-server.fixture.ts';
 import { createAuthority } from '../../src/clusters/upstream/certificates.fixture.ts';
+import { applyYaml } from './support/apply.ts';
 import { Person } from './support/cli.ts';
 import { ASK, bind, createObjects, issue, tokenPath } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
@@ -86,7 +87,7 @@ describe('clusterpass trust --webhook', () => {
       `Remove the entry of ${issuer} and\n   the entry of ${issuer}/people from its --authentication-config:`,
     );
     await appendFile(join(server.dataDir, 'users.csv'), await read('tokens.csv'));
-    await person.ok(['apply', '-f', at('clusterpass.yaml')]);
+    await applyYaml(server, await read('clusterpass.yaml'));
 
     const [{ user }] = config.users;
     const path = String(cluster.server).slice(server.url.length);
@@ -102,7 +103,7 @@ describe('clusterpass trust --webhook', () => {
     }
     expect((await server.call('GET', CLUSTERS, { token: user.token })).json.items).toEqual([]);
 
-    await person.ok(['apply', '-f', at('cluster.yaml')]);
+    await applyYaml(server, await read('cluster.yaml'));
     const revoked = await person.run(['token', 'revoke', '-'], { stdin: pass });
     expect(revoked.stderr).toBe(
       'Clusterpass and TokenReviews refuse it from now on. beta, which asks Clusterpass, within about 15 seconds.\n',

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { FakeHub } from '../../src/sync/hub.fixture.ts';
+import { applyYaml } from './support/apply.ts';
 import { Person } from './support/cli.ts';
 import { addCluster, removeCluster } from './support/fleet.ts';
 import { codeFor, createAccount, createNamespace, inNamespace, issue, remove, tokenPath } from './support/objects.ts';
@@ -67,7 +68,7 @@ describe('clusterpass join', () => {
     });
     expect((await joins('edge-1', token)).stdout).toContain('edge-1 is registered already');
     // The repeated request says that it is registered, and shows no field that others wrote.
-    await admin.ok(['apply', '-f', '-'], { stdin: JSON.stringify(bodyOf('edge-1', { metadata: SINCE })) });
+    await applyYaml(server, JSON.stringify(bodyOf('edge-1', { metadata: SINCE })));
     const path = `${BOOTSTRAP}/edge/cluster`;
     const again = await server.call('POST', path, { token: token.trim(), body: bodyOf('edge-1') });
     expect([again.code, again.json.metadata.name, again.json.spec]).toEqual([200, 'edge-1', undefined]);
@@ -141,7 +142,7 @@ describe('clusterpass join', () => {
     expect((await server.call('POST', path, { body: review })).json.status.authenticated).not.toBe(true);
     const wrong = `${token.slice(0, -1)}${token.endsWith('A') ? 'B' : 'A'}`;
     expect((await server.call('GET', CLUSTERS, { token: wrong })).code).toBe(401);
-    await admin.ok(['delete', 'bootstraptoken', 'narrow']);
+    await remove(server, `${BOOTSTRAP}/narrow`);
     expect((await server.call('GET', CLUSTERS, { token })).code).toBe(401);
 
     const fails = (...flags: string[]): Promise<string> => admin.fails(['create', 'bootstrap-token', ...flags]);

@@ -1,58 +1,8 @@
 import type { Command } from '../command.ts';
-import { cluster, dryRun, dryRunWithClient, filename, namespace, output } from './flags.ts';
+import { dryRun, output } from './flags.ts';
 
-/** Commands that manage a fleet: objects, permissions, trust and signing keys. */
+/** Commands that manage a fleet: registration, trust and signing keys. */
 export const ADMIN_COMMANDS: readonly Command[] = [
-  {
-    path: ['apply'],
-    summary: 'Create or update resources by file name or stdin.',
-    details:
-      'Creates objects that do not exist. For those that do, sets the fields in the file (a merge patch). A field that was ' +
-      'removed from the file stays in the object: set it to `null`, or use `--server-side`. With it the server records ' +
-      'who set which field, removes what is no longer in the file, and refuses to change what another manager set. An object inside a cluster names it in the annotation `clusterpass.dev/in-cluster`; without one, ' +
-      '`--cluster` applies.',
-    flags: [
-      filename,
-      cluster('Cluster of objects that name none.'),
-      namespace,
-      { flags: '--server-side', doc: 'Let the server merge the objects (server-side apply).' },
-      { flags: '--force-conflicts', doc: 'With `--server-side`: take over fields that another manager set.' },
-      { flags: '--field-manager <name>', doc: 'Who sets the fields.', default: 'clusterpass' },
-      dryRunWithClient,
-      output('`json`, `yaml`, `name`, `jsonpath=TEMPLATE`'),
-    ],
-    examples: [
-      'clusterpass apply -f cluster.yaml',
-      'clusterpass apply -f fleet/ --server-side --field-manager ci',
-      'clusterpass apply -f fleet/ --dry-run=server',
-      'clusterpass apply -f cluster.yaml -o name',
-    ],
-  },
-  {
-    path: ['delete'],
-    summary: 'Delete resources by file name, stdin, resource and name, or label selector.',
-    arguments: [
-      { name: '[TYPE]', doc: 'Resource, e.g. `cluster` or `serviceaccount`; or `TYPE/NAME`.' },
-      { name: '[NAME...]', doc: 'Names of objects.' },
-    ],
-    flags: [
-      filename,
-      cluster('Cluster of the objects.'),
-      namespace,
-      { flags: '-l, --selector <selector>', doc: 'Label selector of the objects of TYPE to delete.' },
-      { flags: '--all', doc: 'Delete all objects of TYPE.' },
-      { flags: '-A, --all-namespaces', doc: 'With `-l` or `--all`: delete in all namespaces.' },
-      { flags: '--ignore-not-found', doc: 'Treat "resource not found" as a successful delete.' },
-      dryRunWithClient,
-      output('`name`'),
-    ],
-    examples: [
-      'clusterpass delete cluster dev-eu-1',
-      'clusterpass delete serviceaccount builder -n ci --cluster prod-eu-1',
-      'clusterpass delete -f cluster.yaml',
-      'clusterpass delete clusters -l env=dev --dry-run=client',
-    ],
-  },
   {
     path: ['register'],
     summary: 'Register a cluster from a kubeconfig.',

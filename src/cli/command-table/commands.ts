@@ -3,7 +3,6 @@ import { ACCESS_COMMANDS } from './access-commands.ts';
 import { ADMIN_COMMANDS } from './admin-commands.ts';
 import { AGENT_COMMANDS } from './agent-commands.ts';
 import { output } from './flags.ts';
-import { GET_COMMANDS } from './get-commands.ts';
 import { JOIN_COMMANDS } from './join-commands.ts';
 import { PASS_COMMANDS } from './pass-commands.ts';
 import { REQUEST_COMMANDS } from './request-commands.ts';
@@ -13,9 +12,9 @@ import { USER_COMMANDS } from './user-commands.ts';
 
 /** The groups of commands that share their first word, with their help texts. */
 export const GROUPS: Readonly<Record<string, string>> = {
-  get: 'Display one or many resources.',
-  describe: 'Show details of a resource.',
-  create: 'Create a resource.',
+  get: 'List clusters.',
+  describe: 'Show details of a cluster.',
+  create: 'Request a pass, or create a token to register a cluster.',
   auth: 'Inspect authorization.',
   keys: 'Manage the signing keys.',
   servers: 'List the servers that you are logged in to, and choose the current one.',
@@ -31,7 +30,6 @@ export const GROUPS: Readonly<Record<string, string>> = {
 export const COMMANDS: readonly Command[] = [
   ...SESSION_COMMANDS,
   ...USER_COMMANDS,
-  ...GET_COMMANDS,
   ...ACCESS_COMMANDS,
   ...REQUEST_COMMANDS,
   ...PASS_COMMANDS,

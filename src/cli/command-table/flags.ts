@@ -78,12 +78,6 @@ export const dryRunWithClient: Flag = {
   default: 'none',
 };
 
-export const filename: Flag = {
-  flags: '-f, --filename <file>',
-  doc: 'File, directory with `.yaml`, `.yml` and `.json` files, or `-` for stdin.',
-  repeatable: true,
-};
-
 export const noHeaders: Flag = { flags: '--no-headers', doc: "Don't print headers." };
 
 /** How a command connects to a cluster that is not Clusterpass. */

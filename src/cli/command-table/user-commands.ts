@@ -27,26 +27,15 @@ export const USER_COMMANDS: readonly Command[] = [
       },
     ],
     flags: [
-      output('`wide`, `json`, `yaml`, `name`, `jsonpath=TEMPLATE`, `custom-columns=HEADER:PATH,...`'),
+      output('`wide`, `json`, `yaml`, `name`, `jsonpath=TEMPLATE`'),
       { flags: '-l, --selector <selector>', doc: 'Label selector, e.g. `env in (dev,staging)`.' },
       { flags: '--field-selector <selector>', doc: 'Field selector, e.g. `status.type=EKS`.' },
       { flags: '-w, --watch', doc: 'After listing the clusters, watch for changes.' },
-      { flags: '--watch-only', doc: 'Watch for changes without listing first.' },
-      { flags: '--chunk-size <number>', doc: 'Return large lists in chunks. Pass 0 to disable.', default: '500' },
       noHeaders,
-      { flags: '--show-labels', doc: 'Show all labels as the last column.' },
-      {
-        flags: '-L, --label-columns <labels>',
-        doc: 'Comma-separated labels to show as columns, e.g. `env,region`.',
-        repeatable: true,
-      },
-      { flags: '--sort-by <path>', doc: 'Sort by a field, given as a JSONPath expression, e.g. `.status.version`.' },
-      { flags: '-A, --all-namespaces', doc: 'No effect: clusters have no namespace.' },
     ],
     examples: [
       'clusterpass get clusters',
       'clusterpass get clusters -l env=prod -o wide',
-      'clusterpass get clusters prod-eu-1 dev-eu-1 -L env,region --sort-by .status.version',
       `clusterpass get clusters -o jsonpath='{range .items[*]}{.metadata.name}{"\\n"}{end}'`,
     ],
   },
@@ -134,7 +123,7 @@ export const USER_COMMANDS: readonly Command[] = [
       ...tokenSelection,
       { flags: '--field-selector <selector>', doc: 'Field selector, e.g. `spec.requestedBy.username=jane`.' },
       noHeaders,
-      output('`json`, `yaml`, `name`, `jsonpath=TEMPLATE`, `custom-columns=HEADER:PATH,...`'),
+      output('`json`, `yaml`, `name`, `jsonpath=TEMPLATE`'),
     ],
     examples: [
       'clusterpass token list',
@@ -230,6 +219,24 @@ export const USER_COMMANDS: readonly Command[] = [
       'clusterpass kubeconfig --as-me',
       'clusterpass kubeconfig --server-context',
       'clusterpass kubeconfig --prune',
+    ],
+  },
+  {
+    path: ['kubectl'],
+    summary: 'Run kubectl at Clusterpass, with your login.',
+    details:
+      'For everything that is an object: roles and bindings, access requests, signing keys, the objects inside a ' +
+      'cluster. It runs the `kubectl` on your PATH with a temporary kubeconfig (mode 0600) that has no secret: kubectl ' +
+      'gets its token from `clusterpass credential`. Flags of `clusterpass` stand before the first argument; this one ' +
+      'and all that follows are for kubectl, whose exit code is that of the command. Needs an https server: kubectl ' +
+      'sends no token over http. [kubectl.md](kubectl.md) says what kubectl can do here.',
+    arguments: [{ name: '<ARGS...>', doc: 'Arguments of kubectl.' }],
+    passesArguments: true,
+    flags: [cluster('At the API of this cluster: its namespaces, service accounts, Pods and Secrets.')],
+    examples: [
+      'clusterpass kubectl get clusters',
+      'clusterpass kubectl apply --server-side -f cluster.yaml',
+      'clusterpass kubectl --cluster prod-eu-1 get serviceaccounts -n ci',
     ],
   },
   {

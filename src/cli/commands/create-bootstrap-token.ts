@@ -43,7 +43,7 @@ export const run: Run = async (context, invocation) => {
     dryRun
       ? `The token would be valid until ${until} (server dry run).\n`
       : `Valid until ${until}, for one cluster named ${terminalSafe(namePattern)}. ` +
-          `To revoke it: clusterpass delete bootstraptoken ${terminalSafe(name)}\n`,
+          `To revoke it: clusterpass kubectl delete bootstraptoken ${terminalSafe(name)}\n`,
   );
   if (!dryRun) context.out.write(`${token}\n`);
   return undefined;

@@ -2,7 +2,6 @@ import { fieldSelectorFor } from '../../api/field-selector-text.ts';
 import type { TableColumn } from '../../api/kind.ts';
 import { clusterColumns } from '../../api/kinds/cluster-columns.ts';
 import type { Cluster, ClusterSelection, ListOptions } from '../../client/types.ts';
-import { terminalSafe } from '../../lib/text.ts';
 import { type ClusterReference, clusterLabel, clusterReferences } from '../cluster-references.ts';
 import { checkedNames, getCluster, withConfirmedEndpoints } from '../clusters.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
@@ -10,24 +9,18 @@ import { askAll, connectAll, type NamedServer } from '../connection/all-servers.
 import { describeError } from '../describe-error.ts';
 import { type FoundClusters, findClusters } from '../find-clusters.ts';
 import { localAddressTo } from '../kubeconfig/local-address.ts';
-import { asList, FORMATS, type Printer, printerFor } from '../output/printer.ts';
-import { sorterFor } from '../output/sort-by.ts';
-import { cellsOf, labelsCell, renderTable, widthsOf } from '../output/table.ts';
+import { asList, type Printer, printerFor } from '../output/printer.ts';
+import { cellsOf, renderTable, widthsOf } from '../output/table.ts';
 
 /** On clusters in output about several servers: the address of the server that has the cluster. */
 const SERVER_ANNOTATION = 'clusterpass.dev/server';
 
 /** `get clusters`, with kubectl's flags and output formats. Without `--server`, of all servers with a login. */
 export const run: Run = async (context, invocation) => {
-  const print = await printerFor(invocation.text('output'), FORMATS, !invocation.isOff('headers'));
+  const print = await printerFor(invocation.text('output'));
   const labelSelector = invocation.text('selector');
   const fieldSelector = invocation.text('fieldSelector');
-  const watching = invocation.is('watch') || invocation.is('watchOnly');
-  const sortBy = invocation.text('sortBy');
-  const sorted = sortBy === undefined ? (list: readonly Cluster[]) => list : sorterFor<Cluster>(sortBy);
-  if (watching && sortBy !== undefined) {
-    context.err.write('warning: --watch or --watch-only requested, --sort-by will be ignored\n');
-  }
+  const watching = invocation.is('watch');
   if (invocation.args.length > 0 && (labelSelector !== undefined || fieldSelector !== undefined)) {
     throw new CliError('selectors cannot be combined with names');
   }
@@ -42,25 +35,21 @@ export const run: Run = async (context, invocation) => {
     ...(first === undefined ? {} : { fieldSelector: fieldSelectorFor('metadata.name', first.name) }),
   };
   const table = tableFor(context, invocation, servers, await localAddresses(invocation, servers));
-  if (watching) return watch(context, invocation, { servers, selection, print, table, reference: first });
-  const limit = invocation.number('chunkSize', '--chunk-size');
+  if (watching) return watch(context, { servers, selection, print, table, reference: first });
   const { items, problems, hints, failed } =
-    references.length > 0
-      ? await getEach(context, servers, references)
-      : await listAll(context, servers, { ...selection, limit });
+    references.length > 0 ? await getEach(context, servers, references) : await listAll(context, servers, selection);
   if (references.length === 1 && problems.length > 0) {
     report(context, problems, hints);
     return 1;
   }
-  const clusters = sorted(items);
   if (failed.length === servers.length) return 1;
   if (print !== undefined) {
-    const printed = clusters.map(table.printed);
+    const printed = items.map(table.printed);
     context.out.write(print(references.length === 1 && printed.length === 1 ? printed[0] : asList(printed)));
-  } else if (clusters.length === 0) {
+  } else if (items.length === 0) {
     if (problems.length === 0) context.err.write('No resources found\n');
   } else {
-    context.out.write(renderTable([...table.headers, ...clusters.map(table.row)]));
+    context.out.write(renderTable([...table.headers, ...items.map(table.row)]));
   }
   report(context, problems, hints);
   return problems.length > 0 || failed.length > 0 ? 1 : 0;
@@ -109,7 +98,6 @@ interface WatchSettings {
 
 async function watch(
   context: Context,
-  invocation: Invocation,
   { servers, selection, print, table, reference }: WatchSettings,
 ): Promise<number> {
   const asked = servers.filter((server) => reference?.server === undefined || reference.server === server);
@@ -131,7 +119,7 @@ async function watch(
     else context.out.write(renderTable([...head, ...clusters.map(row)], widths));
     head = [];
   };
-  if (!invocation.is('watchOnly') && initial.length > 0) show(initial);
+  if (initial.length > 0) show(initial);
   const watched = answers.map(({ server }) => server);
   const ended = await askAll(context, watched, async (server) => {
     const from = answers.find((answer) => answer.server === server)?.value;
@@ -164,15 +152,13 @@ async function localAddresses(
   );
 }
 
-/** The server if there are several, the columns of the server's tables, then those of `-L` and `--show-labels`. */
+/** The server if there are several, then the columns of the server's tables. */
 function tableFor(
   context: Context,
   invocation: Invocation,
   servers: readonly NamedServer[],
   localAddressOf: ReadonlyMap<NamedServer, string | undefined>,
 ): ClusterTable {
-  const withLabels = invocation.is('showLabels');
-  const labelColumns = invocation.list('labelColumns').flatMap((text) => text.split(',').filter((key) => key !== ''));
   const columnsOf = (server: NamedServer): TableColumn[] =>
     clusterColumns(server.client.productName, localAddressOf.get(server)).filter(
       ({ priority }) => isWide(invocation) || priority === 0,
@@ -186,24 +172,12 @@ function tableFor(
   const fallback = { server: only, columns: columnsOf(only) };
   const tableOf = ({ metadata: { annotations = {} } }: Cluster): typeof fallback =>
     (isSeveral ? byAddress.get(annotations[SERVER_ANNOTATION] ?? '') : undefined) ?? fallback;
-  const names = [
-    ...(isSeveral ? ['SERVER'] : []),
-    ...fallback.columns.map(({ name }) => name.toUpperCase()),
-    ...labelColumns.map((key) => terminalSafe((key.split('/').at(-1) ?? '').toUpperCase())),
-    ...(withLabels ? ['LABELS'] : []),
-  ];
+  const names = [...(isSeveral ? ['SERVER'] : []), ...fallback.columns.map(({ name }) => name.toUpperCase())];
   return {
     headers: invocation.isOff('headers') ? [] : [names],
     row: (cluster) => {
       const { server, columns } = tableOf(cluster);
-      const { labels = {} } = cluster.metadata;
-      const values = labelColumns.map((key) => (Object.hasOwn(labels, key) ? terminalSafe(labels[key] ?? '') : ''));
-      return [
-        ...(isSeveral ? [server.name] : []),
-        ...cellsOf(columns, cluster, context.now()),
-        ...values,
-        ...(withLabels ? [labelsCell(cluster)] : []),
-      ];
+      return [...(isSeveral ? [server.name] : []), ...cellsOf(columns, cluster, context.now())];
     },
     printed: (cluster) => {
       if (invocation.text('output') !== 'name') return cluster;

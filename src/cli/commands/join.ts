@@ -2,10 +2,10 @@ import { bootstrapTokenId } from '../../api/bootstrap-credential.ts';
 import { clusterObject } from '../../api/clusters/cluster-object.ts';
 import { CLUSTER_ID_ANNOTATION } from '../../api/domain-keys.ts';
 import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
+import { type ClusterAddress, onlyAddress } from '../../api/kubeconfig.ts';
 import { isStatus } from '../../client/errors.ts';
 import { shellWord } from '../../lib/shell-word.ts';
 import { terminalSafe } from '../../lib/text.ts';
-import { clusterOfClusterInfo, type KubeconfigCluster } from '../../sync/kubeconfig-cluster.ts';
 import { readIdentity } from '../cluster-identity.ts';
 import { CliError, type Invocation, type Run } from '../command.ts';
 import { clientFor, resolveConnection } from '../connection/connection.ts';
@@ -48,7 +48,7 @@ export const run: Run = async (context, invocation) => {
 };
 
 /** Address and CA for clients outside of the cluster. */
-async function reachableAt(source: ClusterConnection, invocation: Invocation): Promise<KubeconfigCluster> {
+async function reachableAt(source: ClusterConnection, invocation: Invocation): Promise<ClusterAddress> {
   const given = invocation.text('address');
   const found = given === undefined && source.isInPod ? await publishedAddress(source) : undefined;
   const ownBundle = source.ca === undefined ? undefined : Buffer.from(source.ca).toString('base64');
@@ -57,12 +57,12 @@ async function reachableAt(source: ClusterConnection, invocation: Invocation): P
 }
 
 /** A pod reaches its API server at an address that no client outside reaches. kubeadm publishes the other one. */
-async function publishedAddress({ transport }: ClusterConnection): Promise<KubeconfigCluster> {
+async function publishedAddress({ transport }: ClusterConnection): Promise<ClusterAddress> {
   const path = '/api/v1/namespaces/kube-public/configmaps/cluster-info';
   const unknown = 'the address for clients outside of the cluster is not known: set --address';
   try {
     const { data } = (await transport.request<{ data?: { kubeconfig?: unknown } }>('GET', path)).value;
-    const found = typeof data?.kubeconfig === 'string' ? clusterOfClusterInfo(data.kubeconfig) : undefined;
+    const found = typeof data?.kubeconfig === 'string' ? onlyAddress(data.kubeconfig) : undefined;
     if (found !== undefined) return found;
   } catch (error) {
     if (!isStatus(error, 403) && !isStatus(error, 404)) throw error;

@@ -4,14 +4,14 @@ import type { Client } from '../../client/create-client.ts';
 import type { Approvable } from '../approvable.ts';
 import { type Invocation, type Run, UsageError } from '../command.ts';
 import { connect } from '../connection/connection.ts';
-import { asList, FORMATS, printerFor } from '../output/printer.ts';
+import { asList, printerFor } from '../output/printer.ts';
 import { cellsOf, renderTable } from '../output/table.ts';
 
 export const runFor =
   (of: Approvable): Run =>
   async (context, invocation) => {
     const format = invocation.text('output');
-    const print = await printerFor(format, FORMATS, !invocation.isOff('headers'));
+    const print = await printerFor(format);
     const fieldSelector = fieldSelectorOf(of, invocation);
     const client = await connect(context, invocation);
     const requests = await listObjects(client, of, fieldSelector);

@@ -8,11 +8,7 @@ import { givenTokenSelector } from '../token-selection.ts';
 const ONLY_TRACKED = 'Only tracked tokens are listed: others, e.g. those that kubectl uses, have no record.';
 
 export const run: Run = async (context, invocation) => {
-  const print = await printerFor(
-    invocation.text('output'),
-    ['custom-columns', 'json', 'jsonpath', 'name', 'yaml'],
-    !invocation.isOff('headers'),
-  );
+  const print = await printerFor(invocation.text('output'), ['json', 'jsonpath', 'name', 'yaml']);
   const selectors = [givenTokenSelector(invocation), invocation.text('fieldSelector')];
   const fieldSelector = selectors.filter((each) => each !== undefined && each !== '').join(',') || undefined;
   const client = await connect(context, invocation);

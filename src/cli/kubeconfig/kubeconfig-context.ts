@@ -1,8 +1,7 @@
 import { dirname, resolve } from 'node:path';
-import { parseDocument } from 'yaml';
+import { entryOf, parseKubeconfig, stringField } from '../../api/kubeconfig.ts';
 import { CliError } from '../command.ts';
 import { readGivenFile, readText } from '../files/files.ts';
-import { MAX_ALIASES } from './kubeconfig-file.ts';
 
 /** The cluster and the user of one context. Certificates and keys are PEM. */
 export interface KubeconfigContext {
@@ -22,21 +21,18 @@ type Fields = Readonly<Record<string, unknown>>;
 export async function readContext(file: string, name: string | undefined): Promise<KubeconfigContext> {
   const text = await readText(file);
   if (text === undefined) throw new CliError(`the kubeconfig ${file} does not exist`);
-  // As in kubectl: the first document, and the last of two keys.
-  const document = parseDocument(text, { uniqueKeys: false });
-  const isWrong = document.errors.some(({ code }) => code !== 'MULTIPLE_DOCS');
-  const config: unknown = isWrong ? undefined : document.toJS(MAX_ALIASES);
-  if (typeof config !== 'object' || config === null) throw new CliError(`${file} is not a kubeconfig`);
-  const root = config as Fields;
-  const contextName = name ?? stringField(root, 'current-context');
+  const config = parseKubeconfig(text);
+  if (config === undefined) throw new CliError(`${file} is not a kubeconfig`);
+  const contextName = name ?? config.current;
   if (!contextName) throw new CliError(`${file} has no current context: select one with --context`);
-  const context = entry(root, 'contexts', 'context', contextName);
+  const context = entryOf(config.contexts, contextName);
   if (context === undefined) throw new CliError(`${file} has no context ${JSON.stringify(contextName)}`);
-  const cluster = entry(root, 'clusters', 'cluster', stringField(context, 'cluster') ?? '');
-  const server = stringField(cluster ?? {}, 'server');
-  if (cluster === undefined || !server)
+  const cluster = entryOf(config.clusters, stringField(context, 'cluster') ?? '') ?? {};
+  const server = stringField(cluster, 'server');
+  if (server === undefined) {
     throw new CliError(`the context ${JSON.stringify(contextName)} has no cluster with a server`);
-  const user = entry(root, 'users', 'user', stringField(context, 'user') ?? '') ?? {};
+  }
+  const user = entryOf(config.users, stringField(context, 'user') ?? '') ?? {};
   const pem = (fields: Fields, field: string): Promise<string | undefined> => readPem(file, fields, field);
   return {
     name: contextName,
@@ -48,17 +44,6 @@ export async function readContext(file: string, name: string | undefined): Promi
     cert: await pem(user, 'client-certificate'),
     key: await pem(user, 'client-key'),
   };
-}
-
-function entry(root: Fields, section: string, kind: string, name: string): Fields | undefined {
-  const list = root[section];
-  const found = Array.isArray(list) ? (list as Fields[]).find((item) => item?.name === name) : undefined;
-  return found?.[kind] as Fields | undefined;
-}
-
-function stringField(fields: Fields, field: string): string | undefined {
-  const value = fields[field];
-  return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
 /** As in kubectl, `x-data` (base64) takes precedence over `x` (a file). */

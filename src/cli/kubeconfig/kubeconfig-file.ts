@@ -1,5 +1,5 @@
 import { Document, isMap, isNode, isSeq, parseDocument, type ScalarTag, type Tags, YAMLSeq } from 'yaml';
-import type { ExecConfig } from '../../api/kubeconfig-document.ts';
+import { type ClusterFields, type ExecConfig, MAX_ALIASES } from '../../api/kubeconfig.ts';
 import { CliError } from '../command.ts';
 import { yamlProblem } from '../describe-error.ts';
 import { type EndpointChange, endpointChanges } from './endpoint-change.ts';
@@ -14,7 +14,7 @@ export interface WantedContext {
   readonly qualified?: { readonly contextName: string; readonly userName: string };
   /** A context of another server in the same list has the same name, so a new one gets its qualified name. */
   readonly isShared?: boolean;
-  readonly cluster: { readonly server: string; readonly 'certificate-authority-data'?: string };
+  readonly cluster: Readonly<ClusterFields>;
   /** Identifies all endpoints of the cluster, of which `cluster` has one. */
   readonly endpoints: string;
   readonly exec: ExecConfig;
@@ -65,9 +65,6 @@ interface Mark extends ContextKey {
 }
 
 const EMPTY = 'apiVersion: v1\nkind: Config\nclusters: []\nusers: []\ncontexts: []\n';
-
-/** Of one file. The default of the parser is 100, which a file of many contexts with one anchor exceeds. */
-export const MAX_ALIASES = { maxAliasCount: 100_000 };
 
 const NUMBERS: ReadonlySet<string> = new Set(['tag:yaml.org,2002:int', 'tag:yaml.org,2002:float']);
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { kubeconfigFor } from '../../api/kubeconfig-document.ts';
+import { passContext } from '../../api/kubeconfig.ts';
 import type { WantedContext } from './kubeconfig-file.ts';
 import { mergeKubeconfig, type Pruning } from './kubeconfig-merge.ts';
 
@@ -13,14 +13,14 @@ const pruning = (server: string, visible: ReadonlySet<string>): Pruning => ({
 
 function wanted(cluster: string, contextName = cluster, server = `https://${cluster}`, baseUrl = PASS): WantedContext {
   const account = { namespace: 'ci', name: 'builder' };
-  const { clusters, users } = kubeconfigFor({ cluster, server, caBundle: 'Q0E=', baseUrl, account });
+  const entry = passContext({ cluster, server, caBundle: 'Q0E=', baseUrl, account });
   return {
     key: { server: baseUrl, cluster, account: 'ci/builder' },
     contextName,
     userName: `ci:builder@${contextName}`,
-    cluster: clusters[0]?.cluster ?? { server: '' },
+    cluster: entry.cluster,
     endpoints: `endpoints with ${server}`,
-    exec: users[0]?.user.exec as WantedContext['exec'],
+    exec: entry.user.exec,
     namespace: 'ci',
   };
 }

@@ -1,10 +1,10 @@
 import { readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isSeq, parseDocument, stringify } from 'yaml';
+import { stringify } from 'yaml';
 import { fieldSelectorFor } from '../../api/field-selector-text.ts';
 import type { ApiObject } from '../../api/kind.ts';
 import { isHandle, passAccount, passSpec } from '../../api/kinds/pass-spec.ts';
-import { kubeconfigFor } from '../../api/kubeconfig-document.ts';
+import { kubeconfigOf, parseKubeconfig, passContext } from '../../api/kubeconfig.ts';
 import type { Client } from '../../client/create-client.ts';
 import { CliError, type Context } from '../command.ts';
 import type { Connection } from '../connection/connection.ts';
@@ -42,12 +42,11 @@ export async function writePassKubeconfig(
   const endpoint = endpointFor(cluster, await localAddressTo(connection.server));
   if (typeof endpoint === 'string') throw new CliError(`no kubeconfig for ${handle}: the cluster ${name}: ${endpoint}`);
   const { server: baseUrl, productName } = connection;
-  const config = kubeconfigFor({ cluster: name, ...endpoint, baseUrl, account, productName, pass: handle });
   const command = await execCommand(context);
-  for (const { user } of config.users) user.exec.command = command;
+  const entry = passContext({ cluster: name, ...endpoint, baseUrl, account, productName, pass: handle, command });
   await deleteOld(context);
   const file = join(folderOf(context), `${handle}.yaml`);
-  await writePrivate(file, stringify(config));
+  await writePrivate(file, stringify(kubeconfigOf([entry])));
   return file;
 }
 
@@ -69,9 +68,9 @@ export async function deletePassKubeconfigs(context: Context, server: string): P
 
 /** The server in the arguments of the exec plugin. */
 function serverOf(text: string): string | undefined {
-  const args: unknown = parseDocument(text).getIn(['users', 0, 'user', 'exec', 'args']);
-  const list: unknown = isSeq(args) ? args.toJSON() : [];
-  return Array.isArray(list) ? list[list.indexOf('--server') + 1] : undefined;
+  const { exec } = parseKubeconfig(text)?.users[0]?.fields ?? {};
+  const { args } = (exec ?? {}) as { readonly args?: readonly string[] };
+  return args?.[args.indexOf('--server') + 1];
 }
 
 async function deleteOld(context: Context): Promise<void> {

@@ -1,9 +1,9 @@
+import { clusterFields, loginPlugin } from '../../api/kubeconfig.ts';
 import { CliError } from '../command.ts';
 import type { NamedServer } from '../connection/all-servers.ts';
 import type { WantedContext } from './kubeconfig-file.ts';
 
 const FLEET_CONTEXT = 'clusterpass';
-const INSTALL_HINT = 'The program "clusterpass" gives the token of your login. Install it and run "clusterpass login".';
 
 /** Contexts for Clusterpass itself, with the login of the user: the API of the fleet, and that of each cluster. */
 export function serverContexts(
@@ -20,10 +20,7 @@ export function serverContexts(
       '--server-context needs a server whose certificate is verified: pass its CA with --certificate-authority',
     );
   }
-  const ca =
-    certificateAuthority === undefined
-      ? {}
-      : { 'certificate-authority-data': Buffer.from(certificateAuthority).toString('base64') };
+  const ca = certificateAuthority && Buffer.from(certificateAuthority).toString('base64');
   const namesFor = (contextName: string): { contextName: string; userName: string } => ({
     contextName,
     userName: `login@${contextName}`,
@@ -32,16 +29,9 @@ export function serverContexts(
     key: { server, cluster, account: '' },
     ...namesFor(`${FLEET_CONTEXT}${suffix}`),
     qualified: namesFor(`${FLEET_CONTEXT}@${serverName}${suffix}`),
-    cluster: { server: `${server}${path}`, ...ca },
+    cluster: clusterFields(`${server}${path}`, ca),
     endpoints: '',
-    exec: {
-      apiVersion: 'client.authentication.k8s.io/v1',
-      command,
-      args: ['credential', '--login', '--server', server],
-      installHint: INSTALL_HINT,
-      interactiveMode: 'Never',
-      provideClusterInfo: false,
-    },
+    exec: loginPlugin(server, command),
     namespace: 'default',
   });
   return [contextFor('', '', ''), ...clusters.map((name) => contextFor(name, `/${productName}/${name}`, `/${name}`))];

@@ -1,5 +1,5 @@
 import { endpointsFingerprint } from '../../api/clusters/confirmed-endpoint.ts';
-import { kubeconfigFor } from '../../api/kubeconfig-document.ts';
+import { passContext } from '../../api/kubeconfig.ts';
 import { type Cluster, endpointsInForce } from '../../client/types.ts';
 import { CliError } from '../command.ts';
 import type { NamedServer } from '../connection/all-servers.ts';
@@ -30,9 +30,7 @@ export function wantedContext(
   const { name } = cluster.metadata;
   const endpoint = endpointFor(cluster, localAddress);
   if (typeof endpoint === 'string') return endpoint;
-  const entry = kubeconfigFor({ cluster: name, ...endpoint, baseUrl, account: subject, productName });
-  const [first, user] = [entry.clusters[0], entry.users[0]];
-  if (first === undefined || user === undefined) return 'it has no entry';
+  const entry = passContext({ cluster: name, ...endpoint, baseUrl, account: subject, productName, command });
   const account = subject === 'me' ? { namespace: 'default', name: subject } : subject;
   const who = subject === 'me' ? subject : `${account.namespace}:${account.name}`;
   const namesBy = (text: string): { contextName: string; userName: string } => {
@@ -44,9 +42,9 @@ export function wantedContext(
     key: { server: baseUrl, cluster: name, account: who.replace(':', '/') },
     ...namesBy(template),
     ...(template === CLUSTER_TEMPLATE ? { qualified: namesBy(QUALIFIED_TEMPLATE) } : {}),
-    cluster: first.cluster,
+    cluster: entry.cluster,
     endpoints: endpointsFingerprint(endpointsInForce(cluster)),
-    exec: { ...user.user.exec, command },
+    exec: entry.user.exec,
     namespace: account.namespace,
   };
 }

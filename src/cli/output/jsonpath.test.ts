@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { cpuTimeOf } from '../../lib/cpu-time.fixture.ts';
-import { parsePath, parseTemplate } from './jsonpath.ts';
+import { parseTemplate } from './jsonpath.ts';
 
 /** The example of kubectl's documentation. */
 const data = {
@@ -73,10 +73,4 @@ describe('templates', () => {
     };
     expect(cpuTimeOf(parseAll)).toBeLessThan(5_000);
   });
-});
-
-it('accepts paths of custom columns without braces and leading dot', () => {
-  for (const path of ['.items[0].metadata.name', 'items[0].metadata.name', '{.items[0].metadata.name}']) {
-    expect(parsePath(path)(data)).toEqual(['127.0.0.1']);
-  }
 });

@@ -26,13 +26,6 @@ export function parseTemplate(text: string): Template {
   return (root) => render(parts, root, root);
 }
 
-/** One path, with or without braces and the leading dot, as in custom-columns. */
-export function parsePath(text: string): (root: unknown) => unknown[] {
-  const bare = text.replace(/^\{(.*)\}$/s, '$1');
-  const steps = parseSteps(bare.startsWith('.') || bare.startsWith('[') || bare.startsWith('$') ? bare : `.${bare}`);
-  return (root) => evaluate(steps, [root], root);
-}
-
 interface Token {
   readonly type: 'text' | 'expression';
   readonly text: string;

@@ -2,24 +2,22 @@ import type { ApiObject } from '../../api/kind.ts';
 import { terminalSafe } from '../../lib/text.ts';
 import { CliError } from '../command.ts';
 
-/** Formats a value for `-o`. Called again, it continues its output. */
+/** Formats a value for `-o`. */
 export type Printer = (value: unknown) => string;
 
 /** As kubectl indents. */
 const JSON_INDENT = 4;
 
-export const FORMATS: readonly string[] = ['custom-columns', 'json', 'jsonpath', 'name', 'wide', 'yaml'];
-const WITH_ARGUMENT = ['custom-columns', 'jsonpath'];
+export const FORMATS: readonly string[] = ['json', 'jsonpath', 'name', 'wide', 'yaml'];
 
 /** The printer of `-o`; undefined for tables, which each command renders itself. */
 export async function printerFor(
   format: string | undefined,
   allowed: readonly string[] = FORMATS,
-  withHeaders = true,
 ): Promise<Printer | undefined> {
   if (format === undefined || format === '') return undefined;
   const [, name = '', argument] = /^([^=]*)(?:=(.*))?$/s.exec(format) ?? [];
-  if (!allowed.includes(name) || (argument !== undefined && !WITH_ARGUMENT.includes(name))) {
+  if (!allowed.includes(name) || (argument !== undefined && name !== 'jsonpath')) {
     throw new CliError(
       `unable to match a printer suitable for the output format ${JSON.stringify(format)}, allowed formats are: ${allowed.join(',')}`,
     );
@@ -38,37 +36,10 @@ export async function printerFor(
       const { parseTemplate } = await import('./jsonpath.ts');
       return parseTemplate(argument);
     }
-    case 'custom-columns':
-      return customColumns(argument ?? '', withHeaders);
     default:
       // `wide`: a table with more columns.
       return undefined;
   }
-}
-
-async function customColumns(spec: string, withHeaders: boolean): Promise<Printer> {
-  if (spec === '') throw new CliError('-o custom-columns=HEADER:PATH,... needs columns');
-  const [{ parsePath, show }, { renderTable, widthsOf }] = await Promise.all([
-    import('./jsonpath.ts'),
-    import('./table.ts'),
-  ]);
-  const columns = spec.split(',').map((column) => {
-    const colon = column.indexOf(':');
-    if (colon <= 0) throw new CliError(`-o custom-columns: ${JSON.stringify(column)} is not HEADER:PATH`);
-    return { header: column.slice(0, colon), path: parsePath(column.slice(colon + 1)) };
-  });
-  // A watch prints one table, an object at a time: the header once, and columns that only get wider.
-  let headers = withHeaders ? [columns.map(({ header }) => header)] : [];
-  let widths: number[] = [];
-  return (value) => {
-    const cells = itemsOf(value).map((item) =>
-      columns.map(({ path }) => terminalSafe(path(item).map(show).join(',')) || '<none>'),
-    );
-    const rows = [...headers, ...cells];
-    headers = [];
-    widths = widthsOf(rows).map((width, column) => Math.max(width, widths[column] ?? 0));
-    return renderTable(rows, widths);
-  };
 }
 
 interface ObjectList {

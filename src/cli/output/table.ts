@@ -31,9 +31,3 @@ export const cellsOf = (columns: Kind['columns'], object: ApiObject, now: number
     if (column.type === 'date') return humanAge(value, now);
     return value === null || value === '' ? '<none>' : terminalSafe(String(value));
   });
-
-/** The cell of `--show-labels`. */
-export function labelsCell({ metadata: { labels = {} } }: Pick<ApiObject, 'metadata'>): string {
-  const pairs = Object.entries(labels).map(([key, value]) => `${key}=${value}`);
-  return terminalSafe(pairs.sort().join(',')) || '<none>';
-}

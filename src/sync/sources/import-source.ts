@@ -1,5 +1,5 @@
 import type { ApiObject } from '../../api/kind.ts';
-import type { KubeconfigCluster } from '../kubeconfig-cluster.ts';
+import type { ClusterAddress } from '../../api/kubeconfig.ts';
 import type { SourceProblem } from '../reporter.ts';
 
 /** Where clusters are registered: what is read there, and how it is understood. No credential is read anywhere. */
@@ -45,7 +45,7 @@ export interface SourceSettings {
   /** Of ClusterProfiles: profiles of this manager are our own exports. */
   readonly manager: string;
   /** Reads address and CA in the kubeconfig of a CAPI cluster. */
-  readonly readKubeconfig: (cluster: ApiObject) => Promise<KubeconfigCluster | Unusable>;
+  readonly readKubeconfig: (cluster: ApiObject) => Promise<ClusterAddress | Unusable>;
 }
 
 export interface ImportSource {

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { type CliResult, type CommandInput, runCommand } from '../../e2e/support/run-command.ts';
 
 /** Not commands of the client, or those that need a process: they wait for signals, or write how they are started. */
-const NEEDS_PROCESS = /^(?:serve|store|admin-token|mcp|mirror|sync|kubeconfig|exec|credential)$/;
+const NEEDS_PROCESS = /^(?:serve|store|admin-token|mcp|mirror|sync|kubeconfig|kubectl|exec|credential)$/;
 
 /** A command of the client that a shell would only split into words. */
 export interface ClientCommand {

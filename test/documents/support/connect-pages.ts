@@ -20,6 +20,7 @@ export function fileOf(name: string): string {
 export function misuseOf(args: readonly string[]): string | undefined {
   const known = args[0] === 'serve' ? OPTION_NAMES.map(flagOf) : flagsIn(args);
   if (known === undefined) return `no such command: ${args.join(' ')}`;
+  if (args[0] === 'kubectl') return undefined;
   const own = args.includes('--') ? args.slice(0, args.indexOf('--')) : args;
   const unknown = own.filter((arg) => /^--?[a-z]/.test(arg)).map((arg) => arg.split('=', 1)[0] ?? '');
   return unknown.filter((flag) => !known.includes(flag)).map((flag) => `no such flag: ${flag}`)[0];

@@ -1,0 +1,80 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { rmSync } from 'node:fs';
+import { mkdtemp } from 'node:fs/promises';
+import { constants, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { clusterFields, kubeconfigOf, loginPlugin } from '../../api/kubeconfig.ts';
+import { codeOf, fileProblem } from '../../lib/file-problem.ts';
+import { CliError, type Context, type Run } from '../command.ts';
+import { type Connection, environmentFor, resolveConnection } from '../connection/connection.ts';
+import { writePrivate } from '../files/files.ts';
+import { execCommand } from '../kubeconfig/exec-command.ts';
+import { pathSegment } from '../path-segment.ts';
+
+/** Runs the user's kubectl at Clusterpass, or at the API of one of its clusters. */
+export const run: Run = async (context, invocation) => {
+  const connection = await resolveConnection(context, invocation);
+  const { server, productName } = connection;
+  if (!server.startsWith('https://')) {
+    throw new CliError(`kubectl sends no token over http: log in at an https address of ${server}`);
+  }
+  const cluster = invocation.text('cluster');
+  const path = cluster === undefined ? '' : `/${productName}/${pathSegment(cluster, 'a cluster name')}`;
+  const folder = await mkdtemp(join(tmpdir(), 'clusterpass-kubectl-'));
+  const remove = (): void => rmSync(folder, { recursive: true, force: true });
+  process.once('exit', remove);
+  try {
+    const file = join(folder, 'config');
+    await writePrivate(file, JSON.stringify(await kubeconfigAt(context, connection, path)));
+    return await runKubectl(context, invocation.args, {
+      ...(await environment(context, connection)),
+      KUBECONFIG: file,
+    });
+  } finally {
+    process.off('exit', remove);
+    remove();
+  }
+};
+
+/** It has no secret: kubectl gets the token from `clusterpass credential`. */
+async function kubeconfigAt(context: Context, connection: Connection, path: string) {
+  const { server, certificateAuthority, insecureSkipTlsVerify } = connection;
+  const ca = certificateAuthority && Buffer.from(certificateAuthority).toString('base64');
+  const isUnverified = { 'insecure-skip-tls-verify': true } as const;
+  const flags = insecureSkipTlsVerify ? ['--insecure-skip-tls-verify'] : [];
+  const user = { exec: loginPlugin(server, await execCommand(context), flags) };
+  const fields = clusterFields(`${server}${path}`, insecureSkipTlsVerify ? undefined : ca);
+  const entry = { name: 'clusterpass', userName: 'login', user, namespace: 'default' };
+  return kubeconfigOf([{ ...entry, cluster: insecureSkipTlsVerify ? { ...fields, ...isUnverified } : fields }]);
+}
+
+/** A token of a flag or a variable is for this run of kubectl: the plugin finds it in the environment. */
+async function environment(context: Context, connection: Connection): Promise<Context['env']> {
+  const env = environmentFor(context, connection);
+  const { isTokenGiven, token } = connection;
+  if (!isTokenGiven || token === undefined) return env;
+  return { ...env, CLUSTERPASS_TOKEN: await token(), CLUSTERPASS_TOKEN_FILE: undefined };
+}
+
+const FORWARDED = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const;
+
+/** In place of this process: same terminal, signals passed on, its exit code as shells give it. */
+async function runKubectl({ cwd }: Context, args: readonly string[], env: Context['env']): Promise<number> {
+  const child = spawn('kubectl', args, { cwd, env, stdio: 'inherit' });
+  // A terminal sends Ctrl-C to the whole foreground group, kubectl included.
+  const isOnTerminal = process.stdin.isTTY || process.stdout.isTTY || process.stderr.isTTY;
+  const forward = (signal: NodeJS.Signals): void => {
+    if (!isOnTerminal || signal === 'SIGTERM' || signal === 'SIGHUP') child.kill(signal);
+  };
+  for (const signal of FORWARDED) process.on(signal, forward);
+  try {
+    const [code, signal] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null];
+    return code ?? 128 + (signal === null ? 0 : constants.signals[signal]);
+  } catch (error) {
+    const why = codeOf(error) === 'ENOENT' ? 'there is no kubectl on the PATH' : fileProblem(error);
+    throw new CliError(`kubectl cannot be started: ${why}`);
+  } finally {
+    for (const signal of FORWARDED) process.off(signal, forward);
+  }
+}
