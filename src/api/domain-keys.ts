@@ -4,7 +4,8 @@ import { CONFIRMED_ANNOTATION } from './clusters/confirmed-endpoint.ts';
 import { PROBE_ANNOTATION } from './clusters/probe-annotation.ts';
 import { checkEach, type FieldError, invalidValue } from './field-error.ts';
 import type { ObjectMeta } from './kind.ts';
-import { ACCESS_REQUEST_LABEL, REQUEST_CLUSTER_LABEL, REQUEST_NAMESPACE_LABEL } from './kinds/access-request.ts';
+import { ACCESS_REQUEST_LABEL } from './kinds/access-request.ts';
+import { REQUEST_CLUSTER_LABEL, REQUEST_NAMESPACE_LABEL } from './kinds/approval-kind.ts';
 import { COUNTED_LABEL, REQUESTER_LABEL } from './kinds/issued-token.ts';
 import { PASS_APPROVAL_LABEL } from './kinds/pass-spec.ts';
 import {

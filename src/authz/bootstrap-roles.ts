@@ -1,6 +1,7 @@
 import { AUTHENTICATED, MASTERS } from '../api/caller.ts';
 import type { ApiObject } from '../api/kind.ts';
-import { APPROVE_VERB, accessRequestKind } from '../api/kinds/access-request.ts';
+import { accessRequestKind } from '../api/kinds/access-request.ts';
+import { APPROVE_VERB } from '../api/kinds/approval-kind.ts';
 import { CLUSTER_GROUP } from '../api/kinds/cluster-spec.ts';
 import { issuedTokenKind } from '../api/kinds/issued-token.ts';
 import { passKind } from '../api/kinds/pass.ts';

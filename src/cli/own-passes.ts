@@ -1,5 +1,6 @@
 import type { ApiObject } from '../api/kind.ts';
-import { isLivePhase, passSpec, passStatus } from '../api/kinds/pass-spec.ts';
+import { isOpenPhase } from '../api/kinds/approval.ts';
+import { passSpec, passStatus } from '../api/kinds/pass-spec.ts';
 import { reviewSelf } from '../client/access-reviews.ts';
 import { approvablePath, PASSES } from './approvable.ts';
 import type { Context } from './command.ts';
@@ -19,7 +20,7 @@ export async function revokeOwnPasses(context: Context, logins: Logins, server: 
   const own = value.items.filter((pass) => {
     const { requestedBy, client: agent } = passSpec(pass);
     const isOfLogin = agent === undefined || agent.id === 'login';
-    const isLive = isLivePhase(passStatus(pass).phase ?? '');
+    const isLive = isOpenPhase(passStatus(pass).phase);
     return isLive && isOfLogin && requestedBy?.username === status?.userInfo?.username;
   });
   for (const { metadata } of own) {

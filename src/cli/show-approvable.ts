@@ -1,5 +1,5 @@
 import type { ApiObject } from '../api/kind.ts';
-import type { AccessRequestStatus, RequestUser } from '../api/kinds/access-request-spec.ts';
+import type { ApprovalStatus, RequestUser } from '../api/kinds/approval.ts';
 import { terminalSafe } from '../lib/text.ts';
 import { type Approvable, approvablePath } from './approvable.ts';
 import type { Run } from './command.ts';
@@ -37,12 +37,12 @@ export function person(user: RequestUser | undefined): string | undefined {
   return actors.length === 0 ? username : `${username} (also ${actors.join(', ')})`;
 }
 
-export const bindingRow = ({ bindingRef }: Pick<AccessRequestStatus, 'bindingRef'>): Row => [
+export const bindingRow = ({ bindingRef }: Pick<ApprovalStatus, 'bindingRef'>): Row => [
   'Binding:',
   bindingRef && `${bindingRef.kind} ${[bindingRef.namespace, bindingRef.name].filter(Boolean).join('/')}`,
 ];
 
-export const conditionRows = ({ conditions = [] }: Pick<AccessRequestStatus, 'conditions'>): Row[] =>
+export const conditionRows = ({ conditions = [] }: Pick<ApprovalStatus, 'conditions'>): Row[] =>
   conditions.map(({ type, lastTransitionTime, reason = '', message = '' }) => [
     `${type}:`,
     [lastTransitionTime, reason, message].filter((text) => text !== undefined && text !== '').join(', '),

@@ -9,11 +9,15 @@ import { bindingReach } from '../authz/binding-reach.ts';
 import { forbiddenFor, questionOf, refusalOf, requirePermission } from '../authz/forbidden.ts';
 import { createPastPermission } from '../authz/past-permission.ts';
 import type { ServeOptions } from '../config/serve-options.ts';
-import { accessRequestVerbs } from '../handlers/access-requests/access-request-verbs.ts';
-import { createRequestCompletion } from '../handlers/access-requests/complete-request.ts';
-import { createRequestDecisions } from '../handlers/access-requests/decide-request.ts';
+import {
+  type AccessRequestParts,
+  accessRequests,
+  createRequestCompletion,
+} from '../handlers/access-requests/access-request.ts';
 import type { GrantStore } from '../handlers/access-requests/grant-objects.ts';
-import type { AccessRequestParts } from '../handlers/access-requests/request-parts.ts';
+import type { ApprovalParts } from '../handlers/approvals/approvable.ts';
+import { createDecisionHandler } from '../handlers/approvals/decide.ts';
+import { approvalVerbs } from '../handlers/approvals/verbs.ts';
 import { createContinueTokens } from '../handlers/continue-token.ts';
 import { createDispatcher, type VerbOverrides } from '../handlers/dispatch.ts';
 import { createKubeconfigHandler } from '../handlers/get-kubeconfig.ts';
@@ -22,9 +26,8 @@ import { createTokenCompletion } from '../handlers/join/complete-token.ts';
 import { createJoinHandler } from '../handlers/join/join-cluster.ts';
 import type { JoinParts } from '../handlers/join/join-parts.ts';
 import { createListAccountsHandler } from '../handlers/list-accounts.ts';
-import { createPassDecisions } from '../handlers/passes/decide-pass.ts';
-import type { PassParts } from '../handlers/passes/pass-parts.ts';
-import { passVerbs } from '../handlers/passes/pass-verbs.ts';
+import { createPassHandler } from '../handlers/passes/create-pass.ts';
+import { type PassParts, passes } from '../handlers/passes/pass.ts';
 import { createRedeemHandler } from '../handlers/passes/redeem-pass.ts';
 import { createReviewHandler } from '../handlers/reviews/create-review.ts';
 import type { ReviewParts, ReviewToken } from '../handlers/reviews/review.ts';
@@ -65,11 +68,13 @@ interface DispatchParts {
 export function createDispatch(parts: DispatchParts): ReturnType<typeof createDispatcher> {
   const { baseUrl, catalog, objects, views, signing } = parts;
   const { publicView, reader, writer, propagation, policy, broadcaster } = objects;
-  const accessRequests = accessRequestParts(parts);
+  const approvals = approvalParts(parts);
+  const requesting = accessRequestParts(parts, approvals);
   const joining = joinParts(parts);
   const tokens = createTokenHandlers(parts);
-  const passes = passParts(parts, accessRequests, tokens.createToken);
-  const completeRequest = createRequestCompletion(accessRequests);
+  const passing = passParts(parts, approvals, tokens.createToken);
+  const rows = [accessRequests(requesting), passes(passing)];
+  const completeRequest = createRequestCompletion(requesting);
   const completeToken = createTokenCompletion(joining);
   return createDispatcher({
     catalog,
@@ -114,12 +119,10 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
       now: Date.now,
     }),
     getKubeconfig: createKubeconfigHandler({ catalog, reader, productName: parts.options.productName, baseUrl }),
-    verbOverrides: new Map([...tokenVerbs(parts), ...accessRequestVerbs(accessRequests), ...passVerbs(passes)]),
-    decisions: new Map([
-      [catalog.accessRequests, createRequestDecisions(accessRequests)],
-      [catalog.passes, createPassDecisions(passes)],
-    ]),
-    redeemPass: createRedeemHandler(passes),
+    verbOverrides: new Map([...tokenVerbs(parts), ...approvalVerbs(approvals, rows)]),
+    createPass: createPassHandler(passing),
+    decisions: new Map(rows.map((row) => [row.kind, createDecisionHandler(approvals, row)])),
+    redeemPass: createRedeemHandler(passing),
     joinCluster: createJoinHandler(joining),
     listAccounts: createListAccountsHandler({ catalog, reader, authorizer: policy }),
   });
@@ -129,7 +132,7 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
 const kindsOfFleet = ({ kinds, clusters, accessRequests, passes }: Catalog): Kind[] =>
   kinds.filter((kind) => !kind.inCluster && ![clusters, accessRequests, passes].includes(kind));
 
-function accessRequestParts({ catalog, objects, views, grants, options, clock }: DispatchParts): AccessRequestParts {
+function approvalParts({ catalog, objects, views, clock }: DispatchParts): ApprovalParts {
   const { publicView, reader, writer, policy } = objects;
   return {
     catalog,
@@ -137,33 +140,39 @@ function accessRequestParts({ catalog, objects, views, grants, options, clock }:
     writer,
     views,
     publicView,
-    grants,
-    limits: options.accessRequests,
-    rules: {
-      checkRequest: (caller, scope) => checkRequest(policy, caller, scope),
-      decisionRefusal: (caller, name, scope) => decisionRefusal(policy, catalog.accessRequests, caller, name, scope),
-      checkApproval: (caller, grant) => checkApproval(policy, caller, grant),
-    },
+    decisionRefusal: (kind, caller, name, scope) => decisionRefusal(policy, kind, caller, name, scope),
     refusalOf: (request) => refusalOf(policy, request),
     requireRightClock: () => clock.requireRight(),
     now: Date.now,
   };
 }
 
+function accessRequestParts({ objects, grants, options }: DispatchParts, approvals: ApprovalParts): AccessRequestParts {
+  const { policy } = objects;
+  return {
+    ...approvals,
+    grants,
+    limits: options.accessRequests,
+    rules: {
+      checkRequest: (caller, scope) => checkRequest(policy, caller, scope),
+      checkApproval: (caller, grant) => checkApproval(policy, caller, grant),
+    },
+  };
+}
+
 function passParts(
-  { catalog, objects, options, tokenRecords, issuers, forward }: DispatchParts,
-  accessRequests: AccessRequestParts,
+  { objects, options, tokenRecords, issuers, forward }: DispatchParts,
+  approvals: ApprovalParts,
   issueToken: PassParts['issueToken'],
 ): PassParts {
   const { policy } = objects;
   return {
-    ...accessRequests,
+    ...approvals,
     limits: options.passes,
     rules: {
       decide: (caller, account, holder) => policy.decidePass(caller, tokenQuestion(account), holder),
       refusal: (caller, account, decision) =>
         forbiddenFor(caller.as(account.cluster), tokenQuestion(account), decision),
-      decisionRefusal: (caller, name, scope) => decisionRefusal(policy, catalog.passes, caller, name, scope),
     },
     revocations: tokenRecords.revocations,
     issueToken,

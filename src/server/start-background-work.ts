@@ -3,9 +3,10 @@ import type { Kind } from '../api/kind.ts';
 import { startBindingExpiry } from '../authz/binding-expiry.ts';
 import { openProber } from '../clusters/prober/open-prober.ts';
 import type { ServeOptions } from '../config/serve-options.ts';
+import { accessRequestEnding } from '../handlers/access-requests/access-request.ts';
 import type { GrantStore } from '../handlers/access-requests/grant-objects.ts';
-import { startRequestSweep } from '../handlers/access-requests/sweep-requests.ts';
-import { startPassSweep } from '../handlers/passes/sweep-passes.ts';
+import { startApprovalSweep } from '../handlers/approvals/sweep.ts';
+import { passEnding } from '../handlers/passes/pass.ts';
 import { pause } from '../lib/backoff.ts';
 import { every } from '../lib/interval.ts';
 import { workerEntry } from '../lib/program-files.ts';
@@ -81,9 +82,11 @@ export function startBackgroundWork(parts: BackgroundParts): void {
   onStart(startBindingExpiry({ ...sweeping, ...expiry, writer: auditedWriterOf('binding-expiry') }));
   // Also with a wrong clock: they complete revocations that a crash has interrupted.
   const completing = { ...sweeping, leadership, now: () => clock.latest() };
-  const requests = { grants, retentionMs: options.accessRequests.retentionMs };
-  onStart(startRequestSweep({ ...completing, ...requests, writer: auditedWriterOf('access-requests') }));
-  onStart(startPassSweep({ ...completing, revocations, writer: auditedWriterOf('passes') }));
+  const requests = { ...completing, writer: auditedWriterOf('access-requests') };
+  const limits = options.accessRequests;
+  onStart(startApprovalSweep(requests, accessRequestEnding({ catalog, grants, limits })));
+  const passes = { ...completing, writer: auditedWriterOf('passes') };
+  onStart(startApprovalSweep(passes, passEnding({ ...passes, revocations })));
   onStart(startSweep({ every, leadership, logger }, () => propagation.retry(), 'a deletion could not be completed'));
 
   const { retentionMs, revisions } = options.history;

@@ -5,11 +5,14 @@ import { BOUND_ANNOTATION, CLUSTERS_ANNOTATION, EXPIRES_ANNOTATION, RBAC_GROUP }
 import { storageKey } from '../../src/api/object-key.ts';
 import type { ApiRequest } from '../../src/api/request.ts';
 import { Fleet, person } from '../../src/authz/policy/rbac.fixture.ts';
-import { createRequestCompletion } from '../../src/handlers/access-requests/complete-request.ts';
-import { createRequestDecisions } from '../../src/handlers/access-requests/decide-request.ts';
+import {
+  type AccessRequestParts,
+  accessRequests,
+  createRequestCompletion,
+} from '../../src/handlers/access-requests/access-request.ts';
 import { GrantStore, grantObjects } from '../../src/handlers/access-requests/grant-objects.ts';
-import type { AccessRequestParts } from '../../src/handlers/access-requests/request-parts.ts';
-import { createRequestSweep } from '../../src/handlers/access-requests/sweep-requests.ts';
+import { createDecisionHandler } from '../../src/handlers/approvals/decide.ts';
+import { createApprovalSweep } from '../../src/handlers/approvals/sweep.ts';
 import { createViews } from '../../src/handlers/views.ts';
 import { StorageError } from '../../src/storage/contract.ts';
 import { soleLeadership } from '../../src/storage/leadership.ts';
@@ -63,25 +66,23 @@ async function inWorld(
       writer,
       views: createViews(catalog, new Fleet().policy, () => 0, now),
       publicView: (whole) => whole,
-      rules: { checkRequest: allow, decisionRefusal: allow, checkApproval: allow },
+      rules: { checkRequest: allow, checkApproval: allow },
+      decisionRefusal: allow,
       grants,
-      limits: { maxDurationSeconds: 7_200, maxOpenPerCaller: 5 },
+      limits: { maxDurationSeconds: 7_200, maxOpenPerCaller: 5, retentionMs: 24 * HOUR },
       refusalOf: allow,
       requireRightClock: () => {},
       now,
     };
-    const sweep = createRequestSweep({
-      catalog,
-      reader,
-      writer,
-      grants,
+    const row = accessRequests(parts);
+    const sweeping = {
+      ...parts,
       leadership: soleLeadership,
       removalTime: () => (clock.hasJumped ? Number.NEGATIVE_INFINITY : clock.now),
-      now,
-      retentionMs: 24 * HOUR,
       logger: { warn: (fields: object) => logged.push(fields) },
-    });
-    const handle = createRequestDecisions(parts);
+    };
+    const sweep = createApprovalSweep(sweeping, row);
+    const handle = createDecisionHandler(parts, row);
     const complete = createRequestCompletion(parts);
     const world: World = {
       ...objects,

@@ -8,11 +8,12 @@ import { kindPrefix } from '../../src/api/object-key.ts';
 import { type ApiRequest, NO_BODY, type Verb } from '../../src/api/request.ts';
 import { ApiError } from '../../src/api/status.ts';
 import { Fleet, person } from '../../src/authz/policy/rbac.fixture.ts';
-import { createPassDecisions } from '../../src/handlers/passes/decide-pass.ts';
-import type { PassParts } from '../../src/handlers/passes/pass-parts.ts';
-import { passVerbs } from '../../src/handlers/passes/pass-verbs.ts';
+import { createDecisionHandler } from '../../src/handlers/approvals/decide.ts';
+import { createApprovalSweep } from '../../src/handlers/approvals/sweep.ts';
+import { approvalVerbs } from '../../src/handlers/approvals/verbs.ts';
+import { createPassHandler } from '../../src/handlers/passes/create-pass.ts';
+import { type PassParts, passes } from '../../src/handlers/passes/pass.ts';
 import { createRedeemHandler } from '../../src/handlers/passes/redeem-pass.ts';
-import { createPassSweep } from '../../src/handlers/passes/sweep-passes.ts';
 import { createViews } from '../../src/handlers/views.ts';
 import { StorageError, type Write } from '../../src/storage/contract.ts';
 import { soleLeadership } from '../../src/storage/leadership.ts';
@@ -57,8 +58,8 @@ async function openWorld(file: string) {
     rules: {
       decide: () => ({ allowed: true, reason: '', approval: approval.needed, grant }),
       refusal: () => new ApiError(403, 'Forbidden', ''),
-      decisionRefusal: () => undefined,
     },
+    decisionRefusal: () => undefined,
     limits: { maxHandles: 4, maxPending: 3, maxDurationSeconds: 900 },
     revocations,
     issueToken: async ({ body }, { pass } = {}) => {
@@ -77,15 +78,19 @@ async function openWorld(file: string) {
     requireRightClock: () => {},
     now,
   };
-  const verbs = passVerbs(parts).get(KIND);
+  const row = passes(parts);
+  const verbs = approvalVerbs(parts, [row]).get(KIND);
+  const create = createPassHandler(parts);
   const redeem = createRedeemHandler(parts);
   /** Those of other processes, which do not know of the requests in flight here. */
-  const elsewhere = passVerbs({ ...parts, writer: objects.otherWriter() }).get(KIND);
+  const createElsewhere = createPassHandler({ ...parts, writer: objects.otherWriter() });
   const redeemElsewhere = createRedeemHandler({ ...parts, writer: objects.otherWriter() });
-  const decide = createPassDecisions(parts);
+  const decide = createDecisionHandler(parts, row);
   const removalTime = () => (clock.hasJumped ? Number.NEGATIVE_INFINITY : clock.now);
-  const sweeping = { leadership: soleLeadership, removalTime, now, logger: { warn: () => {} } };
-  const sweep = createPassSweep({ catalog, reader, writer, revocations, ...sweeping });
+  const sweep = createApprovalSweep(
+    { ...parts, leadership: soleLeadership, removalTime, logger: { warn: () => {} } },
+    row,
+  );
   const codeOf = (answer: Promise<unknown>): Promise<number> =>
     answer.then(
       (value) => (value as { code: number }).code,
@@ -112,10 +117,10 @@ async function openWorld(file: string) {
     ask: async (purpose = 'read the logs', at: 'here' | 'elsewhere' = 'here') => {
       const spec = { cluster: 'a', serviceAccount: { namespace: 'ci', name: 'builder' }, purpose };
       const type = { apiVersion: 'clusterpass.dev/v1alpha1', kind: 'Pass' };
-      const answer = await (at === 'here' ? verbs : elsewhere)?.create?.(
+      const answer = await (at === 'here' ? create : createElsewhere)(
         requestOf('jane', 'create', '', { ...type, metadata: {}, spec }),
       );
-      if (answer?.type !== 'json') throw new Error('no pass');
+      if (answer.type !== 'json') throw new Error('no pass');
       return JSON.parse(String(answer.json)) as ApiObject & { metadata: { name: string } };
     },
     redeem: (name: string) => codeOf(redeem(requestOf('jane', 'create', name))),

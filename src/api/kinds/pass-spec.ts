@@ -1,20 +1,18 @@
 import { type FieldError, invalidValue, required, tooLong } from '../field-error.ts';
 import type { ApiObject } from '../kind.ts';
 import {
+  type ApprovalSpec,
+  type ApprovalStatus,
   accountErrors,
-  clusterErrors,
+  approvalErrors,
   hasInvisible,
   INVISIBLE_TEXT,
-  metadataErrors,
-  type RequestCondition,
   type RequestScope,
-  type RequestUser,
-} from './access-request-spec.ts';
+} from './approval.ts';
 
 /** Spec and status of a pass. A pass is a handle: no token exists until it is redeemed. */
 
 export const PASS_PHASES = ['Pending', 'Ready', 'Denied', 'Ended'] as const;
-type PassPhase = (typeof PASS_PHASES)[number];
 
 /** What a pass needs before it can be redeemed: nothing, the requester at the console, or another person. */
 export type PassApproval = 'none' | 'confirm' | 'review';
@@ -31,30 +29,19 @@ export const REVOKED = 'Revoked';
 /** On every Pass: what it needs. Approvers see only those that need a review. */
 export const PASS_APPROVAL_LABEL = 'clusterpass.dev/approval';
 
-export interface PassSpec {
-  cluster?: string;
-  serviceAccount?: { namespace?: string; name?: string };
+export interface PassSpec extends ApprovalSpec {
   audiences?: string[];
-  durationSeconds?: number;
   purpose?: string;
   /** RFC 7636: S256 of a secret. The pass is redeemed with the secret, which only the requesting machine has. */
   codeChallenge?: string;
-  requestedBy?: RequestUser;
   /** Absent for a pass that a person has asked for itself. */
   client?: { id?: string; name?: string };
 }
 
-export interface PassStatus {
-  phase?: PassPhase;
+export interface PassStatus extends ApprovalStatus<(typeof PASS_PHASES)[number]> {
   approval?: PassApproval;
-  conditions?: RequestCondition[];
-  decidedBy?: RequestUser;
-  decisionTimestamp?: string;
-  clusterUID?: string;
   /** Unset while a cluster that issues its own tokens has an account that is not stored here. */
   serviceAccountUID?: string;
-  bindingRef?: { kind: string; namespace?: string; name: string; resourceVersion?: string };
-  expirationTimestamp?: string;
   /** Without an `id`: of a cluster that gives its tokens none, or one that is no UUID. */
   tokens?: { id?: string; expirationTimestamp: string; revocable?: boolean }[];
 }
@@ -62,17 +49,11 @@ export interface PassStatus {
 export const passSpec = (object: ApiObject): PassSpec => (object.spec ?? {}) as PassSpec;
 export const passStatus = (object: ApiObject): PassStatus => (object.status ?? {}) as PassStatus;
 
-/** A live pass waits for an approval, or can be redeemed. */
-export const isLivePhase = (phase: string): boolean => phase === 'Pending' || phase === 'Ready';
-
-/** When a live pass ends; undefined once it was denied or has ended. */
-export function passExpiry(object: ApiObject): string | undefined {
-  const { phase = '', expirationTimestamp } = passStatus(object);
-  return isLivePhase(phase) ? expirationTimestamp : undefined;
-}
-
 /** The service account of a pass. */
-export const passAccount = ({ cluster = '', serviceAccount }: PassSpec): RequestScope & { readonly name: string } => ({
+export const passAccount = ({
+  cluster = '',
+  serviceAccount,
+}: ApprovalSpec): RequestScope & { readonly name: string } => ({
   cluster,
   namespace: serviceAccount?.namespace ?? '',
   name: serviceAccount?.name ?? '',
@@ -103,17 +84,12 @@ const CODE_CHALLENGE = /^[A-Za-z0-9_-]{43}$/;
 
 /** What is wrong with a new pass. The handler checks the audiences and the bound of the duration, an option. */
 export function passErrors(object: ApiObject): FieldError[] {
-  const { cluster = '', serviceAccount = {}, durationSeconds, purpose = '', codeChallenge, client } = passSpec(object);
+  const { serviceAccount = {}, purpose = '', codeChallenge, client } = passSpec(object);
   const errors = [
-    ...metadataErrors(object.metadata, 'a pass'),
-    ...clusterErrors(cluster),
+    ...approvalErrors(object, 'a pass', MIN_PASS_SECONDS),
     ...accountErrors(serviceAccount),
     ...purposeErrors(purpose),
   ];
-  if (durationSeconds !== undefined && durationSeconds < MIN_PASS_SECONDS) {
-    const why = `must be at least ${MIN_PASS_SECONDS} seconds`;
-    errors.push(invalidValue('spec.durationSeconds', durationSeconds, why));
-  }
   if (codeChallenge !== undefined && !CODE_CHALLENGE.test(codeChallenge)) {
     errors.push(invalidValue('spec.codeChallenge', codeChallenge, 'must be a SHA-256 in base64url, without padding'));
   }

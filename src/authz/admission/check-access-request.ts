@@ -2,8 +2,9 @@ import { type Authorizer, clusterQuestion, type ResourceQuestion } from '../../a
 import { type Caller, MASTERS } from '../../api/caller.ts';
 import { goQuote } from '../../api/codec/go-text/go-quote.ts';
 import type { Kind } from '../../api/kind.ts';
-import { APPROVE_VERB, accessRequestKind } from '../../api/kinds/access-request.ts';
-import type { RequestScope } from '../../api/kinds/access-request-spec.ts';
+import { accessRequestKind } from '../../api/kinds/access-request.ts';
+import type { RequestScope } from '../../api/kinds/approval.ts';
+import { APPROVE_VERB } from '../../api/kinds/approval-kind.ts';
 import { type PolicyRule, RBAC_GROUP } from '../../api/kinds/rbac.ts';
 import { type ApiError, forbidden } from '../../api/status.ts';
 import type { ClusterLabels } from '../../api/visibility.ts';

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { type Caller, MASTERS, type User } from '../../api/caller.ts';
 import type { Kind } from '../../api/kind.ts';
-import { APPROVE_VERB } from '../../api/kinds/access-request.ts';
+import { APPROVE_VERB } from '../../api/kinds/approval-kind.ts';
 import type { ApprovalRule, ClusterLabels, VisibilityRule } from '../../api/visibility.ts';
 import { clusterRule, type RuleGrant } from './cluster-rule.ts';
 import { ResourceMatch } from './rule-index.ts';

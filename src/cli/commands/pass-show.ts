@@ -1,5 +1,6 @@
 import { exactDuration } from '../../api/codec/go-text/human-duration.ts';
-import { passExpiry, passSpec, passStatus } from '../../api/kinds/pass-spec.ts';
+import { expiryOf } from '../../api/kinds/approval.ts';
+import { passSpec, passStatus } from '../../api/kinds/pass-spec.ts';
 import { PASSES } from '../approvable.ts';
 import type { Run } from '../command.ts';
 import { bindingRow, conditionRows, person, type Row, showApprovable } from '../show-approvable.ts';
@@ -31,7 +32,7 @@ export const run: Run = showApprovable(PASSES, (pass) => {
     ['Redeemable:', codeChallenge === undefined ? undefined : 'only on the machine that requested it'],
     ['Phase:', status.phase],
     ['Approval:', status.approval],
-    ['Expires:', passExpiry(pass)],
+    ['Expires:', expiryOf(pass)],
     ['Decided by:', person(status.decidedBy)],
     bindingRow(status),
     ...(status.tokens ?? []).map(

@@ -1,5 +1,6 @@
 import { exactDuration } from '../../api/codec/go-text/human-duration.ts';
-import { accessText, requestExpiry, requestSpec, requestStatus } from '../../api/kinds/access-request-spec.ts';
+import { accessText, requestSpec, requestStatus } from '../../api/kinds/access-request-spec.ts';
+import { expiryOf } from '../../api/kinds/approval.ts';
 import { REQUESTS } from '../approvable.ts';
 import type { Run } from '../command.ts';
 import { bindingRow, conditionRows, person, showApprovable } from '../show-approvable.ts';
@@ -16,7 +17,7 @@ export const run: Run = showApprovable(REQUESTS, (request) => {
     ['Reason:', spec.reason],
     ['Duration:', exactDuration(spec.durationSeconds ?? 0)],
     ['Phase:', status.phase],
-    ['Expires:', requestExpiry(request)],
+    ['Expires:', expiryOf(request)],
     ['Decided by:', person(status.decidedBy)],
     ['Withdrawn by:', person(status.withdrawnBy)],
     bindingRow(status),

@@ -3,6 +3,7 @@ import type { Catalog } from '../../api/catalog.ts';
 import { type ApiObject, apiVersionOf, type Kind } from '../../api/kind.ts';
 import { ACCESS_GRANT_PREFIX, ACCESS_REQUEST_LABEL, accessRequestKind } from '../../api/kinds/access-request.ts';
 import { requestedRule, requestScope, requestSpec } from '../../api/kinds/access-request-spec.ts';
+import { REQUEST_NAMESPACE_LABEL } from '../../api/kinds/approval-kind.ts';
 import { BOUND_ANNOTATION, CLUSTERS_ANNOTATION, EXPIRES_ANNOTATION, RBAC_GROUP } from '../../api/kinds/rbac.ts';
 import type { ObjectKey } from '../../api/object-key.ts';
 import { ApiError, conflict, ignoreNotFound } from '../../api/status.ts';
@@ -10,7 +11,7 @@ import { toTimestamp } from '../../lib/utc-second.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import type { ObjectWriter } from '../../objects/writer.ts';
 import type { Guard } from '../../storage/contract.ts';
-import { ObjectChanged } from '../approvals/decision.ts';
+import { ObjectChanged } from '../approvals/decide.ts';
 
 /** The role and the binding of a request. */
 export const grantName = (request: string): string => `${ACCESS_GRANT_PREFIX}${request}`;
@@ -22,6 +23,21 @@ export interface GrantOwner {
   /** `""`: ClusterRole and ClusterRoleBinding. */
   readonly namespace: string;
 }
+
+/** From the metadata of the request. The server sets the label, and no client can change it. */
+export const ownerOf = ({
+  name = '',
+  uid = '',
+  labels,
+}: {
+  readonly name?: string;
+  readonly uid?: string;
+  readonly labels?: Readonly<Record<string, string>> | undefined;
+}): GrantOwner => ({
+  name,
+  uid,
+  namespace: labels?.[REQUEST_NAMESPACE_LABEL] ?? '',
+});
 
 /** The objects that grant what a request asks for, in this very cluster, until a time in epoch milliseconds. */
 export function grantObjects(

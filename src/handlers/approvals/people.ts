@@ -1,7 +1,7 @@
 import { type Actor, type Caller, FOREIGN_ACCOUNT_PREFIX } from '../../api/caller.ts';
 import type { Catalog } from '../../api/catalog.ts';
 import type { Kind } from '../../api/kind.ts';
-import type { RequestUser } from '../../api/kinds/access-request-spec.ts';
+import type { RequestUser } from '../../api/kinds/approval.ts';
 import type { IssuedTokenSpec } from '../../api/kinds/issued-token.ts';
 import { type ApiError, forbidden } from '../../api/status.ts';
 import type { ObjectReader } from '../../objects/reader.ts';

@@ -1,7 +1,7 @@
 import type { Authorizer } from '../../api/authorization.ts';
 import type { Caller } from '../../api/caller.ts';
 import type { Kind } from '../../api/kind.ts';
-import { REQUEST_CLUSTER_LABEL, REQUEST_NAMESPACE_LABEL } from '../../api/kinds/access-request.ts';
+import { REQUEST_CLUSTER_LABEL, REQUEST_NAMESPACE_LABEL } from '../../api/kinds/approval-kind.ts';
 import { ALL_VISIBLE, type ClusterVisibility, type VisibilityRule } from '../../api/visibility.ts';
 import { allOrRequested } from '../requester.ts';
 

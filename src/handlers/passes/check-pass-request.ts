@@ -19,7 +19,7 @@ import type { StoredObject } from '../../objects/stored-object.ts';
 import { isPersonKnown, unknownPerson, userOf } from '../approvals/people.ts';
 import { foreignAudienceCheck } from '../token/foreign-audiences.ts';
 import { audienceErrors, WAITS_FOR_FINALIZERS, withoutDuplicates } from '../token/validate-token-request.ts';
-import { accountUID, annotateAccount, holderOf, type PassAccount, type PassParts } from './pass-parts.ts';
+import { accountUID, annotateAccount, holderOf, type PassAccount, type PassParts } from './pass.ts';
 
 /** A cluster that issues its own tokens grants ten minutes at least, and the first redemption comes a little later. */
 const MIN_SECONDS_OF_ISSUING_CLUSTER = 660;

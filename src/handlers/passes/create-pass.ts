@@ -1,10 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { PassDecision } from '../../api/authorization.ts';
-import { clientLabels, REQUEST_CLUSTER_LABEL, REQUEST_NAMESPACE_LABEL } from '../../api/kinds/access-request.ts';
-import { COUNTED_LABEL, REQUESTER_LABEL } from '../../api/kinds/issued-token.ts';
-import { PASS_EXPIRY_FIELD } from '../../api/kinds/pass.ts';
+import { EXPIRY_FIELD } from '../../api/kinds/approval-kind.ts';
 import {
-  isLivePhase,
   MIN_PASS_SECONDS,
   newHandle,
   PASS_APPROVAL_LABEL,
@@ -15,23 +12,27 @@ import {
   passStatus,
 } from '../../api/kinds/pass-spec.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
+import { forbidden, tooManyRequests } from '../../api/status.ts';
+import { quantity } from '../../lib/quantity.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
-import { PendingCreations } from '../../objects/quota.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
-import { requesterId } from '../../tokens/revocations/tracked-tokens.ts';
+import { labelsFor } from '../approvals/approvable.ts';
+import { createCounts, isOpen, type Limit, limitsOf } from '../approvals/quota.ts';
 import { parseCreateOptions } from '../options/write-options.ts';
 import { isOwn } from '../requester.ts';
 import { readObject } from '../write/read-body.ts';
 import { managerOf, writeResponse } from '../write/write-parts.ts';
 import { type CheckedPass, checkPassRequest } from './check-pass-request.ts';
-import { countedPasses, PENDING_MS } from './pass-limits.ts';
-import { annotate, isAccountDeleted, isApprovedFor, type PassParts } from './pass-parts.ts';
+import { annotate, isAccountDeleted, isApprovedFor, type PassParts } from './pass.ts';
+
+/** How long a pass waits for its approval. */
+const PENDING_MS = 10 * 60_000;
 
 /** `create` of a pass: the permission is that of a TokenRequest for the account, by the bindings that count. */
 export function createPassHandler(parts: PassParts): (request: ApiRequest) => Promise<ApiResponse> {
   const { catalog, writer } = parts;
   const kind = catalog.passes;
-  const pending = new PendingCreations();
+  const countsFor = createCounts(parts, kind);
 
   return async (request) => {
     const { caller } = request;
@@ -39,24 +40,20 @@ export function createPassHandler(parts: PassParts): (request: ApiRequest) => Pr
     const sent = readObject(request, kind, options.fieldValidation);
     const requested = await checkPassRequest(parts, request, sent);
     const { account, cluster, decision, spec } = requested;
-    const counted = countedPasses(parts, caller, spec);
+    const counted = countsFor(caller, spec.client?.id ?? '');
     const same = counted.stored().find((entry) => isOwn(entry, caller) && isSamePass(parts, entry, requested));
     if (same !== undefined) {
       request.nameObject(same.name);
       annotate(request, same.object());
       return writeResponse(parts, request, kind, same.object(), { code: 200 });
     }
-    const refusal = counted.refusalFor(decision);
-    const refused = refusal(Number.POSITIVE_INFINITY, 0);
+    const quota = counted.quota(limitsFor(parts, decision));
+    const refused = quota.refusal(Number.POSITIVE_INFINITY, 0);
     if (refused !== undefined) throw refused;
     parts.requireRightClock();
     const metadata = { ...sent.metadata, name: newHandle(parts.randomBytes) };
     const labels = {
-      ...clientLabels(metadata.labels),
-      [REQUESTER_LABEL]: requesterId(caller.as(undefined)),
-      [COUNTED_LABEL]: counted.id,
-      [REQUEST_CLUSTER_LABEL]: account.cluster,
-      [REQUEST_NAMESPACE_LABEL]: account.namespace,
+      ...labelsFor(metadata, caller, counted.id, account),
       [PASS_APPROVAL_LABEL]: decision.approval,
     };
     const object = await writer.create(
@@ -71,13 +68,35 @@ export function createPassHandler(parts: PassParts): (request: ApiRequest) => Pr
           metadata: { ...prepared.metadata, labels },
           status: { ...newStatus(parts, spec, decision, cluster.uid), ...requested.accountUID },
         }),
-        quota: { pending, key: counted.id, refusal },
+        quota,
       },
     );
     request.nameObject(object.metadata.name ?? '');
     annotate(request, object);
     return writeResponse(parts, request, kind, object, { code: 201 });
   };
+}
+
+/** Live passes end soon, so the answer says when there is room. */
+function limitsFor({ limits, now, catalog }: PassParts, { approval }: PassDecision): Limit[] {
+  const beyond = (held: (max: number) => string): Limit['refusal'] => {
+    return (who, max, counted) => {
+      const ends = counted.map((entry) => Date.parse(entry.field(EXPIRY_FIELD)));
+      const seconds = Math.max(1, Math.ceil((Math.min(...ends, now() + PENDING_MS) - now()) / 1000));
+      return tooManyRequests(`${who} ${held(max)}, the most that are allowed: revoke one, or wait`, seconds);
+    };
+  };
+  const [live, stored] = limitsOf(
+    limits.maxHandles,
+    beyond((max) => `${quantity(max, 'live pass', 'live passes')} with this client`),
+    (who) => forbidden(catalog.passes, '', `${who} too many passes, live and ended: delete some, or wait an hour`),
+  );
+  const pending: Limit = {
+    max: limits.maxPending,
+    counts: (entry) => entry.field('status.phase') === 'Pending',
+    refusal: beyond((max) => `${quantity(max, 'pass', 'passes')} waiting for an approval`),
+  };
+  return [live, ...(approval === 'none' ? [] : [pending]), stored];
 }
 
 const isSamePass = (parts: PassParts, entry: StoredObject, { cluster, decision, spec }: CheckedPass): boolean =>
@@ -89,8 +108,8 @@ const isSamePass = (parts: PassParts, entry: StoredObject, { cluster, decision, 
  * time.
  */
 function isUnused(parts: PassParts, entry: StoredObject, decision: PassDecision, cluster: StoredObject): boolean {
-  const leftMs = Date.parse(entry.field(PASS_EXPIRY_FIELD)) - parts.now();
-  if (!isLivePhase(entry.field('status.phase')) || !(leftMs > 0)) return false;
+  const leftMs = Date.parse(entry.field(EXPIRY_FIELD)) - parts.now();
+  if (!isOpen(entry) || !(leftMs > 0)) return false;
   const object = entry.object();
   const status = passStatus(object);
   if (isAccountDeleted(parts, passAccount(passSpec(object)), status)) return false;

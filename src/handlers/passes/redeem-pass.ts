@@ -16,7 +16,7 @@ import { parseTokenRequestOptions } from '../options/write-options.ts';
 import { isOwn } from '../requester.ts';
 import { readBody } from '../write/read-body.ts';
 import { audiencePermission } from './check-pass-request.ts';
-import { ACCOUNT_DELETED, annotate, holderOf, isAccountDeleted, isApprovedFor, type PassParts } from './pass-parts.ts';
+import { ACCOUNT_DELETED, annotate, holderOf, isAccountDeleted, isApprovedFor, type PassParts } from './pass.ts';
 
 /** No TokenRequest asks for less. A token for a pass may be granted less: it ends with the pass. */
 const MIN_REQUESTED_SECONDS = 600;

@@ -1,0 +1,119 @@
+import { type FieldError, forbiddenField, invalidValue, required, tooLong } from '../field-error.ts';
+import type { ApiObject, ObjectMeta } from '../kind.ts';
+import { isDns1123Label, isDns1123Subdomain, isValidLabelValue } from '../names.ts';
+
+/**
+ * What access requests and passes share: a caller asks, people decide, and what they grant ends by itself (ADR 49).
+ */
+
+/** A person who asks or decides. */
+export interface RequestUser {
+  username: string;
+  uid?: string;
+  /** Further names of the same people: the impersonator, and the requesters of the pass that was used. */
+  actors?: string[];
+}
+
+export interface RequestCondition {
+  type?: string;
+  status?: string;
+  reason?: string;
+  message?: string;
+  lastTransitionTime?: string;
+}
+
+export interface ApprovalSpec {
+  cluster?: string;
+  serviceAccount?: { namespace?: string; name?: string };
+  durationSeconds?: number;
+  requestedBy?: RequestUser;
+}
+
+export interface ApprovalStatus<Phase extends string = string> {
+  phase?: Phase;
+  /** Decisions, and the end. */
+  conditions?: RequestCondition[];
+  decidedBy?: RequestUser;
+  decisionTimestamp?: string;
+  bindingRef?: { kind: string; namespace?: string; name: string; resourceVersion?: string };
+  clusterUID?: string;
+  /** When it is given up while it is pending, or when what was granted ends. */
+  expirationTimestamp?: string;
+}
+
+export const approvalSpec = (object: ApiObject): ApprovalSpec => (object.spec ?? {}) as ApprovalSpec;
+export const approvalStatus = (object: ApiObject): ApprovalStatus => (object.status ?? {}) as ApprovalStatus;
+
+/** An open object waits for a decision, or grants something. */
+export const isOpenPhase = (phase = 'Pending'): boolean =>
+  phase === 'Pending' || phase === 'Approved' || phase === 'Ready';
+
+/** When a pending object or what it grants ends; undefined once it is finished. */
+export function expiryOf(object: ApiObject): string | undefined {
+  const { phase, expirationTimestamp } = approvalStatus(object);
+  return isOpenPhase(phase) ? expirationTimestamp : undefined;
+}
+
+/** When the last decision was taken, or the object ended; `""` for an open one. */
+export function finishedAt(object: ApiObject): string {
+  const { phase, conditions = [] } = approvalStatus(object);
+  return isOpenPhase(phase) ? '' : (conditions.at(-1)?.lastTransitionTime ?? '');
+}
+
+/** Where access is granted; namespace `""` for the whole cluster. */
+export interface RequestScope {
+  readonly cluster: string;
+  readonly namespace: string;
+}
+
+/**
+ * Format characters reverse a text, or hide a part that a program still reads. Approvers must read what is there. The
+ * joiners belong to scripts and emojis.
+ */
+export const hasInvisible = (text: string): boolean => /(?![\u200c\u200d])\p{Cf}/u.test(text);
+export const INVISIBLE_TEXT = 'may not contain invisible characters or such that change the direction of text';
+
+/** Of labels and annotations together. Every authenticated caller may be allowed to ask. */
+const MAX_PAIRS_BYTES = 4_096;
+
+/** What is wrong with the fields that both kinds have. Upper bounds for the duration are options of the server. */
+export function approvalErrors(object: ApiObject, what: string, minSeconds: number): FieldError[] {
+  const { cluster = '', durationSeconds } = approvalSpec(object);
+  const errors = [...metadataErrors(object.metadata, what), ...clusterErrors(cluster)];
+  if (durationSeconds !== undefined && durationSeconds < minSeconds) {
+    errors.push(invalidValue('spec.durationSeconds', durationSeconds, `must be at least ${minSeconds} seconds`));
+  }
+  return errors;
+}
+
+/** The owner decides about the metadata, and must not keep the server from removing a finished object. */
+function metadataErrors(
+  { labels = {}, annotations = {}, finalizers = [], ownerReferences = [] }: ObjectMeta,
+  what: string,
+): FieldError[] {
+  const errors: FieldError[] = [];
+  const pairs = [...Object.entries(labels), ...Object.entries(annotations)];
+  if (Buffer.byteLength(pairs.flat().join('')) > MAX_PAIRS_BYTES) {
+    errors.push(tooLong('metadata.annotations', MAX_PAIRS_BYTES));
+  }
+  if (finalizers.length > 0) errors.push(forbiddenField('metadata.finalizers', `${what} has none`));
+  if (ownerReferences.length > 0) errors.push(forbiddenField('metadata.ownerReferences', `${what} has none`));
+  return errors;
+}
+
+/** The binding selects the cluster by its name, as the value of a label. */
+function clusterErrors(cluster: string): FieldError[] {
+  if (cluster === '') return [required('spec.cluster', 'the name of the cluster')];
+  const problems = isDns1123Subdomain(cluster);
+  return (problems.length > 0 ? problems : isValidLabelValue(cluster)).map((problem) =>
+    invalidValue('spec.cluster', cluster, problem),
+  );
+}
+
+export const accountErrors = ({ namespace = '', name = '' }: { namespace?: string; name?: string }): FieldError[] => [
+  ...nameErrors('spec.serviceAccount.namespace', namespace, isDns1123Label),
+  ...nameErrors('spec.serviceAccount.name', name, isDns1123Subdomain),
+];
+
+export const nameErrors = (field: string, value: string, rule: (value: string) => string[]): FieldError[] =>
+  value === '' ? [required(field)] : rule(value).map((problem) => invalidValue(field, value, problem));

@@ -1,0 +1,214 @@
+import type { Caller } from '../../api/caller.ts';
+import type { Catalog } from '../../api/catalog.ts';
+import { invalid, invalidValue } from '../../api/field-error.ts';
+import type { ApiObject, Kind } from '../../api/kind.ts';
+import {
+  type AccessRequestSpec,
+  accessText,
+  DECISIONS,
+  requestErrors,
+  requestedRule,
+  requestScope,
+  requestSpec,
+  requestStatus,
+} from '../../api/kinds/access-request-spec.ts';
+import type { RequestScope } from '../../api/kinds/approval.ts';
+import type { PolicyRule } from '../../api/kinds/rbac.ts';
+import { fleetKey } from '../../api/object-key.ts';
+import type { ApiRequest } from '../../api/request.ts';
+import { type ApiError, conflict, forbidden } from '../../api/status.ts';
+import { quantity } from '../../lib/quantity.ts';
+import { withoutTokenWords } from '../../lib/text.ts';
+import { toTimestamp } from '../../lib/utc-second.ts';
+import {
+  type Approvable,
+  type ApprovalParts,
+  type Ending,
+  type Grant,
+  type Granting,
+  labelsFor,
+} from '../approvals/approvable.ts';
+import { checkNotDeleted } from '../approvals/decide.ts';
+import { isPersonKnown, unknownPerson, userOf } from '../approvals/people.ts';
+import { createCounts, limitsOf } from '../approvals/quota.ts';
+import { hasPassed } from '../sweep-objects.ts';
+import type { Completion } from '../write/write-parts.ts';
+import { type GrantStore, grantName, grantObjects, ownerOf } from './grant-objects.ts';
+
+const DEFAULT_DURATION_SECONDS = 3_600;
+
+/** A request that is not decided within a long weekend is forgotten, and its reason with it. */
+const PENDING_MS = 72 * 3_600_000;
+
+/** Between an approval and its binding. If that takes longer, the server that was to create it has failed. */
+const BINDING_MS = 60_000;
+
+/** What authz/ decides about access requests. `check…` throws the 403. */
+interface RequestRules {
+  checkRequest(caller: Caller, scope: RequestScope): void;
+  checkApproval(
+    caller: Caller,
+    grant: RequestScope & {
+      readonly name: string;
+      readonly rules: readonly PolicyRule[];
+      readonly role: string;
+      readonly labels: Readonly<Record<string, string>> | undefined;
+      readonly until: number;
+    },
+  ): void;
+}
+
+interface EndingParts {
+  readonly catalog: Pick<Catalog, 'accessRequests'>;
+  readonly grants: Pick<GrantStore, 'hasBinding' | 'isStored' | 'remove'>;
+  readonly limits: { readonly retentionMs: number };
+}
+
+export interface AccessRequestParts extends ApprovalParts {
+  readonly rules: RequestRules;
+  readonly grants: GrantStore;
+  readonly limits: {
+    /** The longest grant. */
+    readonly maxDurationSeconds: number;
+    readonly maxOpenPerCaller: number;
+    /** How long finished requests are kept. */
+    readonly retentionMs: number;
+  };
+}
+
+/** How requests and what they grant end. */
+export const accessRequestEnding = ({ catalog, grants, limits }: EndingParts): Ending => ({
+  kind: catalog.accessRequests,
+  ended: 'Expired',
+  timeOver: 'the access has expired',
+  deletion: { type: 'Withdrawn', reason: 'Deleted' },
+  retentionMs: limits.retentionMs,
+  endsEarly: (entry, time) => {
+    if (entry.field('status.phase') === 'Pending' || grants.hasBinding(ownerOf(entry))) return undefined;
+    const decided = requestStatus(entry.object()).decisionTimestamp ?? '';
+    return hasPassed(decided, time - BINDING_MS)
+      ? { reason: 'BindingDeleted', message: 'the binding was deleted' }
+      : undefined;
+  },
+  leftover: (entry) => (grants.isStored(ownerOf(entry)) ? 'grant' : undefined),
+  revoke: async ({ metadata }, _, guards) => {
+    await grants.remove(ownerOf(metadata), guards);
+    return [];
+  },
+});
+
+export const accessRequests = (parts: AccessRequestParts): Approvable => ({
+  ...accessRequestEnding(parts),
+  granted: 'Approved',
+  decisions: DECISIONS,
+  scopeOf: (object) => requestScope(requestSpec(object)),
+  deciderOf: () => 'another person',
+  ownRefusal: 'requesters do not decide their own requests, nor through another identity; withdraw it instead',
+  grant: (asked) => grantOf(parts, asked),
+  annotate,
+});
+
+/** A role and a binding in this very cluster. They exist only while their request does. */
+function grantOf(parts: AccessRequestParts, { request, entry, object, until }: Granting): Grant {
+  const { catalog, reader, grants, rules } = parts;
+  const spec = requestSpec(object);
+  const scope = requestScope(spec);
+  const name = grantName(entry.name);
+  /** Returns the uid of the cluster. */
+  const check = (wantedUid: string | undefined): string => {
+    const cluster = reader.find(catalog.clusters, fleetKey(scope.cluster));
+    const labels = cluster === undefined ? undefined : (cluster.labels ?? {});
+    const wanted = { ...scope, name: entry.name, rules: [requestedRule(spec)], role: name };
+    // First: only approvers who hold the permission learn whether the cluster exists (decision 12).
+    rules.checkApproval(request.caller, { ...wanted, labels, until });
+    const quoted = JSON.stringify(scope.cluster);
+    if (cluster === undefined) throw conflict(entry.kind, entry.name, `there is no cluster ${quoted}`);
+    if (cluster.uid !== (wantedUid ?? cluster.uid)) {
+      const why = `the cluster ${quoted} was deleted, and another of its name was created`;
+      throw conflict(entry.kind, entry.name, why);
+    }
+    checkNotDeleted(parts, entry, { ...scope, name: spec.serviceAccount?.name ?? '' });
+    return cluster.uid;
+  };
+  const clusterUID = check(requestStatus(object).clusterUID);
+  const { role, binding } = grantObjects(object, until, clusterUID);
+  const owner = ownerOf(entry);
+  const { namespace } = owner;
+  const bindingRef = { kind: binding.kind, ...(namespace === '' ? {} : { namespace }), name };
+  const guardOf = (modRevision: number) => ({ key: entry.key, expect: { modRevision } });
+  return {
+    check: () => void check(clusterUID),
+    status: { bindingRef, clusterUID, expirationTimestamp: toTimestamp(until) },
+    prepare: () => grants.ensureRole(owner, role, guardOf(entry.revision)),
+    complete: ({ metadata }) => grants.ensureBinding(owner, binding, guardOf(Number(metadata.resourceVersion))),
+  };
+}
+
+/** The fields of a new request that the server sets. Refuses one that the caller may not make. */
+export function createRequestCompletion(
+  parts: AccessRequestParts,
+): (request: ApiRequest, kind: Kind) => Completion | undefined {
+  const { catalog, rules, limits, now } = parts;
+  const countsFor = createCounts(parts, catalog.accessRequests);
+  const tooMany = (what: string): ApiError => {
+    const why = 'the most that one caller may have: withdraw or delete some, or wait until they end';
+    return forbidden(catalog.accessRequests, '', `${what}, ${why}`);
+  };
+  const quotas = limitsOf(
+    limits.maxOpenPerCaller,
+    (who, max) => tooMany(`${who} ${quantity(max, 'open access request')}`),
+    (who, max) => tooMany(`${who} ${max} access requests, open and finished`),
+  );
+
+  return (request, kind) => {
+    if (kind !== catalog.accessRequests) return undefined;
+    const { caller } = request;
+    const counted = countsFor(caller);
+    return {
+      derive: (object) => {
+        const name = object.metadata.name ?? '';
+        const errors = requestErrors(object);
+        if (errors.length > 0) throw invalid(kind, name, errors);
+        const spec = requestSpec(object);
+        const scope = requestScope(spec);
+        annotateAccess(request, spec);
+        rules.checkRequest(caller, scope);
+        if (!isPersonKnown(parts, caller)) throw unknownPerson(kind, name);
+        const { maxDurationSeconds } = limits;
+        const durationSeconds = spec.durationSeconds ?? Math.min(DEFAULT_DURATION_SECONDS, maxDurationSeconds);
+        if (durationSeconds > maxDurationSeconds) {
+          const why = `must be no more than ${maxDurationSeconds} seconds`;
+          throw invalid(kind, name, [invalidValue('spec.durationSeconds', durationSeconds, why)]);
+        }
+        return {
+          ...object,
+          metadata: { ...object.metadata, labels: labelsFor(object.metadata, caller, counted.id, scope) },
+          spec: { ...spec, durationSeconds, requestedBy: userOf(parts, caller, scope.cluster) },
+          status: { phase: 'Pending', expirationTimestamp: toTimestamp(now() + PENDING_MS) },
+        };
+      },
+      quota: counted.quota(quotas),
+      created: (object) => annotate(request, object),
+    };
+  };
+}
+
+/** Also of a refused request. The name of the object is free text, and may be a token that was sent by mistake. */
+function annotateAccess({ annotate: add }: ApiRequest, spec: AccessRequestSpec): void {
+  add('clusterpass.dev/requested-access', withoutTokenWords(accessText(spec)));
+  add('clusterpass.dev/cluster', spec.cluster ?? '');
+}
+
+/** The reason is free text and stays in the object. */
+function annotate(request: ApiRequest, object: ApiObject): void {
+  const { annotate: add } = request;
+  const spec = requestSpec(object);
+  const { phase, expirationTimestamp, bindingRef } = requestStatus(object);
+  add('clusterpass.dev/access-request', object.metadata.name ?? '');
+  add('clusterpass.dev/requester', spec.requestedBy?.username ?? '');
+  annotateAccess(request, spec);
+  add('clusterpass.dev/phase', phase ?? '');
+  if (phase !== 'Approved') return;
+  add('clusterpass.dev/binding', bindingRef?.name ?? '');
+  add('clusterpass.dev/expires-at', expirationTimestamp ?? '');
+}

@@ -1,0 +1,243 @@
+import type { PassDecision, PassHolder } from '../../api/authorization.ts';
+import type { Caller } from '../../api/caller.ts';
+import type { Catalog } from '../../api/catalog.ts';
+import { LEEWAY_MS } from '../../api/deletion.ts';
+import { TOKEN_CHECKS_ANNOTATION } from '../../api/domain-keys.ts';
+import type { ApiObject } from '../../api/kind.ts';
+import type { RequestScope } from '../../api/kinds/approval.ts';
+import { REQUESTER_LABEL } from '../../api/kinds/issued-token.ts';
+import {
+  PASS_DECISIONS,
+  type PassApproval,
+  type PassSpec,
+  type PassStatus,
+  passAccount,
+  passSpec,
+  passStatus,
+} from '../../api/kinds/pass-spec.ts';
+import { fleetKey } from '../../api/object-key.ts';
+import type { ApiRequest } from '../../api/request.ts';
+import { type ApiError, conflict, ignoreNotFound } from '../../api/status.ts';
+import { toTimestamp } from '../../lib/utc-second.ts';
+import type { ObjectReader } from '../../objects/reader.ts';
+import type { StoredObject } from '../../objects/stored-object.ts';
+import type { ObjectWriter } from '../../objects/writer.ts';
+import type { Revocations } from '../../tokens/revocations/revocations.ts';
+import type { Approvable, ApprovalParts, Ending, Grant, Granting } from '../approvals/approvable.ts';
+import { checkNotDeleted } from '../approvals/decide.ts';
+import type { IssueToken } from '../token/pass-use.ts';
+
+/** Passes that have ended are listed for that long. */
+const RETENTION_MS = 3_600_000;
+
+/** A service account of a cluster. */
+export interface PassAccount extends RequestScope {
+  readonly name: string;
+}
+
+/** What authz/ decides about passes. */
+interface PassRules {
+  decide(caller: Caller, account: PassAccount, holder: PassHolder): PassDecision;
+  /** The 403 of a decision that is not allowed. */
+  refusal(caller: Caller, account: PassAccount, decision: PassDecision): ApiError;
+}
+
+interface PassLimits {
+  /** Live passes of one requester and client. */
+  readonly maxHandles: number;
+  /** How many of them may wait for an approval. */
+  readonly maxPending: number;
+  readonly maxDurationSeconds: number;
+}
+
+/** What the handlers of passes share. */
+export interface PassParts extends ApprovalParts {
+  readonly rules: PassRules;
+  readonly limits: PassLimits;
+  readonly revocations: Revocations;
+  readonly issueToken: IssueToken;
+  readonly clusterOfIssuer: (issuer: string) => string | undefined;
+  readonly clusterOfPeopleIssuer: (issuer: string) => string | undefined;
+  /** Whether the cluster issues its own tokens. */
+  readonly issuesOwnTokens: (cluster: StoredObject) => boolean;
+  readonly randomBytes: (size: number) => Uint8Array;
+}
+
+interface EndingParts {
+  readonly catalog: Catalog;
+  readonly reader: Pick<ObjectReader, 'find'>;
+  readonly writer: Pick<ObjectWriter, 'remove'>;
+  readonly revocations: Revocations;
+}
+
+/** How passes and their tokens end. */
+export const passEnding = (parts: EndingParts): Ending => ({
+  kind: parts.catalog.passes,
+  ended: 'Ended',
+  timeOver: 'it has expired',
+  deletion: DELETION,
+  retentionMs: RETENTION_MS,
+  endsEarly: (entry) => {
+    const object = entry.object();
+    const status = passStatus(object);
+    if (isAccountDeleted(parts, passAccount(passSpec(object)), status)) {
+      return { reason: 'AccountDeleted', message: ACCOUNT_DELETED };
+    }
+    return hasBindingChanged(parts, status)
+      ? { reason: 'BindingChanged', message: 'the binding that allows it has changed: ask for another pass' }
+      : undefined;
+  },
+  leftover: (entry) => {
+    const { type, reason } = passStatus(entry.object()).conditions?.at(-1) ?? {};
+    // The reason of a denial is the approver's.
+    return type === DELETION.type && reason === DELETION.reason ? 'deletion' : undefined;
+  },
+  revoke: async ({ metadata, status }, by) => {
+    const { catalog, writer, revocations } = parts;
+    const revoked: string[] = [];
+    // Expired ones, too: the clock may be ahead, and nothing revokes them after the pass is removed.
+    for (const { id, expirationTimestamp, revocable } of (status as PassStatus | undefined)?.tokens ?? []) {
+      if (revocable === false || id === undefined) continue;
+      await revocations.revoke(id, by, Date.parse(expirationTimestamp), metadata.labels?.[REQUESTER_LABEL]);
+      // A token that was never released has no record.
+      await writer.remove(catalog.issuedTokens, fleetKey(id), { dryRun: false }).catch(ignoreNotFound);
+      revoked.push(id);
+    }
+    return revoked;
+  },
+});
+
+const DELETION = { type: 'Ended', reason: 'Revoked' };
+
+export const passes = (parts: PassParts): Approvable => ({
+  ...passEnding(parts),
+  granted: 'Ready',
+  decisions: PASS_DECISIONS,
+  scopeOf: (object) => passAccount(passSpec(object)),
+  deciderOf: (object) => {
+    const { approval = 'none' } = passStatus(object);
+    return { none: undefined, confirm: 'the requester' as const, review: 'another person' as const }[approval];
+  },
+  ownRefusal: 'requesters do not review their own passes, nor through another identity',
+  grant: (asked) => grantOf(parts, asked),
+  annotate,
+  warnAfterDeletion: (...deletion) => warnAfterDeletion(parts, ...deletion),
+});
+
+/**
+ * An approval is about what the pass says, which cannot be changed, and for this one pass. It grants nothing by itself:
+ * the permission of the requester is asked for again when the pass is redeemed.
+ */
+function grantOf(parts: PassParts, { entry, object, until }: Granting): Grant {
+  const account = passAccount(passSpec(object));
+  const status = passStatus(object);
+  if (hasBindingChanged(parts, status)) {
+    const why = 'the binding that allows it has changed: the requester has to ask for another pass';
+    throw conflict(entry.kind, entry.name, why);
+  }
+  const check = (): void => {
+    if (isAccountDeleted(parts, account, status)) throw conflict(entry.kind, entry.name, ACCOUNT_DELETED);
+    checkNotDeleted(parts, entry, account);
+  };
+  check();
+  const { serviceAccountUID: uid } = status;
+  return {
+    check,
+    status: {
+      ...(uid === undefined ? accountUID(parts, account) : {}),
+      expirationTimestamp: toTimestamp(until),
+    },
+  };
+}
+
+export const holderOf = (client: PassSpec['client']): PassHolder => (client === undefined ? 'person' : 'agent');
+
+const LEVELS: Readonly<Record<PassApproval, number>> = { none: 0, confirm: 1, review: 2 };
+
+/** Whether the pass has at least the approval that is needed now. */
+export const isApprovedFor = (
+  { approval = 'none' }: PassStatus,
+  { approval: needed }: Pick<PassDecision, 'approval'>,
+): boolean => LEVELS[needed] <= LEVELS[approval];
+
+export const ACCOUNT_DELETED = 'the service account was deleted: ask for another pass';
+
+type AccountParts = Pick<EndingParts, 'catalog' | 'reader'>;
+
+/** The UID of the account that a pass is bound to. */
+export function accountUID(
+  { catalog, reader }: AccountParts,
+  account: PassAccount,
+): Pick<PassStatus, 'serviceAccountUID'> {
+  const uid = reader.find(catalog.serviceAccounts, account)?.uid;
+  return uid === undefined ? {} : { serviceAccountUID: uid };
+}
+
+/** Whether the account of the pass was deleted. Another one may have its name by now, and other permissions. */
+export const isAccountDeleted = (parts: AccountParts, account: PassAccount, status: PassStatus): boolean =>
+  status.serviceAccountUID !== undefined && accountUID(parts, account).serviceAccountUID !== status.serviceAccountUID;
+
+/** The event of a token request has these in its path. The path of a pass does not, and the pass is deleted soon. */
+export function annotateAccount(
+  { annotate: add }: Pick<ApiRequest, 'annotate'>,
+  { cluster, namespace, name }: PassAccount,
+): void {
+  add('clusterpass.dev/cluster', cluster);
+  add('clusterpass.dev/service-account', `${namespace}/${name}`);
+}
+
+/** The audit event says which pass, for whom and why. The purpose is the one text of a body that is logged. */
+export function annotate(request: Pick<ApiRequest, 'annotate'>, object: ApiObject): void {
+  const { annotate: add } = request;
+  const { purpose = '', client, requestedBy } = passSpec(object);
+  const { approval = 'none', decidedBy, phase } = passStatus(object);
+  annotateAccount(request, passAccount(passSpec(object)));
+  add('clusterpass.dev/pass', object.metadata.name ?? '');
+  add('clusterpass.dev/purpose', purpose);
+  add('clusterpass.dev/requester', requestedBy?.username ?? '');
+  add('clusterpass.dev/phase', phase ?? '');
+  if (client !== undefined) {
+    add('clusterpass.dev/client', client.id ?? '');
+    add('clusterpass.dev/client-name', client.name ?? '');
+  }
+  if (approval !== 'none') add('clusterpass.dev/approval', approval);
+  if (decidedBy !== undefined) add('clusterpass.dev/approved-by', decidedBy.username);
+}
+
+/** Whether the binding of a pending pass is no longer the one that asked for the approval. */
+function hasBindingChanged({ catalog, reader }: AccountParts, { bindingRef, phase }: PassStatus): boolean {
+  if (bindingRef === undefined || phase !== 'Pending') return false;
+  const { namespace = '', name, resourceVersion } = bindingRef;
+  const kind = namespace === '' ? catalog.clusterRoleBindings : catalog.roleBindings;
+  return String(reader.find(kind, { cluster: '', namespace, name })?.revision) !== resourceVersion;
+}
+
+function warnAfterDeletion(parts: PassParts, request: ApiRequest, pass: ApiObject, revoked: readonly string[]): void {
+  const { cluster } = passSpec(pass);
+  if (passStatus(pass).tokens?.some(({ revocable }) => revocable === false)) {
+    request.warn(`cluster "${cluster}" has issued tokens of this pass itself, and accepts them until they expire`);
+  }
+  const until = acceptedUntil(parts, pass, revoked);
+  if (until === undefined) return;
+  request.warn(
+    'Clusterpass and TokenReviews refuse the tokens of this pass from now on; clusters and services that verify them ' +
+      `with the key set accept them until ${until}`,
+  );
+}
+
+/**
+ * When the last of these tokens expires; undefined if all of them have expired, or if all of their audiences ask
+ * Clusterpass for each token.
+ */
+function acceptedUntil({ catalog, reader, now }: PassParts, pass: ApiObject, revoked: readonly string[]) {
+  const { cluster: name = '', audiences = [] } = passSpec(pass);
+  const cluster = reader.find(catalog.clusters, fleetKey(name))?.object();
+  const asks = cluster?.metadata.annotations?.[TOKEN_CHECKS_ANNOTATION] === 'webhook';
+  if (asks && audiences.length === 0) return undefined;
+  const tokens = (passStatus(pass).tokens ?? []).filter(({ id = '' }) => revoked.includes(id));
+  return tokens
+    .map(({ expirationTimestamp }) => expirationTimestamp)
+    .filter((timestamp) => Date.parse(timestamp) + LEEWAY_MS >= now())
+    .sort()
+    .at(-1);
+}
