@@ -649,7 +649,7 @@ describeWithKubectl('kubectl', () => {
   it('gets, describes, explains and deletes passes', async () => {
     const name = await asked('ann', AGENT);
     expect(await kubectlOk(server, ['get', 'passes', name])).toMatch(
-      /REQUESTER +CLIENT +CLUSTER +ACCOUNT +PHASE[\s\S]*ann +login +alpha +ci\/builder +Ready/,
+      /REQUESTER +CLUSTER +CLIENT +ACCOUNT +PHASE[\s\S]*ann +alpha +login +ci\/builder +Ready/,
     );
     expect(await kubectlOk(server, ['describe', 'pass', name])).toContain(SPEC.purpose);
     expect(await kubectlOk(server, ['explain', 'passes.spec.purpose'])).toContain('in one line of 8 to 200 characters');
