@@ -36,7 +36,6 @@ interface HandlerParts extends GetParts, ListParts, WatchParts, WriteParts {
   readonly listAccounts: (request: ApiRequest) => Promise<ApiResponse>;
   /** Writes of the subresource `approval`. */
   readonly decisions: ReadonlyMap<Kind, (request: ApiRequest) => Promise<ApiResponse>>;
-  readonly createPass: (request: ApiRequest) => Promise<ApiResponse>;
   readonly redeemPass: (request: ApiRequest) => Promise<ApiResponse>;
   /** A bootstrap token registers its cluster. */
   readonly joinCluster: (request: ApiRequest) => Promise<ApiResponse>;
@@ -191,9 +190,7 @@ function handleObject(parts: HandlerParts, request: ApiRequest, kind: Kind): Pro
   }
   const override = parts.verbOverrides.get(kind)?.[request.target.verb];
   if (override !== undefined) return override(request);
-  if (request.target.verb === 'create') {
-    return kind === parts.catalog.passes ? parts.createPass(request) : createObject(parts, request, kind);
-  }
+  if (request.target.verb === 'create') return createObject(parts, request, kind);
   // The pipeline has not authorized it, and the functions below do not.
   if (isDecidedByHandler(request.target)) throw new Error(`no handler authorizes this verb of ${kind.resource}`);
   switch (request.target.verb) {

@@ -73,7 +73,7 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
   const joining = joinParts(parts);
   const tokens = createTokenHandlers(parts);
   const passing = passParts(parts, approvals, tokens.createToken);
-  const rows = [accessRequests(requesting), passes(passing)];
+  const rows = [accessRequests(requesting), { ...passes(passing), create: createPassHandler(passing) }];
   const completeRequest = createRequestCompletion(requesting);
   const completeToken = createTokenCompletion(joining);
   return createDispatcher({
@@ -120,7 +120,6 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
     }),
     getKubeconfig: createKubeconfigHandler({ catalog, reader, productName: parts.options.productName, baseUrl }),
     verbOverrides: new Map([...tokenVerbs(parts), ...approvalVerbs(approvals, rows)]),
-    createPass: createPassHandler(passing),
     decisions: new Map(rows.map((row) => [row.kind, createDecisionHandler(approvals, row)])),
     redeemPass: createRedeemHandler(passing),
     joinCluster: createJoinHandler(joining),

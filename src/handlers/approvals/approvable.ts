@@ -4,7 +4,7 @@ import type { ApiObject, Kind } from '../../api/kind.ts';
 import { approvalStatus, isOpenPhase, type RequestCondition, type RequestScope } from '../../api/kinds/approval.ts';
 import { clientLabels, REQUEST_CLUSTER_LABEL, REQUEST_NAMESPACE_LABEL } from '../../api/kinds/approval-kind.ts';
 import { COUNTED_LABEL, REQUESTER_LABEL } from '../../api/kinds/issued-token.ts';
-import type { ApiRequest } from '../../api/request.ts';
+import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import type { ApiError } from '../../api/status.ts';
 import type { PublicView, StoredObject } from '../../objects/stored-object.ts';
 import type { ObjectWriter } from '../../objects/writer.ts';
@@ -17,6 +17,8 @@ import { requesterOf } from '../requester.ts';
  * ends. Decisions, deletions, quotas and the sweep are the same for all rows.
  */
 export interface Approvable extends Ending {
+  /** Absent where it is the one of every kind. */
+  readonly create?: (request: ApiRequest) => Promise<ApiResponse>;
   /** The phase after an approval. */
   readonly granted: 'Approved' | 'Ready';
   /** The types of conditions that the subresource `approval` takes. */

@@ -11,12 +11,13 @@ import { isOwn } from '../requester.ts';
 import { deleteResponse } from '../write/delete.ts';
 import { type Approvable, type ApprovalParts, withEnd } from './approvable.ts';
 
-/** `get` and `delete` check whose the objects are. `list` and `watch` are those of every kind. */
+/** Verbs that check whose the objects are. `list` and `watch` are those of every kind. */
 export const approvalVerbs = (parts: ApprovalParts, rows: readonly Approvable[]): VerbOverrides =>
   new Map(
     rows.map((row) => [
       row.kind,
       {
+        ...(row.create === undefined ? {} : { create: row.create }),
         get: (request: ApiRequest) => getListed(parts, request, row.kind),
         delete: (request: ApiRequest) => deleteObject(parts, row, request),
       },

@@ -116,7 +116,6 @@ export async function openApiCore(store: Store, windowSize: number, now: () => n
     getKubeconfig: () => Promise.reject(new Error('no kubeconfigs are asked for here')),
     listAccounts: () => Promise.reject(new Error('no accounts are asked for here')),
     decisions: new Map(),
-    createPass: () => Promise.reject(new Error('no passes are requested here')),
     redeemPass: () => Promise.reject(new Error('no passes are redeemed here')),
     joinCluster: () => Promise.reject(new Error('no cluster joins here')),
   });
