@@ -22,14 +22,14 @@ export interface AnswerOptions {
 }
 
 /** Writes the first answer of a request. Later ones, e.g. after a timeout, are dropped. */
-export function createAnswerOnce(options: AnswerOptions): (x: Exchange, answer: Answer) => Promise<void> {
+export function createAnswerOnce(options: AnswerOptions): (x: Exchange, answer: Answer) => Promise<void> | undefined {
   const { logger, isDraining, trackWatch, strictTransportSecurity, observeWatch, now } = options;
   const buffers = new ResponseBuffers();
   const logUnauthenticated = createAuthenticationLog(logger, now);
 
-  const answerOnce = async (x: Exchange, answer: Answer): Promise<void> => {
+  const answerOnce = (x: Exchange, answer: Answer): Promise<void> | undefined => {
     const isWatch = answer.type === 'watch';
-    if (!x.deadline.respond({ isWatch })) return;
+    if (!x.deadline.respond({ isWatch })) return undefined;
     if (answer.type === 'status' && answer.error.status.code === 401) {
       const { cause } = answer.error;
       logUnauthenticated({ auditId: x.auditId, address: x.req.socket.remoteAddress ?? '', cause });
@@ -37,7 +37,7 @@ export function createAnswerOnce(options: AnswerOptions): (x: Exchange, answer: 
     x.releaseBody();
     // Seats are for work. A client that reads slowly keeps its connection, not its seat; an open watch is work.
     if (!isWatch) x.seat?.release();
-    await write(x, answer);
+    return write(x, answer);
   };
 
   const write = async (x: Exchange, answer: Answer): Promise<void> => {

@@ -4,13 +4,14 @@ import type { ApiRequest, Query, RequestBody, Target } from '../api/request.ts';
 import type { ApiError } from '../api/status.ts';
 import type { Secret } from '../observability/secret.ts';
 import type { Seat } from './flow-control/priority-level.ts';
+import { addressKey } from './listener/address-limit.ts';
 import type { McpEndpoint } from './mcp/mcp-endpoint.ts';
 import type { FormRoute } from './oauth/form-route.ts';
 import type { Render } from './oauth/oauth-error.ts';
 import { MAX_BODY_BYTES } from './request/body.ts';
 import type { CheckedHeaders } from './request/header-checks.ts';
-import type { NegotiatedAnswer } from './request/negotiate.ts';
-import type { RequestInfo } from './request/request-info.ts';
+import { type NegotiatedAnswer, PLAIN_JSON } from './request/negotiate.ts';
+import type { PathInfo, RequestInfo } from './request/request-info.ts';
 import type { RequestDeadline } from './request-deadline.ts';
 import type { LingeringResponse } from './response/lingering-response.ts';
 import type { Answer } from './response/respond.ts';
@@ -35,7 +36,7 @@ export interface AuditedDecision {
   readonly why: string;
 }
 
-/** One request in the pipeline. A comment names the stages that set a field; only later stages read it. */
+/** One request in its pipeline. A comment names the stages that set a field; only later stages read it. */
 export class Exchange {
   readonly req: IncomingMessage;
   readonly res: LingeringResponse;
@@ -43,25 +44,26 @@ export class Exchange {
   readonly deadline: RequestDeadline;
   readonly startedAt: number;
 
-  auditId = ''; //                            audit id
-  checkedHeaders?: CheckedHeaders; //         header checks
-  path = ''; //                               request info
-  query = NO_QUERY; //                        request info, form
-  requestInfo?: RequestInfo; //               request info, form
-  pathRoute?: PathRoute | undefined; //       public route, route
-  formRoute?: FormRoute | undefined; //       public route
-  mcp?: McpEndpoint; //                       mcp endpoint
-  maxBodyBytes = MAX_BODY_BYTES; //           form, mcp endpoint
+  auditId = ''; //                            classify
+  checkedHeaders?: CheckedHeaders; //         classify
+  path = ''; //                               classify
+  query = NO_QUERY; //                        classify, form
+  requestInfo?: RequestInfo; //               classify, form
+  pathRoute?: PathRoute | undefined; //       classify
+  formRoute?: FormRoute | undefined; //       classify
+  mcp?: McpEndpoint; //                       classify
+  maxBodyBytes = MAX_BODY_BYTES; //           form, endpoint checks
   credential?: Secret | undefined; //         form
   actorCredential?: Secret | undefined; //    form
-  render?: Render; //                         public route, form, mcp endpoint
-  caller?: Caller; //                         public authentication, authentication, impersonation
+  render?: Render; //                         classify, form, endpoint checks
+  successCode?: number; //                    form: of its answer, whatever the handler says
+  caller?: Caller; //                         authentication, impersonation
   actor?: Caller; //                          actor authentication
   agent?: Agent; //                           set by the stage that makes a subrequest for an agent
-  seat?: Seat; //                             public flow control, flow control, flow control again
-  decision?: AuditedDecision; //              impersonation, authorization, authorization again
-  route?: ResourceRoute; //                   route
-  accept?: NegotiatedAnswer; //               negotiation
+  seat?: Seat; //                             flow control, check again
+  decision?: AuditedDecision; //              impersonation, authorization, check again
+  resourceRoute?: ResourceRoute; //           route
+  accept?: NegotiatedAnswer; //               negotiation, form, content type
   mediaType = ''; //                          content type
   bodyLength: number | undefined = 0; //      form, body length
   bodySeat?: Seat; //                         form, body flow control, body
@@ -115,14 +117,28 @@ export class Exchange {
     this.startedAt = startedAt;
   }
 
-  /** For stages after `header checks`. */
   get headers(): CheckedHeaders {
-    return setBy('header checks', this.checkedHeaders);
+    return setBy('classify', this.checkedHeaders);
   }
 
-  /** For stages after `request info`. */
   get info(): RequestInfo {
-    return setBy('request info', this.requestInfo);
+    return setBy('classify', this.requestInfo);
+  }
+
+  /** For stages of resources only. */
+  get target(): Target {
+    if (this.info.type !== 'resource') throw new Error('not a resource request');
+    return this.info.target;
+  }
+
+  /** For stages of other paths only. */
+  get pathInfo(): PathInfo {
+    if (this.info.type !== 'path') throw new Error('a resource request');
+    return this.info;
+  }
+
+  get route(): ResourceRoute {
+    return setBy('route', this.resourceRoute);
   }
 
   /** A request of the API by the same caller, to answer this one: it has the same connection and deadline. */
@@ -137,6 +153,7 @@ export class Exchange {
     if (this.agent !== undefined) x.agent = this.agent;
     x.body = body;
     x.hasWholeBody = true;
+    x.accept = PLAIN_JSON;
     x.#parent = this;
     return x;
   }
@@ -193,11 +210,10 @@ function setBy<T>(stage: string, value: T | undefined): T {
   return value;
 }
 
-/** The resource a request names; for stages that run only for resources. */
-export function targetOf({ info }: Exchange): Target {
-  if (info.type !== 'resource') throw new Error('not a resource request');
-  return info.target;
-}
+export const callerOf = ({ caller }: Exchange): Caller => setBy('authentication', caller);
+export const formRouteOf = ({ formRoute }: Exchange): FormRoute => setBy('classify', formRoute);
+export const mcpOf = ({ mcp }: Exchange): McpEndpoint => setBy('classify', mcp);
+export const addressOf = ({ req }: Exchange): string => addressKey(req.socket.remoteAddress);
 
 /**
  * The request as the handlers see it. A class, because an object literal with a getter would have a hidden class for
@@ -222,7 +238,7 @@ export class HandlerRequest implements ApiRequest {
     this.caller = caller;
     this.actor = exchange.actor;
     this.agent = exchange.agent;
-    this.target = targetOf(exchange);
+    this.target = exchange.target;
     this.query = exchange.query;
     this.body = exchange.body;
     this.warn = exchange.warn;

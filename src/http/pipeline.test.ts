@@ -6,55 +6,33 @@ import { badRequest, tooManyRequests } from '../api/status.ts';
 import { StorageError } from '../storage/contract.ts';
 import { Exchange, StageNotRun } from './exchange.ts';
 import { CLUSTERS_PATH, closeServersAfterEach, startFixture, TOKEN_PATH } from './http.fixture.ts';
-import { STAGE_NAMES } from './pipeline.ts';
+import { PIPELINES } from './pipeline.ts';
 
 closeServersAfterEach();
 
 const post = { method: 'POST', path: TOKEN_PATH, headers: { 'content-type': 'application/json' }, body: '{}' };
 
-test('the stages, in order, and in the table of docs/architecture.md', async () => {
-  expect(STAGE_NAMES).toEqual([
-    'audit id',
-    'header checks',
-    'request info',
-    'public route',
-    'timeout',
-    'public flow control',
-    'form',
-    'mcp endpoint',
-    'fresh state',
-    'public authentication',
-    'public handler',
-    'authentication',
-    'actor authentication',
-    'flow control',
-    'impersonation',
-    'authorization',
-    'route',
-    'path handler',
-    'negotiation',
-    'content type',
-    'body length',
-    'body flow control',
-    'body',
-    'flow control again',
-    'fresh state again',
-    'authentication again',
-    'authorization again',
-    'token list',
-    'mcp',
-    'handler',
-  ]);
+/** The rows of the table below a heading of docs/architecture.md. */
+async function documentedStages(heading: string): Promise<(string | undefined)[]> {
   const text = await readFile(new URL('../../docs/architecture.md', import.meta.url), 'utf8');
-  const [, table = ''] = text.split('| stage | may answer | why here |\n|---|---|---|\n');
+  const [, section = ''] = text.split(`\n**${heading}**`);
+  const [, table = ''] = section.split('| stage | may answer | why here |\n|---|---|---|\n');
   const rows = table.slice(0, table.indexOf('\n\n')).split('\n');
-  expect(rows.map((row) => row.split('|')[1]?.trim())).toEqual(STAGE_NAMES);
+  return rows.map((row) => row.split('|')[1]?.trim());
+}
+
+test('each pipeline is short, and a table of docs/architecture.md', async () => {
+  expect(Object.keys(PIPELINES)).toEqual(['PUBLIC', 'FORM', 'MCP', 'RESOURCE']);
+  for (const [name, { names }] of Object.entries(PIPELINES)) {
+    expect(names.length).toBeLessThanOrEqual(14);
+    expect(await documentedStages(name), name).toEqual(names);
+  }
 });
 
 test('a stage cannot read what a later one sets', () => {
   const x = new Exchange(...([] as unknown as ConstructorParameters<typeof Exchange>));
-  expect(() => x.headers).toThrow(new StageNotRun('the stage header checks has not run'));
-  expect(() => x.info).toThrow(new StageNotRun('the stage request info has not run'));
+  expect(() => x.headers).toThrow(new StageNotRun('the stage classify has not run'));
+  expect(() => x.info).toThrow(new StageNotRun('the stage classify has not run'));
 });
 
 describe('what is checked first', () => {

@@ -1,3 +1,4 @@
+import { isTokenRequestList } from '../api/authorization.ts';
 import { ApiError, internal, timeout } from '../api/status.ts';
 import { asApiError } from '../objects/storage-errors.ts';
 import { StorageError } from '../storage/contract.ts';
@@ -11,61 +12,94 @@ import type { Answer } from './response/respond.ts';
 import {
   authenticate,
   authenticateActor,
-  authenticateAgain,
-  authenticatePublic,
+  authenticateAgent,
+  authenticateSubject,
+  presentsCredential,
+  requireFreshState,
+  requireLiveCaller,
 } from './stages/authentication-stages.ts';
-import { authorize, authorizeAgain, impersonateUser } from './stages/authorization-stages.ts';
-import { checkBodyLength, checkContentType, receiveBody } from './stages/body-stages.ts';
-import { takeBodySeat, takeCallerSeat, takePublicSeat, takeSeatAgain } from './stages/flow-control-stages.ts';
+import { authorize, authorizeCalls, impersonateUser } from './stages/authorization-stages.ts';
+import { checkBodyLength, checkContentType, checkMessageType, receiveBody } from './stages/body-stages.ts';
+import { classify, type PipelineName } from './stages/classify.ts';
+import { takeAddressSeat, takeBodySeat, takeCallerSeat } from './stages/flow-control-stages.ts';
 import { receiveForm } from './stages/form-stage.ts';
-import { requireFreshState, requireFreshStateAgain } from './stages/freshness-stages.ts';
-import { findMcp, serveMcp } from './stages/mcp-stage.ts';
-import { applyTimeout, assignAuditId, checkHeaders, negotiate, readRequestInfo } from './stages/request-stages.ts';
-import { findPublicRoute, findRoute, handle, handlePath } from './stages/route-stages.ts';
-import type { StageParts, StageRun } from './stages/stage.ts';
+import { checkEndpoint, serveMcp } from './stages/mcp-stage.ts';
+import { applyTimeout, negotiate } from './stages/request-stages.ts';
+import { findRoute, handle, servePath } from './stages/route-stages.ts';
+import { runStages, type Stage, type StageParts, where } from './stages/stage.ts';
 import { issueTokenList } from './stages/token-list-stage.ts';
 
-/**
- * What happens to a request, in order. The first stage that throws, or that sets an answer, is the last; then the
- * answer is written. The order is a promise: a malformed request is refused before authentication, a caller is
- * authenticated before it is authorized, it is authorized before anything is looked up, and no handler runs before the
- * whole body has arrived.
- */
-const STAGES: readonly { readonly name: string; readonly run: StageRun }[] = [
-  { name: 'audit id', run: assignAuditId },
-  { name: 'header checks', run: checkHeaders },
-  { name: 'request info', run: readRequestInfo },
-  { name: 'public route', run: findPublicRoute },
-  { name: 'timeout', run: applyTimeout },
-  { name: 'public flow control', run: takePublicSeat },
-  { name: 'form', run: receiveForm },
-  { name: 'mcp endpoint', run: findMcp },
-  { name: 'fresh state', run: requireFreshState },
-  { name: 'public authentication', run: authenticatePublic },
-  { name: 'public handler', run: handlePath },
-  { name: 'authentication', run: authenticate },
-  { name: 'actor authentication', run: authenticateActor },
-  { name: 'flow control', run: takeCallerSeat },
-  { name: 'impersonation', run: impersonateUser },
-  { name: 'authorization', run: authorize },
-  { name: 'route', run: findRoute },
-  { name: 'path handler', run: handlePath },
-  { name: 'negotiation', run: negotiate },
-  { name: 'content type', run: checkContentType },
-  { name: 'body length', run: checkBodyLength },
-  { name: 'body flow control', run: takeBodySeat },
-  { name: 'body', run: receiveBody },
-  { name: 'flow control again', run: takeSeatAgain },
-  { name: 'fresh state again', run: requireFreshStateAgain },
-  { name: 'authentication again', run: authenticateAgain },
-  { name: 'authorization again', run: authorizeAgain },
-  { name: 'token list', run: issueTokenList },
-  { name: 'mcp', run: serveMcp },
-  { name: 'handler', run: handle },
-];
+interface Pipeline {
+  /** For the documentation and its test. */
+  readonly names: readonly string[];
+  readonly stages: readonly Stage[];
+}
 
-/** The names of the stages in order, for the documentation and its test. */
-export const STAGE_NAMES: readonly string[] = STAGES.map(({ name }) => name);
+const pipeline = (stages: Readonly<Record<string, Stage>>): Pipeline => ({
+  names: Object.keys(stages),
+  stages: Object.values(stages),
+});
+
+/** What may have changed while the client sent the body: it can take half a minute. */
+const again = (...stages: readonly Stage[]): Stage => where((x) => x.waitedForBody, ...stages);
+
+/**
+ * What happens to a request that is classified, in order. The first stage that throws, or that sets an answer, is the
+ * last; then the answer is written. The order is a promise: a malformed request is refused before authentication, a
+ * caller is authenticated before it is authorized, it is authorized before anything is looked up, and no handler runs
+ * before the whole body has arrived.
+ */
+export const PIPELINES: Readonly<Record<PipelineName, Pipeline>> = {
+  PUBLIC: pipeline({
+    timeout: applyTimeout,
+    'flow control': takeAddressSeat,
+    authentication: where(presentsCredential, requireFreshState, authenticate),
+    handler: servePath,
+  }),
+  FORM: pipeline({
+    timeout: applyTimeout,
+    'address flow control': takeAddressSeat,
+    form: receiveForm,
+    'fresh state': requireFreshState,
+    authentication: authenticateSubject,
+    'actor authentication': authenticateActor,
+    'flow control': takeCallerSeat,
+    impersonation: impersonateUser,
+    authorization: authorize,
+    route: findRoute,
+    handler: handle,
+  }),
+  MCP: pipeline({
+    timeout: applyTimeout,
+    'endpoint checks': checkEndpoint,
+    'fresh state': requireFreshState,
+    authentication: authenticateAgent,
+    'flow control': takeCallerSeat,
+    authorization: authorizeCalls,
+    'content type': checkMessageType,
+    'body length': checkBodyLength,
+    'body flow control': takeBodySeat,
+    body: receiveBody,
+    'check again': again(takeCallerSeat, requireFreshState, requireLiveCaller),
+    handler: serveMcp,
+  }),
+  RESOURCE: pipeline({
+    timeout: applyTimeout,
+    'fresh state': requireFreshState,
+    authentication: authenticate,
+    'flow control': takeCallerSeat,
+    impersonation: impersonateUser,
+    authorization: authorize,
+    route: findRoute,
+    negotiation: negotiate,
+    'content type': checkContentType,
+    'body length': checkBodyLength,
+    'body flow control': takeBodySeat,
+    body: receiveBody,
+    'check again': again(takeCallerSeat, requireFreshState, requireLiveCaller, authorize),
+    handler: (x, parts) => (isTokenRequestList(x.target) ? issueTokenList : handle)(x, parts),
+  }),
+};
 
 /** T-35: non-watch work is bounded. */
 const SERVING_MS = 34_000;
@@ -140,15 +174,10 @@ export function createPipeline(options: PipelineOptions): Serve {
     },
   };
 
-  const runStages = async (x: Exchange): Promise<void> => {
+  const serve = async (x: Exchange): Promise<void> => {
     let answer: Answer | undefined;
     try {
-      for (const stage of STAGES) {
-        const pending = stage.run(x, parts);
-        // Most stages are done when they return; to await those too would cost a microtask each.
-        if (pending !== undefined) await pending;
-        if (x.answer !== undefined || !x.deadline.isOpen) break;
-      }
+      await runStages(PIPELINES[classify(x, parts)].stages, x, parts);
       answer = x.answer;
     } catch (error) {
       answer = { type: 'status', error: toApiError(error, x) };
@@ -179,7 +208,7 @@ export function createPipeline(options: PipelineOptions): Serve {
       if (x.isWriting) x.onWritten = () => record(x);
       else record(x);
     });
-    void runStages(x);
+    void serve(x);
   };
 }
 

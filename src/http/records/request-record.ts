@@ -114,7 +114,7 @@ class ExchangeRecord implements RequestRecord {
   }
 
   get isRouted(): boolean {
-    return this.#exchange.route !== undefined;
+    return this.#exchange.resourceRoute !== undefined;
   }
 
   get resource(): string | undefined {

@@ -4,14 +4,14 @@ import { whyAllowed } from '../../api/decision-reason.ts';
 import type { Target } from '../../api/request.ts';
 import { forbiddenFor } from '../../authz/forbidden.ts';
 import { impersonate } from '../../authz/impersonation.ts';
-import type { Exchange } from '../exchange.ts';
+import { callerOf, type Exchange } from '../exchange.ts';
 import { isMcpPath, mcpNotServed } from '../mcp/mcp-endpoint.ts';
 import { readImpersonation } from '../request/impersonation-headers.ts';
 import type { ResourceRoutes } from '../routes/routes.ts';
-import { callerOf, type StageParts, type StageRun } from './stage.ts';
+import type { Stage } from './stage.ts';
 
 /** From here on the caller is the impersonated user. Its limits stay those of the impersonator. */
-export const impersonateUser: StageRun = (x, { authorizer }) => {
+export const impersonateUser: Stage = (x, { authorizer }) => {
   const { impersonation } = x.headers;
   if (impersonation === undefined) return;
   const wanted = readImpersonation(impersonation);
@@ -29,15 +29,11 @@ export const impersonateUser: StageRun = (x, { authorizer }) => {
 };
 
 /** Decision 12: before any lookup, so that a 403 tells nothing about what exists. */
-export function authorize(x: Exchange, { authorizer, resources, mcp }: StageParts): void {
+export const authorize: Stage = (x, { authorizer, resources }) => {
   const caller = callerOf(x);
-  if (x.mcp !== undefined) {
-    x.decision = { allowed: true, why: 'decided call by call' };
-    return;
-  }
   if (x.info.type === 'path') {
     // Not 403: whether MCP is served is no secret, and no permission helps.
-    if (mcp === undefined && isMcpPath(x.info)) throw mcpNotServed();
+    if (isMcpPath(x.info)) throw mcpNotServed();
     const question = { verb: x.info.verb, path: x.info.path };
     const decision = authorizer.decidePath(caller, question);
     record(x, decision, caller.as(undefined));
@@ -57,11 +53,11 @@ export function authorize(x: Exchange, { authorizer, resources, mcp }: StagePart
   const user = caller.as(question.cluster);
   record(x, decision, user);
   if (!decision.allowed) throw forbiddenFor(user, question, decision);
-}
+};
 
-/** The permission may have been withdrawn meanwhile. */
-export const authorizeAgain: StageRun = (x, parts) => {
-  if (x.waitedForBody) authorize(x, parts);
+/** A message of MCP: each request of a tool is authorized. */
+export const authorizeCalls: Stage = (x) => {
+  x.decision = { allowed: true, why: 'decided call by call' };
 };
 
 /** ADR 29. The core group has kinds inside clusters only: nothing else is looked up before authorization. */

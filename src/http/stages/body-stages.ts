@@ -1,26 +1,27 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import type { MaybePromise } from '../../lib/maybe-promise.ts';
-import type { Exchange } from '../exchange.ts';
+import { addressOf, callerOf, type Exchange } from '../exchange.ts';
 import { arrivedBody, bodyLength, checkContentEncoding } from '../request/body.ts';
 import { MEDIA_TYPES, READABLE_NAMES } from '../request/media-types.ts';
-import { negotiateContentType } from '../request/negotiate.ts';
+import { negotiateContentType, PLAIN_JSON } from '../request/negotiate.ts';
+import type { Method } from '../request/request-info.ts';
 import { leaveSeat, rejectAt } from './flow-control-stages.ts';
-import { addressOf, callerOf, expectsBody, routeOf, type StageParts, type StageRun } from './stage.ts';
+import type { Stage, StageParts } from './stage.ts';
 
 /** The stages that check and receive the body of a request. */
 
-export const checkContentType: StageRun = (x) => {
+const WITH_BODY: ReadonlySet<Method> = new Set(['POST', 'PUT', 'PATCH', 'DELETE']);
+
+const expectsBody = (x: Exchange): boolean => WITH_BODY.has(x.headers.method);
+
+export const checkContentType: Stage = (x) => {
   const { method } = x.headers;
   if (!expectsBody(x)) return;
   checkContentEncoding(x.req);
   // The body of a DELETE is optional: without one its type does not matter.
   if (method === 'DELETE' && isBodiless(x)) return;
   const contentType = x.req.headers['content-type'];
-  if (x.mcp !== undefined) {
-    x.mediaType = negotiateContentType(contentType, ['application/json']);
-    return;
-  }
-  const { style, patchTypes } = routeOf(x);
+  const { style, patchTypes } = x.route;
   x.mediaType =
     method === 'PATCH'
       ? negotiateContentType(contentType, patchTypes)
@@ -30,11 +31,18 @@ export const checkContentType: StageRun = (x) => {
 const isBodiless = ({ req }: Exchange): boolean =>
   req.headers['transfer-encoding'] === undefined && (req.headers['content-length'] ?? '0') === '0';
 
-export const checkBodyLength: StageRun = (x) => {
+/** A message of MCP is JSON, and so is its answer. */
+export const checkMessageType: Stage = (x) => {
+  x.accept = PLAIN_JSON;
+  checkContentEncoding(x.req);
+  x.mediaType = negotiateContentType(x.req.headers['content-type'], ['application/json']);
+};
+
+export const checkBodyLength: Stage = (x) => {
   if (expectsBody(x)) x.bodyLength = bodyLength(x.req, x.maxBodyBytes);
 };
 
-export const receiveBody: StageRun = (x, parts) =>
+export const receiveBody: Stage = (x, parts) =>
   expectsBody(x) ? receive(x, parts, callerOf(x).flow, keepBody) : undefined;
 
 function keepBody(x: Exchange, bytes: Uint8Array): void {

@@ -1,7 +1,7 @@
 import type { Caller } from '../../api/caller.ts';
 import type { ApiError } from '../../api/status.ts';
 import type { MaybePromise } from '../../lib/maybe-promise.ts';
-import type { Exchange } from '../exchange.ts';
+import { addressOf, callerOf, type Exchange } from '../exchange.ts';
 import {
   type FlowControl,
   isLargeBody,
@@ -9,23 +9,17 @@ import {
   priorityLevelOf,
   publicLevelOf,
 } from '../flow-control/flow-control.ts';
-import { addressOf, callerOf, expectsBody, type StageRun } from './stage.ts';
+import type { Stage } from './stage.ts';
 
 /** The stages that take seats. A request without one waits in a queue or is rejected. */
 
-/** Public paths have no caller: the flow is the client's address. */
-export const takePublicSeat: StageRun = (x, { flowControl }) => {
-  const { info, pathRoute, formRoute } = x;
-  if (info.type !== 'path' || (pathRoute === undefined && formRoute === undefined)) return undefined;
-  return takeSeat(x, flowControl, publicLevelOf(info), addressOf(x));
-};
+/** A request without a caller: the flow is the client's address. */
+export const takeAddressSeat: Stage = (x, { flowControl }) =>
+  takeSeat(x, flowControl, publicLevelOf(x.pathInfo), addressOf(x));
 
 /** A caller past its share waits in its queue or is rejected, before its request costs anything more. */
-export const takeCallerSeat: StageRun = (x, { flowControl }) =>
+export const takeCallerSeat: Stage = (x, { flowControl }) =>
   takeSeat(x, flowControl, priorityLevelOf(x.info), callerOf(x).flow);
-
-/** For a request that gave its seat back to receive its body. */
-export const takeSeatAgain: StageRun = (x, parts) => (x.waitedForBody ? takeCallerSeat(x, parts) : undefined);
 
 function takeSeat(
   x: Exchange,
@@ -40,8 +34,8 @@ function takeSeat(
 }
 
 /** Bounds the memory of large bodies: one waits unread until there is a seat for it. */
-export const takeBodySeat: StageRun = (x, { flowControl }) => {
-  if (!expectsBody(x) || !isLargeBody(x.bodyLength)) return undefined;
+export const takeBodySeat: Stage = (x, { flowControl }) => {
+  if (!isLargeBody(x.bodyLength)) return undefined;
   const { flow } = callerOf(x);
   const seat = flowControl.takeSeat('bodies', flow, countedCaller(x));
   if (seat !== undefined) x.bodySeat = seat;

@@ -16,20 +16,19 @@ import {
 } from '../../mcp/json-rpc.ts';
 import { clientOf, type ToolCall } from '../../mcp/protocol.ts';
 import { errorResult, runTool, type ToolResult } from '../../mcp/tool-result.ts';
-import type { Exchange } from '../exchange.ts';
-import { InsufficientScope, isMcpPath, type McpEndpoint } from '../mcp/mcp-endpoint.ts';
+import { callerOf, type Exchange, mcpOf } from '../exchange.ts';
+import { InsufficientScope, type McpEndpoint } from '../mcp/mcp-endpoint.ts';
 import { methodNotAllowed } from '../request/header-checks.ts';
 import { type Answer, jsonOf, type RawAnswer } from '../response/respond.ts';
-import { callerOf, type StageParts, type StageRun } from './stage.ts';
-import { handleSubrequest, recordFailure } from './subrequest.ts';
+import type { Stage, StageParts } from './stage.ts';
+import { answerSubrequest, recordFailure } from './subrequest.ts';
 
 /** A message is short. It is received before it is known what it asks for. */
 const MAX_MESSAGE_BYTES = 64 * 1024;
 
-/** Finds `/mcp`, and refuses what can be refused without a credential (MC-11, MC-14). */
-export const findMcp: StageRun = (x, { mcp }) => {
-  if (mcp === undefined || x.info.type !== 'path' || !isMcpPath(x.info)) return;
-  x.mcp = mcp;
+/** Refuses what can be refused without a credential (MC-11, MC-14). */
+export const checkEndpoint: Stage = (x) => {
+  const mcp = mcpOf(x);
   x.maxBodyBytes = MAX_MESSAGE_BYTES;
   x.render = mcp.render(x.req.headers.authorization !== undefined);
   x.annotate('clusterpass.dev/surface', 'mcp-http');
@@ -49,9 +48,8 @@ export const findMcp: StageRun = (x, { mcp }) => {
  * Answers a message of MCP. A call of a tool is one or several requests of the API by the same caller, which the stages
  * authorize, handle and record like any other: MCP gives nothing that these requests would not give.
  */
-export const serveMcp: StageRun = (x, parts) => (x.mcp === undefined ? undefined : serve(x, parts, x.mcp));
-
-async function serve(x: Exchange, parts: StageParts, mcp: McpEndpoint): Promise<void> {
+export const serveMcp: Stage = async (x, parts) => {
+  const mcp = mcpOf(x);
   let value: unknown;
   try {
     value = parseJson(decodedText(sentBody(x.body).bytes));
@@ -62,7 +60,7 @@ async function serve(x: Exchange, parts: StageParts, mcp: McpEndpoint): Promise<
     if (!(error instanceof RpcError)) throw error;
     x.answer = jsonAnswer(400, errorResponse(error, idOf(value)));
   }
-}
+};
 
 /** Bytes that are not UTF-8 are refused, not replaced. */
 function decodedText(bytes: Uint8Array): string {
@@ -139,8 +137,7 @@ async function send(
   item.agent = agent;
   for (const [key, text] of annotations) item.annotate(key, text);
   try {
-    await handleSubrequest(item, parts);
-    const { code, value } = readAnswer(item.answer);
+    const { code, value } = readAnswer(await answerSubrequest(item, parts));
     parts.observeSubrequest(item, code);
     return { code, body: value, warnings: item.warningTexts };
   } catch (error) {
@@ -149,8 +146,8 @@ async function send(
   }
 }
 
-function readAnswer(answer: Answer | undefined): { code: number; value: unknown } {
-  switch (answer?.type) {
+function readAnswer(answer: Answer): { code: number; value: unknown } {
+  switch (answer.type) {
     case 'list': {
       const { apiVersion, kind, metadata } = answer;
       const items = answer.items.map((item) => JSON.parse(Buffer.from(item).toString('utf8')) as unknown);

@@ -1,46 +1,23 @@
 import { issuesToken } from '../../api/kinds/token-request.ts';
 import { pathNotFound } from '../../api/status.ts';
-import { type Exchange, HandlerRequest, targetOf } from '../exchange.ts';
-import { prefersHtml } from '../request/accept-header.ts';
+import { callerOf, type Exchange, HandlerRequest } from '../exchange.ts';
 import { methodNotAllowed } from '../request/header-checks.ts';
-import type { PathInfo } from '../request/request-info.ts';
 import { servedRoute } from '../routes/resource-routes.ts';
-import type { PathRoute } from '../routes/routes.ts';
-import { callerOf, isForm, routeOf, type StageRun } from './stage.ts';
+import type { Stage } from './stage.ts';
 
 /** The stages that find the route of a request and call its handler. */
 
-export const findPublicRoute: StageRun = (x, { paths, browserPaths, forms }) => {
-  if (x.info.type !== 'path') return;
-  x.formRoute = forms.find(x.info);
-  if (x.formRoute !== undefined) {
-    x.render = x.formRoute.render;
-    return;
-  }
-  const route = paths.find(x.info);
-  if (route?.public === true) x.pathRoute = route;
-  else if (browserPaths !== undefined && isBrowser(x)) x.pathRoute = browserPaths.find(x.info);
+/** Finds the route of a resource. A path that is no resource is served at once: all of it is checked. */
+export const findRoute: Stage = (x, { resources }) => {
+  if (x.info.type === 'path') return servePath(x);
+  x.resourceRoute = servedRoute(resources, x.info.target, x.headers.method);
+  return undefined;
 };
 
-/** A person has entered an address: a client of the API sends a credential, or asks for something else than a page. */
-const isBrowser = ({ headers: { method, accept }, req }: Exchange): boolean =>
-  (method === 'GET' || method === 'HEAD') && req.headers.authorization === undefined && prefersHtml(accept);
-
-export const findRoute: StageRun = (x, { resources, paths }) => {
-  if (x.info.type === 'resource') {
-    x.route = servedRoute(resources, x.info.target, x.headers.method);
-    return;
-  }
-  if (x.mcp !== undefined) return;
-  x.pathRoute = paths.find(x.info);
-  if (x.pathRoute === undefined) throw pathNotFound();
-};
-
-/** Serves a path that is no resource. The pipeline has it twice: for public paths and for all others. */
-export const handlePath: StageRun = (x) =>
-  x.info.type === 'path' && x.pathRoute !== undefined ? servePath(x, x.info, x.pathRoute) : undefined;
-
-async function servePath(x: Exchange, { cluster, path }: PathInfo, route: PathRoute): Promise<void> {
+export async function servePath(x: Exchange): Promise<void> {
+  const { pathRoute: route } = x;
+  if (route === undefined) throw pathNotFound();
+  const { cluster, path } = x.pathInfo;
   const { method, accept } = x.headers;
   if (!route.methods.includes(method === 'HEAD' ? 'GET' : method)) throw methodNotAllowed();
   x.answer = await route.handle({
@@ -57,21 +34,19 @@ async function servePath(x: Exchange, { cluster, path }: PathInfo, route: PathRo
   });
 }
 
-export const handle: StageRun = async (x, { beforeRelease }) => {
+export const handle: Stage = async (x, { beforeRelease }) => {
   if (x.accept === undefined) throw new Error('a handler needs a negotiated answer');
-  const willAnswer = (code: number): void => void beforeRelease(x, sentCode(x, code));
+  const sentCode = (code: number): number => x.successCode ?? code;
+  const willAnswer = (code: number): void => void beforeRelease(x, sentCode(code));
   x.isWriting = x.headers.method !== 'GET' && x.headers.method !== 'HEAD';
   try {
-    const answer = await routeOf(x).handle(new HandlerRequest(x, callerOf(x), x.accept, willAnswer));
+    const answer = await x.route.handle(new HandlerRequest(x, callerOf(x), x.accept, willAnswer));
     // A9. Decided by the path, not by the handler: one that forgot `willAnswer` would release a token without its
     // event.
-    if (issuesToken(targetOf(x).subresource) && 'code' in answer) await beforeRelease(x, sentCode(x, answer.code));
+    if (issuesToken(x.target.subresource) && 'code' in answer) await beforeRelease(x, sentCode(answer.code));
     x.answer = answer;
   } finally {
     x.isWriting = false;
     x.onWritten?.();
   }
 };
-
-/** RFC 6749 section 5.1: an OAuth endpoint answers 200 where the API answers 201. */
-const sentCode = (x: Exchange, code: number): number => (isForm(x) ? 200 : code);

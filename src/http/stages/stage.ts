@@ -7,12 +7,11 @@ import type { Secret } from '../../observability/secret.ts';
 import type { Freshness } from '../../storage/freshness.ts';
 import type { Exchange } from '../exchange.ts';
 import type { FlowControl } from '../flow-control/flow-control.ts';
-import { addressKey } from '../listener/address-limit.ts';
 import type { McpEndpoint } from '../mcp/mcp-endpoint.ts';
 import type { FormRoutes } from '../oauth/form-route.ts';
 import type { BodyReader } from '../request/body.ts';
-import type { Method, RequestLineParser } from '../request/request-info.ts';
-import type { PathRoutes, ResourceRoute, ResourceRoutes } from '../routes/routes.ts';
+import type { RequestLineParser } from '../request/request-info.ts';
+import type { PathRoutes, ResourceRoutes } from '../routes/routes.ts';
 
 /** What the stages ask of the rest of the program. */
 export interface StageParts {
@@ -46,30 +45,23 @@ export interface StageParts {
 }
 
 /**
- * Does one thing, throws an ApiError, or sets `answer`, which ends the pipeline. A stage that does not apply to a
- * request returns at once. A stage returns a promise only when it has to wait.
+ * Does one thing, throws an ApiError, or sets `answer`, which ends the pipeline. A stage returns a promise only when it
+ * has to wait.
  */
-export type StageRun = (exchange: Exchange, parts: StageParts) => MaybePromise<void>;
+export type Stage = (exchange: Exchange, parts: StageParts) => MaybePromise<void>;
 
-export const presentsCredential = ({ pathRoute, req }: Exchange): boolean =>
-  pathRoute?.refusesBadCredentials === true && req.headers.authorization !== undefined;
-
-const WITH_BODY: ReadonlySet<Method> = new Set(['POST', 'PUT', 'PATCH', 'DELETE']);
-
-/** Whether the request came as a form, whose body was read before. */
-export const isForm = ({ formRoute }: Exchange): boolean => formRoute !== undefined;
-
-/** Whether the stages for bodies apply to the request. */
-export const expectsBody = (x: Exchange): boolean => WITH_BODY.has(x.headers.method) && !isForm(x);
-
-export const addressOf = ({ req }: Exchange): string => addressKey(req.socket.remoteAddress);
-
-export function callerOf({ caller }: Exchange): Caller {
-  if (caller === undefined) throw new Error('not authenticated');
-  return caller;
+/** Runs the stages in order, until one throws or sets an answer, or the time of the request is over. */
+export async function runStages(stages: readonly Stage[], x: Exchange, parts: StageParts): Promise<void> {
+  for (const run of stages) {
+    const pending = run(x, parts);
+    // Most stages are done when they return; to await those too would cost a microtask each.
+    if (pending !== undefined) await pending;
+    if (x.answer !== undefined || !x.deadline.isOpen) return;
+  }
 }
 
-export function routeOf({ route }: Exchange): ResourceRoute {
-  if (route === undefined) throw new Error('not routed');
-  return route;
-}
+/** Several stages as one, for the requests of which the condition holds. */
+export const where =
+  (holds: (exchange: Exchange) => boolean, ...stages: readonly Stage[]): Stage =>
+  (x, parts) =>
+    holds(x) ? runStages(stages, x, parts) : undefined;

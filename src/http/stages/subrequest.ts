@@ -1,40 +1,22 @@
-import { type Status, unauthorized } from '../../api/status.ts';
+import { type Status, timeout } from '../../api/status.ts';
 import type { Exchange } from '../exchange.ts';
-import { PLAIN_JSON } from '../request/negotiate.ts';
+import type { Answer } from '../response/respond.ts';
+import { requireFreshState, requireLiveCaller } from './authentication-stages.ts';
 import { authorize } from './authorization-stages.ts';
-import { requireFreshState } from './freshness-stages.ts';
 import { findRoute, handle } from './route-stages.ts';
-import { callerOf, type StageParts, type StageRun } from './stage.ts';
-
-/** A long request takes a while: the credential may have been revoked since it was authenticated. */
-const requireLiveCaller: StageRun = (x) => {
-  if (!callerOf(x).isLive()) throw unauthorized();
-};
-
-const acceptPlainJson: StageRun = (x) => {
-  x.accept = PLAIN_JSON;
-};
+import { runStages, type Stage, type StageParts } from './stage.ts';
 
 /** What a subrequest passes of the pipeline: the rest was done for the request that it belongs to. */
-const STAGES: readonly StageRun[] = [
-  requireFreshState,
-  requireLiveCaller,
-  authorize,
-  findRoute,
-  acceptPlainJson,
-  handle,
-];
+const STAGES: readonly Stage[] = [requireFreshState, requireLiveCaller, authorize, findRoute, handle];
 
 /**
- * Handles a request of the API that belongs to another request: sets its answer, or throws. The caller records its end:
- * with `observeSubrequest`, or with `recordFailure` after an error.
+ * The answer to a request of the API that belongs to another request. The caller records its end: with
+ * `observeSubrequest`, or with `recordFailure` after an error.
  */
-export async function handleSubrequest(x: Exchange, parts: StageParts): Promise<void> {
-  for (const run of STAGES) {
-    // Only `handle` waits as a rule, and a TokenRequestList has 500 subrequests: no promise for the others.
-    const waits = run(x, parts);
-    if (waits !== undefined) await waits;
-  }
+export async function answerSubrequest(x: Exchange, parts: StageParts): Promise<Answer> {
+  await runStages(STAGES, x, parts);
+  if (x.answer === undefined) throw timeout('the request that this one belongs to has ended');
+  return x.answer;
 }
 
 /** Records the end of a subrequest that failed, and returns what is answered. */

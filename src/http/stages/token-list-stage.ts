@@ -1,4 +1,3 @@
-import { isTokenRequestList } from '../../api/authorization.ts';
 import { type FieldError, forbiddenField, invalid, invalidValue, required } from '../../api/field-error.ts';
 import { apiVersionOf } from '../../api/kind.ts';
 import { TOKEN_ANNOTATIONS, type TokenRequest } from '../../api/kinds/token-request.ts';
@@ -17,9 +16,9 @@ import { clip } from '../../lib/text.ts';
 import { TimeSlice } from '../../lib/time-slice.ts';
 import type { Exchange } from '../exchange.ts';
 import { tokenRequestInfo, userpassInfo } from '../request/token-request-info.ts';
-import { jsonOf } from '../response/respond.ts';
-import type { StageParts, StageRun } from './stage.ts';
-import { handleSubrequest, recordFailure } from './subrequest.ts';
+import { type Answer, jsonOf } from '../response/respond.ts';
+import type { Stage, StageParts } from './stage.ts';
+import { answerSubrequest, recordFailure } from './subrequest.ts';
 
 /** Subrequests at once: they share the writes of the audit log, and other requests are served between them. */
 const CONCURRENCY = 32;
@@ -28,10 +27,7 @@ const CONCURRENCY = 32;
  * `/auth/v1/passes`: tokens of many clusters in one request. Each item is a TokenRequest of the same caller, which the
  * stages authorize, handle and record like any other: a list gives nothing that single requests would not give.
  */
-export const issueTokenList: StageRun = (x, parts) =>
-  x.info.type === 'resource' && isTokenRequestList(x.info.target) ? issueAll(x, parts) : undefined;
-
-async function issueAll(x: Exchange, parts: StageParts): Promise<void> {
+export const issueTokenList: Stage = async (x, parts) => {
   if (x.body === undefined) throw badRequest('the body must be a TokenRequestList');
   const { fieldValidation } = parseTokenRequestOptions(x.query);
   const { items: requested = [] } = readBody<TokenRequestList>(x, tokenRequestListType, fieldValidation);
@@ -53,7 +49,7 @@ async function issueAll(x: Exchange, parts: StageParts): Promise<void> {
     code: 200,
     value: { kind: tokenRequestListType.kind, apiVersion: apiVersionOf(tokenRequestListType), items },
   };
-}
+};
 
 /** Never rejects: an item that fails does not fail the others. */
 async function issueOne(x: Exchange, parts: StageParts, requested: RequestedPass, index: number): Promise<IssuedPass> {
@@ -70,8 +66,7 @@ async function issueOne(x: Exchange, parts: StageParts, requested: RequestedPass
   item.annotate('clusterpass.dev/item', String(index));
   try {
     checkNames(requested, index);
-    await handleSubrequest(item, parts);
-    const issued = issuedBy(item);
+    const issued = issuedBy(await answerSubrequest(item, parts));
     parts.observeSubrequest(item, CREATED);
     return { ...named, ...issued };
   } catch (error) {
@@ -81,8 +76,8 @@ async function issueOne(x: Exchange, parts: StageParts, requested: RequestedPass
 
 const CREATED = 201;
 
-function issuedBy({ answer }: Exchange): Pick<IssuedPass, 'audiences' | 'token' | 'expirationTimestamp'> {
-  const issued = answer && (jsonOf(answer) as TokenRequest | undefined);
+function issuedBy(answer: Answer): Pick<IssuedPass, 'audiences' | 'token' | 'expirationTimestamp'> {
+  const issued = jsonOf(answer) as TokenRequest | undefined;
   if (issued === undefined) throw new Error('a token request is answered with JSON');
   const { spec, status } = issued;
   return {
