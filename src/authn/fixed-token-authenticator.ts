@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { AUTHENTICATED, type Caller, MASTERS, type User } from '../api/caller.ts';
+import { type FollowParts, followFiles } from '../lib/follow-files.ts';
 import { ensureSecretFile, readSecretFile, replaceSecretFile, UnreadableFile, UnsafeFile } from '../lib/secret-file.ts';
-import { openWatchedFile, type WatchParts } from '../lib/watched-file.ts';
 import { Secret } from '../observability/secret.ts';
 import { plainCaller } from './plain-caller.ts';
 import type { TokenAuthenticator } from './token-authenticator.ts';
@@ -45,7 +45,7 @@ export interface FixedTokenAuthenticator extends TokenAuthenticator {
 export async function openFixedTokenAuthenticator(
   file: string,
   user: User,
-  { every, report }: WatchParts,
+  parts: FollowParts,
   { isShared = false }: { readonly isShared?: boolean } = {},
 ): Promise<FixedTokenAuthenticator> {
   await ensureTokenFile(file);
@@ -56,26 +56,25 @@ export async function openFixedTokenAuthenticator(
     });
     return content && knownAs(tokenIn(file, content).digest());
   };
-  const watched = await openWatchedFile<Known>({
-    what: `token file of ${user.name},`,
-    file,
+  const followed = await followFiles<Known>({
+    ...parts,
+    what: `token file of ${user.name}, ${file}`,
+    files: [file],
     read,
-    every,
-    report,
     // Without a grace period: removing or emptying the file withdraws the token.
     whenGone: { value: NONE, graceMs: 0 },
   });
   function knownAs(digest: string): Known {
-    const caller = plainCaller(user, () => watched.current().digest === digest);
+    const caller = plainCaller(user, () => followed.current().digest === digest);
     return { digest, caller: isShared ? { ...caller, isShared } : caller };
   }
   return {
     authenticateToken: (candidate) => {
-      const { digest, caller } = watched.current();
+      const { digest, caller } = followed.current();
       return candidate.digest() === digest ? caller : undefined;
     },
-    refresh: watched.refresh,
-    close: watched.close,
+    refresh: followed.refresh,
+    close: followed.close,
   };
 }
 
@@ -93,7 +92,7 @@ const adminTokenFile = (dataDir: string): string => join(dataDir, ADMIN_TOKEN_FI
 const ADMIN: User = { name: 'admin', uid: '', groups: [MASTERS, AUTHENTICATED], extra: {} };
 
 /** The initial admin credential. Read access to the data directory already implies full control. */
-export const openAdminToken = (dataDir: string, parts: WatchParts): Promise<FixedTokenAuthenticator> =>
+export const openAdminToken = (dataDir: string, parts: FollowParts): Promise<FixedTokenAuthenticator> =>
   openFixedTokenAuthenticator(adminTokenFile(dataDir), ADMIN, parts, { isShared: true });
 
 /**

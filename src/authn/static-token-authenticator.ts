@@ -1,7 +1,7 @@
 import type { Caller, User } from '../api/caller.ts';
+import { type FollowParts, followFiles, GONE_GRACE_MS } from '../lib/follow-files.ts';
 import { readMountedSecret, UnreadableFile, UnsafeFile } from '../lib/secret-file.ts';
 import { TimeSlice } from '../lib/time-slice.ts';
-import { GONE_GRACE_MS, openWatchedFile, type WatchParts } from '../lib/watched-file.ts';
 import { Secret } from '../observability/secret.ts';
 import { CsvError, parseCsv } from './csv.ts';
 import { plainCaller, withAuthenticated } from './plain-caller.ts';
@@ -19,10 +19,8 @@ interface StaticTokenAuthenticator extends TokenAuthenticator {
   close(): void;
 }
 
-interface StaticTokenParts extends Pick<WatchParts, 'every' | 'report'> {
+interface StaticTokenParts extends FollowParts {
   readonly file: string;
-  /** For tests. */
-  readonly monotonicNow?: () => number;
 }
 
 /** The file cannot be used. The message is a sentence for the operator, and holds no token. */
@@ -32,27 +30,25 @@ export class TokenFileError extends Error {
 
 /** Rejects when the file cannot be used: a server must not start with fewer tokens than it was given. */
 export async function openStaticTokenAuthenticator(parts: StaticTokenParts): Promise<StaticTokenAuthenticator> {
-  const { file, every, report } = parts;
+  const { file, report } = parts;
   const read = async (): Promise<ReadonlyMap<string, Caller> | undefined> => {
     const users = await load(file, report);
     return users && new Map(Array.from(users, ([digest, user]) => [digest, callerOf(digest, user)]));
   };
   const whenGone = { value: new Map<string, Caller>(), graceMs: GONE_GRACE_MS };
-  const { monotonicNow } = parts;
-  const timing = monotonicNow === undefined ? {} : { monotonicNow };
-  const watched = await openWatchedFile({ what: '--token-auth-file', file, read, every, report, whenGone, ...timing });
+  const followed = await followFiles({ ...parts, what: `--token-auth-file ${file}`, files: [file], read, whenGone });
 
   /** Live while the file gives the token the same user: after a change of its groups the token is another caller. */
   function callerOf(digest: string, user: User): Caller {
-    const caller: Caller = plainCaller(user, () => watched.current().get(digest)?.key === caller.key);
+    const caller: Caller = plainCaller(user, () => followed.current().get(digest)?.key === caller.key);
     return caller;
   }
 
   return {
-    authenticateToken: (token) => watched.current().get(token.digest()),
-    refresh: watched.refresh,
-    isGone: watched.isGone,
-    close: watched.close,
+    authenticateToken: (token) => followed.current().get(token.digest()),
+    refresh: followed.refresh,
+    isGone: followed.isGone,
+    close: followed.close,
   };
 }
 

@@ -1,3 +1,14 @@
+/**
+ * Calls the task at this interval until the returned function is called. It does not keep the process alive: what the
+ * task serves does that. Also for browsers.
+ */
+export function every(milliseconds: number, task: () => void): () => void {
+  const timer = setInterval(task, milliseconds);
+  // In a browser a timer is a number.
+  (timer as { unref?: () => void }).unref?.();
+  return () => clearInterval(timer);
+}
+
 /** Runs a task that repeats, one round at a time. Of rounds that fail in a row, only the first is reported. */
 export function createRounds(round: () => Promise<void>, onFailure: (error: unknown) => void) {
   let running: Promise<void> | undefined;

@@ -1,7 +1,6 @@
-import { stat } from 'node:fs/promises';
 import type { Catalog } from '../api/catalog.ts';
 import { backoff } from '../lib/backoff.ts';
-import { codeOf } from '../lib/file-problem.ts';
+import { stampOf } from '../lib/follow-files.ts';
 import type { Logger } from '../observability/logger.ts';
 import { type ApplyParts, type ApplyReport, applyManifests } from './apply-manifests.ts';
 import { countSurplus, type PruneReport, pruneManifests } from './prune-manifests.ts';
@@ -94,7 +93,7 @@ export class ManifestFolder {
   async #check(): Promise<void> {
     const { path, logger } = this.#options;
     try {
-      const state = await stateOf(path);
+      const state = await stampOf(await findManifestFiles(path));
       // Pruning waits for two polls with the same state: files may be on their way into the folder.
       const settled = this.#read?.state === state ? this.#read.content : undefined;
       if (state !== this.#applied && !this.#applying.skips(state)) await this.#apply(state);
@@ -175,20 +174,4 @@ export class ManifestFolder {
     this.#reported.set(part, content);
     report();
   }
-}
-
-/** Changes whenever a file changes. A file that cannot be read has its error code as its state. */
-async function stateOf(path: string): Promise<string> {
-  const files = await findManifestFiles(path);
-  const states = await Promise.all(
-    files.map(async (file) => {
-      try {
-        const { mtimeMs, ctimeMs, size, ino } = await stat(file);
-        return [file, mtimeMs, ctimeMs, size, ino].join('\0');
-      } catch (error) {
-        return [file, codeOf(error)].join('\0');
-      }
-    }),
-  );
-  return states.join('\n');
 }

@@ -13,7 +13,6 @@ import { createPeopleAuthenticator } from '../authn/people-authenticator.ts';
 import { openStaticTokenAuthenticator } from '../authn/static-token-authenticator.ts';
 import type { ServeOptions } from '../config/serve-options.ts';
 import { mcpResource } from '../http/mcp/mcp-endpoint.ts';
-import { every } from '../lib/interval.ts';
 import type { Logger } from '../observability/logger.ts';
 import type { Issuers } from '../tokens/claims.ts';
 import type { PersonClaims } from '../tokens/person-claims.ts';
@@ -64,18 +63,18 @@ export async function openAuthenticator({
     for (const one of closers) one();
   };
   try {
-    const watch = { every, report: (problem: string) => logger.warn({ problem }, 'token file problem') };
+    const follow = { report: (problem: string) => logger.warn({ problem }, 'token file problem') };
     const fixedTokens: FixedTokenAuthenticator[] = [];
     for (const user of options.demo ? DEMO_USERS : []) {
       const file = join(options.dataDir, 'demo', `${user.name}.token`);
-      fixedTokens.push(opened(await openFixedTokenAuthenticator(file, user, watch)));
+      fixedTokens.push(opened(await openFixedTokenAuthenticator(file, user, follow)));
     }
-    const adminToken = opened(await openAdminToken(options.dataDir, watch));
+    const adminToken = opened(await openAdminToken(options.dataDir, follow));
     const { tokenAuthFile, authenticationConfig } = options;
     const staticTokens =
       tokenAuthFile === undefined
         ? undefined
-        : opened(await openStaticTokenAuthenticator({ file: tokenAuthFile, ...watch }));
+        : opened(await openStaticTokenAuthenticator({ file: tokenAuthFile, ...follow }));
     const jwt =
       authenticationConfig === undefined
         ? undefined
@@ -87,7 +86,6 @@ export async function openAuthenticator({
               createFetch: (certificateAuthority) =>
                 createFetchDocument({ certificateAuthority, userAgent: `clusterpass/${version}` }),
               now: Date.now,
-              every,
               report: (problem) => logger.warn({ problem }, 'authentication configuration problem'),
               reportKeys: (issuer, problem) =>
                 problem === undefined

@@ -6,7 +6,7 @@ import { reportUnusableBindings } from '../authz/unusable-bindings.ts';
 import type { ServeOptions } from '../config/serve-options.ts';
 import { GrantStore } from '../handlers/access-requests/grant-objects.ts';
 import { pause } from '../lib/backoff.ts';
-import { every } from '../lib/interval.ts';
+import { every } from '../lib/rounds.ts';
 import { auditedWriter } from '../objects/audited-writer.ts';
 import type { AuditLogs } from '../observability/audit/open-audit.ts';
 import { serverEvent } from '../observability/audit/server-event.ts';

@@ -4,6 +4,7 @@ import type { StoreOptions } from '../config/store-options.ts';
 import type { Logger } from '../observability/logger.ts';
 import { IMPORT_KEY, type Revision, StorageError, type Store } from '../storage/contract.ts';
 import { followCredentials, readCredentials } from '../storage/etcd/etcd-credentials.ts';
+import type { EtcdCredentials } from '../storage/etcd/members.ts';
 import { type Leadership, soleLeadership } from '../storage/leadership.ts';
 import { seedSqliteRevision } from '../storage/sqlite/database.ts';
 import { openSqliteStore } from '../storage/sqlite/sqlite-store.ts';
@@ -81,18 +82,22 @@ async function openEngine(
   } = openOptions;
   if (options.engine === 'etcd') {
     const { endpoints, prefix } = options;
-    const credentials = await readCredentials(options);
+    let renew: ((credentials: EtcdCredentials) => void) | undefined;
+    const use = (credentials: EtcdCredentials): void => renew?.(credentials);
+    const followed = await followCredentials({ files: options, use, everyMs: renewEveryMs, logger });
     // A server on SQLite does not load gRPC.
     const { openEtcdStore } = await import('../storage/etcd/open-etcd-store.ts');
     return openEtcdStore({
-      ...credentials,
+      ...followed.current(),
       endpoints,
       prefix,
       logger,
       existing,
       openWithinMs,
-      followCredentials: (use) =>
-        followCredentials({ files: options, current: credentials, use, renewEveryMs, logger }),
+      followCredentials: (use) => {
+        renew = use;
+        return followed.close;
+      },
     });
   }
   const { path } = options;

@@ -1,4 +1,5 @@
 import { firstWithin } from '../lib/first-within.ts';
+import { every } from '../lib/rounds.ts';
 import { type Revision, StorageError, type Store } from './contract.ts';
 import type { AppliedRevision } from './revision-waiters.ts';
 
@@ -79,12 +80,11 @@ export class Freshness {
 
   /** Proves at an interval, until the returned function is called. */
   start(): () => void {
-    const timer = setInterval(() => {
+    const stop = every(PROVE_EVERY_MS, () => {
       if (this.#now() - this.#provenAt >= PROVE_EVERY_MS && !this.#proveFromMemory()) void this.#prove();
-    }, PROVE_EVERY_MS);
-    timer.unref();
+    });
     void this.#prove();
-    return () => clearInterval(timer);
+    return stop;
   }
 
   /** The store has answered no request for UNREACHABLE_AFTER_MS. */

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { SignerAddress } from '../api/signer-address.ts';
-import { every } from '../lib/interval.ts';
+import { every } from '../lib/rounds.ts';
 import type { Logger } from '../observability/logger.ts';
 import type { Store } from '../storage/contract.ts';
 import type { Leadership } from '../storage/leadership.ts';

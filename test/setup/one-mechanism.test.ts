@@ -13,6 +13,12 @@ const MECHANISMS: readonly (readonly [idea: string, pattern: RegExp, files: read
     ['src/lib/text.ts'],
   ],
   ['a pause between two tries', /setTimeout(?: as \w+)?,? [^;]*from 'node:timers\/promises'/, []],
+  [
+    'files that are followed',
+    /\bmtimeNs\b|\bwatchFile\b|\bfs\.watch\b|\bwatch\b[^;]*from 'node:fs/,
+    ['src/lib/follow-files.ts'],
+  ],
+  ['work at an interval', /\bsetInterval\(/, ['src/lib/rounds.ts']],
   ['a pause that grows with failures', /\* 2 \*\* [a-z(]/i, ['src/lib/backoff.ts']],
   [
     'a value of JSON is asked, copied and compared; client/ imports nothing of lib/',

@@ -9,6 +9,7 @@ import {
   type WatchOptions,
 } from '../../../src/client/index.ts';
 import { isLater, KnownClusters } from '../../../src/client/known-clusters.ts';
+import { every } from '../../../src/lib/rounds.ts';
 import { errorMessage } from '../error-message.ts';
 import { EventQueue } from './event-queue.ts';
 
@@ -129,9 +130,9 @@ class Tab {
     this.channel.onmessage = ({ data }: MessageEvent<Message>) => this.#receive(data);
     const own = new BroadcastChannel(this.#channelOf(this.#id));
     own.onmessage = ({ data }: MessageEvent<Snapshot>) => this.#restore(data);
-    const check = setInterval(() => {
+    const stopChecking = every(CHECK_MS, () => {
       if (this.#leading === undefined) void shared.checkSession().catch(() => undefined);
-    }, CHECK_MS);
+    });
     this.#send({ type: 'hello', id: this.#id });
     this.#takePart()
       .then(
@@ -139,7 +140,7 @@ class Tab {
         (error: unknown) => this.events.fail(error),
       )
       .finally(() => {
-        clearInterval(check);
+        stopChecking();
         this.channel.close();
         own.close();
       });
@@ -158,9 +159,9 @@ class Tab {
     let steal = false;
     while (!this.#signal.aborted) {
       const waiting = new AbortController();
-      const silence = setInterval(() => {
+      const stopListening = every(ALIVE_MS, () => {
         if (this.#leading === undefined && Date.now() - this.#heardAt >= SILENCE_MS) waiting.abort();
-      }, ALIVE_MS);
+      });
       // A lock cannot be taken over and waited for with a signal in one request.
       const how: LockOptions = steal ? { steal } : { signal: AbortSignal.any([this.#signal, waiting.signal]) };
       try {
@@ -170,7 +171,7 @@ class Tab {
         if ((error as Error).name !== 'AbortError') throw error;
         this.#leading?.abort();
       } finally {
-        clearInterval(silence);
+        stopListening();
       }
       steal = waiting.signal.aborted;
     }
@@ -182,7 +183,7 @@ class Tab {
     this.#leading = leading;
     this.#early = undefined;
     this.#send({ type: 'leader' });
-    const alive = setInterval(() => this.#send({ type: 'alive' }), ALIVE_MS);
+    const stopSending = every(ALIVE_MS, () => this.#send({ type: 'alive' }));
     const from = this.#synced ? listOf([...this.#known.clusters()]) : undefined;
     if (from === undefined) this.#known.beginInitialEvents();
     try {
@@ -207,7 +208,7 @@ class Tab {
         for (const event of changes) this.#publish({ type: 'event', event });
       }
     } finally {
-      clearInterval(alive);
+      stopSending();
       if (this.#leading === leading) this.#leading = undefined;
     }
   }

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { codeOf } from '../../lib/file-problem.ts';
-import { GONE_GRACE_MS, openWatchedFile, type WatchParts } from '../../lib/watched-file.ts';
+import { type FollowParts, followFiles, GONE_GRACE_MS } from '../../lib/follow-files.ts';
+import { every as everyInterval } from '../../lib/rounds.ts';
 import type { TokenAuthenticator } from '../token-authenticator.ts';
 import { createIssuerKeys, type FetchDocument } from './issuer-keys.ts';
 import { claimedIssuer, createJwtAuthenticator, type JwtAuthenticator } from './jwt-authenticator.ts';
@@ -26,7 +27,7 @@ export interface JwtAuthenticators extends TokenAuthenticator {
   close(): void;
 }
 
-interface JwtAuthenticatorsParts extends WatchParts, ReadOptions {
+interface JwtAuthenticatorsParts extends FollowParts, ReadOptions {
   readonly file: string;
   /** Fetches documents from servers of these authorities (PEM), or of the system's. */
   readonly createFetch: (certificateAuthority: string | undefined) => FetchDocument;
@@ -35,8 +36,6 @@ interface JwtAuthenticatorsParts extends WatchParts, ReadOptions {
   /** The audience of tokens for the MCP endpoint. */
   readonly mcpAudience?: string;
   readonly now: () => number;
-  /** For tests. */
-  readonly monotonicNow?: () => number;
 }
 
 /** A key that an issuer has withdrawn is accepted no longer than this, while the issuer responds. */
@@ -47,7 +46,7 @@ const REFRESH_KEYS_MS = 5 * 60_000;
  * tokens are refused until it responds.
  */
 export async function openJwtAuthenticators(parts: JwtAuthenticatorsParts): Promise<JwtAuthenticators> {
-  const { file, createFetch, mcpAudience, now, every, report, reportKeys } = parts;
+  const { file, createFetch, mcpAudience, now, every = everyInterval, reportKeys } = parts;
   let authenticators: ReadonlyMap<string, JwtAuthenticator> = new Map();
 
   function open(config: JwtAuthenticatorConfig): JwtAuthenticator {
@@ -80,11 +79,8 @@ export async function openJwtAuthenticators(parts: JwtAuthenticatorsParts): Prom
 
   const read = (): Promise<readonly JwtAuthenticatorConfig[] | undefined> => load(file, parts);
   const whenGone = { value: [], graceMs: GONE_GRACE_MS };
-  const { monotonicNow } = parts;
-  const timing = monotonicNow === undefined ? {} : { monotonicNow };
-  const what = '--authentication-config';
-  const watched = await openWatchedFile({ what, file, read, every, report, whenGone, onChange: use, ...timing });
-  use(watched.current());
+  const what = `--authentication-config ${file}`;
+  const followed = await followFiles({ ...parts, what, files: [file], read, whenGone, use });
   const stopRefreshing = every(REFRESH_KEYS_MS, () => {
     for (const authenticator of authenticators.values()) void authenticator.refreshKeys();
   });
@@ -102,10 +98,10 @@ export async function openJwtAuthenticators(parts: JwtAuthenticatorsParts): Prom
     originsOf: (issuer) => authenticators.get(issuer)?.origins() ?? [],
     failingIssuers: () =>
       Object.fromEntries([...authenticators].map(([issuer, authenticator]) => [issuer, authenticator.isFailing()])),
-    refresh: watched.refresh,
-    isGone: watched.isGone,
+    refresh: followed.refresh,
+    isGone: followed.isGone,
     close() {
-      watched.close();
+      followed.close();
       stopRefreshing();
       for (const authenticator of authenticators.values()) authenticator.close();
     },
@@ -115,7 +111,7 @@ export async function openJwtAuthenticators(parts: JwtAuthenticatorsParts): Prom
 /** Undefined when the file does not exist or cannot be opened. */
 async function load(
   file: string,
-  options: ReadOptions & Pick<WatchParts, 'report'>,
+  options: ReadOptions & Pick<FollowParts, 'report'>,
 ): Promise<readonly JwtAuthenticatorConfig[] | undefined> {
   let bytes: Buffer;
   try {

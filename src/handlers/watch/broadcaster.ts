@@ -2,6 +2,7 @@ import type { Caller } from '../../api/caller.ts';
 import type { Kind } from '../../api/kind.ts';
 import { collectionPrefix, kindPrefix } from '../../api/object-key.ts';
 import { atRevision, BEGINNING, type ExpiringPermissions, type PolicyMoment } from '../../api/visibility.ts';
+import { every } from '../../lib/rounds.ts';
 import type { ProjectionListener } from '../../objects/projected-cache.ts';
 import type { ReadableEvent, ReadableObject } from '../../objects/readable.ts';
 import { frameFor } from './frames.ts';
@@ -70,7 +71,7 @@ export class Broadcaster implements ProjectionListener {
   readonly #behind = new Set<BroadcastWatcher>();
   /** Watchers by the storage keys of the objects that their caller's credential depends on. */
   readonly #dependents = new Map<string, Set<BroadcastWatcher>>();
-  readonly #bookmarks: NodeJS.Timeout;
+  readonly #stopBookmarks: () => void;
   readonly #policyMoments = new PolicyMoments();
   /** The first policy change that has not taken effect yet. */
   #policyChangedAt: PolicyMoment | undefined;
@@ -83,8 +84,7 @@ export class Broadcaster implements ProjectionListener {
   constructor(options: BroadcasterOptions) {
     this.#options = options;
     this.#writes = new WriteScheduler(options);
-    this.#bookmarks = setInterval(() => this.#sendBookmarks(), options.bookmarkIntervalMs);
-    this.#bookmarks.unref();
+    this.#stopBookmarks = every(options.bookmarkIntervalMs, () => this.#sendBookmarks());
   }
 
   /** The number of open watches. */
@@ -248,7 +248,7 @@ export class Broadcaster implements ProjectionListener {
 
   /** Ends every watch cleanly. */
   shutDown(): void {
-    clearInterval(this.#bookmarks);
+    this.#stopBookmarks();
     for (const watcher of [...this.#watchers]) watcher.finish();
   }
 

@@ -3,7 +3,8 @@ import type { IncomingMessage, Server, ServerOptions } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { ApiError } from '../../api/status.ts';
 import { pause } from '../../lib/backoff.ts';
-import type { KeyPairFiles } from '../../lib/key-pair-files.ts';
+import type { FollowedFiles } from '../../lib/follow-files.ts';
+import { type KeyPair, type KeyPairFiles, validityOf } from '../../lib/key-pair-files.ts';
 import { createServer as createPlainServer } from '../../lib/node-http.ts';
 import type { Logger } from '../../observability/logger.ts';
 import type { Arrival } from '../exchange.ts';
@@ -17,7 +18,7 @@ import { DeferredHandshakeServer } from './deferred-handshake-server.ts';
 import { Drain } from './drain.ts';
 import { type HandshakeCounts, HandshakeLimiter } from './handshake-limiter.ts';
 import { HandshakeQueue } from './handshake-queue.ts';
-import { ServedCertificate, tlsOptions } from './tls.ts';
+import { followCertificate, tlsOptions } from './tls.ts';
 
 /** The limits of a connection. Slow and silent clients must cost little and not for long. */
 const LIMITS = {
@@ -124,15 +125,7 @@ export function createListener(options: ListenerOptions): Listener {
   const server: Server<typeof IncomingMessage, typeof LingeringResponse> =
     tlsServer ?? createPlainServer(httpOptions(limits));
   if (tlsServer === undefined) server.prependListener('connection', (socket) => limit.accept(socket));
-  const certificate =
-    tls &&
-    new ServedCertificate({
-      files: tls,
-      use: (pair) => tlsServer?.setSecureContext({ ...tlsOptions(limits.handshakeTimeoutMs), ...pair }),
-      checkMs: limits.certificateCheckMs,
-      now: Date.now,
-      logger,
-    });
+  let certificate: FollowedFiles<KeyPair> | undefined;
 
   // Past its own count Node drops header lines silently, Authorization among them. Two more than we accept are let
   // through, so that the header checks see that there were too many.
@@ -157,7 +150,7 @@ export function createListener(options: ListenerOptions): Listener {
     timeoutMs: limits.drainTimeoutMs,
     sleep,
     onClose: () => {
-      certificate?.stop();
+      certificate?.close();
       limiter?.close();
       queue.close();
     },
@@ -173,7 +166,15 @@ export function createListener(options: ListenerOptions): Listener {
       server.on('request', (req, res) => arrive(req, res));
       server.on('checkContinue', (req, res) => arrive(req, res, { expectsContinue: true }));
       server.on('checkExpectation', (req, res) => arrive(req, res, { refusal: unmet }));
-      await certificate?.start();
+      certificate =
+        tls &&
+        (await followCertificate({
+          files: tls,
+          use: (pair) => tlsServer?.setSecureContext({ ...tlsOptions(limits.handshakeTimeoutMs), ...pair }),
+          checkMs: limits.certificateCheckMs,
+          now: Date.now,
+          logger,
+        }));
       server.listen({ host, port, backlog: BACKLOG });
       await once(server, 'listening');
       server.on('error', (error) => logger.error({ err: error }, 'listener failed'));
@@ -188,9 +189,9 @@ export function createListener(options: ListenerOptions): Listener {
       if (connections.authenticated(socket)) limiter?.refund(socket.remoteAddress);
     },
     requestEnded: () => drain.requestEnded(),
-    reloadCertificate: async () => certificate?.reload(),
+    reloadCertificate: async () => certificate?.refresh(),
     handshakes: () => ({ ...(limiter?.counts ?? { delayed: 0, rejected: 0 }), waiting: queue.size }),
-    certificateExpiry: () => certificate?.expiry,
+    certificateExpiry: () => certificate && validityOf(certificate.current()).until,
   };
 }
 

@@ -1,5 +1,6 @@
 import { constants } from 'node:crypto';
 import { createSecureContext, type TlsOptions } from 'node:tls';
+import { type FollowedFiles, followFiles } from '../../lib/follow-files.ts';
 import {
   type KeyPair,
   type KeyPairFiles,
@@ -46,63 +47,33 @@ interface CertificateOptions {
 }
 
 /**
- * The certificate of a listener, which is renewed while it listens. It compares contents, not times: secrets mounted by
- * Kubernetes change when a symbolic link is replaced, which file watchers miss. A pair that cannot be used is reported
- * once and the one in use stays: perhaps only half of the renewal has been written. So does a certificate that is valid
- * now if the other one is not.
+ * The certificate of a listener, which is renewed while it listens. Rejects when the first one cannot be used. Later a
+ * pair that cannot be used is reported once and the one in use stays. So does a certificate that is valid now if the
+ * other one is not.
  */
-export class ServedCertificate {
-  readonly #options: CertificateOptions;
-  #inUse: KeyPair | undefined;
-  #reported = '';
-  #timer: NodeJS.Timeout | undefined;
-
-  constructor(options: CertificateOptions) {
-    this.#options = options;
-  }
-
-  /** When the certificate in use expires, in milliseconds; undefined before `start`. */
-  get expiry(): number | undefined {
-    return this.#inUse && validityOf(this.#inUse).until;
-  }
-
-  /** Throws when the first certificate cannot be used. */
-  async start(): Promise<void> {
-    const { files, checkMs } = this.#options;
-    this.#use(await readKeyPair(files, createSecureContext));
-    this.#timer = setInterval(() => this.reload(), checkMs).unref();
-  }
-
-  async reload(): Promise<void> {
-    const { files, now, logger } = this.#options;
-    if (this.#inUse === undefined) return;
-    try {
+export function followCertificate(options: CertificateOptions): Promise<FollowedFiles<KeyPair>> {
+  const { files, checkMs, now, logger } = options;
+  const { certFile, keyFile } = files;
+  let isFirst = true;
+  return followFiles<KeyPair>({
+    what: certFile,
+    files: [certFile, keyFile],
+    everyMs: checkMs,
+    async read(inUse) {
       const pair = await readKeyPair(files, createSecureContext);
-      requireAsValid(files.certFile, validityOf(pair), validityOf(this.#inUse), now());
-      this.#reported = '';
-      if (isSamePair(pair, this.#inUse)) return;
-      this.#use(pair);
-      logger.info({ certFile: files.certFile }, 'TLS certificate reloaded');
-    } catch (error) {
-      const message = error instanceof Error ? error.message : String(error);
-      if (message === this.#reported) return;
-      this.#reported = message;
-      logger.error({ certFile: files.certFile, err: error }, 'TLS certificate not reloaded, the old one stays in use');
-    }
-  }
-
-  stop(): void {
-    clearInterval(this.#timer);
-  }
-
-  #use(pair: KeyPair): void {
-    const { files, now, logger, use } = this.#options;
-    use(pair);
-    this.#inUse = pair;
-    const problem = validityProblem(validityOf(pair), now());
-    if (problem !== undefined)
-      logger.warn({ problem: `${files.certFile} ${problem}` }, 'clients refuse the TLS certificate');
-  }
+      if (inUse !== undefined) requireAsValid(certFile, validityOf(pair), validityOf(inUse), now());
+      return pair;
+    },
+    isSame: (a, b) => a.cert.equals(b.cert) && a.key.equals(b.key),
+    use(pair) {
+      options.use(pair);
+      const problem = validityProblem(validityOf(pair), now());
+      if (problem !== undefined) {
+        logger.warn({ problem: `${certFile} ${problem}` }, 'clients refuse the TLS certificate');
+      }
+      if (!isFirst) logger.info({ certFile }, 'TLS certificate reloaded');
+      isFirst = false;
+    },
+    report: (problem) => logger.error({ certFile, problem }, 'TLS certificate not reloaded, the old one stays in use'),
+  });
 }
-
-const isSamePair = (a: KeyPair, b: KeyPair): boolean => a.cert.equals(b.cert) && a.key.equals(b.key);

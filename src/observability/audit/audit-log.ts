@@ -1,5 +1,6 @@
 import { endOfTick } from '../../lib/event-loop.ts';
 import { firstWithin } from '../../lib/first-within.ts';
+import { every } from '../../lib/rounds.ts';
 import type { Logger } from '../logger.ts';
 import type { AuditFile } from './audit-file.ts';
 
@@ -182,13 +183,13 @@ export class AuditLog {
     let steps = 0;
     // In steps, each of which a timer counts once: while the event loop is blocked, time passes that the disk has not
     // taken, and its answer waits.
-    const late = setInterval(() => {
+    const stop = every(limitMs / STALL_STEPS, () => {
       if (++steps === STALL_STEPS) this.#stall(batch, limitMs);
-    }, limitMs / STALL_STEPS).unref();
+    });
     try {
       await this.#file.append(bytes);
     } finally {
-      clearInterval(late);
+      stop();
       this.#isStalled = false;
     }
   }

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { createSecureContext } from 'node:tls';
+import { type FollowedFiles, followFiles } from '../../lib/follow-files.ts';
 import { readKeyPair, requireAsValid, validityOf } from '../../lib/key-pair-files.ts';
 import { readMountedSecret, UnsafeFile } from '../../lib/secret-file.ts';
 import type { Logger } from '../../observability/logger.ts';
@@ -21,57 +22,40 @@ export async function readCredentials({ tls, user }: CredentialFiles): Promise<E
 }
 
 /**
- * Reads the files at an interval and calls `use` when their contents have changed. Contents are compared, not times:
- * Kubernetes renews a mounted secret by swapping a symbolic link. An error is logged once, and the old credentials stay
- * in use: half of a renewal may not be written yet. So does a certificate that is valid now if the other one is not.
- * Returns how to stop.
+ * The credentials in use, and each renewal. Those in use stay if others cannot be used, and so does a certificate that
+ * is valid now if the other one is not.
  */
 export function followCredentials({
   files,
-  current,
   use,
-  renewEveryMs,
+  everyMs,
   logger,
 }: {
   files: CredentialFiles;
-  current: EtcdCredentials;
   use: (credentials: EtcdCredentials) => void;
-  renewEveryMs: number;
+  everyMs: number;
   logger: Pick<Logger, 'info' | 'error'>;
-}): () => void {
-  if (files.tls === undefined && files.user === undefined) return () => {};
-  let inUse = current;
-  let reported = '';
-  let reading = false;
-  let stopped = false;
-  const readAgain = async (): Promise<void> => {
-    try {
+}): Promise<FollowedFiles<EtcdCredentials>> {
+  const { tls, user } = files;
+  let isFirst = true;
+  return followFiles<EtcdCredentials>({
+    what: 'a file of credentials for etcd',
+    files: [tls?.caFile, tls?.certFile, tls?.keyFile, user?.passwordFile].filter((file) => file !== undefined),
+    everyMs,
+    async read(inUse) {
       const found = await readCredentials(files);
-      requireValidCertificate(files, found, inUse);
-      reported = '';
-      if (stopped || contentsOf(found) === contentsOf(inUse)) return;
-      inUse = found;
-      use(found);
-      logger.info({}, 'the credentials for etcd were renewed');
-    } catch (error) {
-      const message = error instanceof Error ? error.message : String(error);
-      if (stopped || message === reported) return;
-      reported = message;
-      logger.error({ err: error }, 'the credentials for etcd were not renewed, the old ones stay in use');
-    }
-  };
-  const timer = setInterval(() => {
-    if (reading) return;
-    reading = true;
-    void readAgain().finally(() => {
-      reading = false;
-    });
-  }, renewEveryMs);
-  timer.unref();
-  return () => {
-    stopped = true;
-    clearInterval(timer);
-  };
+      if (inUse !== undefined) requireValidCertificate(files, found, inUse);
+      return found;
+    },
+    isSame: (a, b) => contentsOf(a) === contentsOf(b),
+    use(credentials) {
+      use(credentials);
+      if (!isFirst) logger.info({}, 'the credentials for etcd were renewed');
+      isFirst = false;
+    },
+    report: (problem) =>
+      logger.error({ problem }, 'the credentials for etcd were not renewed, the old ones stay in use'),
+  });
 }
 
 function requireValidCertificate({ tls }: CredentialFiles, found: EtcdCredentials, inUse: EtcdCredentials): void {

@@ -1,3 +1,4 @@
+import { every } from '../../lib/rounds.ts';
 import { type Change, type Revision, StorageError, type WatchBatch } from '../contract.ts';
 import type { KeySpace } from './key-space.ts';
 import type { Member } from './member.ts';
@@ -156,7 +157,7 @@ class ProgressRequester {
   #lastCheck = performance.now();
   readonly #onAnswer: (ms: number) => void;
   #timer: NodeJS.Timeout | undefined;
-  #interval: NodeJS.Timeout | undefined;
+  #stopChecking: (() => void) | undefined;
   #unsubscribe: (() => void) | undefined;
 
   constructor(
@@ -172,8 +173,7 @@ class ProgressRequester {
   start(position: Revision): void {
     this.#position = position;
     this.#unsubscribe = this.#head.onAdvance(() => this.#schedule(REQUEST_AFTER_MS));
-    this.#interval = setInterval(() => this.#check(), CHECK_MS);
-    this.#interval.unref();
+    this.#stopChecking = every(CHECK_MS, () => this.#check());
     this.#schedule(REQUEST_AFTER_MS);
   }
 
@@ -206,16 +206,16 @@ class ProgressRequester {
 
   stop(): void {
     this.#unsubscribe?.();
-    clearInterval(this.#interval);
+    this.#stopChecking?.();
     clearTimeout(this.#timer);
-    this.#interval = undefined;
+    this.#stopChecking = undefined;
   }
 
   #schedule(ms: number): void {
     if (this.#timer !== undefined || this.#head.revision <= this.#position) return;
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
-      if (this.#interval === undefined || this.#head.revision <= this.#position) return;
+      if (this.#stopChecking === undefined || this.#head.revision <= this.#position) return;
       this.#request();
       this.#schedule(REPEAT_MS);
     }, ms);

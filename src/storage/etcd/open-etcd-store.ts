@@ -36,6 +36,7 @@ export async function openEtcdStore(options: EtcdStoreOptions): Promise<OpenedEt
   const { prefix, logger, existing = false, openWithinMs = 10_000, followCredentials, ...access } = options;
   const timeout: CallTimeout = { attemptMs: 3_000, totalMs: openWithinMs, hedgeMs: 500 };
   const members = new Members(access);
+  const stopFollowing = followCredentials?.((credentials) => members.renew(credentials));
   try {
     const { version } = await members.callIdempotent(STATUS, {}, timeout, { doing: 'be reached' });
     requireVersion(version);
@@ -43,7 +44,6 @@ export async function openEtcdStore(options: EtcdStoreOptions): Promise<OpenedEt
     const meta = await readMeta(members, prefix, timeout);
     logger?.info({ endpoints: access.endpoints, prefix, version }, 'store opened');
     const space = new KeySpace(prefix, meta.offset);
-    const stopFollowing = followCredentials?.((credentials) => members.renew(credentials));
     const store = new EtcdStore({
       members,
       space,
@@ -60,6 +60,7 @@ export async function openEtcdStore(options: EtcdStoreOptions): Promise<OpenedEt
   } catch (error) {
     const failure = toStorageError(error, 'be opened');
     const mismatches = failure.code === 'unavailable' ? await members.tlsMismatches() : [];
+    stopFollowing?.();
     members.close();
     if (mismatches.length === 0) throw failure;
     throw new StorageError('unavailable', `etcd could not be reached: ${mismatches.join('; ')}`, { cause: failure });

@@ -1,4 +1,5 @@
 import { Agent, request } from 'undici';
+import { every } from '../../../lib/rounds.ts';
 import type { Logger } from '../../../observability/logger.ts';
 
 export interface SpanExporterOptions {
@@ -25,7 +26,7 @@ const MAX_WAITING = 2_048;
 export class SpanExporter {
   readonly #options: SpanExporterOptions;
   readonly #agent = new Agent({ connections: 1, headersTimeout: TIMEOUT_MS, bodyTimeout: TIMEOUT_MS });
-  readonly #timer: NodeJS.Timeout;
+  readonly #stop: () => void;
   #waiting: OtlpSpan[] = [];
   #sending: Promise<void> | undefined;
   #dropped = 0;
@@ -33,8 +34,7 @@ export class SpanExporter {
 
   constructor(options: SpanExporterOptions) {
     this.#options = options;
-    this.#timer = setInterval(() => void this.flush(), options.flushMs ?? FLUSH_MS);
-    this.#timer.unref();
+    this.#stop = every(options.flushMs ?? FLUSH_MS, () => void this.flush());
   }
 
   add(span: OtlpSpan): void {
@@ -52,7 +52,7 @@ export class SpanExporter {
   }
 
   async close(): Promise<void> {
-    clearInterval(this.#timer);
+    this.#stop();
     await this.flush();
     await this.#agent.destroy();
   }
