@@ -1,18 +1,16 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { decodeJwt } from 'jose';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { json, status } from '../../src/client/script-server.fixture.ts';
-import { eventsOf, readAudit } from './support/audit.ts';
+import { auditLogOf, eventsOf, readAudit } from './support/audit.ts';
 import { Person } from './support/cli.ts';
 import { describeWithKubectl, kubectlOk } from './support/kubectl.ts';
 import { asUser, createLeaving, createObjects, issue, tokenPath } from './support/objects.ts';
 import { CLUSTERS, RBAC } from './support/paths.ts';
 import { grant, may } from './support/rbac.ts';
 import { personAt } from './support/scripted.ts';
-import { type Server, startServer, TLS } from './support/server.ts';
+import { type Server, TLS } from './support/server.ts';
+import { beforeAllWithTlsServer } from './support/shared-server.ts';
 import { Watch } from './support/watch.ts';
 
 /** Users request access, others approve it, and it expires. */
@@ -24,23 +22,9 @@ const TOKENS = may('create', 'serviceaccounts/token');
 const APPROVE = may('approve', 'accessrequests', GROUP);
 
 let server: Server;
-let dir: string;
 
-beforeAll(async () => {
-  dir = await mkdtemp(join(tmpdir(), 'clusterpass-requests-'));
-  const users = {
-    jane: ['devs'],
-    joe: ['devs'],
-    lea: [],
-    max: [],
-    dev: [],
-    weak: [],
-    wide: [],
-    boss: ['system:masters'],
-    nobody: [],
-  };
-  const args = ['--audit-log-path', join(dir, 'audit.log'), '--max-access-requests-per-caller', '4'];
-  server = await startServer({ users, args, tls: true });
+beforeAllWithTlsServer(async (shared) => {
+  server = shared;
   await createObjects(server);
   const request = may('create', 'accessrequests', GROUP);
   await grant(server, { to: { kind: 'Group', apiGroup: 'rbac.authorization.k8s.io', name: 'devs' }, rules: [request] });
@@ -48,10 +32,6 @@ beforeAll(async () => {
   for (const name of ['lea', 'max']) await grant(server, { to: name, rules: [TOKENS, APPROVE], clusters: 'env=prod' });
   await grant(server, { to: 'weak', rules: [APPROVE], clusters: 'env=prod' });
   await grant(server, { to: 'dev', rules: [TOKENS, APPROVE, request], namespace: 'shop', clusters: 'env=prod' });
-});
-afterAll(async () => {
-  await server?.destroy();
-  await rm(dir, { recursive: true, force: true });
 });
 
 const builder = {
@@ -89,15 +69,15 @@ const listed = async (user: string): Promise<string[]> =>
 
 describe('an access request', () => {
   it('is approved by another user, grants access until it expires, and is withdrawn', async () => {
-    const { json: created } = await ask('jane', {
+    const { json: created } = await ask('kate', {
       ...builder,
-      requestedBy: { username: 'boss' },
+      requestedBy: { username: 'root' },
       durationSeconds: 600,
     });
     const { name } = created.metadata;
-    expect(created.spec).toMatchObject({ requestedBy: { username: 'jane', uid: 'uid-jane' }, durationSeconds: 600 });
+    expect(created.spec).toMatchObject({ requestedBy: { username: 'kate', uid: 'uid-kate' }, durationSeconds: 600 });
     expect(created.status).toEqual({ phase: 'Pending', expirationTimestamp: expect.any(String) });
-    expect(await passOf('jane')).toBe(403);
+    expect(await passOf('kate')).toBe(403);
     const { code, json, text } = await decide('lea', name, 'Approved', { message: 'go on' });
     expect(code, text).toBe(200);
     expect(json.status).toMatchObject({
@@ -107,10 +87,10 @@ describe('an access request', () => {
     });
     const left = Date.parse(json.status.expirationTimestamp) - Date.parse(json.status.decisionTimestamp);
     expect(left).toBe(600_000);
-    expect([await passOf('jane'), await passOf('jane', tokenPath('other')), await passOf('joe')]).toEqual([
+    expect([await passOf('kate'), await passOf('kate', tokenPath('other')), await passOf('kurt')]).toEqual([
       201, 403, 403,
     ]);
-    expect(await passOf('jane', tokenPath('builder', 'ci', 'beta'))).toBe(403);
+    expect(await passOf('kate', tokenPath('builder', 'ci', 'beta'))).toBe(403);
     const binding = await server.call('GET', `${RBAC}/namespaces/ci/rolebindings/clusterpass:access-request:${name}`);
     expect(binding.json.metadata.annotations).toEqual({
       'clusterpass.dev/bound-cluster': `alpha/${json.status.clusterUID}`,
@@ -120,37 +100,37 @@ describe('an access request', () => {
     const again = await decide('max', name, 'Approved');
     expect([again.code, again.json.status.decidedBy.username]).toEqual([200, 'lea']);
     expect((await decide('max', name, 'Denied')).code).toBe(409);
-    expect((await decide('jane', name, 'Withdrawn')).json.status).toMatchObject({
+    expect((await decide('kate', name, 'Withdrawn')).json.status).toMatchObject({
       phase: 'Withdrawn',
-      withdrawnBy: { username: 'jane' },
+      withdrawnBy: { username: 'kate' },
     });
-    expect(await passOf('jane')).toBe(403);
-    expect((await server.call('DELETE', `${PATH}/${name}`, asUser('jane'))).code).toBe(200);
+    expect(await passOf('kate')).toBe(403);
+    expect((await server.call('DELETE', `${PATH}/${name}`, asUser('kate'))).code).toBe(200);
     expect((await server.call('GET', `${RBAC}/namespaces/ci/roles/clusterpass:access-request:${name}`)).code).toBe(404);
   });
 
   it('is not approved for an object that is being deleted and has finalizers', async () => {
     const { scopes, leave } = await createLeaving(server);
     const names = new Map<string, string>();
-    for (const [what, scope] of Object.entries(scopes)) names.set(what, await asked('jane', { ...builder, ...scope }));
-    const whole = await asked('jane', { cluster: 'leaving-cluster', reason: builder.reason });
+    for (const [what, scope] of Object.entries(scopes)) names.set(what, await asked('kate', { ...builder, ...scope }));
+    const whole = await asked('kate', { cluster: 'leaving-cluster', reason: builder.reason });
     await leave();
     for (const [what, name] of [...names, ['cluster "leaving-cluster"', whole] as const]) {
       for (const query of ['?dryRun=All', '']) {
         const { code, json } = await server.call('PATCH', `${PATH}/${name}/approval${query}`, {
-          ...asUser('boss'),
+          ...asUser('root'),
           body: { status: { conditions: [{ type: 'Approved', status: 'True' }] } },
           headers: MERGE,
         });
         expect([code, json.message], query).toEqual([409, expect.stringContaining(`: the ${what} is being deleted`)]);
       }
-      expect((await decide('boss', name, 'Denied')).json.status.phase).toBe('Denied');
-      expect((await server.call('DELETE', `${PATH}/${name}`, asUser('jane'))).code).toBe(200);
+      expect((await decide('root', name, 'Denied')).json.status.phase).toBe('Denied');
+      expect((await server.call('DELETE', `${PATH}/${name}`, asUser('kate'))).code).toBe(200);
     }
   });
 
   it('is denied with a message, and cannot be approved then', async () => {
-    const name = await asked('jane');
+    const name = await asked('kate');
     expect((await decide('lea', name, 'Denied', { message: 'use staging' })).json.status).toMatchObject({
       phase: 'Denied',
       conditions: [{ type: 'Denied', message: 'use staging', lastTransitionTime: expect.any(String) }],
@@ -158,14 +138,14 @@ describe('an access request', () => {
     expect((await decide('lea', name, 'Denied')).code).toBe(200);
     const { code, json } = await decide('lea', name, 'Approved');
     expect([code, json.message]).toEqual([409, expect.stringContaining('it is Denied')]);
-    expect(await passOf('jane')).toBe(403);
+    expect(await passOf('kate')).toBe(403);
   });
 
   it('A31: is not approved by a decision with the UID of an earlier request of the same name', async () => {
-    const { name, uid } = (await ask('jane')).json.metadata;
-    expect((await server.call('DELETE', `${PATH}/${name}`, asUser('jane'))).code).toBe(200);
+    const { name, uid } = (await ask('kate')).json.metadata;
+    expect((await server.call('DELETE', `${PATH}/${name}`, asUser('kate'))).code).toBe(200);
     const other = { ...builder, serviceAccount: { namespace: 'ci', name: 'deployer' } };
-    const { json } = await ask('jane', other, { name });
+    const { json } = await ask('kate', other, { name });
     const decided = (of: string) =>
       server.call('PATCH', `${PATH}/${name}/approval`, {
         ...asUser('lea'),
@@ -173,15 +153,15 @@ describe('an access request', () => {
         headers: MERGE,
       });
     expect((await decided(uid)).code).toBe(409);
-    const { status } = (await server.call('GET', `${PATH}/${name}`, asUser('jane'))).json;
+    const { status } = (await server.call('GET', `${PATH}/${name}`, asUser('kate'))).json;
     expect(status.phase).toBe('Pending');
     expect((await decided(json.metadata.uid)).code).toBe(200);
-    await decide('jane', name, 'Withdrawn');
+    await decide('kate', name, 'Withdrawn');
   });
 
   it('of two approvers one decides, and there is one binding', async () => {
-    const name = await asked('jane');
-    const answers = await Promise.all(['lea', 'max', 'boss', 'lea'].map((user) => decide(user, name, 'Approved')));
+    const name = await asked('kate');
+    const answers = await Promise.all(['lea', 'max', 'root', 'lea'].map((user) => decide(user, name, 'Approved')));
     expect(answers.map(({ code }) => code)).toEqual([200, 200, 200, 200]);
     expect(new Set(answers.map(({ json }) => json.status.decidedBy.username)).size).toBe(1);
     const { json } = await server.call('GET', `${RBAC}/namespaces/ci/rolebindings`);
@@ -189,36 +169,36 @@ describe('an access request', () => {
       1,
     );
     // An approval and a withdrawal at the same time: in either order, nothing is granted afterwards.
-    const other = await asked('joe');
-    const [, withdrawn] = await Promise.all([decide('lea', other, 'Approved'), decide('joe', other, 'Withdrawn')]);
-    expect([withdrawn?.code, await passOf('joe')]).toEqual([200, 403]);
-    await decide('jane', name, 'Withdrawn');
+    const other = await asked('kurt');
+    const [, withdrawn] = await Promise.all([decide('lea', other, 'Approved'), decide('kurt', other, 'Withdrawn')]);
+    expect([withdrawn?.code, await passOf('kurt')]).toEqual([200, 403]);
+    await decide('kate', name, 'Withdrawn');
   });
 
   it('opens and ends watches at once', async () => {
-    const watch = await Watch.open(server, '/auth/v1/clusters?watch=true', asUser('jane').token);
+    const watch = await Watch.open(server, '/auth/v1/clusters?watch=true', asUser('kate').token);
     onTestFinished(() => watch.close());
-    const name = await asked('jane', { cluster: 'beta', reason: 'on call' });
+    const name = await asked('kate', { cluster: 'beta', reason: 'on call' });
     expect((await decide('lea', name, 'Approved')).code).toBe(403);
-    expect((await decide('boss', name, 'Approved')).json.status.bindingRef.kind).toBe('ClusterRoleBinding');
+    expect((await decide('root', name, 'Approved')).json.status.bindingRef.kind).toBe('ClusterRoleBinding');
     expect(await watch.next()).toMatchObject({ type: 'ADDED', object: { metadata: { name: 'beta' } } });
-    await decide('jane', name, 'Withdrawn');
+    await decide('kate', name, 'Withdrawn');
     expect(await watch.next()).toMatchObject({ type: 'DELETED', object: { metadata: { name: 'beta' } } });
   });
 
   it('is in the audit log: who asked, who decided, for what', async () => {
-    const name = await asked('jane');
+    const name = await asked('kate');
     await decide('lea', name, 'Approved');
-    await decide('jane', name, 'Withdrawn');
+    await decide('kate', name, 'Withdrawn');
     const annotations = (phase: string) => ({
       'clusterpass.dev/access-request': name,
-      'clusterpass.dev/requester': 'jane',
+      'clusterpass.dev/requester': 'kate',
       'clusterpass.dev/requested-access': 'passes of ci/builder',
       'clusterpass.dev/cluster': 'alpha',
       'clusterpass.dev/phase': phase,
     });
     const events = async () =>
-      (await readAudit(join(dir, 'audit.log'))).filter(
+      (await readAudit(auditLogOf(server))).filter(
         ({ objectRef, annotations: found }) =>
           found?.['clusterpass.dev/access-request'] === name || objectRef?.name?.endsWith(`:${name}`),
       );
@@ -226,8 +206,8 @@ describe('an access request', () => {
     // Events are written when their request has ended: their order can differ.
     const all = await events();
     expect(all.map(({ user, verb, objectRef }) => `${user.username} ${verb} ${objectRef.resource}`).sort()).toEqual([
-      'jane create accessrequests',
-      'jane patch accessrequests',
+      'kate create accessrequests',
+      'kate patch accessrequests',
       'lea patch accessrequests',
       ...['create rolebindings', 'create roles', 'delete rolebindings', 'delete roles'].map(
         (change) => `system:clusterpass:access-requests ${change}`,
@@ -252,7 +232,7 @@ describe('A31: who may do what', () => {
     ] as const) {
       const { code, headers } = await ask('nobody', { reason: 'on call', ...spec });
       expect(code).toBe(403);
-      const [event] = await eventsOf(join(dir, 'audit.log'), headers.get('audit-id'));
+      const [event] = await eventsOf(auditLogOf(server), headers.get('audit-id'));
       expect(event.annotations).toMatchObject({
         'clusterpass.dev/cluster': 'alpha',
         'clusterpass.dev/requested-access': text,
@@ -267,14 +247,14 @@ describe('A31: who may do what', () => {
     );
     expect(new Set(texts).size).toBe(1);
     expect(texts[0]).toContain('cannot create resource');
-    const [hidden, absent] = await Promise.all(['beta', 'missing'].map((cluster) => refused('joe', cluster)));
+    const [hidden, absent] = await Promise.all(['beta', 'missing'].map((cluster) => refused('kurt', cluster)));
     expect([hidden?.code, absent?.code]).toEqual([201, 201]);
     expect(Object.keys(hidden?.json.status)).toEqual(Object.keys(absent?.json.status));
     // By labels only in a namespace of clusters that the caller does not see.
     const shop = { ...builder, serviceAccount: { namespace: 'shop', name: 'x' } };
     expect((await ask('dev', shop)).code).toBe(403);
     for (const { json } of [hidden, absent].filter((each) => each !== undefined)) {
-      expect((await server.call('DELETE', `${PATH}/${json.metadata.name}`, asUser('joe'))).code).toBe(200);
+      expect((await server.call('DELETE', `${PATH}/${json.metadata.name}`, asUser('kurt'))).code).toBe(200);
     }
   });
 
@@ -282,9 +262,9 @@ describe('A31: who may do what', () => {
     await grant(server, { to: 'wide', rules: [APPROVE] });
     const texts = await Promise.all(
       ['beta', 'missing'].map(async (cluster) => {
-        const name = await asked('jane', { ...builder, cluster });
+        const name = await asked('kate', { ...builder, cluster });
         const { code, text } = await decide('wide', name, 'Approved');
-        await decide('jane', name, 'Withdrawn');
+        await decide('kate', name, 'Withdrawn');
         return `${code} ${text
           .replaceAll(name, 'NAME')
           .replaceAll(cluster, 'X')
@@ -296,9 +276,9 @@ describe('A31: who may do what', () => {
   });
 
   it('a request is seen by its requester and by those who may approve it', async () => {
-    const ci = await asked('jane');
-    const shop = await asked('jane', { ...builder, serviceAccount: { namespace: 'shop', name: 'x' } });
-    const beta = await asked('jane', { ...builder, cluster: 'beta' });
+    const ci = await asked('kate');
+    const shop = await asked('kate', { ...builder, serviceAccount: { namespace: 'shop', name: 'x' } });
+    const beta = await asked('kate', { ...builder, cluster: 'beta' });
     const seen = async (user: string) => {
       const names = await listed(user);
       const got = await Promise.all(
@@ -307,13 +287,13 @@ describe('A31: who may do what', () => {
       expect(got).toEqual([ci, shop, beta].map((name) => names.includes(name)));
       return got;
     };
-    expect(await seen('jane')).toEqual([true, true, true]);
-    expect(await seen('joe')).toEqual([false, false, false]);
+    expect(await seen('kate')).toEqual([true, true, true]);
+    expect(await seen('kurt')).toEqual([false, false, false]);
     expect(await seen('lea')).toEqual([true, true, false]);
     expect(await seen('dev')).toEqual([false, true, false]);
-    expect(await seen('boss')).toEqual([true, true, true]);
+    expect(await seen('root')).toEqual([true, true, true]);
     const missing = await Promise.all(
-      [beta, 'missing'].map((name) => server.call('GET', `${PATH}/${name}`, asUser('joe'))),
+      [beta, 'missing'].map((name) => server.call('GET', `${PATH}/${name}`, asUser('kurt'))),
     );
     expect(missing.map(({ text }, index) => text.replaceAll([beta, 'missing'][index] ?? '', 'X'))[0]).toBe(
       missing[1]?.text.replaceAll('missing', 'X'),
@@ -333,12 +313,12 @@ describe('A31: who may do what', () => {
     expect((await watch.until(({ type }) => type === 'ERROR')).at(-1)?.object).toMatchObject({ code: 410 });
     expect(await seen('lea')).toEqual([true, true, true]);
     await label('dev');
-    for (const name of [ci, shop, beta]) await decide('jane', name, 'Withdrawn');
+    for (const name of [ci, shop, beta]) await decide('kate', name, 'Withdrawn');
   });
 
   it('no caller decides a request that it made, under any identity', async () => {
     const asRequester = may('create', 'accessrequests', GROUP);
-    await grant(server, { to: 'lea', rules: [asRequester, may('impersonate', 'users', '', ['jane', 'max'])] });
+    await grant(server, { to: 'lea', rules: [asRequester, may('impersonate', 'users', '', ['kate', 'max'])] });
     const own = await asked('lea');
     const headers = (user: string) => ({ 'Impersonate-User': user });
     const codes = async (name: string) => [
@@ -347,22 +327,22 @@ describe('A31: who may do what', () => {
       (await decide('lea', name, 'Approved', {}, headers('max'))).code,
     ];
     expect(await codes(own)).toEqual([403, 403, 403]);
-    // A request that lea makes as jane is also a request of lea.
+    // A request that lea makes as kate is also a request of lea.
     const impersonated = await server.call('POST', PATH, {
       ...asUser('lea'),
-      headers: { ...headers('jane'), 'Impersonate-Group': 'devs' },
-      body: { apiVersion: `${GROUP}/v1alpha1`, kind: 'AccessRequest', metadata: { name: 'as-jane' }, spec: builder },
+      headers: { ...headers('kate'), 'Impersonate-Group': 'devs' },
+      body: { apiVersion: `${GROUP}/v1alpha1`, kind: 'AccessRequest', metadata: { name: 'as-kate' }, spec: builder },
     });
     expect(impersonated.code).toBe(403);
     await grant(server, { to: 'lea', rules: [may('impersonate', 'groups', '', ['devs'])] });
     const made = await server.call('POST', PATH, {
       ...asUser('lea'),
-      headers: { ...headers('jane'), 'Impersonate-Group': 'devs' },
-      body: { apiVersion: `${GROUP}/v1alpha1`, kind: 'AccessRequest', metadata: { name: 'as-jane' }, spec: builder },
+      headers: { ...headers('kate'), 'Impersonate-Group': 'devs' },
+      body: { apiVersion: `${GROUP}/v1alpha1`, kind: 'AccessRequest', metadata: { name: 'as-kate' }, spec: builder },
     });
-    expect(made.json.spec.requestedBy).toEqual({ username: 'jane', actors: ['lea'] });
-    expect(await codes('as-jane')).toEqual([403, 403, 403]);
-    expect((await decide('max', 'as-jane', 'Denied')).code).toBe(200);
+    expect(made.json.spec.requestedBy).toEqual({ username: 'kate', actors: ['lea'] });
+    expect(await codes('as-kate')).toEqual([403, 403, 403]);
+    expect((await decide('max', 'as-kate', 'Denied')).code).toBe(200);
 
     // A pass that the requester asked for acts as the requester, for any account.
     await grant(server, {
@@ -382,27 +362,27 @@ describe('A31: who may do what', () => {
   });
 
   it('an approver grants only its own permissions in the cluster, and no longer than they last', async () => {
-    const name = await asked('joe');
+    const name = await asked('kurt');
     const { code, json } = await decide('weak', name, 'Approved');
     expect([code, json.message]).toEqual([403, expect.stringContaining('not currently held in cluster "alpha" until')]);
     expect((await decide('dev', name, 'Approved')).code).toBe(403);
     expect((await decide('weak', name, 'Denied')).code).toBe(200);
-    const other = await asked('joe', { ...builder, serviceAccount: { namespace: 'shop', name: 'x' } });
+    const other = await asked('kurt', { ...builder, serviceAccount: { namespace: 'shop', name: 'x' } });
     expect((await decide('dev', other, 'Approved')).code).toBe(200);
-    await decide('joe', other, 'Withdrawn');
+    await decide('kurt', other, 'Withdrawn');
   });
 
   it('the requests of one caller are limited', async () => {
-    const names = await Promise.all([1, 2, 3, 4].map(() => asked('joe')));
-    const { code, json } = await ask('joe');
-    expect([code, json.message]).toEqual([403, expect.stringContaining('User "joe" has 4 open access requests')]);
-    await decide('joe', names[0] ?? '', 'Withdrawn');
-    names.push(await asked('joe'));
-    for (const name of names) await server.call('DELETE', `${PATH}/${name}`, asUser('joe'));
+    const names = await Promise.all([1, 2, 3, 4].map(() => asked('kurt')));
+    const { code, json } = await ask('kurt');
+    expect([code, json.message]).toEqual([403, expect.stringContaining('User "kurt" has 4 open access requests')]);
+    await decide('kurt', names[0] ?? '', 'Withdrawn');
+    names.push(await asked('kurt'));
+    for (const name of names) await server.call('DELETE', `${PATH}/${name}`, asUser('kurt'));
   });
 
   it('the spec of a request cannot be changed, and only the server writes its status', async () => {
-    const name = await asked('jane');
+    const name = await asked('kate');
     const before = (await server.call('GET', `${PATH}/${name}`)).json;
     const put = (object: object) => server.call('PUT', `${PATH}/${name}`, { body: object });
     const { requestedBy: _, ...spec } = before.spec;
@@ -421,7 +401,7 @@ describe('A31: who may do what', () => {
       });
     expect([(await apply({ spec: builder })).code, (await apply({ spec: builder })).code]).toEqual([201, 200]);
     expect((await apply({ spec: { ...builder, reason: 'other' } })).code).toBe(422);
-    await decide('jane', name, 'Withdrawn');
+    await decide('kate', name, 'Withdrawn');
   });
 });
 
@@ -430,55 +410,55 @@ describe('the command line', () => {
     Person.at({ CLUSTERPASS_SERVER: server.url, CLUSTERPASS_TOKEN: asUser(user).token, CLUSTERPASS_CA: TLS.caFile });
 
   it('asks, lists, shows, approves and withdraws', async () => {
-    const [jane, lea, nobody] = [await at('jane'), await at('lea'), await at('nobody')];
-    onTestFinished(async () => void (await Promise.all([jane.leave(), lea.leave(), nobody.leave()])));
+    const [kate, lea, nobody] = [await at('kate'), await at('lea'), await at('nobody')];
+    onTestFinished(async () => void (await Promise.all([kate.leave(), lea.leave(), nobody.leave()])));
     const token = ['create', 'token', 'builder', '-n', 'ci', '--cluster', 'alpha'];
     const hint = "Ask for it: clusterpass request create --cluster alpha --account ci/builder --reason '...'";
-    expect(await jane.fails(token)).toContain(hint);
+    expect(await kate.fails(token)).toContain(hint);
     expect(await nobody.fails(token)).not.toContain('Ask for it');
     const what = ['--cluster', 'alpha', '--account', 'ci/builder', '--reason', 'INC-2', '--duration', '30m'];
-    const created = await jane.ok(['request', 'create', ...what]);
-    const name = /^accessrequest\.clusterpass\.dev\/(jane-\w{5}) created\n$/.exec(created)?.[1] ?? '';
+    const created = await kate.ok(['request', 'create', ...what]);
+    const name = /^accessrequest\.clusterpass\.dev\/(kate-\w{5}) created\n$/.exec(created)?.[1] ?? '';
     expect((await lea.run(['request', 'list', '--phase', 'pending'])).stderr).toContain(
       '--phase: "pending" must be one of Pending, Approved, Denied, Withdrawn, Expired',
     );
-    expect(await lea.ok(['request', 'list', '--phase', 'Pending', '--requester', 'jane', '-o', 'wide'])).toMatch(
-      new RegExp(`${name} +jane +alpha +passes of ci/builder +30m +Pending +\\d{4}-\\S+Z +INC-2`),
+    expect(await lea.ok(['request', 'list', '--phase', 'Pending', '--requester', 'kate', '-o', 'wide'])).toMatch(
+      new RegExp(`${name} +kate +alpha +passes of ci/builder +30m +Pending +\\d{4}-\\S+Z +INC-2`),
     );
-    expect(await jane.fails(['request', 'approve', name])).toContain('requesters do not decide their own requests');
+    expect(await kate.fails(['request', 'approve', name])).toContain('requesters do not decide their own requests');
     const [uid = ''] = /(?<=UID:\s+)\S+/.exec(await lea.ok(['request', 'show', name])) ?? [];
     const other = ['request', 'approve', name, '--uid', randomUUID()];
     expect(await lea.fails(other)).toContain('Precondition failed: UID in precondition');
     expect(await lea.fails([...other, 'b'])).toContain('--uid is for one request');
     expect(await lea.fails(['request', 'approve', name, '--uid', ''])).toContain('--uid must not be empty');
     expect(await lea.ok(['request', 'approve', name, '--uid', uid, '-m', 'go on'])).toMatch(
-      new RegExp(`${name} approved: passes of ci/builder in alpha for jane until `),
+      new RegExp(`${name} approved: passes of ci/builder in alpha for kate until `),
     );
-    expect(await jane.ok(['request', 'show', name])).toMatch(/Decided by: +lea\n[\s\S]*Approved: .*go on\n/);
-    expect(await jane.ok(token)).toMatch(/^eyJ/);
-    const { expirationTimestamp } = JSON.parse(await jane.ok([...token, '--duration', '2h', '-o', 'json'])).status;
-    expect(await jane.run(['request', 'withdraw', name, '--dry-run', 'server'])).toMatchObject({ code: 0, stderr: '' });
-    const selection = '--cluster alpha --account ci/builder --requester jane';
-    expect(await jane.run(['request', 'withdraw', name])).toEqual({
+    expect(await kate.ok(['request', 'show', name])).toMatch(/Decided by: +lea\n[\s\S]*Approved: .*go on\n/);
+    expect(await kate.ok(token)).toMatch(/^eyJ/);
+    const { expirationTimestamp } = JSON.parse(await kate.ok([...token, '--duration', '2h', '-o', 'json'])).status;
+    expect(await kate.run(['request', 'withdraw', name, '--dry-run', 'server'])).toMatchObject({ code: 0, stderr: '' });
+    const selection = '--cluster alpha --account ci/builder --requester kate';
+    expect(await kate.run(['request', 'withdraw', name])).toEqual({
       code: 0,
       stdout: `accessrequest.clusterpass.dev/${name} withdrawn\n`,
       stderr:
-        'Passes of ci/builder in alpha that jane requested stay valid until they expire, the last one with a record at ' +
+        'Passes of ci/builder in alpha that kate requested stay valid until they expire, the last one with a record at ' +
         `${expirationTimestamp}.\nRevoke those with a record: clusterpass token revoke ${selection}\n`,
     });
-    await jane.ok(['token', 'revoke', ...selection.split(' ')]);
+    await kate.ok(['token', 'revoke', ...selection.split(' ')]);
     // Repeated, and an approver who does not see the records of others.
     expect((await lea.run(['request', 'withdraw', name])).stderr).toBe(
-      'Passes of ci/builder in alpha that jane requested stay valid until they expire. You see no record to revoke one by.\n',
+      'Passes of ci/builder in alpha that kate requested stay valid until they expire. You see no record to revoke one by.\n',
     );
     expect(await lea.fails(['request', 'approve', name])).toContain('it is Withdrawn');
-    expect(await jane.ok(['request', 'list', '--phase', 'Withdrawn', '--no-headers'])).toMatch(
-      new RegExp(`^${name} +jane +alpha +passes of ci/builder +30m +Withdrawn +<none> `, 'm'),
+    expect(await kate.ok(['request', 'list', '--phase', 'Withdrawn', '--no-headers'])).toMatch(
+      new RegExp(`^${name} +kate +alpha +passes of ci/builder +30m +Withdrawn +<none> `, 'm'),
     );
-    const withdrawn = await jane.ok(['request', 'show', name]);
+    const withdrawn = await kate.ok(['request', 'show', name]);
     expect(withdrawn).toMatch(/^Duration: +30m$/m);
     expect(withdrawn).not.toContain('Expires:');
-    const denied = await jane.ok([
+    const denied = await kate.ok([
       'request',
       'create',
       'get',
@@ -493,47 +473,47 @@ describe('the command line', () => {
       'name',
     ]);
     expect(await lea.ok(['request', 'deny', denied.trim(), '-m', 'no'])).toContain(' denied\n');
-    expect(await jane.fails(['request', 'create', '--cluster', 'alpha'])).toContain('--reason is required');
+    expect(await kate.fails(['request', 'create', '--cluster', 'alpha'])).toContain('--reason is required');
   });
 
   it('continues after a request that may not exist, and reports it', async () => {
-    const [jane, lea] = [await at('jane'), await at('lea')];
-    onTestFinished(async () => void (await Promise.all([jane.leave(), lea.leave()])));
-    const [first, second] = [await asked('jane'), await asked('jane')];
+    const [kate, lea] = [await at('kate'), await at('lea')];
+    onTestFinished(async () => void (await Promise.all([kate.leave(), lea.leave()])));
+    const [first, second] = [await asked('kate'), await asked('kate')];
     const absent = (verb: string) =>
       new RegExp(
         `^Error from server \\(Forbidden\\): .*"gone" is forbidden: User "\\w+" cannot ${verb} resource .*\\n` +
           'There may be no such request: its requester can delete it, and finished requests are deleted, by default ' +
           'after a week\\.\\n$',
       );
-    const shown = await jane.run(['request', 'show', first, 'gone', second]);
+    const shown = await kate.run(['request', 'show', first, 'gone', second]);
     expect(shown.code).toBe(1);
     expect(shown.stdout.match(/(?<=^Name: +)\S+/gm)).toEqual([first, second]);
     expect(shown.stderr).toMatch(absent('get'));
-    const printed = await jane.run(['request', 'show', 'gone', first, '-o', 'json']);
+    const printed = await kate.run(['request', 'show', 'gone', first, '-o', 'json']);
     const { kind, items } = JSON.parse(printed.stdout);
     expect([printed.code, kind, items.length, items[0].metadata.name]).toEqual([1, 'List', 1, first]);
     for (const args of [[], ['-o', 'json']]) {
-      expect(await jane.run(['request', 'show', 'gone', ...args])).toMatchObject({ code: 1, stdout: '' });
+      expect(await kate.run(['request', 'show', 'gone', ...args])).toMatchObject({ code: 1, stdout: '' });
     }
     const approved = await lea.run(['request', 'approve', 'gone', first]);
     expect(approved).toMatchObject({ code: 1, stdout: expect.stringContaining(`${first} approved`) });
     expect(approved.stderr).toMatch(absent('approve'));
     // It exists: the server says so to its requester.
-    const own = await jane.run(['request', 'approve', second]);
+    const own = await kate.run(['request', 'approve', second]);
     expect(own.stderr).toMatch(/^.*requesters do not decide their own requests.*\n$/);
-    for (const name of [first, second]) await jane.ok(['request', 'withdraw', name]);
+    for (const name of [first, second]) await kate.ok(['request', 'withdraw', name]);
   });
 
   it('says that records could not be read, not that there are none', async () => {
-    const spec = { ...builder, requestedBy: { username: 'jane' } };
+    const spec = { ...builder, requestedBy: { username: 'kate' } };
     const request = { metadata: { name: 'x' }, spec, status: { phase: 'Withdrawn', bindingRef: { name: 'x' } } };
-    const jane = await personAt([json(200, request), status(500, 'InternalError', 'the store is down')]);
-    expect(await jane.run(['request', 'withdraw', 'x'])).toEqual({
+    const kate = await personAt([json(200, request), status(500, 'InternalError', 'the store is down')]);
+    expect(await kate.run(['request', 'withdraw', 'x'])).toEqual({
       code: 0,
       stdout: 'accessrequest.clusterpass.dev/x withdrawn\n',
       stderr:
-        'Passes of ci/builder in alpha that jane requested stay valid until they expire. Their records could not be ' +
+        'Passes of ci/builder in alpha that kate requested stay valid until they expire. Their records could not be ' +
         'read: Error from server (InternalError): the store is down\n',
     });
   });
@@ -542,18 +522,18 @@ describe('the command line', () => {
     const spec = { ...builder, requestedBy: { username: "$(id) o'neil" } };
     const request = { metadata: { name: 'x' }, spec, status: { phase: 'Withdrawn', bindingRef: { name: 'x' } } };
     const token = { metadata: { name: 'x' }, spec: { expirationTimestamp: '2026-09-01T12:00:00Z' } };
-    const jane = await personAt([json(200, request), json(200, { metadata: {}, items: [token] })]);
-    expect((await jane.run(['request', 'withdraw', 'x'])).stderr).toContain(
+    const kate = await personAt([json(200, request), json(200, { metadata: {}, items: [token] })]);
+    expect((await kate.run(['request', 'withdraw', 'x'])).stderr).toContain(
       `clusterpass token revoke --cluster alpha --account ci/builder --requester '$(id) o'\\''neil'\n`,
     );
   });
 
   it('warns of a permission that only the cluster itself can grant', async () => {
-    const jane = await at('jane');
-    onTestFinished(() => jane.leave());
+    const kate = await at('kate');
+    onTestFinished(() => kate.leave());
     const flags = ['--cluster', 'alpha', '--reason', 'x', '--dry-run', 'server'];
     const warned = async (...args: string[]): Promise<string> =>
-      (await jane.run(['request', 'create', ...args, ...flags])).stderr;
+      (await kate.run(['request', 'create', ...args, ...flags])).stderr;
     const inside =
       'Warning: this permission holds in Clusterpass, not in alpha itself. For kubectl, ask for passes with ' +
       '--account NAMESPACE/NAME\n';
@@ -568,7 +548,7 @@ describe('the command line', () => {
 
 describeWithKubectl('kubectl', () => {
   it('gets, explains and approves access requests', async () => {
-    const name = await asked('jane', { cluster: 'alpha', reason: 'on call' });
+    const name = await asked('kate', { cluster: 'alpha', reason: 'on call' });
     expect(await kubectlOk(server, ['get', 'accessrequests', name])).toMatch(
       /REQUESTER +CLUSTER +ACCESS[\s\S]*see the cluster/,
     );
@@ -578,11 +558,11 @@ describeWithKubectl('kubectl', () => {
     await kubectlOk(
       server,
       ['patch', `accessrequest/${name}`, '--subresource=approval', '--type', 'merge', '-p', patch],
-      asUser('boss'),
+      asUser('root'),
     );
     expect((await server.call('GET', `${PATH}/${name}`)).json.status).toMatchObject({
       phase: 'Approved',
-      decidedBy: { username: 'boss' },
+      decidedBy: { username: 'root' },
     });
     await kubectlOk(server, ['delete', 'accessrequest', name]);
   });
@@ -608,7 +588,7 @@ describe('A31: a pass that does not say who requested it', () => {
       expect.stringContaining('does not say who requested it'),
     ]);
     expect((await server.call('POST', PATH, { token: known, body })).code).toBe(201);
-    const asked = await ask('jane');
+    const asked = await ask('kate');
     const approval = { status: { conditions: [{ type: 'Approved', status: 'True' }] } };
     const path = `${PATH}/${asked.json.metadata.name}/approval`;
     const decide = (token: string) => server.call('PATCH', path, { token, body: approval, headers: MERGE });

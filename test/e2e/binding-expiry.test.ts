@@ -1,13 +1,11 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { readAudit } from './support/audit.ts';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { auditLogOf, readAudit } from './support/audit.ts';
 import { asUser, create, createObjects } from './support/objects.ts';
 import { RBAC, RBAC_GROUP } from './support/paths.ts';
 import { user } from './support/rbac.ts';
 import { inCluster } from './support/reviews.ts';
-import { type Server, startServer } from './support/server.ts';
+import type { Server } from './support/server.ts';
+import { beforeAllWithServer } from './support/shared-server.ts';
 import { Watch } from './support/watch.ts';
 
 /** Bindings that expire. */
@@ -15,20 +13,14 @@ import { Watch } from './support/watch.ts';
 const NAMESPACES = inCluster('/api/v1/namespaces');
 const BINDINGS = `${RBAC}/clusterrolebindings`;
 let server: Server;
-let dir: string;
 let log: string;
 
-beforeAll(async () => {
-  dir = await mkdtemp(join(tmpdir(), 'clusterpass-expiry-'));
-  log = join(dir, 'audit.log');
-  server = await startServer({ users: { jane: [] }, args: ['--audit-log-path', log] });
+beforeAllWithServer(async (shared) => {
+  server = shared;
+  log = auditLogOf(server);
   await createObjects(server);
   const rules = [{ verbs: ['get', 'list', 'watch'], apiGroups: [''], resources: ['namespaces'] }];
   await create(server, `${RBAC}/clusterroles`, { metadata: { name: 'looks' }, rules });
-});
-afterAll(async () => {
-  await server?.destroy();
-  await rm(dir, { recursive: true, force: true });
 });
 
 const bindingUntil = (name: string, end: string) => ({

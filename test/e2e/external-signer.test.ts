@@ -1,16 +1,16 @@
-import { spawnSync } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
-import { rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createRemoteJWKSet, decodeProtectedHeader, jwtVerify } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { PROGRAM } from '../program.ts';
 import { eventsOf } from './support/audit.ts';
 import { expectStatus } from './support/expect-status.ts';
 import { ASK, codeFor, createObjects, issue, post, tokenPath } from './support/objects.ts';
+import { run } from './support/run.ts';
 import { type Server, startServer } from './support/server.ts';
-import { dataDirWithKey, KEY_SET, keySetOf } from './support/signing-keys.ts';
+import { KEY_SET, keySetOf } from './support/signing-keys.ts';
 
 /** A1: the server does not have the key, and requests signatures. */
 
@@ -22,8 +22,8 @@ let before: string;
 let lie: string;
 
 beforeAll(async () => {
-  const { dataDir } = await dataDirWithKey();
-  server = await startServer({ dataDir });
+  server = await startServer();
+  const { dataDir } = server;
   await createObjects(server);
   before = await issue(server);
   await server.stop();
@@ -102,17 +102,12 @@ describe('with an external signer', () => {
   });
 });
 
-describe('without a signer that responds as it must', () => {
-  it.each([
-    ['none', 'unix:/nowhere/signer.sock', 'the signer cannot be reached: connect ENOENT /nowhere/signer.sock'],
-    // It answers each line with the same line, and runs until its standard input ends.
-    ['cat', 'exec:/bin/cat', 'the list of keys has an unknown member: "op"'],
-  ])('%s: the program exits, and says why', async (_name, address, problem) => {
-    const { dataDir } = await dataDirWithKey();
-    const args = ['serve', '--data-dir', dataDir, '--listen', '127.0.0.1:0', '--external-signer', address];
-    const { status, stderr } = spawnSync(process.execPath, [PROGRAM, ...args], { encoding: 'utf8', timeout: 20_000 });
-    expect(stderr.split('\n')).toContain(`clusterpass: ${problem}`);
-    expect(status).toBe(1);
-    await rm(dataDir, { recursive: true });
-  });
+it('a start without its signer ends, and says why', async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'clusterpass-signer-'));
+  const flags = ['--listen', '127.0.0.1:0', '--external-signer', 'unix:/nowhere/signer.sock'];
+  const { code, stderr } = await run(['serve', '--data-dir', dataDir, ...flags]);
+  const problem = 'the signer cannot be reached: connect ENOENT /nowhere/signer.sock';
+  expect(stderr.split('\n')).toContain(`clusterpass: ${problem}`);
+  expect(code).toBe(1);
+  await rm(dataDir, { recursive: true });
 });

@@ -1,8 +1,9 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { ASK, createAccount, createObjects, issue, post, tokenPath } from './support/objects.ts';
-import { type Server, startServer } from './support/server.ts';
+import type { Server } from './support/server.ts';
+import { beforeAllWithServer } from './support/shared-server.ts';
 
 const ACCOUNTS = 5;
 /** More than a caller's share of the seats for tokens. */
@@ -12,13 +13,12 @@ const MAX_MS = 3_000;
 const sockets: Socket[] = [];
 let server: Server;
 
-beforeAll(async () => {
-  server = await startServer();
+beforeAllWithServer(async (shared) => {
+  server = shared;
   await createObjects(server);
 });
 afterAll(async () => {
   for (const socket of sockets) socket.destroy();
-  await server?.destroy();
 });
 
 test('B15, A21: half-sent requests of service accounts delay no other caller, and are ended soon', async () => {

@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { decodeJwt } from 'jose';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { expectStatus, expectUnauthorized } from './support/expect-status.ts';
 import { describeWithKubectl, kubectl, kubectlOk } from './support/kubectl.ts';
 import { asUser, bind, codeFor, createObjects, issue, tokenPath } from './support/objects.ts';
 import { grant, may } from './support/rbac.ts';
 import { inCluster, review, TOKEN } from './support/reviews.ts';
-import { type Server, startServer, tokenOf } from './support/server.ts';
+import { type Server, tokenOf } from './support/server.ts';
+import { beforeAllWithTlsServer, MOST_TRACKED } from './support/shared-server.ts';
 import { brief, Watch } from './support/watch.ts';
 
 /** The list of issued tokens, and how a token is revoked before it expires. */
@@ -17,17 +18,15 @@ const UNKNOWN = '00000000-0000-4000-8000-000000000000';
 
 let server: Server;
 
-beforeAll(async () => {
-  const args = ['--max-tracked-tokens-per-caller', '5'];
-  server = await startServer({ users: { jane: ['devs'], joe: [], auditor: [], full: [] }, tls: true, args });
+beforeAllWithTlsServer(async (shared) => {
+  server = shared;
   await createObjects(server);
-  for (const user of ['jane', 'joe', 'full']) await bind(server, `${user}-issues`, { kind: 'User', name: user });
+  for (const user of ['kate', 'joe', 'full']) await bind(server, `${user}-issues`, { kind: 'User', name: user });
   await grant(server, {
     to: 'auditor',
     rules: [may('list', 'issuedtokens', GROUP), may('watch', 'issuedtokens', GROUP)],
   });
 });
-afterAll(() => server.destroy());
 
 const jtiOf = (token: string): string => decodeJwt(token).jti ?? '';
 
@@ -74,13 +73,13 @@ const success = (jti: string, uid?: string) => ({
 
 describe('a tracked token', () => {
   it('is listed with its requester, account and lifetime, without the token itself', async () => {
-    const { token, jti } = await track('jane', {
+    const { token, jti } = await track('kate', {
       audiences: ['vault', 'registry'],
       expirationSeconds: 900,
       boundObjectRef: { kind: 'Pod', apiVersion: 'v1', name: 'web-0' },
     });
     const { exp = 0, iat = 0 } = decodeJwt(token);
-    const { json, text } = await server.call('GET', `${PATH}/${jti}`, asUser('jane'));
+    const { json, text } = await server.call('GET', `${PATH}/${jti}`, asUser('kate'));
     expect(json).toEqual({
       apiVersion: 'clusterpass.dev/v1alpha1',
       kind: 'IssuedToken',
@@ -99,24 +98,24 @@ describe('a tracked token', () => {
         serviceAccount: { namespace: 'ci', name: 'builder', uid: expect.any(String) },
         audiences: ['vault', 'registry'],
         boundObjectRef: { kind: 'Pod', name: 'web-0', uid: expect.any(String) },
-        requestedBy: { username: 'jane', uid: 'uid-jane' },
+        requestedBy: { username: 'kate', uid: 'uid-kate' },
         issuedTimestamp: new Date(iat * 1000).toISOString().replace('.000', ''),
         expirationTimestamp: new Date(exp * 1000).toISOString().replace('.000', ''),
       },
     });
     expect(text).not.toContain(token.split('.')[2]);
-    expect(await namesFor('jane')).toContain(jti);
-    expect((await revoke(jti, 'jane')).code).toBe(200);
+    expect(await namesFor('kate')).toContain(jti);
+    expect((await revoke(jti, 'kate')).code).toBe(200);
   });
 
   it('an untracked one is not, nor is one of a dry run', async () => {
     const token = await issue(server);
     const body = { metadata: { annotations: { 'clusterpass.dev/tracked': 'true' } }, spec: { audiences: [] } };
-    const dry = await server.call('POST', `${tokenPath()}?dryRun=All`, { body, ...asUser('jane') });
+    const dry = await server.call('POST', `${tokenPath()}?dryRun=All`, { body, ...asUser('kate') });
     expect([dry.code, dry.json.status.token]).toEqual([201, '']);
     const { json } = await server.call('GET', PATH);
     expect(JSON.stringify(json)).not.toContain(jtiOf(token));
-    expect(await namesFor('jane')).toEqual([]);
+    expect(await namesFor('kate')).toEqual([]);
   });
 
   it('needs a known value in its annotation', async () => {
@@ -126,12 +125,12 @@ describe('a tracked token', () => {
   });
 
   it('is refused to a caller who has too many, until one is revoked; untracked ones are not counted', async () => {
-    const out = await Promise.all(Array.from({ length: 5 }, () => track('full')));
+    const out = await Promise.all(Array.from({ length: MOST_TRACKED }, () => track('full')));
     const body = { metadata: { annotations: { 'clusterpass.dev/tracked': 'true' } }, spec: { audiences: [] } };
     const refused = await server.call('POST', tokenPath(), { body, ...asUser('full') });
     expect(refused.code).toBe(403);
     expect(refused.json.message).toMatch(
-      /^serviceaccounts "builder" is forbidden: User "full" has 5 tracked tokens, the most that one caller may have: revoke some, or wait until .*Z when the first of them expires, or ask for one that is not tracked$/,
+      /^serviceaccounts "builder" is forbidden: User "full" has 40 tracked tokens, the most that one caller may have: revoke some, or wait until .*Z when the first of them expires, or ask for one that is not tracked$/,
     );
     expect(
       (await server.call('POST', tokenPath(), { body: { spec: { audiences: [] } }, ...asUser('full') })).code,
@@ -143,35 +142,35 @@ describe('a tracked token', () => {
 
 describe('who sees and revokes what', () => {
   it('a caller sees its own tokens without a rule and others with one; without, it does not learn what exists', async () => {
-    const [janes, joes] = [await track('jane'), await track('joe')];
-    expect(await namesFor('jane')).toEqual([janes.jti]);
+    const [kates, joes] = [await track('kate'), await track('joe')];
+    expect(await namesFor('kate')).toEqual([kates.jti]);
     expect(await namesFor('joe')).toEqual([joes.jti]);
-    expect(await namesFor('auditor')).toEqual(expect.arrayContaining([janes.jti, joes.jti]));
-    const field = `?fieldSelector=spec.requestedBy.username%3Djane,spec.cluster%3Dalpha`;
-    expect(await namesFor('auditor', field)).toEqual([janes.jti]);
+    expect(await namesFor('auditor')).toEqual(expect.arrayContaining([kates.jti, joes.jti]));
+    const field = `?fieldSelector=spec.requestedBy.username%3Dkate,spec.cluster%3Dalpha`;
+    expect(await namesFor('auditor', field)).toEqual([kates.jti]);
     expect(await namesFor('joe', field)).toEqual([]);
 
-    for (const jti of [janes.jti, UNKNOWN, 'not-a-jti']) {
+    for (const jti of [kates.jti, UNKNOWN, 'not-a-jti']) {
       expectStatus(await server.call('GET', `${PATH}/${jti}`, asUser('joe')), forbidden('joe', 'get', jti));
       expectStatus(await revoke(jti, 'joe'), forbidden('joe', 'delete', jti));
       expectStatus(await revoke(jti, 'auditor'), forbidden('auditor', 'delete', jti));
     }
-    expect(await codeFor(server, janes.token)).toBe(200);
+    expect(await codeFor(server, kates.token)).toBe(200);
 
-    const uid = (await server.call('GET', `${PATH}/${janes.jti}`, asUser('jane'))).json.metadata.uid;
-    expect((await revoke(janes.jti, 'jane')).json).toEqual(success(janes.jti, uid));
+    const uid = (await server.call('GET', `${PATH}/${kates.jti}`, asUser('kate'))).json.metadata.uid;
+    expect((await revoke(kates.jti, 'kate')).json).toEqual(success(kates.jti, uid));
     expect((await revoke(joes.jti)).code).toBe(200);
     for (const method of ['GET', 'DELETE'] as const) {
-      expect((await server.call(method, `${PATH}/${janes.jti}`, asUser('jane'))).code, method).toBe(404);
+      expect((await server.call(method, `${PATH}/${kates.jti}`, asUser('kate'))).code, method).toBe(404);
     }
-    expectStatus(await revoke(janes.jti, 'joe'), forbidden('joe', 'delete', janes.jti));
+    expectStatus(await revoke(kates.jti, 'joe'), forbidden('joe', 'delete', kates.jti));
   });
 
   it('a page at a time, counted by what the caller may see', async () => {
-    const tokens = await Promise.all([track('jane'), track('jane'), track('jane'), track('joe')]);
-    const first = (await server.call('GET', `${PATH}?limit=2`, asUser('jane'))).json;
+    const tokens = await Promise.all([track('kate'), track('kate'), track('kate'), track('joe')]);
+    const first = (await server.call('GET', `${PATH}?limit=2`, asUser('kate'))).json;
     expect([first.items.length, first.metadata.remainingItemCount]).toEqual([2, 1]);
-    const rest = await namesFor('jane', `?limit=2&continue=${first.metadata.continue}`);
+    const rest = await namesFor('kate', `?limit=2&continue=${first.metadata.continue}`);
     expect(rest).toHaveLength(1);
     for (const { jti } of tokens) await revoke(jti);
   });
@@ -213,8 +212,8 @@ describe('a revoked token', () => {
     review(server, inCluster(TOKEN), { spec: { token } }, server.adminToken);
 
   it('is refused at once, everywhere, and after a crash', async () => {
-    const { token, jti } = await track('jane');
-    const other = await track('jane');
+    const { token, jti } = await track('kate');
+    const other = await track('kate');
     expect(await codeFor(server, token)).toBe(200);
     expect((await revoke(jti)).code).toBe(200);
     const expectRefused = async () => {
@@ -222,7 +221,7 @@ describe('a revoked token', () => {
       expectUnauthorized(await server.call('POST', tokenPath(), { token, body: { spec: { audiences: [] } } }));
       expect(await isGood(token)).toEqual({ user: {}, error: 'service account token has been revoked' });
       expect(await codeFor(server, other.token)).toBe(200);
-      expect(await namesFor('jane')).toEqual([other.jti]);
+      expect(await namesFor('kate')).toEqual([other.jti]);
     };
     await expectRefused();
     await server.kill();
@@ -257,7 +256,7 @@ describe('a revoked token', () => {
   });
 
   it('a dry run and a failed precondition revoke nothing', async () => {
-    const { token, jti } = await track('jane');
+    const { token, jti } = await track('kate');
     const { uid } = (await server.call('GET', `${PATH}/${jti}`)).json.metadata;
     expect((await revoke(jti, undefined, { query: '?dryRun=All' })).json).toEqual(success(jti, uid));
     expect((await revoke(jti, undefined, { body: { preconditions: { uid: 'other' } } })).code).toBe(409);
@@ -270,7 +269,7 @@ describe('a revoked token', () => {
   });
 
   it('decision 13, A18: an open watch of its bearer ends with ERROR 401', async () => {
-    const { token, jti } = await track('jane');
+    const { token, jti } = await track('kate');
     const watch = await Watch.open(server, '/auth/v1/clusters?watch=true', token);
     const pods = await Watch.open(server, `${PATH}?watch=true`, token);
     await revoke(jti);
@@ -282,18 +281,18 @@ describe('a revoked token', () => {
 describe('a watch of them', () => {
   it('shows each caller the tokens that it may see, and follows changes of permissions', async () => {
     const before = await track('joe');
-    const own = await Watch.open(server, `${PATH}?watch=true`, tokenOf('jane'));
-    const janes = await track('jane');
-    expect((await own.take(1)).map(brief)).toEqual([`ADDED ${janes.jti}`]);
-    const takeBack = await grant(server, { to: 'jane', rules: [may('watch', 'issuedtokens', GROUP)] });
+    const own = await Watch.open(server, `${PATH}?watch=true`, tokenOf('kate'));
+    const kates = await track('kate');
+    expect((await own.take(1)).map(brief)).toEqual([`ADDED ${kates.jti}`]);
+    const takeBack = await grant(server, { to: 'kate', rules: [may('watch', 'issuedtokens', GROUP)] });
     expect((await own.until((event) => brief(event) === `ADDED ${before.jti}`)).length).toBeGreaterThan(0);
     await takeBack();
     const gone = await own.until((event) => brief(event) === `DELETED ${before.jti}`);
     expect(Object.keys(gone.at(-1)?.object.metadata ?? {}).sort()).toEqual(['name', 'resourceVersion']);
-    expect(gone.map(brief)).not.toContain(`DELETED ${janes.jti}`);
+    expect(gone.map(brief)).not.toContain(`DELETED ${kates.jti}`);
     await revoke(before.jti);
-    await revoke(janes.jti);
-    const last = (await own.until((event) => brief(event) === `DELETED ${janes.jti}`)).map(brief);
+    await revoke(kates.jti);
+    const last = (await own.until((event) => brief(event) === `DELETED ${kates.jti}`)).map(brief);
     expect(last).not.toContain(`DELETED ${before.jti}`);
     own.close();
   });
@@ -309,8 +308,8 @@ describe('a watch of them', () => {
 
 describeWithKubectl('kubectl', () => {
   it('shows and deletes them, also for a caller without rules', async () => {
-    const { jti, token } = await track('jane', { audiences: ['vault'] });
-    const rows = (await kubectlOk(server, ['get', 'issuedtokens'], asUser('jane'))).split('\n');
+    const { jti, token } = await track('kate', { audiences: ['vault'] });
+    const rows = (await kubectlOk(server, ['get', 'issuedtokens'], asUser('kate'))).split('\n');
     expect(rows[0]?.split(/ {2,}/).map((cell) => cell.trim())).toEqual([
       'NAME',
       'CLUSTER',
@@ -321,10 +320,10 @@ describeWithKubectl('kubectl', () => {
       'EXPIRES',
     ]);
     const row = rows.find((line) => line.startsWith(jti))?.split(/ {2,}/);
-    expect(row?.slice(1, 5)).toEqual(['alpha', 'ci/builder', 'vault', 'jane']);
+    expect(row?.slice(1, 5)).toEqual(['alpha', 'ci/builder', 'vault', 'kate']);
     expect(row?.[6]).toMatch(/^\d{4}-\d\d-\d\dT/);
-    expect(await kubectlOk(server, ['delete', 'issuedtoken', jti], asUser('jane'))).toContain(`"${jti}" deleted`);
-    expect(await namesFor('jane')).not.toContain(jti);
+    expect(await kubectlOk(server, ['delete', 'issuedtoken', jti], asUser('kate'))).toContain(`"${jti}" deleted`);
+    expect(await namesFor('kate')).not.toContain(jti);
     const status = await review(server, inCluster(TOKEN), { spec: { token, audiences: ['vault'] } }, server.adminToken);
     expect(status.error).toBe('service account token has been revoked');
     const untracked = await issue(server);

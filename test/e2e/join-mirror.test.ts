@@ -9,7 +9,8 @@ import { addCluster, removeCluster } from './support/fleet.ts';
 import { codeFor, createAccount, createNamespace, inNamespace, issue, remove, tokenPath } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
 import { grant, may, user } from './support/rbac.ts';
-import { type Server, startServer, tokenOf } from './support/server.ts';
+import { type Server, tokenOf } from './support/server.ts';
+import { beforeAllWithServer } from './support/shared-server.ts';
 import { startCommand } from './support/sync-command.ts';
 
 /** A cluster that registers itself, and mirrors its accounts and Pods. */
@@ -31,16 +32,15 @@ const put = (resource: string, name: string, uid: string, more: object = {}, nam
   cluster.put(`/${resource}`, { apiVersion: 'v1', kind: 'any', metadata, ...more });
 };
 
-beforeAll(async () => {
+beforeAllWithServer(async (shared) => {
+  server = shared;
   cluster = await new FakeHub({}).start();
-  server = await startServer({ users: { registrar: [], mirror: [] } });
   admin = await Person.as(server);
   await writeFile(join(admin.home, 'edge.yaml'), cluster.kubeconfig);
   put('namespaces', 'kube-system', IDENTITY);
 });
 afterAll(async () => {
   await cluster?.stop();
-  await server?.destroy();
   await admin?.leave();
 });
 

@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto';
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { decodeJwt } from 'jose';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { allAuditBytes, eventsOf, readAudit } from './support/audit.ts';
+import { allAuditBytes, auditLogOf, eventsOf, readAudit } from './support/audit.ts';
 import { Person } from './support/cli.ts';
 import { describeWithKubectl, kubectlOk } from './support/kubectl.ts';
 import {
@@ -22,7 +21,8 @@ import {
 } from './support/objects.ts';
 import { CLUSTERS, RBAC } from './support/paths.ts';
 import { grant, may } from './support/rbac.ts';
-import { type Answer, type Server, startServer, TLS, tokenOf } from './support/server.ts';
+import { type Answer, type Server, TLS, tokenOf } from './support/server.ts';
+import { beforeAllWithTlsServer } from './support/shared-server.ts';
 
 /** Handles of passes: users and agents request them, others approve them, and the requester redeems them. */
 
@@ -39,16 +39,9 @@ const ACCOUNT = { 'clusterpass.dev/cluster': 'alpha', 'clusterpass.dev/service-a
 const APPROVED = { status: { conditions: [{ type: 'Approved', status: 'True' }] } };
 
 let server: Server;
-let folder: string;
 
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'clusterpass-handles-'));
-  const users = { ann: [], con: [], rev: [], alw: [], pln: [], eve: [], lea: [], boss: ['system:masters'] };
-  server = await startServer({
-    users,
-    tls: true,
-    args: ['--audit-log-path', join(folder, 'audit.log'), '--pass-max-handles', '4'],
-  });
+beforeAllWithTlsServer(async (shared) => {
+  server = shared;
   await createObjects(server);
   const agents = 'allow';
   const toProd = (to: string, annotations: Record<string, string>) =>
@@ -61,10 +54,6 @@ beforeAll(async () => {
   await grant(server, { to: 'lea', rules: [may('approve', 'passes', GROUP)], clusters: 'env=prod' });
   await grant(server, { to: 'rev', rules: [may('approve', 'passes', GROUP)] });
   await grant(server, { to: 'ann', rules: [may('list', 'clusters', 'clusterregistry.k8s.io')] });
-});
-afterAll(async () => {
-  await server?.destroy();
-  await rm(folder, { recursive: true, force: true });
 });
 
 const SPEC = {
@@ -102,7 +91,7 @@ const listed = async (user: string): Promise<string[]> =>
 
 describe('A48, MC-75: a handle', () => {
   it('gives a token only to its requester, and its revocation revokes all of its tokens', async () => {
-    const { code, json: pass } = await ask('ann', { ...AGENT, requestedBy: { username: 'boss' } });
+    const { code, json: pass } = await ask('ann', { ...AGENT, requestedBy: { username: 'root' } });
     const { name } = pass.metadata;
     expect([code, HANDLE.test(name)]).toEqual([201, true]);
     expect(pass.spec).toEqual({
@@ -114,12 +103,12 @@ describe('A48, MC-75: a handle', () => {
     expect(pass.status).toMatchObject({ phase: 'Ready', approval: 'none', clusterUID: expect.any(String) });
     // Possession is not authentication: the handle of another is like one that does not exist.
     const absent = `pass_${'a'.repeat(32)}`;
-    expect([(await redeem('eve', name)).code, (await redeem('boss', name)).code]).toEqual([404, 404]);
+    expect([(await redeem('eve', name)).code, (await redeem('root', name)).code]).toEqual([404, 404]);
     expect((await redeem('eve', name)).json.message).toBe(
       (await redeem('eve', absent)).json.message.replace(absent, name),
     );
     const headers = { 'Impersonate-User': 'ann', 'Impersonate-Uid': 'uid-ann' };
-    const impersonated = await server.call('POST', `${PATH}/${name}/token`, { ...asUser('boss'), headers });
+    const impersonated = await server.call('POST', `${PATH}/${name}/token`, { ...asUser('root'), headers });
     expect([impersonated.code, impersonated.json.message]).toEqual([403, expect.stringContaining('impersonates')]);
     const redeemed = await redeem('ann', name);
     expect(redeemed.code, redeemed.text).toBe(201);
@@ -137,7 +126,7 @@ describe('A48, MC-75: a handle', () => {
     expect([await revoke('eve', name), await revoke('ann', name)]).toEqual([403, 200]);
     expect([await codeFor(server, token), (await redeem('ann', name)).code]).toEqual([401, 404]);
     const events = async () => {
-      const all = await readAudit(join(folder, 'audit.log'));
+      const all = await readAudit(auditLogOf(server));
       return all.filter(
         ({ annotations, responseStatus }) =>
           annotations?.['clusterpass.dev/pass'] === name && responseStatus.code < 300,
@@ -163,7 +152,7 @@ describe('A48, MC-75: a handle', () => {
   it('is refused with an audit event that has its account, like that of a refused token request', async () => {
     const { code, headers } = await ask('eve');
     expect(code).toBe(403);
-    const [event] = await eventsOf(join(folder, 'audit.log'), headers.get('audit-id'));
+    const [event] = await eventsOf(auditLogOf(server), headers.get('audit-id'));
     expect(event.annotations).toMatchObject(ACCOUNT);
   });
 
@@ -172,7 +161,7 @@ describe('A48, MC-75: a handle', () => {
     const name = await asked('alw', purpose);
     const { code, json, headers } = await ask('alw', purpose);
     expect([code, json.metadata.name]).toEqual([200, name]);
-    const [event] = await eventsOf(join(folder, 'audit.log'), headers.get('audit-id'));
+    const [event] = await eventsOf(auditLogOf(server), headers.get('audit-id'));
     expect(event.objectRef).toMatchObject({ resource: 'passes', name });
     expect(await revoke('alw', name)).toBe(200);
   });
@@ -183,14 +172,14 @@ describe('A48, MC-75: a handle', () => {
     ['pln', {}, 201],
     // Agents act only through marked bindings, also those of an administrator.
     ['pln', AGENT, 403],
-    ['boss', AGENT, 403],
-    ['boss', {}, 201],
+    ['root', AGENT, 403],
+    ['root', {}, 201],
     ['eve', {}, 403],
     ['ann', { ...AGENT, cluster: 'beta' }, 403],
     // A 404 only for those who may have passes there.
     ['ann', { serviceAccount: { namespace: 'ci', name: 'absent' } }, 404],
     ['ann', { serviceAccount: { namespace: 'absent', name: 'absent' } }, 404],
-    ['boss', { cluster: 'absent' }, 404],
+    ['root', { cluster: 'absent' }, 404],
     ['eve', { cluster: 'absent' }, 403],
     // A3: the audience of a cluster where the caller may not have passes.
     ['ann', { audiences: ['BETA'] }, 422],
@@ -281,17 +270,17 @@ describe('A48, MC-75: a handle', () => {
     await held(inNamespace('serviceaccounts', 'ci', 'leaving'), 'builder');
     await held(inNamespace('serviceaccounts'), 'leaver');
     const leaver = { serviceAccount: { namespace: 'ci', name: 'leaver' } };
-    const pass = await asked('boss', leaver);
+    const pass = await asked('root', leaver);
     await remove(server, inNamespace('serviceaccounts/leaver'));
     await remove(server, `${CLUSTERS}/leaving`);
-    const ofAccount = await ask('boss', leaver);
+    const ofAccount = await ask('root', leaver);
     expect([ofAccount.code, ofAccount.json.message]).toEqual([
       403,
       expect.stringContaining('waits for its finalizers'),
     ]);
-    const ofCluster = await ask('boss', { cluster: 'leaving' });
+    const ofCluster = await ask('root', { cluster: 'leaving' });
     expect([ofCluster.code, ofCluster.json.details.causes[0].reason]).toEqual([403, 'ClusterTerminating']);
-    expect(await revoke('boss', pass)).toBe(200);
+    expect(await revoke('root', pass)).toBe(200);
   });
 
   it('MC-78: a requester has a limited number of them', async () => {
@@ -372,7 +361,7 @@ describe('A48: a handle with a code challenge (RFC 7636)', () => {
     const other = { metadata: { annotations }, spec: { audiences: [] } };
     expect((await server.call('POST', tokenPath(), { ...asUser('ann'), body: other })).code).toBe(422);
     expect(await revoke('ann', name)).toBe(200);
-    const logged = `${await allAuditBytes(join(folder, 'audit.log'))}${server.output.stdout}${server.output.stderr}`;
+    const logged = `${await allAuditBytes(auditLogOf(server))}${server.output.stdout}${server.output.stderr}`;
     expect([logged.includes(name), logged.includes(codeVerifier)]).toEqual([true, false]);
   });
 });
@@ -443,7 +432,7 @@ describe('A48, MC-90: an approval', () => {
     const denied = await agree(unknown);
     expect([denied.code, denied.json.message]).toEqual(refusal);
     expect((await agree(known)).code).toBe(200);
-    for (const each of [name, json.metadata.name]) expect(await revoke('boss', each)).toBe(200);
+    for (const each of [name, json.metadata.name]) expect(await revoke('root', each)).toBe(200);
     for (const take of taken) await take();
   });
 
@@ -581,7 +570,7 @@ describe('the command line', () => {
     // Nor is it in the cache any longer.
     expect(await ann.fails(args)).toContain('not found');
     await expect(stat(file)).rejects.toThrow('ENOENT');
-    const logged = `${await allAuditBytes(join(folder, 'audit.log'))}${server.output.stdout}${server.output.stderr}`;
+    const logged = `${await allAuditBytes(auditLogOf(server))}${server.output.stdout}${server.output.stderr}`;
     expect(logged).toContain(name);
     expect(logged).not.toContain(token.split('.')[2]);
     await Promise.all([ann, lea, other].map((person) => person.leave()));

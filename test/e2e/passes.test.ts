@@ -1,13 +1,12 @@
 import { once } from 'node:events';
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { readAudit } from './support/audit.ts';
+import { auditLogOf, readAudit } from './support/audit.ts';
 import { Person, type Running } from './support/cli.ts';
 import {
   ASK,
@@ -20,7 +19,8 @@ import {
   post,
 } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
-import { type Server, startServer } from './support/server.ts';
+import type { Server } from './support/server.ts';
+import { beforeAllWithServer } from './support/shared-server.ts';
 
 /** `/auth/v1/passes`: tokens of many clusters in one request. */
 
@@ -29,19 +29,13 @@ const USERPASS = { verbs: ['create'], apiGroups: ['clusterregistry.k8s.io'], res
 const PASSES = '/auth/v1/passes';
 const BUILDER = { cluster: 'alpha', namespace: 'ci', serviceAccount: 'builder' };
 let server: Server;
-let dir: string;
 let log: string;
 
-beforeAll(async () => {
-  dir = await mkdtemp(join(tmpdir(), 'clusterpass-passes-'));
-  log = join(dir, 'audit.log');
-  server = await startServer({ users: { jane: [], nobody: [] }, args: ['--audit-log-path', log] });
+beforeAllWithServer(async (shared) => {
+  server = shared;
+  log = auditLogOf(server);
   await createObjects(server);
   await bind(server, 'jane-tokens', { kind: 'User', name: 'jane' });
-});
-afterAll(async () => {
-  await server?.destroy();
-  await rm(dir, { recursive: true, force: true });
 });
 
 const request = (items: readonly object[], user = 'jane', query = '') =>

@@ -4,11 +4,13 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { ASK, createCluster, createObjects, issue, tokenPath } from './support/objects.ts';
+import { freePorts } from '../conformance/etcd-process.ts';
+import { ASK, codeFor, createCluster, createObjects, issue, tokenPath } from './support/objects.ts';
 import { openSocket } from './support/open-socket.ts';
 import { CLUSTERS } from './support/paths.ts';
 import { logLines, run } from './support/run.ts';
 import { FAST_INTERVALS, type Server, startServer, TLS, tokenOf } from './support/server.ts';
+import { beforeAllWithServer } from './support/shared-server.ts';
 import { brief, Watch } from './support/watch.ts';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
@@ -23,24 +25,17 @@ describe('a start', () => {
   const serve = (...args: string[]) => run(['serve', '--data-dir', join(folder, 'data'), ...args]);
 
   // Mistakes that are only found without these are in src/config/load-options.test.ts.
-  it('with wrong options exits with 2, and names each', async () => {
+  it('with wrong options exits with 2, and names all of them at once', async () => {
     const args = [
-      ...['--listen', 'nonsense', '--base-url', 'ftp://x', '--product-name', 'apis', '--workers', 'many'],
-      ...['--store', 'mysql://x', '--service-account-max-token-expiration', 'forever', '--log-level', 'loud'],
+      ...['--listen', 'nonsense', '--base-url', 'ftp://x', '--product-name', 'apis', '--store', 'mysql://x'],
+      ...['--service-account-max-token-expiration', 'forever', '--log-level', 'loud'],
+      ...['--config', join(folder, 'config.yaml')],
     ];
-    const { code, stderr, stdout } = await serve(...args);
-    for (const flag of args.filter((arg) => arg.startsWith('--'))) expect(stderr).toContain(flag);
+    const { code, stderr, stdout } = await run(['serve', ...args], { CLUSTERPASS_WORKERS: 'many' });
+    const flags = args.filter((arg) => arg.startsWith('--') && arg !== '--config');
+    for (const text of [...flags, 'lisen', 'CLUSTERPASS_WORKERS']) expect(stderr).toContain(text);
     expect(stderr).not.toMatch(/\n\s+at /);
-    expect(stdout).toBe('');
-    expect(code).toBe(2);
-  });
-
-  it('with bad variables and files names all of them at once', async () => {
-    const { code, stderr } = await run(['serve', '--config', join(folder, 'config.yaml'), '--listen', 'x'], {
-      CLUSTERPASS_WORKERS: 'many',
-    });
-    expect(code).toBe(2);
-    for (const text of ['lisen', '--listen', 'CLUSTERPASS_WORKERS']) expect(stderr).toContain(text);
+    expect([code, stdout]).toEqual([2, '']);
   });
 
   it('on an address in use exits with 1, and says so', async () => {
@@ -57,16 +52,11 @@ describe('a start', () => {
   it('with a file in place of a folder exits with 1, and names it', async () => {
     const file = join(await mkdtemp(join(tmpdir(), 'clusterpass-start-')), 'file');
     await writeFile(file, '');
-    for (const args of [
-      ['--data-dir', file],
-      ['--data-dir', join(file, 'data')],
-      ['--data-dir', dirname(file), '--audit-log-path', join(file, 'audit.log')],
-    ]) {
-      const { code, stderr } = await run(['serve', '--listen', '127.0.0.1:0', ...args]);
-      expect(code).toBe(1);
-      expect(stderr).toMatch(new RegExp(`^clusterpass: cannot use ${file}[^:]*: [a-z ]+$`, 'm'));
-      expect(stderr).not.toMatch(/E[A-Z]{4,}| at |mkdir/);
-    }
+    const args = ['--data-dir', dirname(file), '--audit-log-path', join(file, 'audit.log')];
+    const { code, stderr } = await run(['serve', '--listen', '127.0.0.1:0', ...args]);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(new RegExp(`^clusterpass: cannot use ${file}[^:]*: [a-z ]+$`, 'm'));
+    expect(stderr).not.toMatch(/E[A-Z]{4,}| at |mkdir/);
     await rm(dirname(file), { recursive: true });
   });
 
@@ -88,20 +78,23 @@ describe('a start with another --base-url than the last one', () => {
       .filter(({ msg }) => String(msg).includes('another --base-url'))
       .map(({ before, baseUrl }) => [before, baseUrl]);
 
-  it('is warned of once, also with workers', async () => {
-    const { dataDir, ...first } = await startServer({ args: ['--base-url', 'https://cp.example.com'] });
+  it('K-09: is warned of once, also with workers, and tokens of the other issuer are refused', async () => {
+    const [port = 0] = await freePorts(1);
+    const startAs = (host: string, ...args: string[]) =>
+      startServer({ dataDir, port, args: ['--base-url', `https://${host}.example.com`, ...args] });
+    const dataDir = await mkdtemp(join(tmpdir(), 'clusterpass-moved-'));
+    const first = await startAs('cp');
+    await createObjects(first);
+    const token = await issue(first);
+    expect([warnings(first), await codeFor(first, token)]).toEqual([[], 200]);
     await first.stop();
-    expect(warnings({ dataDir, ...first })).toEqual([]);
-    const wrong = { dataDir, args: ['--base-url', 'https://cp.exmaple.com'] };
-    const second = await startServer(wrong);
+    const second = await startAs('pc', '--workers', '2');
+    expect(warnings(second)).toEqual([['https://cp.example.com', 'https://pc.example.com']]);
+    expect(await codeFor(second, token)).toBe(401);
     await second.stop();
-    expect(warnings(second)).toEqual([['https://cp.example.com', 'https://cp.exmaple.com']]);
-    const third = await startServer(wrong);
-    await third.stop();
+    const third = await startAs('pc');
     expect(warnings(third)).toEqual([]);
-    const fourth = await startServer({ dataDir, args: ['--base-url', 'https://cp.example.com', '--workers', '2'] });
-    expect(warnings(fourth)).toEqual([['https://cp.exmaple.com', 'https://cp.example.com']]);
-    await fourth.destroy();
+    await third.destroy();
   });
 });
 
@@ -233,11 +226,10 @@ describe('A1: tokens of files', () => {
 
 describe('a running server', () => {
   let server: Server;
-  beforeAll(async () => {
-    server = await startServer({ users: { jane: [] }, args: ['--log-level', 'debug'] });
+  beforeAllWithServer(async (shared) => {
+    server = shared;
     await createObjects(server);
   });
-  afterAll(() => server.destroy());
 
   it('A1: does not open a debugger when it gets the signal for one', async () => {
     process.kill(server.pid, 'SIGUSR1');
@@ -342,10 +334,9 @@ describe('a running server', () => {
 
 describe('a stop', () => {
   let server: Server;
-  beforeAll(async () => {
-    server = await startServer();
+  beforeAllWithServer((shared) => {
+    server = shared;
   });
-  afterAll(() => server.destroy());
 
   const cluster = (name: string): string =>
     JSON.stringify({ apiVersion: 'clusterregistry.k8s.io/v1alpha1', kind: 'Cluster', metadata: { name } });
@@ -414,7 +405,6 @@ describe('a stop', () => {
     await createCluster(server, 'after');
   });
 
-  // The last: it leaves no server for another test.
   it('ends at once after a second signal', async () => {
     const socket = await openSocket(server);
     socket.write(head(10));

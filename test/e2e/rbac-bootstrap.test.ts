@@ -1,15 +1,15 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { asUser, create, remove } from './support/objects.ts';
 import { RBAC, RBAC_GROUP } from './support/paths.ts';
 import { user } from './support/rbac.ts';
-import { type Server, startServer } from './support/server.ts';
+import type { Server } from './support/server.ts';
+import { beforeAllWithServer } from './support/shared-server.ts';
 
 let server: Server;
 
-beforeAll(async () => {
-  server = await startServer({ users: { jane: [] } });
+beforeAllWithServer(async (shared) => {
+  server = shared;
 });
-afterAll(() => server.destroy());
 
 const AUTO_UPDATE = 'rbac.authorization.kubernetes.io/autoupdate';
 const ROLES = [

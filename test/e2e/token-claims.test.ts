@@ -1,6 +1,5 @@
-import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { chmod, readdir, rm, stat } from 'node:fs/promises';
+import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
   calculateJwkThumbprint,
@@ -11,7 +10,6 @@ import {
   jwtVerify,
 } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { PROGRAM } from '../program.ts';
 import { Person } from './support/cli.ts';
 import { expectUnauthorized } from './support/expect-status.ts';
 import { namesIn } from './support/fleet.ts';
@@ -31,7 +29,8 @@ import {
 } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
 import { type Server, startServer } from './support/server.ts';
-import { dataDirWithKey, KEY_SET, keySetOf, publicKeyOf } from './support/signing-keys.ts';
+import { beforeAllWithServer } from './support/shared-server.ts';
+import { KEY_SET, keySetOf, publicKeyOf } from './support/signing-keys.ts';
 import { Watch } from './support/watch.ts';
 
 /** Issued tokens: their claims, the documents of their issuer, and how long they are accepted. */
@@ -39,11 +38,10 @@ import { Watch } from './support/watch.ts';
 let server: Server;
 let uids: Awaited<ReturnType<typeof createObjects>>;
 
-beforeAll(async () => {
-  server = await startServer({ args: ['--log-level', 'debug'] });
+beforeAllWithServer(async (shared) => {
+  server = shared;
   uids = await createObjects(server);
 });
-afterAll(() => server.destroy());
 
 describe('claims and keys', () => {
   /** The claims of tokens, read with another library than the one that signs, and the keys. */
@@ -130,28 +128,6 @@ describe('claims and keys', () => {
     });
   });
 
-  describe('other algorithms', () => {
-    it('K-01: --signing-algorithm RS256 signs with RSA; a change to ES384 is published first, and signs later', async () => {
-      let own = await startServer({ args: ['--signing-algorithm', 'RS256'] });
-      try {
-        await createObjects(own);
-        const token = await issue(own);
-        const header = decodeProtectedHeader(token);
-        const key = await publicKeyOf(own, header.kid);
-        await jwtVerify(token, key, { algorithms: ['RS256'], issuer: `${own.url}/orchestrator/alpha` });
-        expect(Object.keys(header)).toEqual(['alg', 'kid']);
-        expect(await own.stop()).toBe(0);
-        const port = Number(new URL(own.url).port);
-        own = await startServer({ dataDir: own.dataDir, port, args: ['--signing-algorithm', 'ES384'] });
-        expect((await keySetOf(own)).map(({ alg }) => alg)).toEqual(['RS256', 'ES384']);
-        expect(decodeProtectedHeader(await issue(own))).toEqual(header);
-        expect(await codeFor(own, token)).toBe(200);
-      } finally {
-        await own.destroy();
-      }
-    });
-  });
-
   describe('algorithms by audience', () => {
     const apiOf = (at: Server): string => `${at.url}/orchestrator/alpha`;
     let own: Server;
@@ -224,38 +200,13 @@ describe('claims and keys', () => {
       }
     });
 
-    it('without the option, a store with both opens: the second key signs no more, and its tokens stay valid', async () => {
+    it('K-01: after a change of the options, keys that sign no more verify the tokens that they signed', async () => {
       const token = await issue(own, tokenPath(), { audiences: [apiOf(own), 'azure'] });
       const port = Number(new URL(own.url).port);
       expect(await own.stop()).toBe(0);
-      own = await startServer({ dataDir: own.dataDir, port });
-      expect(await headerFor('azure')).toMatchObject({ alg: 'ES256' });
+      own = await startServer({ dataDir: own.dataDir, port, args: ['--signing-algorithm', 'ES384'] });
+      expect(await headerFor('azure')).toMatchObject({ alg: 'ES384' });
       expect(await codeFor(own, token)).toBe(200);
-    });
-  });
-
-  describe('a key that others could read', () => {
-    const start = (dataDir: string) =>
-      spawnSync(process.execPath, [PROGRAM, 'serve', '--data-dir', dataDir, '--listen', '127.0.0.1:0'], {
-        encoding: 'utf8',
-        timeout: 60_000,
-      });
-
-    it('A1: the program does not start, and says what to do', async () => {
-      const { dataDir, file } = await dataDirWithKey();
-      try {
-        await chmod(file, 0o644);
-        const { status, stdout, stderr } = start(dataDir);
-        expect(status).toBe(1);
-        expect(stderr).toContain(
-          `${file} holds a secret and is open to its group or to others (mode 0644). Run: chmod 600`,
-        );
-        expect(stderr).not.toMatch(/\n\s+at /);
-        expect(stdout + stderr).not.toContain('BEGIN PRIVATE KEY');
-        expect(stdout).not.toContain('Clusterpass serves');
-      } finally {
-        await rm(dataDir, { recursive: true, force: true });
-      }
     });
   });
 });
@@ -586,19 +537,6 @@ describe('how long a token is accepted', () => {
         expect(await codeFor(server, revoked), end).toBe(401);
         expect(await keySetOf(server), end).toEqual(keySet);
       }
-    });
-
-    it('K-09: another base URL is another issuer', async () => {
-      const token = await issue(server);
-      await server.stop();
-      const port = Number(new URL(server.url).port);
-      const moved = await startServer({ dataDir: server.dataDir, port, args: ['--base-url', 'https://pass.example'] });
-      // The program prints the public address, and still listens at the old one.
-      const answer = await fetch(`${server.url}/auth/v1/clusters`, { headers: { Authorization: `Bearer ${token}` } });
-      expect(answer.status).toBe(401);
-      await moved.stop();
-      server = await server.restart();
-      expect(await codeFor(server, token)).toBe(200);
     });
   });
 });

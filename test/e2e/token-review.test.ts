@@ -20,8 +20,8 @@ import {
 import { envelope, message } from './support/protobuf.ts';
 import { grant, may } from './support/rbac.ts';
 import { inCluster, review, TOKEN } from './support/reviews.ts';
-import { type Server, startServer, TLS } from './support/server.ts';
-import { dataDirWithKey } from './support/signing-keys.ts';
+import { type Server, TLS } from './support/server.ts';
+import { beforeAllWithTlsServer } from './support/shared-server.ts';
 
 /** TokenReview, for genuine and for forged tokens. */
 
@@ -30,14 +30,12 @@ let uids: Awaited<ReturnType<typeof createObjects>>;
 let genuine: string;
 let forger: Forger;
 
-beforeAll(async () => {
-  const { dataDir } = await dataDirWithKey();
-  server = await startServer({ dataDir, users: { vault: [], nobody: [], jane: ['devs'] }, tls: true });
+beforeAllWithTlsServer(async (shared) => {
+  server = shared;
   uids = await createObjects(server);
   genuine = await issue(server);
-  forger = await openForger(server, genuine);
+  forger = openForger(server, genuine);
 });
-afterAll(() => server.destroy());
 
 describe('TokenReview', () => {
   /** Services that receive a token ask for its user, and whether it is for their audience. */
@@ -107,12 +105,12 @@ describe('TokenReview', () => {
     });
 
     it('tokens of other callers are known, too, for the API of the server', async () => {
-      expect(await ask(asUser('jane').token)).toEqual({
+      expect(await ask(asUser('kate').token)).toEqual({
         authenticated: true,
-        user: { username: 'jane', uid: 'uid-jane', groups: ['devs', 'system:authenticated'] },
+        user: { username: 'kate', uid: 'uid-kate', groups: ['devs', 'system:authenticated'] },
         audiences: [api],
       });
-      expect(await isGood(asUser('jane').token, ['elsewhere'])).toBe(false);
+      expect(await isGood(asUser('kate').token, ['elsewhere'])).toBe(false);
     });
 
     it('A3: the review of passes knows the passes of its cluster, and no other token', async () => {
@@ -130,7 +128,7 @@ describe('TokenReview', () => {
         user: { username: 'system:serviceaccount:ci:builder', uid: uids.builder },
         audiences: [api],
       });
-      for (const token of [server.adminToken, asUser('jane').token, beta]) {
+      for (const token of [server.adminToken, asUser('kate').token, beta]) {
         expect(await ask(token, [api], passes, by)).toEqual({ user: {}, error: 'invalid bearer token' });
       }
       const body = { spec: { token: genuine } };

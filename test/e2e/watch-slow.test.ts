@@ -1,16 +1,16 @@
 import { connect, type Socket } from 'node:net';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { addCluster, PUBLIC_LIST, revisionNow, touch } from './support/fleet.ts';
-import { type Server, startServer } from './support/server.ts';
+import type { Server } from './support/server.ts';
+import { beforeAllWithServer } from './support/shared-server.ts';
 import { Watch } from './support/watch.ts';
 
 let server: Server;
 
-beforeAll(async () => {
-  server = await startServer();
+beforeAllWithServer(async (shared) => {
+  server = shared;
   await addCluster(server, 'a');
 });
-afterAll(() => server.destroy());
 
 /** A client that opens a watch and then does not read. */
 function stalledWatch(path: string): Socket {

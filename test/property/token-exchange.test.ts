@@ -1,10 +1,11 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { propertyRuns } from '../../src/lib/property-runs.fixture.ts';
 import { createObjects, issue, tokenPath } from '../e2e/support/objects.ts';
 import { CLUSTERS } from '../e2e/support/paths.ts';
 import { type Grant, grant, may, REGISTRY_GROUP } from '../e2e/support/rbac.ts';
-import { type Answer, type Server, startServer, tokenOf } from '../e2e/support/server.ts';
+import { type Answer, type Server, tokenOf } from '../e2e/support/server.ts';
+import { beforeAllWithServer } from '../e2e/support/shared-server.ts';
 
 /**
  * A token exchange and a request of the API agree on who may get what, for random permissions and requests: a token of
@@ -15,12 +16,12 @@ let server: Server;
 /** By name: people, passes of accounts, and what is no credential. */
 let subjects: Readonly<Record<string, string>>;
 
-beforeAll(async () => {
-  server = await startServer({ users: { jane: ['devs'], carl: [] } });
+beforeAllWithServer(async (shared) => {
+  server = shared;
   await createObjects(server);
   subjects = {
     admin: server.adminToken,
-    jane: tokenOf('jane'),
+    kate: tokenOf('kate'),
     carl: tokenOf('carl'),
     'pass of alpha': await issue(server),
     'pass of beta': await issue(server, tokenPath('builder', 'ci', 'beta')),
@@ -28,14 +29,13 @@ beforeAll(async () => {
     stranger: 'no-token-of-anyone',
   };
 });
-afterAll(() => server.destroy());
 
-const CALLERS = ['admin', 'jane', 'carl', 'pass of alpha', 'pass of beta', 'pass for vault', 'stranger'];
+const CALLERS = ['admin', 'kate', 'carl', 'pass of alpha', 'pass of beta', 'pass for vault', 'stranger'];
 
 const grants: fc.Arbitrary<Grant[]> = fc.array(
   fc.record({
     to: fc.constantFrom(
-      'jane',
+      'kate',
       'carl',
       { kind: 'Group', apiGroup: 'rbac.authorization.k8s.io', name: 'devs' },
       'system:serviceaccount:ci:builder',

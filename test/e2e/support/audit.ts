@@ -5,6 +5,9 @@ import { expect } from 'vitest';
 // biome-ignore lint/suspicious/noExplicitAny: tests look into events of every shape
 export type AuditEvent = any;
 
+/** The default of `--audit-log-path`. */
+export const auditLogOf = ({ dataDir }: { readonly dataDir: string }): string => join(dataDir, 'audit/audit.log');
+
 /** The default of `--audit-security-log-path`. */
 export const securityLogOf = (path: string): string => path.replace(/(\.log)?$/, '-security$1');
 

@@ -1,13 +1,9 @@
-import { createPrivateKey, type KeyObject, sign } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { type KeyObject, sign } from 'node:crypto';
 import { decodeJwt, decodeProtectedHeader } from 'jose';
 import type { Server } from './server.ts';
+import { signingKeyOf } from './signing-keys.ts';
 
-/**
- * Signs any claims with the server's own key, as a bug or a thief of the key could. The server must have been
- * started with a data directory of `dataDirWithKey`.
- */
+/** Signs any claims with the server's own key, as a bug or a thief of the key could. */
 export interface Forger {
   readonly key: KeyObject;
   readonly kid: string;
@@ -21,8 +17,8 @@ export const b64 = (value: string | Uint8Array): string => Buffer.from(value).to
 /** Seconds, as claims count them. */
 export const inSeconds = (): number => Math.floor(Date.now() / 1000);
 
-export async function openForger(server: Server, genuine: string): Promise<Forger> {
-  const key = createPrivateKey(await readFile(join(server.dataDir, 'keys/es256.pem')));
+export function openForger(server: Server, genuine: string): Forger {
+  const key = signingKeyOf(server);
   const kid = decodeProtectedHeader(genuine).kid ?? '';
   const claims: Forger['claims'] = (changes = {}) => JSON.parse(JSON.stringify({ ...decodeJwt(genuine), ...changes }));
   return {

@@ -5,17 +5,94 @@ import { type Server, startServer } from './server.ts';
 /**
  * Two servers for all test files of a worker that need no options of their own: one serves HTTP, the other one TLS. A
  * start takes most of the CPU time of a short file. A file gets the server with its objects removed. Resource versions,
- * metrics, revocations and audit events stay. A file that depends on those, or that stops, stalls or floods its server,
- * starts a separate one.
+ * metrics, revocations and audit events stay. A file that depends on those, or that stalls or floods its server, starts a
+ * separate one.
  */
 
 /** Callers without groups. */
 const ALONE = [
-  ...['admin', 'admin2', 'agent', 'alice', 'binder', 'brief', 'carl', 'carol', 'ciLead', 'dana', 'demoted', 'early'],
-  ...['editor', 'escalator', 'euLead', 'eve', 'fleet', 'guardian', 'holder', 'issuer', 'jane', 'joe', 'kim'],
-  ...['labelled', 'lara', 'late', 'lead', 'lister', 'local', 'mallory', 'mia', 'moved', 'named', 'narrow', 'nobody'],
-  ...['nora', 'other', 'owner', 'pager', 'partial', 'patcher', 'paused', 'prod', 'profiles', 'reader', 'reporter'],
-  ...['roamer', 'rob', 'sid', 'tagger', 'tess', 'vault', 'vera', 'viewer', 'vince', 'watcher', 'a&b<c>'],
+  ...[
+    'admin',
+    'admin2',
+    'agent',
+    'alice',
+    'alw',
+    'ann',
+    'auditor',
+    'binder',
+    'brief',
+    'carl',
+    'carol',
+    'ciLead',
+    'con',
+    'dana',
+    'demoted',
+    'dev',
+    'early',
+  ],
+  ...[
+    'editor',
+    'escalator',
+    'euLead',
+    'eve',
+    'fleet',
+    'full',
+    'guardian',
+    'holder',
+    'issuer',
+    'jane',
+    'joe',
+    'keeper',
+    'kim',
+  ],
+  ...[
+    'labelled',
+    'lara',
+    'late',
+    'lea',
+    'lead',
+    'lister',
+    'local',
+    'mallory',
+    'max',
+    'mia',
+    'mirror',
+    'moved',
+    'named',
+    'narrow',
+    'nobody',
+  ],
+  ...[
+    'nora',
+    'other',
+    'owner',
+    'pager',
+    'partial',
+    'patcher',
+    'paused',
+    'pln',
+    'prod',
+    'profiles',
+    'reader',
+    'registrar',
+    'reporter',
+    'rev',
+  ],
+  ...[
+    'roamer',
+    'rob',
+    'sid',
+    'tagger',
+    'tess',
+    'vault',
+    'vera',
+    'viewer',
+    'vince',
+    'watcher',
+    'weak',
+    'wide',
+    'a&b<c>',
+  ],
 ];
 /** Each with a group, for tests that need many callers without permissions. */
 export const MANY = Array.from({ length: 30 }, (_, index) => `user-${index}`);
@@ -27,63 +104,111 @@ const USERS: Readonly<Record<string, readonly string[]>> = {
   jill: ['devs', 'ops'],
   june: ['staff', 'eu'],
   kate: ['devs'],
+  kurt: ['devs'],
+  prometheus: ['system:monitoring'],
   rita: ['staff'],
   root: ['system:masters'],
 };
 
-// A test that is delayed must not send a request on a connection that is just being closed.
-const ARGS = ['--keep-alive-timeout', '1h'];
-const NETWORKS = ['--cluster-networks', '127.0.0.0/8', '--cluster-networks', '10.0.0.0/8'];
+export const MOST_TRACKED = 40;
+const COMMON = [
+  ...['--log-level', 'debug'],
+  // A test that is delayed must not send a request on a connection that is just being closed.
+  ...['--keep-alive-timeout', '1h'],
+  // Clusters may have addresses of this machine.
+  ...['--cluster-networks', '127.0.0.0/8', '--cluster-networks', '10.0.0.0/8'],
+  // Few, so that a test reaches them soon.
+  ...[
+    '--max-tracked-tokens-per-caller',
+    String(MOST_TRACKED),
+    '--pass-max-handles',
+    '4',
+    '--max-access-requests-per-caller',
+    '4',
+  ],
+];
 
 const withServers = test
   // biome-ignore lint/correctness/noEmptyPattern: Vitest reads the names of other fixtures from the pattern
   .extend('plainServer', { scope: 'worker' }, async ({}, { onCleanup }) => {
-    const server = await startServer({ users: USERS, args: ARGS });
-    onCleanup(() => server.destroy());
-    return server;
+    const shared = new SharedServer(await startServer({ users: USERS, args: COMMON }));
+    onCleanup(() => shared.destroy());
+    return shared;
   })
   // biome-ignore lint/correctness/noEmptyPattern: Vitest reads the names of other fixtures from the pattern
   .extend('tlsServer', { scope: 'worker' }, async ({}, { onCleanup }) => {
-    const server = await startServer({ users: USERS, args: [...ARGS, ...NETWORKS], tls: true });
-    onCleanup(() => server.destroy());
-    return server;
+    const shared = new SharedServer(await startServer({ users: USERS, args: COMMON, tls: true }));
+    onCleanup(() => shared.destroy());
+    return shared;
   });
 
 /** Calls `prepare` before the tests of a file, with the emptied server. */
 export const beforeAllWithServer = (prepare: (server: Server) => unknown): void => {
-  withServers.beforeAll(async ({ plainServer }) => {
-    await removeObjects(plainServer);
-    await prepare(borrowed(plainServer));
-  });
+  withServers.beforeAll(async ({ plainServer }) => prepare(await plainServer.lend()));
 };
 
-/** The same with TLS. Clusters may have addresses of this machine and of 10.0.0.0/8. */
+/** The same with TLS. */
 export const beforeAllWithTlsServer = (prepare: (server: Server) => unknown): void => {
-  withServers.beforeAll(async ({ tlsServer }) => {
-    await removeObjects(tlsServer);
-    await prepare(borrowed(tlsServer));
-  });
+  withServers.beforeAll(async ({ tlsServer }) => prepare(await tlsServer.lend()));
 };
 
-function borrowed(server: Server): Server {
-  const { output } = server;
-  const skipped = { stdout: output.stdout.length, stderr: output.stderr.length };
-  const refuse = () => Promise.reject(new Error('other files use this server: start another one with startServer'));
-  return {
-    ...server,
-    output: {
-      get stdout() {
-        return output.stdout.slice(skipped.stdout);
+/** A test file may stop it and start it again. The next file finds it running. */
+class SharedServer {
+  #server: Server;
+  #isRunning = true;
+  /** Output that was written before this file. */
+  #skipped = { stdout: 0, stderr: 0 };
+
+  constructor(server: Server) {
+    this.#server = server;
+  }
+
+  destroy(): Promise<void> {
+    return this.#server.destroy();
+  }
+
+  /** The server without objects. */
+  async lend(): Promise<Server> {
+    if (!this.#isRunning) await this.#restart();
+    await removeObjects(this.#server);
+    const { url, dataDir, adminToken, output, call, readLog } = this.#server;
+    this.#skipped = { stdout: output.stdout.length, stderr: output.stderr.length };
+    const pid = (): number => this.#server.pid;
+    const written = (name: 'stdout' | 'stderr'): string => this.#server.output[name].slice(this.#skipped[name]);
+    const lent: Server = {
+      ...{ url, dataDir, adminToken, call, readLog },
+      get pid() {
+        return pid();
       },
-      get stderr() {
-        return output.stderr.slice(skipped.stderr);
+      output: {
+        get stdout() {
+          return written('stdout');
+        },
+        get stderr() {
+          return written('stderr');
+        },
       },
-    },
-    stop: refuse,
-    kill: refuse,
-    restart: refuse,
-    destroy: refuse,
-  };
+      stop: () => this.#end(() => this.#server.stop()),
+      kill: () => this.#end(() => this.#server.kill()),
+      restart: async () => {
+        await this.#restart();
+        return lent;
+      },
+      destroy: () => Promise.reject(new Error('other files use this server')),
+    };
+    return lent;
+  }
+
+  #end<Result>(end: () => Promise<Result>): Promise<Result> {
+    this.#isRunning = false;
+    return end();
+  }
+
+  async #restart(): Promise<void> {
+    this.#server = await this.#server.restart();
+    this.#isRunning = true;
+    this.#skipped = { stdout: 0, stderr: 0 };
+  }
 }
 
 const RECORDS = ['accessrequests', 'passes', 'issuedtokens', 'bootstraptokens'].map(

@@ -1,18 +1,34 @@
-import { createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
-import { mkdir, mkdtemp, writeFile } from 'node:fs/promises';
+import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
+import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { expect } from 'vitest';
+import { encryptionKey } from '../../../src/tokens/keys/encryption-key.ts';
+import type { RingState } from '../../../src/tokens/keys/ring-state.ts';
+import { RING_KEY } from '../../../src/tokens/keys/ring-store.ts';
 import type { Server } from './server.ts';
 
-/** A data directory with a signing key in the format of an older release. The server uses it, and the test knows it. */
-export async function dataDirWithKey(): Promise<{ dataDir: string; key: KeyObject; file: string }> {
-  const dataDir = await mkdtemp(join(tmpdir(), 'clusterpass-e2e-'));
-  await mkdir(join(dataDir, 'keys'), { mode: 0o700 });
-  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-  const file = join(dataDir, 'keys', 'es256.pem');
-  await writeFile(file, privateKey.export({ type: 'pkcs8', format: 'pem' }), { mode: 0o600 });
-  return { dataDir, key: privateKey, file };
+/** The private key that signs by default, which no one else can read: from the store, with the key in its folder. */
+export function signingKeyOf({ dataDir }: Pick<Server, 'dataDir'>): KeyObject {
+  // The server locks its database.
+  const copy = mkdtempSync(join(tmpdir(), 'clusterpass-store-'));
+  for (const end of ['', '-wal']) {
+    const name = `clusterpass.db${end}`;
+    if (existsSync(join(dataDir, name))) copyFileSync(join(dataDir, name), join(copy, name));
+  }
+  const file = new DatabaseSync(join(copy, 'clusterpass.db'));
+  const stored = file.prepare('SELECT value FROM log WHERE key = ? ORDER BY revision DESC LIMIT 1').get(RING_KEY);
+  file.close();
+  rmSync(copy, { recursive: true });
+  const { sealed } = JSON.parse(Buffer.from(stored?.value as Uint8Array).toString()) as { sealed: string };
+  const plain = encryptionKey(readFileSync(join(dataDir, 'keys/encryption.key'))).unseal(
+    Buffer.from(sealed, 'base64'),
+    RING_KEY,
+  );
+  const { keys } = JSON.parse(String(plain)) as RingState;
+  const key = Buffer.from(keys.find(({ state }) => state === 'current')?.privateKey ?? '', 'base64');
+  return createPrivateKey({ key, format: 'der', type: 'pkcs8' });
 }
 
 export interface Jwk {
