@@ -1,13 +1,14 @@
 import { expect, it } from 'vitest';
 import { at, catalog, inFolder, object, openObjects } from '../../test/objects/object-store.ts';
+import type { Conclusion } from '../api/clusters/conditions.ts';
 import { CONFIRMED_ANNOTATION, endpointDigest } from '../api/clusters/confirmed-endpoint.ts';
 import type { ClusterStatus } from '../api/kinds/cluster-spec.ts';
 import { createLogger } from '../observability/logger.ts';
-import { CredentialConditions, type CredentialFinding } from './credential-condition.ts';
+import { CredentialConditions } from './credential-condition.ts';
 
 const NOW = Date.UTC(2026, 7, 1);
-const ACCEPTED: CredentialFinding = { status: 'True', reason: 'Accepted', message: 'Fine.' };
-const REFUSED: CredentialFinding = { status: 'False', reason: 'Refused', message: 'Not fine.' };
+const ACCEPTED: Conclusion = { status: 'True', reason: 'Accepted', message: 'Fine.' };
+const REFUSED: Conclusion = { status: 'False', reason: 'Refused', message: 'Not fine.' };
 const CONTROLLER = { authInfo: { controller: { namespace: 'fleet', name: 'x' } } };
 
 const reasonIn = (status: unknown): string | undefined =>

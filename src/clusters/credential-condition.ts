@@ -1,37 +1,22 @@
 import type { Catalog } from '../api/catalog.ts';
-import { isConfirmed } from '../api/clusters/confirmed-endpoint.ts';
-import type { ApiObject } from '../api/kind.ts';
 import {
   type Conclusion,
-  CREDENTIAL_USABLE,
+  conclude,
   conditionOf as conditionIn,
+  type ReasonOf,
   withCondition,
-} from '../api/kinds/cluster-conditions.ts';
-import { type ClusterCondition, type ClusterStatus, controllerOf } from '../api/kinds/cluster-spec.ts';
+} from '../api/clusters/conditions.ts';
+import { isConfirmed } from '../api/clusters/confirmed-endpoint.ts';
+import type { ApiObject } from '../api/kind.ts';
+import { type ClusterCondition, controllerOf, statusOf } from '../api/kinds/cluster-spec.ts';
 import { fleetKey, kindPrefix } from '../api/object-key.ts';
-import { ApiError } from '../api/status.ts';
 import { toTimestamp } from '../lib/utc-second.ts';
+import { KeyedWriter } from '../objects/keyed-writer.ts';
 import type { ObjectReader } from '../objects/reader.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
 import type { ObjectWriter } from '../objects/writer.ts';
 import type { Logger } from '../observability/logger.ts';
 import type { ReflectorListener } from '../storage/reflector.ts';
-
-/** The outcome of a request with the credential. */
-export interface CredentialFinding {
-  readonly status: 'True' | 'False';
-  readonly reason: 'Accepted' | 'Refused' | 'Unusable';
-  /** Visible to everyone who may read the cluster. */
-  readonly message: string;
-}
-
-interface PendingWrite {
-  /** Undefined: what follows from the object. */
-  readonly finding: CredentialFinding | undefined;
-  readonly uid: string;
-  /** That the finding is about. */
-  readonly generation: number;
-}
 
 interface CredentialConditionsOptions {
   readonly catalog: Catalog;
@@ -50,21 +35,36 @@ const CLUSTERS_PER_TICK = 100;
  */
 export class CredentialConditions implements ReflectorListener<StoredObject> {
   readonly #options: CredentialConditionsOptions;
-  /** The next write of each cluster. There is one write at a time for each cluster. */
-  readonly #pending = new Map<string, PendingWrite>();
-  readonly #busy = new Set<string>();
+  readonly #statuses: KeyedWriter;
   #closed = false;
 
   constructor(options: CredentialConditionsOptions) {
     this.#options = options;
+    const { catalog, writer, logger } = options;
+    this.#statuses = new KeyedWriter({
+      update: (name, uid, change) =>
+        writer.update(catalog.clusters, fleetKey(name), change, {
+          dryRun: false,
+          part: 'status',
+          preconditions: { uid },
+        }),
+      report: (err, cluster) => logger.warn({ err, cluster }, 'the condition of a cluster was not written'),
+    });
   }
 
-  /** Called after each request with the credential. Writes only when the condition changes. */
-  report(cluster: StoredObject, finding: CredentialFinding): void {
+  /**
+   * Called after each request with the credential. Writes only when the condition changes. Everyone who may read the
+   * cluster sees the message.
+   */
+  report(cluster: StoredObject, finding: Conclusion): void {
     const object = cluster.object();
     const { status, reason, message } = conditionOf(object) ?? {};
     if (status === finding.status && reason === finding.reason && message === finding.message) return;
-    this.#enqueue(cluster.name, { finding, uid: cluster.uid, generation: object.metadata.generation ?? 0 });
+    const { generation } = object.metadata;
+    // A finding about an older generation says nothing about this one.
+    this.#statuses.put(cluster.name, cluster.uid, (current) =>
+      this.#withCondition(current, current.metadata.generation === generation ? finding : undefined),
+    );
   }
 
   onEvent({ after }: { readonly after: StoredObject | undefined }): void {
@@ -92,63 +92,34 @@ export class CredentialConditions implements ReflectorListener<StoredObject> {
 
   close(): void {
     this.#closed = true;
-    this.#pending.clear();
+    void this.#statuses.stop();
   }
 
   #check(cluster: StoredObject): void {
     const object = cluster.object();
     const present = conditionOf(object);
     if (conclusionFor(object, present, this.#options.productName)?.reason === present?.reason) return;
-    this.#enqueue(cluster.name, { finding: undefined, uid: cluster.uid, generation: 0 });
+    // A finding that waits looks at the object as well.
+    if (this.#statuses.has(cluster.name)) return;
+    this.#statuses.put(cluster.name, cluster.uid, (current) => this.#withCondition(current, undefined));
   }
 
-  #enqueue(name: string, entry: PendingWrite): void {
-    if (this.#closed) return;
-    const waiting = this.#pending.get(name);
-    this.#pending.set(name, entry.finding === undefined && waiting !== undefined ? waiting : entry);
-    if (!this.#busy.has(name)) void this.#drain(name);
-  }
-
-  async #drain(name: string): Promise<void> {
-    this.#busy.add(name);
-    for (let entry = this.#pending.get(name); entry !== undefined; entry = this.#pending.get(name)) {
-      this.#pending.delete(name);
-      try {
-        await this.#write(name, entry);
-      } catch (error) {
-        // Deleted, or changed too often: the next event or the next request checks it again.
-        if (!(error instanceof ApiError && [404, 409].includes(error.status.code)) && !this.#closed) {
-          this.#options.logger.warn({ err: error, cluster: name }, 'the condition of a cluster was not written');
-        }
-      }
-    }
-    this.#busy.delete(name);
-  }
-
-  async #write(name: string, { finding, uid, generation }: PendingWrite): Promise<void> {
-    const { catalog, writer, productName, now } = this.#options;
-    await writer.update(
-      catalog.clusters,
-      fleetKey(name),
-      (current) => {
-        const conclusion = conclusionFor(current, conditionOf(current), productName);
-        // A finding about an older generation says nothing about this one.
-        const holds = finding !== undefined && current.metadata.generation === generation;
-        const isUsable = conclusion !== undefined && conclusion.reason !== NOT_CONFIRMED;
-        const status = (current.status ?? {}) as ClusterStatus;
-        const shown = holds && isUsable ? finding : conclusion;
-        const next = withCondition(status, CREDENTIAL_USABLE, shown, toTimestamp(now()));
-        return next === status ? current : { ...current, status: next };
-      },
-      { dryRun: false, part: 'status', preconditions: { uid } },
-    );
+  /** The finding counts while the credential is confirmed. */
+  #withCondition(current: ApiObject, finding: Conclusion | undefined): ApiObject {
+    const { productName, now } = this.#options;
+    const conclusion = conclusionFor(current, conditionOf(current), productName);
+    const isUsable = conclusion !== undefined && conclusion.reason !== NOT_CONFIRMED;
+    const shown = isUsable && finding !== undefined ? finding : conclusion;
+    const status = statusOf(current);
+    const next = withCondition(status, 'CredentialUsable', shown, toTimestamp(now()));
+    return next === status ? current : { ...current, status: next };
   }
 }
 
-const NOT_CONFIRMED = 'NotConfirmed';
+const NOT_CONFIRMED = 'NotConfirmed' satisfies ReasonOf<'CredentialUsable'>;
 
 const conditionOf = (object: ApiObject): ClusterCondition | undefined =>
-  conditionIn((object.status ?? {}) as ClusterStatus, CREDENTIAL_USABLE);
+  conditionIn(statusOf(object), 'CredentialUsable');
 
 /** What follows from the object alone; an earlier finding stays as long as the confirmation holds. */
 function conclusionFor(
@@ -158,17 +129,16 @@ function conclusionFor(
 ): Conclusion | undefined {
   if (controllerOf(object) === undefined) return undefined;
   if (!isConfirmed(object, productName)) {
-    return {
-      status: 'False',
-      reason: NOT_CONFIRMED,
-      message:
-        'No administrator has confirmed that the credential of this cluster may be sent to its present address and ' +
+    return conclude(
+      'CredentialUsable',
+      NOT_CONFIRMED,
+      'No administrator has confirmed that the credential of this cluster may be sent to its present address and ' +
         `checked against its present caBundle. Check both, then run: clusterpass confirm ${object.metadata.name}`,
-    };
+    );
   }
   if (present !== undefined && present.reason !== NOT_CONFIRMED) {
     const { status = 'Unknown', reason = '', message = '' } = present;
     return { status, reason, message };
   }
-  return { status: 'Unknown', reason: 'NotUsedYet', message: 'The credential is confirmed and was not used yet.' };
+  return conclude('CredentialUsable', 'NotUsedYet', 'The credential is confirmed and was not used yet.');
 }

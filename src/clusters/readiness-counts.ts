@@ -1,5 +1,5 @@
+import { CONDITION_STATUSES } from '../api/clusters/conditions.ts';
 import { READY_FIELD } from '../api/kinds/cluster.ts';
-import { CONDITION_STATUSES } from '../api/kinds/cluster-conditions.ts';
 import type { ObjectCache } from '../objects/reader.ts';
 
 /** How many clusters have each status of the condition `Ready`; 0 is counted, so that a metric has every series. */

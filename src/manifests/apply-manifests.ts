@@ -1,7 +1,7 @@
 import type { Catalog } from '../api/catalog.ts';
+import { withConditionTimes, withServerStatus } from '../api/clusters/conditions.ts';
 import { MANIFEST_ANNOTATION } from '../api/domain-keys.ts';
 import type { ApiObject, Kind } from '../api/kind.ts';
-import { withConditionTimes, withServerStatus } from '../api/kinds/cluster-conditions.ts';
 import type { ClusterStatus } from '../api/kinds/cluster-spec.ts';
 import { originOf } from '../api/origin-annotation.ts';
 import { ApiError } from '../api/status.ts';

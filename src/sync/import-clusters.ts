@@ -1,4 +1,5 @@
 import { clusterObject } from '../api/clusters/cluster-object.ts';
+import type { ConditionType } from '../api/clusters/conditions.ts';
 import { IMPORTED_ANNOTATION } from '../api/domain-keys.ts';
 import type { ApiObject } from '../api/kind.ts';
 import type { ClusterCondition } from '../api/kinds/cluster-spec.ts';
@@ -110,7 +111,7 @@ const valueAt = (values: Readonly<Record<string, string>> | undefined, key: stri
 
 /** CP-89: a reason that is not the prober's makes the prober leave the condition alone. */
 const readyFrom = ({ status, reason, message, lastTransitionTime }: HubCondition): ClusterCondition => ({
-  type: 'Ready',
+  type: 'Ready' satisfies ConditionType,
   status: status === 'True' || status === 'False' ? status : 'Unknown',
   reason: `Hub${reason || 'Reported'}`,
   ...(message ? { message: truncate(message, MAX_MESSAGE) } : {}),

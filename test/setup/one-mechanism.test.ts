@@ -25,6 +25,16 @@ const MECHANISMS: readonly (readonly [idea: string, pattern: RegExp, files: read
     /\b(?:function|const) (?:isObject|isJsonObject|memberOf|cloneJson|equalJson)\b|^(?:export )?type JsonValue\b/m,
     ['src/client/errors.ts', 'src/lib/json.ts'],
   ],
+  [
+    'conditions of a cluster have their reasons in one table',
+    /\b(?:reason|READY|\w+_REASON): ?'Probe\w+'|startsWith\('Probe'\)|^\s+Probe\w+: '/m,
+    ['src/api/clusters/conditions.ts'],
+  ],
+  [
+    'the newest finding about an object wins and is written later',
+    /\bclass \w*(?:Status|Keyed|Condition)Writer\b/,
+    ['src/objects/keyed-writer.ts'],
+  ],
 ];
 
 describe('one mechanism for each idea', () => {

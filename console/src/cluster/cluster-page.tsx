@@ -1,4 +1,5 @@
 import { memo, useEffect, useState } from 'react';
+import { conditionOf, isBadCondition } from '../../../src/api/clusters/conditions.ts';
 import type { Client, Cluster } from '../../../src/client/index.ts';
 import { EmptyState } from '../components/empty-state.tsx';
 import { BackIcon } from '../components/icons.tsx';
@@ -119,7 +120,7 @@ export const ClusterPage = memo(function ClusterPage(props: ClusterPageProps) {
 
 /** A changed address or CA waits for confirmation. */
 const isWaiting = ({ status }: Cluster): boolean =>
-  status?.conditions?.some(({ type, status: value }) => type === 'EndpointsConfirmed' && value === 'False') === true;
+  isBadCondition(conditionOf(status ?? {}, 'EndpointsConfirmed') ?? {});
 
 const ClusterNotFound = ({ name }: { name: string }) => (
   <EmptyState title="Cluster not found">

@@ -1,3 +1,4 @@
+import { conditionOf, isBadCondition } from '../../../src/api/clusters/conditions.ts';
 import { type Cluster, type ClusterCondition, endpointsInForce } from '../../../src/client/index.ts';
 
 /** The status of the Ready condition. */
@@ -45,7 +46,7 @@ const REGION_LABELS = ['region', 'topology.kubernetes.io/region', 'location'];
 export function rowOf(cluster: Cluster, highlighted: boolean): ClusterRow {
   const { name, labels = {}, deletionTimestamp } = cluster.metadata;
   const { type = '', version = '' } = cluster.status ?? {};
-  const ready = cluster.status?.conditions?.find((condition) => condition.type === 'Ready');
+  const ready = conditionOf(cluster.status ?? {}, 'Ready');
   const endpoint = endpointsInForce(cluster).serverEndpoints?.at(-1)?.serverAddress ?? '';
   const labelTexts = Object.entries(labels).map(([key, value]) => `${key}=${value}`);
   const isTerminating = deletionTimestamp !== undefined;
@@ -73,8 +74,9 @@ export function rowOf(cluster: Cluster, highlighted: boolean): ClusterRow {
 }
 
 export function readinessOf(condition: ClusterCondition | undefined): Readiness {
-  if (condition?.status === 'True') return 'ready';
-  return condition?.status === 'False' ? 'not-ready' : 'unknown';
+  if (condition === undefined) return 'unknown';
+  if (isBadCondition(condition)) return 'not-ready';
+  return condition.status === 'True' || condition.status === 'False' ? 'ready' : 'unknown';
 }
 
 function firstValue(labels: Readonly<Record<string, string>>, keys: readonly string[]): string {

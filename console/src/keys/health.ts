@@ -1,3 +1,4 @@
+import { isProbeReason } from '../../../src/api/clusters/conditions.ts';
 import type { ClusterCondition } from '../../../src/client/index.ts';
 import { parseMetrics, type Sample } from './metrics-text.ts';
 
@@ -93,10 +94,10 @@ const total = (samples: readonly Sample[] | undefined): number | undefined =>
 /** An unchanged condition is written every five minutes at most. */
 const OVERDUE_MS = 15 * 60_000;
 
-/** What the conditions of the visible clusters say about the prober. Its reasons start with `Probe`. */
+/** What the conditions of the visible clusters say about the prober. */
 export function proberFacts(conditions: readonly (readonly ClusterCondition[])[], now: number): HealthFact[] {
   const probed = conditions.flatMap((all) =>
-    all.filter(({ type, reason }) => type === 'Ready' && reason?.startsWith('Probe')),
+    all.filter(({ type, reason }) => type === 'Ready' && isProbeReason(reason)),
   );
   if (probed.length === 0) return [{ name: 'Prober', text: 'probes no cluster that you see', state: 'plain' }];
   const overdue = probed.filter(({ lastHeartbeatTime = '' }) => !(now - Date.parse(lastHeartbeatTime) < OVERDUE_MS));

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { truncate } from '../../lib/text.ts';
 import type { ApiObject, ObjectMeta } from '../kind.ts';
-import { conditionOf, READY } from '../kinds/cluster-conditions.ts';
 import { type ApiEndpoints, type ClusterCondition, statusOf } from '../kinds/cluster-spec.ts';
 import { isValidLabelValue } from '../names.ts';
+import { conditionOf } from './conditions.ts';
 
 /**
  * A Cluster as a ClusterProfile of SIG-Multicluster. The one place that maps them: for the kind that the server serves,
@@ -114,7 +114,7 @@ export function toClusterProfile(cluster: ApiObject, settings: ProfileSettings, 
 
 /** CP-78 */
 function healthOf(cluster: ApiObject): ClusterCondition {
-  const ready = conditionOf(statusOf(cluster), READY);
+  const ready = conditionOf(statusOf(cluster), 'Ready');
   const created = cluster.metadata.creationTimestamp;
   const { status = 'Unknown', reason = '', message = '', lastTransitionTime = created } = ready ?? {};
   const fits = reason.length <= MAX_REASON_LENGTH && REASON.test(reason);

@@ -1,7 +1,7 @@
 import { addressFor } from '../clusters/choose-endpoint.ts';
+import { conditionOf } from '../clusters/conditions.ts';
 import { endpointsInForce } from '../clusters/confirmed-endpoint.ts';
 import type { TableColumn } from '../kind.ts';
-import { conditionOf, READY } from './cluster-conditions.ts';
 import { statusOf } from './cluster-spec.ts';
 import { ageColumn, nameColumn } from './columns.ts';
 
@@ -11,7 +11,7 @@ const readyColumn: TableColumn = {
   format: '',
   description: 'Whether the cluster is reachable and healthy.',
   priority: 0,
-  cell: (object) => conditionOf(statusOf(object), READY)?.status ?? 'Unknown',
+  cell: (object) => conditionOf(statusOf(object), 'Ready')?.status ?? 'Unknown',
 };
 
 const statusColumn = (name: string, field: 'type' | 'version', description: string): TableColumn => ({

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { withCondition, withConditionTimes } from './cluster-conditions.ts';
+import { withCondition, withConditionTimes } from '../clusters/conditions.ts';
 import type { ClusterStatus } from './cluster-spec.ts';
 
 const CHANGED = { status: 'False', reason: 'Changed', message: 'waits' } as const;

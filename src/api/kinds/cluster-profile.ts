@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { addressFor } from '../clusters/choose-endpoint.ts';
+import { conditionOf } from '../clusters/conditions.ts';
 import { endpointsInForce } from '../clusters/confirmed-endpoint.ts';
 import {
   PROFILE_GROUP,
@@ -14,7 +15,6 @@ import { bodySchema } from '../codec/shape.ts';
 import type { ApiObject, Kind, ProjectedNamespace, Projection, TableColumn } from '../kind.ts';
 import type { Verb } from '../request.ts';
 import { ENDPOINTS_FIELD } from './cluster.ts';
-import { conditionOf } from './cluster-conditions.ts';
 import { type ServerEndpoint, statusOf } from './cluster-spec.ts';
 import { ageColumn, nameColumn, textColumn } from './columns.ts';
 import { flag, text, timestamp, typeMeta } from './meta.ts';

@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { validateChoice } from '../annotation-choice.ts';
+import { readyStatus } from '../clusters/conditions.ts';
 import { CONFIRMED_FIELD, endpointsInForce, writtenEndpoints } from '../clusters/confirmed-endpoint.ts';
 import { PROBE_ANNOTATION, PROBE_CHOICES } from '../clusters/probe-annotation.ts';
 import { bodySchema } from '../codec/shape.ts';
@@ -7,7 +8,6 @@ import { TOKEN_CHECKS_ANNOTATION, TOKEN_CHECKS_CHOICES } from '../domain-keys.ts
 import { checkEach, type FieldError, required, tooLong, unsupportedValue } from '../field-error.ts';
 import type { ApiObject, Kind } from '../kind.ts';
 import { clusterColumns } from './cluster-columns.ts';
-import { readyStatus } from './cluster-conditions.ts';
 import {
   DEFAULT_CHECKS,
   type EndpointChecks,

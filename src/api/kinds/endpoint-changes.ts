@@ -1,4 +1,5 @@
 import { toTimestamp } from '../../lib/utc-second.ts';
+import { type Conclusion, conclude, conditionOf, isProbeReason, withCondition } from '../clusters/conditions.ts';
 import {
   CONFIRMED_ANNOTATION,
   CONFIRMED_FIELD,
@@ -7,15 +8,6 @@ import {
 } from '../clusters/confirmed-endpoint.ts';
 import { type FieldError, forbiddenField } from '../field-error.ts';
 import type { ApiObject } from '../kind.ts';
-import {
-  type Conclusion,
-  conditionOf,
-  ENDPOINTS_CONFIRMED,
-  isProbeReason,
-  PENDING_REASON,
-  READY,
-  withCondition,
-} from './cluster-conditions.ts';
 import type { ApiEndpoints, ClusterStatus } from './cluster-spec.ts';
 
 export interface EndpointChangeRules {
@@ -67,13 +59,13 @@ export function deriveEndpointFields(
   const before = statusOf(object);
   let status = before;
   if (confirmed !== undefined) {
-    status = withCondition(status, ENDPOINTS_CONFIRMED, changeWaits(object, confirmed, rules.field), now);
-  } else if (conditionOf(status, ENDPOINTS_CONFIRMED) !== undefined) {
-    status = withCondition(status, ENDPOINTS_CONFIRMED, CONFIRMED, now);
+    status = withCondition(status, 'EndpointsConfirmed', changeWaits(object, confirmed, rules.field), now);
+  } else if (conditionOf(status, 'EndpointsConfirmed') !== undefined) {
+    status = withCondition(status, 'EndpointsConfirmed', CONFIRMED, now);
   }
   const hasMoved = !sameEndpoints(inForce(oldSpec, rules.field), confirmed ?? writtenIn(spec, rules.field));
-  if (hasMoved && isProbeReason(conditionOf(status, READY)?.reason)) {
-    status = withCondition(status, READY, NOT_PROBED, now);
+  if (hasMoved && isProbeReason(conditionOf(status, 'Ready')?.reason)) {
+    status = withCondition(status, 'Ready', NOT_PROBED, now);
   }
   return status === before ? next : { ...next, status };
 }
@@ -100,11 +92,11 @@ export function validateConfirmed(
   return [forbiddenField(`spec.${CONFIRMED_FIELD}`, how)];
 }
 
-const CONFIRMED: Conclusion = {
-  status: 'True',
-  reason: 'Confirmed',
-  message: 'The endpoints in the spec of this cluster are confirmed.',
-};
+const CONFIRMED = conclude(
+  'EndpointsConfirmed',
+  'Confirmed',
+  'The endpoints in the spec of this cluster are confirmed.',
+);
 
 function changeWaits(object: ApiObject, confirmed: ApiEndpoints, field: string): Conclusion {
   const wanted = writtenIn(specOf(object), field);
@@ -112,17 +104,16 @@ function changeWaits(object: ApiObject, confirmed: ApiEndpoints, field: string):
   const isOtherAddress = !sameEndpoints({ ...wanted, caBundle: '' }, { ...confirmed, caBundle: '' });
   const what =
     isOtherCa && isOtherAddress ? 'The address and the caBundle' : isOtherCa ? 'The caBundle' : 'The address';
-  return {
-    status: 'False',
-    reason: 'ChangeWaits',
-    message:
-      `${what} in the spec of this cluster changed, and the change waits for confirmation: clients get the confirmed ` +
+  return conclude(
+    'EndpointsConfirmed',
+    'ChangeWaits',
+    `${what} in the spec of this cluster changed, and the change waits for confirmation: clients get the confirmed ` +
       `endpoints. Check it, then run: clusterpass confirm ${object.metadata.name}`,
-  };
+  );
 }
 
-const NOT_PROBED: Conclusion = {
-  status: 'Unknown',
-  reason: PENDING_REASON,
-  message: 'The address or the caBundle of the cluster has changed, and no probe of it has finished yet.',
-};
+const NOT_PROBED = conclude(
+  'Ready',
+  'ProbePending',
+  'The address or the caBundle of the cluster has changed, and no probe of it has finished yet.',
+);

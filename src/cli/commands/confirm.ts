@@ -1,3 +1,4 @@
+import { conditionOf } from '../../api/clusters/conditions.ts';
 import {
   CONFIRMED_ANNOTATION,
   CONFIRMED_FIELD,
@@ -5,7 +6,6 @@ import {
   endpointsInForce,
   writtenEndpoints,
 } from '../../api/clusters/confirmed-endpoint.ts';
-import { conditionOf, ENDPOINTS_CONFIRMED } from '../../api/kinds/cluster-conditions.ts';
 import { type ApiEndpoints, CLUSTER_GROUP, controllerOf } from '../../api/kinds/cluster-spec.ts';
 import type { Cluster } from '../../client/types.ts';
 import { terminalSafe } from '../../lib/text.ts';
@@ -23,7 +23,7 @@ export const run: Run = async (context, invocation) => {
   const client = await connect(context, invocation);
   const cluster = await getCluster(client, name);
   const waits = cluster.spec?.[CONFIRMED_FIELD] !== undefined;
-  if (!waits && conditionOf(cluster.status ?? {}, ENDPOINTS_CONFIRMED)?.status === 'False') {
+  if (!waits && conditionOf(cluster.status ?? {}, 'EndpointsConfirmed')?.status === 'False') {
     throw new CliError(
       `you may not see the change of cluster ${JSON.stringify(name)}: it takes permission to update it`,
     );

@@ -1,25 +1,10 @@
-import { PENDING_REASON } from '../../api/kinds/cluster-conditions.ts';
-import {
-  DISABLED_REASON,
-  FAULT_REASONS,
-  type Fault,
-  MISSING_REASON,
-  NOT_YET_REASON,
-  type Outcome,
-  SUCCESS_REASON,
-} from './outcome.ts';
-
-/** The content of the condition `Ready`. */
-export interface Verdict {
-  readonly status: 'True' | 'False' | 'Unknown';
-  readonly reason: string;
-  readonly message: string;
-}
+import { type Conclusion, conclude, type ReasonOf } from '../../api/clusters/conditions.ts';
+import { FAULT_REASONS, type Fault, type Outcome } from './outcome.ts';
 
 /** What is known of a cluster between two probes. Times are of a monotonic clock. */
 export interface History {
   /** Undefined until the first verdict. */
-  readonly verdict: Verdict | undefined;
+  readonly verdict: Conclusion | undefined;
   /** Whether a probe of the present endpoints has succeeded, as far as is known. */
   readonly wasReady: boolean;
   /** Failed probes since the last successful one. */
@@ -36,11 +21,16 @@ const FAILURES_FOR_VERDICT = 3;
 const MISSED_INTERVALS = 5;
 
 /** Verdicts that do not show that the cluster was ready before. */
-const UNPROVEN: ReadonlySet<string> = new Set([NOT_YET_REASON, PENDING_REASON, MISSING_REASON, DISABLED_REASON]);
+const UNPROVEN: ReadonlySet<string> = new Set<ReasonOf<'Ready'>>([
+  'ProbeNotYetSucceeded',
+  'ProbePending',
+  'ProbeMissing',
+  'ProbeDisabled',
+]);
 
 /** Starts from the stored verdict: after a restart a cluster that was ready needs three failures again. */
 export const beginHistory = (
-  stored: Verdict | undefined,
+  stored: Conclusion | undefined,
   now: number,
   wasReady = stored !== undefined && !UNPROVEN.has(stored.reason),
 ): History => ({
@@ -60,29 +50,22 @@ export function afterProbe(history: History, outcome: Outcome, now: number): His
   const failures = history.failures + 1;
   const sameFault = fault === history.fault ? history.sameFault + 1 : 1;
   const next: History = { verdict: history.verdict, wasReady, failures, fault, sameFault, probedAt: now };
-  const found: Verdict = wasReady
-    ? { status: 'False', reason: FAULT_REASONS[fault], message: outcome.message }
-    : NOT_YET;
+  const found = wasReady ? conclude('Ready', FAULT_REASONS[fault], outcome.message) : NOT_YET;
   return changesVerdict(next, found.reason) ? { ...next, verdict: found } : next;
 }
 
-const READY: Verdict = {
-  status: 'True',
-  reason: SUCCESS_REASON,
-  message: 'The API server answers and says that it is ready.',
-};
+const READY = conclude('Ready', 'ProbeSucceeded', 'The API server answers and says that it is ready.');
 
 /**
  * One text for every fault: a caller who may register clusters could otherwise find out which machines and ports of the
  * server's networks answer.
  */
-const NOT_YET: Verdict = {
-  status: 'False',
-  reason: NOT_YET_REASON,
-  message:
-    'No probe of this cluster has succeeded yet. Check its address, its caBundle and the way from Clusterpass to it; ' +
+const NOT_YET = conclude(
+  'Ready',
+  'ProbeNotYetSucceeded',
+  'No probe of this cluster has succeeded yet. Check its address, its caBundle and the way from Clusterpass to it; ' +
     'the log of Clusterpass says what failed.',
-};
+);
 
 /** Whether to log the fault that the verdict hides: when it is new, not at every probe. */
 export const revealsInLog = ({ wasReady, failures, sameFault }: History): boolean =>
@@ -100,8 +83,8 @@ function changesVerdict({ verdict, failures, sameFault }: History, reason: strin
 /** When no probe has finished for too long, the verdict becomes Unknown. */
 export function afterMissedProbes(history: History, now: number, intervalMs: number): History {
   const isMissing = now - history.probedAt >= MISSED_INTERVALS * intervalMs;
-  if (!isMissing || history.verdict?.reason === MISSING_REASON) return history;
+  if (!isMissing || history.verdict?.reason === ('ProbeMissing' satisfies ReasonOf<'Ready'>)) return history;
   const message = `No probe has finished for ${MISSED_INTERVALS} intervals: the prober is behind.`;
   // Failures from before the gap do not count any more.
-  return beginHistory({ status: 'Unknown', reason: MISSING_REASON, message }, history.probedAt, history.wasReady);
+  return beginHistory(conclude('Ready', 'ProbeMissing', message), history.probedAt, history.wasReady);
 }

@@ -1,3 +1,5 @@
+import type { ReasonOf } from '../../api/clusters/conditions.ts';
+
 /** Why a probe failed. */
 export type Fault =
   | 'network'
@@ -22,8 +24,8 @@ export type Outcome =
     }
   | { readonly ready: false; readonly fault: Fault; readonly message: string };
 
-/** `reason` of the condition for each fault: programs may rely on them. docs/operations.md lists them. */
-export const FAULT_REASONS: Readonly<Record<Fault, string>> = {
+/** `reason` of the condition for each fault. */
+export const FAULT_REASONS = {
   network: 'ProbeNetworkFailed',
   timeout: 'ProbeTimedOut',
   tls: 'ProbeTLSFailed',
@@ -31,12 +33,4 @@ export const FAULT_REASONS: Readonly<Record<Fault, string>> = {
   unready: 'ProbeServerNotReady',
   answer: 'ProbeAnswerUnexpected',
   address: 'ProbeAddressUnusable',
-};
-
-/** Every fault of a cluster that was never ready at its present endpoints. */
-export const NOT_YET_REASON = 'ProbeNotYetSucceeded';
-export const SUCCESS_REASON = 'ProbeSucceeded';
-/** No probe has finished for so long that the last result means nothing any more. */
-export const MISSING_REASON = 'ProbeMissing';
-/** An annotation disables probing. */
-export const DISABLED_REASON = 'ProbeDisabled';
+} as const satisfies Readonly<Record<Fault, ReasonOf<'Ready'>>>;

@@ -1,10 +1,12 @@
+import type { Conclusion } from '../../api/clusters/conditions.ts';
 import type { ApiObject } from '../../api/kind.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
+import { KeyedWriter, type ObjectChange } from '../../objects/keyed-writer.ts';
 import type { ObjectCache } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import type { ReflectorListener } from '../../storage/reflector.ts';
 import type { CacheEvent } from '../../storage/watch-cache.ts';
-import { afterMissedProbes, afterProbe, beginHistory, type History, revealsInLog, type Verdict } from './history.ts';
+import { afterMissedProbes, afterProbe, beginHistory, type History, revealsInLog } from './history.ts';
 import { FAULT_REASONS, type Outcome } from './outcome.ts';
 import {
   changesStatus,
@@ -17,9 +19,9 @@ import {
   type Observation,
   probeIdentity,
   storedVerdict,
+  withObservation,
 } from './readiness.ts';
 import { ProbeSchedule } from './schedule.ts';
-import { StatusWriter, type StatusWriterOptions } from './status-writer.ts';
 
 /** `now` is monotonic: a wall clock that is set forward would make every probe appear missed. */
 export interface ProberClock extends HeartbeatClock {
@@ -38,7 +40,7 @@ export interface ProberOptions {
   readonly refreshTimes: () => readonly number[];
   /** Called when an API server has been made to. */
   readonly onRefreshed: () => void;
-  readonly update: StatusWriterOptions['update'];
+  readonly update: (name: string, uid: string, change: ObjectChange) => Promise<unknown>;
   /** Whether this process is the leader, and so the one that probes. */
   readonly leads: () => boolean;
   readonly clock: ProberClock;
@@ -82,7 +84,7 @@ const CONCEAL_MS = 6_000;
  */
 export class Prober implements ReflectorListener<StoredObject> {
   readonly #options: ProberOptions;
-  readonly #writer: StatusWriter;
+  readonly #writer: KeyedWriter;
   readonly #running = new Set<Promise<void>>();
   #states = new Map<string, ClusterState>();
   #schedule: ProbeSchedule;
@@ -96,7 +98,7 @@ export class Prober implements ReflectorListener<StoredObject> {
 
   constructor(options: ProberOptions) {
     this.#options = options;
-    this.#writer = new StatusWriter({ update: options.update, report: options.report });
+    this.#writer = new KeyedWriter({ update: options.update, report: options.report });
     this.#schedule = this.#newSchedule();
   }
 
@@ -328,9 +330,10 @@ export class Prober implements ReflectorListener<StoredObject> {
     this.#write(name, cluster, verdict, version);
   }
 
-  #write(name: string, { metadata }: ApiObject, verdict: Verdict, version: string | undefined): void {
+  #write(name: string, { metadata }: ApiObject, verdict: Conclusion, version: string | undefined): void {
     const observed: Observation = { verdict, version, at: toTimestamp(this.#options.clock.wall()) };
-    this.#writer.put(name, metadata.uid ?? '', observed);
+    // If the write fails, the next probe finds that the store does not hold its result, and writes it.
+    this.#writer.put(name, metadata.uid ?? '', (current) => withObservation(current, observed));
   }
 
   /** Sets clusters to Unknown whose probes have not finished for too long. */

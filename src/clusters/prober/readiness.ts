@@ -1,14 +1,25 @@
+import {
+  CONDITION_STATUSES,
+  type Conclusion,
+  conclude,
+  conditionOf,
+  isProbeReason,
+  type ReasonOf,
+  withCondition,
+} from '../../api/clusters/conditions.ts';
 import { distributionOf, PLAIN_KUBERNETES } from '../../api/clusters/distribution.ts';
 import { probeChoice } from '../../api/clusters/probe-annotation.ts';
 import type { ApiObject } from '../../api/kind.ts';
-import { conditionOf, isProbeReason, READY } from '../../api/kinds/cluster-conditions.ts';
-import type { ApiEndpoints, ClusterCondition, ClusterStatus } from '../../api/kinds/cluster-spec.ts';
-import type { Verdict } from './history.ts';
-import { DISABLED_REASON } from './outcome.ts';
+import {
+  type ApiEndpoints,
+  type ClusterCondition,
+  type ClusterStatus,
+  statusOf,
+} from '../../api/kinds/cluster-spec.ts';
 
 /** What the prober writes to the status of a cluster. */
 export interface Observation {
-  readonly verdict: Verdict;
+  readonly verdict: Conclusion;
   /** Undefined when the probe did not get it. */
   readonly version: string | undefined;
   /** The time of the probe, as a timestamp of the API. */
@@ -20,9 +31,7 @@ const HEARTBEAT_MS = 5 * 60_000;
 /** Spreads the heartbeats of clusters that were written together. */
 const HEARTBEAT_SPREAD_MS = 30_000;
 
-const statusOf = (cluster: ApiObject): ClusterStatus => (cluster.status ?? {}) as ClusterStatus;
-
-const readyOf = (cluster: ApiObject): ClusterCondition | undefined => conditionOf(statusOf(cluster), READY);
+const readyOf = (cluster: ApiObject): ClusterCondition | undefined => conditionOf(statusOf(cluster), 'Ready');
 
 /**
  * Whether the prober writes the condition `Ready`. Another controller may know the cluster better: the reason shows
@@ -49,17 +58,14 @@ export const needsDisabledVerdict = (cluster: ApiObject): boolean =>
   isProbeReason(readyOf(cluster)?.reason) &&
   readyOf(cluster)?.reason !== DISABLED_REASON;
 
-export const DISABLED: Verdict = {
-  status: 'Unknown',
-  reason: DISABLED_REASON,
-  message: 'The annotation clusterpass.dev/probe disables probing.',
-};
+const DISABLED_REASON = 'ProbeDisabled' satisfies ReasonOf<'Ready'>;
+export const DISABLED = conclude('Ready', DISABLED_REASON, 'The annotation clusterpass.dev/probe disables probing.');
 
 /** The verdict that a prober wrote, perhaps in another process. */
-export function storedVerdict(cluster: ApiObject): Verdict | undefined {
-  const { status, reason = '', message = '' } = readyOf(cluster) ?? {};
-  if (!isProbeReason(reason)) return undefined;
-  return status === 'True' || status === 'False' || status === 'Unknown' ? { status, reason, message } : undefined;
+export function storedVerdict(cluster: ApiObject): Conclusion | undefined {
+  const { status: text, reason = '', message = '' } = readyOf(cluster) ?? {};
+  const status = CONDITION_STATUSES.find((known) => known === text);
+  return status === undefined || !isProbeReason(reason) ? undefined : { status, reason, message };
 }
 
 export interface HeartbeatClock {
@@ -112,21 +118,8 @@ export function changesStatus(cluster: ApiObject, { verdict, version }: Omit<Obs
 export function withObservation(cluster: ApiObject, observed: Observation): ApiObject {
   const isDisabled = observed.verdict.reason === DISABLED_REASON;
   if (isDisabled ? !needsDisabledVerdict(cluster) : !isOurs(cluster)) return cluster;
-  const status = statusOf(cluster);
-  const conditions = [...(status.conditions ?? [])];
-  const index = conditions.findIndex(({ type }) => type === READY);
-  const before = conditions[index];
-  const { verdict, at } = observed;
-  const changed = before?.status !== verdict.status;
-  const ready: ClusterCondition = {
-    type: READY,
-    ...verdict,
-    lastHeartbeatTime: at,
-    lastTransitionTime: changed ? at : (before?.lastTransitionTime ?? at),
-  };
-  if (index === -1) conditions.push(ready);
-  else conditions[index] = ready;
-  return { ...cluster, status: { ...withVersion(status, observed.version), conditions } };
+  const status = withVersion(statusOf(cluster), observed.version);
+  return { ...cluster, status: withCondition(status, 'Ready', observed.verdict, observed.at, true) };
 }
 
 /** A plain version does not name the distribution, so it does not overwrite a type that is known. */

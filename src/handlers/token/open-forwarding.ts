@@ -1,4 +1,5 @@
-import { CredentialConditions, type CredentialFinding } from '../../clusters/credential-condition.ts';
+import { conclude, type ReasonOf } from '../../api/clusters/conditions.ts';
+import { CredentialConditions } from '../../clusters/credential-condition.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import type { ObjectWriter } from '../../objects/writer.ts';
 import type { Logger } from '../../observability/logger.ts';
@@ -16,10 +17,10 @@ interface OpenForwardingOptions extends Omit<ForwardTokenParts, 'report'> {
   readonly logger: Logger;
 }
 
-const FINDINGS: Readonly<Record<CredentialOutcome, Omit<CredentialFinding, 'message'>>> = {
-  accepted: { status: 'True', reason: 'Accepted' },
-  refused: { status: 'False', reason: 'Refused' },
-  unusable: { status: 'False', reason: 'Unusable' },
+const REASONS: Readonly<Record<CredentialOutcome, ReasonOf<'CredentialUsable'>>> = {
+  accepted: 'Accepted',
+  refused: 'Refused',
+  unusable: 'Unusable',
 };
 
 const messageOf = (outcome: CredentialOutcome, why: string): string =>
@@ -39,7 +40,7 @@ export function openForwarding(options: OpenForwardingOptions): { forward: Forwa
       if (outcome !== 'accepted') {
         logger.warn({ cluster: cluster.name, outcome }, `a credential was not accepted: ${why}`);
       }
-      conditions.report(cluster, { ...FINDINGS[outcome], message: messageOf(outcome, why) });
+      conditions.report(cluster, conclude('CredentialUsable', REASONS[outcome], messageOf(outcome, why)));
     },
   });
   return { forward, close: () => conditions.close() };
