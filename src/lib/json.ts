@@ -26,7 +26,7 @@ export function memberOf(value: unknown, ...path: string[]): unknown {
   return at;
 }
 
-/** Called with the approximate JSON size of each piece, and the containers around it, before it is copied; may throw. */
+/** Called with the approximate JSON size of each piece and its depth, before it is copied; may throw. */
 type CopyMeter = (bytes: number, depth: number) => void;
 
 /** A deep copy. */

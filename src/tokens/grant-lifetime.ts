@@ -37,8 +37,8 @@ export interface Lifetime {
 const CLUSTER = { minSeconds: 600, yearSeconds: 3607 };
 
 /**
- * The lifetime of every token, for a pass, a list of passes, an exchange, a redeemed handle and a pass for a person, and
- * for what a dry run says of them: what was requested, unless something allows less.
+ * The lifetime of every token (a pass, a list of passes, an exchange, a redeemed handle, a pass for a person), and of
+ * what a dry run predicts: what was requested, unless something allows less.
  */
 export function grantLifetime({ requested, now, byCluster = false, ...bounds }: LifetimeQuestion): Lifetime {
   // Whole seconds, as in the claims: a token that is issued now ends at the end or before it.

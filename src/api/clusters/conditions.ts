@@ -7,7 +7,7 @@ export type ConditionStatus = (typeof CONDITION_STATUSES)[number];
 interface ConditionRow {
   readonly writer: string;
   readonly meaning: string;
-  /** The status that somebody has to act on. */
+  /** The status that an operator has to act on. */
   readonly bad: ConditionStatus;
   /** The status of each reason of this writer: programs may rely on them. */
   readonly reasons: Readonly<Record<string, ConditionStatus>>;
@@ -74,7 +74,7 @@ export function conclude<T extends ConditionType>(type: T, reason: ReasonOf<T> &
   return { status: reasons[reason] ?? 'Unknown', reason, message };
 }
 
-/** Whether somebody has to act. For a type that the table does not have, `False` is bad, as for most of Kubernetes. */
+/** Whether an operator has to act. Of a type outside the table `False` is bad, as for most of Kubernetes. */
 export const isBadCondition = ({ type = '', status }: Pick<ClusterCondition, 'type' | 'status'>): boolean =>
   status === (isConditionType(type) ? CLUSTER_CONDITIONS[type].bad : 'False');
 

@@ -3,10 +3,9 @@ import { CLUSTERS, RBAC } from './paths.ts';
 import { type Server, startServer } from './server.ts';
 
 /**
- * Two servers for all test files of a worker that need no options of their own: one serves HTTP, the other one TLS. A
- * start takes most of the CPU time of a short file. A file gets the server with its objects removed. Resource versions,
- * metrics, revocations and audit events stay. A file that depends on those, or that stalls or floods its server, starts a
- * separate one.
+ * Two servers for the test files of a worker that need no options: one serves HTTP, the other TLS. A start takes most
+ * of the CPU time of a short file. A file gets the server with its objects removed. Resource versions, metrics,
+ * revocations and audit events stay. A file that depends on those, or that stalls or floods its server, starts another.
  */
 
 /** Callers without groups. */
