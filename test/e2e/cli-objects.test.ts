@@ -116,12 +116,12 @@ describe('clusterpass register', () => {
       JSON.stringify({
         clusters: [
           { name: 'good', cluster: { server: address, 'certificate-authority-data': ca } },
-          { name: 'untrusted', cluster: { server: address } },
+          { name: 'closed', cluster: { server: 'https://127.0.0.1:1' } },
         ],
         users: [{ name: 'me', user: { token: 'secret-of-dev' } }],
         contexts: [
           { name: 'one', context: { cluster: 'good', user: 'me' } },
-          { name: 'two', context: { cluster: 'untrusted', user: 'me' } },
+          { name: 'two', context: { cluster: 'closed', user: 'me' } },
         ],
         'current-context': 'one',
       }),

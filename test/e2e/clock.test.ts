@@ -51,7 +51,7 @@ afterAll(async () => {
 });
 
 describe('B13: when the clock of the server jumps', () => {
-  // The leeway is 60 s in both directions. The edges to the millisecond are in src/tokens/liveness.test.ts.
+  // The leeway is 60 s in both directions. The edges to the millisecond are in src/tokens/dependencies.test.ts.
   it.each([
     ['back by less than the leeway', -(60 * SECOND - SPARE), 200],
     ['back by more than the leeway', -(60 * SECOND + SPARE), 401],

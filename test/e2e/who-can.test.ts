@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { cluster, json, status } from '../../src/client/script-server.fixture.ts';
+import { applyYaml } from './support/apply.ts';
 import { Person } from './support/cli.ts';
 import { asUser, create, createCluster, createObjects, remove } from './support/objects.ts';
 import { CLUSTERS, RBAC, RBAC_GROUP } from './support/paths.ts';
@@ -524,7 +525,7 @@ describe('clusterpass auth why', () => {
     expect(stdout).toMatch(
       /^# no\n# No binding allows it\.\n# --group was not given: bindings of groups other than system:authenticated do not count\.\n\n# These objects would allow it\.\napiVersion: /,
     );
-    await admin.ok(['apply', '-f', '-'], { stdin: stdout });
+    await applyYaml(server, stdout);
     expect(await admin.ok(['auth', 'why', ...token, '--user', 'nobody'])).toMatch(/^yes\n/);
     expect((await admin.run(['auth', 'why', ...token.slice(0, -1), 'beta', '--user', 'nobody'])).code).toBe(1);
     const nobody = await Person.as(server, 'nobody');
@@ -546,7 +547,7 @@ describe('clusterpass auth why', () => {
     ].map((flags) => ['auth', 'why', ...token.slice(0, -2), ...flags]);
     for (const question of asked) {
       const { stdout } = await admin.run(question);
-      await admin.ok(['apply', '-f', '-'], { stdin: stdout });
+      await applyYaml(server, stdout);
       for (const [, name = ''] of stdout.matchAll(/^ {2}name: (create-.*)$/gm)) {
         expect(name).toMatch(/^[a-z0-9]([-a-z0-9]{0,126}[a-z0-9])?$/);
       }
@@ -559,7 +560,7 @@ describe('clusterpass auth why', () => {
     const { code, stdout, stderr } = await admin.run(question);
     expect([code, stderr]).toEqual([1, '']);
     expect(stdout).toContain('- nonResourceURLs:\n  - /metrics\n  verbs:\n  - get\n');
-    await admin.ok(['apply', '-f', '-'], { stdin: stdout });
+    await applyYaml(server, stdout);
     expect(await admin.ok(question)).toMatch(/^yes\nRBAC: allowed by ClusterRoleBinding "get-metrics-kim-/);
     expect(await admin.fails([...question, 'x'])).toBe('error: a path cannot be combined with NAME\n');
     expect(await admin.fails([...question, '--subresource', 'x'])).toBe(

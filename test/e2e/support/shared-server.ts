@@ -115,7 +115,7 @@ const COMMON = [
   // A test that is delayed must not send a request on a connection that is just being closed.
   ...['--keep-alive-timeout', '1h'],
   // Clusters may have addresses of this machine.
-  ...['--cluster-networks', '127.0.0.0/8', '--cluster-networks', '10.0.0.0/8'],
+  ...['--cluster-networks', '127.0.0.0/8', '--cluster-networks', '10.0.0.0/8', '--cluster-networks', 'fd00::/8'],
   // Few, so that a test reaches them soon.
   ...[
     '--max-tracked-tokens-per-caller',
