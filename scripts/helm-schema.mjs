@@ -1,5 +1,6 @@
 /** The options of the server in values.schema.json of the Helm chart. */
 import { readFileSync } from 'node:fs';
+import { placeholderOf } from '../src/config/option.ts';
 import { keyOf, OPTION_NAMES, OPTIONS } from '../src/config/options.ts';
 
 export const SCHEMA = 'deploy/helm/clusterpass/values.schema.json';
@@ -19,7 +20,9 @@ const NUMBERS = new Set(['N', 'MEGABYTES', 'DAYS', 'PERCENT']);
  * The types that a value may have in YAML. The server checks the rest at its start.
  * @param {Option} option
  */
-function typeOf({ value, repeatable, parse }) {
+function typeOf(option) {
+  const { repeatable, parse } = option;
+  const value = placeholderOf(option);
   if (value === undefined) return { type: 'boolean' };
   if (repeatable === true) return { type: ['string', 'array'], items: { type: 'string' } };
   // 0 for never needs no unit.

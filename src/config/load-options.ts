@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { didYouMean } from '../lib/nearest.ts';
 import { readConfigFile } from './config-file.ts';
-import type { Option } from './option.ts';
+import { type Option, placeholderOf } from './option.ts';
 import { flagOf, keyOf, OPTION_NAMES, OPTIONS, type OptionName, type OptionValues, variableOf } from './options.ts';
 import { resolveOptions, type ServeOptions } from './serve-options.ts';
 import { resolveStore, type StoreOptions } from './store-options.ts';
@@ -55,7 +55,9 @@ export const addDataDirFlags = (command: Command): Command => addFlags(command, 
 
 function addFlags(command: Command, names: readonly OptionName[]): Command {
   for (const name of names) {
-    const { value, doc, default: text, defaultText, repeatable, separator = ',' }: Option = OPTIONS[name];
+    const option: Option = OPTIONS[name];
+    const { doc, default: text, defaultText, repeatable, separator = ',' } = option;
+    const value = placeholderOf(option);
     const fallback = defaultText ?? text;
     const help = fallback === undefined || fallback === 'false' ? doc : `${doc} (default: ${fallback})`;
     const flag = value === undefined ? `${flagOf(name)} [true|false]` : `${flagOf(name)} <${value}>`;

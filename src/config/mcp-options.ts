@@ -21,13 +21,11 @@ export const MCP_OPTIONS = {
     doc: 'An origin of web pages that may call `/mcp`, e.g. `https://agent.example.com`. Requests with another `Origin` header are refused; requests without one do not come from web pages.',
   }),
   mcpCallsPerMinute: option({
-    value: 'N',
     parse: integer(1, 100_000),
     default: '60',
     doc: 'How many calls of tools at `/mcp` one user and client may make in a minute, and how many at once. Each process counts its own: with workers and replicas, clients that open many connections get up to as many times more.',
   }),
   mcpPassRequestsPerMinute: option({
-    value: 'N',
     parse: integer(1, 100_000),
     default: '10',
     doc: 'How many of these calls may be `pass_request`.',
@@ -39,7 +37,6 @@ export const MCP_OPTIONS = {
     doc: 'The longest result of a tool at `/mcp`. `clusters_list` makes its pages shorter; other tools say that the result is too long.',
   }),
   mcpCallTimeout: option({
-    value: 'DURATION',
     parse: duration('1s', '30s'),
     default: '30s',
     doc: 'How long a call at `/mcp` may take. A longer one is answered with 504.',

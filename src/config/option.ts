@@ -2,7 +2,7 @@ import type { Parse } from './values.ts';
 
 /** An option of `clusterpass serve`. Its flag, variable and file key are derived from its name in the table. */
 export interface Option<T = unknown> {
-  /** The placeholder in help and reference. A switch has none: its flag without a value means true. */
+  /** The placeholder in help and reference, if it is not that of the parser. */
   readonly value?: string;
   readonly parse: Parse<T>;
   /** May be given several times, as a list in the file, and comma-separated in a variable. */
@@ -19,3 +19,6 @@ export interface Option<T = unknown> {
 
 export const option = <T, const D extends { readonly default?: string }>(definition: Option<T> & D): Option<T> & D =>
   definition;
+
+/** What stands for the value. A switch has none: its flag without a value means true. */
+export const placeholderOf = ({ value, parse }: Option): string | undefined => value ?? parse.placeholder;

@@ -1,4 +1,4 @@
-import type { Option } from './option.ts';
+import { type Option, placeholderOf } from './option.ts';
 import { flagOf, OPTION_NAMES, OPTIONS, type OptionName, variableOf } from './options.ts';
 
 const HEAD = `# Options of \`clusterpass serve\`
@@ -19,15 +19,16 @@ paths are relative to the working directory.
 |---|---|---|---|
 `;
 
-function defaultOf({ value, default: text, defaultText }: Option): string {
+function defaultOf(option: Option): string {
+  const { default: text, defaultText } = option;
   if (defaultText !== undefined) return defaultText;
   if (text === undefined) return 'none';
-  return value === undefined ? 'off' : `\`${text}\``;
+  return placeholderOf(option) === undefined ? 'off' : `\`${text}\``;
 }
 
 function row(name: OptionName): string {
   const option: Option = OPTIONS[name];
-  const flag = option.value === undefined ? flagOf(name) : `${flagOf(name)} ${option.value}`;
+  const flag = [flagOf(name), placeholderOf(option)].join(' ').trim();
   return `| \`${flag}\` | \`${variableOf(name)}\` | ${defaultOf(option)} | ${option.doc} |\n`;
 }
 

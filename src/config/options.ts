@@ -26,7 +26,6 @@ import {
 /** All options. docs/options.md is generated from this table (`npm run generate`). */
 export const OPTIONS = {
   config: option({
-    value: 'FILE',
     parse: existing('file'),
     doc: 'A YAML file with options, each under its flag name without the dashes. Flags and variables override it.',
   }),
@@ -55,17 +54,14 @@ export const OPTIONS = {
     doc: 'Where objects are kept: `sqlite:PATH`, the embedded engine for one process, or `etcd://HOST:PORT,HOST:PORT/PREFIX` for several replicas.',
   }),
   etcdCafile: option({
-    value: 'FILE',
     parse: existing('file'),
     doc: 'CA bundle in PEM that verifies the certificates of the etcd members. Setting it turns TLS on.',
   }),
   etcdCertfile: option({
-    value: 'FILE',
     parse: existing('file'),
     doc: 'Client certificate for etcd in PEM, with `--etcd-keyfile`.',
   }),
   etcdKeyfile: option({
-    value: 'FILE',
     parse: existing('file'),
     doc: 'Private key in PEM for `--etcd-certfile`, in a file that only this user can read (mode 0600).',
   }),
@@ -75,7 +71,6 @@ export const OPTIONS = {
     doc: 'User name for etcd with authentication enabled, with `--etcd-password-file`.',
   }),
   etcdPasswordFile: option({
-    value: 'FILE',
     parse: existing('file'),
     doc: 'File (mode 0600) with the password of `--etcd-username` and nothing else.',
   }),
@@ -85,24 +80,20 @@ export const OPTIONS = {
     doc: 'UNSAFE: connects to etcd members on other machines without TLS. Anyone who sees that traffic reads everything that is stored.',
   }),
   historyRetention: option({
-    value: 'DURATION',
     parse: duration('1s', '8760h'),
     default: '5m',
     doc: 'History younger than this is not compacted.',
   }),
   historyRevisions: option({
-    value: 'N',
     parse: integer(1, 1_000_000_000),
     default: '10000',
     doc: 'The newest revisions that are not compacted, whatever their age. Also how many changes of each kind a watch can resume over, if the past versions of all kinds take at most 256 MiB of memory.',
   }),
   tlsCertFile: option({
-    value: 'FILE',
     parse: existing('file'),
     doc: 'TLS certificate chain in PEM, with `--tls-private-key-file`. Reloaded when the file changes.',
   }),
   tlsPrivateKeyFile: option({
-    value: 'FILE',
     parse: existing('file'),
     doc: 'Private key in PEM for `--tls-cert-file`, in a file that only this user can read (mode 0600). Reloaded when the file changes.',
   }),
@@ -118,43 +109,36 @@ export const OPTIONS = {
     doc: 'UNSAFE without a proxy in front that terminates TLS: serves plain HTTP on an address that other machines can reach, where anyone on the network path can read and reuse tokens.',
   }),
   maxConnections: option({
-    value: 'N',
     parse: integer(1, 1_000_000),
     default: '10000',
     doc: 'Open connections; further ones are closed on arrival. A watch holds its connection until it ends.',
   }),
   maxConnectionsPerAddress: option({
-    value: 'N',
     parse: integer(1, 1_000_000),
     default: '6000',
     doc: 'Of those, how many from one address (one /64 network with IPv6). Behind a proxy all callers have its address.',
   }),
   tlsHandshakesPerAddress: option({
-    value: 'N',
     parse: integer(0, 1_000_000),
     default: '50',
     doc: 'TLS handshakes per second from one address (one /64 network with IPv6), with a burst of twice that; further connections wait, at most ten seconds. Connections on which a caller authenticated do not count. `0` means no limit: use it behind a proxy that connects over TLS, where all callers have its address.',
   }),
   keepAliveTimeout: option({
-    value: 'DURATION',
     parse: duration('1s', '1h'),
     default: '5s',
     doc: 'How long an idle connection is kept open. Set it longer than the idle timeout of a proxy in front, which could otherwise send a request on a connection that is just being closed.',
   }),
   maxTokenRequestsInflight: option({
-    value: 'N',
     parse: integer(1, 100_000),
     default: '200',
     doc: 'Token requests in flight. Further ones wait in a queue per caller; when that queue is full (`--queue-length-per-caller`), the answer is 429.',
   }),
   maxRequestsInflight: option({
-    value: 'N',
     parse: integer(1, 100_000),
     default: '100',
     doc: 'The same for lists and other reads.',
   }),
   maxMutatingRequestsInflight: option({
-    value: 'N',
     parse: integer(1, 100_000),
     default: '100',
     doc: 'The same for requests that change objects.',
@@ -166,36 +150,30 @@ export const OPTIONS = {
     doc: 'How much of each of these three limits one caller may use, and of the 32 seats for request bodies above 64 KiB. The service accounts of one cluster count as one caller.',
   }),
   queueLengthPerCaller: option({
-    value: 'N',
     parse: integer(0, 100_000),
     default: '1000',
     doc: 'Queued requests of one caller, or of the service accounts of one cluster, for each of these limits. A request waits at most ten seconds.',
   }),
   maxWatches: option({
-    value: 'N',
     parse: integer(1, 1_000_000),
     default: '8000',
     doc: 'Open watches; further ones are answered with 429. Set it below `--max-connections`, so that other requests can connect.',
   }),
   maxWatchesPerCaller: option({
-    value: 'N',
     parse: integer(1, 1_000_000),
     default: '5000',
     doc: 'Of those, how many one caller may have, or the service accounts of one cluster together.',
   }),
   shutdownDelay: option({
-    value: 'DURATION',
     parse: duration('0s', '10m'),
     default: '0s',
     doc: 'How long the server keeps serving after a signal to stop, while `/readyz` already fails: the time a load balancer needs to notice. Add it to the time after which the process is killed (`TimeoutStopSec=`, `terminationGracePeriodSeconds`).',
   }),
   tokenAuthFile: option({
-    value: 'FILE',
     parse: existing('file'),
     doc: 'Static tokens in the CSV format of kube-apiserver: `token,user,uid,"group1,group2"`, in a file that only this user can read (mode 0600). Reloaded when the file changes; its tokens are refused when it has been gone for a minute.',
   }),
   authenticationConfig: option({
-    value: 'FILE',
     parse: existing('file'),
     doc: 'Identity providers whose tokens are accepted: an `AuthenticationConfiguration` of kube-apiserver with JWT issuers. Reloaded when the file changes; tokens of its issuers are refused when it has been gone for a minute.',
   }),
@@ -245,13 +223,11 @@ export const OPTIONS = {
   ...TOKEN_OPTIONS,
   ...MCP_OPTIONS,
   probeInterval: option({
-    value: 'DURATION',
     parse: durationOrNever('1s', '1h'),
     default: '30s',
     doc: 'How often each cluster is probed for readiness and version; `0` disables probing. Clusters whose `Ready` condition is maintained by another writer are not probed.',
   }),
   probeKeepaliveConnections: option({
-    value: 'N',
     parse: integer(0, 1_000_000),
     default: '10000',
     doc: 'How many connections to clusters stay open between two probes, at about 100 KB each, within the open files that `--max-connections` leaves and at most a quarter of the memory. A cluster without one gets a new connection for each probe, which costs some milliseconds of CPU. A kept connection is replaced about every ten minutes.',

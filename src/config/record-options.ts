@@ -22,7 +22,6 @@ export const RECORD_OPTIONS = {
     doc: 'Days to keep rotated audit logs; `0` keeps them for ever. With a limit, each file covers at most one day.',
   }),
   auditLogMaxbackup: option({
-    value: 'N',
     parse: integer(0, 1_000_000),
     default: '50',
     doc: 'Number of rotated audit logs to keep; `0` keeps all.',
@@ -46,7 +45,6 @@ export const RECORD_OPTIONS = {
     doc: 'Days to keep rotated security logs; `0` keeps them for ever.',
   }),
   auditSecurityLogMaxbackup: option({
-    value: 'N',
     parse: integer(0, 1_000_000),
     default: '0',
     doc: 'Number of rotated security logs to keep; `0` keeps all.',
@@ -57,7 +55,6 @@ export const RECORD_OPTIONS = {
     doc: 'OpenTelemetry collector that receives spans (OTLP over HTTP, JSON), without the path `/v1/traces`, e.g. `http://127.0.0.1:4318`.',
   }),
   tracingSamplingRatePerMillion: option({
-    value: 'N',
     parse: integer(0, 1_000_000),
     default: '10000',
     doc: 'How many of a million requests are traced when the caller sends no `traceparent` header.',

@@ -1,103 +1,11 @@
 import { join, parse } from 'node:path';
 import type { FlowControlLimits } from '../api/flow-control-limits.ts';
-import type { SignerAddress } from '../api/signer-address.ts';
-import type { Network } from '../lib/network.ts';
 import type { OptionValues } from './options.ts';
-import { resolveStore, type StoreOptions } from './store-options.ts';
-import { defaultBaseUrl, type InventoryNamespace, isLoopback, isWildcard, type ListenAddress } from './values.ts';
-
-interface AuditFileOptions {
-  readonly path: string;
-  readonly maxBytes: number;
-  /** 0: for ever. */
-  readonly maxAgeMs: number;
-  /** 0: all. */
-  readonly maxBackups: number;
-}
+import { missingOfPair, resolveStore, type StoreOptions } from './store-options.ts';
+import { defaultBaseUrl, isLoopback, isWildcard } from './values.ts';
 
 /** The options of `clusterpass serve`, each validated alone and against the others. Paths are absolute. */
-export interface ServeOptions {
-  readonly listen: ListenAddress;
-  /** Undefined only when `--listen` has port 0: then `defaultBaseUrl()` of the bound port. */
-  readonly baseUrl: string | undefined;
-  readonly dataDir: string;
-  readonly store: StoreOptions;
-  readonly history: { readonly retentionMs: number; readonly revisions: number };
-  readonly tls: { readonly certFile: string; readonly privateKeyFile: string } | undefined;
-  /** The value of `Strict-Transport-Security`; undefined without TLS, or for none. */
-  readonly strictTransportSecurity: string | undefined;
-  readonly maxConnections: number;
-  readonly maxConnectionsPerAddress: number;
-  readonly handshakesPerAddress: number;
-  readonly keepAliveTimeoutMs: number;
-  readonly flowControl: FlowControlLimits;
-  /** 0: none. */
-  readonly shutdownDelayMs: number;
-  readonly tokenAuthFile: string | undefined;
-  readonly authenticationConfig: string | undefined;
-  /** The identity provider of the console. */
-  readonly consoleProvider: { readonly issuer: string; readonly clientId: string } | undefined;
-  /** Undefined: MCP is not served. */
-  readonly mcp:
-    | {
-        readonly authorizationServers: readonly string[];
-        readonly allowedOrigins: readonly string[];
-        readonly callsPerMinute: number;
-        readonly passRequestsPerMinute: number;
-        readonly maxResultBytes: number;
-        readonly callTimeoutMs: number;
-      }
-    | undefined;
-  readonly manifests: string | undefined;
-  /** Undefined: nothing is deleted. */
-  readonly manifestsPrune: { readonly maxPercent: number } | undefined;
-  readonly credentialsDir: string | undefined;
-  /** The networks that clusters are in; empty: every network but special ones. */
-  readonly clusterNetworks: readonly Network[];
-  /** Changes of a cluster's endpoints wait until they are confirmed. */
-  readonly confirmEndpoints: boolean;
-  readonly maxTokenExpirationSeconds: number;
-  readonly maxTrackedTokensPerCaller: number;
-  readonly trackAllTokens: boolean;
-  readonly actorClaim: OptionValues['actorClaim'];
-  readonly accessRequests: {
-    readonly maxDurationSeconds: number;
-    readonly maxOpenPerCaller: number;
-    readonly retentionMs: number;
-  };
-  /** Of passes that are requested as handles. */
-  readonly passes: { readonly maxHandles: number; readonly maxPending: number; readonly maxDurationSeconds: number };
-  readonly peoplePrefix: string;
-  readonly signingAlgorithm: OptionValues['signingAlgorithm'];
-  readonly signingAlgorithmFor: ReadonlyMap<string, OptionValues['signingAlgorithm']>;
-  /** 0: never. */
-  readonly signingKeyRotationMs: number;
-  readonly encryptionKeyFile: string | undefined;
-  readonly externalSigner: SignerAddress | undefined;
-  /** 0: the clock is not checked. */
-  readonly maxClockSkewMs: number;
-  /** 0: clusters are not probed. */
-  readonly probeIntervalMs: number;
-  /** Connections that stay open between two probes. */
-  readonly probeConnections: number;
-  /** What ClusterProfiles show. */
-  readonly inventory: {
-    readonly namespaces: readonly InventoryNamespace[];
-    readonly manager: string;
-    readonly provider: string;
-    readonly properties: readonly string[];
-  };
-  readonly productName: string;
-  readonly workers: number;
-  readonly audit: AuditFileOptions;
-  /** Of issued tokens, revocations, RBAC objects and signing keys. */
-  readonly securityAudit: AuditFileOptions;
-  readonly tracing: { readonly endpoint: string; readonly perMillion: number } | undefined;
-  readonly logLevel: OptionValues['logLevel'];
-  readonly demo: boolean;
-  /** Delete the objects of the demo. */
-  readonly demoPrune: boolean;
-}
+export type ServeOptions = ReturnType<typeof derivedOptions>;
 
 /** Validates options against each other and derives defaults from other options. */
 export function resolveOptions(values: OptionValues): {
@@ -105,42 +13,58 @@ export function resolveOptions(values: OptionValues): {
   problems: string[];
   warnings: string[];
 } {
+  const { store, problems: storeProblems } = resolveStore(values);
+  const options = derivedOptions(values, store);
+  const problems = [
+    ...listenProblems(values),
+    ...consoleProblems(values),
+    ...mcpProblems(values),
+    ...manifestsProblems(values),
+    ...storeProblems,
+  ];
+  return { options, problems, warnings: baseUrlWarnings(options) };
+}
+
+function derivedOptions(values: OptionValues, store: StoreOptions) {
   const { listen, tlsCertFile: certFile, tlsPrivateKeyFile: privateKeyFile } = values;
   const tls = certFile !== undefined && privateKeyFile !== undefined ? { certFile, privateKeyFile } : undefined;
   const { consoleOidcIssuer: issuer, consoleOidcClientId: clientId } = values;
-  const { mcpAuthorizationServer = [], mcpAllowedOrigin = [] } = values;
   const auditPath = values.auditLogPath ?? join(values.dataDir, 'audit', 'audit.log');
-  const store = resolveStore(values);
   const derived = listen.port === 0 ? undefined : defaultBaseUrl(listen, tls === undefined ? 'http' : 'https');
-  const options: ServeOptions = {
+  const flowControl: FlowControlLimits = {
+    tokenSeats: values.maxTokenRequestsInflight,
+    readSeats: values.maxRequestsInflight,
+    writeSeats: values.maxMutatingRequestsInflight,
+    seatPercentPerFlow: values.callerConcurrencyPercent,
+    queueLengthPerFlow: values.queueLengthPerCaller,
+    watchSeats: values.maxWatches,
+    watchSeatsPerFlow: values.maxWatchesPerCaller,
+  };
+  return {
     listen,
+    /** Undefined only when `--listen` has port 0: then `defaultBaseUrl()` of the bound port. */
     baseUrl: values.baseUrl ?? derived,
     dataDir: values.dataDir,
-    store: store.store,
+    store,
     history: { retentionMs: values.historyRetention, revisions: values.historyRevisions },
     tls,
+    /** The value of `Strict-Transport-Security`; undefined without TLS, or for none. */
     strictTransportSecurity: tls && (values.strictTransportSecurityDirectives || undefined),
     maxConnections: values.maxConnections,
     maxConnectionsPerAddress: values.maxConnectionsPerAddress,
     handshakesPerAddress: values.tlsHandshakesPerAddress,
     keepAliveTimeoutMs: values.keepAliveTimeout,
-    flowControl: {
-      tokenSeats: values.maxTokenRequestsInflight,
-      readSeats: values.maxRequestsInflight,
-      writeSeats: values.maxMutatingRequestsInflight,
-      seatPercentPerFlow: values.callerConcurrencyPercent,
-      queueLengthPerFlow: values.queueLengthPerCaller,
-      watchSeats: values.maxWatches,
-      watchSeatsPerFlow: values.maxWatchesPerCaller,
-    },
+    flowControl,
     shutdownDelayMs: values.shutdownDelay,
     tokenAuthFile: values.tokenAuthFile,
     authenticationConfig: values.authenticationConfig,
+    /** The identity provider of the console. */
     consoleProvider: issuer === undefined || clientId === undefined ? undefined : { issuer, clientId },
+    /** Undefined: MCP is not served. */
     mcp: values.mcp
       ? {
-          authorizationServers: mcpAuthorizationServer,
-          allowedOrigins: mcpAllowedOrigin,
+          authorizationServers: values.mcpAuthorizationServer ?? [],
+          allowedOrigins: values.mcpAllowedOrigin ?? [],
           callsPerMinute: values.mcpCallsPerMinute,
           passRequestsPerMinute: values.mcpPassRequestsPerMinute,
           maxResultBytes: values.mcpMaxResultBytes,
@@ -148,8 +72,10 @@ export function resolveOptions(values: OptionValues): {
         }
       : undefined,
     manifests: values.manifests,
+    /** Undefined: nothing is deleted. */
     manifestsPrune: values.manifestsPrune ? { maxPercent: values.manifestsPruneLimit } : undefined,
     credentialsDir: values.credentialsDir,
+    /** Empty: every network but special ones. */
     clusterNetworks: values.clusterNetworks ?? [],
     confirmEndpoints: values.confirmEndpoints,
     // Lifetimes are whole seconds; rounding down never exceeds the limit.
@@ -162,6 +88,7 @@ export function resolveOptions(values: OptionValues): {
       maxOpenPerCaller: values.maxAccessRequestsPerCaller,
       retentionMs: values.accessRequestRetention,
     },
+    /** Limits of passes that are requested as handles. */
     passes: {
       maxHandles: values.passMaxHandles,
       maxPending: values.passMaxPending,
@@ -169,13 +96,18 @@ export function resolveOptions(values: OptionValues): {
     },
     peoplePrefix: values.peoplePrefix,
     signingAlgorithm: values.signingAlgorithm,
-    signingAlgorithmFor: values.signingAlgorithmFor ?? new Map(),
+    signingAlgorithmFor: values.signingAlgorithmFor ?? new Map<string, typeof values.signingAlgorithm>(),
+    /** 0: never. */
     signingKeyRotationMs: values.signingKeyRotation,
     encryptionKeyFile: values.encryptionKeyFile,
     externalSigner: values.externalSigner,
+    /** 0: the clock is not checked. */
     maxClockSkewMs: values.maxClockSkew,
+    /** 0: clusters are not probed. */
     probeIntervalMs: values.probeInterval,
+    /** Connections that stay open between two probes. */
     probeConnections: values.probeKeepaliveConnections,
+    /** What ClusterProfiles show. */
     inventory: {
       namespaces: values.inventoryNamespace,
       manager: values.inventoryManager,
@@ -187,9 +119,12 @@ export function resolveOptions(values: OptionValues): {
     audit: {
       path: auditPath,
       maxBytes: values.auditLogMaxsize * MEGABYTE,
+      /** 0: for ever. */
       maxAgeMs: values.auditLogMaxage * DAY_MS,
+      /** 0: all. */
       maxBackups: values.auditLogMaxbackup,
     },
+    /** The log of issued tokens, revocations, RBAC objects and signing keys. */
     securityAudit: {
       path: values.auditSecurityLogPath ?? besideAuditLog(auditPath),
       maxBytes: values.auditSecurityLogMaxsize * MEGABYTE,
@@ -202,26 +137,16 @@ export function resolveOptions(values: OptionValues): {
         : { endpoint: values.tracingEndpoint, perMillion: values.tracingSamplingRatePerMillion },
     logLevel: values.logLevel,
     demo: values.demo,
+    /** Delete the objects of the demo. */
     demoPrune: values.demoPrune,
-  };
-  const problems = [
-    ...listenProblems(values),
-    ...consoleProblems(values),
-    ...mcpProblems(values),
-    ...manifestsProblems(values),
-    ...store.problems,
-  ];
-  return { options, problems, warnings: baseUrlWarnings(options) };
+  } as const;
 }
 
 function listenProblems(values: OptionValues): string[] {
   const { listen, tlsCertFile: certFile, tlsPrivateKeyFile: privateKeyFile } = values;
   const hasTls = certFile !== undefined && privateKeyFile !== undefined;
-  const problems: string[] = [];
-  if (!hasTls && (certFile ?? privateKeyFile) !== undefined) {
-    const [one, other] = certFile === undefined ? ['private-key', 'cert'] : ['cert', 'private-key'];
-    problems.push(`--tls-${one}-file is set and --tls-${other}-file is not: TLS needs both`);
-  } else if (!hasTls && !values.insecureHttp && !isLoopback(listen.host)) {
+  const problems = missingOfPair(values, 'tlsCertFile', 'tlsPrivateKeyFile', 'TLS');
+  if (problems.length === 0 && !hasTls && !values.insecureHttp && !isLoopback(listen.host)) {
     problems.push(
       `--listen ${listen.host}: plain HTTP is served on loopback only, because tokens would cross the network in the clear; ` +
         'set --tls-cert-file and --tls-private-key-file, or --insecure-http behind a proxy that terminates TLS',
@@ -251,12 +176,8 @@ function baseUrlWarnings({ baseUrl, tls }: Pick<ServeOptions, 'baseUrl' | 'tls'>
 }
 
 function consoleProblems(values: OptionValues): string[] {
-  const problems: string[] = [];
-  const { consoleOidcIssuer: issuer, consoleOidcClientId: clientId } = values;
-  if ((issuer === undefined) !== (clientId === undefined)) {
-    const [one, other] = issuer === undefined ? ['client-id', 'issuer'] : ['issuer', 'client-id'];
-    problems.push(`--console-oidc-${one} is set and --console-oidc-${other} is not: signing in needs both`);
-  } else if (issuer !== undefined && values.authenticationConfig === undefined) {
+  const problems = missingOfPair(values, 'consoleOidcIssuer', 'consoleOidcClientId', 'signing in');
+  if (problems.length === 0 && values.consoleOidcIssuer !== undefined && values.authenticationConfig === undefined) {
     problems.push(
       '--console-oidc-issuer is set and --authentication-config is not: no person could sign in to the console',
     );

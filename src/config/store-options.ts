@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { isIPv6 } from '../lib/network.ts';
-import type { OptionValues } from './options.ts';
+import { flagOf, type OptionName, type OptionValues } from './options.ts';
 import { isLoopback } from './values.ts';
 
 /** The store to open. Paths are absolute. */
@@ -15,17 +15,19 @@ export type StoreOptions =
       readonly user: { readonly name: string; readonly passwordFile: string } | undefined;
     };
 
-type StoreValues = Pick<
-  OptionValues,
-  | 'store'
-  | 'dataDir'
-  | 'etcdCafile'
-  | 'etcdCertfile'
-  | 'etcdKeyfile'
-  | 'etcdUsername'
-  | 'etcdPasswordFile'
-  | 'etcdInsecure'
->;
+type StoreValues = Pick<OptionValues, Extract<OptionName, 'dataDir' | 'store' | `etcd${string}`>>;
+
+/** The problem with two options that are used together, if only one is set. */
+export function missingOfPair(
+  values: Partial<OptionValues>,
+  one: OptionName,
+  other: OptionName,
+  what: string,
+): string[] {
+  const [given, missing] = values[one] === undefined ? [other, one] : [one, other];
+  if (values[given] === undefined || values[missing] !== undefined) return [];
+  return [`${flagOf(given)} is set and ${flagOf(missing)} is not: ${what} needs both`];
+}
 
 /** Validates the options of the store against each other. */
 export function resolveStore(values: StoreValues): { store: StoreOptions; problems: string[] } {
@@ -41,19 +43,13 @@ export function resolveStore(values: StoreValues): { store: StoreOptions; proble
     }
     return { store: url, problems };
   }
-  if ((certFile === undefined) !== (keyFile === undefined)) {
-    const [one, other] = certFile === undefined ? ['key', 'cert'] : ['cert', 'key'];
-    problems.push(`--etcd-${one}file is set and --etcd-${other}file is not: a client certificate needs both`);
-  }
+  problems.push(...missingOfPair(values, 'etcdCertfile', 'etcdKeyfile', 'a client certificate'));
   if (certFile !== undefined && caFile === undefined) {
     problems.push(
       '--etcd-certfile is set and --etcd-cafile is not: without it the certificate of etcd is not verified',
     );
   }
-  if ((etcdUsername === undefined) !== (etcdPasswordFile === undefined)) {
-    const [one, other] = etcdUsername === undefined ? ['password-file', 'username'] : ['username', 'password-file'];
-    problems.push(`--etcd-${one} is set and --etcd-${other} is not: a user needs both`);
-  }
+  problems.push(...missingOfPair(values, 'etcdUsername', 'etcdPasswordFile', 'a user'));
   const remote = url.endpoints.find(({ host }) => !isLoopback(host));
   if (caFile === undefined && remote !== undefined && !values.etcdInsecure) {
     problems.push(

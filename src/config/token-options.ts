@@ -15,14 +15,12 @@ import {
 /** Options of tokens, of access requests and of signing keys. */
 export const TOKEN_OPTIONS = {
   serviceAccountMaxTokenExpiration: option({
-    value: 'DURATION',
     // T-27: kube-apiserver accepts the same range, 1h to 2^32 seconds.
     parse: duration('1h', '4294967296s'),
     default: '24h',
     doc: 'The longest lifetime of a token; a request for more is shortened, with a warning.',
   }),
   maxTrackedTokensPerCaller: option({
-    value: 'N',
     parse: integer(1, 100_000),
     default: '1000',
     doc: 'How many unexpired tracked tokens (`clusterpass.dev/tracked`) one caller may have, those requested through service accounts included; further requests are rejected.',
@@ -39,37 +37,31 @@ export const TOKEN_OPTIONS = {
     doc: 'Which tokens name their requester in the claim `act`: `fleet` those whose audiences are all clusters of this fleet, `always` every token, `never` none. A user name is personal data; services outside of the fleet would see it.',
   }),
   maxAccessRequestDuration: option({
-    value: 'DURATION',
     parse: duration('1m', '8760h'),
     default: '12h',
     doc: 'The longest access that an access request can ask for. A longer one is rejected.',
   }),
   maxAccessRequestsPerCaller: option({
-    value: 'N',
     parse: integer(1, 10_000),
     default: '10',
     doc: 'How many access requests of one caller may be pending or approved; further ones are rejected. Together with finished ones a caller may have ten times as many.',
   }),
   accessRequestRetention: option({
-    value: 'DURATION',
     parse: duration('1m', '8760h'),
     default: '168h',
     doc: 'How long finished access requests (denied, withdrawn, expired) are kept. The audit log keeps who asked and who decided.',
   }),
   passMaxHandles: option({
-    value: 'N',
     parse: integer(1, 1_000),
     default: '10',
     doc: 'How many passes (`passes.clusterpass.dev`) of one requester and client may be waiting or ready at a time; further ones are rejected until one ends.',
   }),
   passMaxPending: option({
-    value: 'N',
     parse: integer(1, 1_000),
     default: '3',
     doc: 'How many of them may wait for an approval at a time.',
   }),
   passMaxDuration: option({
-    value: 'DURATION',
     parse: duration('10m', '15m'),
     default: '15m',
     doc: 'The longest duration of a pass. A longer one is rejected. No token of a pass outlives it.',
@@ -93,13 +85,11 @@ export const TOKEN_OPTIONS = {
     doc: 'Signs tokens for this audience with another algorithm than `--signing-algorithm`, for example `api://AzureADTokenExchange=RS256`. Each algorithm has its own keys, which are all published and rotated. A request for audiences of two algorithms is rejected.',
   }),
   signingKeyRotation: option({
-    value: 'DURATION',
     parse: durationOrNever('2h', '87600h'),
     default: '2160h',
     doc: 'How long a signing key signs before the next one replaces it; `0` rotates on request only. Tokens signed by an older key stay valid.',
   }),
   maxClockSkew: option({
-    value: 'DURATION',
     parse: durationOrNever('5s', '1h'),
     default: '30s',
     doc: 'No token is signed while the local clock differs by more than this from the time of the store: the majority of the etcd members, or, with SQLite, the latest time stored. `0` disables the check.',
@@ -110,7 +100,6 @@ export const TOKEN_OPTIONS = {
     doc: 'A signer outside of the server that holds the signing keys and makes every signature: `unix:PATH` for a socket, or `exec:PROGRAM ARGUMENTS` for a program that answers on its standard output.',
   }),
   encryptionKeyFile: option({
-    value: 'FILE',
     parse: existing('file'),
     defaultText: '`<data-dir>/keys/encryption.key`, made at the first start',
     doc: 'The key that encrypts the signing keys in the store and seals continue tokens; the same for all replicas: 32 random bytes, raw or in base64, in a file that only this user can read. Without it the signing keys are lost: keep a copy.',

@@ -18,7 +18,11 @@ export interface ParseContext {
   readonly cwd: string;
 }
 
-export type Parse<T> = (text: string, context: ParseContext) => T;
+export interface Parse<T> {
+  (text: string, context: ParseContext): T;
+  /** Stands for the value in help and reference. */
+  readonly placeholder?: string;
+}
 
 export interface ListenAddress {
   /** Without the brackets of an IPv6 address. */
@@ -33,11 +37,12 @@ export function boolean(text: string): boolean {
 }
 
 export function integer(min: number, max: number): Parse<number> {
-  return (text) => {
+  const parse = (text: string): number => {
     const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
     if (value >= min && value <= max) return value;
     throw new ValueError(`expected a whole number from ${min} to ${max}`);
   };
+  return Object.assign(parse, { placeholder: 'N' });
 }
 
 export function oneOf<const T extends string>(...allowed: readonly T[]): Parse<T> {
@@ -48,29 +53,27 @@ export function oneOf<const T extends string>(...allowed: readonly T[]): Parse<T
   };
 }
 
-/** A Go duration between two others, in milliseconds. */
-export function duration(min: string, max: string): Parse<number> {
+/** A Go duration between two others, in milliseconds. `otherwise`: what the option also takes, for messages. */
+export function duration(min: string, max: string, otherwise = ''): Parse<number> {
   const [least = 0, most = 0] = [parseDuration(min), parseDuration(max)];
-  return (text) => {
+  const parse = (text: string): number => {
     const value = parseDuration(text);
-    if (value === undefined) throw new ValueError('expected a duration such as 24h, 5m, 90s or 1h30m');
-    if (value < least || value > most) throw new ValueError(`expected a duration from ${min} to ${max}`);
+    if (value === undefined) throw new ValueError(`expected a duration such as 24h, 5m, 90s or 1h30m${otherwise}`);
+    if (value < least || value > most) throw new ValueError(`expected a duration from ${min} to ${max}${otherwise}`);
     return value;
   };
+  return Object.assign(parse, { placeholder: 'DURATION' });
 }
 
 /** A Go duration between two others, in milliseconds, or `0` for never. */
 export function durationOrNever(min: string, max: string): Parse<number> {
-  const parse = duration(min, max);
-  return (text, context) => {
-    if (text === '0' || parseDuration(text) === 0) return 0;
-    try {
-      return parse(text, context);
-    } catch (error) {
-      if (error instanceof ValueError) throw new ValueError(`${error.message}, or 0 for never`);
-      throw error;
-    }
-  };
+  const parse = duration(min, max, ', or 0 for never');
+  return Object.assign(
+    (text: string, context: ParseContext) => (parseDuration(text) === 0 ? 0 : parse(text, context)),
+    {
+      placeholder: 'DURATION',
+    },
+  );
 }
 
 /** A short text without control characters. */
@@ -98,7 +101,7 @@ export function path(text: string, { cwd }: ParseContext): string {
 
 /** The path of an existing file or folder. A file may be a pipe, as in `<(command)`. */
 export function existing(what: 'file' | 'folder' | 'file or folder'): Parse<string> {
-  return (text, context) => {
+  const parse = (text: string, context: ParseContext): string => {
     const full = path(text, context);
     const stats = statSync(full, { throwIfNoEntry: false });
     if (stats === undefined) throw new ValueError(`there is no such ${what}`);
@@ -106,6 +109,7 @@ export function existing(what: 'file' | 'folder' | 'file or folder'): Parse<stri
     if (what === 'file' && stats.isDirectory()) throw new ValueError('expected a file, and this is a folder');
     return full;
   };
+  return Object.assign(parse, { placeholder: 'FILE' });
 }
 
 /** Networks, separated by commas. */
