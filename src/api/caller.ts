@@ -103,6 +103,8 @@ export const accountGroups = (namespace: string): readonly string[] => [
  * accounts contain no colon, so no two accounts share such a name.
  */
 export const FOREIGN_ACCOUNT_PREFIX = 'system:cluster:';
+/** Before the id of an OAuth client in the `act` claim. No person has a name that starts with it. */
+export const AGENT_PREFIX = 'agent:';
 
 export const foreignAccountName = (cluster: string, namespace: string, name: string): string =>
   `${FOREIGN_ACCOUNT_PREFIX}${cluster}:serviceaccount:${namespace}:${name}`;

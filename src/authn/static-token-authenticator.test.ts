@@ -87,6 +87,7 @@ describe('the table', () => {
     ['ok,ada,1\ncanary,bob\n', 'line 2: needs at least 3 columns (token, user name, user uid), found 2'],
     [',ada,1', 'line 1: the token is empty'],
     ['canary,,1', 'line 1: the user name is empty'],
+    ['canary,agent:claude,1', 'line 1: the user name starts with agent:, which is reserved'],
     ['canary,"ada,1', 'line 1: a quoted field is not closed'],
   ])('%j is refused, and the token not shown', async (text, message) => {
     await expect(parse(text)).rejects.toThrow(message);

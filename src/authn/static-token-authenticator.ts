@@ -1,4 +1,4 @@
-import type { Caller, User } from '../api/caller.ts';
+import { AGENT_PREFIX, type Caller, type User } from '../api/caller.ts';
 import { type FollowParts, followFiles, GONE_GRACE_MS } from '../lib/follow-files.ts';
 import { readMountedSecret, UnreadableFile, UnsafeFile } from '../lib/secret-file.ts';
 import { TimeSlice } from '../lib/time-slice.ts';
@@ -102,6 +102,8 @@ export async function parseTokenTable(text: string, warn: (problem: string) => v
     }
     if (token === '') throw new CsvError(line, 'the token is empty');
     if (name === '') throw new CsvError(line, 'the user name is empty');
+    if (name.startsWith(AGENT_PREFIX))
+      throw new CsvError(line, `the user name starts with ${AGENT_PREFIX}, which is reserved`);
     if (fields.length > 4) {
       mistake(`line ${line}: only the first 4 columns count; write several groups in one, quoted: "a,b"`);
     }

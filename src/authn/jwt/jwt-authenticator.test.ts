@@ -1,4 +1,4 @@
-import { createHmac, generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { createHmac, generateKeyPairSync, type KeyObject, sign as signBytes } from 'node:crypto';
 import { CompactSign } from 'jose';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { Secret } from '../../observability/secret.ts';
@@ -75,6 +75,13 @@ function sign(
 ): Promise<string> {
   const bytes = Buffer.from(JSON.stringify(payload));
   return new CompactSign(bytes).setProtectedHeader({ alg: 'ES256', kid: 'ec', ...header }).sign(key);
+}
+
+/** Jose signs no header with `b64: false`. The signed text is the same for a payload that is base64url. */
+function signedText(header: object): string {
+  const text = `${encode({ alg: 'ES256', kid: 'ec', ...header })}.${encode(claims())}`;
+  const signature = signBytes('sha256', Buffer.from(text), { key: ec.privateKey, dsaEncoding: 'ieee-p1363' });
+  return `${text}.${signature.toString('base64url')}`;
 }
 
 const authenticate = async (token: Secret) => authenticator.authenticate(token);
@@ -191,12 +198,14 @@ describe('A35: tokens for agents', () => {
   it.each<[string, string, object, { typ: string }?]>([
     ['for the API', 'api', { aud: 'clusterpass' }],
     ['for the MCP endpoint', 'mcp', { aud: MCP }],
-    ['for both', 'api mcp', { aud: [MCP, 'clusterpass'] }],
-    ['for the MCP endpoint and another service', 'mcp', { aud: ['vault', MCP] }],
+    ['for both', '', { aud: [MCP, 'clusterpass'] }],
+    ['for the MCP endpoint and another service', '', { aud: ['vault', MCP] }],
+    ['for the API and another service', 'api', { aud: ['vault', 'clusterpass'] }],
+    ['for the MCP endpoint, in a list', 'mcp', { aud: [MCP] }],
     ['for an address that looks like it', '', { aud: `${MCP}/` }],
     ['an access token for the MCP endpoint', 'mcp', { aud: MCP }, { typ: 'at+jwt' }],
     ['an access token in the long form', 'mcp', { aud: MCP }, { typ: 'application/at+JWT' }],
-    ['an access token for both', 'mcp', { aud: [MCP, 'clusterpass'] }, { typ: 'at+jwt' }],
+    ['an access token for both', '', { aud: [MCP, 'clusterpass'] }, { typ: 'at+jwt' }],
     ['an access token for the API', '', { aud: 'clusterpass' }, { typ: 'at+jwt' }],
     ['of another type', '', { aud: MCP }, { typ: 'logout+jwt' }],
   ])('MC-43: a token %s opens: %s', async (_, opened, changes, header) => {
@@ -262,8 +271,14 @@ describe('C-D: tokens that are refused', () => {
     [
       'with a condition we do not know',
       async () => (await sign(claims())).replace(/^[^.]+/, encode({ alg: 'ES256', kid: 'ec', crit: ['x'], x: 1 })),
-      /invalid signature/,
+      /crit or b64/,
     ],
+    [
+      'RFC 7797: whose payload is signed as it is',
+      async () => signedText({ crit: ['b64'], b64: false }),
+      /crit or b64/,
+    ],
+    ['RFC 7797: with a b64 that says nothing', async () => signedText({ b64: true }), /crit or b64/],
     [
       'whose header brings a key',
       async () =>

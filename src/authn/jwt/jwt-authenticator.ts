@@ -38,7 +38,7 @@ export interface JwtAuthenticator {
 interface JwtAuthenticatorParts {
   readonly config: JwtAuthenticatorConfig;
   readonly keys: IssuerKeys;
-  /** The audience of tokens for the MCP endpoint. Such a token opens nothing else (MC-43). */
+  /** The audience of tokens for the MCP endpoint. It excludes all others: such a token opens nothing else (MC-43). */
   readonly mcpAudience?: string;
   readonly now: () => number;
 }
@@ -77,7 +77,7 @@ export function createJwtAuthenticator({ config, keys, mcpAudience, now }: JwtAu
     const { thumbprint } = await findSigningKey(token, header);
     const claims = decodeJsonSegment(segments.payload);
     if (claims === undefined || claims.iss !== config.issuer.url) throw new TokenRejected('token issuer is invalid');
-    const audiences = acceptedAudiences(claims.aud, config.issuer.audiences);
+    const use = useOfAudiences(claims.aud, config.issuer.audiences, mcpAudience);
     const notBefore = claims.nbf === undefined ? Number.NEGATIVE_INFINITY : milliseconds(claims.nbf, 'nbf');
     const expiresAt = milliseconds(claims.exp, 'exp');
     const user = mapClaims(config.mappings, claims);
@@ -88,8 +88,8 @@ export function createJwtAuthenticator({ config, keys, mcpAudience, now }: JwtAu
       notBefore,
       expiresAt,
       // RFC 8725 section 3.11: an access token (RFC 9068) opens the resource that it names, and identifies no person.
-      isForApi: !header.isAccessToken && audiences.some((audience) => audience !== mcpAudience),
-      isForMcp: mcpAudience !== undefined && audiences.includes(mcpAudience),
+      isForApi: use === 'api' && !header.isAccessToken,
+      isForMcp: use === 'mcp',
     };
     return signed;
   }
@@ -155,10 +155,12 @@ interface JwtHeader {
 }
 
 function readHeader({ header, signature }: Segments): JwtHeader {
-  const { alg, kid, typ } = decodeJsonSegment(header) ?? {};
+  const { alg, kid, typ, crit, b64 } = decodeJsonSegment(header) ?? {};
   // One token, one spelling: a signature that decodes to the same bytes must not be another token.
   if (typeof alg !== 'string' || decodeSegment(signature) === undefined) throw new TokenRejected('token is malformed');
   if (kid !== undefined && typeof kid !== 'string') throw new TokenRejected('token is malformed');
+  // RFC 7797 section 7: a JWT has no `b64`. No extension that `crit` could name is implemented (RFC 7515 section 4.1.11).
+  if (crit !== undefined || b64 !== undefined) throw new TokenRejected('token header has crit or b64');
   const type = typeof typ === 'string' ? typ.toUpperCase() : typ;
   const isAccessToken = type === 'AT+JWT' || type === 'APPLICATION/AT+JWT';
   // RFC 8725 section 3.11: a token of another type (`logout+jwt`) does not identify its bearer.
@@ -202,13 +204,21 @@ async function signingKey(token: string, alg: string, candidates: readonly Issue
   throw new TokenRejected('invalid signature');
 }
 
-/** RFC 7519 section 4.1.3: a string or a list of strings. Those of them that are accepted, at least one. */
-function acceptedAudiences(aud: unknown, accepted: readonly string[]): readonly string[] {
+/**
+ * RFC 7519 section 4.1.3: `aud` is a string or a list of strings. A token for the MCP endpoint and for another service is
+ * refused: with it an agent could confirm, at the API, what it requests of its person.
+ */
+function useOfAudiences(aud: unknown, accepted: readonly string[], mcpAudience: string | undefined): 'api' | 'mcp' {
   const list: readonly unknown[] = Array.isArray(aud) ? aud : [aud];
-  const found = accepted.filter((audience) => list.includes(audience));
-  if (found.length === 0) throw new TokenRejected('token audience is not one of those that are accepted');
-  return found;
+  const isForMcp = mcpAudience !== undefined && list.includes(mcpAudience);
+  if (isForMcp && list.some((audience) => audience !== mcpAudience)) throw new TokenRejected(MIXED_AUDIENCES);
+  if (!accepted.some((audience) => list.includes(audience))) {
+    throw new TokenRejected('token audience is not one of those that are accepted');
+  }
+  return isForMcp ? 'mcp' : 'api';
 }
+
+const MIXED_AUDIENCES = 'token is for the MCP endpoint and for another audience: it must have one of them alone';
 
 function milliseconds(value: unknown, claim: string): number {
   if (typeof value !== 'number' || !Number.isFinite(value)) {

@@ -80,6 +80,7 @@ describe('tokens that are refused', () => {
     ['an empty name', { sub: '' }, {}, /is empty/],
     ['a name that is no text', { sub: 7 }, {}, /not a text/],
     ['a reserved name', { sub: 'system:admin' }, {}, /starts with system:/],
+    ['the name of an agent', { sub: 'agent:claude' }, {}, /starts with agent:/],
     [
       'a reserved name by its prefix',
       { sub: 'x' },

@@ -1,4 +1,4 @@
-import type { User } from '../../api/caller.ts';
+import { AGENT_PREFIX, type User } from '../../api/caller.ts';
 import { CREDENTIAL_ID, credentialIdOf, isRecordableJti } from '../../api/credential-id.ts';
 import type { JsonObject } from '../../lib/json.ts';
 import { hasControl } from '../../lib/text.ts';
@@ -71,7 +71,8 @@ function nameOf(source: ClaimSource, claims: JsonObject, run: Run): string {
   }
   const name = stringClaim('the user name', source, claims, run);
   if (name === '') throw new TokenRejected('the user name is empty');
-  if (name.startsWith(RESERVED)) throw new TokenRejected(`the user name starts with ${RESERVED}, which is reserved`);
+  const reserved = [RESERVED, AGENT_PREFIX].find((prefix) => name.startsWith(prefix));
+  if (reserved !== undefined) throw new TokenRejected(`the user name starts with ${reserved}, which is reserved`);
   return name;
 }
 

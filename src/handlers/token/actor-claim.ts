@@ -1,4 +1,4 @@
-import type { Actor, Caller } from '../../api/caller.ts';
+import { type Actor, AGENT_PREFIX, type Caller } from '../../api/caller.ts';
 import type { ApiRequest } from '../../api/request.ts';
 import { clip } from '../../lib/text.ts';
 
@@ -38,7 +38,7 @@ export function createActorClaim({ mode, baseUrl, clusterOfIssuer }: ActorClaimP
     const requested = named(requester, baseUrl, requester.actor);
     const chain = actor === undefined ? requested : named(actor, baseUrl, requested);
     return withinDepth(
-      agent === undefined ? chain : { act: chain, iss: baseUrl, sub: claimedName(agentName(agent)) },
+      agent === undefined ? chain : { act: chain, iss: baseUrl, sub: claimedName(`${AGENT_PREFIX}${agent}`) },
       MAX_DEPTH,
     );
   };
@@ -48,9 +48,6 @@ export const createPersonActor =
   ({ mode, baseUrl }: Pick<ActorClaimParts, 'mode' | 'baseUrl'>): PersonActor =>
   (actor) =>
     actor === undefined || mode === 'never' ? undefined : named(actor, baseUrl, undefined);
-
-/** A client is no user: with the prefix its id is not mistaken for a name. */
-const agentName = (clientId: string): string => `agent:${clientId}`;
 
 const named = (caller: Caller, iss: string, act: Actor | undefined): Actor => ({
   ...(act === undefined ? {} : { act }),
