@@ -159,7 +159,7 @@ function readHeader({ header, signature }: Segments): JwtHeader {
   // One token, one spelling: a signature that decodes to the same bytes must not be another token.
   if (typeof alg !== 'string' || decodeSegment(signature) === undefined) throw new TokenRejected('token is malformed');
   if (kid !== undefined && typeof kid !== 'string') throw new TokenRejected('token is malformed');
-  // RFC 7797 section 7: a JWT has no `b64`. No extension that `crit` could name is implemented (RFC 7515 section 4.1.11).
+  // RFC 7797 section 7: a JWT has no `b64`. No extension that `crit` could name is implemented.
   if (crit !== undefined || b64 !== undefined) throw new TokenRejected('token header has crit or b64');
   const type = typeof typ === 'string' ? typ.toUpperCase() : typ;
   const isAccessToken = type === 'AT+JWT' || type === 'APPLICATION/AT+JWT';
@@ -205,7 +205,7 @@ async function signingKey(token: string, alg: string, candidates: readonly Issue
 }
 
 /**
- * RFC 7519 section 4.1.3: `aud` is a string or a list of strings. A token for the MCP endpoint and for another service is
+ * RFC 7519 section 4.1.3: `aud` is a string or a list of strings. A token for the MCP endpoint and another service is
  * refused: with it an agent could confirm, at the API, what it requests of its person.
  */
 function useOfAudiences(aud: unknown, accepted: readonly string[], mcpAudience: string | undefined): 'api' | 'mcp' {
